@@ -330,17 +330,11 @@ static const struct cause CAUSES[] = {
      .todo = "Lower the batch size or the model's size per GPU."},
     {.kind = WHY_FAILURE,
      .codes = {127},
-     .headline = "the command was not found in the image",
-     .todo = "Correct the command, the arguments or the image."},
-    {.kind = WHY_FAILURE,
      .texts = {"executable file not found", "command not found"},
      .headline = "the command was not found in the image",
      .todo = "Correct the command, the arguments or the image."},
     {.kind = WHY_FAILURE,
      .codes = {126},
-     .headline = "the command cannot be executed",
-     .todo = "Give it the right to be executed (chmod +x), and build it for the node's kind of CPU."},
-    {.kind = WHY_FAILURE,
      .texts = {"exec format error"},
      .headline = "the command cannot be executed",
      .todo = "Give it the right to be executed (chmod +x), and build it for the node's kind of CPU."},
@@ -431,15 +425,15 @@ static bool in_words(const char *list, const char *reason)
 
 static bool fits(const struct cause *c, const struct finding *g)
 {
-    bool code = !c->codes[0], text = !c->texts[0];
+    bool told = !c->codes[0] && !c->texts[0];
 
     if (c->kind != g->kind || (c->reasons && !in_words(c->reasons, g->reason)))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(c->codes) && c->codes[i]; i++)
-        code |= c->codes[i] == g->exit_code;
+        told |= c->codes[i] == g->exit_code;
     for (size_t i = 0; i < ARRAY_LEN(c->texts) && c->texts[i]; i++)
-        text |= strcasestr(g->text, c->texts[i]) != NULL;
-    return code && text;
+        told |= strcasestr(g->text, c->texts[i]) != NULL;
+    return told;
 }
 
 /* The last row of each kind takes all that is left. */

@@ -25,16 +25,22 @@ const cJSON *finding_object(const cJSON *list, const char *name)
     return NULL;
 }
 
+const char *finding_tail(const char *text, int n)
+{
+    const char *end = text + strlen(text), *at = end;
+
+    while (at > text && (at == end || at[-1] != '\n' || --n > 0))
+        at--;
+    return at;
+}
+
 /* What a failure's cause may stand in: not in what PyTorch's launcher says of itself. */
 static void set_text(struct finding *g, const struct why_facts *f, const char *condition, struct arena *a)
 {
     g->log = rootcause_log(f->log ? f->log : "", g->rank, a);
     g->line = rootcause_line(g->message, g->log, a);
-    const char *last = g->log + strlen(g->log);
-    for (int n = 0; last > g->log && (last[-1] != '\n' || n++ < TEXT_LOG_LINES);)
-        last--;
-    g->text =
-        arena_printf(a, "%s\n%s\n%s\n%s", g->line, condition, rootcause_log(g->message, g->rank, a), last);
+    g->text = arena_printf(a, "%s\n%s\n%s\n%s", g->line, condition, rootcause_log(g->message, g->rank, a),
+                           finding_tail(g->log, TEXT_LOG_LINES));
 }
 
 static struct finding about_job(const char *reason, const char *message)

@@ -59,6 +59,9 @@ static inline bool same_text(const char *a, const char *b)
 
 struct finding finding_of(const struct why_facts *f, struct arena *a);
 
+/* The last n lines. */
+const char *finding_tail(const char *text, int n);
+
 /* The object of this name in a list; NULL: it is not there. */
 const cJSON *finding_object(const cJSON *list, const char *name);
 

@@ -154,23 +154,17 @@ static void add_events(struct lines *l, const struct why_facts *f)
 /* The last lines of the log, or those of the failure's own message when it has several. */
 static void add_log(struct lines *l, const struct finding *g, int rows)
 {
-    const char *message = strchr(g->message, '\n') ? rootcause_log(g->message, g->rank, l->a) : "";
-    struct sv text = sv_from(!g->log || g->log[0] ? g->log : message), line, rest;
-    int n = 0, skip;
+    const char *text =
+        g->log && !g->log[0] && strchr(g->message, '\n') ? rootcause_log(g->message, g->rank, l->a) : g->log;
+    struct sv rest, line;
 
-    while (text.len && text.p[text.len - 1] == '\n')
-        text.len--;
-    for (rest = text; rest.len && sv_next(&rest, '\n', &line);)
-        n++;
-    if (!n || rows < 3)
+    if (!text || !text[0] || rows < 3)
         return;
     lines_add(l, "");
     lines_cut(l, "",
               sv_from(arena_printf(l->a, "Last lines%s%s:", g->pod ? " of " : "", g->pod ? g->pod : "")));
-    skip = n - (rows - 2);
-    for (rest = text; rest.len && sv_next(&rest, '\n', &line);)
-        if (skip-- <= 0)
-            lines_cut(l, "  ", line);
+    for (rest = sv_from(finding_tail(text, rows - 2)); rest.len && sv_next(&rest, '\n', &line);)
+        lines_cut(l, "  ", line);
 }
 
 static void add_note(struct lines *l, const struct why_facts *f)

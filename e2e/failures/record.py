@@ -1,4 +1,5 @@
-"""Record how scripts fail under the real launchers, for tests/golden/why: `record.py [NAME...]`.
+"""Record how scripts fail under the real launchers, for tests/golden/why: `record.py [NAME...]`; `record.py --check` writes nothing
+there, but holds fresh records of all against `kubectl ptj why` and prints what it shows.
 
 Each script of FAILURES runs under build/release/bin/torchrun and, but for a hang, under PyTorch's torchrun of the environment that
 runs this. What `kubectl ptj why` gets of it becomes a case: exit code, termination message (where the launcher left one) and log. Replaced are times, hosts, process numbers, ports and the folders of this machine, nothing else.
@@ -17,6 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden/why"
 OURS = ROOT / "build/release/bin/torchrun"
+TEST = ROOT / "build/release/tests/unit_cli_why_test_screen"
 THEIRS = pathlib.Path(sys.prefix) / "bin/torchrun"
 BOUND_S = 300
 
@@ -161,27 +163,44 @@ def literal(text):
     return "|2\n" + "".join(f"  {line}" if line.strip() else line for line in text.splitlines(keepends=True)).rstrip("\n")
 
 
-def write(name, line, launcher, result):
+def write(golden, name, line, launcher, result):
     code, message, log = result
-    folder = GOLDEN / f"run-{name}"
+    folder = golden / f"run-{name}"
     folder.mkdir(exist_ok=True)
     head = f"# recorded by e2e/failures/record.py under {launcher}\ncause: {json.dumps(line, ensure_ascii=False)}\n"
     (folder / "case.yaml").write_text(
         f"{head}exitCode: {code}\n{f'message: {literal(message)}' + chr(10) if message else ''}log: {literal(log)}\n")
-    print(f"{folder.name}: exit code {code}, {len(log.splitlines())} lines")
+    print(f"{folder.name}: exit code {code}, {len(log.splitlines())} lines", flush=True)
 
 
-def main(names):
+def record(golden, names):
     for name, (script, processes, line) in FAILURES.items():
         if names and name not in names:
             continue
-        write(name, line, "our torchrun", run(OURS, script, processes))
+        write(golden, name, line, "our torchrun", run(OURS, script, processes))
         if name != "hang":
-            write(f"{name}-image", line, "PyTorch's torchrun", run(THEIRS, script, processes))
+            write(golden, f"{name}-image", line, "PyTorch's torchrun", run(THEIRS, script, processes))
+
+
+def check():
+    with tempfile.TemporaryDirectory() as folder:
+        golden = pathlib.Path(folder)
+        shutil.copytree(GOLDEN / "_recorded", golden / "_recorded")
+        record(golden, [])
+        done = subprocess.run([TEST], env=os.environ | {"WHY_GOLDEN": folder, "WHY_GOLDEN_UPDATE": "1"},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        cases = sorted(golden.glob("run-*/case.yaml"))
+        failed = set(re.findall(r"FAILED  \] (run-\S+)", done.stdout))
+        for case in cases:
+            line = json.loads(re.search(r"(?m)^cause: (.*)$", case.read_text())[1])
+            print(f"{case.parent.name:24} {'no ' if case.parent.name in failed else 'yes'} {line}")
+        print(f"the line is in the first three lines, and no failure block anywhere: {len(cases) - len(failed)} of {len(cases)}")
+        if done.returncode:
+            sys.exit(done.stdout)
 
 
 if __name__ == "__main__":
     for program in (OURS, THEIRS):
         if not shutil.which(program):
             sys.exit(f"{program}: not there; build the target torchrun, and run this by a Python with PyTorch")
-    main(sys.argv[1:])
+    check() if sys.argv[1:] == ["--check"] else record(GOLDEN, sys.argv[1:])

@@ -9,12 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SIGNAL_MAX = 64,
-    SIGNAL_TERM = 15,
-    LINE_BYTES = 256,
-    TAIL_BYTES = 2045, /* the kubelet takes 2,048 bytes of a log, whole characters only */
-};
+enum { SIGNAL_MAX = 64, SIGNAL_TERM = 15, LINE_BYTES = 256 };
+enum { TAIL_BYTES = 2045 }; /* the kubelet takes 2,048 bytes of a log, whole characters only */
 
 static const char ROOT_MARK[] = "Root Cause (first observed failure)";
 
@@ -93,7 +89,8 @@ static struct sv own_part(struct sv line)
 
     if (p)
         line = from(line, p + 1);
-    while (line.len && line.p[0] == '[' && (p = memmem(line.p, line.len, "]:", 2)))
+    while (line.len && line.p[0] == '[' && (p = memmem(line.p, line.len, "]:", 2)) && sv_is_digit(p[-1]) &&
+           !memchr(line.p, ' ', (size_t)(p - line.p)))
         line = from(line, p + 2);
     return line;
 }
@@ -149,7 +146,7 @@ static void read_line(struct entry *e, struct sv line)
     }
     if (e->text.p)
         e->text.len = (size_t)(line.p + line.len - e->text.p);
-    else if (sv_starts(t, "traceback") && sv_next(&t, ':', &key)) {
+    else if (sv_starts(t, "traceback") && sv_next(&t, ':', &key) && t.p) {
         t = sv_trim(t);
         if (sv_starts(t, "To enable traceback see") || sv_starts(t, "none:"))
             t = from(t, t.p + t.len);
@@ -320,18 +317,15 @@ const char *rootcause_text(const char *message, struct arena *a)
 /* Where the launcher's failure block begins, or PyTorch's own traceback above it: what its programs wrote stands before. */
 static size_t own_len(const char *text)
 {
-    const char *end = text + strlen(text), *block = NULL;
+    static const char THEIRS[] = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError";
+    const char *root = last_line(text, text + strlen(text), ROOT_MARK);
+    const char *begin = root ? report_begin(text, root) : text + strlen(text);
 
-    for (const char *p = text; (p = strstr(p, " FAILED\n-----")); p++)
-        block = p;
-    if (!block)
-        return last_line(text, end, ROOT_MARK) ? 0 : (size_t)(end - text);
-    for (int lines = 0; block > text && (block[-1] != '\n' || ++lines < 2);)
-        block--;
-    const char *failed =
-        last_line(text, block + 1, "torch.distributed.elastic.multiprocessing.errors.ChildFailedError");
-    const char *traceback = failed ? last_line(text, failed, "Traceback (most recent call last):") : NULL;
-    return failed ? traceback ? (size_t)(traceback - text) : 0 : (size_t)(block - text);
+    for (int lines = 0; root && begin > text && (begin[-1] != '\n' || ++lines <= 3);) /* its title */
+        begin--;
+    const char *theirs = root ? last_line(text, begin + 1, THEIRS) : NULL;
+    const char *traceback = theirs ? last_line(text, theirs, "Traceback (most recent call last):") : begin;
+    return traceback ? (size_t)(traceback - text) : 0;
 }
 
 /* PyTorch's launcher, or another rank as torch marks it. */
@@ -353,6 +347,8 @@ char *rootcause_log(const char *log, int32_t rank, struct arena *a)
             end = mempcpy(end, line.p, line.len);
             *end++ = '\n';
         }
+    while (end > out + 1 && end[-2] == '\n')
+        end--;
     *end = '\0';
     return out;
 }
@@ -378,14 +374,11 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
     char *text = arena_strndup(a, line.p ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES),
          *end = text;
     text_mend(text);
-    for (const char *c = text; *c; c++) {
+    for (const char *c = text; *c; c += *c != '\0')
         if (c[0] == '\x1b' && c[1] == '[') /* a colour, to its last letter */
-            c += 1 + strcspn(c + 1, "ABCDEFGHJKSTfhlmnsu");
+            c += strcspn(c, "ABCDEFGHJKSTfhlmnsu");
         else
             *end++ = (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c;
-        if (!*c)
-            break;
-    }
     *end = '\0';
     return text;
 }

@@ -26,6 +26,11 @@ static void test_ended_before(void **state)
     ptj_expect(p, RUN("wait", "bad"), 42, NULL,
                "bad failed (BackoffLimitExceeded): rank 3: ValueError: boom\n");
     ptj_expect(p, RUN("wait", "bad", "--for=running"), 42, NULL, "bad failed");
+    ptj_put_job(p, "big", "{}",
+                "{\"phase\":\"Failed\",\"reason\":\"OOMKilled\",\"lastFailure\":{\"rank\":0,\"exitCode\":137,"
+                "\"reason\":\"OOMKilled\","
+                "\"message\":\"20 MiB\"}}");
+    ptj_expect(p, RUN("wait", "big"), 137, NULL, "big failed: rank 0: OOMKilled: 20 MiB\n");
     ptj_expect(p, RUN("wait", "late"), 1, NULL, "late failed (DeadlineExceeded)\n");
     ptj_expect(p, RUN("wait", "runs", "--timeout=0s"), 124, NULL, "timed out: ");
     ptj_expect(p, RUN("wait", "none"), 1, NULL,

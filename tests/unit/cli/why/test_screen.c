@@ -4,6 +4,7 @@
  *            log, gaps. Of a recorded run (e2e/failures/record.py): cause, exitCode, message (of the launcher, if it left one) and log;
  *            the rest is that of _recorded, and the job's status is made of the operator's own verdict
  * want.txt   the screen; WHY_GOLDEN_UPDATE=1 writes it anew
+ * WHY_GOLDEN names another folder of cases.
  */
 #include "test.h"
 
@@ -25,6 +26,8 @@
 
 enum { CASES_MAX = 200, CASES_MIN = 40, TEXT_MAX = 1 << 20, ROWS = 24, COLUMNS = 80, CAUSE_ROWS = 3 };
 
+static const char *golden = GOLDEN;
+
 static cJSON *read_case(const char *name)
 {
     cleanup_arena struct arena a = {0};
@@ -33,7 +36,7 @@ static cJSON *read_case(const char *name)
     struct err err;
     char path[512];
 
-    snprintf(path, sizeof(path), GOLDEN "/%s/case.yaml", name);
+    snprintf(path, sizeof(path), "%s/%s/case.yaml", golden, name);
     if (fs_read(path, &text, &err) < 0 ||
         yaml_tree_parse(path, buf_str(&text), text.len, &a, &tree, &err) < 0)
         fail_msg("%s", err.msg);
@@ -177,7 +180,7 @@ static void run_case(void **state)
     check_safe(name, buf_str(&screen));
     check_safe(name, buf_str(&all));
     assert_non_null(strstr(buf_str(&screen), "\nDo:       "));
-    snprintf(path, sizeof(path), GOLDEN "/%s/want.txt", name);
+    snprintf(path, sizeof(path), "%s/%s/want.txt", golden, name);
     if (getenv("WHY_GOLDEN_UPDATE")) {
         assert_int_equal(fs_write_atomic(path, buf_str(&screen), screen.len, &err), 0);
         return;
@@ -197,16 +200,17 @@ int main(void)
 {
     static struct CMUnitTest tests[CASES_MAX];
     struct dirent **cases;
-    const int n = scandir(GOLDEN, &cases, is_case, alphasort);
+    golden = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN;
+    const int n = scandir(golden, &cases, is_case, alphasort);
 
     if (n < CASES_MIN || n > CASES_MAX) {
-        fprintf(stderr, "%s: %d cases\n", GOLDEN, n);
+        fprintf(stderr, "%s: %d cases\n", golden, n);
         return 1;
     }
     for (int i = 0; i < n; i++)
         tests[i] = (struct CMUnitTest){
             .name = cases[i]->d_name, .test_func = run_case, .initial_state = cases[i]->d_name};
-    const int failed = _cmocka_run_group_tests(GOLDEN, tests, (size_t)n, NULL, NULL);
+    const int failed = _cmocka_run_group_tests(golden, tests, (size_t)n, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(cases[i]);
     free(cases);

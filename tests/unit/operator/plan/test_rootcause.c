@@ -200,6 +200,7 @@ static const struct {
      "f\n"
      "[default1]:[rank5]: ValueError: b\nb\n",
      "ValueError: b"},
+    {"[ERROR]: no [1]: licence\n", "[ERROR]: no [1]: licence"},
     {" 45%|####  | 45/100\rERROR: no licence\r\n", "ERROR: no licence"},
     {"Fatal Python error: Segmentation fault\n\nThread 0x1 (most recent call first):\n  File \"a.py\", line "
      "3 in f1\n\n"
