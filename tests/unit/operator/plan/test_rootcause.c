@@ -235,6 +235,19 @@ static void test_lines(void **state)
         rootcause_text("{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\"}", &a), "a\nb");
 }
 
+/* The kubelet takes 2,048 bytes of the end of a log: half a line is nobody's. */
+static void test_tail(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    char tail[2049] = "";
+
+    (void)state;
+    memset(tail, 'x', sizeof(tail) - 1 - strlen("\n" THEIR_END));
+    strcpy(tail + strlen(tail), "\n" THEIR_END);
+    assert_string_equal(rootcause_line(tail, "", &a), "");
+    assert_string_equal(rootcause_line(tail, "KeyError: 'lr'\n", &a), "KeyError: 'lr'");
+}
+
 static void test_rows(void **state)
 {
     (void)state;
@@ -298,7 +311,8 @@ static void test_every_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_lost_peer), cmocka_unit_test(test_every_cut)};
+                                       cmocka_unit_test(test_tail), cmocka_unit_test(test_lost_peer),
+                                       cmocka_unit_test(test_every_cut)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
