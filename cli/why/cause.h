@@ -17,7 +17,7 @@ struct cause {
     const char *texts[6];
     const char *subject; /* behind this in the text the name of the object in question begins; NULL: none */
     const char *headline;
-    const char *next; /* what the operator does; NULL: as after any failure (next.h) */
+    const char *next; /* what the operator does; NULL: what it does of this kind (next.c) */
     const char *todo;
 };
 
