@@ -2,7 +2,8 @@
 there, but holds fresh records of all against `kubectl ptj why` and prints what it shows.
 
 Each script of FAILURES runs under build/release/bin/torchrun and, but for a hang, under PyTorch's torchrun of the environment that
-runs this. What `kubectl ptj why` gets of it becomes a case: exit code, termination message (where the launcher left one) and log. Replaced are times, hosts, process numbers, ports and the folders of this machine, nothing else.
+runs this. What `kubectl ptj why` gets of it becomes a case: exit code, termination message (where the launcher left one) and log.
+Replaced are times, hosts, process numbers, ports and the folders of this machine, nothing else.
 """
 
 import json
@@ -96,18 +97,22 @@ FAILURES = {
     "rank-0": (RANK + OTHERS_WAIT.format(0) + "raise ValueError('no label 0')\n", 3, "ValueError: no label 0"),
     "rank-1": (RANK + OTHERS_WAIT.format(1) + "raise ValueError('no label 1')\n", 3, "ValueError: no label 1"),
     "rank-2": (RANK + OTHERS_WAIT.format(2) + "raise ValueError('no label 2')\n", 3, "ValueError: no label 2"),
-    "missing-file": ("open('/data/train.tar')\n", 2, "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.tar'"),
+    "missing-file": ("open('/data/train.tar')\n", 2,
+                     "FileNotFoundError: [Errno 2] No such file or directory: '/data/train.tar'"),
     "missing-module": ("import transformerz\n", 2, "ModuleNotFoundError: No module named 'transformerz'"),
     "missing-script": (None, 2, "can't open file '/app/train.py': [Errno 2]"),
     "syntax": ("def train(:\n    pass\n", 2, "SyntaxError: invalid syntax"),
     "no-cuda": ("import torch\n\ntorch.ones(1).cuda()\n", 1, "RuntimeError: Found no NVIDIA driver on your system."),
     "ddp": (DDP, 3, "ValueError: expected 512 tokens, got 384"),
     "sys-exit": (RANK + OTHERS_WAIT.format(1) + "sys.exit('no licence for 8 GPUs')\n", 2, "no licence for 8 GPUs"),
-    "usage": ("import argparse\n\nargparse.ArgumentParser().parse_args(['--lr=1'])\n", 1, "train.py: error: unrecognized arguments: --lr=1"),
+    "usage": ("import argparse\n\nargparse.ArgumentParser().parse_args(['--lr=1'])\n", 1,
+              "train.py: error: unrecognized arguments: --lr=1"),
     "segfault": ("import ctypes\n\nprint('step 1', flush=True)\nctypes.string_at(0)\n", 2, "(signal 11)"),
     "abort": ("import os\n\nos.abort()\n", 2, "(signal 6)"),
-    "killed": (RANK + "print('step 1', flush=True)\nif rank == 1:\n    os.kill(os.getpid(), 9)\ntime.sleep(600)\n", 8, "(signal 9)"),
-    "hang": (RANK + "print('step 1', flush=True)\nwhile rank == 1:\n    pass\ntime.sleep(600)\n", 3, "no progress for 2 s: rank 1 loops in train.py:4 <module>()"),
+    "killed": (RANK + "print('step 1', flush=True)\nif rank == 1:\n    os.kill(os.getpid(), 9)\ntime.sleep(600)\n", 8,
+               "(signal 9)"),
+    "hang": (RANK + "print('step 1', flush=True)\nwhile rank == 1:\n    pass\ntime.sleep(600)\n", 3,
+             "no progress for 2 s: rank 1 loops in train.py:4 <module>()"),
     "worker": (WORKER, 1, "ValueError: row 0 has no label"),
     "chained": (CHAINED, 2, "RuntimeError: the config is incomplete"),
     "group": (GROUP, 1, "ValueError: shard b is empty"),
@@ -115,7 +120,8 @@ FAILURES = {
     "unicode": ("raise ValueError('Größe 大きさ fehlt: \\u20ac')\n", 2, "ValueError: Größe 大きさ fehlt: €"),
     "bar": (BAR, 1, "RuntimeError: batch 40 is torn"),
     "record": (RECORDED, 2, "ValueError: no label for class 7"),
-    "assert": ("def step(loss):\n    assert loss < 10, f'loss is {loss}'\n\n\nstep(42)\n", 2, "AssertionError: loss is 42"),
+    "assert": ("def step(loss):\n    assert loss < 10, f'loss is {loss}'\n\n\nstep(42)\n", 2,
+               "AssertionError: loss is 42"),
     "interrupt": (RANK + OTHERS_WAIT.format(1) + "raise KeyboardInterrupt\n", 2, "KeyboardInterrupt"),
     "printed": ("import sys\n\nprint('Error: no licence', file=sys.stderr)\nsys.exit(3)\n", 1, "Error: no licence"),
     "logged": ("import logging, sys\n\nlogging.error('loss is nan at step 40')\nsys.exit(1)\n", 2, "ERROR:root:loss is nan at step 40"),
@@ -139,7 +145,7 @@ def replaced(text, folder):
     return text
 
 
-def run(launcher, script, processes):
+def run(launcher, name, script, processes):
     with tempfile.TemporaryDirectory() as folder:
         term = pathlib.Path(folder) / "termination-log"
         term.touch()
@@ -147,12 +153,11 @@ def run(launcher, script, processes):
             (pathlib.Path(folder) / "train.py").write_text(script)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PET_", "TORCH"))} | {
             "PTJ_TERMINATION_LOG": str(term), "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1",
-            "TORCHKEEPER_PROGRESS_TIMEOUT": "2" if "while rank" in (script or "") else "",
+            "TORCHKEEPER_PROGRESS_TIMEOUT": "2" if name == "hang" else "",
             "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
-        command = [launcher, "--nnodes=1", f"--nproc-per-node={processes}", f"{folder}/train.py"]
-        done = subprocess.run(command, env=env, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BOUND_S)
-        log = done.stdout.decode(errors="replace")
-        log = replaced(log, folder)
+        done = subprocess.run([launcher, "--nnodes=1", f"--nproc-per-node={processes}", f"{folder}/train.py"], env=env,
+                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BOUND_S)
+        log = replaced(done.stdout.decode(errors="replace"), folder)
         message = replaced(term.read_text(), folder)
     return done.returncode, message, log
 
@@ -160,7 +165,8 @@ def run(launcher, script, processes):
 def literal(text):
     if any(ord(c) < 0x20 and c != "\n" for c in text) or not text.endswith("\n"):
         return json.dumps(text, ensure_ascii=False)
-    return "|2\n" + "".join(f"  {line}" if line.strip() else line for line in text.splitlines(keepends=True)).rstrip("\n")
+    lines = (f"  {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+    return "|2\n" + "".join(lines).rstrip("\n")
 
 
 def write(golden, name, line, launcher, result):
@@ -177,9 +183,9 @@ def record(golden, names):
     for name, (script, processes, line) in FAILURES.items():
         if names and name not in names:
             continue
-        write(golden, name, line, "our torchrun", run(OURS, script, processes))
+        write(golden, name, line, "our torchrun", run(OURS, name, script, processes))
         if name != "hang":
-            write(golden, f"{name}-image", line, "PyTorch's torchrun", run(THEIRS, script, processes))
+            write(golden, f"{name}-image", line, "PyTorch's torchrun", run(THEIRS, name, script, processes))
 
 
 def check():
