@@ -12,10 +12,11 @@
 
 static const char END[] = "\"}\n", END_HUNG[] = "\",\"noProgress\":true}\n";
 
-/* Encode a byte for a JSON string, in at most two bytes. Control characters except newline become spaces. */
+/* Encode a byte for a JSON string, in at most two bytes. A progress bar's states become lines, other control characters spaces. */
 static int escape(char c, char out[static 2])
 {
     out[0] = '\\';
+    c = c == '\r' ? '\n' : c;
     out[1] = c == '\n' ? 'n' : c;
     if (c == '\n' || c == '"' || c == '\\')
         return 2;
