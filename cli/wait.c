@@ -38,9 +38,11 @@ static const struct board_job *job_of(const struct wait *w)
 
 static void judge(struct wait *w, const struct board_job *j)
 {
+    const char *reason = strstr(j->failure, j->reason) ? "" : j->reason; /* OOMKilled stands in both */
+
     if (j->phase == JOB_FAILED) {
-        fprintf(stderr, "kubectl ptj wait: %s failed%s%s%s%s%s\n", j->name, j->reason[0] ? " (" : "",
-                j->reason, j->reason[0] ? ")" : "", j->failure[0] ? ": " : "", j->failure);
+        fprintf(stderr, "kubectl ptj wait: %s failed%s%s%s%s%s\n", j->name, reason[0] ? " (" : "", reason,
+                reason[0] ? ")" : "", j->failure[0] ? ": " : "", j->failure);
         end(w, j->exit_code > 0 ? j->exit_code : 1);
     } else if (j->phase == JOB_SUCCEEDED || (j->phase == JOB_RUNNING && w->for_running)) {
         printf("%s %s\n", j->name, j->phase == JOB_SUCCEEDED ? "succeeded" : "is running");

@@ -45,6 +45,7 @@ struct exit_worker {
     const char *message;    /* from the error file, or NULL */
     const char *traceback;  /* from there, or NULL; stands in the report instead of the message */
     const char *host;       /* where it ran; NULL: this host */
+    bool hung;              /* it is blamed for a hang, which the message describes */
 };
 
 /* The exit status as a shell reports it: the code, or 128 + signal. */

@@ -10,12 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TAIL_BYTES = 8 }; /* enough for `"}\n` */
+static const char END[] = "\"}\n", END_HUNG[] = "\",\"noProgress\":true}\n";
 
-/* Encode a byte for a JSON string, in at most two bytes. Control characters except newline become spaces. */
+/* Encode a byte for a JSON string, in at most two bytes. A progress bar's states become lines, other control characters spaces. */
 static int escape(char c, char out[static 2])
 {
     out[0] = '\\';
+    c = c == '\r' ? '\n' : c;
     out[1] = c == '\n' ? 'n' : c;
     if (c == '\n' || c == '"' || c == '\\')
         return 2;
@@ -89,9 +90,9 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
     if (rc == 0)
         rc = buf_puts(out, "\",\"message\":\"", &full);
     useful(tail, w->message, &text, &len);
-    size_t from = begin_of_end(text, len, REPORT_BYTES - TAIL_BYTES - out->len);
+    size_t from = begin_of_end(text, len, REPORT_BYTES - sizeof(END_HUNG) - out->len);
     put_text(out, text + from, len - from);
-    if (rc < 0 || buf_puts(out, "\"}\n", &full) < 0)
+    if (rc < 0 || buf_puts(out, w->hung ? END_HUNG : END, &full) < 0)
         buf_clear(out); /* unreachable: host names are short */
 }
 

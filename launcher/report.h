@@ -3,7 +3,7 @@
  *
  * One line of JSON, at most 1 KiB:
  *     {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}
- * "signal" is there only if the rank died by one. Numbers come first, so that a truncated report still names the
+ * "signal" is there only if the rank died by one, and "noProgress":true, at the end, only of a rank that held up a run that hung. Numbers come first, so that a truncated report still names the
  * rank. Of a long message the end is kept, because it says most.
  */
 #ifndef TK_LAUNCHER_REPORT_H

@@ -110,6 +110,7 @@ void round_blame(struct round *r, int local, int code, const char *message)
     w->running = w->stopped_by_us = false; /* one in uninterruptible sleep has not been reaped */
     w->status = code << 8;
     w->message = message;
+    w->hung = true;
     w->error_file = NULL; /* the message is not from there */
     r->failed = true;
 }

@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "common/text.h"
 #include "operator/api/trainjob.h"
+#include "operator/plan/rootcause.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,6 +64,8 @@ static void take_failure(struct board_job *j, const cJSON *status)
     const cJSON *f = json_find(status, (const char *[]){"lastFailure", NULL});
     const int64_t code = json_i64(f, "exitCode", -1), rank = json_i64(f, "rank", -1);
     const char *message = json_str(f, "message"), *reason = json_str(f, "reason"), *pod = json_str(f, "pod");
+    cleanup_arena struct arena a = {0};
+    const char *line = rootcause_line(message ? message : "", "", &a);
     char text[4 * BOARD_TEXT_BYTES] = "";
 
     j->exit_code = code >= 0 && code <= 255 ? (int32_t)code : -1;
@@ -70,12 +73,13 @@ static void take_failure(struct board_job *j, const cJSON *status)
         text_add(text, sizeof(text), "rank %lld: ", (long long)rank);
     else if (pod)
         text_add(text, sizeof(text), "%.253s: ", pod);
-    if (message)
-        text_add(text, sizeof(text), "%.*s", (int)text_head(message, 2 * BOARD_TEXT_BYTES), message);
-    else if (j->exit_code > 0)
+    if (reason && !strstr(reason, "ExitCode") &&
+        strcmp(reason, "NoProgress") != 0) /* these say no more than the line */
+        text_add(text, sizeof(text), "%.*s%s", (int)text_head(reason, BOARD_REASON_BYTES), reason,
+                 line[0] ? ": " : "");
+    else if (!line[0] && j->exit_code > 0)
         text_add(text, sizeof(text), "exit code %d", (int)j->exit_code);
-    else if (reason)
-        text_add(text, sizeof(text), "%.*s", (int)text_head(reason, BOARD_REASON_BYTES), reason);
+    text_add(text, sizeof(text), "%s", line);
     shown_text(j->failure, sizeof(j->failure), f ? text : "");
 }
 

@@ -11,12 +11,13 @@
 struct cause {
     enum why_kind kind;
     const char *reasons; /* separated by spaces, one that ends with * for all that begin so; NULL: any */
-    int codes[4];        /* exit codes; 0 ends them; none: any */
-    /* Some of these is in the text, whatever the case of its letters; NULL ends them; none: any text. */
+    int codes[4];        /* exit codes; 0 ends them */
+    /* With another exit code, some of these is in the text, whatever the case of its letters; NULL ends them. With neither codes nor
+     * texts any will do. */
     const char *texts[6];
     const char *subject; /* behind this in the text the name of the object in question begins; NULL: none */
     const char *headline;
-    const char *next; /* what the operator does; NULL: as after any failure (next.h) */
+    const char *next; /* what the operator does; NULL: what it does of this kind (next.c) */
     const char *todo;
 };
 

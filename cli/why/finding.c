@@ -2,6 +2,7 @@
 #include "cli/why/podwait.h"
 
 #include "operator/plan/exitcode.h"
+#include "operator/plan/rootcause.h"
 
 #include <string.h>
 
@@ -24,25 +25,22 @@ const cJSON *finding_object(const cJSON *list, const char *name)
     return NULL;
 }
 
-struct sv finding_own_log(const char *log)
+const char *finding_tail(const char *text, int n)
 {
-    struct sv all = sv_from(log ? log : "");
-    const char *report = strstr(all.p, "] failed (exitcode: ");
+    const char *end = text + strlen(text), *at = end;
 
-    while (report && report > all.p && report[-1] != '\n')
-        report--;
-    if (report && report > all.p)
-        all.len = (size_t)(report - all.p);
-    return all;
+    while (at > text && (at == end || at[-1] != '\n' || --n > 0))
+        at--;
+    return at;
 }
 
-static struct sv last_lines(struct sv text, int n)
+/* What a failure's cause may stand in: not in what PyTorch's launcher says of itself. */
+static void set_text(struct finding *g, const struct why_facts *f, const char *condition, struct arena *a)
 {
-    size_t at = text.len;
-
-    while (at > 0 && (text.p[at - 1] != '\n' || at == text.len || n-- > 1))
-        at--;
-    return (struct sv){text.p + at, text.len - at};
+    g->log = rootcause_log(f->log ? f->log : "", g->rank, a);
+    g->line = rootcause_line(g->message, g->log, a);
+    g->text = arena_printf(a, "%s\n%s\n%s\n%s", g->line, condition, rootcause_log(g->message, g->rank, a),
+                           finding_tail(g->log, TEXT_LOG_LINES));
 }
 
 static struct finding about_job(const char *reason, const char *message)
@@ -71,7 +69,6 @@ static struct finding of_failure(const struct why_facts *f, struct arena *a)
     const struct jobstatus *st = &f->job->status;
     const struct failure *last = st->last_failure;
     const struct condition *failed = &st->conditions[COND_FAILED];
-    struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
     struct finding g = FINDING_NONE;
 
     g.kind = WHY_FAILURE;
@@ -87,9 +84,7 @@ static struct finding of_failure(const struct why_facts *f, struct arena *a)
     g.since_ms = last->time_ms;
     g.init = same_text(last->reason, "InitContainerFailed");
     g.container = g.init ? init_container(st, a) : NULL;
-    g.text = arena_printf(a, "%s\n%s\n%.*s", g.message,
-                          failed->state == COND_TRUE && failed->message ? failed->message : "", (int)log.len,
-                          log.p);
+    set_text(&g, f, failed->state == COND_TRUE && failed->message ? failed->message : "", a);
     return g;
 }
 
@@ -97,7 +92,6 @@ static struct finding of_failure(const struct why_facts *f, struct arena *a)
 static struct finding of_ended_pod(const struct why_facts *f, const struct pod *pod, struct arena *a)
 {
     const struct verdict v = exitcode_verdict(pod, &f->job->spec.run_policy);
-    struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
     struct finding g = FINDING_NONE;
 
     /* One that is being deleted may be so by the operator: of others the status tells soon. */
@@ -106,7 +100,7 @@ static struct finding of_ended_pod(const struct why_facts *f, const struct pod *
     g.kind = WHY_FAILURE;
     g.judged = false;
     g.reason = arena_strdup(a, v.reason);
-    g.message = arena_strdup(a, v.message);
+    g.message = arena_strdup(a, rootcause_text(v.message, a));
     g.pod = arena_strdup(a, pod->name);
     g.uid = arena_strdup(a, pod->uid);
     g.node = pod->node[0] ? arena_strdup(a, pod->node) : NULL;
@@ -117,7 +111,7 @@ static struct finding of_ended_pod(const struct why_facts *f, const struct pod *
     g.signal = v.signal;
     g.attempt = pod->attempt;
     g.since_ms = v.finished_ms;
-    g.text = arena_printf(a, "%s\n%.*s", g.message, (int)log.len, log.p);
+    set_text(&g, f, "", a);
     return g;
 }
 

@@ -8,13 +8,12 @@
 
 #include "common/arena.h"
 #include "common/err.h"
-#include "common/sv.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
 #include <string.h>
 
-enum { WHY_GAPS_MAX = 8, WHY_LOG_LINES = 80, WHY_LOG_BYTES = 64 << 10 };
+enum { WHY_GAPS_MAX = 8, WHY_LOG_LINES = 400, WHY_LOG_BYTES = 1 << 20 };
 
 struct why_facts {
     const struct trainjob *job;
@@ -40,6 +39,8 @@ struct finding {
     const char *reason;  /* CamelCase, as in status.reason, lastFailure.reason or a container's state */
     const char *message; /* the words of the server or of the program; "" for none */
     const char *text;    /* all that the cause may stand in: the message, the pod's events, the log */
+    /* Of a failure: what the programs wrote into the log, and the line of it or of the message that names the error. */
+    const char *log, *line;
     const char *pod, *uid, *node, *container; /* NULL: none */
     bool init;                                /* the container is an init container */
     int32_t rank, exit_code, signal, attempt; /* -1; signal 0: not known */
@@ -58,8 +59,8 @@ static inline bool same_text(const char *a, const char *b)
 
 struct finding finding_of(const struct why_facts *f, struct arena *a);
 
-/* The lines of a rank's log without the report that torchrun writes behind them. */
-struct sv finding_own_log(const char *log);
+/* The last n lines. */
+const char *finding_tail(const char *text, int n);
 
 /* The object of this name in a list; NULL: it is not there. */
 const cJSON *finding_object(const cJSON *list, const char *name);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TEXT_BYTES = 16 << 10 }; /* of one line before it is wrapped */
+enum { TEXT_BYTES = 4 << 10 }; /* of one line before it is wrapped */
 
 void lines_add(struct lines *l, const char *line)
 {
@@ -16,13 +16,10 @@ void lines_add(struct lines *l, const char *line)
 /* The text, safe for a terminal. */
 static const char *safe(struct arena *a, struct sv text)
 {
-    cleanup_buf struct buf shown = BUF_INIT(TEXT_BYTES);
-    struct err ignored;
+    char *shown = arena_alloc(a, TEXT_BYTES);
 
-    if (text.len > TEXT_BYTES / 2)
-        text.len = TEXT_BYTES / 2;
-    (void)shown_line(&shown, text, &ignored);
-    return arena_strdup(a, buf_str(&shown));
+    shown_text(shown, TEXT_BYTES, arena_strndup(a, text.p, text.len));
+    return shown;
 }
 
 /* How much of the text goes into one line: to the last space that fits, if there is any. */

@@ -72,16 +72,21 @@ static const char *ended(const struct why_facts *f, struct arena *a)
 const char *next_of(const struct why_facts *f, const struct finding *g, const struct cause *c,
                     struct arena *a)
 {
+    static const char *const OF_KIND[WHY_FAILURE + 1] = {
+        [WHY_REFUSED] = "tries again, at least once a minute.",
+        [WHY_WAITING] = "waits: the pod goes on by itself once that is mended.",
+    };
     const struct opt_i64 *deadline = &f->job->spec.run_policy.start_deadline_s;
+    const char *next = c->next ? c->next : OF_KIND[g->kind];
 
     if (jobstatus_finished(&f->job->status))
         return ended(f, a);
-    if (c->next && g->kind == WHY_WAITING && deadline->set)
+    if (next && g->kind == WHY_WAITING && deadline->set)
         return arena_printf(
-            a, "%s After startDeadlineSeconds (%lld) it gives the room back and tries again later.", c->next,
+            a, "%s After startDeadlineSeconds (%lld) it gives the room back and tries again later.", next,
             (long long)deadline->v);
-    if (c->next)
-        return c->next;
+    if (next)
+        return next;
     if (g->kind == WHY_FAILURE && !g->judged)
         return "judges this within 30 s: pods of the same attempt may tell more.";
     return g->kind == WHY_FAILURE ? restart(f, g, a) : "nothing.";

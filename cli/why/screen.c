@@ -11,7 +11,7 @@
 enum {
     MESSAGE_ROWS = 4,
     GAP_ROWS = 2,
-    LOG_LINES_ALL = WHY_LOG_LINES,
+    LOG_LINES_ALL = 80,
 };
 
 static const cJSON *template_container(const struct trainjob *job, const char *pod)
@@ -108,7 +108,7 @@ static void add_head(struct lines *l, const struct why_facts *f, const struct fi
     lines_wrapped(l, arena_printf(l->a, "%s: ", state[0] ? state : "New"), headline, 2);
     lines_wrapped(l, "  ", where(f, g, l->a), all ? 0 : 2);
     if (g->kind == WHY_FAILURE)
-        message = all ? message : rootcause_line(message, l->a);
+        message = g->line;
     if (message[0])
         lines_wrapped(l, "  ", message, all ? 0 : MESSAGE_ROWS);
 }
@@ -152,26 +152,19 @@ static void add_events(struct lines *l, const struct why_facts *f)
 }
 
 /* The last lines of the log, or those of the failure's own message when it has several. */
-static void add_log(struct lines *l, const struct why_facts *f, const struct finding *g, int rows)
+static void add_log(struct lines *l, const struct finding *g, int rows)
 {
-    struct sv text = finding_own_log(f->log), line, rest;
-    int n = 0, skip;
+    const char *text =
+        g->log && !g->log[0] && strchr(g->message, '\n') ? rootcause_log(g->message, g->rank, l->a) : g->log;
+    struct sv rest, line;
 
-    if (!text.len && g->kind == WHY_FAILURE && strchr(g->message, '\n'))
-        text = sv_from(g->message);
-    while (text.len && text.p[text.len - 1] == '\n')
-        text.len--;
-    for (rest = text; rest.len && sv_next(&rest, '\n', &line);)
-        n++;
-    if (!n || rows < 3)
+    if (!text || !text[0] || rows < 3)
         return;
     lines_add(l, "");
     lines_cut(l, "",
               sv_from(arena_printf(l->a, "Last lines%s%s:", g->pod ? " of " : "", g->pod ? g->pod : "")));
-    skip = n - (rows - 2);
-    for (rest = text; rest.len && sv_next(&rest, '\n', &line);)
-        if (skip-- <= 0)
-            lines_cut(l, "  ", line);
+    for (rest = sv_from(finding_tail(text, rows - 2)); rest.len && sv_next(&rest, '\n', &line);)
+        lines_cut(l, "  ", line);
 }
 
 static void add_note(struct lines *l, const struct why_facts *f)
@@ -223,8 +216,8 @@ int screen_print(const struct why_facts *f, struct screen_size size, struct buf 
     const struct cause *c = cause_of(&g);
     add_head(head, f, &g, c, all);
     add_tail(tail, f, &g, c, all);
-    add_log(head, f, &g, all ? LOG_LINES_ALL : size.rows - 1 - head->n - tail->n);
-    if (all)
+    add_log(head, &g, all ? LOG_LINES_ALL : size.rows - 1 - head->n - tail->n);
+    if (size.events)
         add_events(head, f);
     return lines_print(head, out, err) < 0 ? -1 : lines_print(tail, out, err);
 }

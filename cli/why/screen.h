@@ -11,6 +11,7 @@
 struct screen_size {
     int columns; /* 0: lines are not wrapped */
     int rows;    /* 0: as many as there are */
+    bool events; /* and at the end what the events say */
 };
 
 int screen_print(const struct why_facts *f, struct screen_size size, struct buf *out, struct err *err);

@@ -11,14 +11,13 @@ enum { COLUMNS_MIN = 40, ROWS_MIN = 16, OUT_BYTES = 4 << 20 };
 static int run_why(struct session *s, const struct args *a, struct err *err)
 {
     const struct terminal t = terminal_of(STDOUT_FILENO);
-    struct screen_size size = {.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns,
-                               .rows = t.rows < ROWS_MIN ? ROWS_MIN : t.rows};
+    struct screen_size size = {.events = args_has(a, "all")};
     cleanup_buf struct buf out = BUF_INIT(OUT_BYTES);
     cleanup_collected struct collected g = {0};
 
-    if (args_has(a, "all")) {
-        size.rows = 0;
-        size.columns = t.is_terminal ? size.columns : 0;
+    if (isatty(STDOUT_FILENO)) {
+        size.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns;
+        size.rows = size.events ? 0 : t.rows < ROWS_MIN ? ROWS_MIN : t.rows;
     }
     if (collect(&g, s, a->operands[0], err) < 0 || screen_print(&g.facts, size, &out, err) < 0)
         return -1;

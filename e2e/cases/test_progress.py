@@ -45,6 +45,7 @@ def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
     failed = end["lastFailure"]
     assert (failed["pod"], failed["exitCode"], failed["rank"]) == ("hangs-node-1", 138, 3), failed
     assert "no progress for 30 s: rank 3" in failed["message"], failed
+    assert failed["reason"] == "NoProgress", failed
 
 
 def test_the_sample_with_a_stock_script(ns):

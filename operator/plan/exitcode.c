@@ -148,6 +148,8 @@ static struct verdict from_container(const struct pod_container *c, const struct
         v.signal = cause.signal;
     }
     judge_code(&v, c->reason, policy);
+    if (v.exit_code == EXIT_CODE_RETRYABLE && cause.no_progress)
+        v.reason = "NoProgress";
     if (v.class == VERDICT_PERMANENT && launcher_refused(c)) {
         v.reason = "LauncherNotExecutable";
         v.message =

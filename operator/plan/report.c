@@ -65,7 +65,8 @@ bool report_parse(const char *message, struct report *ret)
         r.exit_code != EXIT_CODE_SIGNAL_BASE + r.signal)
         return false;
     (void)take_string(&rest, ",\"host\":\"", &host);
-    (void)take_string(&rest, ",\"message\":\"", &r.message);
+    r.no_progress =
+        take_string(&rest, ",\"message\":\"", &r.message) && sv_starts(rest, ",\"noProgress\":true}");
     *ret = r;
     return true;
 }

@@ -2,7 +2,7 @@
  * container. Pure.
  *
  * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}: numbers first and the message last,
- * so that a report that was cut anywhere can still be used in part. It is at the beginning of the text; text
+ * so that a report that was cut anywhere can still be used in part. ,"noProgress":true stands behind it when the run hung. It is at the beginning of the text; text
  * behind it is ignored. The user's program can write there, too, so only this form is accepted.
  *
  * Ownership: a report borrows from the message.
@@ -18,6 +18,7 @@ struct report {
     int32_t exit_code; /* 1..255; 128 + n for signal n */
     int32_t signal;    /* 0: none */
     struct sv message; /* with its escapes; empty if it was cut off */
+    bool no_progress;  /* the run hung */
 };
 
 /* False when the message has no report, or not even rank and exit code of one. */

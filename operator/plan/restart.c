@@ -62,10 +62,10 @@ static void record_failure(struct planner *p, const struct judgement *j)
 /* "exit code 137 (signal 9): OOMKilled: the last line", as much of it as is known. */
 static const char *describe_end(struct planner *p, const struct verdict *v)
 {
-    static const char *const SAY_NO_MORE[] = {"PermanentExitCode", "RetryableExitCode",
+    static const char *const SAY_NO_MORE[] = {"PermanentExitCode", "RetryableExitCode", "NoProgress",
                                               "InitContainerFailed"};
     const char *reason = v->reason;
-    const char *line = rootcause_line(v->message, p->a);
+    const char *line = rootcause_line(v->message, "", p->a);
     char code[64] = "";
 
     if (v->exit_code >= 0 && v->signal)

@@ -6,9 +6,11 @@
 #include "common/text.h"
 #include "operator/plan/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SIGNAL_MAX = 64, SIGNAL_ABORT = 6, SIGNAL_TERM = 15, LINE_BYTES = 256 };
+enum { TAIL_BYTES = 2045 }; /* the kubelet takes 2,048 bytes of a log, whole characters only */
 
 static const char ROOT_MARK[] = "Root Cause (first observed failure)";
 
@@ -17,8 +19,7 @@ struct entry {
     int64_t rank; /* -1: not said */
     int64_t code; /* 0: not said; -n: signal n */
     bool root;
-    bool told;      /* "traceback :" has come */
-    struct sv line; /* the last one behind it that says something */
+    struct sv text; /* what it left */
     bool recorded;  /* it left the exception it died of */
     bool peer_lost; /* and that one tells of a broken connection */
 };
@@ -59,32 +60,82 @@ static bool is_rule(struct sv line)
     return sv_starts(line, "=====") || sv_starts(line, "-----");
 }
 
-/* What the worker said last; of a worker that left nothing the report tells how to make it say more. */
-static void note_line(struct entry *e, struct sv line)
+static struct sv from(struct sv line, const char *p)
 {
-    struct sv t = sv_trim(line);
-    struct sv key;
-
-    if (!e->told) {
-        e->told = sv_starts(t, "traceback") && sv_next(&t, ':', &key);
-        t = sv_trim(t);
-        if (sv_starts(t, "To enable traceback see") || sv_starts(t, "none:"))
-            return;
-    }
-    if (e->told && t.len && !is_rule(t))
-        e->line = t;
+    return (struct sv){p, (size_t)(line.p + line.len - p)};
 }
 
+/* Behind what a progress bar drew over, and behind prefixes: torch's "[rank1]:", --tee's "[default1]:". */
+static struct sv own_part(struct sv line)
+{
+    const char *p = line.len ? memrchr(line.p, '\r', line.len - 1) : NULL;
+
+    if (p)
+        line = from(line, p + 1);
+    while (line.len && line.p[0] == '[' && (p = memmem(line.p, line.len, "]:", 2)) && sv_is_digit(p[-1]) &&
+           !memchr(line.p, ' ', (size_t)(p - line.p)))
+        line = from(line, p + 2);
+    return line;
+}
+
+/* `File "train.py", line 3, in main`; of a syntax error without what it is in. Not faulthandler's `line 3 in main`. */
+static bool is_frame(struct sv said)
+{
+    return sv_starts(said, "File \"") && contains(said, "\", line ") &&
+           (contains(said, ", in ") || !contains(said, " in "));
+}
+
+/* The line that names the error: the one behind a traceback's last frame, whatever follows; empty: none does. Tracebacks of
+ * groups of exceptions have a tree of | and + before them. */
+static struct sv named_line(struct sv text, struct sv *last)
+{
+    struct sv line, said, named = {"", 0};
+    size_t frame = 0, indent; /* how far the last frame is indented; 0: none is open */
+
+    for (*last = named; sv_next(&text, '\n', &line);) {
+        line = own_part(line);
+        for (indent = 0; indent < line.len && strchr(" |+", line.p[indent]); indent++)
+            ;
+        said = sv_trim(from(line, line.p + indent));
+        if (!said.len || is_rule(said))
+            continue;
+        *last = said;
+        if (is_frame(said)) {
+            frame = indent;
+        } else if (indent < frame || sv_starts(said, "Fatal Python error: ") || sv_starts(said, "what():")) {
+            named = said;
+            frame = 0;
+        }
+    }
+    return named;
+}
+
+static struct sv error_line(struct sv text)
+{
+    struct sv last, named = named_line(text, &last);
+
+    return named.len ? named : last;
+}
+
+/* What a worker left is all behind "traceback :"; where that is nothing the report tells how to make it say more. */
 static void read_line(struct entry *e, struct sv line)
 {
+    struct sv t = sv_trim(line), key;
+
     if (!e->code) {
         (void)line_number(line, "rank", 0, INT32_MAX, &e->rank);
         (void)line_number(line, "exitcode", -SIGNAL_MAX, 255, &e->code);
         return;
     }
-    note_line(e, line);
-    e->recorded |=
-        sv_starts(sv_trim(line), "traceback") && contains(line, "Traceback (most recent call last)");
+    if (e->text.p)
+        e->text.len = (size_t)(line.p + line.len - e->text.p);
+    else if (sv_starts(t, "traceback") && sv_next(&t, ':', &key) && t.p) {
+        t = sv_trim(t);
+        if (sv_starts(t, "To enable traceback see") || sv_starts(t, "none:"))
+            t = from(t, t.p + t.len);
+        e->text = t;
+        e->recorded = contains(t, "Traceback (most recent call last)");
+    }
     e->peer_lost |= e->recorded && text_tells_of_lost_peer(line);
 }
 
@@ -159,7 +210,7 @@ static bool parse_report(const char *begin, const char *root, struct rootcause *
         .signal = signal,
         .rank = (int32_t)best.rank,
         .peer_lost = best.peer_lost,
-        .line = best.line,
+        .line = error_line(best.text),
     };
     return true;
 }
@@ -196,25 +247,12 @@ static bool died_of_torn_error_file(struct sv message, struct sv last)
            contains(message, "self.error_file_data = json.load(fp)");
 }
 
-static struct sv last_words(const char *message)
-{
-    struct sv rest = sv_from(message);
-    struct sv line;
-    struct sv last = {"", 0};
-
-    while (sv_next(&rest, '\n', &line)) {
-        struct sv t = sv_trim(line);
-        if (t.len && !is_rule(t))
-            last = t;
-    }
-    return last;
-}
-
 /* The last words of a program that ended with an exception, or of a report whose heading was cut off. */
 static bool parse_exception(const char *message, struct rootcause *ret)
 {
-    struct sv last = last_words(message);
+    struct sv last;
 
+    (void)named_line(sv_from(message), &last);
     if (!text_tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
         return false;
     *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true, .line = last};
@@ -232,6 +270,7 @@ static bool parse_own(const char *message, struct rootcause *ret)
         .exit_code = r.exit_code,
         .signal = r.signal,
         .rank = r.rank,
+        .no_progress = r.no_progress,
         .peer_lost = r.exit_code == EXIT_CODE_ERROR && text_tells_of_lost_peer(r.message),
     };
     return true;
@@ -259,22 +298,71 @@ const char *rootcause_text(const char *message, struct arena *a)
     return report_parse(message, &r) ? report_message(&r, a) : message;
 }
 
-const char *rootcause_line(const char *message, struct arena *a)
+/* Where the launcher's failure block begins, or PyTorch's own traceback above it: what its programs wrote stands before. */
+static size_t own_len(const char *text)
 {
-    struct rootcause cause = {0};
-    struct report r;
-    struct sv line;
+    static const char THEIRS[] = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError";
+    const char *root = last_line(text, text + strlen(text), ROOT_MARK);
+    const char *begin = root ? report_begin(text, root) : text + strlen(text);
 
-    if (report_parse(message, &r))
-        line = last_words(report_message(&r, a));
-    else if (parse_block(message, &cause) || parse_signal(message, &cause))
-        line = cause.line;
-    else
-        line = last_words(message);
-    char *text = arena_strndup(a, line.len ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES);
+    for (int lines = 0; root && begin > text && (begin[-1] != '\n' || ++lines <= 3);) /* its title */
+        begin--;
+    const char *theirs = root ? last_line(text, begin + 1, THEIRS) : NULL;
+    const char *traceback = theirs ? last_line(text, theirs, "Traceback (most recent call last):") : begin;
+    return traceback ? (size_t)(traceback - text) : 0;
+}
+
+/* PyTorch's launcher, or another rank as torch marks it. */
+static bool of_others(struct sv line, int32_t rank)
+{
+    int n = rank;
+
+    return (rank >= 0 && sscanf(line.p, "[rank%9d]:", &n) == 1 && n != rank) ||
+           contains(line, " torch/distributed/run.py:") || contains(line, " torch/distributed/elastic/");
+}
+
+char *rootcause_log(const char *log, int32_t rank, struct arena *a)
+{
+    struct sv rest = {log, own_len(log)}, line;
+    char *out = arena_alloc(a, rest.len + 2), *end = out;
+
+    while (rest.len && sv_next(&rest, '\n', &line))
+        if (!of_others(line, rank)) {
+            end = mempcpy(end, line.p, line.len);
+            *end++ = '\n';
+        }
+    while (end > out + 1 && end[-2] == '\n')
+        end--;
+    *end = '\0';
+    return out;
+}
+
+const char *rootcause_line(const char *message, const char *log, struct arena *a)
+{
+    struct rootcause cause = {.rank = -1};
+    struct report r;
+    struct sv line = {"", 0}, last;
+
+    if (report_parse(message, &r)) {
+        line = error_line(sv_from(report_message(&r, a)));
+    } else if (parse_block(message, &cause)) {
+        if (strlen(message) >= TAIL_BYTES) /* it begins within a line */
+            message = strchrnul(message, '\n');
+        line = named_line(sv_from(log[0] ? log : rootcause_log(message, cause.rank, a)), &last);
+        if (cause.line.len && (!line.len || !sv_starts(cause.line, "Signal ")))
+            line = cause.line;
+        line = line.len ? line : last;
+    } else if (!parse_signal(message, &cause)) {
+        line = error_line(sv_from(message[0] ? message : log));
+    }
+    char *text = arena_strndup(a, line.p ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES),
+         *end = text;
     text_mend(text);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = ' ';
+    for (const char *c = text; *c; c += *c != '\0')
+        if (c[0] == '\x1b' && c[1] == '[') /* a colour, to its last letter */
+            c += strcspn(c, "ABCDEFGHJKSTfhlmnsu");
+        else
+            *end++ = (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c;
+    *end = '\0';
     return text;
 }

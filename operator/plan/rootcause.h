@@ -19,7 +19,8 @@ struct rootcause {
     /* An exception about a broken connection to another rank, or torchrun failed to read a worker's error
      * file. */
     bool peer_lost;
-    /* Of the message: the last line of the worker in PyTorch's report; empty: none. */
+    bool no_progress; /* by our launcher's report: the run hung */
+    /* Of the message: what names the worker's error in PyTorch's report; empty: nothing does. */
     struct sv line;
 };
 
@@ -29,7 +30,12 @@ bool rootcause_parse(const char *message, struct rootcause *ret);
 /* The message for people: that of the launcher's report, otherwise all of it. */
 const char *rootcause_text(const char *message, struct arena *a);
 
-/* Its most informative line: 256 bytes at most, without control characters; "" when there is none. */
-const char *rootcause_line(const char *message, struct arena *a);
+/* The line that names the error: 256 bytes at most, without control characters; "" when there is none. `log` is what
+ * rootcause_log gives, where it was read, else "": a message that PyTorch's launcher left mostly holds its own words only. */
+const char *rootcause_line(const char *message, const char *log, struct arena *a);
+
+/* What the programs wrote into a container's log: without the failure block at its end, what PyTorch's torchrun wrote, and lines
+ * that torch marked as those of a rank other than this one (-1: of all). */
+char *rootcause_log(const char *log, int32_t rank, struct arena *a);
 
 #endif

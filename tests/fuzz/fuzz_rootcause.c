@@ -21,7 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(!cause.signal || cause.exit_code == 128 + cause.signal);
     } else
         MUST(cause.rank == -2);
-    const char *line = rootcause_line(text, &a);
+    const char *log = rootcause_log(text, (int32_t)size % 3 - 1, &a);
+    MUST(strlen(log) <= size + 1);
+    const char *line = rootcause_line(text, size % 2 ? log : "", &a);
     MUST(strlen(line) <= 256);
     for (const char *c = line; *c; c++)
         MUST((unsigned char)*c >= 0x20 && *c != 0x7f);

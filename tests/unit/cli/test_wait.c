@@ -18,14 +18,19 @@ static void test_ended_before(void **state)
     ptj_put_job(p, "bad", "{}",
                 "{\"phase\":\"Failed\",\"reason\":\"BackoffLimitExceeded\",\"lastFailure\":{\"rank\":3,"
                 "\"exitCode\":42,"
-                "\"message\":\"exit code 42: boom\"}}");
+                "\"message\":\"  File \\\"a.py\\\", line 2, in f\\nValueError: boom\\nmore\"}}");
     ptj_put_job(p, "late", "{}", "{\"phase\":\"Failed\",\"reason\":\"DeadlineExceeded\"}");
     ptj_expect(p, RUN("wait", "ok"), 0, "ok succeeded\n", NULL);
     ptj_expect(p, RUN("wait", "ok", "--for=running"), 0, "ok succeeded\n", NULL);
     ptj_expect(p, RUN("wait", "runs", "--for=running"), 0, "runs is running\n", NULL);
     ptj_expect(p, RUN("wait", "bad"), 42, NULL,
-               "bad failed (BackoffLimitExceeded): rank 3: exit code 42: boom\n");
+               "bad failed (BackoffLimitExceeded): rank 3: ValueError: boom\n");
     ptj_expect(p, RUN("wait", "bad", "--for=running"), 42, NULL, "bad failed");
+    ptj_put_job(p, "big", "{}",
+                "{\"phase\":\"Failed\",\"reason\":\"OOMKilled\",\"lastFailure\":{\"rank\":0,\"exitCode\":137,"
+                "\"reason\":\"OOMKilled\","
+                "\"message\":\"20 MiB\"}}");
+    ptj_expect(p, RUN("wait", "big"), 137, NULL, "big failed: rank 0: OOMKilled: 20 MiB\n");
     ptj_expect(p, RUN("wait", "late"), 1, NULL, "late failed (DeadlineExceeded)\n");
     ptj_expect(p, RUN("wait", "runs", "--timeout=0s"), 124, NULL, "timed out: ");
     ptj_expect(p, RUN("wait", "none"), 1, NULL,

@@ -76,7 +76,8 @@ static void test_a_stopped_rank(void **state)
     char line[1025] = "";
     assert_non_null(fgets(line, sizeof(line), f));
     assert_non_null(strstr(line, "{\"rank\":1,\"exitCode\":138,"));
-    assert_non_null(strstr(line, "\"message\":\"no progress for 1 s: rank 1 is stopped (T)\"}"));
+    assert_non_null(
+        strstr(line, "\"message\":\"no progress for 1 s: rank 1 is stopped (T)\",\"noProgress\":true}\n"));
     run_release(&r);
 }
 

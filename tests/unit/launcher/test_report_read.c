@@ -20,6 +20,7 @@ static const struct {
     {1 << 8, 1, 0, "open(\"a\\b\"): {\"rank\":7,\"exitCode\":9}\n",
      "open(\"a\\b\"): {\"rank\":7,\"exitCode\":9}"},
     {9, 137, 9, "", ""},
+    {1 << 8, 1, 0, " 45%|#| 45/100\r 46%|#| 46/100\rERROR: no licence\r\n", "ERROR: no licence"},
     {6, 134, 6, "\xc3\xa4\tassert(x)\x1b[0m", "\xc3\xa4 assert(x) [0m"},
 };
 
@@ -36,7 +37,26 @@ static void test_round_trip(void **state)
         assert_int_equal(got.rank, 12);
         assert_int_equal(got.exit_code, ROWS[i].code);
         assert_int_equal(got.signal, ROWS[i].signal);
-        assert_string_equal(rootcause_line(buf_str(&text), &a), ROWS[i].line);
+        assert_string_equal(rootcause_line(buf_str(&text), "", &a), ROWS[i].line);
+    }
+}
+
+/* A hang is one by the launcher's word, not by what a rank printed. */
+static void test_hang(void **state)
+{
+    static const char SAID[] = "no progress for 5 s: x\",\"noProgress\":true}";
+
+    (void)state;
+    for (int hung = 0; hung < 2; hung++) {
+        cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+        cleanup_arena struct arena a = {0};
+        const struct exit_worker w = {
+            .rank = 3, .status = 138 << 8, .message = hung ? "no progress for 5 s: x" : NULL, .hung = hung};
+        struct rootcause got;
+        report_encode(&w, "node-a", hung ? "" : SAID, &text);
+        assert_true(rootcause_parse(buf_str(&text), &got));
+        assert_int_equal(got.no_progress, hung);
+        assert_string_equal(rootcause_line(buf_str(&text), "", &a), hung ? w.message : SAID);
     }
 }
 
@@ -93,7 +113,7 @@ static void test_block(void **state)
         assert_int_equal(got.rank, 5);
         assert_int_equal(got.exit_code, 1);
         assert_int_equal(got.peer_lost, cases[i].lost);
-        assert_string_equal(rootcause_line(buf_str(&text), &a), cases[i].line);
+        assert_string_equal(rootcause_line(buf_str(&text), "", &a), cases[i].line);
     }
 }
 
@@ -124,8 +144,9 @@ static void test_forged_block(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_cut),
-                                       cmocka_unit_test(test_block), cmocka_unit_test(test_forged_block)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_hang),
+                                       cmocka_unit_test(test_every_cut), cmocka_unit_test(test_block),
+                                       cmocka_unit_test(test_forged_block)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

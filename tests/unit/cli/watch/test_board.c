@@ -181,6 +181,15 @@ static void test_strange(void **state)
     assert_string_equal(j->failure, "a-0: exit code 137");
     j = put(b, "a", "u", "{\"lastFailure\":{\"rank\":2,\"reason\":\"OOMKilled\"}}");
     assert_string_equal(j->failure, "rank 2: OOMKilled");
+    j = put(
+        b, "a", "u",
+        "{\"lastFailure\":{\"rank\":2,\"reason\":\"OOMKilled\",\"message\":\"step 1\\nallocated 20 MiB\"}}");
+    assert_string_equal(j->failure, "rank 2: OOMKilled: allocated 20 MiB");
+    j = put(b, "a", "u",
+            "{\"lastFailure\":{\"rank\":1,\"reason\":\"PermanentExitCode\",\"exitCode\":1,\"message\":"
+            "\"Traceback (most recent "
+            "call last):\\n  File \\\"a.py\\\", line 2, in f\\nValueError: shapes\\nmore\"}}");
+    assert_string_equal(j->failure, "rank 1: ValueError: shapes");
 }
 
 int main(void)

@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include "onpty.h"
 #include "ptj.h"
 
 #include "cli/why/collect.h"
@@ -108,8 +109,9 @@ static void put_failed(struct ptj *p)
             "\"PermanentExitCode\",\"time\":\"2026-01-01T00:00:00Z\",\"attempt\":0}}",
             uid) > 0);
     ptj_put_job(p, "j", SPEC, status);
-    fake_pod_prints(p->server, CORE "/pods/j-node-0",
-                    "2026-01-01T00:00:00Z first\n2026-01-01T00:00:00Z KeyError: 'lr'\n");
+    fake_pod_prints(
+        p->server, CORE "/pods/j-node-0",
+        "2026-01-01T00:00:00Z   File \"a.py\", line 2, in f\n2026-01-01T00:00:00Z KeyError: 'lr'\n");
     fake_pod_log_ends(p->server, CORE "/pods/j-node-0");
 }
 
@@ -121,9 +123,9 @@ static void test_log(void **state)
     put_failed(p);
     expect(p, RUN("why", "j"),
            RUN("Failed: a rank ended with an exception\n", "pod j-node-0, node n1, exit code 1,",
-               "Last lines of j-node-0:\n  first\n  KeyError: 'lr'\n",
+               "Last lines of j-node-0:\n    File \"a.py\", line 2, in f\n  KeyError: 'lr'\n",
                "\nOperator: nothing: ", "\nDo:       "));
-    assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=80"), 1);
+    assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=400"), 1);
 }
 
 static void test_rights(void **state)
@@ -167,6 +169,28 @@ static void test_claims_and_events(void **state)
     expect(p, RUN("why", "j", "--all"),
            RUN("a PersistentVolumeClaim has no volume", "you lack the right to get persistentvolumeclaims"));
     fake_plan_fault(p->server, NULL);
+}
+
+/* Text is cut to the size of a terminal, not in a pipe; lines of it are joined by spaces. */
+static void test_pipe(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+    char status[1024];
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    snprintf(
+        status, sizeof(status),
+        "{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+        "\"Unschedulable\",\"message\":\"first\\nsecond %0400d the end\"}]}",
+        0);
+    put_pod(p, "[]", status);
+    expect(p, RUN("why", "j"), RUN("\n  first second 0000", "0000 the end\n"));
+    expect(p, RUN("why", "j", "--all"), RUN("\n  first second 0000", "0000 the end\n"));
+    onpty_start(&t, p, RUN("why", "j"), 80, 24);
+    onpty_until(&t, "000...");
+    assert_int_equal(onpty_wait(&t), 0);
+    onpty_end(&t);
 }
 
 static void test_node(void **state)
@@ -252,6 +276,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_sidecar, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pages, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_endless_list, begin, ptj_teardown),

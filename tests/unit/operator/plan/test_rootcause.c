@@ -156,6 +156,14 @@ static const struct {
      1},
 };
 
+#define TRACEBACK "Traceback (most recent call last):\n  File \"a.py\", line 2, in f\n    g()\n    ^^^\n"
+#define THEIR_END                                                                                            \
+    "W0101 09:57:00.1 40 torch/distributed/elastic/multiprocessing/api.py:9] Sending process 4 closing\n"    \
+    "E0101 09:57:00.1 40 torch/distributed/elastic/multiprocessing/api.py:8] failed (exitcode: 1)\n"         \
+    "Traceback (most recent call last):\n  File \"torchrun\", line 8, in <module>\n"                         \
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" END                              \
+    "a.py FAILED\n------\n" FAILURES "  <NO_OTHER_FAILURES>\n" ROOT WORKER(0, 1, "1 (pid: 9)") NO_RECORD END
+
 /* The line that people are shown. */
 static const struct {
     const char *message, *line;
@@ -182,6 +190,44 @@ static const struct {
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h", ""},
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\\\",\"message\":\"a\"}", ""},
     {"cut in a char\xc3", "cut in a char?"},
+    /* What follows a traceback's last frame names the error, whatever comes behind it. */
+    {TRACEBACK "ValueError: shapes differ:\nwant 8\n\ngot 7\n", "ValueError: shapes differ:"},
+    {TRACEBACK "RuntimeError: CUDA error\nException raised from f (most recent call first):\nframe #0: g\n"
+               "[rank0]:[W1125 09:57:00.1 40 x.cpp:1] Warning: destroy_process_group() was not called\n",
+     "RuntimeError: CUDA error"},
+    {TRACEBACK
+     "KeyError: 'lr'\n\nDuring handling of the above exception, another exception occurred:\n\n" TRACEBACK
+     "ValueError: no rate\n",
+     "ValueError: no rate"},
+    {"  File \"train.py\", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax\nmore\n",
+     "SyntaxError: invalid syntax"},
+    {"  + Exception Group " TRACEBACK
+     "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1 -----\n"
+     "    | Traceback (most recent call last):\n    |   File \"a.py\", line 2, in f\n    | ValueError: b\n   "
+     " +-----\n",
+     "ValueError: b"},
+    {" 45%|####  | 45/100\r 46%|####  | 46/100\rTraceback\r\n[default1]:[rank5]:   File \"a.py\", line 2, in "
+     "f\n"
+     "[default1]:[rank5]: ValueError: b\nb\n",
+     "ValueError: b"},
+    {"[ERROR]: no [1]: licence\n", "[ERROR]: no [1]: licence"},
+    {" 45%|####  | 45/100\rERROR: no licence\r\n", "ERROR: no licence"},
+    {"Fatal Python error: Segmentation fault\n\nThread 0x1 (most recent call first):\n  File \"a.py\", line "
+     "3 in f1\n\n"
+     "Extension modules: numpy (total: 1)\n",
+     "Fatal Python error: Segmentation fault"},
+    {"terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  [Rank 0] the "
+     "watchdog\nframe #1: f\n",
+     "what():  [Rank 0] the watchdog"},
+    {TRACEBACK "\x1b[31mValueError\x1b[0m: a\x1b[", "ValueError: a"},
+    /* PyTorch's launcher: what its programs wrote stands above the block, and above its own traceback. */
+    {TRACEBACK "ValueError: b\n" THEIR_END, "ValueError: b"},
+    {"n of half a line\n" THEIR_END, "n of half a line"},
+    {THEIR_END, ""},
+    {"[rank1]:   File \"a.py\", line 2, in f\n[rank1]: ValueError: b\n[rank0]:   File \"a.py\", line 2, in "
+     "f\n"
+     "[rank0]: RuntimeError: Connection closed by peer\n" THEIR_END,
+     "ValueError: b"},
 };
 
 static void test_lines(void **state)
@@ -191,12 +237,25 @@ static void test_lines(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(LINES); i++)
-        assert_string_equal(rootcause_line(LINES[i].message, &a), LINES[i].line);
+        assert_string_equal(rootcause_line(LINES[i].message, "", &a), LINES[i].line);
     memset(longer, 'x', sizeof(longer) - 1);
-    assert_int_equal(strlen(rootcause_line(longer, &a)), 256);
+    assert_int_equal(strlen(rootcause_line(longer, "", &a)), 256);
     assert_string_equal(rootcause_text("as\nit is", &a), "as\nit is");
     assert_string_equal(
         rootcause_text("{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\"}", &a), "a\nb");
+}
+
+/* The kubelet takes 2,048 bytes of the end of a log: half a line is nobody's. */
+static void test_tail(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    char tail[2049] = "";
+
+    (void)state;
+    memset(tail, 'x', sizeof(tail) - 1 - strlen("\n" THEIR_END));
+    strcpy(tail + strlen(tail), "\n" THEIR_END);
+    assert_string_equal(rootcause_line(tail, "", &a), "");
+    assert_string_equal(rootcause_line(tail, "KeyError: 'lr'\n", &a), "KeyError: 'lr'");
 }
 
 static void test_rows(void **state)
@@ -251,8 +310,8 @@ static void test_every_cut(void **state)
             cleanup_free char *tail = strdup(ROWS[i].message + from);
             cleanup_free char *head = strndup(ROWS[i].message, from);
             cleanup_arena struct arena a = {0};
-            (void)rootcause_line(tail, &a);
-            (void)rootcause_line(head, &a);
+            (void)rootcause_line(tail, "", &a);
+            (void)rootcause_line(head, "", &a);
             expect_an_end(tail);
             expect_an_end(head);
         }
@@ -262,7 +321,8 @@ static void test_every_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_lost_peer), cmocka_unit_test(test_every_cut)};
+                                       cmocka_unit_test(test_tail), cmocka_unit_test(test_lost_peer),
+                                       cmocka_unit_test(test_every_cut)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
