@@ -74,6 +74,14 @@ static void test_last_call(void **state)
     play_hear(&q, 5, NODE_JOINING, 101);
     assert_false(quorum_step(&q, 101));
     quorum_release(&q);
+    /* Who came first has a place, whatever its address, and the host. */
+    const struct quorum_config two = play_elastic(1, 2);
+    quorum_init(&q, &two, 0);
+    for (int64_t t = 4; t > 1; t--)
+        play_hear(&q, t, NODE_JOINING, 100);
+    assert_true(quorum_step(&q, 100));
+    PLAY_EXPECT(&q, 2, 4);
+    quorum_release(&q);
 }
 
 static void test_too_few_in_time(void **state)
