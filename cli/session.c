@@ -4,7 +4,6 @@
 #include "cli/say.h"
 #include "common/json.h"
 #include "kube/client.h"
-#include "kube/object.h"
 #include "operator/api/trainjob.h"
 
 #include <stdio.h>
@@ -144,7 +143,7 @@ int session_patch_job(struct session *s, const char *name, const char *patch, co
                                    .ns = s->ns,
                                    .name = name,
                                    .field_manager = "kubectl-ptj",
-                                   .body = kube_text(patch)};
+                                   .body = sv_from(patch)};
 
     if (session_call(s, &r, NULL, err) < 0)
         return -1;

@@ -14,8 +14,6 @@ struct kube_work {
     void (*free_data)(void *data);
     void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);
     struct kube_call *call;
-    struct kube_request apply; /* of kube_work_apply: the create that follows a 404 */
-    char *apply_body;
     struct kube_loop_task unsent; /* tells of `why` */
     struct err why;
 };
@@ -52,7 +50,6 @@ static void work_free(struct kube_work *w)
     kube_loop_task_cancel(w->ws->loop, &w->unsent);
     if (w->free_data)
         w->free_data(w->data);
-    free(w->apply_body);
     free(w);
 }
 
@@ -153,47 +150,13 @@ static void on_unsent(void *ctx)
     w->answered(w->ws->ctx, w, &reply);
 }
 
-static void send(struct kube_work *w, const struct kube_request *request,
-                 void (*replied)(void *ctx, struct kube_reply *reply),
-                 void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
+void kube_work_send(struct kube_work *w, const struct kube_request *request,
+                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
 {
     w->answered = done ? done : answered_by_rule;
-    w->call = kube_call_start(w->ws->transport, request, replied, w, &w->why);
+    w->call = kube_call_start(w->ws->transport, request, on_reply, w, &w->why);
     if (w->call)
         return;
     w->unsent = (struct kube_loop_task){.run = on_unsent, .ctx = w};
     kube_loop_task_add(w->ws->loop, &w->unsent);
-}
-
-void kube_work_send(struct kube_work *w, const struct kube_request *request,
-                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
-{
-    send(w, request, on_reply, done);
-}
-
-static void on_patched(void *ctx, struct kube_reply *reply)
-{
-    struct kube_work *w = ctx;
-
-    w->call = NULL;
-    if (reply->err && reply->err->kind == ERR_NOT_FOUND)
-        kube_work_send(w, &w->apply, w->answered);
-    else
-        w->answered(w->ws->ctx, w, reply);
-}
-
-void kube_work_apply(struct kube_work *w, const struct kube_request *request,
-                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
-{
-    struct kube_request patch = *request;
-
-    free(w->apply_body);
-    w->apply_body = memory_must(strndup(request->body.p, request->body.len));
-    patch.verb = KUBE_PATCH;
-    patch.subresource = NULL;
-    w->apply = patch;
-    w->apply.verb = KUBE_CREATE;
-    w->apply.name = NULL;
-    w->apply.body.p = w->apply_body;
-    send(w, &patch, on_patched, done);
 }

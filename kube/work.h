@@ -34,12 +34,6 @@ void kube_work_retry(
 void kube_work_send(struct kube_work *w, const struct kube_request *request,
                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
 
-/* Create an object or patch it, whichever is needed: send a JSON merge patch of `name`; when the object does not exist, create it
- * with the same body, whose metadata.name must be `name`. The request's verb and subresource are ignored. Its resource and strings,
- * but for the body, must live as long as the work. `done` as in kube_work_send; ERR_CONFLICT when someone else created it meanwhile. */
-void kube_work_apply(struct kube_work *w, const struct kube_request *request,
-                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
-
 /* ---- for reconciler.c */
 
 /* The works under way. */

@@ -42,7 +42,7 @@ check_arguments() {
 check_tree() {
     local version changed
     version=$(sed -n 's/^project(torchkeeper VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-    [ "$VERSION" = "v$version" ] || die "VERSION $VERSION: CMakeLists.txt says $version; set it there (and in kube/kube.h), or release v$version"
+    [ "$VERSION" = "v$version" ] || die "VERSION $VERSION: CMakeLists.txt says $version; set it there, or release v$version"
     grep -q "^## ${version//./\\.}\( \|\$\)" CHANGELOG.md || die "CHANGELOG.md has no heading \"## $version\": say what is new in it"
     deploy/generate.sh --check || die "the manifests in deploy are not what their parts give"
     changed=$(git status --porcelain) || die "a release is made from a git checkout, which $REPO is not"

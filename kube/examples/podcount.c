@@ -4,10 +4,12 @@
  * Start your own from here: caches of what you read, a queue of keys, one function that compares what is with
  * what should be and sends one request.
  */
-#include <kube/kube.h>
+#include "kube/manager.h"
+#include "kube/reconciler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct app {
     struct kube_cache *pods, *counts; /* grouped by namespace */
@@ -39,7 +41,8 @@ static int failed(const struct err *err)
 static void reconcile(void *ctx, struct kube_work *w)
 {
     struct app *app = ctx;
-    const char *ns = kube_work_key(w), *have = kube_cache_get(app->counts, ns, "pod-count");
+    const char *ns = kube_work_key(w);
+    const struct kube_store_entry *have = kube_store_get(kube_cache_store(app->counts), ns, "pod-count");
     char count[24], body[128];
     int n = 0;
 
@@ -47,15 +50,18 @@ static void reconcile(void *ctx, struct kube_work *w)
          e = kube_store_group_next(e))
         n++;
     snprintf(count, sizeof(count), "%d", n);
-    if (have && strcmp(have, count) == 0) {
+    if (have && strcmp(have->value, count) == 0) {
         kube_work_done(w);
         return;
     }
     snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"pod-count\"},\"data\":{\"count\":\"%d\"}}", n);
-    kube_work_apply(w,
-                    &(struct kube_request){
-                        .resource = &KUBE_CONFIGMAPS, .ns = ns, .name = "pod-count", .body = kube_text(body)},
-                    NULL); /* that it worked ends the key; that it failed brings it back later */
+    kube_work_send(w,
+                   &(struct kube_request){.verb = have ? KUBE_PATCH : KUBE_CREATE,
+                                          .resource = &KUBE_CONFIGMAPS,
+                                          .ns = ns,
+                                          .name = have ? "pod-count" : NULL,
+                                          .body = sv_from(body)},
+                   NULL); /* that it worked ends the key; that it failed brings it back later */
 }
 
 static struct kube_reconciler *podcount_new(struct kube_loop *loop, const struct kube_transport *transport,
