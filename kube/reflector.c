@@ -10,8 +10,7 @@ struct reflector {
     struct kube_transport transport;
     struct watcher *watcher;
     struct kube_http_call *call;
-    struct kube_loop_timer next, deadline;
-    struct kube_loop_timer trim;
+    struct kube_loop_timer next, trim;
     struct kube_watcher_stats trimmed; /* as they were when memory was last given back */
     int64_t trimmed_ms;
 };
@@ -19,7 +18,6 @@ struct reflector {
 enum { TRIM_SPACING_MS = 1000, TRIM_BYTES = 256 << 10 };
 
 static void ask(void *ctx);
-static void give_up(void *ctx);
 static void trim(void *ctx);
 
 struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport *t,
@@ -31,7 +29,6 @@ struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport
     r->transport = *t;
     r->watcher = watcher_new(options, sink);
     r->next = (struct kube_loop_timer){.fire = ask, .ctx = r};
-    r->deadline = (struct kube_loop_timer){.fire = give_up, .ctx = r};
     r->trim = (struct kube_loop_timer){.fire = trim, .ctx = r};
     return r;
 }
@@ -43,7 +40,6 @@ void reflector_free(struct reflector *r)
     if (r->call)
         kube_transport_cancel(&r->transport, r->call);
     kube_loop_timer_cancel(r->loop, &r->next);
-    kube_loop_timer_cancel(r->loop, &r->deadline);
     kube_loop_timer_cancel(r->loop, &r->trim);
     watcher_free(r->watcher);
     free(r);
@@ -92,30 +88,7 @@ static void ended(struct reflector *r, const struct kube_http_response *response
     int64_t delay = watcher_end(r->watcher, now, response, err);
 
     trim_after_much(r);
-    kube_loop_timer_cancel(r->loop, &r->deadline);
     kube_loop_timer_set(r->loop, &r->next, now + delay);
-}
-
-static void follow_deadline(struct reflector *r)
-{
-    int64_t deadline = watcher_deadline_ms(r->watcher);
-
-    if (deadline == INT64_MAX)
-        kube_loop_timer_cancel(r->loop, &r->deadline);
-    else
-        kube_loop_timer_set(r->loop, &r->deadline, deadline);
-}
-
-static void give_up(void *ctx)
-{
-    struct reflector *r = ctx;
-    struct err err;
-
-    kube_transport_cancel(&r->transport, r->call);
-    r->call = NULL;
-    err_set(&err, ERR_TIMEOUT, "watch: no data for %d ms within the initial events",
-            KUBE_TRANSPORT_TIMEOUT_MS);
-    ended(r, NULL, &err);
 }
 
 static void on_chunk(void *ctx, struct sv bytes)
@@ -124,7 +97,6 @@ static void on_chunk(void *ctx, struct sv bytes)
 
     if (watcher_feed(r->watcher, bytes, kube_loop_now_ms(r->loop)) == 0) {
         trim_after_much(r);
-        follow_deadline(r);
         return;
     }
     kube_transport_cancel(&r->transport, r->call);
@@ -152,8 +124,6 @@ static void ask(void *ctx)
         r->call = kube_transport_start(
             &r->transport, &req, &(struct kube_http_handler){.ctx = r, .chunk = on_chunk, .done = on_done},
             &err);
-    if (r->call)
-        follow_deadline(r);
-    else
+    if (!r->call)
         ended(r, NULL, &err);
 }

@@ -30,13 +30,11 @@ enum {
     P_TIMEOUT = 1 << 9,
     P_BOOKMARKS = 1 << 10,
     P_BODY = 1 << 11,
-    P_INITIAL = 1 << 12,
 };
 
 static const char *const param_names[] = {
-    "namespace",       "name",     "subresource",   "label selector", "field selector",
-    "resourceVersion", "continue", "field manager", "limit",          "timeout",
-    "bookmarks",       "body",     "initial events"};
+    "namespace", "name",          "subresource", "label selector", "field selector", "resourceVersion",
+    "continue",  "field manager", "limit",       "timeout",        "bookmarks",      "body"};
 
 struct verb_row {
     const char *name;
@@ -52,7 +50,7 @@ struct verb_row {
 static const struct verb_row verbs[] = {
     [KUBE_GET] = {"get", "GET", NULL, P_NAME, P_NS | P_SUB | P_RV},
     [KUBE_LIST] = {"list", "GET", NULL, 0, P_SELECT | P_CONTINUE | P_LIMIT},
-    [KUBE_WATCH] = {"watch", "GET", NULL, 0, P_SELECT | P_TIMEOUT | P_BOOKMARKS | P_INITIAL},
+    [KUBE_WATCH] = {"watch", "GET", NULL, 0, P_SELECT | P_TIMEOUT | P_BOOKMARKS},
     [KUBE_CREATE] = {"create", "POST", "application/json", P_BODY, P_WRITE | P_NAME},
     [KUBE_UPDATE] = {"update", "PUT", "application/json", P_NAME | P_BODY, P_WRITE},
     [KUBE_PATCH] = {"patch", "PATCH", "application/merge-patch+json", P_NAME | P_BODY, P_WRITE},
@@ -72,8 +70,7 @@ static unsigned given(const struct kube_request *r)
                         r->limit,
                         r->timeout_s,
                         r->bookmarks,
-                        r->body.len > 0,
-                        r->initial_events};
+                        r->body.len > 0};
     unsigned bits = 0;
 
     for (unsigned i = 0; i < ARRAY_LEN(set); i++)
@@ -96,9 +93,6 @@ static int check_params(const struct kube_request *r, const struct verb_row *v, 
         needs |= P_NS;
     if (r->subresource && r->verb == KUBE_CREATE)
         needs |= P_NAME;
-    /* Without bookmarks the server would not say where the initial events end. */
-    if (r->initial_events && r->verb == KUBE_WATCH)
-        needs |= P_BOOKMARKS;
     if (needs & ~set)
         return err_set(err, ERR_INVALID, "%s %s: no %s given", v->name, r->resource->plural,
                        first_param(needs & ~set));
@@ -174,14 +168,13 @@ static int put_path(const struct kube_request *r, struct buf *out, struct err *e
 static int put_queries(const struct kube_request *r, struct buf *out, struct err *err)
 {
     /* An exact version would ask the server for history; "at least this fresh" is what a list wants. */
-    bool fresh = (r->verb == KUBE_LIST && r->resource_version) || r->initial_events;
+    bool fresh = r->verb == KUBE_LIST && r->resource_version;
 
     if (put_query(out, "watch", r->verb == KUBE_WATCH ? "true" : NULL, err) < 0 ||
         put_query(out, "labelSelector", r->label_selector, err) < 0 ||
         put_query(out, "fieldSelector", r->field_selector, err) < 0 ||
         put_query(out, "resourceVersion", r->resource_version, err) < 0 ||
         put_query(out, "resourceVersionMatch", fresh ? "NotOlderThan" : NULL, err) < 0 ||
-        put_query(out, "sendInitialEvents", r->initial_events ? "true" : NULL, err) < 0 ||
         put_query_int(out, "limit", r->limit, err) < 0 ||
         put_query(out, "continue", r->continue_token, err) < 0 ||
         put_query(out, "allowWatchBookmarks", r->bookmarks ? "true" : NULL, err) < 0 ||

@@ -54,10 +54,8 @@ struct kube_request {
     int limit;                    /* list: items per page */
     int timeout_s;                /* watch: the server ends it after this */
     bool bookmarks;               /* watch */
-    /* watch: the existing objects come first, then a bookmark that ends them; requires bookmarks. */
-    bool initial_events;
-    bool later;     /* low priority: see transport.h */
-    struct sv body; /* JSON; create, update, patch, delete */
+    bool later;                   /* low priority: see transport.h */
+    struct sv body;               /* JSON; create, update, patch, delete */
 };
 
 /* Sets the timeout and the limit of the answer: TRANSPORT_* of transport.h or those above; no timeout for a

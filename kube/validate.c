@@ -43,8 +43,6 @@ int validate_event(const struct kube_resource *r, const cJSON *event, struct wat
     const char *type = json_str(event, "type");
     const cJSON *object = json_find(event, (const char *[]){"object", NULL});
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const char *end =
-        json_str(json_find(meta, (const char *[]){"annotations", NULL}), "k8s.io/initial-events-end");
 
     if (!type || !cJSON_IsObject(object))
         return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
@@ -58,7 +56,6 @@ int validate_event(const struct kube_resource *r, const cJSON *event, struct wat
         return validate_object(r, object, err);
     if (!ret->version)
         return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
-    ret->initial_end = end && strcmp(end, "true") == 0;
     return 0;
 }
 

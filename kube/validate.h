@@ -29,7 +29,6 @@ struct watch_event {
     enum watch_event_kind kind;
     const cJSON *object;
     const char *version; /* NULL only for WATCH_ERROR; "" if a skimmed event lacks it */
-    bool initial_end;    /* this bookmark ends the initial events */
 };
 
 int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* STREAM is a watch until its first part is over, then WATCH without another request. */
-enum state { STREAM, LIST, LIST_MORE, WATCH };
+enum state { LIST, LIST_MORE, WATCH };
 
 struct watcher {
     struct arena strings;
@@ -27,12 +26,12 @@ struct watcher {
     char *resource_version; /* watch from here */
     char *continue_token;
     bool whole_list; /* the next list comes in one piece: a continue token expired */
-    bool replacing;  /* replace_begin was called for this list or stream */
+    bool replacing;  /* replace_begin was called for this list */
     bool advanced;   /* this watch moved resource_version */
     bool broken;     /* feed failed: why and stream_status say how */
     struct err why;
     struct kube_status stream_status;
-    int resumes;     /* watches or streams that failed in a row */
+    int resumes;     /* watches that failed in a row */
     int64_t lost_ms; /* when the first of these watches failed */
     struct backoff backoff;
     int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
@@ -50,8 +49,6 @@ struct watcher *watcher_new(const struct kube_watcher_options *options, const st
     w->o.field_selector = options->field_selector ? arena_strdup(&w->strings, options->field_selector) : NULL;
     w->sink = *sink;
     w->backoff.random = options->seed;
-    w->stats.no_streams = options->pages;
-    w->state = options->pages ? LIST : STREAM;
     items_init(&w->items, WATCHER_OBJECT_MAX_BYTES);
     lines_init(&w->lines, WATCHER_OBJECT_MAX_BYTES);
     return w;
@@ -77,26 +74,19 @@ static void set_text(char **to, const char *text)
         memory_exhausted();
 }
 
-/* Whether lines come, not a list. */
-static bool is_stream(const struct watcher *w)
-{
-    return w->state == STREAM || w->state == WATCH;
-}
-
 int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request *out, struct err *err)
 {
-    bool stream = is_stream(w);
+    bool watch = w->state == WATCH;
     struct kube_request r = {
-        .verb = stream ? KUBE_WATCH : KUBE_LIST,
+        .verb = watch ? KUBE_WATCH : KUBE_LIST,
         .resource = &w->o.resource,
         .ns = w->o.ns,
         .label_selector = w->o.label_selector,
         .field_selector = w->o.field_selector,
     };
 
-    if (stream) {
-        r.resource_version = w->state == WATCH ? w->resource_version : NULL;
-        r.initial_events = w->state == STREAM;
+    if (watch) {
+        r.resource_version = w->resource_version;
         r.bookmarks = true;
         r.timeout_s = 300 + (int)(random_next(&w->backoff.random) % 300);
     } else {
@@ -106,19 +96,15 @@ int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request
     if (kube_request_build(&r, a, out, err) < 0)
         return -1;
     out->timeout_ms = 0;
-    out->idle_timeout_ms = stream ? WATCHER_IDLE_MS : KUBE_TRANSPORT_TIMEOUT_MS;
+    out->idle_timeout_ms = watch ? WATCHER_IDLE_MS : KUBE_TRANSPORT_TIMEOUT_MS;
     return 0;
 }
 
-/* Everything again: as a stream, unless the server has none, the last ones all failed, or a list in one piece is due. */
-static void start_over(struct watcher *w, bool expired)
+/* Everything again. */
+static void start_over(struct watcher *w)
 {
-    bool in_vain = w->state == STREAM && !expired && ++w->resumes >= WATCHER_RESUMES;
-    bool stream = !w->stats.no_streams && !w->whole_list && !in_vain;
-
-    if (w->state != STREAM || !stream)
-        w->resumes = 0;
-    w->state = stream ? STREAM : LIST;
+    w->resumes = 0;
+    w->state = LIST;
     w->replacing = false;
     set_text(&w->continue_token, NULL);
 }
@@ -126,7 +112,7 @@ static void start_over(struct watcher *w, bool expired)
 void watcher_begin(struct watcher *w, int64_t now_ms)
 {
     if (w->state == WATCH && w->resumes && now_ms - w->lost_ms >= WATCHER_AWAY_MS)
-        start_over(w, false);
+        start_over(w);
     w->begin_ms = now_ms;
     w->byte_ms = now_ms;
     w->broken = false;
@@ -163,7 +149,7 @@ static bool is_meant(struct watcher *w, const struct err *why)
 static cJSON *read_text(struct watcher *w, struct sv text, const struct skim *over, struct skim *skim,
                         struct err *err)
 {
-    bool event = is_stream(w);
+    bool event = w->state == WATCH;
 
     w->stats.bytes += over ? WATCHER_OBJECT_MAX_BYTES : text.len;
     if (over) {
@@ -200,7 +186,7 @@ static int on_item(void *ctx, struct sv text, const struct skim *over, struct er
     return 0;
 }
 
-/* All of the list or of the stream's first part came. */
+/* All of the list came. */
 static void end_replace(struct watcher *w, const char *version)
 {
     begin_replace(w); /* it may have been empty */
@@ -214,47 +200,22 @@ static void end_replace(struct watcher *w, const char *version)
     w->sink.replace_end(w->sink.ctx);
 }
 
-/* Inside a stream's first part only its end may be a bookmark. Servers that do not know `sendInitialEvents` (before 1.19)
- * give a watch with ordinary bookmarks; those that know it hold them back until after the end (cacher: cache_watcher.go). */
-static int on_bookmark(struct watcher *w, const struct watch_event *e, struct err *err)
-{
-    if (w->state == WATCH) {
-        set_text(&w->resource_version, e->version);
-        return 0;
-    }
-    if (!e->initial_end) {
-        w->stats.no_streams = true;
-        return err_set(err, ERR_INVALID, "a bookmark, but not the end of the initial events");
-    }
-    end_replace(w, e->version);
-    w->advanced = true;
-    return 0;
-}
-
-/* Events of one watch come in the order of their versions, which are revisions of etcd. */
-static bool goes_back(const struct watcher *w, const char *version)
-{
-    return w->state == WATCH && version_is_newer(w->resource_version, version);
-}
-
 /* unreadable: NULL, or why. */
 static int on_event(struct watcher *w, const struct watch_event *e, const struct err *unreadable,
                     struct err *err)
 {
     if (e->kind == WATCH_ERROR)
         return kube_status_object(e->object, &w->stream_status, err);
-    if (goes_back(w, e->version))
+    /* Events of one watch come in the order of their versions, which are revisions of etcd. */
+    if (version_is_newer(w->resource_version, e->version))
         return err_set(err, ERR_INVALID, "resourceVersion %.20s after %.20s: expected none that is lower",
                        e->version, w->resource_version);
-    bool at_place = w->state == WATCH && e->version[0];
-    w->advanced = w->advanced || (at_place && strcmp(e->version, w->resource_version) != 0);
-    if (e->kind == WATCH_BOOKMARK)
-        return on_bookmark(w, e, err);
-    /* Initial events come in no order of versions: none of them is a place to go on from. */
-    if (at_place)
+    if (e->version[0]) {
+        w->advanced = w->advanced || strcmp(e->version, w->resource_version) != 0;
         set_text(&w->resource_version, e->version);
-    if (w->state == STREAM)
-        begin_replace(w);
+    }
+    if (e->kind == WATCH_BOOKMARK)
+        return 0;
     w->stats.events++;
     w->stats.unreadable += unreadable != NULL;
     if (!e->object)
@@ -296,24 +257,10 @@ static int on_line(void *ctx, struct sv line, const struct skim *over, struct er
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
 {
     w->byte_ms = now_ms;
-    int rc = is_stream(w) ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
-                          : items_feed(&w->items, bytes, on_item, w, &w->why);
+    int rc = w->state == WATCH ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
+                               : items_feed(&w->items, bytes, on_item, w, &w->why);
     w->broken = rc < 0;
     return rc;
-}
-
-int64_t watcher_deadline_ms(const struct watcher *w)
-{
-    return w->state == STREAM ? w->byte_ms + KUBE_TRANSPORT_TIMEOUT_MS : INT64_MAX;
-}
-
-/* True when this was the server's way to say that it has no such stream: a refused parameter (422; 400 from older ones),
- * or one that it ignores. client-go asks for a list then, too, but would wait for the end of an ignored one for ever. */
-static bool refused_stream(struct watcher *w, const struct kube_status *status)
-{
-    if (w->state == STREAM && (status->code == 400 || status->code == 422))
-        w->stats.no_streams = true;
-    return w->state == STREAM && w->stats.no_streams;
 }
 
 /* A request failed: where to go on, and when. */
@@ -323,10 +270,6 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
     bool expired = status->reason == KUBE_REASON_EXPIRED;
     bool first = backoff_is_first(&w->backoff, now_ms);
 
-    if (refused_stream(w, status)) {
-        start_over(w, false);
-        return 0;
-    }
     if (w->state == WATCH && !w->resumes)
         w->lost_ms = now_ms;
     bool resume = w->state == WATCH && !expired && err->kind != ERR_INVALID && err->kind != ERR_NOT_FOUND &&
@@ -336,7 +279,7 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
     if (w->state == LIST_MORE && expired)
         w->whole_list = true;
     if (!resume)
-        start_over(w, expired);
+        start_over(w);
     int64_t delay = backoff_failed(&w->backoff, now_ms, status->retry_after_ms);
     /* Expiry is part of normal life; only in a row does it call for patience. */
     return expired && first ? 0 : delay;
@@ -364,17 +307,17 @@ static int64_t list_ended(struct watcher *w, int64_t now_ms)
 }
 
 /* An orderly end, as a server gives it that stops or that has served long enough. */
-static int64_t stream_ended(struct watcher *w, int64_t now_ms)
+static int64_t watch_ended(struct watcher *w, int64_t now_ms)
 {
     static const struct kube_status none = {.retry_after_ms = -1};
     struct err err;
 
-    if (w->state == WATCH && (w->advanced || now_ms - w->begin_ms >= WATCHER_SHORT_MS)) {
+    if (w->advanced || now_ms - w->begin_ms >= WATCHER_SHORT_MS) {
         w->resumes = 0;
         return 0;
     }
-    err_set(&err, ERR_TRANSIENT, "watch: ended after %lld ms %s", (long long)(now_ms - w->begin_ms),
-            w->state == WATCH ? "without an event" : "within the initial events");
+    err_set(&err, ERR_TRANSIENT, "watch: ended after %lld ms without an event",
+            (long long)(now_ms - w->begin_ms));
     return fail(w, now_ms, &err, &none);
 }
 
@@ -393,10 +336,10 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_re
     if (err)
         return fail(w, now_ms, err, &status);
     if (kube_status_check(r, &status, &why) < 0) {
-        err_wrap(&why, "%s %s", is_stream(w) ? "watch" : "list", w->o.resource.plural);
+        err_wrap(&why, "%s %s", w->state == WATCH ? "watch" : "list", w->o.resource.plural);
         return fail(w, now_ms, &why, &status);
     }
-    return is_stream(w) ? stream_ended(w, now_ms) : list_ended(w, now_ms);
+    return w->state == WATCH ? watch_ended(w, now_ms) : list_ended(w, now_ms);
 }
 
 struct kube_watcher_stats watcher_stats(const struct watcher *w)

@@ -1,8 +1,7 @@
 /* watcher.h - the state machine of a reflector: what to request next, and what an answer means. Pure: bytes
  * and time are given.
  *
- * The collection comes as a stream (WatchList: a watch that begins with every object, then marks the end of
- * that part), or as a list in pages from servers without such streams. Both requests carry no
+ * The collection comes as a list in pages, then as a watch from the list's version. The list carries no
  * resourceVersion: the server then asks etcd for the latest revision and answers from a state that is no
  * older (apiserver: storage/cacher, getWatchCacheResourceVersion). So the state after a restart or a relist
  * is never older than what was acted on. "Any version" (0, client-go's first list) gives no such guarantee. A
@@ -46,7 +45,7 @@ enum {
     /* A watch that was lost for so long is not resumed: etcd may have been restored from a backup meanwhile,
      * and the server would send nothing until it has reached our version again. */
     WATCHER_AWAY_MS = 10000,
-    WATCHER_RESUMES = 3, /* failed watches in a row before a new list; failed streams before one in pages */
+    WATCHER_RESUMES = 3, /* failed watches in a row before a new list */
 };
 
 struct watcher;
@@ -68,18 +67,16 @@ struct kube_watcher_options {
     const char *label_selector;
     const char *field_selector;
     uint64_t seed; /* of the jitter, and of the random durations of watches */
-    bool pages;    /* always list in pages, never as a stream */
 };
 
 struct kube_watcher_stats {
-    uint64_t lists;   /* begun, as a stream or in pages */
+    uint64_t lists;   /* begun */
     uint64_t syncs;   /* lists completed */
-    uint64_t watches; /* requested; a stream that goes on as a watch does not count */
+    uint64_t watches; /* requested */
     uint64_t events, failures;
     uint64_t unreadable; /* events and items that could not be read */
     uint64_t bytes;      /* of JSON, over all events and items */
     bool synced;         /* a list was completed at least once */
-    bool no_streams;     /* the server has no streams, or o.pages is set */
 };
 
 struct watcher *watcher_new(const struct kube_watcher_options *options, const struct watcher_sink *sink);
@@ -94,11 +91,6 @@ void watcher_begin(struct watcher *w, int64_t now_ms);
 /* Bytes of a 2xx body. -1: the rest is useless; cancel the request and call watcher_end with r and err
  * NULL. */
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms) MUST_CHECK;
-
-/* When to give up the present request: cancel it and call watcher_end with ERR_TIMEOUT. While a stream's
- * first part arrives, in which a server does not pause, it moves on with every byte; INT64_MAX at all other
- * times. */
-int64_t watcher_deadline_ms(const struct watcher *w);
 
 /* The answer has ended: exactly one of r and err is not NULL, or neither after a failed feed. Returns how
  * long to wait before the next request. */

@@ -143,7 +143,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                     .answered = on_answered,
                                     .url = options->progress_url ? options->progress_url : podaddress_url});
     term_init(&c->term, l, t, options->ns);
-    watches_add(&c->watches, c->reconciler, options->ns, options->list_pages, on_job_gone);
+    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone);
     return c;
 }
 

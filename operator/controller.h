@@ -22,7 +22,6 @@ struct controller_options {
     const char *tensorboard_image;
     const char *launcher_image;
     uint64_t seed;
-    bool list_pages; /* see watcher_options.pages */
     /* For tests, whose pods have no address: as in poller_options. NULL: podaddress_url. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
 };

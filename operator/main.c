@@ -54,8 +54,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     const struct controller_options options = {.ns = o->ns,
                                                .tensorboard_image = o->tensorboard_image,
                                                .launcher_image = o->launcher_image,
-                                               .seed = kube_manager_seed(),
-                                               .list_pages = !o->watch_list};
+                                               .seed = kube_manager_seed()};
     cleanup_kube_manager struct kube_manager *m =
         kube_manager_new(config,
                          &(struct kube_manager_options){.name = "ptj-operator",

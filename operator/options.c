@@ -45,12 +45,6 @@ const char OPTIONS_HELP[] =
     "followed by "
     "another\n"
     "                                       one, 2 to 3600 (default 15)\n"
-    "    --watch-list=BOOL                  begin each watch with what is there already, as one stream; "
-    "false "
-    "asks for a\n"
-    "                                       list in pages first, as servers without such streams are asked "
-    "anyway\n"
-    "                                       (default true)\n"
     "    --kube-api-qps=N                   requests per second to the API server on average; 0 is unlimited "
     "(default 0)\n"
     "    --kube-api-burst=N                 requests at once under --kube-api-qps (default 100)\n"
@@ -81,7 +75,6 @@ enum flag {
     FLAG_LEADER_ELECT,
     FLAG_LEADER_ELECT_NAMESPACE,
     FLAG_LEASE_DURATION,
-    FLAG_WATCH_LIST,
     FLAG_QPS,
     FLAG_BURST,
     FLAG_TENSORBOARD_IMAGE,
@@ -99,7 +92,6 @@ static const struct option FLAGS[] = {
     {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
     {"leader-elect-namespace", required_argument, NULL, FLAG_LEADER_ELECT_NAMESPACE},
     {"leader-elect-lease-duration", required_argument, NULL, FLAG_LEASE_DURATION},
-    {"watch-list", optional_argument, NULL, FLAG_WATCH_LIST},
     {"kube-api-qps", required_argument, NULL, FLAG_QPS},
     {"kube-api-burst", required_argument, NULL, FLAG_BURST},
     {"tensorboard-image", required_argument, NULL, FLAG_TENSORBOARD_IMAGE},
@@ -191,8 +183,6 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
         return 0;
     case FLAG_LEADER_ELECT:
         return set_bool(&o->leader_elect, "--leader-elect", value, err);
-    case FLAG_WATCH_LIST:
-        return set_bool(&o->watch_list, "--watch-list", value, err);
     case FLAG_LEADER_ELECT_NAMESPACE:
         return set_namespace(&o->leader_elect_ns, "--leader-elect-namespace", value, err);
     case FLAG_LEASE_DURATION:
@@ -239,7 +229,6 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .burst = 100,
         .leader_elect = true,
         .lease_duration_s = 15,
-        .watch_list = true,
         .log_level = LOG_INFO,
     };
     optind = 0;

@@ -25,7 +25,6 @@ struct options {
     int burst;
     enum log_level log_level;
     bool leader_elect;
-    bool watch_list;
     bool help, version;
 };
 

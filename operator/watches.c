@@ -90,7 +90,7 @@ static size_t bytes_of_pod(const void *value)
     return pod_bytes(value);
 }
 
-void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns, bool pages,
+void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job))
 {
     const struct kube_reconciler_source sources[WATCHES_KINDS] = {
@@ -116,7 +116,6 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns, b
     for (int i = 0; i < WATCHES_KINDS; i++) {
         struct kube_reconciler_source s = sources[i];
         s.watch.ns = ns;
-        s.watch.pages = pages;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
         w->kinds[i] = kube_reconciler_watch(r, &s);
     }

@@ -18,9 +18,8 @@ struct watches {
     struct kube_cache *kinds[WATCHES_KINDS]; /* indexed by enum child_kind */
 };
 
-/* ns NULL: all namespaces. pages: first lists come in pages, not as streams. job_gone gets the ctx of the
- * reconciler's options. */
-void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns, bool pages,
+/* ns NULL: all namespaces. job_gone gets the ctx of the reconciler's options. */
+void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job));
 
 /* The job with this UID; NULL: none. */

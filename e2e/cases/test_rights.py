@@ -132,24 +132,13 @@ def test_an_event_that_comes_again_is_counted(ns):
     assert did("patch", "events", ns)
 
 
-def test_lists_where_streams_are_not_wanted(ns):
-    """Servers without WatchList are asked for lists, and so is one that has it when a flag says so."""
-    before = get("deployment", OPERATOR, SYSTEM)["spec"]["template"]["spec"]["containers"][0]["args"]
-
-    def restart(args):
-        kubectl("-n", SYSTEM, "patch", "deployment", OPERATOR, "--type=json", "-p", json.dumps(
-            [{"op": "replace", "path": "/spec/template/spec/containers/0/args", "value": args}]))
-        kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
-
-    try:
-        restart([*before, "--watch-list=false"])
-        apply(jobs.job("listed", jobs.replica("true")), namespace=ns)
-        assert wait_phase("listed", ns, "Succeeded", "Failed")["phase"] == "Succeeded"
-        rights = used(account(SYSTEM))
-        assert {resource for _, resource, verb in rights if verb == "list"} == {
-            "pytorchtrainingjobs", "pods", "services", "deployments"}
-    finally:
-        restart(before)
+def test_everything_is_listed_at_the_start(ns):
+    kubectl("-n", SYSTEM, "rollout", "restart", "deployment", OPERATOR)
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
+    apply(jobs.job("listed", jobs.replica("true")), namespace=ns)
+    assert wait_phase("listed", ns, "Succeeded", "Failed")["phase"] == "Succeeded"
+    assert {resource for _, resource, verb in used(account(SYSTEM)) if verb == "list"} == {
+        "pytorchtrainingjobs", "pods", "services", "deployments"}
 
 
 # ---- the comparison

@@ -3,7 +3,7 @@
 # brings for Prometheus against the newest; no root, no node.
 #   e2e/versions/run.sh [MINOR | chart]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
 #   e2e/versions/run.sh record FILE     what a Prometheus answers to the dashboards' queries, by record.py
-# Without MINOR: the oldest and the newest that deploy/local/servers has, the oldest also without streamed lists, and the chart.
+# Without MINOR: the oldest and the newest that deploy/local/servers has, and the chart.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -92,7 +92,7 @@ stop_all() {
 }
 
 files=(versions/test_versions.py versions/test_admission.py)
-minors=() pytest=() all='' chart=''
+minors=() pytest=() chart=''
 if [ "${1:-}" = record ]; then
     [ $# -eq 2 ] || die "record wants one file to write"
     ANSWERS=$(realpath -m "$2")
@@ -115,7 +115,7 @@ cd "$REPO"
 mapfile -t range < <("$SERVERS" versions | cut -d ' ' -f 1 | sort -V | sed -n '1p;$p')
 newest=${range[-1]}
 if [ ${#minors[@]} -eq 0 ] && [ -z "$chart" ]; then
-    all=yes chart=chart minors=("${range[@]}")
+    chart=chart minors=("${range[@]}")
 fi
 prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
@@ -131,10 +131,6 @@ failed=() pair=()
 for minor in "${minors[@]}"; do
     beside "versions-$minor" cases "$minor"
 done
-# Kubernetes 1.33 came without the streamed first list, and anyone may switch it off.
-if [ "$all" = yes ]; then
-    beside "versions-${minors[0]}-without-WatchList" cases "${minors[0]}" --apiserver-arg --feature-gates=WatchList=false
-fi
 [ -z "$chart" ] || beside "versions-$chart" "$chart"
 finish_pair
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"

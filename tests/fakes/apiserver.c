@@ -45,38 +45,34 @@ static long changes_until(const struct world *w, unsigned long long version)
     return (long)i;
 }
 
-/* Where in the history a watch begins; -1: expired. */
-static long watch_start(const struct world *w, const struct route *r)
+/* Where in the history a watch begins; -1: expired, which the version of what is shown now never is. */
+static long watch_start(const struct world *w, const struct world *shown, const struct route *r)
 {
     unsigned long long version = strtoull(r->version, NULL, 10);
 
-    return version < w->oldest ? -1 : changes_until(w, version);
+    return version < w->oldest && version != shown->version ? -1 : changes_until(w, version);
 }
 
-/* What there is, as ADDED. Of `half`, every second one. */
-static void send_initial(const struct world *w, struct conn *c, bool half)
+/* What there is, as ADDED. */
+static void send_initial(const struct world *w, struct conn *c)
 {
     const struct route *r = &c->route;
-    int n = 0;
 
     for (size_t i = 0; i < w->n_objects; i++) {
         const struct object *o = &w->objects[i];
         if (o->kind != r->kind || (r->ns[0] && strcmp(r->ns, o->ns) != 0) || !world_matches(r, o->json))
             continue;
-        if (!half || n++ % 2 == 0)
-            conn_event(c, "ADDED", o->json);
+        conn_event(c, "ADDED", o->json);
     }
 }
 
 static void start_watch(struct fake_apiserver *s, struct conn *c, const struct route *r,
                         const struct fake_fault_plan *f)
 {
-    bool from_now = !r->version[0] || strcmp(r->version, "0") == 0 || r->initial_events;
+    bool from_now = !r->version[0] || strcmp(r->version, "0") == 0;
     bool stall = f && f->fault == FAKE_STALL_BODY;
-    bool cut =
-        r->initial_events && f && (stall || f->fault == FAKE_RESET_BODY || f->fault == FAKE_GARBAGE_BODY);
     const struct world *shown = server_shown(s, "GET", r);
-    long at = from_now ? changes_until(&s->world, shown->version) : watch_start(&s->world, r);
+    long at = from_now ? changes_until(&s->world, shown->version) : watch_start(&s->world, shown, r);
 
     conn_start_watch(c, r);
     c->closing = f && !stall && f->fault != FAKE_DRIP_BODY && f->fault != FAKE_LATE_BODY;
@@ -90,11 +86,7 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
     }
     c->next_change = (size_t)at;
     if (from_now)
-        send_initial(shown, c, cut);
-    if (cut && f->fault == FAKE_GARBAGE_BODY)
-        conn_end_watch(c);
-    else if (!cut && r->initial_events && r->bookmarks && s->watchlist == FAKE_WATCHLIST_SERVE)
-        conn_bookmark(c, shown->version, true);
+        send_initial(shown, c);
     c->watching = c->watching && !stall;
 }
 
@@ -164,8 +156,7 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
     s->log[entry].retry_after_s = f && f->fault == FAKE_STATUS ? f->retry_after_s : 0;
     if (f && fault_before(c, f, &s->log[entry].status))
         return;
-    bool refused = r.watch && r.initial_events && s->watchlist == FAKE_WATCHLIST_REFUSE;
-    if (known && r.watch && !refused) {
+    if (known && r.watch) {
         s->log[entry].status = 200;
         start_watch(s, c, &r, f);
         return;
@@ -178,9 +169,8 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
         return;
     }
     uint64_t version = s->world.version;
-    o = !known    ? world_error(404, "NotFound", "the server could not find the requested resource")
-        : refused ? world_error(422, "Invalid", "sendInitialEvents: Forbidden")
-                  : world_do(server_shown(s, m->method, &r), m->method, &r, body);
+    o = !known ? world_error(404, "NotFound", "the server could not find the requested resource")
+               : world_do(server_shown(s, m->method, &r), m->method, &r, body);
     s->log[entry].changed = s->world.version != version;
     if (f && (f->fault == FAKE_DROP_AFTER || f->fault == FAKE_HANG_AFTER)) {
         c->closing = f->fault == FAKE_DROP_AFTER;

@@ -3,7 +3,7 @@
  *
  * It knows objects by path, resourceVersion, uid, generation, the status subresource, merge patch,
  * preconditions, finalizers, label selectors, field selectors of any path, paging, watches with bookmarks and
- * expiry, watches that begin with all there is (WatchList). It does not validate, default, collect garbage,
+ * expiry, watches. It does not validate, default, collect garbage,
  * schedule or run anything: tests that need that use a real one.
  * Ownership: what a function returns as char * is freed by the caller.
  * Order:     it runs in a thread of its own; every function may be called at any time.
@@ -36,14 +36,6 @@ void fake_pods_linger(struct fake_apiserver *s, bool linger);
 
 /* Writes of a status lose this field, which the schema of an older CRD lacks. NULL: of none. The string is borrowed. */
 void fake_unknown_status(struct fake_apiserver *s, const char *field);
-
-/* What becomes of sendInitialEvents. */
-enum fake_watchlist {
-    FAKE_WATCHLIST_SERVE,  /* as from 1.34 on */
-    FAKE_WATCHLIST_REFUSE, /* 422, as with the feature off and as from 1.19 on */
-    FAKE_WATCHLIST_IGNORE, /* the same events, but no end of the first part: before 1.19 */
-};
-void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how);
 
 /* The time in timestamps from now on; 0, as at first: the machine's. */
 void fake_set_time(struct fake_apiserver *s, int64_t wall_ms);
@@ -99,7 +91,7 @@ enum fake_fault {
     FAKE_DROP_AFTER,   /* do it, then close without an answer */
     FAKE_HANG_BEFORE,  /* never answer */
     FAKE_HANG_AFTER,   /* do it, never answer */
-    FAKE_RESET_BODY,   /* do it, then close in the middle of the body (of a watch's initial events) */
+    FAKE_RESET_BODY,   /* do it, then close in the middle of the body */
     FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
     FAKE_DRIP_BODY,    /* do it, then answer with 64 bytes a second (direct.h only) */

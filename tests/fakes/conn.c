@@ -101,7 +101,7 @@ void conn_event(struct conn *c, const char *type, const cJSON *object)
     conn_chunk(c, line.data, line.len);
 }
 
-void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end)
+void conn_bookmark(struct conn *c, uint64_t version)
 {
     cleanup_json cJSON *o = cJSON_CreateObject();
     cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
@@ -110,9 +110,6 @@ void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end)
     snprintf(text, sizeof(text), "%llu", (unsigned long long)version);
     cJSON_AddStringToObject(o, "kind", c->route.kind->name);
     cJSON_AddStringToObject(meta, "resourceVersion", text);
-    if (initial_events_end)
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), "k8s.io/initial-events-end",
-                                "true");
     conn_event(c, "BOOKMARK", o);
 }
 

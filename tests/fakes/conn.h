@@ -52,7 +52,7 @@ void conn_end_watch(struct conn *c);
 
 /* One watch event as a line. */
 void conn_event(struct conn *c, const char *type, const cJSON *object);
-void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end);
+void conn_bookmark(struct conn *c, uint64_t version);
 
 /* Whether there is a change that this watch has not been told: the one at next_change. */
 bool conn_due(struct conn *c, const struct world *w);

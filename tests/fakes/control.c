@@ -87,13 +87,6 @@ void fake_unknown_status(struct fake_apiserver *s, const char *field)
     server_unlock(s);
 }
 
-void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how)
-{
-    pthread_mutex_lock(&s->lock);
-    s->watchlist = how;
-    server_unlock(s);
-}
-
 void fake_set_time(struct fake_apiserver *s, int64_t wall_ms)
 {
     pthread_mutex_lock(&s->lock);
@@ -298,7 +291,7 @@ void fake_bookmark(struct fake_apiserver *s)
         if (c->fd < 0 || !c->watching || !c->route.bookmarks)
             continue;
         conn_pump(c, &s->world);
-        conn_bookmark(c, s->world.version, false);
+        conn_bookmark(c, s->world.version);
     }
     server_unlock(s);
 }

@@ -52,8 +52,6 @@ static void parse_query(char *query, struct route *r)
             r->watch = strcmp(value, "true") == 0;
         else if (strcmp(pair, "allowWatchBookmarks") == 0)
             r->bookmarks = strcmp(value, "true") == 0;
-        else if (strcmp(pair, "sendInitialEvents") == 0)
-            r->initial_events = strcmp(value, "true") == 0;
     }
 }
 

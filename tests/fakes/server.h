@@ -25,7 +25,6 @@ struct fake_apiserver {
     bool stop;
     char url[64];
     struct world world;
-    enum fake_watchlist watchlist;
     const struct kind *frozen; /* NULL: nothing */
     struct world past;         /* of that kind */
     struct conn conns[CONNS_MAX];

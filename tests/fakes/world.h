@@ -48,7 +48,7 @@ struct route {
     char ns[256], name[256], sub[64]; /* "": not given */
     char labels[1024], fields[1024], version[32], more[512];
     int limit;
-    bool watch, bookmarks, initial_events;
+    bool watch, bookmarks;
 };
 
 struct outcome {

@@ -117,7 +117,7 @@ def test_values_change_their_fields_and_nothing_else():
     values = {
         "replicas": 2, "resources": {"limits": {"memory": "1Gi"}}, "nodeSelector": {"disk": "ssd"}, "affinity": affinity,
         "tolerations": [{"key": "k", "operator": "Exists"}], "logLevel": "debug", "crds": {"keep": False},
-        "flags": {"watch-list": False, "kube-api-qps": 1000000, "kube-api-burst": 7},
+        "flags": {"kube-api-qps": 1000000, "kube-api-burst": 7},
         "images": {"operator": {"repository": "r.example:5000/op", "tag": "v1", "digest": DIGEST}, "tensorboard": {"tag": "v2"},
                    "launcher": {"digest": DIGEST}, "pullPolicy": "Always", "pullSecrets": [{"name": "r"}]},
     }
@@ -130,7 +130,7 @@ def test_values_change_their_fields_and_nothing_else():
             ((*pod, "imagePullSecrets"), [{"name": "r"}]),
             ((*container, "args"),
              [a.replace("board:dev", "board:v2").replace("launcher:dev", f"launcher@{DIGEST}") for a in args]
-             + ["--log-level=debug", "--kube-api-burst=7", "--kube-api-qps=1000000", "--watch-list=false"])):
+             + ["--log-level=debug", "--kube-api-burst=7", "--kube-api-qps=1000000"])):
         put(wanted, OPERATOR, path, value)
     put(wanted, CRD, ("metadata", "annotations"), None)
     same(wanted, template(values))

@@ -55,11 +55,11 @@ static void on_problem(void *ctx, const struct err *err)
     snprintf(t->problem, sizeof(t->problem), "%s", err->msg);
 }
 
-static int setup_with(void **ctx, bool pages)
+int talk_setup(void **ctx)
 {
     struct talk *t = calloc(1, sizeof(*t));
     struct kube_watcher_options o = {
-        .resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42, .pages = pages};
+        .resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42};
     struct watcher_sink sink = {t, on_begin, on_end, on_upsert, on_removed, on_unreadable, on_problem};
 
     assert_non_null(t);
@@ -67,16 +67,6 @@ static int setup_with(void **ctx, bool pages)
     t->now = 1000000;
     *ctx = t;
     return 0;
-}
-
-int talk_setup_stream(void **ctx)
-{
-    return setup_with(ctx, false);
-}
-
-int talk_setup_pages(void **ctx)
-{
-    return setup_with(ctx, true);
 }
 
 int talk_teardown(void **ctx)
@@ -122,17 +112,6 @@ void talk_saw(struct talk *t, const char *expected)
 {
     assert_string_equal(t->seen, expected);
     t->seen[0] = '\0';
-}
-
-int talk_setup(void **ctx)
-{
-    talk_setup_stream(ctx);
-    struct talk *t = *ctx;
-    talk_asks(t, "sendInitialEvents=true");
-    assert_int_equal(talk_ends(t, 422), 0);
-    talk_saw(t, ""); /* no reason to worry anyone */
-    assert_true(watcher_stats(t->w).no_streams);
-    return 0;
 }
 
 void talk_synced(struct talk *t)

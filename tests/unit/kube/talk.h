@@ -24,16 +24,11 @@ struct talk {
 #define EVENT(type, name, rv) "{\"type\":\"" type "\",\"object\":{\"kind\":\"Pod\"," META(name, rv) "}}\n"
 #define BOOKMARK(rv)                                                                                         \
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv "\"}}}\n"
-#define END(rv)                                                                                              \
-    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv            \
-    "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
 #define ERROR(code, reason)                                                                                  \
     "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason            \
     "\",\"message\":\"no\"}}\n"
 
-int talk_setup_stream(void **ctx);
-int talk_setup_pages(void **ctx); /* no stream is wanted */
-int talk_setup(void **ctx);       /* lists in pages: the server refused the stream, once and for all */
+int talk_setup(void **ctx);
 int talk_teardown(void **ctx);
 
 /* The next request must have this in its path. */

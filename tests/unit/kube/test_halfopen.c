@@ -168,6 +168,11 @@ static bool is_synced(const struct lab *l)
     return kube_cache_stats(l->pods).synced;
 }
 
+static bool is_watching(const struct lab *l)
+{
+    return fake_open_watches(l->rig->server) == 1;
+}
+
 static bool has_a_problem(const struct lab *l)
 {
     return l->problems > 0;
@@ -178,22 +183,36 @@ static bool has_news(const struct lab *l)
     return kube_store_get(kube_cache_store(l->pods), "ns", "news") != NULL;
 }
 
+/* The connection that is none of the pool's. */
+static unsigned new_port(const struct lab *l, const unsigned pool[static WARM])
+{
+    unsigned ports[WARM + 1], sum = 0;
+
+    assert_int_equal(rig_client_ports(l->rig, ports, WARM + 1), WARM + 1);
+    for (int i = 0; i <= WARM; i++)
+        sum += ports[i] - (i < WARM ? pool[i] : 0);
+    return sum;
+}
+
 /* A cache that watches, and a pool of warm connections. */
 static void start(struct lab *l)
 {
+    unsigned pool[WARM + 1];
+
     rig_setup_hurry((void **)&l->rig, faults_in_full() ? 1 : HURRY);
     fake_put(l->rig->server, "/api/v1/namespaces/ns/pods/a", "{}");
+    for (int i = 0; i < WARM; i++)
+        get_pod(l, &l->replies[i]);
+    wait_for(l, all_are_over);
+    assert_int_equal(rig_client_ports(l->rig, pool, WARM + 1), WARM);
     l->pods = kube_cache_new(l->rig->loop, &l->rig->api,
                              &(struct kube_cache_options){.watch = {.resource = KUBE_PODS, .seed = 1},
                                                           .ctx = l,
                                                           .changed = on_changed,
                                                           .synced = on_synced,
                                                           .problem = on_problem});
-    wait_for(l, is_synced);
-    assert_int_equal(rig_client_ports(l->rig, &l->watch_port, 1), 1);
-    for (int i = 0; i < WARM; i++)
-        get_pod(l, &l->replies[i]);
-    wait_for(l, all_are_over);
+    wait_for(l, is_watching);
+    l->watch_port = new_port(l, pool);
     assert_int_equal(l->problems, 0);
 }
 

@@ -156,11 +156,10 @@ static void test_waits_for_every_cache(void **ctx)
     struct err err;
 
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    fake_plan_fault(l->rig->server, &(struct fake_fault_plan){.request = 1,
-                                                              .method = "WATCH",
-                                                              .path_part = "/configmaps",
-                                                              .fault = FAKE_STATUS,
-                                                              .status = 500});
+    fake_plan_fault(
+        l->rig->server,
+        &(struct fake_fault_plan){
+            .request = 1, .method = "LIST", .path_part = "/configmaps", .fault = FAKE_STATUS, .status = 500});
     start(l);
     bool half = false;
     while (!kube_cache_stats(l->maps).synced) {

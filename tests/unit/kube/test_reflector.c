@@ -106,22 +106,9 @@ static bool is_watching(void *ctx)
     return is_equal(ctx) && fake_open_watches(((struct copy *)ctx)->rig->server) == 1;
 }
 
-/* How often everything was asked for, and how many more requests that took in pages. */
-static int streams(struct rig *r)
-{
-    return fake_log_count(r->server, "WATCH", "sendInitialEvents=true");
-}
-
 static int lists(struct rig *r)
 {
     return fake_log_count(r->server, "LIST", NULL);
-}
-
-static bool has_a_watch(void *ctx)
-{
-    struct copy *c = ctx;
-
-    return kube_store_count(c->store) > 0 && fake_open_watches(c->rig->server) == 1;
 }
 
 static void put(struct rig *r, const char *name, const char *json)
@@ -154,41 +141,9 @@ static void test_follows(void **ctx)
     drop(r, "b");
     rig_until(r->loop, is_equal, &c);
     assert_int_equal(c.problems, 0);
-    /* One request is the list and the watch. */
-    assert_int_equal(streams(r), 1);
-    assert_int_equal(fake_log_count(r->server, NULL, NULL), 1);
+    assert_int_equal(lists(r), 1);
+    assert_int_equal(fake_log_count(r->server, NULL, NULL), 2);
     stop(&c);
-}
-
-static void test_follows_by_lists(void **ctx)
-{
-    static const enum fake_watchlist HOW[] = {FAKE_WATCHLIST_REFUSE, FAKE_WATCHLIST_IGNORE};
-    struct rig *r = *ctx;
-
-    put(r, "a", "{}");
-    for (size_t i = 0; i < ARRAY_LEN(HOW); i++) {
-        struct copy c;
-        fake_watchlist(r->server, HOW[i]);
-        fake_log_clear(r->server);
-        start(&c, r, NULL);
-        if (HOW[i] == FAKE_WATCHLIST_IGNORE) {
-            rig_until(r->loop, has_a_watch, &c);
-            assert_false(reflector_stats(c.reflector).synced);
-            fake_bookmark(r->server); /* as comes every minute */
-        }
-        rig_until(r->loop, is_watching, &c);
-        put(r, "b", "{}");
-        rig_until(r->loop, is_equal, &c);
-        fake_plan_fault(r->server, &(struct fake_fault_plan){
-                                       .request = 1, .method = "WATCH", .fault = FAKE_STATUS, .status = 410});
-        fake_close_watches(r->server);
-        drop(r, "b");
-        rig_until(r->loop, is_watching, &c);
-        assert_int_equal(c.problems, 1); /* the 410 */
-        assert_int_equal(streams(r), 1); /* once told is enough */
-        assert_int_equal(lists(r), 2);
-        stop(&c);
-    }
 }
 
 static void test_pages(void **ctx)
@@ -201,7 +156,6 @@ static void test_pages(void **ctx)
         snprintf(name, sizeof(name), "p%04d", i);
         put(r, name, "{}");
     }
-    fake_watchlist(r->server, FAKE_WATCHLIST_REFUSE);
     start(&c, r, NULL);
     rig_until(r->loop, is_watching, &c);
     assert_int_equal(fake_log_count(r->server, "LIST", NULL), 3);
@@ -273,7 +227,7 @@ static void test_deleted_while_away(void **ctx)
     fake_compact(r->server);
     rig_until(r->loop, is_watching, &c);
     assert_null(kube_store_get(c.store, "ns", "a"));
-    assert_int_equal(streams(r) + lists(r), 2);
+    assert_int_equal(lists(r), 2);
     stop(&c);
 }
 
@@ -292,7 +246,7 @@ static void test_a_bookmark_saves_the_list(void **ctx)
     put(r, "b", "{}");
     rig_until(r->loop, is_watching, &c);
     assert_int_equal(c.problems, 0);
-    assert_int_equal(streams(r) + lists(r), 1);
+    assert_int_equal(lists(r), 1);
     stop(&c);
 }
 
@@ -308,8 +262,8 @@ static bool has_half(void *ctx)
     return c->problems == 2 && fake_faults_done(c->rig->server) == 1; /* 410, half */
 }
 
-/* A relist whose stream breaks off half way: what the copy had stays until a whole one came. */
-static void test_half_a_stream_takes_nothing_away(void **ctx)
+/* A relist that breaks off half way: what the copy had stays until a whole one came. */
+static void test_half_a_list_takes_nothing_away(void **ctx)
 {
     static const enum fake_fault HOW[] = {FAKE_RESET_BODY, FAKE_GARBAGE_BODY};
     struct rig *r = *ctx;
@@ -321,8 +275,10 @@ static void test_half_a_stream_takes_nothing_away(void **ctx)
         put(r, "c", "{}");
         start(&c, r, NULL);
         rig_until(r->loop, is_watching, &c);
-        fake_plan_fault(r->server, &(struct fake_fault_plan){
-                                       .request = 1, .path_part = "sendInitialEvents", .fault = HOW[i]});
+        put(r, "a", "{\"status\":{\"phase\":\"Running\"}}"); /* a watch that brought something may end */
+        rig_until(r->loop, is_equal, &c);
+        fake_plan_fault(r->server,
+                        &(struct fake_fault_plan){.request = 1, .method = "LIST", .fault = HOW[i]});
         fake_compact(r->server);
         fake_close_watches(r->server);
         rig_until(r->loop, has_half, &c);
@@ -338,7 +294,7 @@ static void test_half_a_stream_takes_nothing_away(void **ctx)
 }
 
 /* Accepted and never answered: given up after half a minute, not after a watch's two and a half. */
-static void test_a_stream_that_never_begins(void **ctx)
+static void test_a_list_that_never_begins(void **ctx)
 {
     struct rig *r = *ctx;
     struct copy c;
@@ -350,12 +306,12 @@ static void test_a_stream_that_never_begins(void **ctx)
     rig_until(r->loop, is_watching, &c);
     assert_true(kube_loop_now_ms(r->loop) - begin >= KUBE_TRANSPORT_TIMEOUT_MS);
     assert_int_equal(c.problems, 1);
-    assert_non_null(strstr(c.problem, "no data for 30000 ms within the initial events"));
-    assert_int_equal(streams(r), 2);
+    assert_non_null(strstr(c.problem, "no data for 30000 ms"));
+    assert_int_equal(lists(r), 2);
     stop(&c);
 }
 
-/* Half of everything, half of a list, half a line of a watch; then silence. */
+/* Half of a list, half a line of a watch; then silence. */
 static void test_bodies_that_stall(void **ctx)
 {
     struct rig *r = *ctx;
@@ -363,17 +319,13 @@ static void test_bodies_that_stall(void **ctx)
 
     put(r, "a", "{}");
     put(r, "b", "{}");
-    for (int lists = 0; lists < 2; lists++) {
-        fake_watchlist(r->server, lists ? FAKE_WATCHLIST_REFUSE : FAKE_WATCHLIST_SERVE);
-        fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1,
-                                                             .method = lists ? "LIST" : "WATCH",
-                                                             .fault = FAKE_STALL_BODY});
-        start(&c, r, NULL);
-        rig_until(r->loop, is_watching, &c);
-        assert_int_equal(c.problems, 1);
-        assert_non_null(strstr(c.problem, "no data for 30000 ms"));
-        stop(&c);
-    }
+    fake_plan_fault(r->server,
+                    &(struct fake_fault_plan){.request = 1, .method = "LIST", .fault = FAKE_STALL_BODY});
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    assert_int_equal(c.problems, 1);
+    assert_non_null(strstr(c.problem, "no data for 30000 ms"));
+    stop(&c);
     fake_plan_fault(r->server, NULL);
     fake_close_watches(r->server);
     start(&c, r, NULL);
@@ -402,8 +354,7 @@ static void test_resumes_without_a_new_list(void **ctx)
     fake_bookmark(r->server);
     put(r, "d", "{}");
     rig_until(r->loop, is_equal, &c);
-    assert_int_equal(streams(r), 1);
-    assert_int_equal(lists(r), 0);
+    assert_int_equal(lists(r), 1);
     stop(&c);
 }
 
@@ -459,12 +410,10 @@ static void test_every_fault_at_every_request(void **ctx)
         {.fault = FAKE_GARBAGE_BODY},
     };
     struct rig *r = *ctx;
-    for (size_t i = 0; i < 2 * ARRAY_LEN(faults); i++) {
-        bool refuse = i % 2 == 1;
-        fake_watchlist(r->server, refuse ? FAKE_WATCHLIST_REFUSE : FAKE_WATCHLIST_SERVE);
-        for (int n = 1; n <= (refuse ? 3 : 2); n++) {
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        for (int n = 1; n <= 2; n++) {
             struct copy c;
-            struct fake_fault_plan plan = faults[i / 2];
+            struct fake_fault_plan plan = faults[i];
             plan.request = n;
             put(r, "a", "{}");
             fake_plan_fault(r->server, &plan);
@@ -484,12 +433,11 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup_fast, rig_teardown)
     const struct CMUnitTest tests[] = {
         T(test_follows),
-        T(test_follows_by_lists),
         T(test_pages),
         T(test_memory_is_given_back),
         T(test_deleted_while_away),
-        T(test_half_a_stream_takes_nothing_away),
-        T(test_a_stream_that_never_begins),
+        T(test_half_a_list_takes_nothing_away),
+        T(test_a_list_that_never_begins),
         T(test_a_bookmark_saves_the_list),
         T(test_bodies_that_stall),
         T(test_resumes_without_a_new_list),

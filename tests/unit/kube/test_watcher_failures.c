@@ -146,7 +146,7 @@ static void test_progress_resets_the_resumes(void **ctx)
         assert_true(talk_breaks(t, ERR_TRANSIENT) > 0);
     }
     talk_asks(t, "resourceVersion=108");
-    assert_int_equal(watcher_stats(t->w).lists, 2);
+    assert_int_equal(watcher_stats(t->w).lists, 1);
 }
 
 static void test_useless_streams_relist(void **ctx)
@@ -257,6 +257,13 @@ static void test_retry_after_is_honoured(void **ctx)
     talk_asks(t, "watch=true");
     struct kube_http_response busy = {.status = 429, .retry_after_ms = 45000};
     assert_int_equal(watcher_end(t->w, t->now, &busy, NULL), 45000);
+    /* In an event it stands in the details. */
+    talk_asks(t, "resourceVersion=10");
+    assert_int_equal(talk_feed(t,
+                               "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":429,\"reason\":"
+                               "\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":70}}}\n"),
+                     -1);
+    assert_int_equal(watcher_end(t->w, t->now, NULL, NULL), 70000);
     /* Also when everything is asked for: the first page, and one after. */
     talk_asks(t, "resourceVersion=10");
     talk_ends(t, 410);

@@ -298,8 +298,6 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     l->bookmarks = t->act != NULL;
     l->settle_jumps = may_hang(t) || t->lasts_ms ? HANG_JUMPS : 0; /* patience grows with failures */
     l->tamper = t->tamper;
-    if (t->pages)
-        fake_watchlist(l->server, FAKE_WATCHLIST_REFUSE);
     if (t->fault.request || t->lasts_ms)
         fake_plan_fault(l->server, &t->fault);
     for (int turns = 0; !is_over(&st); turns++) {

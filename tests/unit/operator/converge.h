@@ -54,7 +54,6 @@ struct trouble {
     int64_t lasts_ms;             /* every request that fits `fault` is struck for so long; 0: one is */
     const char *told; /* then this stands in the job's status at the end of that; NULL: no matter */
     const char *only; /* the scenario that it is for; NULL: all */
-    bool pages;       /* the server has no streamed first list */
     enum follows follows;
     struct fake_fault_plan then; /* when the first has struck, and counted from there; request 0: none */
     enum follows then_follows;

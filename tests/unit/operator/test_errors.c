@@ -20,12 +20,11 @@ enum { LASTS_MS = 120000, NAME_BYTES = 48, CRASHES_MAX = 60 };
 
 static const struct verb {
     const char *scenario, *name, *method, *path_part;
-    bool pages;    /* the server has no streamed first list */
     int operators; /* who share a lease */
     bool restarts; /* only a new operator asks this */
     bool is_told;  /* a refusal of it has to stand in the status */
 } VERBS[] = {
-    {.scenario = "success", .name = "list", .method = "LIST", .pages = true},
+    {.scenario = "success", .name = "list", .method = "LIST"},
     {.scenario = "killed-once", .name = "watch", .method = "WATCH"},
     {.scenario = "killed-once",
      .name = "read-job",
@@ -90,7 +89,6 @@ static void name_troubles(void)
                               .fault = FAULTS[i % ARRAY_LEN(FAULTS)].plan,
                               .lasts_ms = LASTS_MS,
                               .operators = v->operators,
-                              .pages = v->pages,
                               .only = v->scenario,
                               .crash_at = v->restarts};
         bool refused = t->fault.status == 403 || t->fault.status == 422;

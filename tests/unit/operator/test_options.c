@@ -66,9 +66,6 @@ static void test_values(void **state)
     assert_int_equal(o.lease_duration_s, 15);
     assert_int_equal(parse(&o, &err, "--leader-elect-lease-duration=3", NULL), 0);
     assert_int_equal(o.lease_duration_s, 3);
-    assert_true(o.watch_list);
-    assert_int_equal(parse(&o, &err, "--watch-list=false", NULL), 0);
-    assert_false(o.watch_list);
     assert_int_equal(parse(&o, &err, "--help", NULL), 0);
     assert_true(o.help);
 }
@@ -92,7 +89,6 @@ static void test_refusals(void **state)
         {"--kube-api-qps=-1", NULL, "--kube-api-qps: expected a number 0..1000000, got \"-1\""},
         {"--kube-api-burst=0", NULL, "--kube-api-burst: expected an integer 1..100000, got \"0\""},
         {"--leader-elect=maybe", NULL, "--leader-elect: expected true or false, got \"maybe\""},
-        {"--watch-list=no", NULL, "--watch-list: expected true or false, got \"no\""},
         {"--leader-elect=", NULL, "--leader-elect: expected true or false, got \"\""},
         {"--leader-elect-namespace=A/b", NULL,
          "--leader-elect-namespace: expected the name of a namespace, got \"A/b\""},
@@ -124,7 +120,6 @@ static void test_help_names_the_flags(void **state)
                                         "--leader-elect=",
                                         "--leader-elect-namespace",
                                         "--leader-elect-lease-duration",
-                                        "--watch-list=",
                                         "--kube-api-qps",
                                         "--kube-api-burst",
                                         "--tensorboard-image",

@@ -53,9 +53,6 @@ static struct trouble TROUBLES[] = {
     {"bookmark", TELL(BOOKMARK("\"resourceVersion\":\"@V\"") "\n")},
     {"bookmark-then-end", END(BOOKMARK("\"resourceVersion\":\"@V\"") "\n")},
     {"bookmark-without-version", TELL(BOOKMARK("") "\n")},
-    {"initial-end-again",
-     TELL(BOOKMARK(
-         "\"resourceVersion\":\"@V\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}") "\n")},
     {"gone-by-reason", END(ERROR("\"reason\":\"Gone\",\"code\":410"))},
     {"gone-by-code", END(ERROR("\"code\":410"))},
     {"error-without-code", END(ERROR("\"message\":\"etcdserver: no leader\""))},

@@ -54,7 +54,7 @@ static void test_from_memory(void **state)
     k.unreadable_told = true;
     strcpy(k.status_version, "7");
     k.problem = (struct plan_problem){PROBLEM_FAILED, CHILD_POD, "j-node-0", "words", 9};
-    watches_add(&w, r, NULL, false, NULL);
+    watches_add(&w, r, NULL, NULL);
     snapshot_take(&in, &a, &w, job, &k);
     assert_true(in.job_is_live);
     assert_int_equal(in.n_gone_uids, 2);

@@ -71,14 +71,11 @@ static struct watches_counts counts(const struct lab *l)
     return controller_cached(l->operators[0].controller);
 }
 
-/* First parts of the watches of jobs and pods: each takes everything once more. Watches of which nothing is heard for minutes
- * begin anew by themselves, as those of Deployments do here. */
+/* Lists of jobs and pods. */
 static int lists(struct lab *l)
 {
-    return fake_log_count(l->server, "LIST", NULL) +
-           fake_log_count(l->server, "WATCH", "/pytorchtrainingjobs?watch=true&resourceVersionMatch") +
-           fake_log_count(l->server, "WATCH",
-                          "/pods?watch=true&labelSelector=batch.tensorstack.dev%2Fjob&resourceVersionMatch");
+    return fake_log_count(l->server, "LIST", "/" TRAINJOB_PLURAL) +
+           fake_log_count(l->server, "LIST", "/pods");
 }
 
 /* From now on: nothing the test did itself counts as quiet. */

@@ -180,11 +180,9 @@ static void test_end_comes_first(void **state)
     struct ptj *p = *state;
 
     put_job(p, 1, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
-    fake_watchlist(p->server, FAKE_WATCHLIST_REFUSE);
-    fake_plan_fault(p->server, &(struct fake_fault_plan){.request = 2, /* the first is refused */
-                                                         .method = "WATCH",
-                                                         .path_part = "/pods",
-                                                         .fault = FAKE_HANG_BEFORE});
+    fake_plan_fault(p->server,
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "WATCH", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
     pid_t pid = ptj_start(p, RUN("logs", "j"));
     await(p, "err", "waiting for pods: PodsStarting");
     await_fault(p);
