@@ -2,7 +2,7 @@
  *
  * case.yaml  now, cause (what the first three lines have to say), job, and what was read besides it: pods, events, claims, nodes,
  *            log, gaps
- * want.txt   the screen; WHY_GOLDEN_UPDATE=1 writes it anew
+ * want.txt   the screen; GOLDEN_UPDATE=1 writes it anew
  */
 #include "test.h"
 
@@ -102,7 +102,7 @@ static void run_case(void **state)
     check_safe(name, buf_str(&all));
     assert_non_null(strstr(buf_str(&screen), "\nDo:       "));
     snprintf(path, sizeof(path), GOLDEN "/%s/want.txt", name);
-    if (getenv("WHY_GOLDEN_UPDATE")) {
+    if (getenv("GOLDEN_UPDATE")) {
         assert_int_equal(fs_write_atomic(path, buf_str(&screen), screen.len, &err), 0);
         return;
     }
