@@ -193,7 +193,7 @@ def check():
         golden = pathlib.Path(folder)
         shutil.copytree(GOLDEN / "_recorded", golden / "_recorded")
         record(golden, [])
-        done = subprocess.run([TEST], env=os.environ | {"WHY_GOLDEN": folder, "WHY_GOLDEN_UPDATE": "1"},
+        done = subprocess.run([TEST], env=os.environ | {"WHY_GOLDEN": folder, "GOLDEN_UPDATE": "1"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         cases = sorted(golden.glob("run-*/case.yaml"))
         failed = set(re.findall(r"FAILED  \] (run-\S+)", done.stdout))

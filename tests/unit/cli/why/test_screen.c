@@ -3,7 +3,7 @@
  * case.yaml  now, cause (what the first three lines have to say), job, and what was read besides it: pods, events, claims, nodes,
  *            log, gaps. Of a recorded run (e2e/failures/record.py): cause, exitCode, message (of the launcher, if it left one) and log;
  *            the rest is that of _recorded, and the job's status is made of the operator's own verdict
- * want.txt   the screen; WHY_GOLDEN_UPDATE=1 writes it anew
+ * want.txt   the screen; GOLDEN_UPDATE=1 writes it anew
  * WHY_GOLDEN names another folder of cases.
  */
 #include "test.h"
@@ -181,7 +181,7 @@ static void run_case(void **state)
     check_safe(name, buf_str(&all));
     assert_non_null(strstr(buf_str(&screen), "\nDo:       "));
     snprintf(path, sizeof(path), "%s/%s/want.txt", golden, name);
-    if (getenv("WHY_GOLDEN_UPDATE")) {
+    if (getenv("GOLDEN_UPDATE")) {
         assert_int_equal(fs_write_atomic(path, buf_str(&screen), screen.len, &err), 0);
         return;
     }
