@@ -111,7 +111,7 @@ static int64_t carry_out(void *ctx)
     struct pass *p = ctx;
     struct kube_config config = {.server = strdup(fake_apiserver_url(p->server)),
                                  .namespace_name = strdup("ns")};
-    const struct apply_target target = {"ns", p->job->name, p->job->uid};
+    const struct apply_target target = {.ns = "ns", .job = p->job->name, .uid = p->job->uid};
     struct arena arena = {0};
     struct run run = {0};
     struct err err;
