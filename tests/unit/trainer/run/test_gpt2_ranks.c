@@ -250,6 +250,7 @@ static void take_rates(struct fixture *f, int world, int until, const struct rat
     f->cfg.resume = from ? "auto" : "never";
     f->cfg.max_steps = f->cfg.save_steps = until;
     cleanup_buf struct buf weights = weights_of(f, world);
+    assert_true(weights.len > 0);
     assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
     *ret = (struct rates){0};
     for (char *line = strtok((char *)(uintptr_t)buf_str(&out), "\n"); line; line = strtok(NULL, "\n")) {
