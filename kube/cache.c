@@ -11,7 +11,6 @@ struct kube_cache {
     struct kube_cache_options o;
     struct kube_store *store;
     struct reflector *reflector;
-    struct kube_cache_listener self, *listeners; /* its maker's, then others' */
 };
 
 static const cJSON *metadata(const cJSON *object)
@@ -19,20 +18,13 @@ static const cJSON *metadata(const cJSON *object)
     return json_find(object, (const char *[]){"metadata", NULL});
 }
 
-static void tell_changed(const struct kube_cache *c, const struct kube_store_entry *e)
-{
-    for (const struct kube_cache_listener *l = c->listeners; l; l = l->next)
-        l->changed(l->ctx, e);
-}
-
 static void tell_gone(void *ctx, const struct kube_store_entry *e)
 {
     struct kube_cache *c = ctx;
 
-    for (const struct kube_cache_listener *l = c->listeners; l; l = l->next)
-        if (l->gone)
-            l->gone(l->ctx, e);
-    tell_changed(c, e);
+    if (c->o.gone)
+        c->o.gone(c->o.ctx, e);
+    c->o.changed(c->o.ctx, e);
 }
 
 /* The entry that the object is about to replace: whoever loses by that is told while it is there. */
@@ -42,7 +34,7 @@ static void tell_replaced(struct kube_cache *c, const struct kube_store_entry *o
     if (strcmp(old->uid, uid ? uid : "") != 0)
         tell_gone(c, old);
     else if (strcmp(old->group, group ? group : "") != 0)
-        tell_changed(c, old);
+        c->o.changed(c->o.ctx, old);
 }
 
 static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns, const char *name,
@@ -114,7 +106,7 @@ static void put(struct kube_cache *c, const cJSON *object, const struct err *unr
     const struct kube_store_entry *fresh = keep(c, ns, name, uid, &item);
     if (marked)
         kube_store_mark_one(fresh);
-    tell_changed(c, fresh);
+    c->o.changed(c->o.ctx, fresh);
 }
 
 /* While a list comes, being in it is what counts. */
@@ -159,8 +151,7 @@ static void on_replace_end(void *ctx)
     struct kube_cache *c = ctx;
 
     kube_store_sweep(c->store, tell_gone, c);
-    for (const struct kube_cache_listener *l = c->listeners; l; l = l->next)
-        l->synced(l->ctx);
+    c->o.synced(c->o.ctx);
 }
 
 static void on_problem(void *ctx, const struct err *err)
@@ -176,9 +167,6 @@ struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transpo
     struct kube_cache *c = memory_must(calloc(1, sizeof(*c)));
 
     c->o = *options;
-    c->self =
-        (struct kube_cache_listener){options->changed, options->gone, options->synced, options->ctx, NULL};
-    c->listeners = &c->self;
     c->store = kube_store_new(options->free_value);
     c->reflector = reflector_new(l, t, &options->watch,
                                  &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert,
@@ -204,26 +192,6 @@ const struct kube_store *kube_cache_store(const struct kube_cache *c)
 struct kube_watcher_stats kube_cache_stats(const struct kube_cache *c)
 {
     return reflector_stats(c->reflector);
-}
-
-void kube_cache_listen(struct kube_cache *c, struct kube_cache_listener *listener)
-{
-    struct kube_cache_listener **at = &c->listeners;
-
-    while (*at)
-        at = &(*at)->next;
-    listener->next = NULL;
-    *at = listener;
-}
-
-void kube_cache_listen_no_more(struct kube_cache *c, struct kube_cache_listener *listener)
-{
-    for (struct kube_cache_listener **at = &c->listeners; *at; at = &(*at)->next) {
-        if (*at == listener) {
-            *at = listener->next;
-            return;
-        }
-    }
 }
 
 void *kube_cache_get(const struct kube_cache *c, const char *ns, const char *name)

@@ -28,15 +28,6 @@ struct kube_cache_item {
 
 enum { KUBE_CACHE_KEEP = 0, KUBE_CACHE_DROP = 1 };
 
-/* Who is told of a cache's changes, besides the one that made it. See Order above. */
-struct kube_cache_listener {
-    void (*changed)(void *ctx, const struct kube_store_entry *e);
-    void (*gone)(void *ctx, const struct kube_store_entry *e); /* may be NULL */
-    void (*synced)(void *ctx);
-    void *ctx;
-    struct kube_cache_listener *next; /* the cache's */
-};
-
 struct kube_cache_options {
     struct kube_watcher_options watch;
     /* Fill *ret. KUBE_CACHE_KEEP: store it. KUBE_CACHE_DROP: ignore the object; an entry under its name is removed, as
@@ -69,10 +60,6 @@ void kube_cache_put(struct kube_cache *c, const char *uid, const cJSON *object, 
 /* A live read did not find the object with this UID: remove it. `gone` and `changed` are called at once, and
  * not again when the watch reports the deletion. */
 void kube_cache_forget(struct kube_cache *c, const char *ns, const char *name, const char *uid);
-
-/* The listener lives as long as the cache, or until it is removed; neither from inside a callback of the cache. */
-void kube_cache_listen(struct kube_cache *c, struct kube_cache_listener *listener);
-void kube_cache_listen_no_more(struct kube_cache *c, struct kube_cache_listener *listener);
 
 /* What is kept of an object; NULL: it is not there, or nothing is kept of it. */
 void *kube_cache_get(const struct kube_cache *c, const char *ns, const char *name);

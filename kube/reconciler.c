@@ -9,8 +9,6 @@ struct source {
     struct source *next;
     struct kube_reconciler_source o;
     struct kube_cache *cache;
-    struct kube_cache_listener listener; /* of a cache that another reconciler owns */
-    bool shared;
 };
 
 struct kube_reconciler {
@@ -83,30 +81,15 @@ static void on_problem(void *ctx, const struct err *err)
     s->r->o.problem(s->r->o.ctx, s->o.watch.resource.plural, err);
 }
 
-static void add_all_of(struct source *s)
-{
-    const struct kube_store *store = kube_cache_store(s->cache);
-
-    for (const struct kube_store_entry *e = kube_store_first(store); e; e = kube_store_next(store, e))
-        on_changed(s, e);
-}
-
-static struct source *source_add(struct kube_reconciler *r, const struct kube_reconciler_source *o)
+struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
+                                         const struct kube_reconciler_source *source)
 {
     struct source *s = memory_must(calloc(1, sizeof(*s)));
 
     s->r = r;
-    s->o = *o;
+    s->o = *source;
     *r->last_source = s;
     r->last_source = &s->next;
-    return s;
-}
-
-struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
-                                         const struct kube_reconciler_source *source)
-{
-    struct source *s = source_add(r, source);
-
     s->o.watch.seed = r->o.seed + r->n_sources++;
     s->cache = kube_cache_new(r->loop, &r->transport,
                               &(struct kube_cache_options){.watch = s->o.watch,
@@ -119,20 +102,6 @@ struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
                                                            .problem = on_problem,
                                                            .ctx = s});
     return s->cache;
-}
-
-/* What the cache holds already is as if it came now. */
-void kube_reconciler_share(struct kube_reconciler *r, const struct kube_reconciler_shared *shared)
-{
-    struct source *s =
-        source_add(r, &(struct kube_reconciler_source){.gone = shared->gone, .map = shared->map});
-
-    s->shared = true;
-    s->cache = shared->cache;
-    s->listener =
-        (struct kube_cache_listener){.changed = on_changed, .gone = on_gone, .synced = on_synced, .ctx = s};
-    kube_cache_listen(s->cache, &s->listener);
-    add_all_of(s);
 }
 
 bool kube_reconciler_synced(const struct kube_reconciler *r)
@@ -148,10 +117,8 @@ const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, 
 {
     const struct source *s = r->sources;
 
-    while (s && (s->shared || i > 0)) {
-        i -= !s->shared;
+    for (; s && i > 0; i--)
         s = s->next;
-    }
     if (!s)
         return NULL;
     *ret_resource = s->o.watch.resource.plural;
@@ -235,10 +202,7 @@ void kube_reconciler_free(struct kube_reconciler *r)
     while (r->sources) {
         struct source *s = r->sources;
         r->sources = s->next;
-        if (s->shared)
-            kube_cache_listen_no_more(s->cache, &s->listener);
-        else
-            kube_cache_free(s->cache);
+        kube_cache_free(s->cache);
         free(s);
     }
     workqueue_free(r->queue);
@@ -248,8 +212,11 @@ void kube_reconciler_free(struct kube_reconciler *r)
 /* Keys were not kept meanwhile: every object is a change now. */
 static void add_all(struct kube_reconciler *r)
 {
-    for (struct source *s = r->sources; s; s = s->next)
-        add_all_of(s);
+    for (struct source *s = r->sources; s; s = s->next) {
+        const struct kube_store *store = kube_cache_store(s->cache);
+        for (const struct kube_store_entry *e = kube_store_first(store); e; e = kube_store_next(store, e))
+            on_changed(s, e);
+    }
 }
 
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads)

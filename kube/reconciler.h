@@ -59,15 +59,6 @@ struct kube_reconciler_source {
 struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
                                          const struct kube_reconciler_source *source);
 
-/* Let a second reconciler use a cache of the first: one watch, one copy. The first one owns the cache and is freed after this one. */
-struct kube_reconciler_shared {
-    struct kube_cache *cache;
-    /* As in kube_reconciler_source. */
-    void (*gone)(void *ctx, const struct kube_store_entry *e);
-    void (*map)(struct kube_reconciler *r, const struct kube_store_entry *e);
-};
-void kube_reconciler_share(struct kube_reconciler *r, const struct kube_reconciler_shared *shared);
-
 /* Namespaces are served in turn, see workqueue.h. A `key` of "" is ignored, and so is any key while the
  * process does not lead. */
 void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *key);
@@ -92,7 +83,7 @@ const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);
 struct kube_workqueue_unfinished kube_reconciler_unfinished(const struct kube_reconciler *r);
 
-/* Its own caches in the order of kube_reconciler_watch; NULL beyond the last. */
+/* Its caches in the order of kube_reconciler_watch; NULL beyond the last. */
 const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, size_t i,
                                                const char **ret_resource);
 

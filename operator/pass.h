@@ -39,9 +39,7 @@ static inline int64_t controller_now(const struct controller *c)
 /* The clock of controller_now, which stands still within a turn of the loop. */
 static inline int64_t controller_mono(const struct controller *c)
 {
-    struct clock clock = kube_loop_clock(c->loop);
-
-    return clock.mono_ms(clock.ctx);
+    return kube_loop_clock(c->loop).mono_ms(kube_loop_clock(c->loop).ctx);
 }
 
 static inline int64_t controller_wall(const struct controller *c)

@@ -133,12 +133,6 @@ static bool is_idle(void *ctx)
     return q.depth + q.delayed + q.processing == 0;
 }
 
-static void end_quietly(struct lab *l, struct kube_work *w)
-{
-    (void)l;
-    kube_work_done(w);
-}
-
 static void test_converges(void **ctx)
 {
     struct lab *l = *ctx;
@@ -178,45 +172,6 @@ static void test_waits_for_every_cache(void **ctx)
     assert_non_null(strstr(l->problem, "configmaps: "));
     until_there(l, MAP("one"));
     assert_true(kube_reconciler_synced(l->r));
-}
-
-/* A second reconciler looks at the first one's pods: no watch of its own, what was there and what comes both count, and
- * nothing is reconciled before the shared cache is complete. */
-static void test_a_cache_is_shared(void **ctx)
-{
-    struct lab *l = *ctx;
-    struct lab other = {.rig = l->rig};
-
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l);
-    other.r = kube_reconciler_new(
-        l->rig->loop, &l->rig->api,
-        &(struct kube_reconciler_options){.ctx = &other, .reconcile = reconcile, .problem = problem});
-    other.instead = end_quietly;
-    kube_reconciler_share(other.r, &(struct kube_reconciler_shared){.cache = l->pods, .map = by_namespace});
-    assert_false(kube_reconciler_synced(other.r));
-    until_there(l, MAP("one"));
-    rig_until(l->rig->loop, has_worked, &other);
-    assert_string_equal(other.seen, "one ");
-    assert_true(fake_put(l->rig->server, POD("two"), "{}"));
-    other.works = 0;
-    rig_until(l->rig->loop, has_worked, &other);
-    assert_string_equal(other.seen, "one two ");
-    assert_null(kube_reconciler_cache(other.r, 0, &(const char *){NULL}));
-    kube_reconciler_free(other.r);
-    assert_true(fake_put(l->rig->server, POD("three"), "{}"));
-    until_there(l, MAP("three"));
-    assert_string_equal(other.seen, "one two ");
-    assert_int_equal(fake_log_count(l->rig->server, "WATCH", "/pods"), 1);
-    /* Who comes when all is there already has it all to look at. */
-    struct lab late = {.rig = l->rig, .instead = end_quietly};
-    late.r = kube_reconciler_new(
-        l->rig->loop, &l->rig->api,
-        &(struct kube_reconciler_options){.ctx = &late, .reconcile = reconcile, .problem = problem});
-    kube_reconciler_share(late.r, &(struct kube_reconciler_shared){.cache = l->pods, .map = by_namespace});
-    rig_until(l->rig->loop, is_idle, &late);
-    assert_int_equal(late.works, 3);
-    kube_reconciler_free(late.r);
 }
 
 static void apply_map(struct lab *l, struct kube_work *w)
@@ -483,7 +438,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_converges),
         T(test_waits_for_every_cache),
-        T(test_a_cache_is_shared),
         T(test_apply_creates_or_patches),
         T(test_every_fault_is_retried),
         T(test_unsendable),
