@@ -91,12 +91,9 @@ static inline void device_comm_closep(struct device_comm **c)
 #define cleanup_device_comm __attribute__((cleanup(device_comm_closep)))
 
 /* all_reduce on a device has no flags argument, so the low DEVICE_FLAGS bits of enum collectives_flag are summed
- * as numbers stored behind the gradient. device_flags_put writes 0 or 1 for each bit; device_flags_get sets each
- * bit whose sum is above 0. Sums are exact in f32, and in bf16 up to 256 ranks; with more, bf16 rounds them, but
+ * as numbers stored behind the gradient: 0 or 1 for each bit, which is set where the sum is above 0. Sums are exact in f32, and in bf16 up to 256 ranks; with more, bf16 rounds them, but
  * never to 0. */
 enum { DEVICE_FLAGS = 16 };
-void device_flags_put(uint32_t flags, float put[DEVICE_FLAGS]);
-uint32_t device_flags_get(const float sums[DEVICE_FLAGS]);
 
 #ifdef __cplusplus
 }

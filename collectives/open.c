@@ -73,6 +73,9 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
         read_int(get, CONTRACT_ENV_RESTART_COUNT, 0, 1 << 30, &c.restart_count, err) < 0 ||
         read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0)
         return -1;
+    const char *agent = get("TORCHELASTIC_USE_AGENT_STORE");
+    if (agent && strcmp(agent, "True") == 0) /* PyTorch's launcher listens there */
+        c.master_port += c.master_port < 65535 ? 1 : -1;
     *cfg = c;
     return 0;
 }

@@ -36,17 +36,6 @@ struct clock clock_system(void)
     return (struct clock){system_wall_ms, system_mono_ms, NULL};
 }
 
-static int64_t system_boot_ms(void *ctx)
-{
-    (void)ctx;
-    return read_ms(CLOCK_BOOTTIME);
-}
-
-struct clock clock_boot(void)
-{
-    return (struct clock){system_wall_ms, system_boot_ms, NULL};
-}
-
 /* Days since 1970-01-01 of a proleptic Gregorian date, and back: the era arithmetic of 400-year cycles of
  * 146,097 days with years starting in March (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
  */

@@ -18,9 +18,6 @@ struct clock {
 /* The system's clocks. */
 struct clock clock_system(void);
 
-/* The same, but `mono` goes on while the machine is suspended: for what others count on meanwhile, such as a lease. */
-struct clock clock_boot(void);
-
 /* The system's monotonic clock, for code that only counts down to its own deadlines. */
 int64_t clock_mono_ms(void);
 

@@ -18,18 +18,13 @@ static const cJSON *metadata(const cJSON *object)
     return json_find(object, (const char *[]){"metadata", NULL});
 }
 
-static void tell_changed(const struct kube_cache *c, const struct kube_store_entry *e)
-{
-    c->o.changed(c->o.ctx, e);
-}
-
 static void tell_gone(void *ctx, const struct kube_store_entry *e)
 {
     struct kube_cache *c = ctx;
 
     if (c->o.gone)
         c->o.gone(c->o.ctx, e);
-    tell_changed(c, e);
+    c->o.changed(c->o.ctx, e);
 }
 
 /* The entry that the object is about to replace: whoever loses by that is told while it is there. */
@@ -39,7 +34,7 @@ static void tell_replaced(struct kube_cache *c, const struct kube_store_entry *o
     if (strcmp(old->uid, uid ? uid : "") != 0)
         tell_gone(c, old);
     else if (strcmp(old->group, group ? group : "") != 0)
-        tell_changed(c, old);
+        c->o.changed(c->o.ctx, old);
 }
 
 static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns, const char *name,
@@ -111,7 +106,7 @@ static void put(struct kube_cache *c, const cJSON *object, const struct err *unr
     const struct kube_store_entry *fresh = keep(c, ns, name, uid, &item);
     if (marked)
         kube_store_mark_one(fresh);
-    tell_changed(c, fresh);
+    c->o.changed(c->o.ctx, fresh);
 }
 
 /* While a list comes, being in it is what counts. */

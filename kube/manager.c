@@ -25,7 +25,7 @@ struct kube_manager {
     struct health_page metrics_page, probe_pages[2];
     struct buf page; /* of metrics, as it was written last */
     int64_t page_ms;
-    int page_status; /* 0: never */
+    int page_status;
     struct health *metrics, *probes;
     struct kube_reconciler **reconcilers;
     size_t n_reconcilers;
@@ -94,15 +94,16 @@ static int write_metrics(const struct kube_manager *m, struct buf *body)
 static int on_metrics(void *ctx, struct buf *body)
 {
     struct kube_manager *m = ctx;
+    int64_t now_ms = kube_loop_now_ms(m->loop);
     struct err err;
 
-    if (m->page_status && kube_loop_now_ms(m->loop) < m->page_ms + KUBE_MANAGER_PAGE_MS)
-        return buf_append(body, buf_str(&m->page), m->page.len, &err) < 0 ? 500 : m->page_status;
-    m->page_status = write_metrics(m, body);
-    m->page_ms = kube_loop_now_ms(m->loop);
-    buf_release(&m->page);
-    m->page = (struct buf)BUF_INIT(body->max);
-    return buf_append(&m->page, buf_str(body), body->len, &err) < 0 ? 500 : m->page_status;
+    if (!m->page.len || now_ms >= m->page_ms + KUBE_MANAGER_PAGE_MS) {
+        buf_release(&m->page);
+        m->page = (struct buf)BUF_INIT(body->max);
+        m->page_ms = now_ms;
+        m->page_status = write_metrics(m, &m->page);
+    }
+    return buf_append(body, buf_str(&m->page), m->page.len, &err) < 0 ? 500 : m->page_status;
 }
 
 static int listen_on(struct health **ret, struct kube_loop *l, const char *address,
@@ -245,7 +246,7 @@ static int set_up(struct kube_manager *m, struct err *err)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT};
 
-    m->loop = kube_loop_new(clock_boot(), err);
+    m->loop = kube_loop_new(clock_system(), err);
     if (!m->loop || kube_loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
         return -1;
     m->http =

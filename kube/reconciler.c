@@ -160,7 +160,6 @@ static void work(void *ctx)
         if (!key.name)
             break;
         r->o.reconcile(r->o.ctx, kube_works_begin(&r->works, key));
-        kube_works_planned(&r->works);
     }
     int64_t next = workqueue_next_ms(r->queue);
     if (next <= now(r))

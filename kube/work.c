@@ -32,16 +32,11 @@ struct kube_work *kube_works_begin(struct kube_works *ws, struct workqueue_key k
         w->next->at = &w->next;
     ws->first = w;
     ws->n++;
-    struct clock clock = kube_loop_clock(ws->loop);
-    ws->begun = w;
-    ws->begun_ms = clock.mono_ms(clock.ctx);
     return w;
 }
 
 static void work_free(struct kube_work *w)
 {
-    if (w == w->ws->begun)
-        w->ws->begun = NULL;
     *w->at = w->next;
     if (w->next)
         w->next->at = w->at;
@@ -59,26 +54,10 @@ void kube_works_free(struct kube_works *ws)
         work_free(ws->first);
 }
 
-void kube_works_planned(struct kube_works *ws)
-{
-    struct clock clock = kube_loop_clock(ws->loop);
-    struct kube_work *w = ws->begun;
-
-    if (!w)
-        return;
-    int64_t now_ms = clock.mono_ms(clock.ctx);
-    int64_t rest_ms = (now_ms - ws->begun_ms) * KUBE_WORK_REST;
-    ws->begun = NULL;
-    workqueue_rest(ws->queue, w->key,
-                   now_ms + (rest_ms < KUBE_WORK_REST_MAX_MS ? rest_ms : KUBE_WORK_REST_MAX_MS));
-}
-
 static void end(struct kube_work *w)
 {
     struct kube_works *ws = w->ws;
 
-    if (w == ws->begun)
-        kube_works_planned(ws);
     workqueue_done(ws->queue, w->key, now(ws));
     work_free(w);
     ws->ended(ws->owner);

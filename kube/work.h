@@ -47,18 +47,10 @@ struct kube_works {
     void *owner;
     struct kube_work *first;
     int n;
-    struct kube_work *begun; /* `reconcile` runs for it; NULL: for none */
-    int64_t begun_ms;
 };
-
-/* A key comes again no sooner than so many times as long as `reconcile` took for it, and at most so much later: many events
- * of a large object do not fill the thread. */
-enum { KUBE_WORK_REST = 10, KUBE_WORK_REST_MAX_MS = 1000 };
 
 struct kube_work *kube_works_begin(struct kube_works *ws,
                                    struct workqueue_key key); /* key: from workqueue_take */
-/* `reconcile` has returned. */
-void kube_works_planned(struct kube_works *ws);
-void kube_works_free(struct kube_works *ws); /* frees all, without callbacks */
+void kube_works_free(struct kube_works *ws);                  /* frees all, without callbacks */
 
 #endif

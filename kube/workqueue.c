@@ -11,16 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key lives while it is due, delayed, being processed or resting, or has failures to remember. */
+/* A key lives while it is due, delayed, being processed, or has failures to remember. */
 struct item {
     struct heap_node later; /* first: a node's address is its item's */
     struct hashtable_node by_key;
     struct fairqueue_item turn; /* idle, waiting: due, out: being processed */
     int64_t dirty_ms;           /* when dirty: due again from then on */
-    int64_t not_before_ms;      /* a server asked for patience, or it rests: nothing makes it due sooner */
+    int64_t not_before_ms;      /* a server asked for patience: nothing makes it due sooner */
     int failures;
-    bool dirty;   /* being processed, and added again */
-    bool resting; /* in `later` only to be forgotten when its rest is over */
+    bool dirty; /* being processed, and added again */
     char name[];
 };
 
@@ -28,7 +27,6 @@ struct workqueue {
     struct hashtable items; /* by key */
     struct fairqueue *turns;
     struct heap later;
-    size_t n_resting;
     struct kube_workqueue_stats stats;
 };
 
@@ -124,17 +122,9 @@ static void forget_if_idle(struct workqueue *q, struct item *it)
     free(it);
 }
 
-static void set_resting(struct workqueue *q, struct item *it, bool resting)
-{
-    q->n_resting += resting;
-    q->n_resting -= it->resting;
-    it->resting = resting;
-}
-
 static void make_due(struct workqueue *q, struct item *it, int64_t since_ms)
 {
     heap_remove(&q->later, &it->later);
-    set_resting(q, it, false);
     fairqueue_wait(q->turns, &it->turn, false, since_ms);
     q->stats.depth++;
     q->stats.adds++;
@@ -149,8 +139,7 @@ static void schedule(struct workqueue *q, struct item *it, int64_t at_ms)
     if (is_processed(it)) {
         it->dirty_ms = it->dirty && it->dirty_ms < at_ms ? it->dirty_ms : at_ms;
         it->dirty = true;
-    } else if (!it->later.slot || it->resting || at_ms < it->later.at_ms) {
-        set_resting(q, it, false);
+    } else if (!it->later.slot || at_ms < it->later.at_ms) {
         heap_add(&q->later, &it->later, at_ms);
     }
 }
@@ -178,16 +167,8 @@ void workqueue_retry(struct workqueue *q, struct workqueue_key key, int64_t now_
     if (it->failures < 1000)
         it->failures++;
     q->stats.retries++;
-    it->not_before_ms = it->not_before_ms > not_before_ms ? it->not_before_ms : not_before_ms;
+    it->not_before_ms = not_before_ms;
     schedule(q, it, now_ms + delay);
-}
-
-void workqueue_rest(struct workqueue *q, struct workqueue_key key, int64_t until_ms)
-{
-    struct item *it = find(q, key);
-
-    if (it && it->not_before_ms < until_ms)
-        it->not_before_ms = until_ms;
 }
 
 void workqueue_forget(struct workqueue *q, struct workqueue_key key)
@@ -200,21 +181,10 @@ void workqueue_forget(struct workqueue *q, struct workqueue_key key)
     forget_if_idle(q, it);
 }
 
-static void pop(struct workqueue *q, struct item *it)
-{
-    if (!it->resting) {
-        make_due(q, it, it->later.at_ms);
-        return;
-    }
-    heap_remove(&q->later, &it->later);
-    set_resting(q, it, false);
-    forget_if_idle(q, it);
-}
-
 struct workqueue_key workqueue_take(struct workqueue *q, int64_t now_ms)
 {
     for (struct heap_node *n = heap_first(&q->later); n && n->at_ms <= now_ms; n = heap_first(&q->later))
-        pop(q, (struct item *)n);
+        make_due(q, (struct item *)n, n->at_ms);
     struct fairqueue_item *turn = fairqueue_next(q->turns, now_ms);
     if (!turn)
         return (struct workqueue_key){0};
@@ -236,10 +206,6 @@ void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_m
     histogram_add(&q->stats.worked, now_ms - it->turn.since_ms);
     fairqueue_end(q->turns, &it->turn);
     q->stats.processing--;
-    if (!it->dirty && !it->later.slot && it->not_before_ms > now_ms) {
-        set_resting(q, it, true);
-        heap_add(&q->later, &it->later, it->not_before_ms);
-    }
     if (!it->dirty) {
         forget_if_idle(q, it);
         return;
@@ -262,7 +228,7 @@ struct kube_workqueue_stats workqueue_stats(const struct workqueue *q)
 {
     struct kube_workqueue_stats s = q->stats;
 
-    s.delayed = q->later.n - q->n_resting;
+    s.delayed = q->later.n;
     return s;
 }
 

@@ -7,8 +7,7 @@
  * Order:     due keys come one namespace after the other, first in first out inside one, limited by
  *            fairqueue.h with the numbers below, so that neither one slow namespace nor eight of them delay
  *            another. A key added while it is being worked on comes again after workqueue_done. Of two times
- *            for one key the earlier counts, but none before the not_before_ms of workqueue_retry, or the end
- *            of its rest.
+ *            for one key the earlier counts, but none before the not_before_ms of workqueue_retry.
  */
 #ifndef TK_KUBE_WORKQUEUE_H
 #define TK_KUBE_WORKQUEUE_H
@@ -63,9 +62,6 @@ void workqueue_add_at(struct workqueue *q, struct workqueue_key key, int64_t at_
 /* Add after this key's back-off: 5 ms doubling to a minute, never sooner than not_before_ms (0: no bound;
  * from a server's Retry-After), whatever is added meanwhile. */
 void workqueue_retry(struct workqueue *q, struct workqueue_key key, int64_t now_ms, int64_t not_before_ms);
-
-/* A key that is being worked on comes again no sooner than this, whatever is added meanwhile and afterwards. */
-void workqueue_rest(struct workqueue *q, struct workqueue_key key, int64_t until_ms);
 
 /* The work succeeded: the next failure's delay starts at 5 ms again. */
 void workqueue_forget(struct workqueue *q, struct workqueue_key key);

@@ -35,8 +35,7 @@ struct exit_worker {
     pid_t pid;
     bool running;
     bool stopped_by_us; /* the launcher signalled it before it exited */
-    bool
-        raised; /* Python shut it down because of an exception when the first rank failed: it counts as failed */
+    bool raised; /* it had left an exception of its own when the first rank failed: it counts as failed */
     enum exit_words words;
     int status;      /* as waitpid returns it; exit code 1 of one that has raised, until it ends by itself */
     int order;       /* 1 for the first that exited, 2 for the next, ...; 0: it has raised */

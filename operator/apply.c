@@ -12,7 +12,6 @@ struct apply {
     struct kube_recorder *recorder;
     struct apply_target target;
     const struct plan *plan;
-    bool (*may_go_on)(void *ctx);
     void (*done)(void *ctx, const struct apply_result *result);
     void *ctx;
     int at; /* the next action */
@@ -77,19 +76,12 @@ static bool may_begin(const struct apply *ap, const struct action *act)
                                           ap->n_steps <= ap->result.pods_created - ap->n_before);
 }
 
-static bool may_go_on(void *ctx)
-{
-    const struct apply *ap = ctx;
-
-    return !ap->may_go_on || ap->may_go_on(ap->ctx);
-}
-
 /* From the next action on, as far as one may go. */
 static void run(struct apply *ap)
 {
     ap->running = true;
     while (ap->result.ok && ap->at < ap->plan->n_actions && may_begin(ap, &ap->plan->actions[ap->at]) &&
-           may_go_on(ap)) {
+           apply_may_go_on(&ap->target)) {
         const struct action *act = &ap->plan->actions[ap->at++];
         if (act->kind == ACTION_EVENT)
             record(ap, act);
@@ -103,20 +95,13 @@ static void run(struct apply *ap)
 
 struct apply *apply_new(const struct kube_transport *t, struct kube_recorder *r,
                         const struct apply_target *target, const struct plan *plan, struct arena *a,
-                        bool (*go_on)(void *ctx), void (*done)(void *ctx, const struct apply_result *result),
-                        void *ctx)
+                        void (*done)(void *ctx, const struct apply_result *result), void *ctx)
 {
     struct apply *ap = memory_must(calloc(1, sizeof(*ap)));
 
-    *ap = (struct apply){
-        .recorder = r, .target = *target, .plan = plan, .may_go_on = go_on, .done = done, .ctx = ctx};
-    ap->pass = (struct step_pass){.t = t,
-                                  .target = &ap->target,
-                                  .a = a,
-                                  .result = &ap->result,
-                                  .may_go_on = may_go_on,
-                                  .ended = on_step_ended,
-                                  .ctx = ap};
+    *ap = (struct apply){.recorder = r, .target = *target, .plan = plan, .done = done, .ctx = ctx};
+    ap->pass = (struct step_pass){
+        .t = t, .target = &ap->target, .a = a, .result = &ap->result, .ended = on_step_ended, .ctx = ap};
     ap->result = (struct apply_result){.ok = true, .retry_after_ms = -1};
     ap->result.expected = arena_array(a, (size_t)plan->n_actions + 1, struct expectation);
     ap->result.gone_uids = arena_array(a, (size_t)plan->n_actions + 1, const char *);

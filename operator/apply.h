@@ -6,9 +6,8 @@
  *            job's, deleting one that is gone.
  * Order:     one request after the other. Only consecutive creates of pods run in parallel, and consecutive
  *            deletes of pods, up to 8. Of the creates the first pod of each replicaSpec runs alone, then, for
- *            each create that succeeded, one more at a time, so that an exhausted quota is asked once.
- *            Before each request `may_go_on` is asked (NULL: it always may); false ends the pass as if the
- *            plan ended there. After a failure nothing more is begun, and `done` is
+ *            each create that succeeded, one more at a time, so that an exhausted quota is asked once. When
+ *            the target says that nothing may go on, the pass ends as if the plan ended there. After a failure nothing more is begun, and `done` is
  *            called when the requests under way have ended; their effects are part of the result. `done` is
  *            called exactly once, unless cancelled, and the struct is freed after it. Events are recorded at
  *            their place in the order, so that a status that could not be written announces nothing.
@@ -23,7 +22,6 @@ struct apply;
 
 struct apply *apply_new(const struct kube_transport *t, struct kube_recorder *r,
                         const struct apply_target *target, const struct plan *plan, struct arena *a,
-                        bool (*may_go_on)(void *ctx),
                         void (*done)(void *ctx, const struct apply_result *result), void *ctx);
 void apply_run(struct apply *ap); /* `done` may be called inside, which frees *ap */
 void apply_cancel(struct apply *ap);

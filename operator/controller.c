@@ -45,15 +45,9 @@ struct keystate *controller_state_of(struct controller *c, const char *uid)
 {
     const struct kube_store_entry *e = kube_store_get(c->states, "", uid);
 
-    return e ? e->value : NULL;
-}
-
-/* Of a job that is in the cache: nothing else removes what is made here. */
-static struct keystate *state_of_cached(struct controller *c, const char *uid)
-{
-    struct keystate *k = controller_state_of(c, uid);
-
-    return k ? k : kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid))->value;
+    if (!e)
+        e = kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid));
+    return e->value;
 }
 
 static void on_answered(void *ctx, const struct poller_target *target,
@@ -62,8 +56,6 @@ static void on_answered(void *ctx, const struct poller_target *target,
     struct controller *c = ctx;
     struct keystate *k = controller_state_of(c, target->job_uid);
 
-    if (!k)
-        return;
     k->progress.answered = true;
     k->progress.answer = *answer;
     k->progress.attempt = target->attempt;
@@ -97,9 +89,14 @@ static void reconcile(void *ctx, struct kube_work *w)
         kube_work_done(w);
         return;
     }
-    struct keystate *k = state_of_cached(c, uid);
+    struct keystate *k = controller_state_of(c, uid);
     if (still_lacks_room(c, k, cached)) {
         kube_work_after(w, PASS_NO_ROOM_MS);
+        return;
+    }
+    c->begun_ms = controller_mono(c);
+    if (c->begun_ms < k->rest_until_ms) {
+        kube_work_after(w, k->rest_until_ms - c->begun_ms);
         return;
     }
     bool visible = keystate_visible(k, &c->watches, cached->resource_version);
@@ -178,7 +175,6 @@ struct controller_counts controller_counts(const struct controller *c)
     struct controller_counts counts = c->counts;
 
     counts.pass_bytes = c->budget.held_bytes;
-    counts.remembered = kube_store_count(c->states);
     counts.polls = poller_counts(c->poller);
     return counts;
 }

@@ -33,9 +33,7 @@ struct controller_counts {
     uint64_t passes, failures;
     struct poller_counts polls;
     struct latency first_pod, running, running_again; /* see plan_waits */
-    /* No counters: */
-    size_t pass_bytes; /* memory of the passes under way, see budget.h */
-    size_t remembered; /* jobs that something is remembered of, see keystate.h */
+    size_t pass_bytes; /* not a counter: memory of the passes under way, see budget.h */
 };
 
 struct controller *controller_new(struct kube_loop *l, const struct kube_transport *t,

@@ -17,7 +17,6 @@ enum {
     IN_VAIN_MS = 300000,
     PROBLEM_WORDS_MS = 600000,
     SLOW_MS = 1000,
-    CLOCK_STEP_MS = 100,
     WAITS_MAX = 60,
     GONE_MAX = TRAINJOB_PODS_MAX,
 };
@@ -39,30 +38,6 @@ void keystate_free(void *state)
     free(k->expected);
     free(k->gone_uids);
     free(k);
-}
-
-static void move(int64_t *ms, int64_t by_ms)
-{
-    if (*ms)
-        *ms += by_ms;
-}
-
-void keystate_follow_clock(struct keystate *k, int64_t wall_ms, int64_t mono_ms)
-{
-    int64_t by_ms = wall_ms - mono_ms - k->clock_ms;
-
-    if (by_ms > -CLOCK_STEP_MS && by_ms < CLOCK_STEP_MS)
-        return;
-    if (k->clock_ms) {
-        move(&k->status_written_ms, by_ms);
-        move(&k->problem.retry_ms, by_ms);
-        move(&k->problem_said_ms, by_ms);
-        move(&k->progress.written_ms, by_ms);
-        move(&k->progress.slow_told_ms, by_ms);
-        for (int i = 0; i < k->ahead.n; i++)
-            k->ahead.times[i].seen_ms += by_ms;
-    }
-    k->clock_ms = wall_ms - mono_ms;
 }
 
 /* A version that is no number counts as old until it is the very one; the time limit ends that. */
@@ -121,22 +96,22 @@ static void learn_gone(struct keystate *k, const struct apply_result *r, int n_u
 /* The server's words change from try to try (times, counts): the first ones are kept for a while, so that a try that meets
  * the same again costs no write of the status. */
 static bool same_again(const struct keystate *k, const struct apply_result *r, int64_t generation,
-                       int64_t wall_ms)
+                       int64_t mono_ms)
 {
     return k->problem.kind == r->problem.kind && k->problem_code == r->err.code &&
            k->problem_generation == generation && strcmp(k->problem_name, r->problem.name) == 0 &&
-           wall_ms < k->problem_said_ms + PROBLEM_WORDS_MS;
+           mono_ms < k->problem_said_ms + PROBLEM_WORDS_MS;
 }
 
 static void keep_problem(struct keystate *k, const struct apply_result *r, int64_t generation,
-                         int64_t wall_ms)
+                         int64_t mono_ms)
 {
     int64_t delay = backoff_delay_ms(PROBLEM_DELAY_MS, PROBLEM_DELAY_MAX_MS, k->problem_count);
 
     delay = delay > r->retry_after_ms ? delay : r->retry_after_ms;
     k->problem_count++;
-    if (!same_again(k, r, generation, wall_ms)) {
-        k->problem_said_ms = wall_ms;
+    if (!same_again(k, r, generation, mono_ms)) {
+        k->problem_said_ms = mono_ms;
         k->problem_code = r->err.code;
         snprintf(k->problem_name, sizeof(k->problem_name), "%s", r->problem.name);
         snprintf(k->problem_message, sizeof(k->problem_message), "%s", r->problem.message);
@@ -145,18 +120,18 @@ static void keep_problem(struct keystate *k, const struct apply_result *r, int64
     k->problem = r->problem;
     k->problem.name = k->problem_name;
     k->problem.message = k->problem_message;
-    k->problem.retry_ms = wall_ms + delay;
+    k->problem.retry_ms = mono_ms + delay;
 }
 
 /* True: there is one to be told. A create that failed once, and quickly, is just tried again; so is one that waits for
  * something to go, unless that takes too long. */
 static bool learn_problem(struct keystate *k, const struct apply_result *r, const struct keystate_pass *pass,
-                          int64_t wall_ms)
+                          int64_t mono_ms)
 {
     bool failed = r->problem.kind == PROBLEM_FAILED;
 
     k->waits = r->wait ? k->waits + 1 : 0;
-    if (r->ok && wall_ms >= k->problem.retry_ms) {
+    if (r->ok && mono_ms >= k->problem.retry_ms) {
         k->problem = (struct plan_problem){0};
         k->create_failed = false;
     }
@@ -168,7 +143,7 @@ static bool learn_problem(struct keystate *k, const struct apply_result *r, cons
     bool told = !failed || k->problem.kind != PROBLEM_NONE || k->create_failed || pass->took_ms > SLOW_MS;
     k->create_failed = failed;
     if (told)
-        keep_problem(k, r, pass->generation, wall_ms);
+        keep_problem(k, r, pass->generation, mono_ms);
     return told;
 }
 
@@ -176,7 +151,7 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
                     int64_t wall_ms, int64_t mono_ms)
 {
     learn_gone(k, r, pass->n_gone_used);
-    bool told = learn_problem(k, r, pass, wall_ms);
+    bool told = learn_problem(k, r, pass, mono_ms);
     k->read_first = r->read_first;
     snprintf(k->refused_version, sizeof(k->refused_version), "%s",
              r->status_refused && pass->version ? pass->version : "");
@@ -188,14 +163,14 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
             k->progress.in_vain = in_vain;
         }
         if (!pass->progress_only)
-            k->status_written_ms = wall_ms + (in_vain ? IN_VAIN_MS : 0);
+            k->status_written_ms = mono_ms + (in_vain ? IN_VAIN_MS : 0);
         k->confirmed = true;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
     }
     if (r->ok && pass->slow_rank)
         k->progress.slow_told_ms = wall_ms;
     if (pass->pods_first)
-        k->status_written_ms = wall_ms;
+        k->status_written_ms = mono_ms;
     free(k->expected);
     k->expected = NULL;
     k->n_expected = r->n_expected;

@@ -18,19 +18,20 @@ struct keystate {
     /* Read the job live before planning: the last pass met a 404 for it, or did not learn its version. */
     bool read_first;
     char live_version[APPLY_VERSION_BYTES]; /* version at which the job was read live */
-    /* The API server refused a status of this version: a cache that shows it still is not believed. "": none */
-    char refused_version[APPLY_VERSION_BYTES];
-    bool status_tried; /* this process sent a status, with any result */
+    char refused_version
+        [APPLY_VERSION_BYTES]; /* a status of it was refused: not believed any more. "": none */
+    bool status_tried;         /* this process sent a status, with any result */
     /* This process wrote the status or read the job live, so that older versions in the cache are
      * recognised. */
     bool confirmed;
     char (*gone_uids)[APPLY_UID_BYTES]; /* pods that a live GET did not find; heap */
     int n_gone_uids;
-    struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
+    struct plan_problem
+        problem; /* its time is monotonic; its strings are the next two fields; kind PROBLEM_NONE: none */
     char problem_name[64];
     char problem_message[ERR_MSG_BYTES];
     int problem_code;        /* HTTP status */
-    int64_t problem_said_ms; /* wall: when problem_message was set */
+    int64_t problem_said_ms; /* monotonic: when problem_message was set */
     int64_t problem_generation;
     int problem_count;  /* consecutive problems */
     bool create_failed; /* a create failed once, and quickly: not reported yet */
@@ -39,10 +40,10 @@ struct keystate {
      * need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;
     int64_t need_generation;
-    struct plan_ahead ahead;
-    int64_t clock_ms;          /* of the wall clock against the monotonic one, when its times were noted */
-    int64_t status_written_ms; /* wall; creating the first pods of a new job counts, too */
-    int64_t put_off_ms;        /* monotonic: since when actions that may wait are put off; 0: they are not */
+    int64_t status_written_ms; /* monotonic; creating the first pods of a new job counts, too */
+    int64_t rest_until_ms;     /* monotonic; it is not planned sooner */
+    struct plan_seen seen;
+    int64_t put_off_ms; /* monotonic: since when actions that may wait are put off; 0: they are not */
     struct plan_progress progress; /* its times are wall */
     struct jobprogress shown;      /* what the status said of it when it was planned last */
     bool unreadable_told;          /* the last status written reports something unreadable */
@@ -50,9 +51,6 @@ struct keystate {
 
 struct keystate *keystate_new(const char *uid);
 void keystate_free(void *state);
-
-/* Before a pass: where the wall clock was set since the last one, the times that were noted by it move along. */
-void keystate_follow_clock(struct keystate *k, int64_t wall_ms, int64_t mono_ms);
 
 /* Whether the cache, with the job at this resourceVersion, shows what the last pass wrote. */
 bool keystate_visible(const struct keystate *k, const struct watches *w, const char *job_version);

@@ -15,12 +15,13 @@ enum {
     SAME_NAME_MS = 1000,
     PUT_OFF_MS = 500,
     PUT_OFF_MAX_MS = 5000,
+    REST_TIMES = 10,
+    REST_MAX_MS = 1000,
 };
 
 /* What goes with one key while it is worked on. */
 struct pass {
     struct controller *c;
-    uint64_t term;
     struct kube_work *work;
     struct arena names;
     struct apply_target target; /* strings in `names` */
@@ -59,19 +60,36 @@ static void pass_free(void *data)
     free(p);
 }
 
+/* NULL: this process does not lead, or the job was removed from the cache, since the pass began. The pass teaches nothing then.
+ * Its key comes again when this process leads, or when the job does. */
+static struct keystate *state_of(const struct pass *p)
+{
+    const struct kube_store_entry *e = kube_store_get(p->c->states, "", p->target.uid);
+    struct keystate *k = e ? e->value : NULL;
+
+    return k && k->pass == p && kube_reconciler_term(p->c->reconciler) ? k : NULL;
+}
+
+static bool may_go_on(void *ctx)
+{
+    const struct pass *p = ctx;
+    const struct jobtext *job = watches_job(&p->c->watches, p->target.uid);
+
+    return job && !job->deleting && state_of(p);
+}
+
 static struct pass *pass_new(struct controller *c, struct kube_work *w, const struct trainjob *job)
 {
     struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
     p->c = c;
-    p->term = kube_reconciler_term(c->reconciler);
     p->work = w;
     p->begun_ms = controller_now(c);
     p->attempt = job->status.attempt;
     p->generation = job->generation;
     p->version = arena_strdup(&p->names, job->resource_version);
     p->target = (struct apply_target){arena_strdup(&p->names, job->ns), arena_strdup(&p->names, job->name),
-                                      arena_strdup(&p->names, job->uid)};
+                                      arena_strdup(&p->names, job->uid), may_go_on, p};
     kube_work_attach(w, p, pass_free);
     return p;
 }
@@ -131,23 +149,6 @@ static void after_success(struct pass *p, const struct apply_result *r)
         kube_work_done(p->work);
     else
         kube_work_after(p->work, delay);
-}
-
-/* NULL: this process stopped leading, or the job was removed from the cache, since the pass began. The pass teaches nothing
- * then. Its key comes again when this process leads, or when the job does. */
-static struct keystate *state_of(const struct pass *p)
-{
-    struct keystate *k = controller_state_of(p->c, p->target.uid);
-
-    return p->term == kube_reconciler_term(p->c->reconciler) && k && k->pass == p ? k : NULL;
-}
-
-static bool may_go_on(void *ctx)
-{
-    const struct pass *p = ctx;
-    const struct jobtext *job = watches_job(&p->c->watches, p->target.uid);
-
-    return job && !job->deleting && state_of(p);
 }
 
 static void on_applied(void *ctx, const struct apply_result *r)
@@ -268,6 +269,7 @@ static bool is_put_off(struct pass *p, struct keystate *k)
 static void plan_and_apply(struct pass *p, const struct trainjob *job, struct keystate *k)
 {
     struct controller *c = p->c;
+    int64_t mono_to_wall_ms = controller_wall(c) - controller_now(c);
     struct plan_input in;
 
     snapshot_take(&in, &p->arena, &c->watches, job, k);
@@ -275,12 +277,18 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     k->shown = job->status.progress;
     in.job_is_new = !k->status_tried && term_is_newer(&c->term, job->resource_version);
     in.now_ms = controller_wall(c);
+    in.status_written_ms += in.status_written_ms ? mono_to_wall_ms : 0;
+    in.problem.retry_ms += mono_to_wall_ms;
     in.tensorboard_image = c->options.tensorboard_image;
     in.launcher_image = c->options.launcher_image;
     in.create_bytes = budget_create_bytes(&c->budget);
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);
-    k->ahead = p->plan.ahead;
+    k->seen = p->plan.seen;
+    /* So that events of a large job, each of which plans all of it, do not fill the thread. */
+    int64_t took_ms = controller_mono(c) - c->begun_ms;
+    k->rest_until_ms =
+        controller_mono(c) + (took_ms < REST_MAX_MS / REST_TIMES ? took_ms * REST_TIMES : REST_MAX_MS);
     if (p->plan.refetch || acts_unconfirmed(&p->plan, &in, k)) {
         read_live(p);
         return;
@@ -297,8 +305,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     } else {
         k->status_tried |= p->plan.n_actions > 0 && p->plan.actions[0].kind == ACTION_STATUS;
         budget_take(&c->budget, &p->share, p->target.ns, bytes);
-        p->apply =
-            apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, may_go_on, on_applied, p);
+        p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);
         apply_run(p->apply);
     }
 }
@@ -309,7 +316,6 @@ void pass_begin(struct controller *c, struct kube_work *w, const struct trainjob
 
     c->counts.passes++;
     k->pass = p;
-    keystate_follow_clock(k, controller_wall(c), controller_now(c));
     if (k->read_first || keystate_job_is_old(k, job->resource_version) ||
         strcmp(k->refused_version, job->resource_version) == 0)
         read_live(p);

@@ -28,11 +28,18 @@ struct controller {
     struct poller *poller; /* of those that run */
     struct budget budget;  /* of the passes under way */
     struct controller_counts counts;
+    int64_t begun_ms; /* of controller_mono: when the key in hand came */
 };
 
 static inline int64_t controller_now(const struct controller *c)
 {
     return kube_loop_now_ms(c->loop);
+}
+
+/* The clock of controller_now, which stands still within a turn of the loop. */
+static inline int64_t controller_mono(const struct controller *c)
+{
+    return kube_loop_clock(c->loop).mono_ms(kube_loop_clock(c->loop).ctx);
 }
 
 static inline int64_t controller_wall(const struct controller *c)
@@ -42,7 +49,7 @@ static inline int64_t controller_wall(const struct controller *c)
     return clock.wall_ms(clock.ctx);
 }
 
-/* What this process knows of a job beyond the caches; NULL: nothing. */
+/* What this process knows of a job beyond the caches; made where there is none. */
 struct keystate *controller_state_of(struct controller *c, const char *uid);
 
 /* Begin the pass. `job` is borrowed for the call. */

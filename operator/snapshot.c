@@ -69,6 +69,6 @@ void snapshot_take(struct plan_input *in, struct arena *a, const struct watches 
     in->unreadable_told = k->unreadable_told && strcmp(k->status_version, job->resource_version) == 0;
     in->problem = keystate_problem(k, job->generation);
     in->status_written_ms = k->status_written_ms;
-    in->ahead = k->ahead;
+    in->seen = k->seen;
     in->progress = &k->progress;
 }

@@ -100,7 +100,7 @@ static void send(struct step *s, const struct kube_request *r,
 {
     struct err err;
 
-    if (!s->pass->may_go_on(s->pass->ctx)) {
+    if (!apply_may_go_on(s->pass->target)) {
         end_step(s);
         return;
     }

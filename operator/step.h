@@ -46,7 +46,14 @@ struct apply_result {
 /* The job that is reconciled. */
 struct apply_target {
     const char *ns, *job, *uid;
+    bool (*may_go_on)(void *ctx); /* asked before each request; NULL: always */
+    void *ctx;
 };
+
+static inline bool apply_may_go_on(const struct apply_target *t)
+{
+    return !t->may_go_on || t->may_go_on(t->ctx);
+}
 
 /* What the steps of one pass share. */
 struct step_pass {
@@ -54,7 +61,6 @@ struct step_pass {
     const struct apply_target *target;
     struct arena *a;
     struct apply_result *result;
-    bool (*may_go_on)(void *ctx); /* asked before each request */
     void (*ended)(void *ctx);
     void *ctx;
 };

@@ -6,7 +6,7 @@ import yaml
 from kube import GROUP, REPO, get, items, kubectl, wait_for
 
 MANIFEST = REPO / "tests" / "golden" / "tutorial" / "job.yaml"
-GOLDEN = REPO / "tests" / "golden" / "plan" / "tutorial" / "want.yaml"
+GOLDEN = REPO / "tests" / "golden" / "plan" / "tutorial.yaml"
 JOB = "torch-mnist-trainingjob"
 
 
@@ -26,7 +26,7 @@ def wanted(uid, namespace):
     """The golden bodies, with this job's UID and namespace in place of the table's."""
     text = json.dumps(yaml.safe_load(GOLDEN.read_text()))
     text = text.replace("job-uid", uid).replace('"namespace": "ns"', f'"namespace": "{namespace}"')
-    for action in json.loads(text)["actions"]:
+    for action in json.loads(text)["want"]:
         if "create" in action:
             # TensorBoard's spec hash covers the owner's UID, which the table cannot know.
             action["body"]["metadata"].get("annotations", {}).pop(f"{GROUP}/spec-hash", None)

@@ -171,12 +171,11 @@ def literal(text):
 
 def write(golden, name, line, launcher, result):
     code, message, log = result
-    folder = golden / f"run-{name}"
-    folder.mkdir(exist_ok=True)
+    case = golden / f"run-{name}.yaml"
     head = f"# recorded by e2e/failures/record.py under {launcher}\ncause: {json.dumps(line, ensure_ascii=False)}\n"
-    (folder / "case.yaml").write_text(
+    case.write_text(
         f"{head}exitCode: {code}\n{f'message: {literal(message)}' + chr(10) if message else ''}log: {literal(log)}\n")
-    print(f"{folder.name}: exit code {code}, {len(log.splitlines())} lines", flush=True)
+    print(f"{case.stem}: exit code {code}, {len(log.splitlines())} lines", flush=True)
 
 
 def record(golden, names):
@@ -188,25 +187,41 @@ def record(golden, names):
             write(golden, f"{name}-image", line, "PyTorch's torchrun", run(THEIRS, name, script, processes))
 
 
+def judged(golden):
+    """The screens that `kubectl ptj why` shows of the records become their wants."""
+    return subprocess.run([TEST], env=os.environ | {"WHY_GOLDEN": str(golden), "GOLDEN_UPDATE": "1"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
 def check():
     with tempfile.TemporaryDirectory() as folder:
         golden = pathlib.Path(folder)
-        shutil.copytree(GOLDEN / "_recorded", golden / "_recorded")
+        for name in ("_base", "_recorded", "_sentences"):
+            shutil.copy(GOLDEN / f"{name}.yaml", golden)
         record(golden, [])
-        done = subprocess.run([TEST], env=os.environ | {"WHY_GOLDEN": folder, "WHY_GOLDEN_UPDATE": "1"},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        cases = sorted(golden.glob("run-*/case.yaml"))
+        done = judged(golden)
+        cases = sorted(golden.glob("run-*.yaml"))
         failed = set(re.findall(r"FAILED  \] (run-\S+)", done.stdout))
         for case in cases:
             line = json.loads(re.search(r"(?m)^cause: (.*)$", case.read_text())[1])
-            print(f"{case.parent.name:24} {'no ' if case.parent.name in failed else 'yes'} {line}")
+            print(f"{case.stem:24} {'no ' if case.stem in failed else 'yes'} {line}")
         print(f"the line is in the first three lines, and no failure block anywhere: {len(cases) - len(failed)} of {len(cases)}")
         if done.returncode:
             sys.exit(done.stdout)
 
 
-if __name__ == "__main__":
+def main():
     for program in (OURS, THEIRS):
         if not shutil.which(program):
             sys.exit(f"{program}: not there; build the target torchrun, and run this by a Python with PyTorch")
-    check() if sys.argv[1:] == ["--check"] else record(GOLDEN, sys.argv[1:])
+    if sys.argv[1:] == ["--check"]:
+        check()
+        return
+    record(GOLDEN, sys.argv[1:])
+    done = judged(GOLDEN)
+    if done.returncode:
+        sys.exit(done.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -74,59 +74,43 @@ int condition_type_of(const cJSON *condition)
     return word_index(CONDITIONS, COND_TYPES, json_str(condition, "type"), -1);
 }
 
-/* Drop the oldest of the others until they fit; they are few. */
-static void fit_others(struct jobstatus *s)
-{
-    size_t bytes[JOBSTATUS_CONDITIONS_MAX] = {0};
-
-    for (int i = 0; i < s->n_listed; i++) {
-        cleanup_free char *text =
-            condition_type_of(s->listed[i]) < 0 ? cJSON_PrintUnformatted(s->listed[i]) : NULL;
-        bytes[i] = text ? strlen(text) : 0;
-    }
-    for (;;) {
-        int n = 0, oldest = -1;
-        size_t sum = 0;
-        for (int i = 0; i < s->n_listed; i++) {
-            n += bytes[i] > 0;
-            sum += bytes[i];
-            if (bytes[i] && (oldest < 0 || instant(s->listed[i], "lastTransitionTime") <
-                                               instant(s->listed[oldest], "lastTransitionTime")))
-                oldest = i;
-        }
-        if (n <= JOBSTATUS_CONDITIONS_MAX - COND_TYPES && sum <= JOBSTATUS_OTHERS_BYTES)
-            return;
-        s->n_listed--;
-        s->n_dropped++;
-        memmove(&s->listed[oldest], &s->listed[oldest + 1],
-                (size_t)(s->n_listed - oldest) * sizeof(*s->listed));
-        memmove(&bytes[oldest], &bytes[oldest + 1], (size_t)(s->n_listed - oldest) * sizeof(*bytes));
-    }
-}
-
-/* More than the CRD allows are none of the API server's: the first ones are looked at. */
-static void list_conditions(const cJSON *all, struct arena *a, struct jobstatus *s)
+static size_t text_bytes(const cJSON *condition)
 {
     const cJSON *c;
+    size_t n = 0;
 
-    s->listed = arena_array(a, JOBSTATUS_CONDITIONS_MAX, const cJSON *);
-    cJSON_ArrayForEach(c, all)
+    cJSON_ArrayForEach(c, condition) n += cJSON_IsString(c) ? strlen(c->valuestring) : 0;
+    return n;
+}
+
+bool jobstatus_fits(const struct jobstatus *s, const cJSON *condition)
+{
+    int64_t ms = instant(condition, "lastTransitionTime");
+    size_t bytes = text_bytes(condition);
+    int n = COND_TYPES + 1;
+    bool before = true;
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, s->listed)
     {
-        if (!json_str(c, "type"))
+        int64_t other_ms = instant(c, "lastTransitionTime");
+        before = before && c != condition;
+        if (c == condition || condition_type_of(c) >= 0 || other_ms < ms || (other_ms == ms && !before))
             continue;
-        if (s->n_listed < JOBSTATUS_CONDITIONS_MAX)
-            s->listed[s->n_listed++] = c;
-        else
-            s->n_dropped++;
+        bytes += text_bytes(c);
+        if (++n > JOBSTATUS_CONDITIONS_MAX)
+            return false;
     }
-    fit_others(s);
+    return bytes <= JOBSTATUS_OTHERS_BYTES && json_str(condition, "type");
 }
 
 static void read_conditions(const cJSON *node, struct arena *a, struct jobstatus *s)
 {
     const cJSON *c;
 
-    list_conditions(list(node, "conditions"), a, s);
+    s->listed = list(node, "conditions");
+    if (cJSON_GetArraySize(s->listed) > JOBSTATUS_CONDITIONS_MAX)
+        s->listed = NULL; /* the CRD is another one: each is compared with all */
     cJSON_ArrayForEach(c, list(node, "conditions"))
     {
         int type = condition_type_of(c);

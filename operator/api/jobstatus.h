@@ -1,7 +1,6 @@
 /* jobstatus.h - the status of a PyTorchTrainingJob: typed for the planner, JSON for the API server.
  *
- * Ownership: strings and arrays live in the arena given, or are literals. `listed` points into the JSON that was
- *            decoded.
+ * Ownership: strings and arrays live in the arena given, or are literals.
  * Units:     milliseconds since the Unix epoch, in JSON with whole seconds; 0 means not set.
  * Errors:    reading never fails: a value of a wrong type or out of bounds counts as absent, and the status
  *            is rebuilt from the pods.
@@ -60,7 +59,7 @@ enum {
     JOBSTATUS_REPLICAS_MAX = 1024,
     JOBSTATUS_FAILURES_MAX = 10,
     JOBSTATUS_CONDITIONS_MAX = 32,     /* the CRD's maxItems */
-    JOBSTATUS_OTHERS_BYTES = 64 << 10, /* conditions of other controllers, as JSON */
+    JOBSTATUS_OTHERS_BYTES = 64 << 10, /* text in conditions of other controllers */
     JOBSTATUS_MESSAGE_BYTES = 2048,
     JOBSTATUS_OLD_MESSAGE_BYTES = 256,
 };
@@ -117,10 +116,8 @@ struct jobstatus {
     int32_t restarts;
     int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
-    /* All conditions as they were read, in that order; ours mark their places. Of those of other controllers the oldest that
-     * do not fit beside ours are missing: n_dropped. */
-    const cJSON **listed;
-    int n_listed, n_dropped;
+    const cJSON *
+        listed; /* all conditions, as they were read; others' are written where they stand. Borrowed; NULL: none */
     struct task_status *tasks;
     int n_tasks;
     const char *ready;
@@ -144,7 +141,9 @@ cJSON *jobstatus_encode(const struct jobstatus *s);
 const char *job_phase_name(enum job_phase p);
 enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE if absent or unknown */
 const char *condition_type_name(enum condition_type t);
-int condition_type_of(const cJSON *condition); /* -1: of another controller, or none at all */
+int condition_type_of(const cJSON *condition); /* -1: another controller's */
+/* Whether another controller's condition fits in the status beside ours and all younger ones of others. */
+bool jobstatus_fits(const struct jobstatus *s, const cJSON *condition);
 const char *replica_phase_name(enum replica_phase p);
 
 /* The restarts that have a counter of their own; `restarts` includes those for a changed template, too. */

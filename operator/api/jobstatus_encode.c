@@ -54,12 +54,14 @@ static void put_conditions(cJSON *o, const struct jobstatus *s)
 {
     cJSON *list = cJSON_AddArrayToObject(o, "conditions");
     bool put[COND_TYPES] = {false};
+    const cJSON *c;
 
-    for (int i = 0; i < s->n_listed; i++) {
-        int t = condition_type_of(s->listed[i]);
-        if (t < 0)
-            cJSON_AddItemToArray(list, cJSON_Duplicate(s->listed[i], true));
-        else if (!put[t])
+    cJSON_ArrayForEach(c, s->listed)
+    {
+        int t = condition_type_of(c);
+        if (t < 0 && jobstatus_fits(s, c))
+            cJSON_AddItemToArray(list, cJSON_Duplicate(c, true));
+        else if (t >= 0 && !put[t])
             put_condition(list, (enum condition_type)t, &s->conditions[t]);
         if (t >= 0)
             put[t] = true;

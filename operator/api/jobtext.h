@@ -14,7 +14,8 @@ enum {
     /* Limit of the spec, measured as the API server writes it (<, >, &, U+2028 and U+2029 take six bytes), so
      * that objects made from it stay bounded when they are read back. kubectl apply has the same limit. */
     JOBTEXT_SPEC_BYTES = 256 << 10,
-    /* Limit of the status: 1,024 replicas take 300 KiB, all messages together 60 KiB. */
+    /* Limit of the status: 1,024 replicas take 300 KiB, all messages together 60 KiB,
+     * others' conditions 64 KiB. */
     JOBTEXT_STATUS_BYTES = 512 << 10,
     JOBTEXT_POLICY_BYTES = 4 << 10, /* limit of runPolicy in a spec that is not kept */
 };

@@ -81,9 +81,8 @@ struct judgement judge_attempt(struct planner *p)
         if (v.class <= VERDICT_SUCCESS)
             continue;
         /* 0: nothing to count from: no wait, or it would begin anew in every pass. */
-        int64_t finished = v.finished_ms ? planner_past(p, v.finished_ms) : 0;
-        if (!j.slot || finished < j.first_failure_ms)
-            j.first_failure_ms = finished;
+        if (!j.slot || v.finished_ms < j.first_failure_ms)
+            j.first_failure_ms = v.finished_ms;
         /* A policy may make one thing follow from all ends; which of them is to blame stays the evidence's business. */
         if (!j.slot || v.class > j.v.class ||
             (v.class == j.v.class && (own > evidence || (own == evidence && explains_abort(&v, &j.v))))) {
@@ -91,6 +90,10 @@ struct judgement judge_attempt(struct planner *p)
             j.v = v;
             j.slot = s;
         }
+    }
+    if (j.slot) {
+        p->seen.failure_ms = planner_first_seen(p, p->in->seen.failure_ms, p->now_ms);
+        j.first_failure_ms = planner_first_seen(p, p->seen.failure_ms, j.first_failure_ms);
     }
     return j;
 }

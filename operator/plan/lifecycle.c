@@ -175,7 +175,7 @@ static void repeat_finished(struct planner *p)
         const struct slot *s = &p->slots[i];
         if (s->spec->restart_policy != RESTART_ALWAYS || !s->pod || !planner_slot_done(s))
             continue;
-        int64_t due = planner_past(p, s->pod->training.finished_ms) + ALWAYS_SPACING_MS;
+        int64_t due = s->pod->training.finished_ms + ALWAYS_SPACING_MS;
         if (due > p->now_ms)
             planner_requeue(p, due);
         else

@@ -150,12 +150,11 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
 {
     struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
-    *out = (struct plan){.ahead = in->ahead};
+    *out = (struct plan){.seen = in->seen};
     if (in->job->deleting || !planner_is_ours(in->job))
         return;
     if (in->unreadable) {
         frozen_plan(&p, out);
-        out->ahead = in->ahead;
         return;
     }
     status_begin(&p);
@@ -169,5 +168,5 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
     else
         plan_valid(&p);
     assemble(&p, out);
-    out->ahead = p.ahead;
+    out->seen = p.seen;
 }

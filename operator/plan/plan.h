@@ -74,14 +74,10 @@ struct plan_progress {
     int64_t slow_told_ms; /* when it last told of a slow rank; 0: never */
 };
 
-/* Times in the job's objects that were ahead of our clock, and when this process first saw each. */
-enum { PLAN_AHEAD_MAX = 16 };
-
-struct plan_ahead {
-    int n;
-    struct {
-        int64_t ms, seen_ms;
-    } times[PLAN_AHEAD_MAX];
+/* When this process first saw what other machines' clocks tell the time of, which may be ahead of ours. 0: not seen. */
+struct plan_seen {
+    int64_t failure_ms; /* a failed pod of the attempt */
+    int64_t waiting_ms; /* a pod of the attempt, not all of which run */
 };
 
 struct plan_input {
@@ -101,7 +97,7 @@ struct plan_input {
     struct plan_problem problem;
     const struct plan_progress *progress; /* NULL: nobody was asked */
     int64_t now_ms;
-    struct plan_ahead ahead;       /* of the last plan */
+    struct plan_seen seen;         /* by the last plan */
     int64_t status_written_ms;     /* when this process last wrote the status, or created the first pods */
     size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
     const char *tensorboard_image; /* used where the spec names none */
@@ -130,7 +126,7 @@ struct plan {
     bool progress_only; /* and, but for details, nothing else */
     bool slow_rank;     /* an event tells of a slow rank */
     struct plan_waits waits;
-    struct plan_ahead ahead; /* for the next input */
+    struct plan_seen seen; /* for the next input */
 };
 
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out);

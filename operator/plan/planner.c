@@ -48,28 +48,10 @@ void planner_delete_pod(struct planner *p, const struct pod *pod)
         planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
 }
 
-int64_t planner_past(struct planner *p, int64_t ms)
+int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)
 {
-    const struct plan_ahead *in = &p->in->ahead;
-    struct plan_ahead *out = &p->ahead;
-    int64_t seen = 0;
-    int i = 0;
-
-    while (i < in->n && in->times[i].ms != ms)
-        i++;
-    if (i < in->n)
-        seen = in->times[i].seen_ms;
-    else if (ms <= p->now_ms)
-        return ms;
-    if (!seen || seen > p->now_ms)
-        seen = p->now_ms;
-    for (i = 0; i < out->n && out->times[i].ms != ms; i++)
-        ;
-    if (i == out->n && i < PLAN_AHEAD_MAX) {
-        out->times[out->n].ms = ms;
-        out->times[out->n++].seen_ms = seen;
-    }
-    return seen;
+    seen_ms = seen_ms && seen_ms < p->now_ms ? seen_ms : p->now_ms;
+    return ms < seen_ms ? ms : seen_ms;
 }
 
 void planner_requeue(struct planner *p, int64_t at_ms)

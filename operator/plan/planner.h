@@ -38,7 +38,7 @@ struct planner {
     /* In the order in which they run, after the status. */
     struct action_list events, checks, deletes, creates, tensorboard;
     int64_t requeue_ms;
-    struct plan_ahead ahead;                   /* of the times that this pass asked for */
+    struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
 };
@@ -63,9 +63,8 @@ void planner_delete(struct planner *p, struct action_list *list, enum child_kind
                     const char *uid);
 void planner_delete_pod(struct planner *p, const struct pod *pod);
 
-/* A time that another machine's clock told, for waits that begin then. One that is ahead of our clock counts as the moment when
- * this process first saw it: not as now, which would begin anew in every pass. */
-int64_t planner_past(struct planner *p, int64_t ms);
+/* The moment that it was seen first (0: now), of struct plan_seen; or `ms`, which another machine told, where that is earlier. */
+int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms);
 
 /* Plan again at `at_ms` or sooner. */
 void planner_requeue(struct planner *p, int64_t at_ms);

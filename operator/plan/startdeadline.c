@@ -31,7 +31,8 @@ static int64_t waiting_since(struct planner *p)
     }
     if (!created)
         return 0;
-    created = planner_past(p, created);
+    p->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
+    created = planner_first_seen(p, p->seen.waiting_ms, created);
     /* Pods are created after that; but it is the API server's clock that says when they were. */
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
         created = later(created, later(st->last_failure->time_ms, backoff_due_ms(st)));

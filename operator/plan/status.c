@@ -158,16 +158,19 @@ static bool has_more_than_details(const struct planner *p, const cJSON *diff)
 void status_announce(struct planner *p)
 {
     const struct jobstatus *old = &p->job->status;
+    const cJSON *c;
 
     if (p->st.reason && !same_text(old->reason, p->st.reason) && is_told(p->st.reason)) {
         const char *word = arena_strndup(p->a, p->st.reason, strcspn(p->st.reason, " "));
         planner_event(p, true, word, "%s", p->reason_message ? p->reason_message : word);
     }
-    if (p->st.n_dropped > 0)
-        planner_event(p, true, "ConditionsDropped",
-                      "removed the %d oldest conditions of other controllers: at most %d with %d bytes fit "
-                      "in the status",
-                      p->st.n_dropped, JOBSTATUS_CONDITIONS_MAX - COND_TYPES, JOBSTATUS_OTHERS_BYTES);
+    cJSON_ArrayForEach(c, p->st.listed)
+    {
+        if (condition_type_of(c) < 0 && !jobstatus_fits(&p->st, c))
+            planner_event(p, true, "ConditionDropped",
+                          "removed %.100s of another controller: the status has no room for it",
+                          json_str(c, "type") ? json_str(c, "type") : "one without a type");
+    }
     bool tb_new = !same_text(p->st.tensorboard.reason, old->tensorboard.reason);
     if (tb_new && same_text(p->st.tensorboard.reason, "NameConflict"))
         planner_event(p, true, "NameConflict", "%s", p->st.tensorboard.note);

@@ -123,7 +123,7 @@ static void tell_unavailable(struct planner *p)
 
     if (!d || d->deleting || d->replicas == 0 || !(d->refused || d->unavailable_ms))
         return;
-    int64_t due = d->refused ? p->now_ms : planner_past(p, d->unavailable_ms) + UNAVAILABLE_MS;
+    int64_t due = d->refused ? p->now_ms : d->unavailable_ms + UNAVAILABLE_MS;
     if (due > p->now_ms) {
         planner_requeue(p, due);
         return;

@@ -128,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cleanup_optim struct optim optim = {0};
     const struct param_row *row = model_params(model, &rows);
     MUST(optim_make(&optim, &cfg.optimizer, row, rows, &err) == 0);
-    const struct snapshot s = {.model = model, .optim = &optim, .cursor = &cursor};
+    double sums[3];
+    const struct snapshot s = {.model = model, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 3};
     fuzz_folder_make(dir);
     if (write_with(&s, dir, weights ? "model.safetensors" : "state.pt", &in) == 0)
         read_back(&s, dir);

@@ -17,10 +17,6 @@ int sampler_check(const struct sampler *s, struct err *err)
                        s->world - 1);
     if (s->first < 0)
         return err_set(err, ERR_INVALID, "sampler: first: %" PRId64 ", expected at least 0", s->first);
-    if (s->drop_last && s->items < s->world)
-        return err_set(err, ERR_INVALID,
-                       "sampler: %" PRId64 " items for %" PRId32 " ranks, expected at least one each",
-                       s->items, s->world);
     return 0;
 }
 
@@ -28,7 +24,7 @@ int64_t sampler_len(const struct sampler *s)
 {
     int64_t left = s->first < s->items ? s->items - s->first : 0;
 
-    return s->drop_last ? left / s->world : (left + s->world - 1) / s->world;
+    return (left + s->world - 1) / s->world;
 }
 
 int64_t sampler_steps(const struct sampler *s, int64_t batch)

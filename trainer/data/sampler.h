@@ -23,13 +23,12 @@ struct sampler {
     int32_t world;
     uint64_t seed;
     bool shuffle;
-    bool drop_last; /* cut the tail that does not divide by the world size instead of padding it */
 };
 
 /* Check the fields of *s: the one place where they are. */
 int sampler_check(const struct sampler *s, struct err *err) MUST_CHECK;
 
-/* Positions per rank and epoch: ceil((items - first) / world), 0 when none are left; with drop_last the tail is cut. */
+/* Positions per rank and epoch: ceil((items - first) / world), 0 when none are left. */
 int64_t sampler_len(const struct sampler *s);
 
 /* Steps per epoch at `batch` samples per rank; the last batch may be smaller. */

@@ -61,7 +61,7 @@ int idle_wait(struct idle *i, const struct collectives_config *ranks, int64_t ti
     if (!rc && code.len != sizeof(i->exit_code))
         rc = err_set(err, ERR_CONFLICT, "rank 0 runs another version of this program");
     if (rc)
-        return err_wrap(err, "waiting for the end of the run");
+        return err_wrap(err, "idle until rank 0 ends the run");
     memcpy(&i->exit_code, code.data, sizeof(i->exit_code));
     (void)!store_add(s, HEARD, 1, &heard, timeout_ms, err); /* rank 0 may be content before it answers */
     return 0;

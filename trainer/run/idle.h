@@ -1,5 +1,5 @@
 /* idle.h - ranks beyond those that can share the batch or the stages: the first ranks train, the others wait until rank 0 tells
- * them that the run has ended, by the store that its process serves at MASTER_PORT, and end with its exit status.
+ * them that the run has ended, by the store that its process serves (collectives_config.master_port), and end with its exit status.
  *
  * Ownership: idle_close frees what idle_serve has acquired.
  * Order:     idle_choose before the ranks meet. An idle rank then calls idle_wait alone; rank 0 idle_serve, when the others have

@@ -85,6 +85,17 @@ bool run_has_all_steps(const struct session *s)
     return s->cfg->max_steps && s->cursor.step >= s->cfg->max_steps;
 }
 
+/* Draw the epoch's order; former attempts may have taken a part of it. */
+static void enter_epoch(struct session *s)
+{
+    train_epoch(&s->train, s->cursor.epoch - 1);
+    train_skip(&s->train, s->cursor.consumed);
+    if (!s->cursor.consumed)
+        return;
+    s->train.mean_sum = s->sums[0];
+    s->train.own_sum = s->sums[1 + s->comm->rank];
+}
+
 int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
 {
     const struct config *cfg = s->cfg;
@@ -96,12 +107,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
     double own = 0;  /* this rank's losses */
     double mean = 0; /* those of all */
 
-    train_epoch(&s->train, c->epoch - 1);
-    train_skip(&s->train, consumed);
-    if (consumed) {
-        s->train.mean_sum = s->sums[0];
-        s->train.own_sum = s->sums[1 + s->comm->rank];
-    }
+    enter_epoch(s);
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
     report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
     *ended = c->epoch_step == steps;

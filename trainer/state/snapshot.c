@@ -110,10 +110,10 @@ static void get_sums(const struct pt_value *trainer, const struct snapshot *s)
         v && v->type == PT_TENSOR && v->tensor.dtype == PT_F64 && v->tensor.dims == 1 && v->tensor.dim[0] > 0;
 
     for (int i = 0; i < s->n_sums; i++) {
+        const size_t at = known && v->tensor.dim[0] == s->n_sums ? (size_t)i : 0;
         s->sums[i] = NAN;
         if (known)
-            memcpy(&s->sums[i], (const double *)v->tensor.data + (v->tensor.dim[0] == s->n_sums ? i : 0),
-                   sizeof(double));
+            memcpy(&s->sums[i], (const char *)v->tensor.data + at * sizeof(double), sizeof(double));
     }
 }
 

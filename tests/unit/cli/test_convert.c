@@ -2,7 +2,7 @@
  *
  * in.yaml is converted; out.yaml is what it prints, said.txt what it says on stderr and its exit status.
  *
- * usage: test_convert <kubectl-ptj>      CONVERT_GOLDEN_UPDATE=1 in the environment writes what is there
+ * usage: test_convert <kubectl-ptj>      GOLDEN_UPDATE=1 in the environment writes what is there
  */
 #include "test.h"
 
@@ -23,7 +23,7 @@ static int differs(const char *name, const char *file, const char *got)
     cleanup_buf struct buf want = BUF_INIT(1 << 20);
     struct err err;
 
-    if (getenv("CONVERT_GOLDEN_UPDATE")) {
+    if (getenv("GOLDEN_UPDATE")) {
         assert_int_equal(fs_write_atomic(file, got, strlen(got), &err), 0);
         return 0;
     }

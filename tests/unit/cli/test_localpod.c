@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GOLDEN TK_SOURCE_DIR "/tests/golden/plan"
 #define SAMPLES TK_SOURCE_DIR "/deploy/samples"
 
 static const char *nothing(void *ctx, const char *name)
@@ -137,18 +136,16 @@ static int compare_job(const cJSON *object)
 static void test_golden_jobs(void **state)
 {
     (void)state;
-    struct dirent *e;
+    struct plancases cases;
+    struct dirent **names = NULL;
+    struct err err;
     int jobs = 0, pods = 0;
-    DIR *d = opendir(GOLDEN);
+    const int files = plancases_list(&names);
 
-    assert_non_null(d);
-    while ((e = readdir(d))) {
-        char at[512];
-        struct err err;
-        if (e->d_name[0] == '.' || e->d_name[0] == '_')
-            continue;
-        snprintf(at, sizeof(at), GOLDEN "/%s", e->d_name);
-        cleanup_json cJSON *job = plancase_job(at, &err);
+    assert_int_equal(plancases_open(&cases, &err), 0);
+    for (int i = 0; i < files; i++) {
+        cleanup_json cJSON *job = plancase_job(&cases, names[i]->d_name, &err);
+        assert_non_null(job);
         cJSON *spec = cJSON_GetObjectItemCaseSensitive(job, "spec");
         cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(job, "metadata"),
                                                 "deletionTimestamp");
@@ -160,8 +157,10 @@ static void test_golden_jobs(void **state)
         const int n = compare_job(job);
         jobs += n > 0;
         pods += n > 0 ? n : 0;
+        free(names[i]);
     }
-    closedir(d);
+    free(names);
+    plancases_close(&cases);
     print_message("%d jobs, %d pods\n", jobs, pods);
     assert_true(jobs > 200 && pods > jobs);
 }

@@ -158,6 +158,30 @@ static void test_wrong_numbers_are_refused(void **state)
     close(fds[1]);
 }
 
+/* On one host: the name of a rank is taken, by one of an earlier round perhaps. */
+static void test_a_rank_that_is_there_twice_may_try_again(void **state)
+{
+    struct collectives_config cfg = {
+        .rank = 0, .world = 2, .local_rank = 0, .local_world = 2, .run_id = "twice"};
+    char said[300];
+    int fds[2], status;
+
+    (void)state;
+    cfg.master_port = ports_take();
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    const pid_t pids[] = {start_rank(cfg, RANKS_TIMEOUT_MS, fds[1]),
+                          start_rank(cfg, RANKS_TIMEOUT_MS, fds[1])};
+    const pid_t refused = waitpid(-1, &status, 0);
+    read_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "another process is rank 0 of this run already"));
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 138);
+    cfg.rank = cfg.local_rank = 1;
+    assert_int_equal(ended(start_rank(cfg, RANKS_TIMEOUT_MS, -1)), 0);
+    assert_int_equal(ended(pids[refused == pids[0]]), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void test_missing_rank_is_named(void **state)
 {
     char run_id[64], said[300];
@@ -414,11 +438,17 @@ static void test_killed_at_a_random_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_64_ranks_in_8_pods),     cmocka_unit_test(test_24_pods),
-        cmocka_unit_test(test_another_run_is_refused), cmocka_unit_test(test_wrong_numbers_are_refused),
-        cmocka_unit_test(test_missing_rank_is_named),  cmocka_unit_test(test_rank_that_comes_again),
-        cmocka_unit_test(test_forged_words),           cmocka_unit_test(test_unauthenticated_at_every_port),
-        cmocka_unit_test(test_crowd_before_the_door),  cmocka_unit_test(test_killed_at_a_random_step),
+        cmocka_unit_test(test_64_ranks_in_8_pods),
+        cmocka_unit_test(test_24_pods),
+        cmocka_unit_test(test_another_run_is_refused),
+        cmocka_unit_test(test_a_rank_that_is_there_twice_may_try_again),
+        cmocka_unit_test(test_wrong_numbers_are_refused),
+        cmocka_unit_test(test_missing_rank_is_named),
+        cmocka_unit_test(test_rank_that_comes_again),
+        cmocka_unit_test(test_forged_words),
+        cmocka_unit_test(test_unauthenticated_at_every_port),
+        cmocka_unit_test(test_crowd_before_the_door),
+        cmocka_unit_test(test_killed_at_a_random_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

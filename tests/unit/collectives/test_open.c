@@ -53,6 +53,17 @@ static void test_reads_the_launchers_environment(void **state)
     assert_true(cfg.group_rank == 1 && cfg.master_port == 1234 && cfg.restart_count == 2);
     assert_string_equal(cfg.run_id, "abc");
     assert_string_equal(cfg.master_addr, "10.0.0.1");
+    /* Under PyTorch's own launcher that port is its agent's. */
+    assert_int_equal(
+        read_env(&cfg, &err,
+                 ENV("RANK=1", "WORLD_SIZE=2", "MASTER_PORT=1234", "TORCHELASTIC_USE_AGENT_STORE=True")),
+        0);
+    assert_int_equal(cfg.master_port, 1235);
+    assert_int_equal(
+        read_env(&cfg, &err,
+                 ENV("RANK=1", "WORLD_SIZE=2", "MASTER_PORT=1234", "TORCHELASTIC_USE_AGENT_STORE=False")),
+        0);
+    assert_int_equal(cfg.master_port, 1234);
     /* By hand: a loopback master is one host, any other a host per rank. */
     assert_int_equal(read_env(&cfg, &err, ENV("RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1")), 0);
     assert_true(cfg.local_rank == 1 && cfg.local_world == 2 && cfg.group_rank == 0);

@@ -73,19 +73,6 @@ static void test_monotonic_clock_is_one(void **state)
     assert_true(before <= between && between <= after);
 }
 
-/* The kernel's clock that counts suspended time too. */
-static void test_boot_clock(void **state)
-{
-    struct clock c = clock_boot();
-    struct timespec before, after;
-
-    (void)state;
-    clock_gettime(CLOCK_BOOTTIME, &before);
-    int64_t ms = c.mono_ms(c.ctx);
-    clock_gettime(CLOCK_BOOTTIME, &after);
-    assert_in_range(ms, before.tv_sec * 1000, after.tv_sec * 1000 + 1000);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,7 +80,6 @@ int main(void)
         cmocka_unit_test(test_round_trip_against_libc),
         cmocka_unit_test(test_garbage_is_refused),
         cmocka_unit_test(test_monotonic_clock_is_one),
-        cmocka_unit_test(test_boot_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,6 @@ struct lab {
     char seen[400]; /* keys, in order */
     char problem[300];
     int works, drained, freed;
-    int64_t ended_ms; /* the last one */
     void (*instead)(struct lab *l, struct kube_work *w);
     struct kube_work *held;
     const char *want;
@@ -378,58 +377,6 @@ static void test_waiting_remembers_no_keys(void **ctx)
     assert_true(is_idle(l));
 }
 
-static int64_t loop_ms(const struct lab *l)
-{
-    struct clock c = kube_loop_clock(l->rig->loop);
-
-    return c.mono_ms(c.ctx);
-}
-
-/* Takes 20 ms, and is wanted again meanwhile. */
-static void take_long(struct lab *l, struct kube_work *w)
-{
-    int64_t began_ms = loop_ms(l);
-
-    if (l->works > 1 && began_ms < l->ended_ms + 200)
-        fail_msg("%lld ms after 20 ms of work", (long long)(began_ms - l->ended_ms));
-    kube_reconciler_add(l->r, kube_work_ns(w), kube_work_key(w));
-    while (loop_ms(l) < began_ms + 20)
-        ;
-    l->ended_ms = loop_ms(l);
-    kube_work_done(w);
-}
-
-/* By a clock that jumps an hour. */
-static void take_an_hour(struct lab *l, struct kube_work *w)
-{
-    l->rig->jumped_ms += l->works == 1 ? 3600000 : 0;
-    kube_work_after(w, 0);
-}
-
-static bool worked_five_times(void *ctx)
-{
-    return ((struct lab *)ctx)->works >= 5;
-}
-
-/* Events of a large object come faster than it can be planned: it leaves ten elevenths of the thread to others. And however long
- * that took, it comes again after a second. */
-static void test_a_key_leaves_time_to_others(void **ctx)
-{
-    struct lab *l = *ctx;
-    struct lab jumps = {.instead = take_an_hour};
-
-    start(l);
-    l->instead = take_long;
-    assert_true(fake_put(l->rig->server, POD("a"), "{}"));
-    rig_until(l->rig->loop, worked_five_times, l);
-    assert_int_equal(rig_setup_jumps((void **)&jumps.rig), 0);
-    start(&jumps);
-    assert_true(fake_put(jumps.rig->server, POD("a"), "{}"));
-    rig_until(jumps.rig->loop, worked_five_times, &jumps);
-    kube_reconciler_free(jumps.r);
-    rig_teardown((void **)&jumps.rig);
-}
-
 static void test_its_caches(void **ctx)
 {
     struct lab *l = *ctx;
@@ -459,7 +406,6 @@ int main(void)
         T(test_leads_or_waits),
         T(test_waiting_remembers_no_keys),
         T(test_its_caches),
-        T(test_a_key_leaves_time_to_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

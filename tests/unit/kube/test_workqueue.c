@@ -149,47 +149,6 @@ static void test_back_off_doubles_and_forgets(void **ctx)
     assert_int_equal(workqueue_stats(q).retries, 41);
 }
 
-/* What was costly comes again no sooner, whoever asks for it; other keys do not wait, and what nobody asks for is forgotten. */
-static void test_a_key_rests(void **ctx)
-{
-    cleanup_workqueue struct workqueue *q = workqueue_new();
-
-    (void)ctx;
-    workqueue_add(q, K("a"), 0);
-    assert_string_equal(workqueue_take(q, 0).name, "a");
-    workqueue_rest(q, K("a"), 70);
-    workqueue_add(q, K("a"), 5); /* while it is worked on */
-    workqueue_done(q, K("a"), 10);
-    assert_null(workqueue_take(q, 69).name);
-    assert_true(workqueue_next_ms(q) == 70);
-    assert_int_equal(workqueue_stats(q).delayed, 1);
-    assert_string_equal(workqueue_take(q, 70).name, "a");
-    workqueue_rest(q, K("a"), 140);
-    workqueue_done(q, K("a"), 80);
-    assert_int_equal(workqueue_stats(q).delayed, 0);
-    workqueue_add(q, K("a"), 90); /* and when it is not */
-    workqueue_add(q, K("b"), 90);
-    assert_string_equal(workqueue_take(q, 90).name, "b");
-    assert_null(workqueue_take(q, 139).name);
-    assert_string_equal(workqueue_take(q, 140).name, "a");
-    workqueue_rest(q, K("a"), 200);
-    workqueue_retry(q, K("a"), 150, 0); /* a failure does not make it sooner */
-    workqueue_done(q, K("a"), 150);
-    assert_null(workqueue_take(q, 199).name);
-    assert_string_equal(workqueue_take(q, 200).name, "a");
-    workqueue_forget(q, K("a"));
-    workqueue_rest(q, K("a"), 300);
-    workqueue_done(q, K("a"), 210);
-    workqueue_add_at(q, K("a"), 400); /* later than that: no delay */
-    assert_int_equal(workqueue_stats(q).delayed, 1);
-    assert_null(workqueue_take(q, 399).name);
-    assert_string_equal(workqueue_take(q, 400).name, "a");
-    workqueue_rest(q, K("a"), 500);
-    workqueue_done(q, K("a"), 410);
-    assert_null(workqueue_take(q, 500).name);
-    assert_true(workqueue_next_ms(q) == INT64_MAX);
-}
-
 static void test_retry_after_is_a_lower_bound(void **ctx)
 {
     cleanup_workqueue struct workqueue *q = workqueue_new();
@@ -353,7 +312,6 @@ int main(void)
         cmocka_unit_test(test_added_while_processing_comes_again),
         cmocka_unit_test(test_the_earlier_time_wins),
         cmocka_unit_test(test_back_off_doubles_and_forgets),
-        cmocka_unit_test(test_a_key_rests),
         cmocka_unit_test(test_retry_after_is_a_lower_bound),
         cmocka_unit_test(test_retry_after_holds_against_adds),
         cmocka_unit_test(test_done_or_forget_of_strangers),

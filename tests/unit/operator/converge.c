@@ -10,6 +10,7 @@
 
 #include "bounds.h"
 #include "faults.h"
+#include "operator/pass.h"
 #include "sanitized.h"
 
 #include <stdio.h>
@@ -337,7 +338,7 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     lab_ending(l, false, ret->left, sizeof(ret->left));
     for (int i = 0; i < l->n_operators; i++)
         ret->remembered +=
-            l->operators[i].controller ? controller_counts(l->operators[i].controller).remembered : 0;
+            l->operators[i].controller ? kube_store_count(l->operators[i].controller->states) : 0;
     lab_stop(l);
 }
 

@@ -33,8 +33,9 @@ static int64_t wall_ms(void *ctx)
 
 static int64_t mono_ms(void *ctx)
 {
-    const struct lab *l = ctx;
+    struct lab *l = ctx;
 
+    l->offset_ms += l->slow_ms;
     return (l->direct ? 1 : clock_mono_ms()) + l->offset_ms;
 }
 

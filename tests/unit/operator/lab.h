@@ -54,6 +54,7 @@ struct lab {
     bool direct;
     int64_t offset_ms;
     int64_t node_ahead_ms, server_ahead_ms; /* of the operators' clock */
+    int64_t slow_ms;                        /* so much passes between two looks at the clock */
     int64_t back_ms;                        /* by so much that was set back */
     struct kube_config config;
     struct log log;

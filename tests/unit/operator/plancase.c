@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "operator/plan/plan.h"
 #include "podbrief.h"
+#include "statusbrief.h"
 #include "yamldoc.h"
 
 #include <stdio.h>
@@ -25,21 +26,67 @@ static cJSON *sub(cJSON *o, const char *key)
 
 /* ---- the job */
 
-static int merge_bases(const char *folder, const cJSON *own, cJSON *job, struct err *err)
+/* The item of this type in a list of conditions; NULL: none. */
+static cJSON *of_type(const cJSON *list, const char *type)
 {
-    const cJSON *bases = get(own, "base");
-    const cJSON *b;
-    char path[512];
+    cJSON *item;
 
-    cJSON_ArrayForEach(b, bases)
+    cJSON_ArrayForEach(item, list) if (strcmp(json_str(item, "type"), type) == 0) return item;
+    return NULL;
+}
+
+static int merge_conditions(cJSON *status, const cJSON *list, struct err *err)
+{
+    cJSON *have = cJSON_GetObjectItemCaseSensitive(status, "conditions");
+    const cJSON *c;
+
+    if (!have)
+        have = cJSON_AddArrayToObject(status, "conditions");
+    cJSON_ArrayForEach(c, list)
     {
-        snprintf(path, sizeof(path), "%s/../_base/%s.yaml", folder, b->valuestring);
-        cleanup_json cJSON *base = yamldoc_read(path, err);
-        if (!base)
-            return -1;
-        yamldoc_merge(job, base);
+        const char *type = json_str(c, "type");
+        if (!type)
+            return err_set(err, ERR_INVALID, "status.conditions: expected a type");
+        cJSON *old = of_type(have, type);
+        if (get(c, "gone"))
+            cJSON_Delete(cJSON_DetachItemViaPointer(have, old));
+        else if (old)
+            cJSON_ReplaceItemViaPointer(have, old, cJSON_Duplicate(c, true));
+        else
+            cJSON_AddItemToArray(have, cJSON_Duplicate(c, true));
     }
     return 0;
+}
+
+/* As RFC 7386 says, but a condition replaces that of its type, and `gone` takes it away. */
+static int merge_job(cJSON *job, const cJSON *patch, struct err *err)
+{
+    static const char *const MEMBERS[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+    cleanup_json cJSON *copy = cJSON_CreateObject();
+
+    for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
+        if (get(patch, MEMBERS[i]))
+            cJSON_AddItemToObject(copy, MEMBERS[i], cJSON_Duplicate(get(patch, MEMBERS[i]), true));
+    cleanup_json cJSON *conditions = cJSON_DetachItemFromObjectCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(copy, "status"), "conditions");
+    yamldoc_merge(job, copy);
+    return conditions ? merge_conditions(sub(job, "status"), conditions, err) : 0;
+}
+
+/* What `doc` says of the job, with what its bases say below it. */
+static int merge_bases(const struct plancases *c, const cJSON *doc, cJSON *job, struct err *err)
+{
+    const cJSON *base;
+
+    cJSON_ArrayForEach(base, get(doc, "base"))
+    {
+        const char *name = base->valuestring ? base->valuestring : "";
+        if (!get(c->bases, name))
+            return err_set(err, ERR_INVALID, "no base \"%s\" in _base", name);
+        if (merge_job(job, get(c->bases, name), err) < 0)
+            return -1;
+    }
+    return merge_job(job, doc, err);
 }
 
 static void default_text(cJSON *o, const char *key, const char *value)
@@ -48,18 +95,12 @@ static void default_text(cJSON *o, const char *key, const char *value)
         cJSON_AddStringToObject(o, key, value);
 }
 
-/* job.yaml with its bases merged. */
-cJSON *plancase_job(const char *folder, struct err *err)
+static cJSON *whole_job(const struct plancases *c, const cJSON *doc, struct err *err)
 {
-    char path[512];
-
-    snprintf(path, sizeof(path), "%s/job.yaml", folder);
-    cleanup_json cJSON *own = yamldoc_read(path, err);
     cleanup_json cJSON *job = cJSON_CreateObject();
-    if (!own || merge_bases(folder, own, job, err) < 0)
+
+    if (merge_bases(c, doc, job, err) < 0)
         return NULL;
-    cJSON_DeleteItemFromObjectCaseSensitive(own, "base");
-    yamldoc_merge(job, own);
     cJSON *meta = sub(job, "metadata");
     default_text(meta, "namespace", "ns");
     default_text(meta, "uid", "job-uid");
@@ -79,9 +120,10 @@ struct input {
     struct child *children[3];
 };
 
+/* `brief` NULL: as any other of that name; false: it is not there. */
 static struct child *read_child(const cJSON *brief, const char *name, const char *uid, struct err *err)
 {
-    if (!brief || cJSON_IsFalse(brief))
+    if (cJSON_IsFalse(brief))
         return NULL;
     cleanup_json cJSON *o = cJSON_CreateObject();
     cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
@@ -172,10 +214,12 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     }
     in->pods = (const struct pod *const *)i->pods;
     char *tb = arena_printf(&i->arena, "%s-tensorboard", job->name);
-    in->service = i->children[0] =
-        read_child(get(doc, "service"), arena_printf(&i->arena, "%s-rdzv", job->name), job->uid, err);
-    in->tb_service = i->children[1] = read_child(get(doc, "tensorboardService"), tb, job->uid, err);
-    in->tb_deployment = i->children[2] = read_child(get(doc, "tensorboardDeployment"), tb, job->uid, err);
+    char *rdzv = arena_printf(&i->arena, "%s-rdzv", job->name);
+    in->service = i->children[0] = read_child(get(doc, "service"), rdzv, job->uid, err);
+    if (get(doc, "tensorboardService"))
+        in->tb_service = i->children[1] = read_child(get(doc, "tensorboardService"), tb, job->uid, err);
+    if (get(doc, "tensorboardDeployment"))
+        in->tb_deployment = i->children[2] = read_child(get(doc, "tensorboardDeployment"), tb, job->uid, err);
     const char **gone = arena_array(&i->arena, (size_t)cJSON_GetArraySize(get(doc, "gone")), const char *);
     cJSON_ArrayForEach(brief, get(doc, "gone")) gone[in->n_gone_uids++] = brief->valuestring;
     in->gone_uids = gone;
@@ -193,15 +237,6 @@ static void free_input(struct input *i)
 }
 
 /* ---- the plan as a document */
-
-/* The item of this type in a list of conditions; NULL: none. */
-static cJSON *of_type(const cJSON *list, const char *type)
-{
-    cJSON *item;
-
-    cJSON_ArrayForEach(item, list) if (strcmp(json_str(item, "type"), type) == 0) return item;
-    return NULL;
-}
 
 /* Take the conditions that the job has already out of the list, and mark those that it has and the list lacks:
  * what remains is what changes. */
@@ -259,9 +294,9 @@ static cJSON *action_document(const struct action *act, bool bodies, const cJSON
     cJSON *o = cJSON_CreateObject();
 
     if (act->kind == ACTION_EVENT) {
-        cJSON_AddStringToObject(
-            o, "event",
-            arena_printf(a, "%s %s: %s", act->warning ? "Warning" : "Normal", act->reason, act->message));
+        cJSON_AddStringToObject(o, "event",
+                                arena_printf(a, "%s %s", act->warning ? "Warning" : "Normal", act->reason));
+        cJSON_AddStringToObject(o, "message", act->message);
         return o;
     }
     cJSON *body = act->body ? json_parse(act->body, strlen(act->body), &err) : NULL;
@@ -326,20 +361,155 @@ static int make_plan(const cJSON *job_doc, const cJSON *doc, struct arena *a, st
     return rc;
 }
 
-cJSON *plancase_run(const char *folder, struct err *err)
+static cJSON *run(const cJSON *job, const cJSON *doc, struct err *err)
 {
     static const char *const CONDITIONS[] = {"status", "conditions", NULL};
     cleanup_arena struct arena a = {0};
     struct plan plan;
     int64_t now_ms = 0;
-    char path[512];
 
-    snprintf(path, sizeof(path), "%s/pods.yaml", folder);
-    cleanup_json cJSON *doc = yamldoc_read(path, err);
-    cleanup_json cJSON *job = doc ? plancase_job(folder, err) : NULL;
-    if (!job || make_plan(job, doc, &a, &plan, &now_ms, err) < 0)
+    if (make_plan(job, doc, &a, &plan, &now_ms, err) < 0)
         return NULL;
     cleanup_json cJSON *first = first_conditions(now_ms);
     const cJSON *had = json_find(job, CONDITIONS);
     return plan_document(&plan, now_ms, cJSON_IsTrue(get(doc, "bodies")), had ? had : first);
+}
+
+/* ---- files */
+
+/* A document with times and status as they are in a cluster. */
+static int expand_input(const struct sentences *s, cJSON *doc, struct err *err)
+{
+    cJSON *status = cJSON_GetObjectItemCaseSensitive(doc, "status");
+
+    times_expand(doc);
+    return cJSON_IsObject(status) ? status_expand(s, status, err) : 0;
+}
+
+static int is_yaml(const struct dirent *d)
+{
+    const char *dot = strrchr(d->d_name, '.');
+
+    return d->d_name[0] != '.' && d->d_name[0] != '_' && dot && strcmp(dot, ".yaml") == 0;
+}
+
+static int read_base(struct plancases *c, const char *path, const char *name, struct err *err)
+{
+    cleanup_json cJSON *doc = yamldoc_read(path, err);
+
+    if (!doc || expand_input(&c->sentences, doc, err) < 0)
+        return -1;
+    cJSON_AddItemToObject(c->bases, name, TAKE(doc));
+    return 0;
+}
+
+int plancases_open(struct plancases *ret, struct err *err)
+{
+    struct dirent **files = NULL;
+    char path[512];
+    int rc = 0;
+
+    *ret = (struct plancases){.bases = cJSON_CreateObject()};
+    int n = scandir(PLANCASES_FOLDER "/_base", &files, is_yaml, alphasort);
+    if (n < 0 || sentences_read(PLANCASES_FOLDER "/_sentences.yaml", &ret->sentences, err) < 0)
+        return n < 0 ? err_set(err, ERR_INVALID, "no folder " PLANCASES_FOLDER "/_base") : -1;
+    for (int i = 0; i < n; i++) {
+        char name[256];
+        snprintf(name, sizeof(name), "%.*s", (int)(strlen(files[i]->d_name) - strlen(".yaml")),
+                 files[i]->d_name);
+        snprintf(path, sizeof(path), PLANCASES_FOLDER "/_base/%s", files[i]->d_name);
+        rc = rc < 0 ? rc : read_base(ret, path, name, err);
+        free(files[i]);
+    }
+    free(files);
+    return rc < 0 ? rc : read_base(ret, PLANCASES_FOLDER "/../tutorial/job.yaml", "tutorial", err);
+}
+
+void plancases_close(struct plancases *c)
+{
+    cJSON_Delete(c->bases);
+    sentences_free(&c->sentences);
+}
+
+int plancases_list(struct dirent ***ret)
+{
+    return scandir(PLANCASES_FOLDER, ret, is_yaml, alphasort);
+}
+
+cJSON *plancase_job(const struct plancases *c, const char *file, struct err *err)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), PLANCASES_FOLDER "/%s", file);
+    cleanup_json cJSON *doc = yamldoc_read(path, err);
+    if (!doc || expand_input(&c->sentences, doc, err) < 0)
+        return NULL;
+    return whole_job(c, doc, err);
+}
+
+/* A misspelt member would be no part of the input, and nobody would see it. */
+static int check_members(const cJSON *doc, struct err *err)
+{
+    static const char *const MEMBERS[] = {"base",
+                                          "metadata",
+                                          "spec",
+                                          "status",
+                                          "pods",
+                                          "service",
+                                          "tensorboardService",
+                                          "tensorboardDeployment",
+                                          "now",
+                                          "live",
+                                          "new",
+                                          "gone",
+                                          "problem",
+                                          "progress",
+                                          "unreadable",
+                                          "statusWritten",
+                                          "bodies",
+                                          "want"};
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, doc)
+    {
+        bool known = false;
+        for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
+            known |= strcmp(m->string, MEMBERS[i]) == 0;
+        if (!known)
+            return err_set(err, ERR_INVALID, "%s: no such member; README.md lists them", m->string);
+    }
+    return 0;
+}
+
+int plancase_run(const struct plancases *c, cJSON *doc, struct plancase *ret, struct err *err)
+{
+    cleanup_json cJSON *input = cJSON_CreateObject();
+    const cJSON *m;
+
+    *ret = (struct plancase){.doc = doc};
+    cJSON_ArrayForEach(m, doc) if (strcmp(m->string, "want") != 0)
+        cJSON_AddItemToObject(input, m->string, cJSON_Duplicate(m, true));
+    if (check_members(doc, err) < 0 || expand_input(&c->sentences, input, err) < 0)
+        return -1;
+    ret->job = whole_job(c, input, err);
+    ret->plan = ret->job ? run(ret->job, input, err) : NULL;
+    return ret->plan ? 0 : -1;
+}
+
+int plancase_read(const struct plancases *c, const char *file, struct plancase *ret, struct err *err)
+{
+    char path[512];
+
+    *ret = (struct plancase){0};
+    snprintf(path, sizeof(path), PLANCASES_FOLDER "/%s", file);
+    cJSON *doc = yamldoc_read(path, err);
+    return doc ? plancase_run(c, doc, ret, err) : -1;
+}
+
+void plancase_free(struct plancase *p)
+{
+    cJSON_Delete(p->doc);
+    cJSON_Delete(p->job);
+    cJSON_Delete(p->plan);
+    *p = (struct plancase){0};
 }

@@ -1,20 +1,47 @@
-/* plancase.h - test helper: one golden case, from its files to the plan as a document.
+/* plancase.h - test helper: one golden case, from its file to the plan as a document. tests/golden/plan/README.md describes the
+ * files.
  *
- * job.yaml   a PyTorchTrainingJob; `base` names files below _base/ that are merged first
- * pods.yaml  now, pods (short form, see podbrief.c), and what else the cache and the last pass know
- * want.yaml  what plan must say; of a status's conditions those that differ from the job's own (of a job that has
- *            none yet, from the ones that are False at first), and {type, gone: true} for one that is left out
  * Ownership: trees are freed with cJSON_Delete.
  */
 #ifndef TK_TESTS_OPERATOR_PLANCASE_H
 #define TK_TESTS_OPERATOR_PLANCASE_H
 
-#include "common/json.h"
+#include "sentences.h"
 
-/* The job of the case in `folder`, with what the API server would have added to its metadata. */
-cJSON *plancase_job(const char *folder, struct err *err) MUST_CHECK;
+#include <dirent.h>
 
-/* `folder` holds the case. The plan as it would stand in want.yaml. */
-cJSON *plancase_run(const char *folder, struct err *err) MUST_CHECK;
+#define PLANCASES_FOLDER TK_SOURCE_DIR "/tests/golden/plan"
+
+/* What all cases share. */
+struct plancases {
+    struct sentences sentences;
+    cJSON *bases; /* by name, in the long form; "tutorial" is the tutorial's job */
+};
+
+int plancases_open(struct plancases *ret, struct err *err) MUST_CHECK;
+void plancases_close(struct plancases *c);
+
+/* The files of all cases, as scandir returns them. */
+int plancases_list(struct dirent ***ret);
+
+/* `plan` is {actions, requeueInMs, refetch, podsFirst, mayWait}. Of a status's conditions it has those that differ from the
+ * job's own (of a job that has none yet, from the ones that are False at first), and {type, gone: true} for one that is left
+ * out. */
+struct plancase {
+    cJSON *doc; /* the file as it stands */
+    cJSON *job; /* as the API server would hold it */
+    cJSON *plan;
+};
+
+/* Of a document as a file has it, which *ret takes. On failure, too, *ret is to be freed. */
+int plancase_run(const struct plancases *c, cJSON *doc, struct plancase *ret, struct err *err) MUST_CHECK;
+
+/* Of a file of the folder. */
+int plancase_read(const struct plancases *c, const char *file, struct plancase *ret,
+                  struct err *err) MUST_CHECK;
+void plancase_free(struct plancase *p);
+
+/* The job alone. */
+cJSON *plancase_job(const struct plancases *c, const char *file, struct err *err) MUST_CHECK;
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { CALLS_MAX = 64, PODS = 20 };
 
-static const struct apply_target TARGET = {"ns", "job", "job-uid"};
+static const struct apply_target TARGET = {.ns = "ns", .job = "job", .uid = "job-uid"};
 
 /* The n-th request ever made is calls[n]. */
 struct kube_http_call {
@@ -130,7 +130,7 @@ static void begin(struct bench *b, int pods)
     for (int i = 0; i < pods; i++)
         add(b, ACTION_CREATE, CHILD_POD, "pod");
     add(b, ACTION_EVENT, CHILD_JOB, "ReplicaCreated");
-    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, NULL, on_done, b);
+    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, on_done, b);
     apply_run(b->apply);
 }
 
@@ -227,7 +227,7 @@ static void test_the_first_pod_of_each_spec_goes_alone(void **state)
     b.actions[0].first = b.actions[4].first = true;
     apply_cancel(TAKE(b.apply));
     b.n = b.cancelled = 0;
-    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, NULL, on_done, &b);
+    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, on_done, &b);
     apply_run(b.apply);
     assert_int_equal(b.n, 1);
     created(&b, 0);
@@ -294,7 +294,7 @@ static void do_one(struct bench *b, enum action_kind kind, enum child_kind child
     b->actions[0].uid = "u";
     if (kind == ACTION_CHECK)
         b->actions[0].body = NULL;
-    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, NULL, on_done, b);
+    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, on_done, b);
     apply_run(b->apply);
     answer(b, 0, status, body);
     assert_int_equal(b->n_done, 1);
@@ -314,7 +314,7 @@ static void test_deletes_beside_each_other(void **state)
         b.actions[i].uid = "u";
     }
     add(&b, ACTION_CREATE, CHILD_POD, "pod");
-    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, NULL, on_done, &b);
+    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, on_done, &b);
     apply_run(b.apply);
     assert_int_equal(b.n, 8);
     for (int i = 0; i < 11; i++)
@@ -344,7 +344,8 @@ static void test_nothing_more_is_sent(void **state)
     begin(&b, PODS);
     apply_cancel(TAKE(b.apply));
     b.n = b.cancelled = 0;
-    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, is_few, on_done, &b);
+    const struct apply_target target = {"ns", "job", "job-uid", is_few, &b};
+    b.apply = apply_new(&b.transport, b.recorder, &target, &b.plan, &b.arena, on_done, &b);
     apply_run(b.apply);
     for (int i = 0; i < 3; i++)
         created(&b, i);

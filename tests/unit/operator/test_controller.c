@@ -621,6 +621,52 @@ static void test_others_conditions(void **state)
     lab_stop(&l);
 }
 
+/* It is being deleted in the foreground while the answer to its first pod is on its way: no second pod is sent for, and no status. */
+static void test_a_job_that_is_being_deleted(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_LATE_BODY});
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}"));
+    while (fake_faults_done(l.server) == 0)
+        lab_turn(&l);
+    int writes = fake_log_count(l.server, "PATCH", NULL);
+    assert_true(fake_delete(l.server, LAB_JOB));
+    lab_until(&l, lab_settled);
+    assert_int_equal(fake_log_count(l.server, "POST", "/pods"), 1);
+    assert_int_equal(fake_log_count(l.server, "PATCH", NULL), writes);
+    lab_stop(&l);
+}
+
+/* Events of one pod come faster than its job can be planned, for which 5 ms pass here: it is planned after ten times that. */
+static void test_a_flood_of_events(void **state)
+{
+    struct lab l;
+    char body[64];
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    l.slow_ms = 5;
+    int64_t from_ms = l.offset_ms;
+    uint64_t before = controller_counts(l.operators[0].controller).passes;
+    for (int n = 0; n < 2000; n++) {
+        snprintf(body, sizeof(body), "{\"metadata\":{\"annotations\":{\"n\":\"%d\"}}}", n);
+        assert_true(fake_put(l.server, LAB_PODS "/j-node-1", body));
+        lab_turn(&l);
+    }
+    uint64_t passes = controller_counts(l.operators[0].controller).passes - before;
+    assert_in_range(passes, (l.offset_ms - from_ms) / 200, (l.offset_ms - from_ms) / 50 + 1);
+    lab_stop(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,6 +692,8 @@ int main(void)
         cmocka_unit_test(test_attempt_label_is_taken_away),
         cmocka_unit_test(test_a_refused_status_leads_to_a_fresh_look),
         cmocka_unit_test(test_others_conditions),
+        cmocka_unit_test(test_a_job_that_is_being_deleted),
+        cmocka_unit_test(test_a_flood_of_events),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,7 @@ static int64_t carry_out(void *ctx)
     struct pass *p = ctx;
     struct kube_config config = {.server = strdup(fake_apiserver_url(p->server)),
                                  .namespace_name = strdup("ns")};
-    const struct apply_target target = {"ns", p->job->name, p->job->uid};
+    const struct apply_target target = {.ns = "ns", .job = p->job->name, .uid = p->job->uid};
     struct arena arena = {0};
     struct run run = {0};
     struct err err;
@@ -124,7 +124,7 @@ static int64_t carry_out(void *ctx)
     struct kube_transport t = http_transport(http);
     struct kube_recorder *recorder = kube_recorder_new(loop, &t, "test", NULL);
     failing_begin();
-    struct apply *apply = apply_new(&t, recorder, &target, &p->plan, &arena, NULL, on_done, &run);
+    struct apply *apply = apply_new(&t, recorder, &target, &p->plan, &arena, on_done, &run);
     apply_run(apply);
     if (turn_until(loop, &run.done)) {
         kube_recorder_flush(recorder, kube_loop_now_ms(loop) + FLUSH_MS, on_flushed, &run);

@@ -11,8 +11,11 @@
 
 cJSON *yamldoc_read(const char *path, struct err *err) MUST_CHECK;
 
-/* Block style; strings are quoted as JSON. */
+/* What fits into 132 columns stands in one line, but of several objects in a list each has its own. */
 int yamldoc_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
+
+/* The same for a list of objects at the top of a document, "key:" and its items. */
+int yamldoc_write_list(const char *key, const cJSON *list, struct buf *out, struct err *err) MUST_CHECK;
 
 /* Merge `patch` into *to as RFC 7386 says. */
 void yamldoc_merge(cJSON *to, const cJSON *patch);

@@ -1,4 +1,4 @@
-/* test_table.c - the table of jobs at several sizes, against tests/golden/watch. WATCH_GOLDEN_UPDATE=1 writes them anew. */
+/* test_table.c - the table of jobs at several sizes, against tests/golden/watch. GOLDEN_UPDATE=1 writes them anew. */
 #include "test.h"
 
 #include "cli/shown.h"
@@ -45,7 +45,7 @@ static void expect_golden(const char *name, const struct buf *got)
     struct err err;
 
     snprintf(path, sizeof(path), GOLDEN "%s.txt", name);
-    if (getenv("WATCH_GOLDEN_UPDATE"))
+    if (getenv("GOLDEN_UPDATE"))
         assert_int_equal(fs_write_atomic(path, got->data, got->len, &err), 0);
     assert_int_equal(fs_read(path, &want, &err), 0);
     assert_string_equal(buf_str(got), buf_str(&want));

@@ -1,106 +1,32 @@
-/* test_screen.c - `kubectl ptj why` on staged failures: every folder of tests/golden/why is a case.
- *
- * case.yaml  now, cause (what the first three lines have to say), job, and what was read besides it: pods, events, claims, nodes,
- *            log, gaps. Of a recorded run (e2e/failures/record.py): cause, exitCode, message (of the launcher, if it left one) and log;
- *            the rest is that of _recorded, and the job's status is made of the operator's own verdict
- * want.txt   the screen; WHY_GOLDEN_UPDATE=1 writes it anew
- * WHY_GOLDEN names another folder of cases.
+/* test_screen.c - `kubectl ptj why` on staged failures: every file of tests/golden/why is a case (whycase.h). GOLDEN_UPDATE=1
+ * writes the wants again. WHY_GOLDEN names another folder of cases.
  */
 #include "test.h"
+#include "whycase.h"
 
 #include "cli/shown.h"
 #include "cli/why/screen.h"
 #include "common/clock.h"
-#include "common/fsutil.h"
-#include "common/json.h"
-#include "common/yaml.h"
-#include "operator/plan/exitcode.h"
-#include "operator/plan/rootcause.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GOLDEN TK_SOURCE_DIR "/tests/golden/why"
+#define GOLDEN TK_SOURCE_DIR "/tests/golden/"
 
 enum { CASES_MAX = 200, CASES_MIN = 40, TEXT_MAX = 1 << 20, ROWS = 24, COLUMNS = 80, CAUSE_ROWS = 3 };
 
-static const char *golden = GOLDEN;
+static struct whycase_folder folder;
 
-static cJSON *read_case(const char *name)
-{
-    cleanup_arena struct arena a = {0};
-    cleanup_buf struct buf text = BUF_INIT(TEXT_MAX);
-    struct yaml_tree *tree;
-    struct err err;
-    char path[512];
-
-    snprintf(path, sizeof(path), "%s/%s/case.yaml", golden, name);
-    if (fs_read(path, &text, &err) < 0 ||
-        yaml_tree_parse(path, buf_str(&text), text.len, &a, &tree, &err) < 0)
-        fail_msg("%s", err.msg);
-    return yaml_json(tree);
-}
-
-/* What the operator writes into the status when this pod has ended. */
-static void add_failure(cJSON *doc, const struct verdict *v)
-{
-    cleanup_arena struct arena a = {0};
-    cJSON *status = cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "job"), "status"), *f = cJSON_CreateObject();
-
-    cJSON_AddStringToObject(f, "pod", "bert-node-0");
-    cJSON_AddStringToObject(f, "uid", "p-0");
-    cJSON_AddStringToObject(f, "node", "gpu-1");
-    cJSON_AddStringToObject(f, "reason", v->reason);
-    cJSON_AddStringToObject(f, "message", rootcause_text(v->message, &a));
-    cJSON_AddStringToObject(f, "time", "2026-01-01T09:57:00Z");
-    cJSON_AddNumberToObject(f, "attempt", 0);
-    cJSON_AddNumberToObject(f, "exitCode", v->exit_code);
-    if (v->rank >= 0)
-        cJSON_AddNumberToObject(f, "rank", v->rank);
-    if (v->signal)
-        cJSON_AddNumberToObject(f, "signal", v->signal);
-    cJSON_AddStringToObject(status, "reason", v->reason);
-    cJSON_AddItemToObject(status, "lastFailure", f);
-}
-
-/* What the kubelet takes for a message of a container that left none: the last 80 lines of its log, 2,048 bytes at most. */
-static cJSON *end_of(const char *log)
-{
-    const char *at = log + strlen(log);
-
-    for (int lines = 0; at > log && lines <= 80 && strlen(at) < 2048; at--)
-        lines += at[-1] == '\n';
-    return cJSON_CreateString(at);
-}
-
-/* A recorded run becomes a case like the others. */
-static cJSON *with_status(cJSON *run)
-{
-    static const char *const TERMINATED[] = {"state", "terminated", NULL}, *const STATES[] = {"status", NULL};
-    cJSON *doc = read_case("_recorded");
-    const cJSON *pod_object = cJSON_GetArrayItem(cJSON_GetObjectItem(doc, "pods"), 0);
-    const cJSON *states = cJSON_GetObjectItem(json_find(pod_object, STATES), "containerStatuses");
-    cJSON *end = (cJSON *)(uintptr_t)json_find(cJSON_GetArrayItem(states, 0), TERMINATED);
-    const struct run_policy policy = {0};
-    struct err err;
-
-    cJSON_AddItemToObject(end, "exitCode", cJSON_DetachItemFromObject(run, "exitCode"));
-    cJSON_AddItemToObject(end, "message",
-                          cJSON_HasObjectItem(run, "message") ? cJSON_DetachItemFromObject(run, "message")
-                                                              : end_of(json_str(run, "log")));
-    struct pod *pod = pod_decode(pod_object, &err);
-    if (!pod)
-        fail_msg("%s", err.msg);
-    const struct verdict v = exitcode_verdict(pod, &policy);
-    add_failure(doc, &v);
-    pod_free(pod);
-    cJSON_AddItemToObject(doc, "cause", cJSON_DetachItemFromObject(run, "cause"));
-    cJSON_AddItemToObject(doc, "log", cJSON_DetachItemFromObject(run, "log"));
-    cJSON_Delete(run);
-    return doc;
-}
+/* Wants that GOLDEN_UPDATE=1 is to write, once the table of sentences is known to be what the program says. */
+static struct {
+    struct arena arena;
+    int n;
+    struct {
+        const char *name, *want;
+    } items[CASES_MAX];
+} changed;
 
 static void set_facts(const cJSON *doc, struct why_facts *f)
 {
@@ -142,6 +68,20 @@ static void check_screen(const char *name, const char *screen, const char *cause
         fail_msg("%s: expected \"%s\" in the first lines:\n%s", name, cause, screen);
 }
 
+/* What the operator and the user do next is indented below its title, line by line. */
+static void check_tail(const char *name, const char *screen)
+{
+    const char *next = strstr(screen, "\nOperator: "), *what = strstr(screen, "\nDo:       ");
+    struct sv rest, line;
+
+    if (!what)
+        fail_msg("%s: it does not say what to do:\n%s", name, screen);
+    for (rest = sv_from((next ? next : what) + 1); rest.len && sv_next(&rest, '\n', &line);)
+        if (!sv_starts(line, "Operator: ") && !sv_starts(line, "Do:       ") &&
+            !sv_starts(line, "          "))
+            fail_msg("%s: not indented: \"%.*s\"", name, (int)line.len, line.p);
+}
+
 /* Uncut, what the cause says is within one of the first three lines; the launcher's failure block is nowhere. */
 static void check_piped(const char *name, const char *all, const char *cause)
 {
@@ -164,13 +104,14 @@ static void check_safe(const char *name, const char *screen)
 static void run_case(void **state)
 {
     const char *name = *state;
-    cJSON *file = read_case(name);
-    cleanup_json cJSON *doc = cJSON_HasObjectItem(file, "job") ? file : with_status(file);
-    cleanup_buf struct buf screen = BUF_INIT(TEXT_MAX), all = BUF_INIT(TEXT_MAX), want = BUF_INIT(TEXT_MAX);
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf screen = BUF_INIT(TEXT_MAX), all = BUF_INIT(TEXT_MAX);
     struct why_facts facts;
     struct err err;
-    char path[512];
 
+    cleanup_json cJSON *doc = whycase_read(&folder, name, &err);
+    if (!doc)
+        fail_msg("%s: %s", name, err.msg);
     set_facts(doc, &facts);
     assert_int_equal(screen_print(&facts, (struct screen_size){COLUMNS, ROWS, false}, &screen, &err), 0);
     assert_int_equal(screen_print(&facts, (struct screen_size){.events = true}, &all, &err), 0);
@@ -179,40 +120,69 @@ static void run_case(void **state)
     check_piped(name, buf_str(&all), json_str(doc, "cause"));
     check_safe(name, buf_str(&screen));
     check_safe(name, buf_str(&all));
-    assert_non_null(strstr(buf_str(&screen), "\nDo:       "));
-    snprintf(path, sizeof(path), "%s/%s/want.txt", golden, name);
-    if (getenv("WHY_GOLDEN_UPDATE")) {
-        assert_int_equal(fs_write_atomic(path, buf_str(&screen), screen.len, &err), 0);
+    check_tail(name, buf_str(&screen));
+    const char *got = whycase_fold(&folder, buf_str(&screen), &a),
+               *want = whycase_want(&folder, name, &a, &err);
+    if (!want)
+        fail_msg("%s: %s", name, err.msg);
+    if (strcmp(want, got) == 0)
         return;
-    }
-    if (fs_read(path, &want, &err) < 0)
-        fail_msg("%s", err.msg);
-    if (strcmp(buf_str(&want), buf_str(&screen)) != 0)
-        fail_msg("%s: want\n%s\ngot\n%s", name, buf_str(&want), buf_str(&screen));
+    if (!getenv("GOLDEN_UPDATE"))
+        fail_msg("%s: want\n%s\ngot\n%s", name, want, got);
+    changed.items[changed.n].name = name;
+    changed.items[changed.n++].want = arena_strdup(&changed.arena, got);
+}
+
+/* What no screen says is no sentence of this program any more: nothing is written before the table is right. */
+static void test_sentences(void **state)
+{
+    struct err err;
+
+    (void)state;
+    for (int i = 0; i < folder.said.n && !getenv("WHY_GOLDEN"); i++)
+        if (!folder.said.items[i].produced)
+            fail_msg("_sentences.yaml: no case says %s: \"%s\"; nothing is written", folder.said.items[i].key,
+                     folder.said.items[i].text);
+    for (int i = 0; i < changed.n; i++)
+        assert_int_equal(whycase_write_want(&folder, changed.items[i].name, changed.items[i].want, &err), 0);
+    if (changed.n)
+        print_message("%d wants are written\n", changed.n);
 }
 
 static int is_case(const struct dirent *d)
 {
-    return d->d_name[0] != '.' && d->d_name[0] != '_';
+    const char *dot = strstr(d->d_name, ".yaml");
+
+    return d->d_name[0] != '_' && dot && !dot[5];
 }
 
 int main(void)
 {
-    static struct CMUnitTest tests[CASES_MAX];
+    static struct CMUnitTest tests[CASES_MAX + 1];
     struct dirent **cases;
-    golden = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN;
-    const int n = scandir(golden, &cases, is_case, alphasort);
+    struct err err;
+    const char *path = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN "why";
+    const int n = scandir(path, &cases, is_case, alphasort);
 
     if (n < CASES_MIN || n > CASES_MAX) {
-        fprintf(stderr, "%s: %d cases\n", golden, n);
+        fprintf(stderr, "%s: %d cases\n", path, n);
         return 1;
     }
-    for (int i = 0; i < n; i++)
+    if (whycase_open(path, GOLDEN "plan/_sentences.yaml", &folder, &err) < 0) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    for (int i = 0; i < n; i++) {
+        *strrchr(cases[i]->d_name, '.') = '\0';
         tests[i] = (struct CMUnitTest){
             .name = cases[i]->d_name, .test_func = run_case, .initial_state = cases[i]->d_name};
-    const int failed = _cmocka_run_group_tests(golden, tests, (size_t)n, NULL, NULL);
+    }
+    tests[n] = (struct CMUnitTest)cmocka_unit_test(test_sentences);
+    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 1, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(cases[i]);
     free(cases);
-    return failed;
+    whycase_close(&folder);
+    arena_release(&changed.arena);
+    return failed != 0;
 }

@@ -301,22 +301,6 @@ static void test_libraries_that_will_not_do(void **state)
         ranks_run(1, refuses_library, all[i]);
 }
 
-static void test_flags_ride_as_numbers(void **state)
-{
-    float sums[DEVICE_FLAGS] = {0}, put[DEVICE_FLAGS];
-    const uint32_t raised[] = {COLLECTIVES_SAVE, 0, COLLECTIVES_SAVE | COLLECTIVES_STOP_TERM, 1u << 15};
-
-    (void)state;
-    for (size_t r = 0; r < ARRAY_LEN(raised); r++) {
-        device_flags_put(raised[r], put);
-        for (int i = 0; i < DEVICE_FLAGS; i++)
-            sums[i] += put[i];
-    }
-    assert_int_equal(device_flags_get(sums), COLLECTIVES_SAVE | COLLECTIVES_STOP_TERM | 1u << 15);
-    sums[1] = NAN;
-    assert_int_equal(device_flags_get(sums) & 2, 0);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -333,7 +317,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rank_that_dies_before_meeting),
         cmocka_unit_test(test_leaving_is_bounded),
         cmocka_unit_test(test_libraries_that_will_not_do),
-        cmocka_unit_test(test_flags_ride_as_numbers),
     };
 
     part_fakes(argc > 1 ? argv[1] : "");

@@ -1,4 +1,4 @@
-/* test_apidoc.c - docs/api.md lists every field of the CRD, each with its description. API_DOC_UPDATE=1 writes it. */
+/* test_apidoc.c - docs/api.md lists every field of the CRD, each with its description. GOLDEN_UPDATE=1 writes it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void test_docs_list_each_field(void **state)
                  "# PyTorchTrainingJob: every field\n\n"
                  "`apiVersion: batch.tensorstack.dev/v1beta1`, short name `ptj`. Written from "
                  "`crds/pytorchtrainingjob.yaml` by\n"
-                 "`API_DOC_UPDATE=1 <build>/tests/unit_operator_api_test_apidoc`; `kubectl explain ptj "
+                 "`GOLDEN_UPDATE=1 <build>/tests/unit_operator_api_test_apidoc`; `kubectl explain ptj "
                  "--recursive` tells the same.\n",
                  &err),
         0);
@@ -85,11 +85,11 @@ static void test_docs_list_each_field(void **state)
                          0);
         schema_walk(*state, PARTS[i], put_row, &want);
     }
-    if (getenv("API_DOC_UPDATE"))
+    if (getenv("GOLDEN_UPDATE"))
         assert_int_equal(fs_write_atomic(PATH, want.data, want.len, &err), 0);
     assert_int_equal(fs_read(PATH, &have, &err), 0);
     if (strcmp(buf_str(&want), buf_str(&have)) != 0)
-        fail_msg("docs/api.md is not what the CRD says; API_DOC_UPDATE=1 writes it anew");
+        fail_msg("docs/api.md is not what the CRD says; GOLDEN_UPDATE=1 writes it anew");
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* test_golden.c - every folder of tests/golden/plan is a case. PLAN_GOLDEN_UPDATE=1 writes want.yaml anew. */
+/* test_golden.c - every file of tests/golden/plan is a case; README.md there says how they are written and made anew. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,72 +8,432 @@
 
 #include "common/fsutil.h"
 #include "plancase.h"
+#include "statusbrief.h"
+#include "wantbrief.h"
 #include "yamldoc.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
-#define GOLDEN TK_SOURCE_DIR "/tests/golden/plan"
+enum {
+    CASES_MAX = 512,
+    CASES_MIN = 200,
+    WANT_MAX = 1 << 20,
+    KINDS_MAX = 256,
+    BASES_MAX = 32,
+    BASES_MIN = 4,
+    TOLD_MAX = 20
+};
 
-enum { CASES_MAX = 512, CASES_MIN = 200, WANT_MAX = 1 << 20 };
+struct one {
+    const char *file;
+    char trouble[512]; /* what is wrong with the file, or with what plan writes; "": nothing */
+    struct plancase c;
+    cJSON *got;   /* the plan in short form */
+    bool differs; /* from the want */
+};
 
-static void show(const char *title, const cJSON *doc)
+static struct {
+    struct plancases shared;
+    struct one cases[CASES_MAX];
+    int n;
+    struct one bases[BASES_MAX];
+    int n_bases;
+    struct arena arena;
+    /* Of each entry of the table: how many sentences that are not in the table are nearest to it, and one of them. */
+    int *n_unknown;
+    char **unknown;
+} all;
+
+static const cJSON *get(const cJSON *o, const char *key)
+{
+    return json_find(o, (const char *[]){key, NULL});
+}
+
+/* ---- messages */
+
+struct look {
+    struct one *of;
+    bool status; /* whether the words of the input's status are known */
+};
+
+/* The first text in the message that no entry of the table and no word of the case's input explains; NULL: there is none. */
+static const char *unknown_text(const struct look *look, const cJSON *message)
+{
+    if (!sentences_unknown(message, ""))
+        return NULL;
+    cleanup_arena struct arena a = {0};
+    cleanup_json cJSON *input = cJSON_Duplicate(look->of->c.doc, true);
+    cJSON_DeleteItemFromObjectCaseSensitive(input, "want");
+    if (!look->status)
+        cJSON_DeleteItemFromObjectCaseSensitive(input, "status");
+    return sentences_unknown(message, json_print(input, &a));
+}
+
+static void look_at_want(void *ctx, const cJSON *message)
+{
+    sentences_note(&all.shared.sentences, message);
+    (void)ctx;
+}
+
+static void look_at_plan(void *ctx, const cJSON *message)
+{
+    const struct look *look = ctx;
+    const char *text = unknown_text(look, message);
+
+    sentences_note(&all.shared.sentences, message);
+    if (!text)
+        return;
+    const struct sentence *near = sentences_nearest(&all.shared.sentences, text);
+    size_t i = (size_t)(near - all.shared.sentences.items);
+    all.n_unknown[i]++;
+    if (!all.unknown[i])
+        all.unknown[i] = strdup(text);
+    snprintf(look->of->trouble, sizeof(look->of->trouble), "\"%.200s\" is not in _sentences.yaml", text);
+}
+
+/* A sentence of plan in an input would stay behind when plan's words change. */
+static void look_at_input(void *ctx, const cJSON *message)
+{
+    const struct look *look = ctx;
+
+    if (!cJSON_IsString(message))
+        return;
+    cleanup_json cJSON *node = sentences_node(&all.shared.sentences, message->valuestring);
+    if (cJSON_IsArray(node))
+        snprintf(look->of->trouble, sizeof(look->of->trouble),
+                 "status: \"%.200s\" is a sentence of plan: write [%s, ...]", message->valuestring,
+                 node->child->valuestring);
+    else if (unknown_text(look, node))
+        snprintf(look->of->trouble, sizeof(look->of->trouble),
+                 "status: \"%.200s\": plan writes no such sentence", message->valuestring);
+}
+
+/* ---- run them all */
+
+/* The plan in short form, which must say no more and no less. */
+static void shorten(struct one *o, const char *version)
+{
+    const struct sentences *s = &all.shared.sentences;
+    struct err err = {0};
+
+    o->got = want_shorten(s, o->c.plan, version);
+    cleanup_json cJSON *back = want_expand(s, o->got, version, &err);
+    if (!back || !cJSON_Compare(back, o->c.plan, true))
+        snprintf(o->trouble, sizeof(o->trouble),
+                 "the short form of the plan says something else: mend wantbrief.c");
+}
+
+static void run_one(struct one *o, bool update)
+{
+    static const char *const VERSION[] = {"metadata", "resourceVersion", NULL};
+    struct err err = {0};
+
+    if (plancase_read(&all.shared, o->file, &o->c, &err) < 0) {
+        snprintf(o->trouble, sizeof(o->trouble), "%.500s", err.msg);
+        return;
+    }
+    const char *version = json_find(o->c.job, VERSION)->valuestring;
+    const cJSON *want = get(o->c.doc, "want");
+    cleanup_json cJSON *whole = want_expand(&all.shared.sentences, want, version, &err);
+    o->differs = !whole || !cJSON_Compare(whole, o->c.plan, true);
+    if (!whole && !update)
+        snprintf(o->trouble, sizeof(o->trouble), "%.500s", err.msg);
+    if (o->differs || update)
+        shorten(o, version);
+    struct look look = {.of = o, .status = true};
+    want_messages(o->got ? o->got : want, look_at_plan, &look);
+    if (!update)
+        want_messages(want, look_at_want, NULL);
+    look.status = false;
+    status_messages(get(o->c.doc, "status"), look_at_input, &look);
+}
+
+/* Where the base says with which pods nothing changes, plan writes no status: it says what plan would write. */
+static void check_base(const cJSON *base)
+{
+    struct one *o = &all.bases[all.n_bases];
+    struct err err = {0};
+
+    if (!get(base, "steady"))
+        return;
+    all.n_bases++;
+    o->file = base->string;
+    cJSON *doc = cJSON_Duplicate(get(base, "steady"), true);
+    cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(doc, "base"), cJSON_CreateString(base->string));
+    if (plancase_run(&all.shared, doc, &o->c, &err) < 0)
+        snprintf(o->trouble, sizeof(o->trouble), "%.500s", err.msg);
+    else if (cJSON_GetArraySize(get(o->c.plan, "actions")) > 0)
+        snprintf(o->trouble, sizeof(o->trouble), "the status is no longer what plan writes: %.400s",
+                 json_print(get(o->c.plan, "actions"), &all.arena));
+}
+
+static void run_all(bool update)
+{
+    const int n = all.shared.sentences.n;
+    const cJSON *base;
+
+    all.n_unknown = calloc((size_t)n, sizeof(*all.n_unknown));
+    all.unknown = calloc((size_t)n, sizeof(*all.unknown));
+    for (int i = 0; i < all.n; i++)
+        run_one(&all.cases[i], update);
+    cJSON_ArrayForEach(base, all.shared.bases) if (all.n_bases < BASES_MAX) check_base(base);
+}
+
+/* Each once, however many cases write it. Returns how many there are. */
+static int tell_sentences(void)
+{
+    int n = 0;
+
+    for (int i = 0; i < all.shared.sentences.n; i++) {
+        const struct sentence *s = &all.shared.sentences.items[i];
+        if (all.unknown[i])
+            print_error(
+                "_sentences.yaml: plan writes \"%s\" (%d times), which is not there; the nearest entry is\n"
+                "  %s: \"%s\"\n",
+                all.unknown[i], all.n_unknown[i], s->key, s->text);
+        else if (!s->produced)
+            print_error("_sentences.yaml: no case produces %s: \"%s\"\n", s->key, s->text);
+        n += all.unknown[i] || !s->produced;
+    }
+    return n;
+}
+
+/* ---- check */
+
+static void show(const char *title, const cJSON *list)
 {
     cleanup_buf struct buf text = BUF_INIT(WANT_MAX);
     struct err err;
 
-    if (yamldoc_write(doc, &text, &err) == 0)
-        print_error("--- %s\n%s", title, buf_str(&text));
+    if (yamldoc_write_list(title, list, &text, &err) == 0)
+        print_error("%s", buf_str(&text));
 }
 
-static void run_case(void **state)
+static void test_case(void **state)
 {
-    const char *name = *state;
-    struct err err = {0};
+    const struct one *o = *state;
+
+    if (o->trouble[0])
+        fail_msg("%s: %s", o->file, o->trouble);
+    if (o->differs) {
+        show("want", get(o->c.doc, "want"));
+        show("got", o->got);
+        fail_msg("%s: plan says something else; GOLDEN_UPDATE=1 makes the wants anew", o->file);
+    }
+}
+
+static void test_sentences(void **state)
+{
+    (void)state;
+    assert_int_equal(tell_sentences(), 0);
+}
+
+static void test_bases(void **state)
+{
+    (void)state;
+    for (int i = 0; i < all.n_bases; i++)
+        if (all.bases[i].trouble[0])
+            fail_msg("_base/%s.yaml: %s", all.bases[i].file, all.bases[i].trouble);
+    assert_true(all.n_bases >= BASES_MIN);
+}
+
+static int check(void)
+{
+    static struct CMUnitTest tests[CASES_MAX + 2];
+
+    for (int i = 0; i < all.n; i++)
+        tests[i] = (struct CMUnitTest){all.cases[i].file, test_case, NULL, NULL, &all.cases[i]};
+    tests[all.n] = (struct CMUnitTest)cmocka_unit_test(test_sentences);
+    tests[all.n + 1] = (struct CMUnitTest)cmocka_unit_test(test_bases);
+    return _cmocka_run_group_tests("golden plans", tests, (size_t)all.n + 2, NULL, NULL);
+}
+
+/* ---- make anew */
+
+/* What changed, and in how many cases. */
+struct kind {
+    char text[96];
+    int n;
+    const struct one *last;
+};
+
+static void count_kind(struct kind *kinds, const struct one *o, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void count_kind(struct kind *kinds, const struct one *o, const char *fmt, ...)
+{
+    char text[96];
+    va_list ap;
+    int i = 0;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    while (kinds[i].n && strcmp(kinds[i].text, text) != 0 && i < KINDS_MAX - 1)
+        i++;
+    memcpy(kinds[i].text, text, sizeof(text));
+    kinds[i].n += kinds[i].last != o;
+    kinds[i].last = o;
+}
+
+/* The i-th item of a want whose first member has this name; NULL: there are fewer. *ret_n is how many there are. */
+static const cJSON *nth(const cJSON *want, const char *verb, int i, int *ret_n)
+{
+    const cJSON *found = NULL;
+    const cJSON *item;
+
+    *ret_n = 0;
+    cJSON_ArrayForEach(item, want)
+    {
+        if (!item->child || strcmp(item->child->string, verb) != 0)
+            continue;
+        found = *ret_n == i ? item : found;
+        ++*ret_n;
+    }
+    return found;
+}
+
+static void compare_members(struct kind *kinds, const struct one *o, const char *what, const cJSON *was,
+                            const cJSON *is)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, is) if (!cJSON_Compare(get(was, m->string), m, true))
+        count_kind(kinds, o, "%s%s%.60s", what, get(was, m->string) ? "" : "+ ", m->string);
+    cJSON_ArrayForEach(m, was) if (!get(is, m->string)) count_kind(kinds, o, "%s- %.60s", what, m->string);
+}
+
+/* What stands behind the actions; NULL: nothing. */
+static const cJSON *flags_of(const cJSON *want)
+{
+    const cJSON *last = cJSON_GetArrayItem(want, cJSON_GetArraySize(want) - 1);
+
+    return last && last->child && last->child->string && want_is_flag(last->child->string) ? last : NULL;
+}
+
+static void compare_actions(struct kind *kinds, const struct one *o, const char *verb)
+{
+    const cJSON *old = get(o->c.doc, "want");
+    int was, is;
+
+    (void)nth(old, verb, 0, &was);
+    (void)nth(o->got, verb, 0, &is);
+    if (was != is)
+        count_kind(kinds, o, "%+d %.80s", is - was, verb);
+    for (int i = 0, n = is; was == n && i < n; i++) {
+        const cJSON *before = nth(old, verb, i, &was);
+        const cJSON *now = nth(o->got, verb, i, &is);
+        if (strcmp(verb, "status") == 0)
+            compare_members(kinds, o, "status: ", before->child, now->child);
+        else if (!cJSON_Compare(before, now, true))
+            count_kind(kinds, o, "%.80s", verb);
+    }
+}
+
+static void compare(struct kind *kinds, const struct one *o)
+{
+    const cJSON *old = get(o->c.doc, "want");
+    const cJSON *item;
+    int n;
+
+    cJSON_ArrayForEach(item, o->got) if (item != flags_of(o->got))
+        compare_actions(kinds, o, item->child->string);
+    cJSON_ArrayForEach(item, old) if (item != flags_of(old) && !nth(o->got, item->child->string, 0, &n))
+        compare_actions(kinds, o, item->child->string);
+    compare_members(kinds, o, "", flags_of(old), flags_of(o->got));
+}
+
+/* All of the file but its want, which stands last, is kept. 1: it was written; 0: it is as it was. */
+static int write_one(const struct one *o, struct err *err)
+{
+    static const char MARK[] = "\nwant:";
+    cleanup_buf struct buf old = BUF_INIT(WANT_MAX);
+    cleanup_buf struct buf text = BUF_INIT(WANT_MAX);
     char path[512];
 
-    snprintf(path, sizeof(path), GOLDEN "/%s", name);
-    cleanup_json cJSON *got = plancase_run(path, &err);
-    if (!got)
-        fail_msg("%s: %s", name, err.msg);
-    snprintf(path, sizeof(path), GOLDEN "/%s/want.yaml", name);
-    if (getenv("PLAN_GOLDEN_UPDATE")) {
-        cleanup_buf struct buf text = BUF_INIT(WANT_MAX);
-        assert_int_equal(yamldoc_write(got, &text, &err), 0);
-        assert_int_equal(fs_write_atomic(path, buf_str(&text), text.len, &err), 0);
-        return;
-    }
-    cleanup_json cJSON *want = yamldoc_read(path, &err);
-    if (!want)
-        fail_msg("%s: %s", name, err.msg);
-    if (!cJSON_Compare(got, want, true)) {
-        show("want", want);
-        show("got", got);
-        fail_msg("%s: the plan differs from want.yaml", name);
-    }
+    snprintf(path, sizeof(path), PLANCASES_FOLDER "/%s", o->file);
+    if (fs_read(path, &old, err) < 0)
+        return -1;
+    const char *want = strstr(buf_str(&old), MARK);
+    size_t head = want ? (size_t)(want + 1 - buf_str(&old)) : old.len;
+    if (buf_append(&text, buf_str(&old), head, err) < 0 || yamldoc_write_list("want", o->got, &text, err) < 0)
+        return -1;
+    if (text.len == old.len && memcmp(buf_str(&text), buf_str(&old), old.len) == 0)
+        return 0;
+    return fs_write_atomic(path, buf_str(&text), text.len, err) < 0 ? -1 : 1;
 }
 
-static int is_case(const struct dirent *d)
+static int write_all(void)
 {
-    return d->d_name[0] != '.' && d->d_name[0] != '_';
+    static struct kind kinds[KINDS_MAX];
+    struct err err = {0};
+    int written = 0;
+
+    for (int i = 0; i < all.n; i++) {
+        const int rc = write_one(&all.cases[i], &err);
+        if (rc < 0) {
+            print_error("%s: %s\n", all.cases[i].file, err.msg);
+            return 1;
+        }
+        written += rc;
+        if (all.cases[i].differs)
+            compare(kinds, &all.cases[i]);
+    }
+    printf("%d of %d cases written\n", written, all.n);
+    for (int i = 0; i < KINDS_MAX && kinds[i].n; i++)
+        printf("%4d case%s: %s\n", kinds[i].n, kinds[i].n == 1 ? "" : "s", kinds[i].text);
+    return 0;
+}
+
+/* Nothing is written where an input or the table no longer says what plan writes: the wants would be made from that. */
+static int update(void)
+{
+    int troubles = tell_sentences();
+
+    for (int i = 0; i < all.n_bases; i++)
+        if (all.bases[i].trouble[0] && troubles++ < TOLD_MAX)
+            print_error("_base/%s.yaml: %s\n", all.bases[i].file, all.bases[i].trouble);
+    for (int i = 0; i < all.n; i++)
+        if (all.cases[i].trouble[0] && troubles++ < TOLD_MAX)
+            print_error("%s: %s\n", all.cases[i].file, all.cases[i].trouble);
+    if (troubles)
+        print_error("nothing is written: mend the inputs and _sentences.yaml first\n");
+    return troubles ? 1 : write_all();
 }
 
 int main(void)
 {
-    static struct CMUnitTest tests[CASES_MAX];
     struct dirent **names = NULL;
-    int n = scandir(GOLDEN, &names, is_case, alphasort);
+    struct err err = {0};
+    const bool anew = getenv("GOLDEN_UPDATE") != NULL;
 
-    if (n < CASES_MIN || n > CASES_MAX) {
-        fprintf(stderr, "%s: expected %d..%d cases, found %d\n", GOLDEN, CASES_MIN, CASES_MAX, n);
+    all.n = plancases_list(&names);
+    if (all.n < CASES_MIN || all.n > CASES_MAX) {
+        fprintf(stderr, PLANCASES_FOLDER ": expected %d..%d cases, found %d\n", CASES_MIN, CASES_MAX, all.n);
         return 1;
     }
-    for (int i = 0; i < n; i++)
-        tests[i] = (struct CMUnitTest){names[i]->d_name, run_case, NULL, NULL, names[i]->d_name};
-    int failed = _cmocka_run_group_tests("golden plans", tests, (size_t)n, NULL, NULL);
-    for (int i = 0; i < n; i++)
+    if (plancases_open(&all.shared, &err) < 0) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    for (int i = 0; i < all.n; i++)
+        all.cases[i].file = names[i]->d_name;
+    run_all(anew);
+    int rc = anew ? update() : check();
+    for (int i = 0; i < all.n; i++) {
+        plancase_free(&all.cases[i].c);
+        cJSON_Delete(all.cases[i].got);
         free(names[i]);
+    }
     free(names);
-    return failed;
+    for (int i = 0; i < all.n_bases; i++)
+        plancase_free(&all.bases[i].c);
+    arena_release(&all.arena);
+    for (int i = 0; i < all.shared.sentences.n; i++)
+        free(all.unknown[i]);
+    free(all.unknown);
+    free(all.n_unknown);
+    plancases_close(&all.shared);
+    return rc != 0; /* of 256 failed cases the exit status would be 0 */
 }

@@ -224,10 +224,11 @@ static void goes_on_with_other_ranks(void **state)
 
 enum { WINDOWS = 40, RATE_EPOCHS = 2, RATE_STEPS = WINDOWS * RATE_EPOCHS };
 
-/* The rate of each step of a run, by the samples that all ranks had taken before it; 0: no step began there. */
+/* The rate of each step of a run, by the samples that all ranks had taken before it; 0: no step began there. And where the run
+ * ended in its epoch. */
 struct rates {
     double at[RATE_STEPS];
-    int steps;
+    int steps, samples, epoch_steps;
 };
 
 static double number_behind(const char *line, const char *key)
@@ -239,15 +240,17 @@ static double number_behind(const char *line, const char *key)
     return strtod(at + strlen(key), NULL);
 }
 
-/* `world` ranks train; up to `until` steps of the run, 0: to its end. They begin behind `samples` and `steps` of their first epoch. */
-static void take_rates(struct fixture *f, int world, int until, int samples, int steps, struct rates *ret)
+/* `world` ranks train, afresh or from where *from ended, up to `until` steps of the run; 0: to its end. */
+static void take_rates(struct fixture *f, int world, int until, const struct rates *from, struct rates *ret)
 {
     cleanup_buf struct buf out = BUF_INIT(1 << 20);
     int first = 0, epoch = 0, step = 0;
     struct err err;
 
+    f->cfg.resume = from ? "auto" : "never";
     f->cfg.max_steps = f->cfg.save_steps = until;
     cleanup_buf struct buf weights = weights_of(f, world);
+    assert_true(weights.len > 0);
     assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
     *ret = (struct rates){0};
     for (char *line = strtok((char *)(uintptr_t)buf_str(&out), "\n"); line; line = strtok(NULL, "\n")) {
@@ -258,13 +261,30 @@ static void take_rates(struct fixture *f, int world, int until, int samples, int
         }
         if (!strstr(line, "\"event\":\"speed\""))
             continue;
-        const int before = epoch == first ? samples + (step - 1 - steps) * world : (step - 1) * world;
+        const int before = from && epoch == first ? from->samples + (step - 1 - from->epoch_steps) * world
+                                                  : (step - 1) * world;
         ret->at[(epoch - 1) * WINDOWS + before] = number_behind(line, "\"lr\":");
         ret->steps++;
+        ret->samples = before + world < WINDOWS ? before + world : 0;
+        ret->epoch_steps = ret->samples ? step : 0;
     }
 }
 
-/* Whatever the ranks before and after a stop, the rate at a sample is that of the run that was not disturbed. */
+/* The last of the runs had some steps where the undisturbed one had, too, and the same rates there. */
+static void assert_same_rates(const struct rates *got, const struct rates *want, const int *world)
+{
+    int same = 0;
+
+    for (int i = 0; i < RATE_STEPS; i++) {
+        same += got->at[i] > 0 && want->at[i] > 0;
+        if (got->at[i] > 0 && want->at[i] > 0 && got->at[i] != want->at[i])
+            fail_msg("%d, %d, %d ranks: rate %g at sample %d, expected %g", world[0], world[1], world[2],
+                     got->at[i], i, want->at[i]);
+    }
+    assert_true(same > 0);
+}
+
+/* Whatever the ranks before and after two stops, the rate at a sample is that of the run that was not disturbed. */
 static void the_rate_follows_the_samples(void **state)
 {
     static const struct schedule_spec schedules[] = {
@@ -284,7 +304,7 @@ static void the_rate_follows_the_samples(void **state)
          .milestone = {5, 21}},
         {.type = SCHEDULE_STEP, .every = 1, .gamma = 0.5},
     };
-    static const int worlds[][2] = {{1, 2}, {2, 3}, {1, 3}, {3, 1}, {2, 1}};
+    static const int worlds[][3] = {{1, 2, 3}, {2, 3, 4}, {1, 3, 1}, {3, 1, 2}, {2, 1, 4}};
     struct fixture *f = *state;
     uint32_t draw = 1;
 
@@ -292,28 +312,21 @@ static void the_rate_follows_the_samples(void **state)
     f->cfg.log_format = LOG_FORMAT_JSON;
     f->cfg.log_interval = 1;
     for (size_t s = 0; s < ARRAY_LEN(schedules); s++) {
-        const int before = worlds[s][0], after = worlds[s][1];
-        const int each = (WINDOWS + before - 1) / before; /* steps of an epoch, before the stop */
-        struct rates whole, half, rest;
-        int same = 0;
+        const int *world = worlds[s];
+        const int steps = (WINDOWS + world[0] - 1) / world[0] * RATE_EPOCHS;
+        struct rates whole, first, second, third;
 
         draw = draw * 1103515245 + 12345;
-        const int stop = 1 + (int)(draw >> 16) % (2 * each - 1);
+        const int stop = 1 + (int)(draw >> 16) % (steps / 2);
         f->cfg.schedule = schedules[s];
         f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "rates-%zu", s));
-        f->cfg.resume = "never";
-        take_rates(f, before, 0, 0, 0, &whole);
-        take_rates(f, before, stop, 0, 0, &half);
-        assert_true(whole.steps == 2 * each && half.steps == stop);
-        f->cfg.resume = "auto";
-        take_rates(f, after, 0, stop % each * before, stop % each, &rest);
-        for (int i = 0; i < RATE_STEPS; i++) {
-            same += rest.at[i] > 0 && whole.at[i] > 0;
-            if (rest.at[i] > 0 && whole.at[i] > 0 && rest.at[i] != whole.at[i])
-                fail_msg("schedule %zu, %d ranks, %d after step %d: rate %g at sample %d, expected %g", s,
-                         before, after, stop, rest.at[i], i, whole.at[i]);
-        }
-        assert_true(same > 0);
+        take_rates(f, world[0], 0, NULL, &whole);
+        take_rates(f, world[0], stop, NULL, &first);
+        assert_true(whole.steps == steps && first.steps == stop);
+        take_rates(f, world[1], stop + 2, &first, &second);
+        take_rates(f, world[2], 0, &second, &third);
+        assert_same_rates(&second, &whole, world);
+        assert_same_rates(&third, &whole, world);
     }
 }
 
