@@ -12,7 +12,7 @@ static void say_waiting(struct agent *g)
     const int64_t now_ms = clock_mono_ms();
     char text[WAITING_BYTES];
 
-    if (!waiting_due(&g->waiting, now_ms))
+    if (!waiting_due(&g->waiting, g->nodes.view, now_ms))
         return;
     waiting_say(&g->waiting, &g->nodes, now_ms, text);
     agent_say(g, "torchrun: %s\n", text);
