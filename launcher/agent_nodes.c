@@ -62,9 +62,9 @@ static void run_among_nodes(struct agent *g)
             nodes_failed(&g->nodes, &g->round.workers[root], unsure, g->host);
     }
     logs_end(&g->logs, AGENT_FLUSH_MS);
-    if (agent_hang_end(g) || g->round.failed || g->signal || unwanted)
-        process_sweep();
-    else
+    const bool bad = agent_hang_end(g) || g->round.failed || g->signal || unwanted;
+    process_sweep();
+    if (!bad)
         nodes_done(&g->nodes);
 }
 
