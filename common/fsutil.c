@@ -34,6 +34,17 @@ static int open_to_read(const char *path, int flags, struct err *err)
     return fd < 0 ? err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path) : fd;
 }
 
+void fs_fill_standard(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_NOCTTY); /* gets the lowest number that is free */
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int fs_read(const char *path, struct buf *out, struct err *err)
 {
     cleanup_close int fd = open_to_read(path, 0, err);

@@ -12,6 +12,10 @@
 
 #include <limits.h>
 
+/* Open /dev/null as each of stdin, stdout and stderr that is closed: else the next file that is opened would be it. First in
+ * main. */
+void fs_fill_standard(void);
+
 /* Append the file's bytes to *out, at most to out->max. */
 int fs_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
 

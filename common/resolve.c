@@ -1,13 +1,14 @@
 /* resolve.c - resolve a host name in a thread, before a deadline, and connect to the addresses found. */
 #include "common/resolve.h"
 #include "common/clock.h"
+#include "common/fsutil.h"
 #include "common/memory.h"
+#include "common/sv.h"
 #include "common/thread.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,8 @@
 
 enum {
     SERVICE_BYTES = 16,
+    CONF_BYTES = 64 * 1024,
+    UNANSWERED = 1,    /* no EAI_*, all of which are negative */
     CONNECT_MS = 3000, /* per address; a retry resolves the name again */
 };
 
@@ -36,13 +39,58 @@ struct resolver {
     void *arg;
     char *host, service[SERVICE_BYTES];
     struct lookup *under_way; /* NULL: none */
+    int code;                 /* of the last lookup: EAI_*, or UNANSWERED */
+    int connect_errno;        /* where that has succeeded; 0: no address has answered */
 };
+
+/* The domains of the last line that names some, as resolv.conf(5) says. */
+static struct sv search_domains(struct sv conf)
+{
+    struct sv line, found = {"", 0};
+
+    while (sv_next(&conf, '\n', &line)) {
+        const size_t word = strcspn(line.p, " \t\n");
+        if (sv_eq((struct sv){line.p, word}, "search") || sv_eq((struct sv){line.p, word}, "domain"))
+            found = (struct sv){line.p + word, line.len - word};
+    }
+    return found;
+}
+
+int resolver_search(const char *conf, resolver_lookup *look, void *arg, const char *host, const char *service,
+                    const struct addrinfo *hints, struct addrinfo **ret)
+{
+    const size_t len = strlen(host);
+    int code = look(arg, host, service, hints, ret);
+    cleanup_buf struct buf text = BUF_INIT(CONF_BYTES);
+    char name[NI_MAXHOST];
+    struct err ignored;
+
+    if (code != EAI_NONAME || !strchr(host, '.') || host[len - 1] == '.' ||
+        fs_read(conf, &text, &ignored) < 0)
+        return code;
+    struct sv rest = search_domains(sv_from(buf_str(&text)));
+    while (code == EAI_NONAME && (rest = sv_trim(rest)).len) {
+        const size_t word = strcspn(rest.p, " \t\r\n");
+        if (snprintf(name, sizeof(name), "%s.%.*s.", host, (int)word, rest.p) < (int)sizeof(name))
+            code = look(arg, name, service, hints, ret);
+        rest = (struct sv){rest.p + word, rest.len - word};
+    }
+    return code;
+}
+
+static int get_addresses(void *arg, const char *host, const char *service, const struct addrinfo *hints,
+                         struct addrinfo **ret)
+{
+    (void)arg;
+    const int code = getaddrinfo(host, service, hints, ret);
+
+    return code == EAI_NODATA ? EAI_NONAME : code; /* it has a record, but no address */
+}
 
 static int look_system(void *arg, const char *host, const char *service, const struct addrinfo *hints,
                        struct addrinfo **ret)
 {
-    (void)arg;
-    return getaddrinfo(host, service, hints, ret);
+    return resolver_search("/etc/resolv.conf", get_addresses, arg, host, service, hints, ret);
 }
 
 struct resolver *resolver_new_with(const char *host, int port, resolver_lookup *look, void *arg)
@@ -53,6 +101,7 @@ struct resolver *resolver_new_with(const char *host, int port, resolver_lookup *
         memory_exhausted();
     r->look = look;
     r->arg = arg;
+    r->code = UNANSWERED;
     snprintf(r->service, sizeof(r->service), "%d", port);
     return r;
 }
@@ -136,16 +185,30 @@ int resolver_ask(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret)
 {
     const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 
-    if (getaddrinfo(r->host, r->service, &numeric, ret) == 0)
+    if (getaddrinfo(r->host, r->service, &numeric, ret) == 0) {
+        r->code = 0;
         return 1;
+    }
     if (!r->under_way && !(r->under_way = start(r)))
         return -1;
     if (!wait_done(r->under_way, deadline_ms))
         return 0;
     struct lookup *l = TAKE(r->under_way);
+    r->code = l->code;
+    r->connect_errno = 0;
     *ret = TAKE(l->found);
     let_go(l);
     return *ret ? 1 : -1;
+}
+
+const char *resolver_why(const struct resolver *r, bool *unresolved)
+{
+    *unresolved = r->code != 0;
+    if (r->code == UNANSWERED)
+        return "no name server has answered";
+    if (r->code)
+        return gai_strerror(r->code);
+    return r->connect_errno ? strerror(r->connect_errno) : "its address does not answer";
 }
 
 void resolver_free(struct resolver *r)
@@ -165,24 +228,26 @@ static int left_ms(int64_t deadline_ms)
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-static bool connects(int fd, const struct addrinfo *at, int64_t deadline_ms)
+/* 0, or errno. */
+static int connect_to(int fd, const struct addrinfo *at, int64_t deadline_ms)
 {
     struct pollfd pfd = {.fd = fd, .events = POLLOUT};
     int code = 0, n;
     socklen_t len = sizeof(code);
 
     if (connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS)
-        return false;
+        return errno;
     while ((n = poll(&pfd, 1, left_ms(deadline_ms))) < 0 && errno == EINTR)
         ;
-    return n > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) == 0 && code == 0;
+    return n > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) == 0 ? code : ETIMEDOUT;
 }
 
-static int dial_one(const struct addrinfo *at, int64_t deadline_ms)
+static int dial_one(struct resolver *r, const struct addrinfo *at, int64_t deadline_ms)
 {
     cleanup_close int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    return fd >= 0 && connects(fd, at, deadline_ms) ? TAKE_FD(fd) : -1;
+    r->connect_errno = fd < 0 ? errno : connect_to(fd, at, deadline_ms);
+    return r->connect_errno ? -1 : TAKE_FD(fd);
 }
 
 int resolver_dial(struct resolver *r, int64_t deadline_ms)
@@ -196,7 +261,7 @@ int resolver_dial(struct resolver *r, int64_t deadline_ms)
         left++;
     for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next) {
         const int share_ms = left_ms(deadline_ms) / left--;
-        fd = dial_one(at, clock_mono_ms() + (share_ms < CONNECT_MS ? share_ms : CONNECT_MS));
+        fd = dial_one(r, at, clock_mono_ms() + (share_ms < CONNECT_MS ? share_ms : CONNECT_MS));
     }
     freeaddrinfo(all);
     return fd;

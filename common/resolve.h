@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct resolver;
@@ -29,6 +30,14 @@ struct resolver *resolver_new_with(const char *host, int port, resolver_lookup *
 /* 1: *ret has the addresses; 0: the deadline passed, ask again for the same lookup; -1: the host cannot be
  * resolved now. After 1 and -1 the next call looks up anew. */
 int resolver_ask(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret) MUST_CHECK;
+
+/* Why the last lookup or connection failed, in the C library's words; *unresolved: it was the lookup. */
+const char *resolver_why(const struct resolver *r, bool *unresolved);
+
+/* Look a name up by `look`. Of a name with a dot that is not found each search domain of `conf`, a resolv.conf, is tried:
+ * musl does not try them where the name has as many dots as ndots says. */
+int resolver_search(const char *conf, resolver_lookup *look, void *arg, const char *host, const char *service,
+                    const struct addrinfo *hints, struct addrinfo **ret);
 
 /* Accepts NULL. */
 void resolver_free(struct resolver *r);

@@ -67,6 +67,19 @@ void text_mend(char *s)
     }
 }
 
+void text_plain(char *s)
+{
+    char *out = s, *const begin = s, *const end = s + strlen(s);
+
+    while (s < end)
+        if (*s == '\x1b')
+            s += text_escape_length(s, (size_t)(end - s));
+        else
+            *out++ = *s++;
+    *out = '\0';
+    text_mend(begin);
+}
+
 bool text_tells_of_lost_peer(struct sv text)
 {
     static const char *const WORDS[] = {

@@ -18,6 +18,22 @@ size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c));
  * store another character in their place, and the stored text would never equal the one that was written. */
 void text_mend(char *s);
 
+/* The length of the escape sequence at p[0..len), which begins with ESC: of one that colours text, moves the cursor (CSI), sets
+ * a title or a link (OSC). One that is cut reaches to the end. */
+static inline size_t text_escape_length(const char *p, size_t len)
+{
+    const bool csi = len > 1 && p[1] == '[', osc = len > 1 && p[1] == ']';
+    size_t n = 2;
+
+    while (n < len && ((csi && (p[n] < 0x40 || p[n] > 0x7e)) || (osc && p[n] != '\a' && p[n] != '\x1b')))
+        n++;
+    n += csi || (osc && n < len && p[n] == '\a') ? 1 : osc ? 2 : 0;
+    return n < len ? n : len;
+}
+
+/* Remove escape sequences from s, then text_mend. */
+void text_plain(char *s);
+
 /* Whether it is what gloo, NCCL or torch's TCPStore say when another rank is gone. */
 bool text_tells_of_lost_peer(struct sv text);
 

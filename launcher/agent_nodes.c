@@ -12,7 +12,7 @@ static void say_waiting(struct agent *g)
     const int64_t now_ms = clock_mono_ms();
     char text[WAITING_BYTES];
 
-    if (!waiting_due(&g->waiting, now_ms))
+    if (!waiting_due(&g->waiting, g->nodes.view, now_ms))
         return;
     waiting_say(&g->waiting, &g->nodes, now_ms, text);
     agent_say(g, "torchrun: %s\n", text);
@@ -62,9 +62,9 @@ static void run_among_nodes(struct agent *g)
             nodes_failed(&g->nodes, &g->round.workers[root], unsure, g->host);
     }
     logs_end(&g->logs, AGENT_FLUSH_MS);
-    if (agent_hang_end(g) || g->round.failed || g->signal || unwanted)
-        process_sweep();
-    else
+    const bool bad = agent_hang_end(g) || g->round.failed || g->signal || unwanted;
+    process_sweep();
+    if (!bad)
         nodes_done(&g->nodes);
 }
 

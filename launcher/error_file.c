@@ -165,7 +165,7 @@ static char *decode(const char *p, struct arena *a)
     }
     for (char *nul = out; nul < at; nul++)
         *nul = *nul ? *nul : ' ';
-    text_mend(out);
+    text_plain(out);
     disarm(out);
     return out;
 }

@@ -10,10 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool wants_files(const struct options *o)
+/* Whether there is output for files: for files alone (STD_*), or for the console, too. */
+static bool wants_files(const struct options *o, bool alone)
 {
     for (int i = 0; i < o->nproc; i++)
-        if (o->redirects[i] || o->tee[i])
+        if (o->redirects[i] || (!alone && o->tee[i]))
             return true;
     return o->filters[0] || o->filters[1];
 }
@@ -43,18 +44,18 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
             l->ranks[i].streams[s] = (struct log_stream){.child = -1,
                                                          .pipe = -1,
                                                          .file = -1,
-                                                         .line.text = BUF_INIT(LOGS_LINE_BYTES),
+                                                         .line.text = BUF_INIT(LOGS_TEED_LINE_BYTES),
                                                          .tail = BUF_INIT(LOGS_TAIL_BYTES)};
     if (base && fs_mkdirs(base, err) < 0)
         return err_wrap(err, "--log-dir=%.80s", base);
-    l->temporary = !base && !wants_files(o);
+    l->temporary = !base && !wants_files(o, false);
     if (!base)
         base = tmp && *tmp ? tmp : "/tmp";
     char *dir = o->log_dir ? arena_printf(&l->arena, "%s/%s_XXXXXX", base, safe_name(run_id, &l->arena))
                            : arena_printf(&l->arena, "%s/torchelastic_XXXXXX", base);
     if (mkdtemp(dir))
         l->run_dir = dir;
-    else if (!l->temporary)
+    else if (o->log_dir || wants_files(o, true))
         return err_errno(err, ERR_INVALID, errno, "cannot create a folder for logs in %.120s (--log-dir)",
                          base);
     return 0;
@@ -141,7 +142,7 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
     if (stream->hidden && !filed)
         return open_pipe(stream, err);
     if (stream->teed) {
-        if (open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->file, err) < 0)
+        if (dir && open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->file, err) < 0)
             return -1;
         return open_pipe(stream, err);
     }

@@ -24,7 +24,9 @@
 
 enum {
     LOGS_LINE_BYTES = 64 * 1024,
-    LOGS_SINK_BYTES = 256 * 1024,
+    LOGS_TEED_LINE_BYTES = 4 * 1024 * 1024, /* a longer line becomes several */
+    LOGS_BACKLOG_BYTES = 256 * 1024,        /* so much waits for the console before ranks wait, too */
+    LOGS_SINK_BYTES = LOGS_BACKLOG_BYTES + LOGS_TEED_LINE_BYTES,
     LOGS_STREAMS = 2,
     LOGS_TAIL_BYTES = 1024,
     LOGS_NAP_US = 1000
@@ -73,7 +75,7 @@ struct logs {
 };
 
 /* Create the run's folder. ERR_INVALID when --log-dir cannot be written. Without --log-dir a failure to create
- * one is an error only if output has to go to files. */
+ * one is an error only if output has to go to files and not to the console. */
 int logs_open(struct logs *l, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void logs_close(struct logs *l);
 

@@ -1,6 +1,7 @@
 /* main.c - torchrun; called as `launch` it is torch.distributed.launch. */
 #include "common/contract.h"
 #include "common/cpus.h"
+#include "common/fsutil.h"
 #include "common/gpus.h"
 #include "launcher/agent.h"
 #include "launcher/exit.h"
@@ -32,6 +33,19 @@ static int answer(const struct options *o, const char *argv0)
     return EXIT_CODE_OK;
 }
 
+/* A signal that was ignored at exec stays so (nohup, the background job of a shell), unless it is named. */
+static void keep_ignored(struct options *o)
+{
+    struct sigaction now;
+
+    sigemptyset(&o->ignored);
+    for (int s = 1; s < NSIG && !o->signals_named; s++)
+        if (sigismember(&o->signals, s) == 1 && sigaction(s, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
+            sigdelset(&o->signals, s);
+            sigaddset(&o->ignored, s);
+        }
+}
+
 static int run(int argc, char **argv, struct arena *a)
 {
     const struct options_host host = {.get = getenv,
@@ -51,6 +65,7 @@ static int run(int argc, char **argv, struct arena *a)
         fprintf(stderr, "torchrun: warning: %s\n", options.warning[i]);
     if (options.help || options.completion || options.version || options.install_to)
         return answer(&options, argv[0]);
+    keep_ignored(&options);
     block = options.signals;
     sigaddset(&block, SIGCHLD);
     sigprocmask(SIG_BLOCK, &block, NULL);
@@ -62,7 +77,9 @@ static int run(int argc, char **argv, struct arena *a)
 int main(int argc, char **argv)
 {
     struct arena a = {0};
-    int status = run(argc, argv, &a);
+
+    fs_fill_standard();
+    const int status = run(argc, argv, &a);
 
     arena_release(&a);
     return status;

@@ -26,6 +26,7 @@ static void get_signals(const struct option_values *v, struct arena *a, struct o
 {
     o->signals_text =
         v->text[OPT_SIGNALS_TO_HANDLE] ? v->text[OPT_SIGNALS_TO_HANDLE] : "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+    o->signals_named = v->text[OPT_SIGNALS_TO_HANDLE];
     struct sv rest = sv_from(o->signals_text), name;
 
     sigemptyset(&o->signals);
@@ -112,7 +113,7 @@ static int get_shutdown_timeout(const struct option_values *v, const struct opti
 
     if (v->text[OPT_SHUTDOWN_TIMEOUT] || !text || !*text)
         return option_seconds(v, OPT_SHUTDOWN_TIMEOUT, &o->shutdown_timeout_ms, err);
-    if (!sv_i64(sv_from(text), 0, 86400, &s))
+    if (!sv_i64(sv_trim(sv_from(text)), 0, 86400, &s))
         return err_set(err, ERR_INVALID, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=%.40s: expected seconds, 0..86400",
                        text);
     o->shutdown_timeout_ms = s * 1000;
@@ -126,7 +127,7 @@ static int get_progress_timeout(const struct options_host *host, struct options 
 
     if (!text || !*text)
         return 0;
-    if (!sv_i64(sv_from(text), 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S, &s))
+    if (!sv_i64(sv_trim(sv_from(text)), 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S, &s))
         return err_set(err, ERR_INVALID, CONTRACT_ENV_PROGRESS_TIMEOUT "=%.40s: expected seconds, 1..604800",
                        text);
     o->progress_timeout_ms = s * 1000;

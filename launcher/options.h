@@ -122,9 +122,10 @@ struct options {
     int max_restarts;
     int64_t shutdown_timeout_ms;
     int64_t
-        progress_timeout_ms; /* without a sign of life of any rank for so long the run hangs; 0: for ever */
-    sigset_t signals;
-    const char *signals_text; /* `signals` for the ranks' TORCHELASTIC_SIGNALS_TO_HANDLE */
+        progress_timeout_ms;   /* without a sign of life of any rank for so long the run hangs; 0: for ever */
+    sigset_t signals, ignored; /* ignored: by this launcher and its ranks, as it was started; main.c */
+    bool signals_named;        /* by --signals-to-handle */
+    const char *signals_text;  /* `signals` for the ranks' TORCHELASTIC_SIGNALS_TO_HANDLE */
     enum program_kind program_kind;
     char *const *program;        /* the program and its arguments */
     bool local_rank_argument;    /* pass --local-rank=N to the program, as torch.distributed.launch does */

@@ -19,7 +19,8 @@ int options_std_map(const char *option, const char *text, int nproc, struct aren
     while (rest.len && sv_next(&rest, ',', &part)) {
         struct sv left, right = part;
         sv_next(&right, ':', &left);
-        if (!sv_i64(left, 0, OPTIONS_NPROC_MAX, &rank) || !sv_i64(right, STD_NONE, STD_BOTH, &bits))
+        if (!sv_i64(sv_trim(left), 0, OPTIONS_NPROC_MAX, &rank) ||
+            !sv_i64(sv_trim(right), STD_NONE, STD_BOTH, &bits))
             return err_set(err, ERR_INVALID, "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs", option,
                            text);
         if (rank < nproc) /* one command line for nodes with more ranks and with fewer */

@@ -3,6 +3,7 @@
 #include "common/sv.h"
 #include "launcher/options_read.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,23 +102,49 @@ static int get_conf(const struct option_values *v, struct arena *a, struct optio
     return 0;
 }
 
+/* With its zone: fe80::1%eth0. */
+static bool is_ipv6(struct sv text)
+{
+    char address[INET6_ADDRSTRLEN] = "";
+    struct in6_addr ignored;
+    struct sv plain;
+
+    return sv_next(&text, '%', &plain) && plain.len < sizeof(address) &&
+           inet_pton(AF_INET6, memcpy(address, plain.p, plain.len), &ignored) == 1;
+}
+
+/* A host or an address without a port; brackets are taken off. *ret is NULL where none is given. */
+static int get_address(const struct option_values *v, int id, struct arena *a, const char **ret,
+                       struct err *err)
+{
+    struct sv text = sv_from(v->text[id] ? v->text[id] : "");
+    const bool boxed = text.len > 1 && text.p[0] == '[' && text.p[text.len - 1] == ']';
+
+    if (boxed)
+        text = (struct sv){text.p + 1, text.len - 2};
+    if ((boxed || (text.len && memchr(text.p, ':', text.len))) && !is_ipv6(text))
+        return option_bad(v, id, err, "a host or an address without a port, as job-0, 10.0.0.1 or fd00::1");
+    *ret = text.len ? arena_strndup(a, text.p, text.len) : NULL;
+    return 0;
+}
+
 /* host, host:port, [v6] or [v6]:port. */
 static int split_endpoint(const struct option_values *v, struct arena *a, const char **host, int *port,
                           struct err *err)
 {
     const char *text = v->text[OPT_RDZV_ENDPOINT];
-    const char *colon = text[0] == '[' ? strstr(text, "]:") : strrchr(text, ':');
+    const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+    const char *colon = strchr(bracket ? bracket : text, ':');
+    const struct sv name =
+        bracket ? (struct sv){text + 1, (size_t)(bracket - text) - 1} : (struct sv){text, strcspn(text, ":")};
     int64_t n;
 
-    if (colon && text[0] == '[')
-        colon++;
-    size_t len = colon ? (size_t)(colon - text) : strlen(text);
-    if (len == 0 || (colon && !sv_i64(sv_from(colon + 1), 0, 65535, &n)))
-        return option_bad(v, OPT_RDZV_ENDPOINT, err, "HOST or HOST:PORT");
-    if (text[0] == '[' && len > 2)
-        *host = arena_strndup(a, text + 1, len - 2);
-    else
-        *host = arena_strndup(a, text, len);
+    if (!name.len ||
+        (bracket ? !is_ipv6(name) || bracket + 1 != (colon ? colon : strchr(text, '\0')) : text[0] == '[') ||
+        (colon && !sv_i64(sv_from(colon + 1), 0, 65535, &n)))
+        return option_bad(v, OPT_RDZV_ENDPOINT, err,
+                          "HOST or HOST:PORT, with an IPv6 address in brackets, as [fd00::1]:29400");
+    *host = arena_strndup(a, name.p, name.len);
     if (colon)
         *port = (int)n;
     return 0;
@@ -129,7 +156,7 @@ static int get_static(const struct option_values *v, const char *host, int port,
 {
     struct options_meeting *m = &o->meeting;
 
-    o->master_addr = v->text[OPT_MASTER_ADDR] ? v->text[OPT_MASTER_ADDR] : host ? host : "127.0.0.1";
+    o->master_addr = o->master_addr ? o->master_addr : host ? host : "127.0.0.1";
     o->master_port = port ? port : CONTRACT_MASTER_PORT;
     if (option_int(v, OPT_MASTER_PORT, 1, 65535, &o->master_port, err) < 0)
         return -1;
@@ -148,7 +175,7 @@ static int get_dynamic(const struct option_values *v, const char *host, int port
 {
     struct options_meeting *m = &o->meeting;
 
-    o->master_addr = m->needed ? v->text[OPT_MASTER_ADDR] : m->local_addr ? m->local_addr : "127.0.0.1";
+    o->master_addr = m->needed ? o->master_addr : m->local_addr ? m->local_addr : "127.0.0.1";
     o->master_port = 0;
     if (!m->needed)
         return 0;
@@ -170,8 +197,8 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
     int port = 0;
 
     o->meeting.needed = o->nnodes > 1;
-    o->meeting.local_addr = v->text[OPT_LOCAL_ADDR];
-    if (get_conf(v, a, o, err) < 0 ||
+    if (get_address(v, OPT_LOCAL_ADDR, a, &o->meeting.local_addr, err) < 0 ||
+        get_address(v, OPT_MASTER_ADDR, a, &o->master_addr, err) < 0 || get_conf(v, a, o, err) < 0 ||
         (v->text[OPT_RDZV_ENDPOINT] && split_endpoint(v, a, &host, &port, err) < 0))
         return -1;
     if (o->nnodes > OPTIONS_NODES_MAX)

@@ -89,10 +89,10 @@ int options_nnodes(const struct option_values *v, struct options *o, struct err 
     int64_t min, max;
 
     sv_next(&rest, ':', &part);
-    if (!sv_i64(part, 1, OPTIONS_WORLD_MAX, &min))
+    if (!sv_i64(sv_trim(part), 1, OPTIONS_WORLD_MAX, &min))
         return option_bad(v, OPT_NNODES, err, "N or MIN:MAX, numbers from 1");
     max = min;
-    if (rest.len && !sv_i64(rest, min, OPTIONS_WORLD_MAX, &max))
+    if (rest.len && !sv_i64(sv_trim(rest), min, OPTIONS_WORLD_MAX, &max))
         return option_bad(v, OPT_NNODES, err, "N or MIN:MAX, numbers from 1, MAX not below MIN");
     o->nnodes_min = (int)min;
     o->nnodes = (int)max;

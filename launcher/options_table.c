@@ -31,7 +31,8 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_RDZV_ENDPOINT] =
         {"rdzv-endpoint", 0, "HOST[:PORT]", MEET,
          "Where several nodes meet: the launcher of that node listens there (c10d: port\n29400 if none is "
-         "given). With static it also stands for --master-addr and\n--master-port, and where it has no port "
+         "given). An IPv6 address stands in brackets. With static it also stands for --master-addr "
+         "and\n--master-port, and where it has no port "
          "of its own the launcher of node 0\nlistens 100 below MASTER_PORT."},
     [OPT_RDZV_ID] = {"rdzv-id", 0, "ID", MEET,
                      "The run's id, the same on all its nodes and different between runs\n(default none; "
@@ -68,9 +69,10 @@ const struct option_row option_rows[N_OPTIONS] = {
         {"shutdown-timeout", 0, "S", FAIL,
          "Time between SIGTERM and SIGKILL for ranks that have to stop (default\n"
          "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 20, below the 30 s that Kubernetes grants a pod)."},
-    [OPT_SIGNALS_TO_HANDLE] =
-        {"signals-to-handle", 0, "A,B", FAIL,
-         "Signals that are passed on to the ranks and end the run\n(default SIGTERM,SIGINT,SIGHUP,SIGQUIT)."},
+    [OPT_SIGNALS_TO_HANDLE] = {"signals-to-handle", 0, "A,B", FAIL,
+                               "Signals that are passed on to the ranks and end the run "
+                               "(default\nSIGTERM,SIGINT,SIGHUP,SIGQUIT, but "
+                               "those that were ignored when torchrun was\nstarted, as by nohup)."},
     [OPT_START_METHOD] = {"start-method", 0, "NAME", OTHER,
                           "spawn, fork or forkserver. Accepted; a rank is always a new process."},
     [OPT_ROLE] = {"role", 0, "NAME", OTHER,
@@ -92,9 +94,11 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_REDIRECTS] = {"redirects", 'r', "MAP", LOGS,
                        "Streams that go to files and not to the console: 0 none, 1 stdout, 2 stderr,\n3 "
                        "both, for all ranks or per local rank (0:1,12:3)."},
-    [OPT_TEE] = {"tee", 't', "MAP", LOGS,
-                 "Streams that go to files and, line by line with a prefix, to the console. Progress\nbars "
-                 "are redrawn in place on a terminal; elsewhere each state is a line."},
+    [OPT_TEE] =
+        {"tee", 't', "MAP", LOGS,
+         "Streams that go line by line with a prefix to the console and, where a folder can\nbe made, to "
+         "files. Progress\nbars "
+         "are redrawn in place on a terminal; elsewhere each state is a line."},
     [OPT_LOCAL_RANKS_FILTER] = {"local-ranks-filter", 0, "A,B", LOGS,
                                 "Show the output of these local ranks only."},
     [OPT_LOG_LINE_PREFIX_TEMPLATE] =

@@ -68,11 +68,11 @@ static int read_defaults(const struct options_host *host, struct arena *a, struc
             name[n++] = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
         name[n] = '\0';
         const char *text = has_variable(i) ? host->get(name) : NULL;
-        if (!text || !*text)
+        if (!text || !sv_trim(sv_from(text)).len)
             continue;
         v->text[i] = arena_strdup(a, text);
         v->from_env[i] = true;
-        if (!option_rows[i].meta && !sv_i64(sv_from(text), INT32_MIN, INT32_MAX, &on))
+        if (!option_rows[i].meta && !sv_i64(sv_trim(sv_from(text)), INT32_MIN, INT32_MAX, &on))
             return option_bad(v, i, err, "0 or 1");
         if (!on)
             v->text[i] = NULL;
@@ -185,6 +185,18 @@ static char *const *program_words(char *const *rest, struct arena *a)
     return words;
 }
 
+/* ConfigMaps, files and shells leave blanks and newlines around values. A prefix, and texts that lines are searched for, may
+ * have them. */
+static void trim_values(struct option_values *v, struct arena *a)
+{
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const struct sv text = sv_trim(sv_from(v->text[i] ? v->text[i] : ""));
+        if (v->text[i] && i != OPT_LOG_LINE_PREFIX_TEMPLATE && i != OPT_DUPLICATE_STDOUT_FILTERS &&
+            i != OPT_DUPLICATE_STDERR_FILTERS)
+            v->text[i] = arena_strndup(a, text.p, text.len);
+    }
+}
+
 int option_values_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                         struct option_values *ret, struct err *err)
 {
@@ -205,6 +217,7 @@ int option_values_parse(int argc, char *const *argv, const struct options_host *
         if (v.text[OPT_HELP] || v.text[OPT_VERSION] || v.text[OPT_PRINT_COMPLETION] || v.text[OPT_INSTALL_TO])
             break;
     }
+    trim_values(&v, a);
     v.rest = argv + (at < argc ? at : argc);
     if (!ended)
         v.rest = program_words(v.rest, a);

@@ -1,5 +1,7 @@
 /* process.c - fork, make a session, and exec a rank. */
 #include "launcher/process.h"
+#include "common/fsutil.h"
+#include "common/sv.h"
 #include "launcher/program.h"
 
 #include <errno.h>
@@ -7,12 +9,17 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { ROUNDS = 1000, ENVIRON_BYTES = 4 << 20 };
 
 /* In the child: exec the rank, or write errno to `report`. */
 static void become(const struct process_spec *spec, int report, pid_t parent)
@@ -24,7 +31,8 @@ static void become(const struct process_spec *spec, int report, pid_t parent)
     if (getppid() != parent) /* the parent died before prctl */
         _exit(1);
     for (int s = 1; s < NSIG; s++)
-        signal(s, SIG_DFL);
+        if (s == SIGTERM || sigismember(&spec->ignored, s) != 1)
+            signal(s, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if ((spec->out < 0 || dup2(spec->out, STDOUT_FILENO) >= 0) &&
@@ -101,10 +109,77 @@ static int children(pid_t *pids, int n)
     return count;
 }
 
+/* Whether the process, a folder of /proc, is of this pid namespace and has the variable `mark`. */
+static bool is_marked(const char *pid, const char *mark)
+{
+    cleanup_buf struct buf env = BUF_INIT(ENVIRON_BYTES);
+    struct stat here, there;
+    struct err ignored;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%.20s/environ", pid);
+    if (buf_append(&env, "", 1, &ignored) < 0 || fs_read(path, &env, &ignored) < 0 ||
+        !memmem(env.data, env.len, mark, strlen(mark + 1) + 2))
+        return false;
+    snprintf(path, sizeof(path), "/proc/%.20s/ns/pid", pid);
+    return stat(path, &there) == 0 && stat("/proc/self/ns/pid", &here) == 0 && here.st_ino == there.st_ino;
+}
+
+/* Returns how many there were. */
+static int kill_marked(const char *mark)
+{
+    cleanup_closedir DIR *all = opendir("/proc");
+    const struct dirent *entry;
+    int n = 0;
+
+    while (all && (entry = readdir(all)))
+        if (sv_is_digit(entry->d_name[0]) && is_marked(entry->d_name, mark)) {
+            kill(atoi(entry->d_name), SIGKILL);
+            n++;
+        }
+    return n;
+}
+
+/* In the guard, which has nothing open but `end`: wait until the launcher is gone. */
+static void stand_guard(int end, const char *mark)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    sigset_t all;
+    char byte;
+
+    setsid();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    if (dup2(end, STDIN_FILENO) < 0 || chdir("/") < 0 || syscall(SYS_close_range, 1U, ~0U, 0U) < 0)
+        _exit(1);
+    while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
+        ;
+    for (int i = 0; i < ROUNDS && kill_marked(mark); i++)
+        nanosleep(&pause, NULL);
+    _exit(0);
+}
+
+int process_guard(const char *variable, const char *value)
+{
+    char mark[96];
+    int ends[2];
+
+    mark[0] = '\0';
+    snprintf(mark + 1, sizeof(mark) - 1, "%s=%s", variable, value ? value : "");
+    if (getpid() == 1 || !value || pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    const pid_t pid = fork();
+    if (pid == 0)
+        stand_guard(ends[0], mark);
+    close(ends[0]);
+    cleanup_close int end = ends[1];
+    return pid > 0 ? TAKE_FD(end) : -1;
+}
+
 /* The children of a killed child become children of this process, so repeat until there are none. */
 void process_sweep(void)
 {
-    enum { ROUNDS = 1000, BATCH = 256 };
+    enum { BATCH = 256 };
     const struct timespec pause = {.tv_nsec = 1000000};
 
     for (int round = 0; round < ROUNDS; round++) {

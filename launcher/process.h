@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
 struct process_spec {
@@ -17,9 +18,10 @@ struct process_spec {
     char *const *env;   /* ended by NULL */
     int out;            /* descriptor for its stdout; -1: inherit */
     int err;            /* descriptor for its stderr; -1: inherit */
+    sigset_t ignored;   /* signals that stay ignored; SIGTERM, by which ranks are stopped, never does */
 };
 
-/* Start a process in a session of its own, with default signal actions and no blocked signals; the kernel kills
+/* Start a process in a session of its own, else with default signal actions, and no blocked signals; the kernel kills
  * it when this process exits. Returns when exec has succeeded; -1 on failure. */
 pid_t process_start(const struct process_spec *spec, struct err *err);
 
@@ -32,7 +34,12 @@ void process_abort(pid_t pid);
 /* Make this process the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER). */
 void process_adopt_orphans(void);
 
-/* Kill and reap all children (orphans of ranks that have exited). Takes about 1 s at most. */
+/* Start a child that waits for the end of this process, however it comes, and then kills what has variable=value in its
+ * environment: what ranks have started, in whatever session. Returns the descriptor that tells it, to be closed when
+ * process_sweep has ended it; -1: none, as for process 1, with which all its namespace ends, and where `value` is NULL. */
+int process_guard(const char *variable, const char *value);
+
+/* Kill and reap all children (orphans of ranks that have exited, the guard). Takes about 1 s at most. */
 void process_sweep(void);
 
 #endif

@@ -137,6 +137,13 @@ int program_explain(const char *name, int code, struct err *err)
     if (code == ENOENT && is_elf(head))
         return err_errno(err, ERR_INVALID, code,
                          "cannot run %.120s: its loader is not here (it was built for another system)", name);
+    const size_t first = strcspn(head, "\n");
+    if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
+        return err_errno(
+            err, ERR_INVALID, code,
+            "cannot run %.60s: its first line ends with a carriage return, so it names no program: "
+            "convert the file from Windows' line ends",
+            name);
     if (code == ENOENT && (by = interpreter(head)))
         return err_errno(err, ERR_INVALID, code, "cannot run %.120s: its first line names %.60s", name, by);
     return err_errno(err, ERR_INVALID, code, "cannot run %.120s", name);

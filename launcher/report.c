@@ -1,6 +1,7 @@
 /* report.c - write the launcher's JSON report for Kubernetes' termination message. */
 #include "launcher/report.h"
 #include "common/fsutil.h"
+#include "common/memory.h"
 #include "common/text.h"
 
 #include <errno.h>
@@ -77,6 +78,9 @@ static void put_text(struct buf *out, const char *text, size_t len)
 
 void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
 {
+    while (((unsigned char)*tail & 0xc0) == 0x80) /* it begins within a character */
+        tail++;
+    cleanup_free char *plain = memory_strdup(tail);
     const char *text;
     size_t len;
     struct err full;
@@ -89,7 +93,8 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
     put_text(out, host, strlen(host));
     if (rc == 0)
         rc = buf_puts(out, "\",\"message\":\"", &full);
-    useful(tail, w->message, &text, &len);
+    text_plain(plain);
+    useful(plain, w->message, &text, &len);
     size_t from = begin_of_end(text, len, REPORT_BYTES - sizeof(END_HUNG) - out->len);
     put_text(out, text + from, len - from);
     if (rc < 0 || buf_puts(out, w->hung ? END_HUNG : END, &full) < 0)

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The longest unfinished text that is redrawn with each read. */
-enum { REDRAWN_BYTES = 300 };
+/* The longest unfinished text that is redrawn with each read; how much memory a stream keeps for its next line. */
+enum { REDRAWN_BYTES = 300, KEPT_BYTES = 64 * 1024 };
 
 static const char ERASE[] = "\033[K"; /* from the cursor to the end of the terminal's line */
 
@@ -45,6 +45,8 @@ static void draw(struct tee_line *line, const struct tee_out *out)
 /* Begin the next line after one that ended with "\r" (redraws) or "\n". */
 static void next(struct tee_line *line, bool redraws)
 {
+    if (line->text.cap > KEPT_BYTES)
+        buf_release(&line->text);
     buf_clear(&line->text);
     line->redraws = redraws;
     line->returned = false;
@@ -141,7 +143,7 @@ void tee_take(struct tee_line *line, const struct tee_out *out, const char *byte
 size_t tee_room(const struct tee_line *line, const struct buf *sink, const char *prefix)
 {
     const size_t each = strlen(ERASE) + strlen(prefix) + 2, free_bytes = sink->max - sink->len;
-    const size_t fixed = line->text.len + 2 * each;
+    const size_t fixed = line->text.max + 2 * each;
 
     return free_bytes <= fixed ? 0 : (free_bytes - fixed) / each;
 }

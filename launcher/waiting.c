@@ -4,13 +4,14 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 
 void waiting_begin(struct waiting *w, int64_t now_ms)
 {
     w->since_ms = now_ms;
-    w->due_ms = now_ms + WAITING_FIRST_MS;
+    w->due_ms = now_ms + WAITING_NAME_MS;
 }
 
 void waiting_end(struct waiting *w)
@@ -26,10 +27,14 @@ void waiting_hear(struct waiting *w, const struct member_view *v, int64_t now_ms
     w->heard_ms = now_ms;
 }
 
-bool waiting_due(struct waiting *w, int64_t now_ms)
+bool waiting_due(struct waiting *w, const struct member_view *v, int64_t now_ms)
 {
     if (!w->due_ms || now_ms < w->due_ms)
         return false;
+    if (now_ms < w->since_ms + WAITING_FIRST_MS && v->err.code != EAI_NONAME) {
+        w->due_ms = w->since_ms + WAITING_FIRST_MS;
+        return false;
+    }
     w->due_ms = now_ms + WAITING_AGAIN_MS;
     return true;
 }

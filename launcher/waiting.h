@@ -1,5 +1,5 @@
 /* waiting.h - the messages that a launcher prints while it waits for other nodes: one after 10 s, then one every
- * minute. No system calls.
+ * minute. A host's name that does not resolve is said after 5 s. No system calls.
  *
  * Order: waiting_begin; then waiting_hear whenever the view may have changed, and waiting_due; waiting_end when
  *        the wait is over.
@@ -10,7 +10,7 @@
 
 #include "launcher/nodes.h"
 
-enum { WAITING_FIRST_MS = 10000, WAITING_AGAIN_MS = 60000, WAITING_BYTES = 500 };
+enum { WAITING_NAME_MS = 5000, WAITING_FIRST_MS = 10000, WAITING_AGAIN_MS = 60000, WAITING_BYTES = 500 };
 
 struct waiting {
     int64_t since_ms;
@@ -24,7 +24,7 @@ void waiting_end(struct waiting *w);
 void waiting_hear(struct waiting *w, const struct member_view *v, int64_t now_ms);
 
 /* Whether a message is due; if so, the next one is due WAITING_AGAIN_MS later. */
-bool waiting_due(struct waiting *w, int64_t now_ms);
+bool waiting_due(struct waiting *w, const struct member_view *v, int64_t now_ms);
 
 /* Milliseconds until the next message; -1: not waiting. */
 int waiting_left_ms(const struct waiting *w, int64_t now_ms);

@@ -210,6 +210,7 @@ struct store *store_connect_by(struct resolver *at, const char *host, int port, 
                                int64_t timeout_ms, struct err *err)
 {
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    bool unresolved;
     int fd;
 
     if (timeout_ms < 0 || strlen(run_id) > STORE_RUN_ID_BYTES) {
@@ -220,7 +221,9 @@ struct store *store_connect_by(struct resolver *at, const char *host, int port, 
     for (int wait_ms = RETRY_MS_MIN; (fd = resolver_dial(at, deadline_ms)) < 0;) {
         int left = store_left_ms(deadline_ms);
         if (left == 0) {
-            err_set(err, ERR_TIMEOUT, "store %.60s:%d: deadline passed while trying to connect", host, port);
+            err_set(err, ERR_TIMEOUT, "store %.60s:%d: deadline passed while trying to connect: %s", host,
+                    port, resolver_why(at, &unresolved));
+            err->code = unresolved ? EAI_NONAME : 0;
             return NULL;
         }
         sleep_ms(wait_ms < left ? wait_ms : left);

@@ -5,7 +5,7 @@
  *            caller's buf.
  * Threads:   one thread uses a connection at a time; several threads may use a connection each.
  * Units:     timeout_ms bounds one call, including name resolution and waiting.
- * Errors:    ERR_TIMEOUT (the deadline passed), ERR_PEER (the server went away), ERR_CONFLICT (compare_set:
+ * Errors:    ERR_TIMEOUT (the deadline passed; code EAI_NONAME: the host's name did not resolve), ERR_PEER (the server went away), ERR_CONFLICT (compare_set:
  *            another client was first), ERR_INVALID (the run id was refused, a key or value is too large, the
  *            store is full), ERR_TRANSIENT (the server has too many clients). When the server reports that a wait
  *            timed out, the connection stays usable. A server that does not answer at all gets one second more;

@@ -1,6 +1,7 @@
 /* main.c - the trainer program: arguments in, exit status out. */
 #include "collectives/collectives.h"
 #include "common/contract.h"
+#include "common/fsutil.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "tools/tools.h"
@@ -104,6 +105,7 @@ int main(int argc, char **argv)
     int ranks;
     struct run_env env = {.get = getenv, .clock = clock_system(), .out = stdout, .gpu = {.dev = "/dev"}};
 
+    fs_fill_standard();
     char *error_file = getenv("TORCHELASTIC_ERROR_FILE");
 
     if (error_file && error_file[0])

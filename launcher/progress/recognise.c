@@ -1,5 +1,6 @@
 /* recognise.c - recognise a training's progress in one line of its output; cut a stream into such lines. */
 #include "launcher/progress/recognise.h"
+#include "common/text.h"
 #include "launcher/progress/bar.h"
 #include "launcher/progress/fields.h"
 
@@ -242,18 +243,6 @@ static bool says_something(const struct progress_seen *s)
            s->epoch_steps >= 0 || isfinite(s->loss) || isfinite(s->samples_per_second);
 }
 
-/* The length of the escape sequence at p, which begins with ESC. */
-static size_t escape_length(const char *p, size_t len)
-{
-    size_t n = 2;
-
-    if (len < 2 || p[1] != '[')
-        return len < 2 ? len : 2;
-    while (n < len && (p[n] < 0x40 || p[n] > 0x7e))
-        n++;
-    return n < len ? n + 1 : n;
-}
-
 /* Copy without the sequences that colour text and move the cursor. *digits: there are some. */
 static size_t plain(struct sv line, char out[static RECOGNISE_LINE_BYTES], bool *digits)
 {
@@ -262,7 +251,7 @@ static size_t plain(struct sv line, char out[static RECOGNISE_LINE_BYTES], bool 
 
     for (size_t i = 0; i < len;) {
         if (line.p[i] == '\x1b') {
-            i += escape_length(line.p + i, len - i);
+            i += text_escape_length(line.p + i, len - i);
             continue;
         }
         *digits = *digits || sv_is_digit(line.p[i]);

@@ -133,12 +133,12 @@ void desired_pod_warnings(struct planner *p)
                 "type %s: container %s uses GPUs and mounts nothing at /dev/shm; its 64 MiB are soon full: "
                 "mount an emptyDir with medium Memory there",
                 r->type, json_str(c, "name"));
-        if (cJSON_IsTrue(json_find(spec, (const char *[]){"hostNetwork", NULL})) &&
-            (!dns || strcmp(dns, "ClusterFirstWithHostNet") != 0))
+        const bool host = cJSON_IsTrue(json_find(spec, (const char *[]){"hostNetwork", NULL}));
+        if (dns && strcmp(dns, "ClusterFirstWithHostNet") == 0)
+            continue;
+        if (host || (dns && strcmp(dns, "Default") == 0))
             planner_event(
-                p, true, "HostNetworkDNS",
-                "type %s: hostNetwork without dnsPolicy ClusterFirstWithHostNet cannot resolve the job's "
-                "own names",
-                r->type);
+                p, true, "HostNetworkDNS", "type %s: %s cannot resolve the job's own names", r->type,
+                host ? "hostNetwork without dnsPolicy ClusterFirstWithHostNet" : "dnsPolicy Default");
     }
 }

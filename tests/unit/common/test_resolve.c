@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
 
 enum { LONG_MS = 60000 };
@@ -68,6 +69,15 @@ static int asked(struct server *s)
     return n;
 }
 
+static const char *why(const struct resolver *r, bool unresolved)
+{
+    bool is;
+    const char *words = resolver_why(r, &is);
+
+    assert_int_equal(is, unresolved);
+    return words;
+}
+
 static int64_t in(int ms)
 {
     return clock_mono_ms() + ms;
@@ -125,7 +135,66 @@ static void test_no_such_host(void **state)
     open_up(&s);
     assert_int_equal(resolver_ask(r, in(LONG_MS), &all), -1);
     assert_int_equal(resolver_dial(r, in(LONG_MS)), -1);
+    assert_string_equal(why(r, true), gai_strerror(EAI_NONAME));
     wait_answered(&s, 2);
+}
+
+/* Names that were looked up, with a comma behind each; the last of them is known. */
+struct asked {
+    char names[600];
+    const char *known;
+    int code; /* of the others */
+};
+
+static int look_known(void *arg, const char *host, const char *service, const struct addrinfo *hints,
+                      struct addrinfo **ret)
+{
+    struct asked *s = arg;
+
+    strcat(strcat(s->names, host), ",");
+    return s->known && strcmp(host, s->known) == 0 ? getaddrinfo("127.0.0.1", service, hints, ret) : s->code;
+}
+
+/* As a pod's resolv.conf has them, and as people write them: tabs, several lines of which the last counts, CRLF. */
+static void test_search_domains(void **state)
+{
+    static const struct {
+        const char *conf, *host, *known, *asked;
+        int code, want;
+    } cases[] = {
+        {"nameserver 10.0.0.1\nsearch ns.svc.local svc.local local\noptions ndots:1\n", "j-0.j",
+         "j-0.j.svc.local.", "j-0.j,j-0.j.ns.svc.local.,j-0.j.svc.local.,", EAI_NONAME, 0},
+        {"search ns.svc.local\n", "j-0.j", NULL, "j-0.j,j-0.j.ns.svc.local.,", EAI_NONAME, EAI_NONAME},
+        {"search a\nsearch\tb\t c \r\n", "j-0.j", NULL, "j-0.j,j-0.j.b.,j-0.j.c.,", EAI_NONAME, EAI_NONAME},
+        {"search a\ndomain b", "j-0.j", NULL, "j-0.j,j-0.j.b.,", EAI_NONAME, EAI_NONAME},
+        {"# search a\nsearching b\n", "j-0.j", NULL, "j-0.j,", EAI_NONAME, EAI_NONAME},
+        {"search a\n", "j-0.j", "j-0.j", "j-0.j,", EAI_NONAME, 0},
+        {"search a\n", "j-0.j.", NULL, "j-0.j.,", EAI_NONAME, EAI_NONAME},
+        {"search a\n", "j-0", NULL, "j-0,", EAI_NONAME, EAI_NONAME}, /* every libc tries it itself */
+        {"search a\n", "j-0.j", NULL, "j-0.j,", EAI_AGAIN, EAI_AGAIN},
+        {NULL, "j-0.j", NULL, "j-0.j,", EAI_NONAME, EAI_NONAME},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+        struct asked s = {.known = cases[i].known, .code = cases[i].code};
+        struct addrinfo *all = NULL;
+        char path[] = "/tmp/test-resolve-XXXXXX";
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        if (cases[i].conf)
+            dprintf(fd, "%s", cases[i].conf);
+        else
+            unlink(path);
+        close(fd);
+        const int code = resolver_search(path, look_known, &s, cases[i].host, "80", &hints, &all);
+        unlink(path);
+        assert_string_equal(s.names, cases[i].asked);
+        assert_int_equal(code, cases[i].want);
+        if (code == 0)
+            freeaddrinfo(all);
+    }
 }
 
 /* Freed while the lookup is under way: it frees what it finds, says LeakSanitizer. */
@@ -138,6 +207,7 @@ static void test_left_behind(void **state)
     (void)state;
     assert_int_equal(resolver_ask(r, in(5), &all), 0);
     assert_int_equal(resolver_dial(r, in(5)), -1);
+    assert_string_equal(why(r, true), "no name server has answered");
     resolver_free(r);
     resolver_free(NULL);
     open_up(&s);
@@ -188,6 +258,7 @@ static void test_dial(void **state)
     close(listener);
     listener = -1;
     assert_int_equal(resolver_dial(two, in(LONG_MS)), -1);
+    assert_string_equal(why(two, false), "Connection refused");
 }
 
 /* The system's own, which answers without a network. */
@@ -207,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_numbers_need_no_thread),
         cmocka_unit_test(test_slow_server_is_asked_once),
         cmocka_unit_test(test_no_such_host),
+        cmocka_unit_test(test_search_domains),
         cmocka_unit_test(test_left_behind),
         cmocka_unit_test(test_dial),
         cmocka_unit_test(test_localhost),

@@ -20,6 +20,7 @@
 enum { WORDS_MAX = 48, OUTPUT_BYTES = 4 << 20, POLLS_MAX = 300000 };
 
 char *run_torchrun;
+int run_ignored;
 
 static void redirect(const char *name, int fd)
 {
@@ -34,9 +35,12 @@ static void become(const struct run *r, const char *const *args, const char *scr
 {
     const struct rlimit no_core = {0, 0};
     const char *words[WORDS_MAX] = {run_torchrun};
+    const int stops[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     int n = 1;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+        signal(stops[i], stops[i] == run_ignored ? SIG_IGN : SIG_DFL);
     setrlimit(RLIMIT_CORE, &no_core);
     for (; *args && n < WORDS_MAX - 4; args++)
         words[n++] = *args;

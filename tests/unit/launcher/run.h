@@ -18,6 +18,9 @@ struct run {
 /* The full path of torchrun; the test program gets it as argv[1]. */
 extern char *run_torchrun;
 
+/* A signal that the launcher is started to ignore; 0: none of SIGHUP, SIGINT and SIGQUIT, however the test was started. */
+extern int run_ignored;
+
 /* Start it; `script` is what each rank runs (sh -c), NULL: args hold the program. Ends with NULL. */
 void run_start(struct run *r, const char *const *args, const char *script);
 

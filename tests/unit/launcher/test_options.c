@@ -153,6 +153,116 @@ static void test_values_from_the_environment(void **state)
     fake_env = NULL;
 }
 
+/* As a ConfigMap, a file or a shell leaves them. Texts that go before or are searched in lines keep their blanks. */
+static void test_blanks_around_values(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+    struct err err = {0};
+
+    (void)state;
+    fake_env =
+        WORDS("PET_NNODES=2 ", "PET_NPROC_PER_NODE= 3\n", "PET_NODE_RANK=\t1", "PET_MAX_RESTARTS=4\r\n",
+              "PET_RDZV_BACKEND=c10d\n", "PET_RDZV_ENDPOINT= job-0:29412\n", "PET_RDZV_ID= job \n",
+              "PET_RDZV_CONF= join_timeout = 7 , is_host = 1\n", "PET_NO_PYTHON=1\n", "PET_ROLE= \n",
+              "TORCH_ELASTIC_SHUTDOWN_TIMEOUT= 9\n", "TORCHKEEPER_PROGRESS_TIMEOUT=11\n");
+    parse_ok(&a, &o, WORDS("torchrun", "train.py"));
+    assert_true(o.nnodes == 2 && o.nproc == 3 && o.max_restarts == 4 && !o.is_static);
+    assert_string_equal(o.meeting.host, "job-0");
+    assert_string_equal(o.run_id, "job");
+    assert_string_equal(o.role, "default");
+    assert_true(o.meeting.port == 29412 && o.meeting.join_ms == 7000 && o.meeting.is_host == 1);
+    assert_true(o.shutdown_timeout_ms == 9000 && o.progress_timeout_ms == 11000);
+    assert_int_equal(o.program_kind, PROGRAM_EXECUTABLE);
+    fake_env = WORDS("PET_MASTER_ADDR= 10.0.5.4", "PET_LOG_LINE_PREFIX_TEMPLATE= [${rank}] ");
+    parse_ok(&a, &o,
+             WORDS("torchrun", "--nnodes", " 2 : 2 ", "--node-rank= 1", "--local-addr=h\n",
+                   "--tee= 0:3 , 1:1\n", "--nproc-per-node=auto ", "--signals-to-handle= SIGTERM , SIGUSR1",
+                   "--duplicate-stdout-filters= x", "p"));
+    assert_string_equal(o.master_addr, "10.0.5.4");
+    assert_string_equal(o.meeting.local_addr, "h");
+    assert_string_equal(o.prefix_template, " [${rank}] ");
+    assert_string_equal(o.filters[0][0], " x");
+    assert_true(o.nnodes == 2 && o.nproc == 6 && o.tee[0] == STD_BOTH && o.tee[1] == STD_OUT);
+    fake_env = WORDS("PET_NNODES=1 2");
+    assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
+    assert_non_null(strstr(err.msg, "--nnodes=1 2 (from its PET_ variable)"));
+    fake_env = NULL;
+}
+
+/* With brackets where a port may follow, with or without where none does. */
+static void test_addresses_of_ipv6(void **state)
+{
+    static const struct {
+        const char *endpoint, *host;
+        int port;
+    } good[] = {{"[::1]", "::1", 29400},
+                {"[::1]:1234", "::1", 1234},
+                {"[fd00::a:1]:0", "fd00::a:1", 29400},
+                {"[fe80::1%eth0]:7", "fe80::1%eth0", 7},
+                {"job-0.job", "job-0.job", 29400},
+                {"10.0.0.1:7", "10.0.0.1", 7}};
+    static const char *const bad[] = {"::1",
+                                      "fd00::1:29400",
+                                      "[::1",
+                                      "[]",
+                                      "[]:1",
+                                      "[::1]1",
+                                      "[::1]:",
+                                      "[job-0]:1",
+                                      "[::1]:1:2",
+                                      "a:1:2",
+                                      "tcp://job-0:29400",
+                                      ":1",
+                                      "[10.0.0.1]:1"};
+    static const struct {
+        const char *given, *want;
+    } addresses[] = {
+        {"[::1]", "::1"}, {"fd00::1", "fd00::1"}, {"fe80::1%eth0", "fe80::1%eth0"}, {"job-0", "job-0"}};
+    static const char *const no_address[] = {"job-0:29500", "[::1]:29500", "[job-0]",
+                                             "fd00::1::2",  "[::1",        "10.0.0.1:1"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        parse_ok(
+            &a, &o,
+            WORDS("torchrun", "--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint", good[i].endpoint, "p"));
+        assert_string_equal(o.meeting.host, good[i].host);
+        assert_int_equal(o.meeting.port, good[i].port);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        if (parse(&a, &o, &err, 0, WORDS("torchrun", "--nnodes=2", "--rdzv-endpoint", bad[i], "p")) == 0)
+            fail_msg("%s", bad[i]);
+        assert_non_null(strstr(err.msg, "HOST or HOST:PORT"));
+        assert_non_null(strstr(err.msg, "[fd00::1]:29400"));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        parse_ok(&a, &o,
+                 WORDS("torchrun", "--nnodes=2", "--master-addr", addresses[i].given, "--local-addr",
+                       addresses[i].given, "p"));
+        assert_string_equal(o.master_addr, addresses[i].want);
+        assert_string_equal(o.meeting.host, addresses[i].want);
+        assert_string_equal(o.meeting.local_addr, addresses[i].want);
+    }
+    for (size_t i = 0; i < 2 * ARRAY_LEN(no_address); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        const char *name = i % 2 ? "--master-addr" : "--local-addr";
+        if (parse(&a, &o, &err, 0, WORDS("torchrun", "--nnodes=2", name, no_address[i / 2], "p")) == 0)
+            fail_msg("%s", no_address[i / 2]);
+        assert_non_null(strstr(err.msg, name));
+        assert_non_null(strstr(err.msg, "fd00::1"));
+    }
+}
+
 /* A PET_ variable of a flag is a number; of three options PyTorch reads none, so it is no reason to refuse anything. */
 static void test_flags_from_the_environment(void **state)
 {
@@ -554,6 +664,8 @@ int main(void)
         cmocka_unit_test(test_both_spellings),
         cmocka_unit_test(test_every_option_is_accepted_or_refused_by_name),
         cmocka_unit_test(test_values_from_the_environment),
+        cmocka_unit_test(test_blanks_around_values),
+        cmocka_unit_test(test_addresses_of_ipv6),
         cmocka_unit_test(test_flags_from_the_environment),
         cmocka_unit_test(test_words_as_argparse_reads_them),
         cmocka_unit_test(test_what_the_operator_writes),

@@ -78,6 +78,57 @@ static void test_tee_keeps_lines_whole(void **state)
     run_release(&r);
 }
 
+/* Without a folder for files the console has it all; only what has to go to files needs one. */
+static void test_tee_needs_no_folder(void **state)
+{
+    static const struct {
+        const char *tee, *out, *err;
+    } cases[] = {{"3", "[default0]:one\n", "[default0]:two\n"}, {"0:1", "[default0]:one\n", "two\n"}};
+    struct run r;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char script[300];
+        snprintf(script, sizeof(script),
+                 "TMPDIR=/proc exec %s --tee=%s sh -c 'echo one; echo two >&2; [ -z "
+                 "\"$TORCHELASTIC_ERROR_FILE\" ]'",
+                 run_torchrun, cases[i].tee);
+        assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), script, &r), 0);
+        assert_string_equal(buf_str(&r.out), cases[i].out);
+        assert_string_equal(buf_str(&r.err), cases[i].err);
+        run_release(&r);
+    }
+    char script[200];
+    snprintf(script, sizeof(script), "TMPDIR=/proc exec %s --redirects=1 true", run_torchrun);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), script, &r), 1);
+    assert_non_null(strstr(buf_str(&r.err), "cannot create a folder for logs in /proc (--log-dir)"));
+    run_release(&r);
+}
+
+/* Whole, under one prefix, whatever other ranks write meanwhile. */
+static void test_tee_of_long_lines(void **state)
+{
+    enum { LONG = 300000, LINES = 3 };
+    struct run r;
+    int lines[2] = {0};
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2", "-t", "1"),
+                              "for i in 1 2 3; do head -c 300000 /dev/zero | tr '\\0' $RANK; echo; done", &r),
+                     0);
+    for (char *p = r.out.data, *end; *p; p = end + 1) {
+        int rank = -1, used = 0;
+        end = strchr(p, '\n');
+        assert_non_null(end);
+        assert_int_equal(sscanf(p, "[default%d]:%n", &rank, &used), 1);
+        assert_int_equal(end - p - used, LONG);
+        assert_int_equal(strspn(p + used, rank ? "1" : "0"), LONG);
+        lines[rank]++;
+    }
+    assert_true(lines[0] == LINES && lines[1] == LINES);
+    run_release(&r);
+}
+
 static void test_redirects_and_filter(void **state)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
@@ -284,6 +335,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tee_keeps_lines_whole),
+        cmocka_unit_test(test_tee_needs_no_folder),
+        cmocka_unit_test(test_tee_of_long_lines),
         cmocka_unit_test(test_redirects_and_filter),
         cmocka_unit_test(test_filtered_copies),
         cmocka_unit_test(test_error_file_is_told),

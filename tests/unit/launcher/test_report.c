@@ -37,7 +37,16 @@ static void test_bytes(void **state)
          "option\"}\n"},
         {9, NULL, "", "{\"rank\":3,\"exitCode\":137,\"signal\":9,\"host\":\"node-a\",\"message\":\"\"}\n"},
         {1 << 8, NULL, " \"q\" \\ \t\x1b[0m\x7f \xc3\xa4\r\n\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\" \\\"q\\\" \\\\   [0m  \xc3\xa4\"}\n"},
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\" \\\"q\\\" \\\\    \xc3\xa4\"}\n"},
+        /* Colours, a cursor that moves, a link, a sequence that is cut; bytes that are no UTF-8. */
+        {1 << 8, NULL, "\x1b[38;5;196m\x1b[1mRuntimeError\x1b[0m: \x1b[2Kbad\x1b[",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"RuntimeError: bad\"}\n"},
+        {1 << 8, NULL, "see \x1b]8;;http://a/b\x07here\x1b]8;;\x1b\\ or \x1b(Bthere",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"see here or Bthere\"}\n"},
+        {1 << 8, NULL, "Fehler: \xe4\xf6\xfc, \xc3\xa4 \xe2\x82 \xed\xa0\x80",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"Fehler: ???, \xc3\xa4 ?? ???\"}\n"},
+        {1 << 8, "no label", "\x1b[31mValueError: no \x1b[1mlabel\x1b[0m\nWarning\n",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},
         /* The line that has what the rank left in its error file, and nothing behind it. */
         {1 << 8, "no label", "ValueError: no label\nWarning: group not destroyed\n",
          "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},

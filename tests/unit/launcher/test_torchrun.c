@@ -96,6 +96,71 @@ static void test_sigterm_and_sigint_let_ranks_save(void **state)
     }
 }
 
+/* nohup, and a shell's background job: neither the launcher nor its ranks hear the signal. Named, it is heard. */
+static void test_signals_ignored_at_exec(void **state)
+{
+    static const struct {
+        int signal;
+        const char *named;
+        int code;
+    } cases[] = {{SIGHUP, NULL, 0},
+                 {SIGINT, NULL, 0},
+                 {SIGQUIT, NULL, 0},
+                 {SIGHUP, "--signals-to-handle=SIGTERM,SIGHUP", 129},
+                 {SIGINT, "--signals-to-handle=SIGINT", 130},
+                 {SIGTERM, NULL, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run r;
+        run_ignored = cases[i].signal;
+        run_start(&r, RUN_ARGS("--nproc-per-node=1", cases[i].named ? cases[i].named : "--no-python"),
+                  "grep SigIgn: /proc/self/status; touch up; until [ -e go ]; do sleep 0.01; done");
+        run_ignored = 0;
+        assert_true(run_wait_file(&r, "up"));
+        kill(r.pid, cases[i].signal);
+        if (!cases[i].code) {
+            usleep(50000); /* a launcher that hears it needs less */
+            run_touch(&r, "go");
+        }
+        assert_int_equal(run_wait(&r), cases[i].code);
+        /* SIGTERM is how the launcher itself stops ranks. */
+        const bool ignores = !cases[i].code && cases[i].signal != SIGTERM;
+        assert_int_equal(strtoull(strstr(buf_str(&r.out), "SigIgn:") + 7, NULL, 16) & 0x7fffffff,
+                         ignores ? 1ULL << (cases[i].signal - 1) : 0);
+        run_release(&r);
+    }
+}
+
+/* Started without stdin, stdout, stderr or all of them: what the launcher opens is no stream of anybody's. */
+static void test_closed_standard_descriptors(void **state)
+{
+    static const char *const closed[] = {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(closed); i++) {
+        char script[400], path[80], got[400] = "";
+        struct run r;
+        snprintf(
+            script, sizeof(script),
+            "exec %s --nproc-per-node=1 sh -c 'ls -l /proc/$PPID/fd >fds; ls -l /proc/$$/fd >own; exit 3' %s",
+            run_torchrun, closed[i]);
+        assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), script, &r), 3);
+        for (int own = 0; own < 2; own++) {
+            snprintf(path, sizeof(path), "%s/%s", r.dir, own ? "own" : "fds");
+            cleanup_fclose FILE *f = fopen(path, "re");
+            assert_non_null(f);
+            while (fgets(got, sizeof(got), f)) {
+                char *fd = strstr(got, " -> ");
+                if (fd && fd[-2] == ' ' && fd[-1] <= '2' &&
+                    (strstr(fd, "memfd") || strstr(fd, "signalfd") || strstr(fd, "event")))
+                    fail_msg("%s: %s", closed[i], got);
+            }
+        }
+        run_release(&r);
+    }
+}
+
 /* A shell dies of the signal at once; the trainer it started must still get its time. */
 static void test_children_of_a_shell_get_their_time(void **state)
 {
@@ -243,9 +308,9 @@ static void test_zombies_of_orphans_do_not_pile_up(void **state)
               "for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'true & exit 0'; done; sleep 0.1; touch up; while [ ! "
               "-e go ]; do sleep 0.01; done");
     assert_true(run_wait_file(&r, "up"));
-    for (int i = 0; i < 300000 && (n = count_children(r.pid)) > 1; i++)
+    for (int i = 0; i < 300000 && (n = count_children(r.pid)) > 2; i++)
         usleep(2000);
-    assert_int_equal(n, 1);
+    assert_int_equal(n, 2); /* the rank, and the launcher's guard */
     char path[128];
     snprintf(path, sizeof(path), "%s/go", r.dir);
     fclose(fopen(path, "we"));
@@ -281,6 +346,38 @@ static void test_ranks_die_with_the_launcher(void **state)
     assert_int_equal(run_wait(&r), -SIGKILL);
     assert_true(run_gone(run_read_number(&r, "pid0")) && run_gone(run_read_number(&r, "pid1")));
     run_release(&r);
+}
+
+static void expect_gone(const struct run *r, const char *file)
+{
+    if (!run_gone(run_read_number(r, file)))
+        fail_msg("%s is left", file);
+}
+
+/* What a rank has started and left behind, in its session and in one of its own, however the launcher ends. */
+static void test_what_ranks_started_ends_with_the_launcher(void **state)
+{
+    static const char START[] =
+        "sleep 1000 & echo $! >a; setsid sh -c 'echo $$ >b; mv b own; exec sleep 1000' & "
+        "sh -c 'setsid sleep 1000 & echo $! >c'; "
+        "until [ -s own ]; do sleep 0.01; done; touch up; [ -e go ] || sleep 1000";
+    struct run r;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        static const int signals[] = {SIGKILL, SIGUSR1, 0};
+        setenv("START", START, 1);
+        run_start(&r, RUN_ARGS("--nproc-per-node=1"), signals[i] ? START : "touch go; eval \"$START\"");
+        if (signals[i]) {
+            assert_true(run_wait_file(&r, "up"));
+            kill(r.pid, signals[i]);
+        }
+        assert_int_equal(run_wait(&r), -signals[i]);
+        expect_gone(&r, "a");
+        expect_gone(&r, "own");
+        expect_gone(&r, "c");
+        run_release(&r);
+    }
 }
 
 /* By sh, whatever the C library's execvp does: this program may be linked with musl. */
@@ -360,6 +457,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_root_cause_is_awaited),
         cmocka_unit_test(test_master_port_is_held_for_rank_0),
         cmocka_unit_test(test_sigterm_and_sigint_let_ranks_save),
+        cmocka_unit_test(test_signals_ignored_at_exec),
+        cmocka_unit_test(test_closed_standard_descriptors),
         cmocka_unit_test(test_children_of_a_shell_get_their_time),
         cmocka_unit_test(test_stubborn_ranks_are_killed),
         cmocka_unit_test(test_second_sigint_kills_at_once),
@@ -370,6 +469,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_zombies_of_orphans_do_not_pile_up),
         cmocka_unit_test(test_64_ranks),
         cmocka_unit_test(test_ranks_die_with_the_launcher),
+        cmocka_unit_test(test_what_ranks_started_ends_with_the_launcher),
         cmocka_unit_test(test_scripts_without_a_first_line),
         cmocka_unit_test(test_what_cannot_be_started),
         cmocka_unit_test(test_ranks_start_clean),

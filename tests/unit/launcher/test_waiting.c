@@ -2,6 +2,7 @@
 #include "launcher/waiting.h"
 #include "test.h"
 
+#include <netdb.h>
 #include <string.h>
 
 struct fixture {
@@ -39,19 +40,32 @@ static void after_ten_seconds_and_every_minute(void **state)
 {
     struct fixture *f = *state;
 
+    assert_int_equal(waiting_left_ms(&f->w, 1000), 5000);
+    assert_false(waiting_due(&f->w, &f->view, 6000)); /* no name is to blame */
     assert_int_equal(waiting_left_ms(&f->w, 1000), 10000);
-    assert_false(waiting_due(&f->w, 10999));
+    assert_false(waiting_due(&f->w, &f->view, 10999));
     assert_int_equal(waiting_left_ms(&f->w, 10999), 1);
-    assert_true(waiting_due(&f->w, 11000));
-    assert_false(waiting_due(&f->w, 11001));
+    assert_true(waiting_due(&f->w, &f->view, 11000));
+    assert_false(waiting_due(&f->w, &f->view, 11001));
     assert_int_equal(waiting_left_ms(&f->w, 11001), 59999);
-    assert_false(waiting_due(&f->w, 70999));
-    assert_true(waiting_due(&f->w, 72000)); /* late: the next is a minute later all the same */
-    assert_false(waiting_due(&f->w, 131999));
+    assert_false(waiting_due(&f->w, &f->view, 70999));
+    assert_true(waiting_due(&f->w, &f->view, 72000)); /* late: the next is a minute later all the same */
+    assert_false(waiting_due(&f->w, &f->view, 131999));
     assert_int_equal(waiting_left_ms(&f->w, 200000), 0);
     waiting_end(&f->w);
     assert_int_equal(waiting_left_ms(&f->w, 200000), -1);
-    assert_false(waiting_due(&f->w, 200000));
+    assert_false(waiting_due(&f->w, &f->view, 200000));
+}
+
+static void of_a_name_that_does_not_resolve(void **state)
+{
+    struct fixture *f = *state;
+
+    f->view.err.code = EAI_NONAME;
+    assert_false(waiting_due(&f->w, &f->view, 5999));
+    assert_true(waiting_due(&f->w, &f->view, 6000));
+    assert_int_equal(waiting_left_ms(&f->w, 6000), 60000);
+    assert_false(waiting_due(&f->w, &f->view, 11000)); /* it has been said */
 }
 
 static void for_the_store(void **state)
@@ -132,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(after_ten_seconds_and_every_minute, setup),
+        cmocka_unit_test_setup(of_a_name_that_does_not_resolve, setup),
         cmocka_unit_test_setup(for_the_store, setup),
         cmocka_unit_test_setup(for_nodes, setup),
         cmocka_unit_test_setup(for_a_place_and_for_ranks, setup),

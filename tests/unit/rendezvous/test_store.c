@@ -158,8 +158,36 @@ static void test_port_taken_and_nobody_there(void **state)
     store_server_stop(server);
     assert_null(store_connect("127.0.0.1", port, "job-1", 30, &err));
     assert_int_equal(err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(err.msg, ": deadline passed while trying to connect: Connection refused"));
     assert_null(store_connect("no-such-host.invalid", port, "job-1", 1, &err));
     assert_int_equal(err.kind, ERR_TIMEOUT);
+}
+
+static int look_in_vain(void *arg, const char *host, const char *service, const struct addrinfo *hints,
+                        struct addrinfo **ret)
+{
+    (void)host, (void)service, (void)hints, (void)ret;
+    return *(int *)arg;
+}
+
+/* What the resolver said stands in the error, whatever it is. */
+static void test_a_name_that_does_not_resolve(void **state)
+{
+    int codes[] = {EAI_NONAME, EAI_AGAIN, EAI_FAIL};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        cleanup_resolver struct resolver *at = resolver_new_with("the.store", 29400, look_in_vain, &codes[i]);
+        struct err err = {0};
+        char want[200];
+        snprintf(want, sizeof(want), "store the.store:29400: deadline passed while trying to connect: %s",
+                 gai_strerror(codes[i]));
+        for (int tries = 0; tries < 1000 && strcmp(err.msg, want) != 0; tries++)
+            assert_null(store_connect_by(at, "the.store", 29400, "job-1", 20, &err));
+        assert_string_equal(err.msg, want);
+        assert_int_equal(err.kind, ERR_TIMEOUT);
+        assert_int_equal(err.code, EAI_NONAME);
+    }
 }
 
 static void test_bounds_of_the_server(void **state)
@@ -494,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_another_runs_id),
         cmocka_unit_test(test_port_taken_and_nobody_there),
+        cmocka_unit_test(test_a_name_that_does_not_resolve),
         cmocka_unit_test(test_bounds_of_the_server),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_slow_clients),
