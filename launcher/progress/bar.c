@@ -1,10 +1,12 @@
-/* bar.c - the bars of tqdm, Rich and Keras in a line of output. */
+/* bar.c - the bars of tqdm, Rich, Ultralytics and Keras in a line of output. */
 #include "launcher/progress/bar.h"
 
 #include <math.h>
 #include <string.h>
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { DOWNLOAD_PER_S = 10000 }; /* no loop of a training is so fast: what is counted is bytes */
 
 static bool has(struct sv text, const char *bytes)
 {
@@ -50,12 +52,25 @@ static bool is_percent(const struct field *f, struct sv line)
     return f->unit.len == 1 && *f->unit.p == '%' && sv_starts(behind(line, f->end), "|");
 }
 
-static struct sv unit_behind(const struct field *fields, int n)
+/* The bar at fields[0], with the rate behind it. */
+static struct bar make_bar(const struct field *fields, int n, struct sv words, bool rich)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 1; i < n; i++)
         if (fields[i].unit.len && memchr(fields[i].unit.p, '/', fields[i].unit.len))
-            return fields[i].unit;
-    return (struct sv){"", 0};
+            return (struct bar){fields, words, fields[i].unit, fields[i].value, rich};
+    return (struct bar){fields, words, {"", 0}, NAN, rich};
+}
+
+bool bar_counts(const struct field *f)
+{
+    return f->whole && f->value >= 0 && f->value <= (double)PROGRESS_COUNT_MAX &&
+           (isnan(f->of) || (f->of >= 1 && f->of <= (double)PROGRESS_COUNT_MAX && f->value <= f->of));
+}
+
+/* "1/100  2.3G  0.05: 20%|##": the words begin with the epoch. */
+static bool is_numbered(const struct field *first, struct sv words)
+{
+    return first->start == words.p && !isnan(first->of) && bar_counts(first);
 }
 
 struct bar bar_find(struct sv line, const struct field *fields, int n)
@@ -65,18 +80,17 @@ struct bar bar_find(struct sv line, const struct field *fields, int n)
     for (int i = 0; i < n; i++) {
         const struct field *f = &fields[i];
         const struct sv rest = behind(line, f->end), words = in_front(line, percent ? percent : f->start);
-        const struct bar found = {.at = f, .words = words, .unit = unit_behind(f + 1, n - i - 1)};
-        const bool pair = !isnan(f->of);
+        const bool pair = !isnan(f->of), rich = has(rest, "\xe2\x80\xa2");
         if (is_percent(f, line)) {
             percent = f->start;
         } else if (is_tqdm_time(rest) && (pair ? !f->boxed : sv_eq(f->unit, "it"))) {
-            return found;
-        } else if (pair && has(words, "\xe2\x94\x81") && has(rest, "\xe2\x80\xa2")) {
-            return (struct bar){f, plain_start(line), found.unit, .rich = true};
+            return make_bar(f, n - i, words, false);
+        } else if (pair && has(words, "\xe2\x94\x81") && (rich || is_numbered(fields, line))) {
+            return make_bar(f, n - i, plain_start(line), rich);
         } else if (pair && !words.len && !f->boxed &&
                    (sv_starts(sv_trim(rest), "[=") || sv_starts(sv_trim(rest), "[>") ||
                     sv_starts(sv_trim(rest), "\xe2\x94\x81"))) {
-            return (struct bar){f, words, {"", 0}, false};
+            return make_bar(f, 1, words, false);
         }
     }
     return (struct bar){0};
@@ -103,25 +117,17 @@ static bool is_in(const struct field *f, struct sv words)
     return f && f->start >= words.p && f->start < words.p + words.len;
 }
 
-bool bar_counts(const struct field *f)
-{
-    return f->whole && f->value >= 0 && f->value <= (double)PROGRESS_COUNT_MAX &&
-           (isnan(f->of) || (f->of >= 1 && f->of <= (double)PROGRESS_COUNT_MAX && f->value <= f->of));
-}
-
 void bar_loose(struct progress_seen *s, const struct field *f)
 {
     s->step = (int64_t)f->value;
     s->total_steps = isnan(f->of) ? -1 : (int64_t)f->of;
     s->loose = true;
-    s->epoch_fraction = NAN;
 }
 
 void bar_epoch_step(struct progress_seen *s, double step, double of)
 {
     s->epoch_step = (int64_t)step;
     s->epoch_steps = (int64_t)of;
-    s->epoch_fraction = NAN;
 }
 
 /* A bar of epochs: so many are done. */
@@ -141,21 +147,18 @@ static void take_epoch_bar(struct progress_seen *s, const struct bar *b, const s
         bar_epoch_step(s, b->at->value, b->at->of);
 }
 
-/* "1/100  2.3G  0.05: 20%|##": the words begin with the epoch. */
-static bool begins_with_epoch(const struct bar *b, const struct field *first)
-{
-    return first->start == b->words.p && first != b->at && !isnan(first->of) && bar_counts(first);
-}
-
 void bar_take(const struct bar *b, const struct field *first, const struct field *epoch, bool has_loss,
               struct progress_seen *s)
 {
-    const bool numbered = begins_with_epoch(b, first),
+    const bool numbered = first != b->at && is_numbered(first, b->words),
                whose = numbered || are_words_of_training(b->words) || has_loss;
 
     if (!whose || !bar_counts(b->at) || fields_aside(b->words) || !is_unit_of_training(b->unit))
         s->sideline = true;
-    else if (numbered)
+    else if (!b->words.len && !has_loss && fields_has(b->unit, WORDS("it")) && b->rate >= DOWNLOAD_PER_S) {
+        s->sideline = true;
+        s->total_steps = isnan(b->at->of) ? -1 : (int64_t)b->at->of;
+    } else if (numbered)
         take_epoch_bar(s, b, first);
     else if (is_in(epoch, b->words))
         take_epoch_bar(s, b, epoch);

@@ -1,8 +1,9 @@
-/* bar.h - the bars of tqdm, Rich and Keras in a line of output. Pure.
+/* bar.h - the bars of tqdm, Rich, Ultralytics and Keras in a line of output. Pure.
  *
  *   "Epoch 1/3:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]"
  *   "train: 20it [00:00, 46.3it/s]"
  *   "Epoch 0/2 -------- 8/40 0:00:00 * 0:00:01 60.7it/s train_loss: 0.467"   (of non-ASCII characters)
+ *   "1/100  2.3G  1.159  640: 25% ---...... 2/8 4.5it/s 0.5s<1.3s"   (of non-ASCII characters)
  *   " 8/40 [=====>.......] - ETA: 1s - loss: 0.467"
  */
 #ifndef TK_LAUNCHER_PROGRESS_BAR_H
@@ -15,6 +16,7 @@ struct bar {
     const struct field *at; /* "8/40" or "20"; NULL: the line has no bar */
     struct sv words;        /* in front of it: "Epoch 1/3:" */
     struct sv unit;         /* "it/s"; may be empty */
+    double rate;            /* in this unit; NAN: none */
     bool rich;
 };
 

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 /* Of a name of these parts no progress of a training is told; a stem stands for every word that begins with it. */
-static const char *const ASIDE[] = {"val", "valid", "test", "tests", "map", "dev", "warmup", NULL};
+static const char *const ASIDE[] = {"val", "valid", "test", "tests", "cv", "map", "dev", "warmup", NULL};
 static const char *const ASIDE_STEMS[] = {
     "validat", "eval",   "testing", "sanity",  "predict",  "infer",      "download",   "fetch",
     "load",    "filter", "tokeniz", "extract", "generate", "generating", "generation", "preprocess",
@@ -247,8 +247,11 @@ static struct sv take_unit(struct scan *s)
     while (is_letter(at(s, (ptrdiff_t)n)) || (n > 0 && at(s, (ptrdiff_t)n) == '/'))
         n++;
     const struct sv unit = {s->p, n};
+    const char next = at(s, (ptrdiff_t)n);
     /* a word behind a blank may be the next number's key, unless it is a rate */
     *s = was;
+    if (unit.p > was.p && (next == ':' || next == '='))
+        return (struct sv){was.p, 0};
     if (unit.p == was.p || (n && (memchr(unit.p, '/', n) || *unit.p == '%')))
         s->p = unit.p + n;
     return n ? unit : (struct sv){was.p, 0};

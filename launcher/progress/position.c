@@ -137,6 +137,8 @@ static void take_bar(struct position *p, int64_t step, int64_t steps)
 
 static void take_step(struct position *p, const struct progress_seen *s)
 {
+    if (s->loose && s->total_steps < 0 && p->lead && p->steps <= 0)
+        return; /* of the run, or of the epoch that other lines tell of */
     if (!s->loose || s->total_steps < 0 || s->total_steps == p->steps)
         p->step = s->step;
     else if (p->lead)
@@ -147,6 +149,10 @@ static void take_step(struct position *p, const struct progress_seen *s)
 
 void position_take(struct position *p, const struct progress_seen *s)
 {
+    if (s->sideline) { /* a bar that turned out to be a download */
+        p->outer_steps = p->outer_steps == s->total_steps ? -1 : p->outer_steps;
+        return;
+    }
     const bool epoch = take_epoch(p, s);
 
     if (s->epoch < 0 && s->total_epochs > 0 && !p->paired)
@@ -154,7 +160,6 @@ void position_take(struct position *p, const struct progress_seen *s)
     if (s->total_steps > 0 && !s->loose)
         p->steps = s->total_steps;
     if (s->epoch_step >= 0 && s->epoch_steps > 0) {
-        p->epochs = p->epochs < 0 ? 0 : p->epochs;
         p->lead = true;
         take_epoch_step(p, s->epoch_step, s->epoch_steps);
     } else if (s->step >= 0)
@@ -163,8 +168,8 @@ void position_take(struct position *p, const struct progress_seen *s)
         p->within = s->epoch_fraction;
         p->ended = epoch && s->epoch_fraction >= 1;
     }
-    if (epoch && s->epoch_step < 0 && s->epoch_steps > 0)
-        p->epoch_steps = s->epoch_steps;
+    if (epoch && s->epoch_step < 0 && s->epoch_steps > 0) /* one that changes is a counter */
+        p->epoch_steps = p->epoch_steps < 0 || p->epoch_steps == s->epoch_steps ? s->epoch_steps : 0;
 }
 
 static int64_t count(double v)

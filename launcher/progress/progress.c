@@ -119,7 +119,7 @@ static void take_position(struct progress *p, const struct position_now *now, in
 void progress_take(struct progress *p, const struct progress_seen *s, bool from_file, int64_t now_ms,
                    int64_t wall_ms)
 {
-    if (s->sideline || (p->from_file && !from_file))
+    if ((s->sideline && s->total_steps < 0) || (p->from_file && !from_file))
         return;
     p->from_file = from_file;
     p->wall_ms = wall_ms;

@@ -30,7 +30,8 @@ struct progress_seen {
     double loss;
     double samples_per_second;
     double percent; /* of the run */
-    bool sideline;  /* of something else than training: validation, data, a download; it moves nothing */
+    bool
+        sideline; /* of something else than training; it moves nothing. With total_steps: a bar of so many is a download's */
 };
 
 /* All fields absent. */

@@ -15,7 +15,7 @@ enum role {
     ROLE_STEP,         /* of the run or of the epoch */
     ROLE_GLOBAL_STEP,  /* of the run */
     ROLE_BATCH,        /* of the epoch */
-    ROLE_STEPS,        /* how many: of the epoch */
+    ROLE_STEPS,        /* how many: of the epoch; or a counter */
     ROLE_TOTAL_EPOCHS, /* how many, and no more */
     ROLE_TOTAL_STEPS,
     ROLE_LOSS,
@@ -27,7 +27,7 @@ enum role {
 /* The first field of each role, and whether the line tells of something else than training. */
 struct reading {
     const struct field *of[ROLES];
-    const struct field *bare; /* a pair of numbers without a key */
+    const struct field *bare; /* a pair of numbers without a key, right behind that of the epoch */
     bool aside;
 };
 
@@ -36,85 +36,75 @@ static bool is_pair(const struct field *f)
     return !isnan(f->of);
 }
 
-static bool is_time(const struct field *f)
+/* What is counted in other words ("steps per epoch"), and a time, is no position. */
+static bool is_place(const struct field *f)
 {
-    return (f->unit.len && *f->unit.p == '%') ||
-           fields_has(f->unit, WORDS("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours"));
-}
-
-/* What is counted in other words ("save_steps", "steps per epoch") is no position. */
-static bool is_place(const struct field *f, struct sv prefix)
-{
-    return !is_time(f) &&
-           fields_only(prefix, WORDS("train", "training", "global", "current", "cur", "total", "num", "max",
-                                     "n", "optimizer", "optimization")) &&
+    return !fields_has(f->unit, WORDS("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours")) &&
+           !(f->unit.len && *f->unit.p == '%') &&
            !fields_has(f->before, WORDS("per", "every", "each", "best", "accumulation", "micro", "early"));
 }
 
-static enum role role_of_place(const struct field *f, struct sv last)
+static enum role role_of_place(const struct field *f, struct sv last, struct sv prefix)
 {
-    const struct sv prefix = {f->key.p, (size_t)(last.p - f->key.p)};
     const bool many = !is_pair(f) && (last.p[last.len - 1] | 0x20) == 's';
     const bool done = fields_has(last, WORDS("updates")); /* "num_updates": so many until now */
     const bool total = !done && (fields_has(prefix, WORDS("total", "num", "max", "n")) ||
                                  fields_has(f->before, WORDS("total", "num", "max", "optimization")));
 
-    if (!is_place(f, prefix))
+    if (!is_place(f) || (many && !total && f->before.len)) /* "bad epochs 2" */
         return ROLE_NONE;
     if (fields_has(last, WORDS("epoch", "epochs")))
         return many || (total && !is_pair(f)) ? ROLE_TOTAL_EPOCHS : ROLE_EPOCH;
     if (fields_has(last, WORDS("batch", "batches")))
-        return is_pair(f) ? ROLE_BATCH : ROLE_NONE;
+        return ROLE_BATCH;
     if (fields_has(prefix, WORDS("global", "current", "cur")) || fields_has(f->before, WORDS("global")))
         return ROLE_GLOBAL_STEP;
-    return !many ? ROLE_STEP : total ? ROLE_TOTAL_STEPS : prefix.len ? ROLE_NONE : ROLE_STEPS;
+    if (many && !total) /* "iters: 100" counts */
+        return !prefix.len && fields_has(last, WORDS("steps")) ? ROLE_STEPS : ROLE_NONE;
+    return many ? ROLE_TOTAL_STEPS : ROLE_STEP;
 }
 
-static bool is_rate_of_samples(const struct field *f)
+/* "samples/s"; but "s/sample" and "samples/s/gpu" are not. */
+static bool is_rate_of_samples(struct sv name)
 {
-    static const char *const SAMPLES[] = {"samples", "sample",   "img",     "imgs", "image",
-                                          "images",  "examples", "example", NULL};
-    static const char *const SECOND[] = {"s", "sec", "second", NULL};
-
-    return (fields_has(f->unit, SAMPLES) && fields_has(f->unit, SECOND)) ||
-           (fields_has(f->key, SAMPLES) && fields_has(f->key, SECOND));
+    return fields_has(name,
+                      WORDS("samples", "sample", "img", "imgs", "image", "images", "examples", "example")) &&
+           fields_has(fields_last_part(name), WORDS("s", "sec", "second"));
 }
 
 static enum role role_of(const struct field *f)
 {
-    const struct sv last = fields_last_part(f->key);
+    const struct sv last = fields_last_part(f->key), prefix = {f->key.p, (size_t)(last.p - f->key.p)};
     const bool aside = fields_aside(f->key) || fields_aside(f->before);
 
-    if (is_rate_of_samples(f))
+    if (is_rate_of_samples(f->unit) || is_rate_of_samples(f->key))
         return aside || f->value <= 0 ? ROLE_NONE : ROLE_SAMPLES;
-    if (!last.len)
+    if (fields_has(last, WORDS("loss")) && aside)
+        return ROLE_SCORE;
+    /* a part of the loss ("iou_loss", "D loss") is not the loss */
+    if (!last.len ||
+        !fields_only(prefix, WORDS("train", "training", "global", "current", "cur", "total", "num", "max",
+                                   "n", "optimizer", "optimization", "tot", "avg", "avr", "average", "mean",
+                                   "batch", "running", "reduced", "lm")))
         return ROLE_NONE;
     if (fields_has(last, WORDS("loss")))
-        return aside ? ROLE_SCORE : ROLE_LOSS;
-    if (fields_has(last, WORDS("acc", "accuracy")))
-        return ROLE_SCORE;
+        return f->before.len == 1 ? ROLE_NONE : ROLE_LOSS;
     if (fields_has(last, WORDS("epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations",
                                "update", "updates", "batch", "batches")))
-        return role_of_place(f, last);
+        return role_of_place(f, last, prefix);
     return ROLE_NONE;
-}
-
-/* A bare pair counts only in brackets, or right behind the number of the epoch. */
-static bool fits_bare(const struct field *f, bool behind_epoch)
-{
-    return is_pair(f) && !f->key.len && bar_counts(f) && (f->boxed || behind_epoch);
-}
-
-/* "[3][40/500]": the first is the epoch, whatever stands before it. */
-static bool is_boxed_epoch(const struct field *f, const struct field *next)
-{
-    return f->boxed && !is_pair(f) && !f->key.len && bar_counts(f) && next->boxed && *f->end == '[';
 }
 
 static bool fits(const struct field *f, enum role role)
 {
     return role > ROLE_TOTAL_STEPS || bar_counts(f) ||
            (role == ROLE_EPOCH && !is_pair(f) && f->value >= 0 && f->value < 1e9);
+}
+
+static bool is_of_train(const struct field *f)
+{
+    return fields_has(f->key, WORDS("train", "training")) ||
+           fields_has(f->before, WORDS("train", "training"));
 }
 
 static struct reading read_fields(const struct field *f, int n)
@@ -127,13 +117,13 @@ static struct reading read_fields(const struct field *f, int n)
         /* "Test: epoch 3", "Test: [10/50]", "val 10/50" */
         if ((role && role <= ROLE_STEPS) || (!role && is_pair(&f[i])))
             r.aside = r.aside || (first && f[i].aside) || fields_aside(f[i].key);
-        if (role == ROLE_LOSS && first && f[i].aside)
+        if (role == ROLE_LOSS && f[i].aside && !is_of_train(&f[i]))
             role = ROLE_SCORE;
+        if (role == ROLE_LOSS && f[i].whole && i + 1 < n && !f[i + 1].key.len && !f[i + 1].boxed)
+            role = ROLE_NONE; /* "Train loss 1200 0.512" */
         if (role && !r.of[role] && fits(&f[i], role))
             r.of[role] = &f[i];
-        if (i > 0 && !r.bare && !r.of[ROLE_EPOCH] && is_pair(&f[i]) && is_boxed_epoch(&f[i - 1], &f[i]))
-            r.of[ROLE_EPOCH] = &f[i - 1];
-        if (!r.bare && fits_bare(&f[i], i > 0 && r.of[ROLE_EPOCH] == &f[i - 1]))
+        if (i > 0 && r.of[ROLE_EPOCH] == &f[i - 1] && is_pair(&f[i]) && !f[i].key.len && bar_counts(&f[i]))
             r.bare = &f[i];
     }
     return r;
@@ -156,7 +146,9 @@ static void take_epoch(struct progress_seen *s, const struct reading *r, struct 
         take_epochs_done(s, epoch->value);
     } else if (epoch) {
         s->epoch = (int64_t)epoch->value;
-        if (r->of[ROLE_LOSS] || r->of[ROLE_SCORE]) /* printed behind the epoch, unless a step follows */
+        /* printed behind the epoch, unless a step stands there too */
+        if ((r->of[ROLE_LOSS] || (r->of[ROLE_SCORE] && is_pair(epoch))) && !r->of[ROLE_STEP] &&
+            !r->of[ROLE_GLOBAL_STEP] && !r->of[ROLE_BATCH] && !r->of[ROLE_STEPS])
             s->epoch_fraction = 1;
     }
     if (epoch && is_pair(epoch))
@@ -165,54 +157,30 @@ static void take_epoch(struct progress_seen *s, const struct reading *r, struct 
         s->total_epochs = (int64_t)total->value;
 }
 
-/* A step without its total, or with one that stands elsewhere in the line, as in JSON. */
-static void take_single_step(struct progress_seen *s, const struct reading *r)
-{
-    const struct field *step = r->of[ROLE_STEP], *steps = r->of[ROLE_STEPS],
-                       *global = r->of[ROLE_GLOBAL_STEP];
-
-    if (step && steps && steps->value >= 1 && step->value <= steps->value && s->epoch >= 0)
-        bar_epoch_step(s, step->value, steps->value);
-    else if (steps && steps->value >= 1 && s->epoch >= 0)
-        s->epoch_steps = (int64_t)steps->value;
-    else if (global)
-        bar_loose(s, global);
-    else if (step && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES]))
-        bar_loose(s, step);
-    if (s->step >= 0)
-        s->loose = !global;
-}
-
+/* Beside an epoch without its total, nothing tells whether a step is of the epoch or of the run. A number of steps beside
+ * a loss is a counter. "Total steps: 512" alone may be one. */
 static void take_steps(struct progress_seen *s, const struct reading *r)
 {
-    const struct field *step = r->of[ROLE_STEP], *batch = r->of[ROLE_BATCH], *total = r->of[ROLE_TOTAL_STEPS];
+    const struct field *step = r->of[ROLE_STEP], *batch = r->of[ROLE_BATCH], *total = r->of[ROLE_TOTAL_STEPS],
+                       *steps = r->of[ROLE_STEPS], *global = r->of[ROLE_GLOBAL_STEP];
 
-    if (batch)
+    if (batch && is_pair(batch) && s->epoch >= 0)
         bar_epoch_step(s, batch->value, batch->of);
-    else if (step && is_pair(step))
+    else if (step && is_pair(step) && (s->epoch < 0 || s->total_epochs >= 0))
         bar_loose(s, step);
-    else if (r->bare && s->epoch >= 0 && r->bare->part) { /* "[1280/60000 (2%)]" counts samples */
+    else if (r->bare && r->bare->part) /* "[1280/60000 (2%)]" counts samples */
         s->epoch_fraction = r->bare->value / r->bare->of;
-    } else if (r->bare && s->epoch >= 0)
+    else if (r->bare)
         bar_epoch_step(s, r->bare->value, r->bare->of);
-    else if (r->bare && r->bare->boxed && !r->bare->part && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES]))
-        bar_loose(s, r->bare);
-    else
-        take_single_step(s, r);
-    if (total && total->value >= 1) {
+    else if (step && steps && steps->value >= 1 && step->value <= steps->value && s->epoch >= 0) /* JSON */
+        bar_epoch_step(s, step->value, steps->value);
+    else if (steps && steps->value >= 1 && s->epoch >= 0 && !r->of[ROLE_LOSS] && !r->of[ROLE_SCORE])
+        s->epoch_steps = (int64_t)steps->value;
+    else if (global || (step && s->epoch < 0 && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES])))
+        bar_loose(s, global ? global : step);
+    if (total && total->value >= 1 && (step || global || fields_has(total->before, WORDS("optimization"))))
         s->total_steps = (int64_t)total->value;
-        s->loose = false;
-    }
-}
-
-/* A loss alone says whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's. */
-static bool is_of_training(const struct field *loss, const struct progress_seen *s)
-{
-    const struct progress_seen none = progress_nothing();
-
-    return s->step != none.step || s->epoch != none.epoch || s->epoch_step != none.epoch_step ||
-           fields_has(loss->key, WORDS("train", "training")) ||
-           fields_has(loss->before, WORDS("train", "training"));
+    s->loose = s->loose && !global && !total;
 }
 
 static void recognise_text(struct sv text, struct progress_seen *s)
@@ -231,7 +199,8 @@ static void recognise_text(struct sv text, struct progress_seen *s)
         take_epoch(s, &r, text);
         take_steps(s, &r);
     }
-    if (!s->sideline && loss && is_of_training(loss, s))
+    /* a loss alone says whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's */
+    if (!s->sideline && loss && (s->step >= 0 || s->epoch >= 0 || is_of_train(loss)))
         s->loss = loss->value;
     if (!s->sideline && samples)
         s->samples_per_second = samples->value;

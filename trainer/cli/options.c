@@ -120,8 +120,8 @@ static const struct option_row OPTIONS[] = {
      .help = "text: plain lines. json: one object per line. Where stderr is a terminal, rank 0 shows a bar "
              "there, with the loss and the time that is left."},
     {"log_dir", "DIR", OPTION_TEXT, AT(log_dir),
-     .help =
-         "Write TensorBoard events there; a fresh start removes the event files of an earlier run from it."},
+     .help = "Write TensorBoard events there; a fresh start removes the event files of trainer's ended runs "
+             "from it."},
     {"log_histograms", "N", OPTION_INTEGER, AT(log_histograms), 1, INT32_MAX,
      .help = "With --log_dir: histograms of all weights after every N-th step. Default: none."},
     {"log_images", "N", OPTION_INTEGER, AT(log_images), 1, INT32_MAX,

@@ -3,6 +3,7 @@
 
 #include "common/fsutil.h"
 #include "common/memory.h"
+#include "common/sv.h"
 #include "trainer/events/event_encode.h"
 #include "trainer/events/png.h"
 
@@ -11,7 +12,10 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+
+#define SUFFIX ".trainer" /* other programs write files of the same name without it */
 
 enum { NAME_TRIES = 10000, HOST_BYTES = 65 };
 
@@ -20,6 +24,7 @@ struct events {
     int fd;
     off_t written; /* whole records on disk */
     int64_t flush_ms;
+    int removed;
     int64_t oldest_mono_ms; /* when the first pending record was added */
     struct clock clock;
     struct buf pending;
@@ -32,24 +37,37 @@ static double wall_seconds(const struct clock *c)
     return (double)c->wall_ms(c->ctx) / 1000.0;
 }
 
-/* Remove an earlier run's event files: regular files of the folder itself whose names say so, nothing else. */
-static int remove_old(const char *log_dir, struct err *err)
+/* Lock a file that this program names; its writer holds the lock. True: nobody else has it, and it is still there. Where
+ * there are no locks, a writer goes without, and nothing is removed. */
+static bool lock(int fd, bool writes)
+{
+    struct stat st;
+
+    return (flock(fd, LOCK_EX | LOCK_NB) == 0 || (writes && errno != EWOULDBLOCK)) && fstat(fd, &st) == 0 &&
+           S_ISREG(st.st_mode) && st.st_nlink > 0;
+}
+
+/* Remove the files of runs that have ended: this program's own, in the folder itself, which nobody writes. */
+static int remove_ended(struct events *e, const char *log_dir, struct err *err)
 {
     cleanup_closedir DIR *dir = opendir(log_dir);
 
     if (!dir)
         return err_errno(err, ERR_FATAL, errno, "%s", log_dir);
     for (;;) {
-        struct stat st;
         errno = 0;
         const struct dirent *entry = readdir(dir);
         if (!entry)
             return errno ? err_errno(err, ERR_FATAL, errno, "%s", log_dir) : 0;
-        if (!strstr(entry->d_name, "tfevents") ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+        if (!strstr(entry->d_name, "tfevents") || !sv_ends(sv_from(entry->d_name), SUFFIX))
+            continue;
+        cleanup_close int fd =
+            openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 || !lock(fd, false))
             continue;
         if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
             return err_errno(err, ERR_FATAL, errno, "%s/%s", log_dir, entry->d_name);
+        e->removed++;
     }
 }
 
@@ -70,15 +88,17 @@ static int create_file(struct events *e, const struct events_options *o, struct 
 
     host_part(o->host, host);
     for (int n = 0; n < NAME_TRIES; n++) {
-        int len =
-            snprintf(e->path, sizeof(e->path), "%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId64 ".%d",
-                     o->log_dir, seconds, host, o->pid, n);
+        int len = snprintf(e->path, sizeof(e->path),
+                           "%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId64 ".%d" SUFFIX, o->log_dir,
+                           seconds, host, o->pid, n);
         if (len < 0 || len >= (int)sizeof(e->path))
             return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", o->log_dir);
         e->fd = open(e->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (e->fd >= 0)
+        if (e->fd >= 0 && lock(e->fd, true))
             return 0;
-        if (errno != EEXIST)
+        if (e->fd >= 0) /* removed by a run that starts now */
+            close(TAKE_FD(e->fd));
+        else if (errno != EEXIST)
             return err_errno(err, ERR_FATAL, errno, "%s", e->path);
     }
     return err_errno(err, ERR_FATAL, EEXIST, "%s", e->path);
@@ -108,7 +128,7 @@ static int start(struct events *e, const struct events_options *o, struct err *e
 {
     if (o->flush_ms < 0)
         return err_set(err, ERR_INVALID, "events: flush_ms: %" PRId64 ", expected at least 0", o->flush_ms);
-    if (fs_mkdirs(o->log_dir, err) < 0 || (o->fresh && remove_old(o->log_dir, err) < 0) ||
+    if (fs_mkdirs(o->log_dir, err) < 0 || (o->fresh && remove_ended(e, o->log_dir, err) < 0) ||
         create_file(e, o, err) < 0)
         return -1;
     double now = wall_seconds(&e->clock);
@@ -293,6 +313,11 @@ int events_close(struct events *e, struct err *err)
         rc = err_errno(err, ERR_FATAL, errno, "%s", e->path);
     events_free(e);
     return rc;
+}
+
+int events_removed(const struct events *e)
+{
+    return e->removed;
 }
 
 const char *events_path(const struct events *e)

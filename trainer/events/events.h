@@ -30,14 +30,15 @@ struct events_options {
     const char *log_dir; /* made when absent */
     const char *host;    /* part of the file's name; '/' becomes '_' */
     int64_t pid;
-    bool fresh; /* remove the regular files of log_dir itself whose names contain "tfevents" */
+    bool fresh; /* remove the files that events_open made in log_dir itself and nobody writes any more */
     int64_t
         purge_step; /* when not fresh: what earlier files say of this step and later ones is void; 0: nothing */
     int64_t flush_ms; /* the longest a record waits when events are added or ticked; 0: none waits */
     struct clock clock;
 };
 
-/* Makes events.out.tfevents.<10-digit seconds>.<host>.<pid>.<n> with the first free n, its header on disk. */
+/* Makes events.out.tfevents.<10-digit seconds>.<host>.<pid>.<n>.trainer with the first free n, its header on disk. It is
+ * locked (flock) until events_close. */
 struct events *events_open(const struct events_options *o, struct err *err) MUST_CHECK;
 
 /* Append one scalar; writes out what has waited for flush_ms. */
@@ -65,6 +66,8 @@ int events_flush(struct events *e, struct err *err) MUST_CHECK;
 
 /* Flush and free, also after a failure; NULL does nothing. */
 int events_close(struct events *e, struct err *err);
+
+int events_removed(const struct events *e); /* so many files, by `fresh` */
 
 const char *events_path(const struct events *e);
 

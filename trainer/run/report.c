@@ -35,6 +35,12 @@ struct report *report_open(const struct report_options *o, struct err *err)
             return NULL;
         }
     }
+    if (r->events && events_removed(r->events)) {
+        char text[96];
+        snprintf(text, sizeof(text), "--log_dir: event files of trainer's earlier runs removed: %d",
+                 events_removed(r->events));
+        report_note(r, false, text);
+    }
     if (progress_writer_open(&r->progress, o->progress, &no_progress))
         report_note(r, true, no_progress.msg);
     return TAKE(r);

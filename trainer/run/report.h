@@ -31,7 +31,8 @@ struct report_options {
     int64_t steps;            /* of an epoch */
     int64_t max_steps;        /* of the run; 0: those of its epochs */
     int64_t samples_per_step; /* of all ranks */
-    int64_t resumed_step; /* of the run, where it goes on; -1: a fresh start, which removes old event files */
+    int64_t
+        resumed_step; /* of the run, where it goes on; -1: a fresh start, which removes event files of ended runs */
     struct clock clock;
 };
 

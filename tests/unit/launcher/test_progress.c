@@ -131,6 +131,22 @@ static void test_steps_of_bars_that_repeat(void **state)
     assert_int_equal(p.total_steps, -1);
 }
 
+/* "Steps: 10" is how many an epoch has, until it changes. */
+static void test_a_number_of_steps_that_changes_is_a_counter(void **state)
+{
+    struct progress p;
+
+    (void)state;
+    progress_init(&p);
+    say_at(&p, 0, "Epoch 1 | Steps: 10");
+    say_at(&p, 0, "Epoch 2 | Steps: 10");
+    assert_int_equal(p.step, 10);
+    say_at(&p, 0, "Epoch 2 | Steps: 20");
+    assert_int_equal(p.step, -1);
+    say_at(&p, 0, "Epoch 3 | Steps: 10");
+    assert_int_equal(p.step, -1);
+}
+
 static void test_junk_does_not_stay(void **state)
 {
     struct progress p;
@@ -281,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_bars_of_epochs),
         cmocka_unit_test(test_bars_of_the_run),
         cmocka_unit_test(test_steps_of_bars_that_repeat),
+        cmocka_unit_test(test_a_number_of_steps_that_changes_is_a_counter),
         cmocka_unit_test(test_junk_does_not_stay),
         cmocka_unit_test(test_percent_does_not_fall),
         cmocka_unit_test(test_time_left),

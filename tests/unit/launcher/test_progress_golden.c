@@ -159,9 +159,73 @@ static void test_public(void **state)
     assert_true(today.files >= 6);
 }
 
+enum figure { FIGURE_PERCENT, FIGURE_STEP, FIGURE_LOSS, FIGURE_SAMPLES, FIGURES };
+
+/* "\t" in the file is a tab. */
+static void untab(char *text)
+{
+    for (char *p; (p = strstr(text, "\\t")); text = p) {
+        *p++ = '\t';
+        memmove(p, p + 1, strlen(p));
+    }
+}
+
+/* One row: PERCENT STEP LOSS SAMPLES LINE. What is shown behind the line is as the row says, or nothing is shown. */
+static int check_line(struct progress *p, char *row, int right[static FIGURES])
+{
+    char word[FIGURES][32];
+    int at = 0, wrong = 0;
+
+    assert_int_equal(sscanf(row, "%31s %31s %31s %31s%n", word[0], word[1], word[2], word[3], &at), FIGURES);
+    untab(row + at + 1);
+    struct recogniser r = {.len = 0};
+    recogniser_take(&r, row + at + 1, strlen(row + at + 1), take, p);
+    const double shown[FIGURES] = {p->percent, count_or_none(p->step), p->loss, p->samples_per_second};
+    for (int i = 0; i < FIGURES; i++) {
+        const double want = number_or_none(word[i]);
+        const double within = i == FIGURE_PERCENT ? 1 : 1e-6 * fabs(want);
+        if (isnan(shown[i]))
+            continue;
+        right[i] += near(shown[i], want, within);
+        wrong += !near(shown[i], want, within);
+    }
+    if (wrong)
+        print_error("percent %g, step %g, loss %g, samples/s %g; wanted %s, %s, %s, %s, or nothing: %s",
+                    shown[0], shown[1], shown[2], shown[3], word[0], word[1], word[2], word[3], row + at + 1);
+    return wrong;
+}
+
+/* Lines of many programs, a few of each: right, or silent. */
+static void test_right_or_silent(void **state)
+{
+    int right[FIGURES] = {0}, wrong = 0, programs = 0;
+    char row[1024];
+    struct progress p;
+    FILE *in = fopen(FOLDER "/lines.txt", "r");
+
+    (void)state;
+    assert_non_null(in);
+    progress_init(&p);
+    while (fgets(row, sizeof(row), in)) {
+        if (strncmp(row, "## ", 3) == 0) {
+            progress_init(&p);
+            programs++;
+        } else if (row[0] != '#' && row[0] != '\n')
+            wrong += check_line(&p, row, right);
+    }
+    fclose(in);
+    print_message(
+        "%d programs: right behind so many lines: percent %d, step %d, loss %d, samples/s %d; %d wrong\n",
+        programs, right[0], right[1], right[2], right[3], wrong);
+    assert_int_equal(wrong, 0);
+    assert_true(programs >= 70);
+    assert_true(right[FIGURE_PERCENT] >= 40 && right[FIGURE_STEP] >= 55 && right[FIGURE_LOSS] >= 60);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden), cmocka_unit_test(test_public)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden), cmocka_unit_test(test_public),
+                                       cmocka_unit_test(test_right_or_silent)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,6 @@ static void test_lines(void **state)
         {"Epoch-3: loss -0.5", NONE, NONE, 3, NONE, NONE, NONE, -0.5, 0},
         {"step 40/500", 40, 500, NONE, NONE, NONE, NONE, 0, 0},
         {"Iteration: 1,200/5,000 loss: 1.5", 1200, 5000, NONE, NONE, NONE, NONE, 1.5, 0},
-        {"[40/500] loss: 0.5", 40, 500, NONE, NONE, NONE, NONE, 0.5, 0},
         {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3", 10, 500, NONE, NONE, NONE,
          NONE, 1.5e-3, 0},
         {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", 300, NONE, NONE, NONE, NONE, NONE, 4.25, 0},
@@ -90,6 +89,8 @@ static void test_lines(void **state)
          "56.3it/s "
          "train_loss: 0.757",
          NONE, NONE, 1, 3, 3, 40, 0.757, 0},
+        {"  1/100  2.31G  1.159  25  640: 25% \xe2\x94\x81\xe2\x94\x80 2/8 4.5it/s 0.5s<1.3s", NONE, NONE, 1,
+         100, 2, 8, 0, 0},
         {"[transformers]   Num Epochs = 3", NONE, NONE, NONE, 3, NONE, NONE, 0, 0},
         {"  Total optimization steps = 1,200", NONE, 1200, NONE, NONE, NONE, NONE, 0, 0},
         {"{'loss': '0.75', 'learning_rate': '4e-05', 'epoch': '0.25'}", NONE, NONE, 1, NONE, NONE, NONE, 0.75,
@@ -99,7 +100,10 @@ static void test_lines(void **state)
          NONE, NONE, 3, NONE, NONE, NONE, 0.76, 1846},
         {"train loss: 0.5  val loss: 0.25", NONE, NONE, NONE, NONE, NONE, NONE, 0.5, 0},
         {"val loss: 0.25  epoch 3/4  train loss: 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
-        {"[3][40/500] loss 0.5", NONE, NONE, 3, NONE, 40, 500, 0.5, 0},
+        {"(0/4) Epoch 3 [40/500] loss 0.5", NONE, NONE, 3, NONE, 40, 500, 0.5, 0},
+        {"epoch 3, step 40/500, loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
+        {"epoch 3/4, step 40, loss 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
+        {"step 40 loss 5 (4.5)", 40, NONE, NONE, NONE, NONE, NONE, 5, 0},
         {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]", NONE, NONE, 3, 100, 8, 40,
          0, 0},
         {"step 7/9 loss nan", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
@@ -174,6 +178,14 @@ static void test_nothing(void **state)
         "attempt [1/3] failed",
         "Node 1/2 joined",
         "num_updates 100, loss 0.5",
+        "[40/500] loss: 0.5",
+        "[3][40/500] loss 0.5",
+        "Train: [2/300][630/1251] loss 0.5",
+        "Total steps: 1024",
+        "max_steps=1000",
+        "bad epochs 2",
+        "train loss 1200 0.5",
+        "batch 40/500 loss: 0.5",
     };
 
     (void)state;

@@ -19,12 +19,12 @@ static void test_name_and_header(void **state)
 
     struct events *e = events_open(&f->options, &err);
     assert_non_null(e);
-    in_folder(f, "events.out.tfevents.1700000000.node-0.7.0", want);
+    in_folder(f, "events.out.tfevents.1700000000.node-0.7.0.trainer", want);
     assert_string_equal(events_path(e), want);
     assert_scalars(f, want, 0); /* on disk before anything else */
     struct events *second = events_open(&f->options, &err);
     assert_non_null(second);
-    in_folder(f, "events.out.tfevents.1700000000.node-0.7.1", want);
+    in_folder(f, "events.out.tfevents.1700000000.node-0.7.1.trainer", want);
     assert_string_equal(events_path(second), want);
     assert_int_equal(events_close(e, &err), 0);
     assert_int_equal(events_close(second, &err), 0);
@@ -43,37 +43,67 @@ static void test_odd_host_and_new_folder(void **state)
     f->wall_ms = 5000;
     struct events *e = events_open(&f->options, &err);
     assert_non_null(e);
-    assert_true(exists(f, "a/b/events.out.tfevents.0000000005.x_.._y_z.7.0"));
+    assert_true(exists(f, "a/b/events.out.tfevents.0000000005.x_.._y_z.7.0.trainer"));
     assert_int_equal(events_close(e, &err), 0);
 }
 
-static void test_fresh_removes_only_events(void **state)
+/* Another program's curves, and what only bears such a name, stay. */
+static void test_fresh_removes_only_its_own(void **state)
 {
+    static const char *const others[] = {
+        "events.out.tfevents.1.old.1.0",          /* SummaryWriter's */
+        "events.out.tfevents.1.old.1.0.v2",       /* TensorFlow's */
+        "events.out.tfevents.1.old.1.0.trainer2", /* a suffix of the user's */
+        "notes.trainer",
+        "notes.txt",
+        "folder.tfevents.trainer/events.out.tfevents.2.old.1.0.trainer",
+        "folder.tfevents.trainer/notes.txt",
+    };
     struct fixture *f = *state;
     struct err err = {0};
     char path[PATH_MAX];
 
-    touch(f, "events.out.tfevents.1.old.1.0");
-    touch(f, "notes.txt");
-    in_folder(f, "tfevents-folder", path);
+    in_folder(f, "folder.tfevents.trainer", path);
     assert_int_equal(mkdir(path, 0777), 0);
-    touch(f, "tfevents-folder/events.out.tfevents.2.old.1.0");
-    in_folder(f, "tfevents-link", path);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        touch(f, others[i]);
+    in_folder(f, "link.tfevents.trainer", path);
     assert_int_equal(symlink("notes.txt", path), 0);
-    struct events *kept = events_open(&f->options, &err);
-    assert_int_equal(events_close(kept, &err), 0);
-    assert_true(exists(f, "events.out.tfevents.1.old.1.0"));
+    in_folder(f, "fifo.tfevents.trainer", path);
+    assert_int_equal(mkfifo(path, 0666), 0);
+    struct events *ended = events_open(&f->options, &err);
+    assert_int_equal(events_close(ended, &err), 0);
     f->options.fresh = true;
     struct events *e = events_open(&f->options, &err);
     assert_non_null(e);
+    assert_int_equal(events_removed(e), 1);
     assert_int_equal(events_close(e, &err), 0);
-    assert_false(exists(f, "events.out.tfevents.1.old.1.0"));
     assert_true(
-        exists(f, "events.out.tfevents.1700000000.node-0.7.0")); /* the new one, its number free again */
-    assert_false(exists(f, "events.out.tfevents.1700000000.node-0.7.1"));
-    assert_true(exists(f, "notes.txt"));
-    assert_true(exists(f, "tfevents-link"));
-    assert_true(exists(f, "tfevents-folder/events.out.tfevents.2.old.1.0"));
+        exists(f, "events.out.tfevents.1700000000.node-0.7.0.trainer")); /* its number was free again */
+    assert_false(exists(f, "events.out.tfevents.1700000000.node-0.7.1.trainer"));
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        assert_true(exists(f, others[i]));
+    assert_true(exists(f, "link.tfevents.trainer"));
+    assert_true(exists(f, "fifo.tfevents.trainer"));
+}
+
+/* Two runs write into one folder: the one that starts later takes nothing from the other. */
+static void test_fresh_leaves_what_is_being_written(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+
+    f->options.fresh = true;
+    struct events *first = events_open(&f->options, &err);
+    assert_non_null(first);
+    f->wall_ms += 1000;
+    struct events *second = events_open(&f->options, &err);
+    assert_non_null(second);
+    assert_int_equal(events_removed(second), 0);
+    assert_int_equal(events_close(first, &err), 0);
+    assert_int_equal(events_close(second, &err), 0);
+    assert_true(exists(f, "events.out.tfevents.1700000000.node-0.7.0.trainer"));
+    assert_true(exists(f, "events.out.tfevents.1700000001.node-0.7.0.trainer"));
 }
 
 static void test_flush_by_time(void **state)
@@ -185,7 +215,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_name_and_header, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_host_and_new_folder, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fresh_removes_only_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fresh_removes_only_its_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fresh_leaves_what_is_being_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resumed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flush_by_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_wait, setup, teardown),

@@ -52,7 +52,7 @@ static void test_full_disk_at_start_and_end(void **state)
     assert_null(events_open(&f->options, &err));
     limit_files(RLIM_INFINITY);
     assert_int_equal(err.code, EFBIG);
-    assert_false(exists(f, "events.out.tfevents.1700000000.node-0.7.0"));
+    assert_false(exists(f, "events.out.tfevents.1700000000.node-0.7.0.trainer"));
     struct events *e = events_open(&f->options, &err);
     assert_non_null(e);
     snprintf(path, sizeof(path), "%s", events_path(e));

@@ -185,6 +185,31 @@ static void without_a_report_nothing_happens(void **state)
     assert_int_equal(report_close(NULL, &err), 0);
 }
 
+/* A fresh start says how many event files it removes; the first one in a folder, and one that resumes, say nothing. */
+static void says_what_it_removes(void **state)
+{
+    static const int64_t resumed[] = {-1, 7, -1};
+    static const char *const want[] = {"", "",
+                                       "--log_dir: event files of trainer's earlier runs removed: 2\n"};
+    char dir[] = "/tmp/test_report_XXXXXX", command[64];
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        struct fixture f;
+        struct report_options o = options(&f, LOG_FORMAT_TEXT);
+        o.log_dir = dir;
+        o.resumed_step = resumed[i];
+        assert_int_equal(report_close(report_open(&o, &err), &err), 0);
+        fclose(f.out);
+        assert_string_equal(f.text, want[i]);
+        free(f.text);
+    }
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
 /* A disk that is full from the second record on: the lines go on, and the end says so. */
 static void a_full_disk_is_told_at_the_end(void **state)
 {
@@ -225,6 +250,7 @@ int main(void)
         cmocka_unit_test(the_bar_makes_room_for_lines),
         cmocka_unit_test(a_progress_file_that_cannot_be_is_a_warning),
         cmocka_unit_test(without_a_report_nothing_happens),
+        cmocka_unit_test(says_what_it_removes),
         cmocka_unit_test(a_full_disk_is_told_at_the_end),
     };
 
