@@ -1,7 +1,8 @@
 /* yaml.h - a small YAML document as a tree, read with places in the errors.
  *
- * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags and duplicate
- * keys are refused, as is what exceeds the bounds below; several documents in one file are, but by yaml_documents.
+ * What is read is what kubectl reads: mappings, sequences, scalars; aliases and the merge key << as if they were written out; byte
+ * order marks, and UTF-16 with one. Refused are tags (but !!str), duplicate keys, a << behind a key that it holds, too, and what
+ * exceeds the bounds below with its aliases written out; several documents in one file are, but by yaml_documents.
  *
  * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
  *            reader's stack.
