@@ -51,7 +51,7 @@ bool yaml_is_null(const struct yaml_tree *node);
 
 /* The same data as JSON, to be freed with cJSON_Delete. Typed are plain null, decimal numbers, and what kubectl also takes for
  * booleans (true, yes, on and their opposites, in lower case, capitalised or in capitals) and octal numbers (0644, 0o644);
- * every other scalar is a string. */
+ * every other scalar is a string. What is no number has its line in valueint. */
 cJSON *yaml_json(const struct yaml_tree *node);
 
 /* A place in the document. node NULL: absent. */
