@@ -142,11 +142,14 @@ static int read_alias(struct reader *r, const yaml_event_t *event, int depth, st
 
 /* ---- mappings and sequences */
 
-static const struct yaml_tree *child_of(const struct yaml_tree *first, const char *key)
+/* Where the member with this key hangs, or, without one, the next is to hang. */
+static struct yaml_tree **find_key(struct yaml_tree *mapping, const char *key)
 {
-    while (first && strcmp(first->key, key) != 0)
-        first = first->next;
-    return first;
+    struct yaml_tree **at = &mapping->first;
+
+    while (*at && !(key && strcmp((*at)->key, key) == 0))
+        at = &(*at)->next;
+    return at;
 }
 
 static int key_twice(const struct reader *r, const yaml_event_t *event, const char *key,
@@ -156,8 +159,9 @@ static int key_twice(const struct reader *r, const yaml_event_t *event, const ch
                    event->start_mark.line + 1, key, first->line);
 }
 
-static int read_key(struct reader *r, const yaml_event_t *event, const struct yaml_tree *mapping,
-                    const char **ret, struct err *err)
+/* A key of a mapping. One that << put there gives way to it. */
+static int read_key(struct reader *r, const yaml_event_t *event, struct yaml_tree *mapping, const char **ret,
+                    struct err *err)
 {
     const bool alias = event->type == YAML_ALIAS_EVENT;
     const struct yaml_tree *key = alias ? anchored(r, event, err) : NULL;
@@ -174,58 +178,12 @@ static int read_key(struct reader *r, const yaml_event_t *event, const struct ya
     }
     if (!key || key->kind != YAML_TREE_SCALAR)
         return refuse(r, event, err, "a key must be a plain word");
-    const struct yaml_tree *first = child_of(mapping->first, key->text);
-    if (first)
-        return key_twice(r, event, key->text, first, err);
+    struct yaml_tree **first = find_key(mapping, key->text);
+    if (*first && !(*first)->merged)
+        return key_twice(r, event, key->text, *first, err);
+    if (*first)
+        *first = (*first)->next;
     *ret = key->text;
-    return 0;
-}
-
-/* What << puts into a mapping: the members of a mapping, or of several, of which the first wins. */
-struct merge {
-    struct yaml_tree *at;    /* the value of <<; NULL: there is none */
-    struct yaml_tree *first; /* copies of their heads */
-};
-
-static int merge_one(const struct reader *r, const struct yaml_tree *mapping, struct merge *m,
-                     const struct yaml_tree *from, struct err *err)
-{
-    if (from->kind != YAML_TREE_MAPPING)
-        return err_set(err, ERR_INVALID, "%s:%d: <<: expected a mapping, or a list of mappings", r->file,
-                       m->at->line);
-    for (const struct yaml_tree *c = from->first; c; c = c->next) {
-        const struct yaml_tree *own = child_of(mapping->first, c->key);
-        struct yaml_tree **tail = &m->first;
-        /* YAML says that the mapping's own key wins; kubectl takes whichever comes last. */
-        if (own)
-            return err_set(err, ERR_INVALID,
-                           "%s:%d: key \"%.60s\" stands in line %d and in what << puts here: write << first",
-                           r->file, m->at->line, c->key, own->line);
-        if (child_of(m->first, c->key))
-            continue;
-        while (*tail)
-            tail = &(*tail)->next;
-        *tail = arena_new(r->arena, struct yaml_tree);
-        **tail = *c; /* an anchor may hold the other */
-        (*tail)->next = NULL;
-    }
-    return 0;
-}
-
-static int read_merge(struct reader *r, const struct yaml_tree *mapping, int depth, struct merge *m,
-                      const yaml_event_t *key, struct err *err)
-{
-    cleanup_event yaml_event_t value = {0};
-
-    if (m->at)
-        return key_twice(r, key, "<<", m->at, err);
-    if (next_event(r, &value, err) || read_node(r, &value, depth + 1, &m->at, err))
-        return -1;
-    if (m->at->kind != YAML_TREE_SEQUENCE)
-        return merge_one(r, mapping, m, m->at, err);
-    for (const struct yaml_tree *c = m->at->first; c; c = c->next)
-        if (merge_one(r, mapping, m, c, err) < 0)
-            return -1;
     return 0;
 }
 
@@ -235,19 +193,46 @@ static bool is_merge(const yaml_event_t *event)
            strcmp((const char *)event->data.scalar.value, "<<") == 0;
 }
 
-/* Behind a mapping's own members, the merged ones that it lacks. */
-static void append_merged(struct yaml_tree *mapping, struct yaml_tree **tail, struct yaml_tree *merged)
+/* The members of a mapping that << names; of several mappings the first wins. */
+static int merge(struct reader *r, struct yaml_tree *into, const struct yaml_tree *from, int line,
+                 struct err *err)
 {
-    struct yaml_tree *next;
-
-    for (; merged; merged = next) {
-        next = merged->next;
-        merged->next = NULL;
-        if (child_of(mapping->first, merged->key))
+    if (from->kind != YAML_TREE_MAPPING)
+        return err_set(err, ERR_INVALID, "%s:%d: <<: expected a mapping, or a list of mappings", r->file,
+                       line);
+    for (const struct yaml_tree *c = from->first; c; c = c->next) {
+        struct yaml_tree **at = find_key(into, c->key);
+        /* YAML says that the mapping's own key wins; kubectl takes whichever comes last. */
+        if (*at && !(*at)->merged)
+            return err_set(err, ERR_INVALID,
+                           "%s:%d: key \"%.60s\" stands in line %d and in what << puts here: write << first",
+                           r->file, line, c->key, (*at)->line);
+        if (*at)
             continue;
-        *tail = merged;
-        tail = &merged->next;
+        *at = arena_new(r->arena, struct yaml_tree);
+        **at = *c; /* the other may have an anchor */
+        (*at)->merged = true;
+        (*at)->next = NULL;
     }
+    return 0;
+}
+
+/* What stands behind <<. `at`: an earlier one of this mapping, then this one. */
+static int read_merge(struct reader *r, const yaml_event_t *key, struct yaml_tree *mapping, int depth,
+                      struct yaml_tree **at, struct err *err)
+{
+    cleanup_event yaml_event_t value = {0};
+
+    if (*at)
+        return key_twice(r, key, "<<", *at, err);
+    if (next_event(r, &value, err) || read_node(r, &value, depth + 1, at, err))
+        return -1;
+    if ((*at)->kind != YAML_TREE_SEQUENCE)
+        return merge(r, mapping, *at, (*at)->line, err);
+    for (const struct yaml_tree *c = (*at)->first; c; c = c->next)
+        if (merge(r, mapping, c, (*at)->line, err) < 0)
+            return -1;
+    return 0;
 }
 
 /* The children of a mapping or a sequence, up to its end event. */
@@ -256,7 +241,7 @@ static int read_children(struct reader *r, struct yaml_tree *parent, int depth, 
     bool mapping = parent->kind == YAML_TREE_MAPPING;
     yaml_event_type_t end = mapping ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     struct yaml_tree **tail = &parent->first;
-    struct merge merge = {0};
+    struct yaml_tree *merged = NULL;
 
     for (;;) {
         cleanup_event yaml_event_t event = {0};
@@ -267,9 +252,9 @@ static int read_children(struct reader *r, struct yaml_tree *parent, int depth, 
         if (next_event(r, &event, err))
             return -1;
         if (event.type == end)
-            break;
+            return 0;
         if (mapping && is_merge(&event)) {
-            if (read_merge(r, parent, depth, &merge, &event, err) < 0)
+            if (read_merge(r, &event, parent, depth, &merged, err) < 0)
                 return -1;
             continue;
         }
@@ -278,11 +263,11 @@ static int read_children(struct reader *r, struct yaml_tree *parent, int depth, 
         if (read_node(r, mapping ? &value : &event, depth + 1, &child, err))
             return -1;
         child->key = key;
+        if (merged) /* what it put behind, or took away */
+            tail = find_key(parent, NULL);
         *tail = child;
         tail = &child->next;
     }
-    append_merged(parent, tail, merge.first);
-    return 0;
 }
 
 /* ---- nodes */

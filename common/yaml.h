@@ -33,6 +33,7 @@ struct yaml_tree {
     const char *key;         /* in a mapping; else NULL */
     const char *text;        /* of a scalar, never NULL there */
     bool quoted;             /* a scalar in quotes is text, never a number, bool or null */
+    bool merged;             /* it came by <<, which gives way to a key of the mapping's own */
     struct yaml_tree *first; /* children in the order of the file */
     struct yaml_tree *next;
 };

@@ -42,45 +42,23 @@ static void look_at(const struct peers *p, const struct json_at *at)
                        p->job);
 }
 
-static void look_at_container(const struct peers *p, const struct json_at *container)
+/* Every command, also of a probe, every argument and every value of a variable. */
+static void look_below(const struct peers *p, const struct json_at *at, bool wanted)
 {
-    static const char *const WORDS[] = {"command", "args"};
-    const struct json_at env = json_member(container, "env");
+    static const char *const KEYS[] = {"command", "args", "value"};
     const cJSON *node;
+    int i = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++) {
-        const struct json_at list = json_member(container, WORDS[i]);
-        int k = 0;
-        cJSON_ArrayForEach(node, list.node)
-        {
-            const struct json_at word = json_item(&list, node, k++);
-            look_at(p, &word);
-        }
-    }
-    int k = 0;
-    cJSON_ArrayForEach(node, env.node)
+    if (wanted)
+        look_at(p, at);
+    cJSON_ArrayForEach(node, at->node)
     {
-        const struct json_at variable = json_item(&env, node, k++);
-        const struct json_at value = json_member(&variable, "value");
-        look_at(p, &value);
-    }
-}
-
-static void look_at_pods(const struct peers *p, const struct json_at *replica)
-{
-    static const char *const LISTS[] = {"initContainers", "containers"};
-    const struct json_at template = json_member(replica, "template");
-    const struct json_at spec = json_member(&template, "spec");
-    const cJSON *node;
-
-    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
-        const struct json_at list = json_member(&spec, LISTS[i]);
-        int k = 0;
-        cJSON_ArrayForEach(node, list.node)
-        {
-            const struct json_at container = json_item(&list, node, k++);
-            look_at_container(p, &container);
-        }
+        const bool is_item = cJSON_IsArray(at->node);
+        const struct json_at below = is_item ? json_item(at, node, i++) : json_member(at, node->string);
+        bool of_words = is_item && wanted;
+        for (size_t k = 0; k < ARRAY_LEN(KEYS) && !is_item; k++)
+            of_words |= strcmp(node->string, KEYS[k]) == 0;
+        look_below(p, &below, of_words);
     }
 }
 
@@ -96,13 +74,14 @@ void convert_peers(struct conversion *c)
     cJSON_ArrayForEach(node, list.node)
     {
         const struct json_at replica = json_item(&list, node, i++);
+        const struct json_at template = json_member(&replica, "template");
         cJSON_ArrayForEach(other, list.node)
         {
             const char *type = json_str(other, "type");
             struct peers p = {.c = c, .job = job, .type = type};
             p.stem = arena_printf(c->arena, "%s-%s-%s", job, type, jobset ? "0-" : "");
             if (job && type)
-                look_at_pods(&p, &replica);
+                look_below(&p, &template, false);
         }
     }
 }
