@@ -202,7 +202,8 @@ const struct verb VERB_SUBMIT = {
     .about =
         "Creates a job whose pods run the script by torchrun, with these arguments. Of a folder the first of "
         "ARGS names the file "
-        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with.\n"
+        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with. "
+        "For `kubectl ptj run`, which mounts no volume, its path of the program must be changed.\n"
         "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
         "at "
         "most 1 MiB and 256 "
