@@ -1,5 +1,6 @@
 /* args.c - parse the command line of kubectl-ptj by the table of verbs. */
 #include "cli/args.h"
+#include "cli/usage.h"
 
 #include "common/memory.h"
 #include "common/nearest.h"
@@ -221,7 +222,7 @@ int args_i64(const struct args *a, const char *option, int64_t min, int64_t max,
     const char *value = value_of(a, option);
 
     if (value && !sv_i64(sv_from(value), min, max, ret))
-        return err_set(err, ERR_INVALID, "--%s: expected an integer %lld..%lld, got \"%.40s\"", option,
-                       (long long)min, (long long)max, value);
+        return usage_wrong(err, "--%s: expected an integer %lld..%lld, got \"%.40s\"", option, (long long)min,
+                           (long long)max, value);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* completion.c - kubectl ptj completion: the scripts that let bash and zsh complete its words, and kubectl with them. */
 #include "cli/args.h"
+#include "cli/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,7 +69,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
 
     (void)s;
     if (!script)
-        return err_set(err, ERR_INVALID, "expected bash or zsh, got \"%.40s\"", shell);
+        return usage_wrong(err, "expected bash or zsh, got \"%.40s\"", shell);
     fputs(script, stdout);
     return 0;
 }

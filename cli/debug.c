@@ -1,6 +1,7 @@
 /* debug.c - kubectl ptj debug: a shell or a command in the training container of a rank. */
 #include "cli/kubectl.h"
 #include "cli/ranks.h"
+#include "cli/usage.h"
 
 #include "common/json.h"
 #include "operator/api/pod.h"
@@ -95,7 +96,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     int64_t rank = 0;
 
     if (wanted && by_rank)
-        return err_set(err, ERR_INVALID, "--rank and --pod exclude each other");
+        return usage_wrong(err, "--rank and --pod exclude each other");
     if (args_i64(a, "rank", 0, INT32_MAX, &rank, err) < 0 || session_job(s, a->operands[0], &object, err) < 0)
         return -1;
     cleanup_trainjob struct trainjob *job = trainjob_decode(object, err);

@@ -77,14 +77,21 @@ struct trainjob *jobfile_decode(const cJSON *object, const char *ns, struct err 
     const struct json_at root = json_root(copy, NULL);
     struct json_at meta = json_member(&root, "metadata");
     meta.parent = NULL; /* paths begin with "metadata" */
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
+    const char *prefix = json_str(metadata, "generateName");
+    char made[256];
+
+    if (prefix && prefix[0] && !json_str(metadata, "name")) {
+        snprintf(made, sizeof(made), "%.240s" JOBFILE_SUFFIX, prefix);
+        set_text(metadata, "name", made);
+    }
     const struct json_at name = json_member(&meta, "name");
     char uid[DECODE_UID_BYTES + 1];
 
     if (!cJSON_IsObject(meta.node) || !cJSON_IsString(name.node) || !name.node->valuestring[0]) {
-        json_err(&name, err, "expected a name");
+        json_err(&name, err, "expected a name, or a generateName");
         return NULL;
     }
-    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(copy, "status");
     snprintf(uid, sizeof(uid), JOBFILE_UID "%s", name.node->valuestring);
     set_text(metadata, "uid", uid);

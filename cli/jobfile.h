@@ -11,6 +11,9 @@
 /* The UID of a job that is not in a cluster: this and its name. */
 #define JOBFILE_UID "local-"
 
+/* What stands for the five characters that the API server puts behind a generateName. */
+#define JOBFILE_SUFFIX "local"
+
 /* Append to the array `entries` each object of the file, those inside a List too. */
 int jobfile_parse(const char *file, const char *text, size_t len, cJSON *entries, struct err *err) MUST_CHECK;
 

@@ -2,21 +2,26 @@
 #include "cli/help.h"
 #include "cli/say.h"
 #include "cli/session.h"
+#include "cli/usage.h"
 
 #include "common/json.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* Output that cannot be written is a failure: what reads it must not take half of it for the whole. */
 static int flushed(int status)
 {
-    errno = 0;
     if (status == VERB_SIGPIPE)
         return status;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
+    if (fflush(stdout) == 0) {
+        if (!ferror(stdout))
+            return status;
+        /* Which write failed, and why, nobody kept. Of the output, which has a hole, one more line says it. */
+        errno = write(STDOUT_FILENO, "\n", 1) < 0 ? errno : EIO;
+    }
     if (errno == EPIPE)
         return VERB_SIGPIPE;
     perror("kubectl ptj: stdout");
@@ -58,7 +63,7 @@ int main(int argc, char **argv)
         fflush(stdout);
         snprintf(who, sizeof(who), "kubectl ptj %s", a.verb->name);
         say(who, "%s", err.msg);
-        status = 1;
+        status = usage_is_wrong(&err) ? 2 : 1;
     }
     return flushed(status);
 }

@@ -1,5 +1,6 @@
 /* ranks.c - parse a list of ranks, and which pod each of them is in. */
 #include "cli/ranks.h"
+#include "cli/usage.h"
 
 #include "common/contract.h"
 #include "common/json.h"
@@ -25,13 +26,13 @@ int ranks_parse(const char *text, struct ranks *ret, struct err *err)
     *ret = (struct ranks){0};
     while (sv_next(&rest, ',', &part)) {
         if (ret->n == RANKS_RANGES_MAX)
-            return err_set(err, ERR_INVALID, "--rank: more than %d ranges", RANKS_RANGES_MAX);
+            return usage_wrong(err, "--rank: more than %d ranges", RANKS_RANGES_MAX);
         if (!parse_range(part, &ret->ranges[ret->n].first, &ret->ranges[ret->n].last))
-            return err_set(err, ERR_INVALID, "--rank: expected ranks such as 0,2,5-7, got \"%.60s\"", text);
+            return usage_wrong(err, "--rank: expected ranks such as 0,2,5-7, got \"%.60s\"", text);
         ret->n++;
     }
     if (!ret->n)
-        return err_set(err, ERR_INVALID, "--rank: expected ranks such as 0,2,5-7");
+        return usage_wrong(err, "--rank: expected ranks such as 0,2,5-7");
     return 0;
 }
 

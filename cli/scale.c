@@ -1,5 +1,6 @@
 /* scale.c - kubectl ptj scale: change how many pods an elastic job has. */
 #include "cli/session.h"
+#include "cli/usage.h"
 
 #include "common/json.h"
 #include "operator/api/trainjob.h"
@@ -14,8 +15,8 @@ static int run(struct session *s, const struct args *a, struct err *err)
     char patch[80], what[80];
 
     if (!sv_i64(sv_from(a->operands[1]), 1, TRAINJOB_PODS_MAX, &pods))
-        return err_set(err, ERR_INVALID, "scale: PODS: expected an integer 1..%d, got \"%.40s\"",
-                       TRAINJOB_PODS_MAX, a->operands[1]);
+        return usage_wrong(err, "PODS: expected an integer 1..%d, got \"%.40s\"", TRAINJOB_PODS_MAX,
+                           a->operands[1]);
     if (session_job(s, name, &job, err) < 0)
         return -1;
     const cJSON *elastic = json_find(job, (const char *[]){"spec", "elastic", NULL});
@@ -27,7 +28,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     max = json_i64(elastic, "maxReplicas", TRAINJOB_PODS_MAX);
     if (pods < min || pods > max)
         return err_set(err, ERR_INVALID,
-                       "scale: PODS: expected %lld..%lld, spec.elastic's minReplicas..maxReplicas, got %lld",
+                       "PODS: expected %lld..%lld, spec.elastic's minReplicas..maxReplicas, got %lld",
                        (long long)min, (long long)max, (long long)pods);
     snprintf(patch, sizeof(patch), "{\"spec\":{\"elastic\":{\"expectedReplicas\":%lld}}}", (long long)pods);
     snprintf(what, sizeof(what), "scaled to %lld pods", (long long)pods);

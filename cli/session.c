@@ -7,6 +7,7 @@
 #include "operator/api/trainjob.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct kube_resource SESSION_JOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                            false};
@@ -107,9 +108,11 @@ static int explain(const struct session *s, const struct kube_request *r, struct
             : r->resource->cluster_scoped ? "the cluster"
                                           : "all namespaces",
             r->ns ? r->ns : "");
-    if (was.code == 404 && job && r->name)
-        return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s: %.100s",
-                       r->name, r->ns, was.msg);
+    if (was.code == 404 && job && r->name) {
+        const bool clear = strstr(was.msg, r->name); /* it is the job that the server does not know */
+        return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s%s%.100s",
+                       r->name, r->ns, clear ? "" : ": ", clear ? "" : was.msg);
+    }
     if (was.code == 404 && job && !r->name)
         return err_set(err, was.kind,
                        "API server %.80s knows no %s: is the operator installed there? (%.60s)",

@@ -1,5 +1,6 @@
 /* span.c - write and read spans of time. */
 #include "cli/span.h"
+#include "cli/usage.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -49,6 +50,5 @@ int span_parse(const char *option, const char *text, int64_t *ret_s, struct err 
             return 0;
         }
     } while (*at);
-    return err_set(err, ERR_INVALID, "--%s: expected a time such as 90s, 5m or 1h30m, got \"%.40s\"", option,
-                   text);
+    return usage_wrong(err, "--%s: expected a time such as 90s, 5m or 1h30m, got \"%.40s\"", option, text);
 }

@@ -3,21 +3,43 @@
 
 #include "common/json.h"
 
+#include <stdio.h>
+#include <string.h>
+
+static int check_goes_on(const char *name, const cJSON *job, bool suspend, struct err *err)
+{
+    const char *phase = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
+
+    if (!phase || (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0))
+        return 0;
+    return err_set(err, ERR_INVALID, "%.63s has ended (%s): it cannot be %s", name, phase,
+                   suspend ? "suspended" : "resumed");
+}
+
 static int set_suspend(struct session *s, const char *name, bool suspend, struct err *err)
 {
     cleanup_json cJSON *job = NULL;
 
+    if (session_job(s, name, &job, err) < 0)
+        return -1;
+    const bool suspended = cJSON_IsTrue(json_find(job, (const char *[]){"spec", "suspend", NULL}));
+    /* A job may be paused in either of two ways. */
+    const bool paused =
+        cJSON_IsTrue(json_find(job, (const char *[]){"spec", "runMode", "pause", "enabled", NULL}));
+    if (check_goes_on(name, job, suspend, err) < 0)
+        return -1;
+    if (suspend ? suspended : !suspended && !paused) {
+        printf("%s is %s\n", name, suspend ? "suspended already" : "not suspended");
+        return 0;
+    }
     if (suspend)
         return session_patch_job(s, name, "{\"spec\":{\"suspend\":true}}",
                                  "suspended: its pods are being deleted", err);
-    if (session_job(s, name, &job, err) < 0)
-        return -1;
-    /* A job may be paused in either of two ways. */
-    if (cJSON_IsTrue(json_find(job, (const char *[]){"spec", "runMode", "pause", "enabled", NULL})))
-        return session_patch_job(s, name,
-                                 "{\"spec\":{\"suspend\":false,\"runMode\":{\"pause\":{\"enabled\":false}}}}",
-                                 "resumed", err);
-    return session_patch_job(s, name, "{\"spec\":{\"suspend\":false}}", "resumed", err);
+    return session_patch_job(
+        s, name,
+        paused ? "{\"spec\":{\"suspend\":false,\"runMode\":{\"pause\":{\"enabled\":false}}}}"
+               : "{\"spec\":{\"suspend\":false}}",
+        "resumed", err);
 }
 
 static int run_suspend(struct session *s, const struct args *a, struct err *err)

@@ -44,7 +44,7 @@ struct verb {
     const char *offline_with; /* ... as little with this option; NULL: there is none */
     /* Everything behind the first operand is operands, options too: the arguments of another program. */
     bool passes_on;
-    /* Returns the exit status, or -1 with *err, which is printed and ends the program with 1. */
+    /* Returns the exit status, or -1 with *err, which is printed and ends the program with 1, or 2 (usage.h). */
     int (*run)(struct session *session, const struct args *args, struct err *err);
 };
 

@@ -1,6 +1,7 @@
 /* wait.c - kubectl ptj wait: for scripts, until a job runs or has ended. */
 #include "cli/jobfeed.h"
 #include "cli/span.h"
+#include "cli/usage.h"
 #include "cli/watch/board.h"
 
 #include <stdio.h>
@@ -139,7 +140,7 @@ static int read_options(struct wait *w, const struct args *a, struct err *err)
 
     w->for_running = !strcmp(until, "running");
     if (!w->for_running && strcmp(until, "finished"))
-        return err_set(err, ERR_INVALID, "--for: expected running or finished, got \"%.40s\"", until);
+        return usage_wrong(err, "--for: expected running or finished, got \"%.40s\"", until);
     return timeout ? span_parse("timeout", timeout, &w->timeout_s, err) : 0;
 }
 

@@ -4,11 +4,19 @@
 #include <string.h>
 #include <yaml.h>
 
+struct anchor {
+    const char *name;
+    const struct yaml_tree *node; /* NULL: its end has not been read */
+    const struct anchor *next;    /* an earlier one */
+};
+
 struct reader {
     const char *file;
     struct arena *arena;
     yaml_parser_t parser;
+    const struct anchor *anchors; /* of this document */
     int nodes;
+    size_t copied; /* bytes of text that aliases stand for */
 };
 
 static void parser_release(struct reader *r)
@@ -62,19 +70,168 @@ static int read_scalar(struct reader *r, const yaml_event_t *event, struct yaml_
 static int read_node(struct reader *r, const yaml_event_t *event, int depth, struct yaml_tree **ret,
                      struct err *err);
 
-static int read_key(struct reader *r, const yaml_event_t *event, const struct yaml_tree *mapping, char **ret,
+static int too_deep(const struct reader *r, const yaml_event_t *event, struct err *err)
+{
+    return refuse(r, event, err, "nested too deeply (32 levels at most)");
+}
+
+static struct anchor *remember(struct reader *r, const yaml_char_t *name)
+{
+    struct anchor *a = arena_new(r->arena, struct anchor);
+
+    *a = (struct anchor){.name = arena_strdup(r->arena, (const char *)name), .next = r->anchors};
+    r->anchors = a;
+    return a;
+}
+
+/* ---- aliases: each is a copy, so that what they stand for is within the bounds of what is written out */
+
+static const struct yaml_tree *anchored(const struct reader *r, const yaml_event_t *alias, struct err *err)
+{
+    const char *name = (const char *)alias->data.alias.anchor;
+    const struct anchor *a = r->anchors;
+
+    while (a && strcmp(a->name, name) != 0)
+        a = a->next;
+    if (a && a->node)
+        return a->node;
+    err_set(err, ERR_INVALID, "%s:%zu: *%.60s: no anchor &%.60s stands before it", r->file,
+            alias->start_mark.line + 1, name, name);
+    return NULL;
+}
+
+static int count_copied(struct reader *r, const yaml_event_t *alias, const char *text, struct err *err)
+{
+    r->copied += text ? strlen(text) : 0;
+    if (r->copied <= YAML_TREE_BYTES_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID, "%s:%zu: aliases stand for more than %d bytes", r->file,
+                   alias->start_mark.line + 1, YAML_TREE_BYTES_MAX);
+}
+
+static struct yaml_tree *copy(struct reader *r, const yaml_event_t *alias, const struct yaml_tree *from,
+                              int depth, struct err *err)
+{
+    if (depth > YAML_TREE_DEPTH_MAX) {
+        (void)too_deep(r, alias, err);
+        return NULL;
+    }
+    struct yaml_tree *node = node_new(r, alias, err);
+    if (!node || count_copied(r, alias, from->text, err) < 0 || count_copied(r, alias, from->key, err) < 0)
+        return NULL;
+    *node = (struct yaml_tree){
+        .kind = from->kind, .line = from->line, .key = from->key, .text = from->text, .quoted = from->quoted};
+    struct yaml_tree **tail = &node->first;
+    for (const struct yaml_tree *c = from->first; c; c = c->next, tail = &(*tail)->next)
+        if (!(*tail = copy(r, alias, c, depth + 1, err)))
+            return NULL;
+    return node;
+}
+
+static int read_alias(struct reader *r, const yaml_event_t *event, int depth, struct yaml_tree **ret,
+                      struct err *err)
+{
+    const struct yaml_tree *from = anchored(r, event, err);
+
+    *ret = from ? copy(r, event, from, depth, err) : NULL;
+    if (!*ret)
+        return -1;
+    (*ret)->line = (int)event->start_mark.line + 1; /* where it is used */
+    return 0;
+}
+
+/* ---- mappings and sequences */
+
+/* Where the member with this key hangs, or, without one, the next is to hang. */
+static struct yaml_tree **find_key(struct yaml_tree *mapping, const char *key)
+{
+    struct yaml_tree **at = &mapping->first;
+
+    while (*at && !(key && strcmp((*at)->key, key) == 0))
+        at = &(*at)->next;
+    return at;
+}
+
+static int key_twice(const struct reader *r, const yaml_event_t *event, const char *key,
+                     const struct yaml_tree *first, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "%s:%zu: key \"%.60s\" stands here and in line %d", r->file,
+                   event->start_mark.line + 1, key, first->line);
+}
+
+/* A key of a mapping. One that << put there gives way to it. */
+static int read_key(struct reader *r, const yaml_event_t *event, struct yaml_tree *mapping, const char **ret,
                     struct err *err)
 {
-    if (event->type != YAML_SCALAR_EVENT)
-        return refuse(r, event, err, "a key must be a plain word");
-    struct yaml_tree scalar;
-    if (read_scalar(r, event, &scalar, err))
+    const bool alias = event->type == YAML_ALIAS_EVENT;
+    const struct yaml_tree *key = alias ? anchored(r, event, err) : NULL;
+    struct yaml_tree *scalar = arena_new(r->arena, struct yaml_tree);
+
+    if (alias && !key)
         return -1;
-    for (const struct yaml_tree *c = mapping->first; c; c = c->next)
-        if (strcmp(c->key, scalar.text) == 0)
-            return err_set(err, ERR_INVALID, "%s:%zu: key \"%.60s\" stands here and in line %d", r->file,
-                           event->start_mark.line + 1, scalar.text, c->line);
-    *ret = (char *)scalar.text;
+    if (event->type == YAML_SCALAR_EVENT) {
+        if (read_scalar(r, event, scalar, err))
+            return -1;
+        if (event->data.scalar.anchor)
+            remember(r, event->data.scalar.anchor)->node = scalar;
+        key = scalar;
+    }
+    if (!key || key->kind != YAML_TREE_SCALAR)
+        return refuse(r, event, err, "a key must be a plain word");
+    struct yaml_tree **first = find_key(mapping, key->text);
+    if (*first && !(*first)->merged)
+        return key_twice(r, event, key->text, *first, err);
+    if (*first)
+        *first = (*first)->next;
+    *ret = key->text;
+    return 0;
+}
+
+static bool is_merge(const yaml_event_t *event)
+{
+    return event->type == YAML_SCALAR_EVENT && event->data.scalar.plain_implicit &&
+           strcmp((const char *)event->data.scalar.value, "<<") == 0;
+}
+
+/* The members of a mapping that << names; of several mappings the first wins. */
+static int merge(struct reader *r, struct yaml_tree *into, const struct yaml_tree *from, int line,
+                 struct err *err)
+{
+    if (from->kind != YAML_TREE_MAPPING)
+        return err_set(err, ERR_INVALID, "%s:%d: <<: expected a mapping, or a list of mappings", r->file,
+                       line);
+    for (const struct yaml_tree *c = from->first; c; c = c->next) {
+        struct yaml_tree **at = find_key(into, c->key);
+        /* YAML says that the mapping's own key wins; kubectl takes whichever comes last. */
+        if (*at && !(*at)->merged)
+            return err_set(err, ERR_INVALID,
+                           "%s:%d: key \"%.60s\" stands in line %d and in what << puts here: write << first",
+                           r->file, line, c->key, (*at)->line);
+        if (*at)
+            continue;
+        *at = arena_new(r->arena, struct yaml_tree);
+        **at = *c; /* the other may have an anchor */
+        (*at)->merged = true;
+        (*at)->next = NULL;
+    }
+    return 0;
+}
+
+/* What stands behind <<. `at`: an earlier one of this mapping, then this one. */
+static int read_merge(struct reader *r, const yaml_event_t *key, struct yaml_tree *mapping, int depth,
+                      struct yaml_tree **at, struct err *err)
+{
+    cleanup_event yaml_event_t value = {0};
+
+    if (*at)
+        return key_twice(r, key, "<<", *at, err);
+    if (next_event(r, &value, err) || read_node(r, &value, depth + 1, at, err))
+        return -1;
+    if ((*at)->kind != YAML_TREE_SEQUENCE)
+        return merge(r, mapping, *at, (*at)->line, err);
+    for (const struct yaml_tree *c = (*at)->first; c; c = c->next)
+        if (merge(r, mapping, c, (*at)->line, err) < 0)
+            return -1;
     return 0;
 }
 
@@ -84,35 +241,67 @@ static int read_children(struct reader *r, struct yaml_tree *parent, int depth, 
     bool mapping = parent->kind == YAML_TREE_MAPPING;
     yaml_event_type_t end = mapping ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     struct yaml_tree **tail = &parent->first;
+    struct yaml_tree *merged = NULL;
 
     for (;;) {
         cleanup_event yaml_event_t event = {0};
         cleanup_event yaml_event_t value = {0};
-        char *key = NULL;
+        const char *key = NULL;
         struct yaml_tree *child;
 
         if (next_event(r, &event, err))
             return -1;
         if (event.type == end)
             return 0;
+        if (mapping && is_merge(&event)) {
+            if (read_merge(r, &event, parent, depth, &merged, err) < 0)
+                return -1;
+            continue;
+        }
         if (mapping && (read_key(r, &event, parent, &key, err) || next_event(r, &value, err)))
             return -1;
         if (read_node(r, mapping ? &value : &event, depth + 1, &child, err))
             return -1;
         child->key = key;
+        if (merged) /* what it put behind, or took away */
+            tail = find_key(parent, NULL);
         *tail = child;
         tail = &child->next;
     }
 }
 
+/* ---- nodes */
+
+static int read_plain(struct reader *r, const yaml_event_t *event, const yaml_char_t *tag, int depth,
+                      struct yaml_tree **ret, struct err *err)
+{
+    const bool scalar = event->type == YAML_SCALAR_EVENT;
+    const char *t = (const char *)tag;
+    const bool text = t && scalar && (strcmp(t, YAML_STR_TAG) == 0 || strcmp(t, "!") == 0);
+
+    if (tag && !text)
+        return refuse(r, event, err, "tags (!name) are not accepted here, except !!str");
+    if (depth > YAML_TREE_DEPTH_MAX)
+        return too_deep(r, event, err);
+    struct yaml_tree *node = *ret = node_new(r, event, err);
+    if (!node)
+        return -1;
+    if (scalar) {
+        const int failed = read_scalar(r, event, node, err);
+        node->quoted |= text;
+        return failed;
+    }
+    node->kind = event->type == YAML_MAPPING_START_EVENT ? YAML_TREE_MAPPING : YAML_TREE_SEQUENCE;
+    return read_children(r, node, depth, err);
+}
+
 static int read_node(struct reader *r, const yaml_event_t *event, int depth, struct yaml_tree **ret,
                      struct err *err)
 {
-    const yaml_char_t *anchor = NULL;
-    const yaml_char_t *tag = NULL;
+    const yaml_char_t *anchor, *tag;
 
     if (event->type == YAML_ALIAS_EVENT)
-        return refuse(r, event, err, "aliases (*name) are not accepted here: write the value out");
+        return read_alias(r, event, depth, ret, err);
     if (event->type == YAML_SCALAR_EVENT) {
         anchor = event->data.scalar.anchor;
         tag = event->data.scalar.tag;
@@ -123,19 +312,12 @@ static int read_node(struct reader *r, const yaml_event_t *event, int depth, str
         anchor = event->data.sequence_start.anchor;
         tag = event->data.sequence_start.tag;
     }
-    if (anchor || tag)
-        return refuse(r, event, err, "anchors (&name) and tags (!name) are not accepted here");
-    if (depth > YAML_TREE_DEPTH_MAX)
-        return refuse(r, event, err, "nested too deeply (32 levels at most)");
-
-    struct yaml_tree *node = node_new(r, event, err);
-    if (!node)
+    struct anchor *a = anchor ? remember(r, anchor) : NULL; /* before its node, which must not hold itself */
+    if (read_plain(r, event, tag, depth, ret, err) < 0)
         return -1;
-    *ret = node;
-    if (event->type == YAML_SCALAR_EVENT)
-        return read_scalar(r, event, node, err);
-    node->kind = event->type == YAML_MAPPING_START_EVENT ? YAML_TREE_MAPPING : YAML_TREE_SEQUENCE;
-    return read_children(r, node, depth, err);
+    if (a)
+        a->node = *ret;
+    return 0;
 }
 
 static int expect_event(struct reader *r, yaml_event_type_t type, const char *what, struct err *err)
@@ -147,6 +329,25 @@ static int expect_event(struct reader *r, yaml_event_type_t type, const char *wh
     return event.type == type ? 0 : refuse(r, &event, err, what);
 }
 
+/* Byte order marks of UTF-8 stand before a file, and before each of several that were joined. libyaml reads them as signs of
+ * their line, and those of UTF-16 as they are meant. */
+static const char *without_marks(struct arena *a, const char *text, size_t *len)
+{
+    static const char MARK[] = {'\xef', '\xbb', '\xbf'};
+    char *copy = arena_alloc(a, *len + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < *len; i++) {
+        const bool begins = i == 0 || text[i - 1] == '\n';
+        if (begins && *len - i >= sizeof(MARK) && memcmp(text + i, MARK, sizeof(MARK)) == 0)
+            i += sizeof(MARK) - 1;
+        else
+            copy[n++] = text[i];
+    }
+    *len = n;
+    return copy;
+}
+
 static int begin(struct reader *r, const char *text, size_t len, struct err *err)
 {
     if (len > YAML_TREE_BYTES_MAX)
@@ -154,8 +355,8 @@ static int begin(struct reader *r, const char *text, size_t len, struct err *err
                        YAML_TREE_BYTES_MAX);
     if (!yaml_parser_initialize(&r->parser))
         return err_memory(err, "%s: no memory to read YAML", r->file);
+    text = without_marks(r->arena, text, &len);
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
-    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
     return expect_event(r, YAML_STREAM_START_EVENT, "not YAML", err);
 }
 
@@ -164,6 +365,7 @@ static int read_document(struct reader *r, struct yaml_tree **ret, struct err *e
 {
     cleanup_event yaml_event_t root = {0};
 
+    r->anchors = NULL;
     if (next_event(r, &root, err) || read_node(r, &root, 1, ret, err))
         return -1;
     return expect_event(r, YAML_DOCUMENT_END_EVENT, "expected the end of the document", err);

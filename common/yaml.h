@@ -1,7 +1,8 @@
 /* yaml.h - a small YAML document as a tree, read with places in the errors.
  *
- * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags and duplicate
- * keys are refused, as is what exceeds the bounds below; several documents in one file are, but by yaml_documents.
+ * What is read is what kubectl reads: mappings, sequences, scalars; aliases and the merge key << as if they were written out; byte
+ * order marks, and UTF-16 with one. Refused are tags (but !!str), duplicate keys, a << behind a key that it holds, too, and what
+ * exceeds the bounds below with its aliases written out; several documents in one file are, but by yaml_documents.
  *
  * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
  *            reader's stack.
@@ -32,6 +33,7 @@ struct yaml_tree {
     const char *key;         /* in a mapping; else NULL */
     const char *text;        /* of a scalar, never NULL there */
     bool quoted;             /* a scalar in quotes is text, never a number, bool or null */
+    bool merged;             /* it came by <<, which gives way to a key of the mapping's own */
     struct yaml_tree *first; /* children in the order of the file */
     struct yaml_tree *next;
 };
@@ -50,7 +52,7 @@ bool yaml_is_null(const struct yaml_tree *node);
 
 /* The same data as JSON, to be freed with cJSON_Delete. Typed are plain null, decimal numbers, and what kubectl also takes for
  * booleans (true, yes, on and their opposites, in lower case, capitalised or in capitals) and octal numbers (0644, 0o644);
- * every other scalar is a string. */
+ * every other scalar is a string. What is no number has its line in valueint. */
 cJSON *yaml_json(const struct yaml_tree *node);
 
 /* A place in the document. node NULL: absent. */

@@ -65,9 +65,11 @@ static cJSON *scalar(const struct yaml_tree *node)
 
 cJSON *yaml_json(const struct yaml_tree *node)
 {
-    if (node->kind == YAML_TREE_SCALAR)
-        return scalar(node);
-    cJSON *json = node->kind == YAML_TREE_MAPPING ? cJSON_CreateObject() : cJSON_CreateArray();
+    cJSON *json = node->kind == YAML_TREE_SCALAR    ? scalar(node)
+                  : node->kind == YAML_TREE_MAPPING ? cJSON_CreateObject()
+                                                    : cJSON_CreateArray();
+    if (!cJSON_IsNumber(json))
+        json->valueint = node->line;
     for (const struct yaml_tree *c = node->first; c; c = c->next) {
         if (c->key)
             cJSON_AddItemToObject(json, c->key, yaml_json(c));

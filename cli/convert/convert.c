@@ -119,23 +119,22 @@ cJSON *convert_template(struct conversion *c, const struct json_at *template)
 /* What users write themselves; the rest is the API server's. */
 static void convert_metadata(struct conversion *c)
 {
-    static const struct losses_field FIELDS[] = {
-        {"name", NULL},
-        {"namespace", NULL},
-        {"labels", NULL},
-        {"annotations", NULL},
-        {"creationTimestamp", NULL},
-        {"generation", NULL},
-        {"managedFields", NULL},
-        {"resourceVersion", NULL},
-        {"selfLink", NULL},
-        {"uid", NULL},
-        {"generateName", "the job needs a name of its own: write metadata.name"},
-        {"finalizers", "belongs to the old job's controllers"},
-        {"ownerReferences", "belongs to the old job's owner"},
-        {0}};
+    static const struct losses_field FIELDS[] = {{"name", NULL},
+                                                 {"generateName", NULL},
+                                                 {"namespace", NULL},
+                                                 {"labels", NULL},
+                                                 {"annotations", NULL},
+                                                 {"creationTimestamp", NULL},
+                                                 {"generation", NULL},
+                                                 {"managedFields", NULL},
+                                                 {"resourceVersion", NULL},
+                                                 {"selfLink", NULL},
+                                                 {"uid", NULL},
+                                                 {"finalizers", "belongs to the old job's controllers"},
+                                                 {"ownerReferences", "belongs to the old job's owner"},
+                                                 {0}};
     static const char LAST_APPLIED[] = "kubectl.kubernetes.io/last-applied-configuration";
-    static const char *const KEPT[] = {"name", "namespace", "labels", "annotations"};
+    static const char *const KEPT[] = {"name", "generateName", "namespace", "labels", "annotations"};
     const struct json_at metadata = convert_top(c->root, "metadata");
     const struct json_at labels = json_member(&metadata, "labels");
     const struct json_at queue = json_member(&labels, "kueue.x-k8s.io/queue-name");
@@ -158,10 +157,11 @@ static void convert_suspend_note(struct conversion *c)
 {
     const struct json_at spec = json_root(cJSON_GetObjectItemCaseSensitive(c->job, "spec"), "spec");
     const struct json_at suspend = json_member(&spec, "suspend");
+    const char *name = json_str(c->metadata, "name");
 
     if (cJSON_IsTrue(suspend.node))
         losses_note(c->losses, &suspend, "kept: the job starts with `kubectl ptj resume %s`",
-                    json_str(c->metadata, "name"));
+                    name ? name : "NAME");
 }
 
 /* The schema of the CRD asks for it; the decoder leaves it to the API server. */
@@ -241,6 +241,7 @@ int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses
     if (!decoded || check_images(job, err) < 0)
         return err_wrap(err, "as a PyTorchTrainingJob");
     convert_suspend_note(&c);
+    convert_peers(&c);
     sort_spec(c.spec);
     *ret = TAKE(job);
     return 0;

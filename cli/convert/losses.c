@@ -6,6 +6,14 @@
 
 enum { PATH_BYTES = 256, REASON_BYTES = 400 };
 
+/* That of the nearest node which has one (yaml_json); 0: none has. */
+static int line_of(const struct json_at *at)
+{
+    while (at && (!at->node || cJSON_IsNumber(at->node) || !at->node->valueint))
+        at = at->parent;
+    return at ? at->node->valueint : 0;
+}
+
 __attribute__((format(printf, 4, 0))) static void add_line(struct losses *l, const struct json_at *at,
                                                            const char *mark, const char *fmt, va_list ap)
 {
@@ -13,10 +21,17 @@ __attribute__((format(printf, 4, 0))) static void add_line(struct losses *l, con
     char reason[REASON_BYTES];
     struct err full;
 
+    const int line = l->one_file ? line_of(at) : 0;
+    const char *colon = strrchr(l->place, ':');
+
     json_path(at, path, sizeof(path));
     /* A member of the document itself: the document has no name here. */
     const char *shown = strncmp(path, "[0].", 4) == 0 ? path + 4 : path;
     vsnprintf(reason, sizeof(reason), fmt, ap);
+    if (line && colon)
+        (void)buf_printf(l->text, &full, "%.*s:%d\t", (int)(colon - l->place), l->place, line);
+    else
+        (void)buf_printf(l->text, &full, "%s\t", l->place);
     (void)buf_printf(l->text, &full, "%s: %s%s%s: %s\n", l->subject, mark, mark[0] ? ": " : "", shown,
                      reason);
 }

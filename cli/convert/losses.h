@@ -9,7 +9,9 @@
 #include "common/json.h"
 
 struct losses {
-    struct buf *text;    /* "TrainJob a: spec.x: reason\n" */
+    struct buf *text;    /* "a.yaml:7\tTrainJob a: spec.x: reason\n" */
+    const char *place;   /* of the object: "a.yaml:2" */
+    bool one_file;       /* all objects stand in that file: the line is the field's */
     const char *subject; /* "TrainJob a" */
     int lost;            /* fields that were not converted */
 };

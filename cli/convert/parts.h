@@ -40,6 +40,9 @@ const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *re
  * like by name, objects by member, other lists as a whole. */
 void convert_merge(cJSON *to, const cJSON *patch);
 
+/* Name the places of the result that hold a name which Kubeflow gives a pod, and nobody here. */
+void convert_peers(struct conversion *c);
+
 /* A member of the manifest itself; paths begin with it. */
 struct json_at convert_top(const struct json_at *root, const char *key);
 

@@ -22,7 +22,8 @@ static int convert_run_policy(struct conversion *c, const struct json_at *spec, 
         {"backoffLimit", NULL},
         {"suspend", NULL},
         {"managedBy", NULL},
-        {"schedulingPolicy", "this operator makes no gang of the pods: each is scheduled alone"},
+        {"schedulingPolicy",
+         "the pods are scheduled one by one: nothing waits until all of them fit (no gang scheduling)"},
         {0}};
     static const char *const SAME[] = {"ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"};
     static const char *const CLEAN[] = {"None", "Running", "All", NULL};

@@ -139,7 +139,8 @@ static int read_all(struct conversion *c, struct runtime_parts *rt, struct err *
     static const struct losses_field SPEC[] = {
         {"mlPolicy", NULL},
         {"template", NULL},
-        {"podGroupPolicy", "this operator makes no gang of the pods: each is scheduled alone"},
+        {"podGroupPolicy",
+         "the pods are scheduled one by one: nothing waits until all of them fit (no gang scheduling)"},
         {0}};
 
     rt->spec = convert_top(&rt->root, "spec");
@@ -194,8 +195,15 @@ void runtime_claims(struct conversion *c, const struct runtime_parts *rt, cJSON 
         cJSON_ArrayForEach(template, json_find(policy, (const char *[]){"templates", NULL}))
     {
         const char *name = json_str(json_find(template, (const char *[]){"metadata", NULL}), "name");
-        if (!name || !job)
+        if (!name)
             continue;
+        if (!job) {
+            losses_add(c->losses, &policies,
+                       "the claim's name is %.100s- and the job's, which generateName makes: the volume "
+                       "%.100s is left out",
+                       name, name);
+            continue;
+        }
         const char *claim = arena_printf(c->arena, "%.100s-%.100s", name, job);
         add_claim(pod_spec, name, claim);
         losses_add(c->losses, &policies,

@@ -8,44 +8,54 @@
 #include "common/yaml_write.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { TEXT_MAX = 8 << 20, SUBJECT_BYTES = 512, LOST = 3 };
+enum { TEXT_MAX = 8 << 20, SUBJECT_BYTES = 512, PLACE_BYTES = 512, LOST = 3 };
 
-/* Others' text, a line at a time. */
-static void print_lines(const char *place, struct sv text)
+/* Each line begins with its place and a tab. */
+static void print_lines(const struct buf *text)
 {
-    struct sv line;
+    struct sv rest = {buf_str(text), text->len}, line;
 
-    while (sv_next(&text, '\n', &line))
-        if (line.len)
-            say(place, "%.*s", (int)line.len, line.p);
+    while (sv_next(&rest, '\n', &line)) {
+        const char *tab = line.len ? memchr(line.p, '\t', line.len) : NULL;
+        char place[PLACE_BYTES];
+        if (!tab)
+            continue;
+        snprintf(place, sizeof(place), "%.*s", (int)(tab - line.p), line.p);
+        say(place, "%.*s", (int)(line.len - (size_t)(tab + 1 - line.p)), tab + 1);
+    }
 }
 
 struct result {
+    bool one_file;
     int converted, lost, refused;
 };
 
 static int convert_one(const cJSON *entry, const cJSON *entries, struct result *r, struct err *err)
 {
     const cJSON *object = jobfile_object(entry);
-    const char *name = json_str(json_find(object, (const char *[]){"metadata", NULL}), "name");
+    const cJSON *metadata = json_find(object, (const char *[]){"metadata", NULL});
+    const char *name = json_str(metadata, "name");
+    const char *prefix = json_str(metadata, "generateName");
     cleanup_buf struct buf lost = BUF_INIT(TEXT_MAX);
     cleanup_buf struct buf yaml = BUF_INIT(TEXT_MAX);
     cleanup_json cJSON *job = NULL;
     char subject[SUBJECT_BYTES];
     struct err why;
 
-    snprintf(subject, sizeof(subject), "%s %.253s", json_str(object, "kind"), name ? name : "");
-    struct losses losses = {.text = &lost, .subject = subject};
+    snprintf(subject, sizeof(subject), "%s %.253s", json_str(object, "kind"),
+             name     ? name
+             : prefix ? prefix
+                      : "");
+    struct losses losses = {
+        .text = &lost, .place = jobfile_place(entry), .one_file = r->one_file, .subject = subject};
     if (convert_job(object, entries, &losses, &job, &why) < 0) {
-        cleanup_buf struct buf text = BUF_INIT(2048);
         r->refused++;
-        if (buf_printf(&text, err, "%s: not converted: %s", subject, why.msg) < 0)
-            return -1;
-        print_lines(jobfile_place(entry), (struct sv){buf_str(&text), text.len});
+        say(jobfile_place(entry), "%s: not converted: %s", subject, why.msg);
         return 0;
     }
-    print_lines(jobfile_place(entry), (struct sv){buf_str(&lost), lost.len});
+    print_lines(&lost);
     if (yaml_write(job, &yaml, err) < 0)
         return -1;
     printf("%s%s", r->converted ? "---\n" : "", buf_str(&yaml));
@@ -62,7 +72,6 @@ static int convert_all(const cJSON *entries, struct result *r, struct err *err)
     {
         const cJSON *object = jobfile_object(entry);
         const char *kind = json_str(object, "kind");
-        char text[128];
         switch (convert_kind_of(object)) {
         case CONVERT_JOB:
             if (convert_one(entry, entries, r, err) < 0)
@@ -71,9 +80,8 @@ static int convert_all(const cJSON *entries, struct result *r, struct err *err)
         case CONVERT_RUNTIME:
             break;
         case CONVERT_OTHER:
-            snprintf(text, sizeof(text), "note: left out: %.60s is neither a PyTorchJob nor a TrainJob",
-                     kind ? kind : "an object without kind");
-            print_lines(jobfile_place(entry), sv_from(text));
+            say(jobfile_place(entry), "note: left out: %.60s is neither a PyTorchJob nor a TrainJob",
+                kind ? kind : "an object without kind");
             break;
         }
     }
@@ -83,7 +91,7 @@ static int convert_all(const cJSON *entries, struct result *r, struct err *err)
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_json cJSON *entries = cJSON_CreateArray();
-    struct result r = {0};
+    struct result r = {.one_file = a->n_operands == 1};
 
     (void)s;
     for (int i = 0; i < a->n_operands; i++)

@@ -117,17 +117,17 @@ static bool waits(const struct follow *f)
     return f->options->follow && !f->finished;
 }
 
-/* Beside logs that are shown it is not said that another pod is late. */
+/* While logs are followed it is not said that another pod is late. */
 static void wait_for_pod(struct follow *f, const struct pod *pod)
 {
     f->has_pods = true;
-    if (feeds_done(&f->feeds) && waits(f))
+    if (!f->finished && (feeds_done(&f->feeds) || !f->options->follow))
         notes_wait_for_pod(&f->notes, pod);
 }
 
 static void wait_for_job(struct follow *f)
 {
-    if (f->synced && !f->has_pods && waits(f))
+    if (f->synced && !f->has_pods && !f->finished)
         notes_wait_for_job(&f->notes, &f->job->status);
 }
 
@@ -317,6 +317,9 @@ static int status_of(const struct follow *f, struct err *err)
     }
     if (f->deleted && !f->finished)
         return err_set(err, ERR_NOT_FOUND, "the job %s was deleted", f->job->name);
+    if (f->finished && !f->has_pods)
+        say("kubectl ptj logs", "no pod of %s is left, and no log%s", f->job->name,
+            f->job->status.phase == JOB_FAILED ? ": --previous prints what the status kept" : "");
     return f->has_failed || (f->options->follow && f->job->status.phase == JOB_FAILED);
 }
 
@@ -328,6 +331,7 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
     f->sink = (struct feed_sink){.ctx = f, .moved = on_moved, .trouble = on_trouble, .fatal = on_fatal};
+    f->notes.once = !o->follow;
     f->feeds.session = s;
     f->feeds.merge = f->merge;
     f->feeds.options = &o->feed;

@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/span.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 
 #include "common/json.h"
 
@@ -20,7 +21,7 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
                                  .follow = !args_has(a, "no-follow"),
                                  .view = {t.colours, isatty(STDOUT_FILENO), args_has(a, "timestamps")}};
     if (args_has(a, "follow") && args_has(a, "no-follow"))
-        return err_set(err, ERR_INVALID, "--follow and --no-follow exclude each other");
+        return usage_wrong(err, "--follow and --no-follow exclude each other");
     if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
         return -1;
     o->ranks.pod = args_text(a, "pod", NULL);

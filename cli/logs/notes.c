@@ -15,8 +15,8 @@ static void say_waiting(struct notes *n, const char *what, const char *reason, c
     if (strstr(n->said, mark))
         return;
     text_add(n->said, sizeof(n->said), "%s", mark);
-    say("kubectl ptj logs", "waiting for %s: %s%s%s", what, reason, message && message[0] ? ": " : "",
-        message ? message : "");
+    say("kubectl ptj logs", "%s %s%s: %s%s%s", n->once ? "no log of" : "waiting for", what,
+        n->once ? " yet" : "", reason, message && message[0] ? ": " : "", message ? message : "");
 }
 
 void notes_wait_for_pod(struct notes *n, const struct pod *pod)
@@ -41,7 +41,7 @@ void notes_wait_for_job(struct notes *n, const struct jobstatus *st)
     const struct condition *invalid = &st->conditions[COND_INVALID_SPEC];
     const char *phase = st->phase == JOB_NONE ? "the job has no status yet" : job_phase_name(st->phase);
 
-    say_waiting(n, "pods", st->reason ? st->reason : phase,
+    say_waiting(n, n->once ? "the pods" : "pods", st->reason ? st->reason : phase,
                 invalid->state == COND_TRUE ? invalid->message : running->message);
 }
 

@@ -9,6 +9,7 @@
 #include "operator/api/trainjob.h"
 
 struct notes {
+    bool once; /* nothing is waited for: it says why there is no log */
     char said[512];
 };
 

@@ -51,6 +51,26 @@ static struct trainjob *read_job(const struct args *a, struct err *err)
     return job;
 }
 
+/* A word of the command whose path, which may stand behind an option, lies on a volume and not on this machine. */
+static void tell_unmounted(const struct localpod *pod, const char *word)
+{
+    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+    const char *path = equals ? equals + 1 : word;
+
+    for (int i = 0; i < pod->n_mounts; i++) {
+        const char *mount = pod->mounts[i];
+        size_t len = strlen(mount);
+        while (len && mount[len - 1] == '/')
+            len--;
+        if (len && strncmp(path, mount, len) == 0 && (!path[len] || path[len] == '/') &&
+            access(path, F_OK) < 0)
+            say("kubectl ptj run",
+                "%s lies on the volume mounted at %.*s: write a path of this machine in a copy of the "
+                "manifest",
+                word, (int)len, mount);
+    }
+}
+
 /* What is not as in the cluster. */
 static void tell_differences(const struct localpod *pod)
 {
@@ -62,8 +82,10 @@ static void tell_differences(const struct localpod *pod)
     }
     if (pod->working_dir)
         say("kubectl ptj run", "the working folder %s is not used: it runs in this one", pod->working_dir);
-    if (pod->mounts)
+    if (pod->n_mounts)
         say("kubectl ptj run", "volumes are not mounted: paths are this machine's");
+    for (int i = 0; pod->argv[i]; i++)
+        tell_unmounted(pod, pod->argv[i]);
 }
 
 /* The text of a pod. Into a pipe or file as it is, since it is pasted; a terminal would obey what stands in the manifest of a

@@ -3,6 +3,7 @@
 #include "cli/say.h"
 #include "cli/session.h"
 #include "cli/submit/manifest.h"
+#include "cli/usage.h"
 
 #include "common/yaml_write.h"
 
@@ -22,10 +23,10 @@ static int read_pairs(const struct args *a, const char *option, char sign, struc
     for (int i = 0; (text = args_each(a, option, i)); i++) {
         const char *at = strchr(text, sign);
         if (!at || at == text || (sign == ':' && at[1] != '/'))
-            return err_set(err, ERR_INVALID, "--%s: expected %s, got \"%.60s\"", option,
-                           sign == ':' ? "CLAIM:/PATH" : "NAME=VALUE", text);
+            return usage_wrong(err, "--%s: expected %s, got \"%.60s\"", option,
+                               sign == ':' ? "CLAIM:/PATH" : "NAME=VALUE", text);
         if (i == MANIFEST_LIST_MAX)
-            return err_set(err, ERR_INVALID, "--%s: more than %d", option, MANIFEST_LIST_MAX);
+            return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
         ret[(*ret_n)++] = (struct manifest_pair){arena_strndup(arena, text, (size_t)(at - text)), at + 1};
     }
     return 0;
@@ -66,7 +67,7 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
     s->launcher = args_text(a, "launcher", "Torchkeeper");
     s->nodes = 1;
     if (!s->image[0])
-        return err_set(err, ERR_INVALID, "--image: expected the image that the script runs in");
+        return usage_wrong(err, "--image: expected the image that the script runs in");
     if (args_i64(a, "nodes", 1, TRAINJOB_PODS_MAX, &s->nodes, err) < 0 ||
         args_i64(a, "gpus", 0, 1024, &s->gpus, err) < 0 ||
         args_i64(a, "max-restarts", 0, INT32_MAX, &s->max_restarts, err) < 0 ||
@@ -163,8 +164,8 @@ static int run(struct session *session, const struct args *a, struct err *err)
         return -1;
     cleanup_json cJSON *job = manifest_job(&s);
     cleanup_trainjob struct trainjob *valid = jobfile_decode(job, "default", err);
-    if (!valid)
-        return -1;
+    if (!valid) /* all of it comes from the options */
+        return usage_mark(err);
     tell_skipped(&code);
     if (args_has(a, "dry-run"))
         return print_yaml(&s, job, err);
@@ -201,7 +202,8 @@ const struct verb VERB_SUBMIT = {
     .about =
         "Creates a job whose pods run the script by torchrun, with these arguments. Of a folder the first of "
         "ARGS names the file "
-        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with.\n"
+        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with. "
+        "For `kubectl ptj run`, which mounts no volume, its path of the program must be changed.\n"
         "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
         "at "
         "most 1 MiB and 256 "

@@ -1,6 +1,7 @@
 /* watch.c - kubectl ptj watch: follow jobs on the terminal, or as lines in a pipe. */
 #include "cli/jobfeed.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
 #include "cli/watch/display.h"
 #include "cli/watch/told.h"
 
@@ -260,7 +261,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     int rc;
 
     if (w.name && (all || labels))
-        return err_set(err, ERR_INVALID, "watch: NAME goes with neither --all-namespaces nor --selector");
+        return usage_wrong(err, "NAME goes with neither --all-namespaces nor --selector");
     snprintf(what, sizeof(what), "%s%.63s%s%.200s", all ? "all namespaces" : "namespace ", all ? "" : s->ns,
              labels ? ", " : "", labels ? labels : "");
     w.display.loop = s->loop;

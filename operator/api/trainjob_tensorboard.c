@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512, IMAGE_BYTES = 4096 };
+enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512, FILESET_BYTES = 776, IMAGE_BYTES = 4096 };
 
 /* "./log//a/." -> "log/a". NULL when it leaves the claim with "..". */
 static const char *normalise(struct arena *a, const char *path)
@@ -42,6 +42,13 @@ static int add_path(const struct json_at *at, struct arena *a, struct tensorboar
     return 0;
 }
 
+/* The name may be followed by the path, which the caller reads. */
+static bool is_claim(struct sv name)
+{
+    return name.len > 0 && name.len <= 253 && !memchr(name.p, ',', name.len) &&
+           !memchr(name.p, ':', name.len) && !memchr(name.p, '/', name.len);
+}
+
 static int decode_claim(const struct json_at *at, struct arena *a, struct tensorboard_log *logs, int *n,
                         struct err *err)
 {
@@ -55,7 +62,7 @@ static int decode_claim(const struct json_at *at, struct arena *a, struct tensor
     if (decode_members(at, KNOWN, NULL, err) < 0 || json_get_str(at, "name", &claim, err) < 0 ||
         decode_strings(at, "subPath", LOGS_MAX, SUBPATH_BYTES, a, &paths, &n_paths, err) < 0)
         return -1;
-    if (!claim || !claim[0] || strlen(claim) > 253 || strpbrk(claim, ",:/"))
+    if (!claim || !is_claim(sv_from(claim)))
         return json_err(&name, err, "expected the name of a PersistentVolumeClaim");
     for (int i = 0; i < (n_paths ? n_paths : 1); i++) {
         struct json_at item = json_item(&list, NULL, i);
@@ -96,19 +103,51 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     return 0;
 }
 
+/* T9k's own way to write the same: t9k://pvc/NAME/PATH. */
+static int decode_filesets(const struct json_at *tb, struct arena *a, struct tensorboard_spec *ret,
+                           struct err *err)
+{
+    static const char SCHEME[] = "t9k://pvc/";
+    struct json_at list = json_member(tb, "trainingLogFilesets");
+    const char *const *texts = NULL;
+    int n = 0;
+
+    if (decode_strings(tb, "trainingLogFilesets", LOGS_MAX, FILESET_BYTES, a, &texts, &n, err) < 0)
+        return -1;
+    if (n && json_has(tb, "logDir"))
+        return json_err(&list, err, "expected it or logDir, not both");
+    struct tensorboard_log *logs = arena_array(a, LOGS_MAX, struct tensorboard_log);
+    for (int i = 0; i < n; i++) {
+        struct json_at item = json_item(&list, NULL, i);
+        const bool known = sv_starts(sv_from(texts[i]), SCHEME);
+        struct sv rest = sv_from(texts[i] + (known ? strlen(SCHEME) : 0)), claim;
+        if (!known || !sv_next(&rest, '/', &claim) || !is_claim(claim))
+            return json_err(&item, err,
+                            "expected t9k://pvc/NAME/PATH; other storage is not supported, got \"%.80s\"",
+                            texts[i]);
+        logs[i].claim = arena_strndup(a, claim.p, claim.len);
+        if (add_path(&item, a, &logs[i], rest.len ? rest.p : "", err) < 0)
+            return -1;
+    }
+    ret->logs = logs;
+    ret->n_logs = n;
+    return 0;
+}
+
 int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
                                 struct err *err)
 {
-    static const char *const KNOWN[] = {"logDir", "image", "resources", "suspend", "ttlSecondsAfterFinished",
-                                        NULL};
-    static const char *const REFUSED[] = {"trainingLogFilesets", "scheduler", NULL};
+    static const char *const KNOWN[] = {"logDir",  "trainingLogFilesets",     "image", "resources",
+                                        "suspend", "ttlSecondsAfterFinished", NULL};
+    static const char *const REFUSED[] = {"scheduler", NULL};
     struct json_at at = json_member(spec, "tensorboardSpec");
     struct json_at resources = json_member(&at, "resources");
 
     *ret = (struct tensorboard_spec){.present = at.node != NULL};
     if (!at.node)
         return 0;
-    if (decode_members(&at, KNOWN, REFUSED, err) < 0 || decode_log_dir(&at, a, ret, err) < 0 ||
+    if (decode_members(&at, KNOWN, REFUSED, err) < 0 || decode_filesets(&at, a, ret, err) < 0 ||
+        (!ret->n_logs && decode_log_dir(&at, a, ret, err) < 0) ||
         decode_text(&at, "image", IMAGE_BYTES, &ret->image, err) < 0 || quantity_check(&at, err) < 0 ||
         json_get_bool(&at, "suspend", &ret->suspend, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0)

@@ -12,7 +12,7 @@ static void convert(const cJSON *entry, const cJSON *entries)
     cleanup_buf struct buf yaml = BUF_INIT(16 << 20);
     cleanup_json cJSON *job = NULL;
     cleanup_arena struct arena a = {0};
-    struct losses losses = {.text = &text, .subject = "s"};
+    struct losses losses = {.text = &text, .place = "f:1", .one_file = true, .subject = "s"};
     struct yaml_tree *tree;
     struct err err = {0};
 

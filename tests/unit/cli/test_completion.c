@@ -143,7 +143,7 @@ static void test_man(void **state)
     expect_shell(p, "sh",
                  "kubectl-ptj man | groff -man -Tascii -P-cbou | grep -c -e '--timeout=TIME' -e '^NAME'",
                  "2\n");
-    ptj_expect(p, RUN("completion", "fish"), 1, NULL, "expected bash or zsh, got \"fish\"");
+    ptj_expect(p, RUN("completion", "fish"), 2, NULL, "expected bash or zsh, got \"fish\"");
 }
 
 int main(int argc, char **argv)

@@ -137,6 +137,16 @@ static void test_mistakes(void **state)
         "spec: {replicaSpecs: [{type: node, template: {spec: {containers: [{name: c, image: i, "
         "command: [no-such-program]}]}}}]}\n";
 
+    /* A path that is there is this machine's; of a name that only begins alike nothing is said. */
+    static const char MOUNTS[] =
+        "apiVersion: batch.tensorstack.dev/v1beta1\nkind: PyTorchTrainingJob\nmetadata: {generateName: j-}\n"
+        "spec: {replicaSpecs: [{type: node, template: {spec: {containers: [{name: c, image: i, command: ["
+        "echo, /ptj-run/code/a.py, /ptj-run/codebase, --in=/ptj-run/data/a, /tmp/c], volumeMounts: [{name: "
+        "a, mountPath: "
+        "/ptj-run/code}, {name: b, mountPath: /ptj-run/data/}, {name: t, mountPath: /tmp}]}], volumes: "
+        "[{name: a, emptyDir: {}}, "
+        "{name: b, emptyDir: {}}, {name: t, emptyDir: {}}]}}}]}\n";
+
     write_job(1, "true");
     ptj_expect(p, RUN("run", "job.yaml", "--name", "k"), 1, NULL,
                "expected one PyTorchTrainingJob named k, found 0");
@@ -149,6 +159,11 @@ static void test_mistakes(void **state)
     ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "has no command: that of its image is not known here");
     assert_int_equal(fs_write_atomic("job.yaml", GONE, strlen(GONE), &err), 0);
     ptj_expect(p, RUN("run", "job.yaml"), 127, NULL, "no-such-program: No such file or directory");
+    assert_int_equal(fs_write_atomic("job.yaml", MOUNTS, strlen(MOUNTS), &err), 0);
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "/tmp/c",
+               "--in=/ptj-run/data/a lies on the volume mounted at /ptj-run/data");
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "/tmp/c",
+               "/ptj-run/code/a.py lies on the volume mounted at /ptj-run/code");
 }
 
 #define HOSTILE                                                                                              \

@@ -241,17 +241,17 @@ static void test_refused(void **state)
     ptj_expect(p, RUN("submit", "largest.py", "--image=img"), 0, "largest submitted", NULL);
     ptj_expect(p, RUN("submit", "none.py", "--image=img"), 1, NULL, "none.py: No such file");
     ptj_expect(p, RUN("submit", "/dev/null", "--image=img"), 1, NULL, "expected a script or a folder");
-    ptj_expect(p, RUN("submit", "train.py"), 1, NULL, "--image: expected the image");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--env", "A"), 1, NULL,
+    ptj_expect(p, RUN("submit", "train.py"), 2, NULL, "--image: expected the image");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--env", "A"), 2, NULL,
                "--env: expected NAME=VALUE, got \"A\"");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--claim", "a:b"), 1, NULL,
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--claim", "a:b"), 2, NULL,
                "--claim: expected CLAIM:/PATH");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--cpu", "many"), 1, NULL, "limits.cpu");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--name", "Bad"), 1, NULL,
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--cpu", "many"), 2, NULL, "limits.cpu");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--name", "Bad"), 2, NULL,
                "metadata.name: expected lower-case");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--launcher", "Mine"), 1, NULL,
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--launcher", "Mine"), 2, NULL,
                "launcher: expected one of Image, Torchkeeper");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes", "0"), 1, NULL,
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes", "0"), 2, NULL,
                "--nodes: expected an integer 1..1024");
 }
 
@@ -333,7 +333,7 @@ static void test_debug(void **state)
     ptj_put_job(p, "c", GPU_PODS("cpu"), "{}");
     ptj_expect(p, RUN("debug", "c", "--rank=1"), 1, NULL, "procPerNode is cpu");
     ptj_expect(p, RUN("debug", "c"), 1, NULL, "the pod c-master-0 does not exist now");
-    ptj_expect(p, RUN("debug", "c", "--rank=0", "--pod=master-0"), 1, NULL, "exclude each other");
+    ptj_expect(p, RUN("debug", "c", "--rank=0", "--pod=master-0"), 2, NULL, "exclude each other");
     ptj_expect(p, RUN("debug", "c", "--pod=worker-2"), 1, NULL, "--pod: c has no such pod: it has 3 pods");
     fake_put(p->server, PODS "/c-worker-1",
              "{\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Running\"}}");

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static bool is_suspended(struct ptj *p)
 {
@@ -35,6 +36,26 @@ static void test_suspend_and_resume(void **state)
     cJSON_Delete(job);
 }
 
+/* What has no effect is not said to have one, and nothing is written. */
+static void test_suspend_in_vain(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "done", "{}", "{\"phase\":\"Succeeded\"}");
+    ptj_put_job(p, "broken", "{\"suspend\":true}", "{\"phase\":\"Failed\"}");
+    ptj_put_job(p, "runs", "{}", "{\"phase\":\"Running\"}");
+    ptj_put_job(p, "waits", "{\"suspend\":true}", "{\"phase\":\"Paused\"}");
+    ptj_put_job(p, "paused", "{\"runMode\":{\"pause\":{\"enabled\":true}}}", "{\"phase\":\"Paused\"}");
+    ptj_expect(p, RUN("suspend", "done"), 1, NULL, "done has ended (Succeeded): it cannot be suspended");
+    ptj_expect(p, RUN("resume", "done"), 1, NULL, "done has ended (Succeeded): it cannot be resumed");
+    ptj_expect(p, RUN("resume", "broken"), 1, NULL, "broken has ended (Failed): it cannot be resumed");
+    ptj_expect(p, RUN("resume", "runs"), 0, "runs is not suspended", NULL);
+    ptj_expect(p, RUN("suspend", "waits"), 0, "waits is suspended already", NULL);
+    assert_int_equal(fake_log_count(p->server, "PATCH", NULL), 0);
+    ptj_expect(p, RUN("suspend", "paused"), 0, "paused suspended", NULL);
+    ptj_expect(p, RUN("suspend", "runs"), 0, "runs suspended", NULL);
+}
+
 static void test_scale(void **state)
 {
     struct ptj *p = *state;
@@ -42,8 +63,8 @@ static void test_scale(void **state)
     ptj_put_job(p, "a", "{}", "{}");
     ptj_put_job(p, "e", "{\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4}}", "{}");
     ptj_expect(p, RUN("scale", "a", "2"), 1, NULL, "a is not elastic");
-    ptj_expect(p, RUN("scale", "e", "5"), 1, NULL, "expected 1..4");
-    ptj_expect(p, RUN("scale", "e", "many"), 1, NULL, "PODS: expected an integer");
+    ptj_expect(p, RUN("scale", "e", "5"), 1, NULL, "kubectl ptj scale: PODS: expected 1..4");
+    ptj_expect(p, RUN("scale", "e", "many"), 2, NULL, "kubectl ptj scale: PODS: expected an integer");
     ptj_expect(p, RUN("scale", "e", "3"), 0, "e scaled to 3 pods", NULL);
     cJSON *job = fake_json(p->server, PTJ_JOBS "/e");
     assert_int_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(job, "spec"), "elastic"),
@@ -57,8 +78,10 @@ static void test_failures(void **state)
 {
     struct ptj *p = *state;
 
-    ptj_expect(p, RUN("suspend", "none"), 1, NULL, "there is no training job \"none\" in namespace team");
-    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
+    ptj_expect(p, RUN("suspend", "none"), 1, NULL, "there is no training job \"none\" in namespace team\n");
+    ptj_put_job(p, "a", "{}", "{}");
+    fake_plan_fault(p->server,
+                    &(struct fake_fault_plan){.writes = true, .fault = FAKE_STATUS, .status = 403});
     ptj_expect(p, RUN("suspend", "a"), 1, NULL,
                "you lack the right to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
@@ -66,6 +89,24 @@ static void test_failures(void **state)
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("suspend", "a", "--context", "other"), 1, NULL, "other");
     ptj_expect(p, RUN("suspend", "a", "--kubeconfig=/nowhere/config"), 1, NULL, "/nowhere/config");
+}
+
+/* Whichever of several writes failed, and whether anything is left to be written at the end. */
+static void test_full_disk(void **state)
+{
+    static const char *const SHELL[] = {"exec \"$0\" man >/dev/full",
+                                        "exec \"$0\" convert in.yaml >/dev/full",
+                                        "exec \"$0\" suspend a >/dev/full"};
+    struct ptj *p = *state;
+    const char *program = p->program;
+
+    ptj_put_job(p, "a", "{}", "{}");
+    assert_int_equal(chdir(TK_SOURCE_DIR "/tests/golden/convert/list-and-others"), 0);
+    p->program = "/bin/sh";
+    for (size_t i = 0; i < ARRAY_LEN(SHELL); i++)
+        ptj_expect(p, RUN("-c", SHELL[i], program), 1, NULL,
+                   "kubectl ptj: stdout: No space left on device\n");
+    p->program = program;
 }
 
 static void test_command_line(void **state)
@@ -115,6 +156,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_suspend_and_resume, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_suspend_in_vain, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_full_disk, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_scale, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_failures, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_command_line, ptj_setup, ptj_teardown),

@@ -35,8 +35,8 @@ static void test_ended_before(void **state)
     ptj_expect(p, RUN("wait", "runs", "--timeout=0s"), 124, NULL, "timed out: ");
     ptj_expect(p, RUN("wait", "none"), 1, NULL,
                "there is no training job \"none\" in namespace team; with --timeout");
-    ptj_expect(p, RUN("wait", "ok", "--for=lunch"), 1, NULL, "--for: expected running or finished");
-    ptj_expect(p, RUN("wait", "ok", "--timeout=soon"), 1, NULL, "--timeout: expected a time");
+    ptj_expect(p, RUN("wait", "ok", "--for=lunch"), 2, NULL, "--for: expected running or finished");
+    ptj_expect(p, RUN("wait", "ok", "--timeout=soon"), 2, NULL, "--timeout: expected a time");
 }
 
 /* Wait until its watch of jobs is open. */

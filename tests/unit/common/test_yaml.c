@@ -54,11 +54,16 @@ static void refuses_documents(void **state)
         const char *text, *says;
     } cases[] = {
         {"", "f.yaml:1: expected a YAML document, found none"},
-        {"a: 1\nb: *x\n", "aliases (*name) are not accepted"},
-        {"a: &x 1\n", "f.yaml:1: anchors (&name) and tags"},
-        {"a: &x {b: 1}\n", "f.yaml:1: anchors (&name) and tags"},
-        {"a: !!int 1\n", "anchors (&name) and tags"},
-        {"a: !t [1]\n", "anchors (&name) and tags"},
+        {"a: 1\nb: *x\n", "f.yaml:2: *x: no anchor &x stands before it"},
+        {"a: &x [1, *x]\n", "f.yaml:1: *x: no anchor &x stands before it"},
+        {"a: !!int 1\n", "f.yaml:1: tags (!name) are not accepted"},
+        {"a: !t [1]\n", "f.yaml:1: tags (!name) are not accepted"},
+        {"a: !!binary eA==\n", "f.yaml:1: tags (!name) are not accepted"},
+        {"a: 1\n<<: 2\n", "f.yaml:2: <<: expected a mapping, or a list of mappings"},
+        {"x: &x {k: 1}\ny:\n  <<: [*x, 1]\n", "f.yaml:3: <<: expected a mapping, or a list of mappings"},
+        {"<<: {a: 1}\n<<: {b: 1}\n", "f.yaml:2: key \"<<\" stands here and in line 1"},
+        {"x: &x {k: 1}\ny:\n  k: 2\n  <<: *x\n",
+         "f.yaml:4: key \"k\" stands in line 3 and in what << puts here: write << first"},
         {"a: 1\nb: 2\na: 3\n", "f.yaml:3: key \"a\" stands here and in line 1"},
         {"? [a]\n: 1\n", "f.yaml:1: a key must be a plain word"},
         {"a: 1\n---\nb: 2\n", "expected one YAML document, found another"},
@@ -107,11 +112,120 @@ static void has_limits(void **state)
     assert_non_null(strstr(err.msg, "expected at most 1048576"));
 }
 
+/* What is read is what the same with every alias and << written out says. */
+static void reads_anchors_as_kubectl_does(void **state)
+{
+    (void)state;
+    static const char MARK[] = "\xef\xbb\xbf";
+    static const struct {
+        const char *text, *json;
+    } cases[] = {
+        {"a: &x yes\nb: *x\nc: &x 'yes'\nd: *x\n", "{'a':true,'b':true,'c':'yes','d':'yes'}"},
+        {"a: &x [1, {b: 2}]\nc: [*x, *x]\n", "{'a':[1,{'b':2}],'c':[[1,{'b':2}],[1,{'b':2}]]}"},
+        {"x: &x {k: 1, l: 2}\ny:\n  <<: *x\n  k: 3\n", "{'x':{'k':1,'l':2},'y':{'l':2,'k':3}}"},
+        {"x: &x {k: 1}\ny: &y {k: 2, l: 3}\nz: {<<: [*x, *y], m: 4}\n",
+         "{'x':{'k':1},'y':{'k':2,'l':3},'z':{'k':1,'l':3,'m':4}}"},
+        {"x: &x {k: 1}\ny: &y {<<: *x, l: 2}\nz: {<<: *y}\n",
+         "{'x':{'k':1},'y':{'k':1,'l':2},'z':{'k':1,'l':2}}"},
+        {"&k a: 1\n'<<': 2\n*k : 3\n", NULL},
+        {"&k a: 1\nb: {*k : 3}\n", "{'a':1,'b':{'a':3}}"},
+        {"a: !!str 012\nb: ! 3\n'<<': 2\n", "{'a':'012','b':'3','<<':2}"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (int marked = 0; marked < 2; marked++) {
+            cleanup_arena struct arena a = {0};
+            cleanup_buf struct buf text = BUF_INIT(1 << 10), out = BUF_INIT(1 << 10);
+            struct yaml_tree *tree;
+            struct err err;
+            assert_int_equal(buf_printf(&text, &err, "%s%s", marked ? MARK : "", cases[i].text), 0);
+            if (parse(buf_str(&text), &a, &tree, &err)) {
+                if (cases[i].json)
+                    fail_msg("case %zu: %s", i, err.msg);
+                continue;
+            }
+            assert_non_null(cases[i].json);
+            cleanup_json cJSON *json = yaml_json(tree);
+            assert_int_equal(json_write(json, &out, &err), 0);
+            for (char *p = strchr(out.data, '"'); p; p = strchr(p, '"'))
+                *p = '\'';
+            assert_string_equal(buf_str(&out), cases[i].json);
+        }
+    }
+}
+
+/* An anchor reaches to the end of its document; each document may begin with a byte order mark, and UTF-16 has one. */
+static void reads_marks_of_each_document(void **state)
+{
+    (void)state;
+    static const char TWO[] = "\xef\xbb\xbf"
+                              "a: &x 1\nb: 2\n---\n\xef\xbb\xbf"
+                              "c: 3\nd: 4\n";
+    static const char WIDE[] = "\xff\xfe"
+                               "a\0:\0 \0"
+                               "1\0\n\0"
+                               "b\0:\0 \0"
+                               "2\0\n\0";
+    static const char OVER[] = "a: &x 1\n---\nb: *x\n";
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *tree;
+    struct err err;
+
+    if (yaml_documents("f.yaml", TWO, sizeof(TWO) - 1, &a, &tree, &err))
+        fail_msg("%s", err.msg);
+    assert_string_equal(tree->first->key, "a");
+    assert_string_equal(tree->first->next->key, "b");
+    assert_string_equal(tree->next->first->next->key, "d");
+    assert_int_equal(tree->next->first->next->line, 5);
+    if (yaml_tree_parse("f.yaml", WIDE, sizeof(WIDE) - 1, &a, &tree, &err))
+        fail_msg("%s", err.msg);
+    assert_string_equal(tree->first->next->key, "b");
+    assert_int_equal(yaml_documents("f.yaml", OVER, sizeof(OVER) - 1, &a, &tree, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:3: *x: no anchor &x stands before it");
+}
+
+/* Ten anchors of ten aliases each stand for 10^10 values, 30 aliases of a long text for 3 MB. Levels are counted, too. */
+static void bounds_what_aliases_stand_for(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct yaml_tree *tree;
+    struct err err;
+
+    assert_int_equal(buf_puts(&text, "a0: &a0 x\n", &err), 0);
+    for (int i = 1; i <= 10; i++) {
+        assert_int_equal(buf_printf(&text, &err, "a%d: &a%d [", i, i), 0);
+        for (int k = 0; k < 10; k++)
+            assert_int_equal(buf_printf(&text, &err, "*a%d,", i - 1), 0);
+        assert_int_equal(buf_puts(&text, "]\n", &err), 0);
+    }
+    assert_int_equal(parse(buf_str(&text), &a, &tree, &err), -1);
+    assert_non_null(strstr(err.msg, "f.yaml:6: more than 16384 values"));
+
+    buf_clear(&text);
+    assert_int_equal(buf_puts(&text, "a: &a ", &err), 0);
+    for (int i = 0; i < 100000; i++)
+        assert_int_equal(buf_puts(&text, "x", &err), 0);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(buf_printf(&text, &err, "\nb%d: *a", i), 0);
+    assert_int_equal(parse(buf_str(&text), &a, &tree, &err), -1);
+    assert_non_null(strstr(err.msg, "aliases stand for more than 1048576 bytes"));
+
+    buf_clear(&text);
+    assert_int_equal(buf_puts(&text, "a0: &a0 [1]\n", &err), 0);
+    for (int i = 1; i <= YAML_TREE_DEPTH_MAX; i++)
+        assert_int_equal(buf_printf(&text, &err, "a%d: &a%d [*a%d]\n", i, i, i - 1), 0);
+    assert_int_equal(parse(buf_str(&text), &a, &tree, &err), -1);
+    assert_non_null(strstr(err.msg, "nested too deeply"));
+}
+
 /* Every cut of a good document is read or refused, never worse. */
 static void survives_every_cut(void **state)
 {
     (void)state;
-    const char *text = "a: {b: [1, 'x', {c: \"y\"}], d: ~}\ne:\n  - f: 1\n    g: |\n      long\n";
+    const char *text =
+        "a: &a {b: [1, 'x', {c: \"y\"}], d: ~}\ne:\n  - <<: *a\n    f: *a\n    g: |\n      long\n";
 
     for (size_t len = 0; len <= strlen(text); len++) {
         cleanup_arena struct arena a = {0};
@@ -206,6 +320,9 @@ int main(void)
         cmocka_unit_test(reads_values),
         cmocka_unit_test(refuses_documents),
         cmocka_unit_test(has_limits),
+        cmocka_unit_test(reads_anchors_as_kubectl_does),
+        cmocka_unit_test(reads_marks_of_each_document),
+        cmocka_unit_test(bounds_what_aliases_stand_for),
         cmocka_unit_test(survives_every_cut),
         cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(reads_several_documents),

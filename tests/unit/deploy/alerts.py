@@ -75,6 +75,32 @@ def test_dashboards_show_each_metric_of_a_job_and_have_names_of_their_own():
         assert len(ids) == len(set(ids))
 
 
+def colour_of(panel, series):
+    """The fixed colour that a panel gives a series of this legend; NONE: Grafana chooses by place in the list."""
+    chosen = panel["fieldConfig"]["defaults"].get("color", {}).get("fixedColor")
+    for o in panel["fieldConfig"]["overrides"]:
+        if o["matcher"]["id"] == "byRegexp" and re.search(o["matcher"]["options"].strip("/"), series):
+            chosen = next(p["value"]["fixedColor"] for p in o["properties"] if p["id"] == "color")
+    return chosen
+
+
+def test_a_phase_has_its_colour_everywhere():
+    colours = {"Running": "blue", "Pending": "yellow", "Paused": "purple", "Resuming": "purple", "Succeeded": "green",
+               "Failed": "red", "Unknown": "orange"}
+    panels = [p for path in (CHART / "dashboards").glob("*.json") for p in json.loads(path.read_text())["panels"]]
+    shown = 0
+    for panel in panels:
+        text = " ".join(t["expr"] + t.get("legendFormat", "") for t in panel.get("targets", []))
+        for phase, colour in colours.items():
+            if any(t.get("legendFormat") == phase.lower() for t in panel.get("targets", [])):
+                assert colour_of(panel, phase.lower()) == colour, (panel["title"], phase)
+                shown += 1
+            if "{{phase}}" in text or f'phase="{phase}"' in text:
+                assert colour_of(panel, phase) == colour_of(panel, f"team {phase}") == colour, (panel["title"], phase)
+                shown += 1
+    assert shown == 4 + 2 * len(colours) + 3, shown
+
+
 for name, test in sorted(globals().items()):
     if name.startswith("test_"):
         test()

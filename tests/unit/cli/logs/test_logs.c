@@ -174,6 +174,37 @@ static void test_follow(void **state)
                   "waiting for pod j-node-0");
 }
 
+#define PULLS                                                                                                \
+    "{\"running\":null,\"terminated\":null,\"waiting\":{\"reason\":\"ImagePullBackOff\",\"message\":\"no "   \
+    "such "                                                                                                  \
+    "image\"}}"
+
+/* An empty answer has a reason, which is on stderr, and each pod that waits has its own. */
+static void test_nothing_to_read(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 2, "{\"phase\":\"Pending\",\"reason\":\"ClaimNotFound data\"}");
+    ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL, "no log of the pods yet: ClaimNotFound data\n");
+    put_pod(p, 0, 0, "Pending", PULLS);
+    put_pod(p, 1, 0, "Pending", WAITS);
+    ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL,
+               "no log of pod j-node-0 yet: ImagePullBackOff: no such image\n");
+    ptj_expect(p, RUN("logs", "j", "--no-follow", "--rank=1"), 0, NULL,
+               "no log of pod j-node-1 yet: it is being started\n");
+    prints(p, 1, T "01.000000000Z b1\n");
+    put_pod(p, 1, 0, "Running", RUNS);
+    ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, "[node-1] b1\n",
+               "no log of pod j-node-0 yet: ImagePullBackOff");
+    assert_true(fake_remove(p->server, PTJ_PODS "/j-node-0"));
+    assert_true(fake_remove(p->server, PTJ_PODS "/j-node-1"));
+    put_job(p, 2, "{\"phase\":\"Succeeded\"}");
+    ptj_expect(p, RUN("logs", "j"), 0, NULL, "no pod of j is left, and no log\n");
+    put_job(p, 2, "{\"phase\":\"Failed\"}");
+    ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL,
+               "no pod of j is left, and no log: --previous prints");
+}
+
 /* The end of the job is known before anything of its pod, which the first list did not have. */
 static void test_end_comes_first(void **state)
 {
@@ -328,8 +359,10 @@ static void test_refused(void **state)
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("logs", "none"), 1, NULL, "there is no training job \"none\"");
     ptj_expect(p, RUN("logs", "j", "--rank=2"), 1, NULL, "--rank: j has no such rank: it has 2 pods");
-    ptj_expect(p, RUN("logs", "j", "--since=soon"), 1, NULL, "--since: expected a time such as 90s");
-    ptj_expect(p, RUN("logs", "j", "-f", "--no-follow"), 1, NULL, "exclude each other");
+    ptj_expect(p, RUN("logs", "j", "--since=soon"), 2, NULL, "--since: expected a time such as 90s");
+    ptj_expect(p, RUN("logs", "j", "-f", "--no-follow"), 2, NULL, "exclude each other");
+    ptj_expect(p, RUN("logs", "j", "--tail=abc"), 2, NULL, "--tail: expected an integer");
+    ptj_expect(p, RUN("logs", "j", "--rank=x"), 2, NULL, "--rank: expected ranks such as");
     ptj_expect(p, RUN("logs", "j", "--pod=node-2"), 1, NULL, "--pod: j has no such pod: it has 2 pods");
     put_job(p, 65, "{}");
     ptj_expect(p, RUN("logs", "j"), 1, NULL, "j has 65 pods, and the logs of 64 can be read at once");
@@ -475,6 +508,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ended_job, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_to_read, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_follow, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_end_comes_first, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),

@@ -349,8 +349,8 @@ static void test_ends(void **state)
 {
     struct ptj *p = *state;
 
-    ptj_expect(p, RUN("watch", "none"), 1, NULL, "there is no training job \"none\" in namespace team");
-    ptj_expect(p, RUN("watch", "bert", "-A"), 1, NULL, "NAME goes with neither");
+    ptj_expect(p, RUN("watch", "none"), 1, NULL, "there is no training job \"none\" in namespace team\n");
+    ptj_expect(p, RUN("watch", "bert", "-A"), 2, NULL, "kubectl ptj watch: NAME goes with neither");
     ptj_put_job(p, "bad", "{}",
                 "{\"phase\":\"Failed\",\"lastFailure\":{\"rank\":1,\"message\":\"exit code 7\"}}");
     ptj_expect(p, RUN("watch", "bad"), 1, "bad: Failed; rank 1: exit code 7", NULL);

@@ -48,6 +48,26 @@ static void test_defaults(void **state)
     assert_int_equal(strlen(job->spec.hash), 16);
 }
 
+/* T9k's manifests name the folders of logs in another way. */
+static void test_filesets(void **state)
+{
+    static const char *const LOGS[][2] = {
+        {"tutorial", "em/data parallel/log"}, {"yolo.v5", ""}, {"yolo.v5", "run"}};
+    cleanup_trainjob struct trainjob *job =
+        decode(JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"template\":{\"spec\":{\"containers\":"
+                   "[{\"name\":\"c\"}]}}}],\"tensorboardSpec\":{\"trainingLogFilesets\":["
+                   "\"t9k://pvc/tutorial/em/data parallel/log\",\"t9k://pvc/yolo.v5\","
+                   "\"t9k://pvc/yolo.v5/./run/\"]}}"));
+
+    (void)state;
+    assert_null(job->spec_error);
+    assert_int_equal(job->spec.tensorboard.n_logs, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(job->spec.tensorboard.logs[i].claim, LOGS[i][0]);
+        assert_string_equal(job->spec.tensorboard.logs[i].path, LOGS[i][1]);
+    }
+}
+
 static void test_gpus(void **state)
 {
     cleanup_trainjob struct trainjob *job =
@@ -318,7 +338,18 @@ static const struct row REFUSED[] = {
     {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"../a\"}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[]}"),
-     "spec.tensorboardSpec.trainingLogFilesets: not supported by this version"},
+     "spec.tensorboardSpec.logDir.pvc: expected at least one claim"},
+    {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[\"t9k://pvc/a\",\"s3://b/c\"]}"),
+     "spec.tensorboardSpec.trainingLogFilesets[1]: expected t9k://pvc/NAME/PATH; other storage is not "
+     "supported, got \"s3://b/c\""},
+    {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[\"t9k://pvc//log\"]}"),
+     "spec.tensorboardSpec.trainingLogFilesets[0]: expected t9k://pvc/NAME/PATH; other storage is not "
+     "supported, got \"t9k://pvc//log\""},
+    {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[\"t9k://pvc/a/../b\"]}"),
+     "spec.tensorboardSpec.trainingLogFilesets[0]: expected a path inside the claim, got \"../b\""},
+    {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[\"t9k://pvc/a\"],\"logDir\":{\"pvc\":[{\"name\":"
+          "\"a\"}]}}"),
+     "spec.tensorboardSpec.trainingLogFilesets: expected it or logDir, not both"},
     {WITH("\"torchrunConfig\":{\"enabled\":true,\"rdzvBackend\":\"etcd\"}"),
      "spec.torchrunConfig.rdzvBackend: etcd needs --rdzv_endpoint=<host:port> in extraOptions"},
     {WITH("\"runPolicy\":{\"podFailurePolicy\":{\"rules\":[]}}"),
@@ -561,6 +592,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_filesets),
         cmocka_unit_test(test_gpus),
         cmocka_unit_test(test_gpu_names),
         cmocka_unit_test(test_proc_per_node),
