@@ -1,6 +1,7 @@
 /* idx.c - read an IDX file: check its header, then read exactly the promised bytes and expect the end. */
 #include "trainer/data/idx.h"
 
+#include "trainer/data/first_bytes.h"
 #include "trainer/data/gzfile.h"
 
 #include <inttypes.h>
@@ -10,6 +11,11 @@ enum { LABEL_HEADER_BYTES = 8, IMAGE_HEADER_BYTES = 16 };
 static size_t header_bytes(enum idx_kind kind)
 {
     return kind == IDX_IMAGES ? IMAGE_HEADER_BYTES : LABEL_HEADER_BYTES;
+}
+
+static const char *what(enum idx_kind kind)
+{
+    return kind == IDX_IMAGES ? "IDX images" : "IDX labels";
 }
 
 static uint32_t big_endian(const uint8_t *at)
@@ -39,9 +45,11 @@ static int parse_header(const char *path, enum idx_kind kind, const uint8_t *hea
     uint32_t magic = big_endian(header);
     uint32_t items = big_endian(header + 4);
 
-    if (magic != (uint32_t)kind)
-        return err_set(err, ERR_INVALID, "%s: magic number: %" PRIu32 ", expected %d (%s)", path, magic, kind,
-                       kind == IDX_IMAGES ? "images" : "labels");
+    if (magic != (uint32_t)kind) {
+        err_set(err, ERR_INVALID, "%s: magic number: %" PRIu32 ", expected %d (%s)", path, magic, kind,
+                kind == IDX_IMAGES ? "images" : "labels");
+        return first_bytes_refuse(path, what(kind), err);
+    }
     if (items < 1 || items > INT32_MAX)
         return err_set(err, ERR_INVALID, "%s: items: %" PRIu32 ", expected 1..%d", path, items, INT32_MAX);
     shape.items = (int32_t)items;
@@ -79,8 +87,10 @@ static int read_header(const char *path, struct gzfile *g, enum idx_kind kind, s
 
     if (gzfile_read(g, header, want, &got, err) < 0)
         return -1;
-    if (got < want)
-        return err_set(err, ERR_INVALID, "%s: header: %zu bytes, expected %zu", path, got, want);
+    if (got < want) {
+        err_set(err, ERR_INVALID, "%s: header: %zu bytes, expected %zu", path, got, want);
+        return first_bytes_refuse(path, what(kind), err);
+    }
     if (parse_header(path, kind, header, ret, err) < 0)
         return -1;
     return check_size(path, g, kind, ret, err);

@@ -3,6 +3,7 @@
 #include "common/endian.h"
 #include "common/sv.h"
 
+#include "trainer/data/first_bytes.h"
 #include "trainer/data/npy.h"
 
 #include <errno.h>
@@ -81,6 +82,20 @@ static int parse_npy(struct file *f, struct err *err)
     return 0;
 }
 
+/* Bytes without a header may be anything but what stands for another file. */
+static int check_kind(const struct file *f, bool shard, struct err *err)
+{
+    char name[FIRST_BYTES_NAME];
+
+    if (shard ? f->map_bytes >= 4 && le_get32(f->map) == TOKENS_SHARD_MAGIC
+              : !first_bytes_stand_in(f->map, f->map_bytes))
+        return 0;
+    return first_bytes_name(f->map, f->map_bytes, name)
+               ? err_set(err, ERR_INVALID, "%s: %s, expected %s", f->path, name,
+                         shard ? "llm.c's shard of tokens" : "plain text")
+               : 0;
+}
+
 static int parse(struct file *f, struct err *err)
 {
     f->first = f->map;
@@ -88,12 +103,14 @@ static int parse(struct file *f, struct err *err)
     if (sv_ends(sv_from(f->path), ".npy"))
         return parse_npy(f, err);
     if (sv_ends(sv_from(f->path), ".bin")) {
+        if (check_kind(f, true, err))
+            return -1;
         f->first += TOKENS_SHARD_HEADER;
         return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);
     }
     f->width = 1;
     f->count = (int64_t)f->map_bytes;
-    return 0;
+    return check_kind(f, false, err);
 }
 
 static int map(struct file *f, struct err *err)

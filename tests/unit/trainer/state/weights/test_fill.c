@@ -363,7 +363,10 @@ static void files_of_something_else(void **state)
     struct err err;
 
     assert_int_equal(weights_open(&f->w, GOLDEN "record.py", &err), -1);
-    assert_non_null(strstr(err.msg, "record.py: neither llm.c's format nor .pt; read as .safetensors"));
+    assert_non_null(strstr(err.msg, "record.py: text that begins \"#!/usr/bin/env python3\", expected"));
+    assert_int_equal(weights_open(&f->w, "/proc/self/exe", &err), -1);
+    assert_non_null(
+        strstr(err.msg, "exe: neither llm.c's format nor .pt; read as .safetensors: header length"));
     assert_int_equal(weights_open(&f->w, "/nonexistent", &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_int_equal(weights_open(&f->w, "/", &err), -1);
