@@ -3,6 +3,7 @@
 
 #include "trainer/data/gzfile.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,28 +38,18 @@ static const char *in_table(const void *bytes, size_t len, size_t most)
     return NULL;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_printable(char c)
-{
-    return c >= ' ' && c <= '~';
-}
-
 /* Markup, JSON, or another text: of a short file all characters, else the first few, tell. */
 static bool name_text(const char *p, size_t len, char out[static FIRST_BYTES_NAME])
 {
     size_t text = 0, shown = 0;
 
-    for (; len && is_blank(*p); p++)
+    for (; len && isspace((uint8_t)*p); p++)
         len--;
-    while (text < len && text < TEXT_SURE && (is_printable(p[text]) || is_blank(p[text])))
+    while (text < len && text < TEXT_SURE && (isprint((uint8_t)p[text]) || isspace((uint8_t)p[text])))
         text++;
     if (text < TEXT_MIN || (text < len && text < TEXT_SURE))
         return false;
-    while (shown < len && shown < TEXT_SHOWN && is_printable(p[shown]))
+    while (shown < len && shown < TEXT_SHOWN && isprint((uint8_t)p[shown]))
         shown++;
     if (*p == '<')
         snprintf(out, FIRST_BYTES_NAME, "a web page (HTML or XML), not the file itself");

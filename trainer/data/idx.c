@@ -13,11 +13,6 @@ static size_t header_bytes(enum idx_kind kind)
     return kind == IDX_IMAGES ? IMAGE_HEADER_BYTES : LABEL_HEADER_BYTES;
 }
 
-static const char *what(enum idx_kind kind)
-{
-    return kind == IDX_IMAGES ? "IDX images" : "IDX labels";
-}
-
 static uint32_t big_endian(const uint8_t *at)
 {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
@@ -45,11 +40,9 @@ static int parse_header(const char *path, enum idx_kind kind, const uint8_t *hea
     uint32_t magic = big_endian(header);
     uint32_t items = big_endian(header + 4);
 
-    if (magic != (uint32_t)kind) {
-        err_set(err, ERR_INVALID, "%s: magic number: %" PRIu32 ", expected %d (%s)", path, magic, kind,
-                kind == IDX_IMAGES ? "images" : "labels");
-        return first_bytes_refuse(path, what(kind), err);
-    }
+    if (magic != (uint32_t)kind)
+        return err_set(err, ERR_INVALID, "%s: magic number: %" PRIu32 ", expected %d (%s)", path, magic, kind,
+                       kind == IDX_IMAGES ? "images" : "labels");
     if (items < 1 || items > INT32_MAX)
         return err_set(err, ERR_INVALID, "%s: items: %" PRIu32 ", expected 1..%d", path, items, INT32_MAX);
     shape.items = (int32_t)items;
@@ -87,13 +80,11 @@ static int read_header(const char *path, struct gzfile *g, enum idx_kind kind, s
 
     if (gzfile_read(g, header, want, &got, err) < 0)
         return -1;
-    if (got < want) {
+    if (got < want)
         err_set(err, ERR_INVALID, "%s: header: %zu bytes, expected %zu", path, got, want);
-        return first_bytes_refuse(path, what(kind), err);
-    }
-    if (parse_header(path, kind, header, ret, err) < 0)
-        return -1;
-    return check_size(path, g, kind, ret, err);
+    else if (parse_header(path, kind, header, ret, err) == 0)
+        return check_size(path, g, kind, ret, err);
+    return first_bytes_refuse(path, kind == IDX_IMAGES ? "IDX images" : "IDX labels", err);
 }
 
 int idx_probe(const char *path, enum idx_kind kind, struct idx_shape *ret, struct err *err)

@@ -3,22 +3,15 @@
 
 #include <string.h>
 
+/* In the order of enum pt_dtype. */
 static const struct {
     const char *name;
     uint8_t bits;
-} DTYPES[PT_DTYPES] = {
-    [PT_F32] = {"F32", 32},        [PT_F64] = {"F64", 64},
-    [PT_F16] = {"F16", 16},        [PT_BF16] = {"BF16", 16},
-    [PT_I64] = {"I64", 64},        [PT_I32] = {"I32", 32},
-    [PT_U8] = {"U8", 8},           [PT_BOOL8] = {"BOOL", 8},
-    [PT_I8] = {"I8", 8},           [PT_I16] = {"I16", 16},
-    [PT_U16] = {"U16", 16},        [PT_U32] = {"U32", 32},
-    [PT_U64] = {"U64", 64},        [PT_C64] = {"C64", 64},
-    [PT_F8_E4M3] = {"F8_E4M3", 8}, [PT_F8_E4M3FNUZ] = {"F8_E4M3FNUZ", 8},
-    [PT_F8_E5M2] = {"F8_E5M2", 8}, [PT_F8_E5M2FNUZ] = {"F8_E5M2FNUZ", 8},
-    [PT_F8_E8M0] = {"F8_E8M0", 8}, [PT_F6_E2M3] = {"F6_E2M3", 6},
-    [PT_F6_E3M2] = {"F6_E3M2", 6}, [PT_F4] = {"F4", 4},
-};
+} DTYPES[PT_DTYPES] = {{"F32", 32},        {"F64", 64},    {"F16", 16},    {"BF16", 16},   {"I64", 64},
+                       {"I32", 32},        {"U8", 8},      {"BOOL", 8},    {"I8", 8},      {"I16", 16},
+                       {"U16", 16},        {"U32", 32},    {"U64", 64},    {"C64", 64},    {"F4", 4},
+                       {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8},
+                       {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}};
 
 const char *pt_dtype_name(enum pt_dtype dtype)
 {
