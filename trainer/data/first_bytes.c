@@ -22,21 +22,13 @@ static const struct beginning {
     {"\xfd\x37zXZ", 5, "xz-compressed (unxz it)"},
     {"PK\3\4", 4, "a zip archive"},
     {"\x93NUMPY", 6, "a NumPy array (.npy)"},
-    {"\x80\2", 2, "a pickle (of PyTorch before 1.6: torch.load and torch.save it)"},
+    {"\x80\2\x8a\nl\xfc", 6, "a pickle (of PyTorch before 1.6: torch.load and torch.save it)"},
     {"\x89HDF", 4, "an HDF5 file"},
     {"GGUF", 4, "a GGUF file"},
     {"\x88\xd8\x34\x01", 4, "llm.c's shard of tokens"},
     {"\xc6\xd7\x34\x01", 4, "llm.c's weights"},
 };
 enum { STAND_INS = 5 };
-
-static const char *in_table(const void *bytes, size_t len, size_t most)
-{
-    for (size_t i = 0; i < most; i++)
-        if (len >= BEGINNINGS[i].len && memcmp(bytes, BEGINNINGS[i].bytes, BEGINNINGS[i].len) == 0)
-            return BEGINNINGS[i].name;
-    return NULL;
-}
 
 /* Markup, JSON, or another text: of a short file all characters, else the first few, tell. */
 static bool name_text(const char *p, size_t len, char out[static FIRST_BYTES_NAME])
@@ -60,20 +52,16 @@ static bool name_text(const char *p, size_t len, char out[static FIRST_BYTES_NAM
     return true;
 }
 
-bool first_bytes_name(const void *bytes, size_t len, char out[static FIRST_BYTES_NAME])
+enum first_bytes first_bytes_name(const void *bytes, size_t len, char out[static FIRST_BYTES_NAME])
 {
-    const char *name = in_table(bytes, len, ARRAY_LEN(BEGINNINGS));
     const size_t mark = len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 
-    if (!name)
-        return name_text((const char *)bytes + mark, len - mark, out);
-    snprintf(out, FIRST_BYTES_NAME, "%s", name);
-    return true;
-}
-
-bool first_bytes_stand_in(const void *bytes, size_t len)
-{
-    return in_table(bytes, len, STAND_INS) != NULL;
+    for (size_t i = 0; i < ARRAY_LEN(BEGINNINGS); i++)
+        if (len >= BEGINNINGS[i].len && memcmp(bytes, BEGINNINGS[i].bytes, BEGINNINGS[i].len) == 0) {
+            snprintf(out, FIRST_BYTES_NAME, "%s", BEGINNINGS[i].name);
+            return i < STAND_INS ? FIRST_BYTES_STAND_IN : FIRST_BYTES_OTHER;
+        }
+    return name_text((const char *)bytes + mark, len - mark, out) ? FIRST_BYTES_OTHER : FIRST_BYTES_UNKNOWN;
 }
 
 int first_bytes_refuse(const char *path, const char *expected, struct err *err)

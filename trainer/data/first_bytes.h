@@ -8,16 +8,15 @@
 
 #include "common/err.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum { FIRST_BYTES_NAME = 80 };
 
-/* Pure. "a web page ...", "JSON", "gzip-compressed": printable. False: they say nothing. */
-bool first_bytes_name(const void *bytes, size_t len, char out[static FIRST_BYTES_NAME]);
+/* Stand-ins are compressed files and Git LFS pointers, which are no text to train on either. */
+enum first_bytes { FIRST_BYTES_UNKNOWN, FIRST_BYTES_OTHER, FIRST_BYTES_STAND_IN };
 
-/* Of these are compressed files and Git LFS pointers, which are no text to train on either. */
-bool first_bytes_stand_in(const void *bytes, size_t len);
+/* Pure. "a web page ...", "JSON ...", "gzip-compressed ...": printable. */
+enum first_bytes first_bytes_name(const void *bytes, size_t len, char out[static FIRST_BYTES_NAME]);
 
 /* Looks into the file, inflated when it is gzip-compressed. */
 int first_bytes_refuse(const char *path, const char *expected, struct err *err);

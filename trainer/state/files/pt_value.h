@@ -13,18 +13,7 @@
 #include <stdint.h>
 
 /* Behind these come those of .safetensors files that have a name and a size alone: nothing reads their elements. */
-enum pt_dtype {
-    PT_F32,
-    PT_F64,
-    PT_F16,
-    PT_BF16,
-    PT_I64,
-    PT_I32,
-    PT_U8,
-    PT_BOOL8,
-    PT_READABLE,
-    PT_DTYPES = 22
-};
+enum pt_dtype { PT_F32, PT_F64, PT_F16, PT_BF16, PT_I64, PT_I32, PT_U8, PT_BOOL8, PT_DTYPES = 22 };
 enum { PT_DIMS_MAX = 8, PT_DEPTH_MAX = 32 };
 
 /* Tensors of the same dtype with the same `data` share one storage in the file (tied weights). */
