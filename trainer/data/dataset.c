@@ -1,18 +1,17 @@
 /* dataset.c - find the IDX files of a data set, check that they agree, and read them. */
 #include "trainer/data/dataset.h"
 
-#include <errno.h>
+#include <dirent.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct part {
-    const char *file;
-} parts[DATASET_PARTS] = {
-    [DATASET_TRAIN_IMAGES] = {"train-images-idx3-ubyte"},
-    [DATASET_TRAIN_LABELS] = {"train-labels-idx1-ubyte"},
-    [DATASET_TEST_IMAGES] = {"t10k-images-idx3-ubyte"},
-    [DATASET_TEST_LABELS] = {"t10k-labels-idx1-ubyte"},
+const char *const DATASET_FILE[DATASET_PARTS] = {
+    [DATASET_TRAIN_IMAGES] = "train-images-idx3-ubyte",
+    [DATASET_TRAIN_LABELS] = "train-labels-idx1-ubyte",
+    [DATASET_TEST_IMAGES] = "t10k-images-idx3-ubyte",
+    [DATASET_TEST_LABELS] = "t10k-labels-idx1-ubyte",
 };
 
 /* In the order in which they are tried. */
@@ -28,6 +27,11 @@ static const struct place {
 static const char *const titles[] = {[DATASET_ANY] = "MNIST or Fashion-MNIST",
                                      [DATASET_MNIST] = "MNIST",
                                      [DATASET_FASHION_MNIST] = "Fashion-MNIST"};
+
+static bool is_for(const struct place *p, enum dataset_name name)
+{
+    return name == DATASET_ANY || p->name == DATASET_ANY || p->name == name;
+}
 
 /* The plain file, else the .gz one; false when neither can be seen. Out of range when the path is too long. */
 static bool locate(const char *dir, const char *folder, const char *file, char out[static PATH_MAX])
@@ -47,12 +51,33 @@ static int locate_all(const char *dir, const char *folder, struct dataset_files 
     int found = 0;
 
     for (int i = 0; i < DATASET_PARTS; i++) {
-        if (locate(dir, folder, parts[i].file, files->path[i]))
+        if (locate(dir, folder, DATASET_FILE[i], files->path[i]))
             found++;
         else
             *ret_missing = i;
     }
     return found;
+}
+
+/* A file that says that it is one of the four by another name, as train-images.idx3-ubyte: to be renamed, since a download
+ * would give other data than the user has. */
+static int check_names(const char *dir, const char *folder, struct err *err)
+{
+    static const char ours[] = "@(train|t10k)-@(images-idx3|labels-idx1)-ubyte?(.gz|.gz.part)";
+    char path[PATH_MAX];
+    const struct dirent *e;
+    int rc = 0;
+
+    snprintf(path, sizeof(path), "%s%s", dir, folder);
+    DIR *d = opendir(path);
+    while (d && !rc && (e = readdir(d)))
+        if (!fnmatch("*idx[13]*", e->d_name, FNM_CASEFOLD) && fnmatch(ours, e->d_name, FNM_EXTMATCH))
+            rc = err_set(err, ERR_INVALID,
+                         "%.80s/%.60s: expected a name as {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz]",
+                         path, e->d_name);
+    if (d)
+        closedir(d);
+    return rc;
 }
 
 static int not_found(const char *dir, enum dataset_name name, struct err *err)
@@ -61,13 +86,13 @@ static int not_found(const char *dir, enum dataset_name name, struct err *err)
     size_t used = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(places) && used < sizeof(where); i++) {
-        if (name != DATASET_ANY && places[i].name != DATASET_ANY && places[i].name != name)
+        if (!is_for(&places[i], name))
             continue;
         const char *folder = places[i].folder[0] ? places[i].folder + 1 : "and itself";
         used += (size_t)snprintf(where + used, sizeof(where) - used, "%s%s", used ? ", " : "", folder);
     }
     return err_set(err, ERR_NOT_FOUND, "%.60s: no %s: expected %s[.gz] in its folders %s", dir, titles[name],
-                   parts[DATASET_TRAIN_IMAGES].file, where);
+                   DATASET_FILE[DATASET_TRAIN_IMAGES], where);
 }
 
 /* With no name asked for, files of both in named folders leave open which one is meant. */
@@ -90,18 +115,23 @@ static int find_paths(const char *dir, enum dataset_name name, struct dataset_fi
 {
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         int missing = 0;
-        if (name != DATASET_ANY && places[i].name != DATASET_ANY && places[i].name != name)
+        if (!is_for(&places[i], name))
             continue;
         int found = locate_all(dir, places[i].folder, files, &missing);
         if (!found)
             continue;
         if (found < DATASET_PARTS)
-            return err_set(err, ERR_NOT_FOUND, "%s%s: %s[.gz] is missing (%d of %d files found)", dir,
-                           places[i].folder, parts[missing].file, found, DATASET_PARTS);
+            return check_names(dir, places[i].folder, err)
+                       ? -1
+                       : err_set(err, ERR_NOT_FOUND, "%s%s: %s[.gz] is missing (%d of %d files found)", dir,
+                                 places[i].folder, DATASET_FILE[missing], found, DATASET_PARTS);
         if (name == DATASET_ANY && places[i].name != DATASET_ANY)
             return check_single(dir, i, err);
         return 0;
     }
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        if (is_for(&places[i], name) && check_names(dir, places[i].folder, err))
+            return -1;
     return not_found(dir, name, err);
 }
 

@@ -26,10 +26,13 @@ struct dataset_files {
     struct idx_shape shape[DATASET_PARTS];
 };
 
+/* "train-images-idx3-ubyte", ... */
+extern const char *const DATASET_FILE[DATASET_PARTS];
+
 /* Looks in dir/MNIST/raw, dir/FashionMNIST/raw, dir/mnist, dir/fashion-mnist (those of the name asked for), dir/raw
  * and dir itself, for plain files before .gz ones. The first folder that holds any of the four must hold all; their
- * headers are checked against each other. With DATASET_ANY a dir that holds both data sets is refused. On failure
- * *ret is undefined. */
+ * headers are checked against each other. With DATASET_ANY a dir that holds both data sets is refused,
+ * and where none is whole a file there whose name is nearly one of the four. On failure *ret is undefined. */
 int dataset_find(const char *dir, enum dataset_name name, struct dataset_files *ret,
                  struct err *err) MUST_CHECK;
 

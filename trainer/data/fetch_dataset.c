@@ -7,13 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const FILES[DATASET_PARTS] = {
-    [DATASET_TRAIN_IMAGES] = "train-images-idx3-ubyte",
-    [DATASET_TRAIN_LABELS] = "train-labels-idx1-ubyte",
-    [DATASET_TEST_IMAGES] = "t10k-images-idx3-ubyte",
-    [DATASET_TEST_LABELS] = "t10k-labels-idx1-ubyte",
-};
-
 static const struct family {
     const char *folder;
     const char *mirrors[FETCH_MIRRORS_MAX];
@@ -40,7 +33,7 @@ static int fetch_part(const struct family *of, int part, const char *folder, con
     char urls[FETCH_MIRRORS_MAX][PATH_MAX];
     struct fetch f = {.path = path, .md5 = of->md5[part], .limits = *limits};
 
-    if (snprintf(path, sizeof(path), "%s/%s.gz", folder, FILES[part]) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/%s.gz", folder, DATASET_FILE[part]) >= (int)sizeof(path))
         return err_set(err, ERR_INVALID, "%.60s...: path too long", folder);
     path[strlen(path) - 3] = '\0';
     if (access(path, F_OK) == 0) /* inflated by somebody */
@@ -50,7 +43,7 @@ static int fetch_part(const struct family *of, int part, const char *folder, con
         const char *base = mirror ? (i ? NULL : mirror) : of->mirrors[i];
         if (!base)
             break;
-        if (snprintf(urls[i], sizeof(urls[i]), "%s/%s.gz", base, FILES[part]) >= (int)sizeof(urls[i]))
+        if (snprintf(urls[i], sizeof(urls[i]), "%s/%s.gz", base, DATASET_FILE[part]) >= (int)sizeof(urls[i]))
             return err_set(err, ERR_INVALID, "%.60s...: address too long", base);
         f.urls[i] = urls[i];
     }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -16,7 +17,8 @@ struct gzfile {
     int fd;
     uint64_t size;
     bool gzip;
-    bool stream_end; /* gzip: the trailer was read and checked */
+    bool between;   /* gzip: behind a member, whose trailer was read and checked */
+    uint64_t taken; /* gzip: bytes of the file that were read */
     z_stream z;
     const uint8_t *next; /* unread input */
     size_t left;
@@ -114,26 +116,36 @@ static int inflate_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got,
     g->z.next_out = dst + *got;
     g->z.avail_out = room;
     int rc = inflate(&g->z, Z_NO_FLUSH);
+    g->taken += g->left - g->z.avail_in;
     g->next += g->left - g->z.avail_in;
     g->left = g->z.avail_in;
     *got += room - g->z.avail_out;
     if (rc == Z_MEM_ERROR)
         memory_exhausted();
     if (rc == Z_STREAM_END)
-        g->stream_end = true;
+        g->between = true;
     else if (rc != Z_OK && rc != Z_BUF_ERROR)
-        return err_set(err, ERR_INVALID, "%s: damaged gzip stream after %lu bytes: %s", g->path,
-                       g->z.total_in, g->z.msg ? g->z.msg : "no dictionary expected");
+        return err_set(err, ERR_INVALID, "%s: damaged gzip stream after %" PRIu64 " bytes: %s", g->path,
+                       g->taken, g->z.msg ? g->z.msg : "no dictionary expected");
     return 0;
 }
 
-static int check_behind_stream(struct gzfile *g, struct err *err)
+/* Behind a member come zeros (tapes are filled up with them), then the next member, or the end: `between` stays true. */
+static int next_member(struct gzfile *g, struct err *err)
 {
-    if (refill(g, err) < 0)
-        return -1;
-    if (g->left)
-        return err_set(err, ERR_INVALID, "%s: bytes behind the gzip stream's end at %lu", g->path,
-                       g->z.total_in);
+    do {
+        if (refill(g, err) < 0)
+            return -1;
+        if (!g->left)
+            return 0;
+        for (; g->left && !*g->next; g->next++, g->left--)
+            g->taken++;
+    } while (!g->left);
+    if (*g->next != 0x1f)
+        return err_set(err, ERR_INVALID, "%s: bytes behind the gzip stream's end at %" PRIu64, g->path,
+                       g->taken);
+    g->between = false;
+    (void)inflateReset(&g->z);
     return 0;
 }
 
@@ -141,15 +153,17 @@ static int read_gzip(struct gzfile *g, uint8_t *dst, size_t len, size_t *ret_len
 {
     size_t got = 0;
 
-    while (got < len && !g->stream_end) {
+    while (got < len) {
+        if (g->between && next_member(g, err) < 0)
+            return -1;
+        if (g->between)
+            break;
         if (refill(g, err) < 0)
             return -1;
         if (!g->left)
-            return err_set(err, ERR_INVALID, "%s: ends after %lu bytes, inside its gzip stream", g->path,
-                           g->z.total_in);
+            return err_set(err, ERR_INVALID, "%s: ends after %" PRIu64 " bytes, inside its gzip stream",
+                           g->path, g->taken);
         if (inflate_some(g, dst, len, &got, err) < 0)
-            return -1;
-        if (g->stream_end && check_behind_stream(g, err) < 0)
             return -1;
     }
     *ret_len = got;

@@ -2,7 +2,8 @@
  *
  * Ownership: gzfile_open makes, gzfile_free frees; NULL is none. `path` is borrowed.
  * Errors:    ERR_NOT_FOUND, ERR_INVALID (not a regular file, damaged or cut gzip stream), ERR_FATAL (cannot read).
- *            Bytes behind the gzip stream's end are damage.
+ * Format:    the members of a gzip file (RFC 1952) are one text, whatever their number; zeros behind one are no content.
+ *            Anything else there is damage, as for Python's gzip; gzip -d leaves it out with a warning.
  */
 #ifndef TK_TRAINER_DATA_GZFILE_H
 #define TK_TRAINER_DATA_GZFILE_H

@@ -1,6 +1,7 @@
 /* idx.c - read an IDX file: check its header, then read exactly the promised bytes and expect the end. */
 #include "trainer/data/idx.h"
 
+#include "trainer/data/first_bytes.h"
 #include "trainer/data/gzfile.h"
 
 #include <inttypes.h>
@@ -80,10 +81,10 @@ static int read_header(const char *path, struct gzfile *g, enum idx_kind kind, s
     if (gzfile_read(g, header, want, &got, err) < 0)
         return -1;
     if (got < want)
-        return err_set(err, ERR_INVALID, "%s: header: %zu bytes, expected %zu", path, got, want);
-    if (parse_header(path, kind, header, ret, err) < 0)
-        return -1;
-    return check_size(path, g, kind, ret, err);
+        err_set(err, ERR_INVALID, "%s: header: %zu bytes, expected %zu", path, got, want);
+    else if (parse_header(path, kind, header, ret, err) == 0)
+        return check_size(path, g, kind, ret, err);
+    return first_bytes_refuse(path, kind == IDX_IMAGES ? "IDX images" : "IDX labels", err);
 }
 
 int idx_probe(const char *path, enum idx_kind kind, struct idx_shape *ret, struct err *err)

@@ -3,6 +3,7 @@
 #include "common/endian.h"
 
 #include "common/sv.h"
+#include "trainer/data/first_bytes.h"
 #include "trainer/data/gzfile.h"
 #include "trainer/data/layout.h"
 
@@ -107,9 +108,11 @@ static int read_header(const char *path, struct gzfile *g, struct npy *n, struct
     size_t extra = 0;
 
     if (read_exactly(g, path, start, 10, "header", err))
-        return -1;
-    if (memcmp(start, "\x93NUMPY", 6) != 0 || start[6] < 1 || start[6] > 3)
-        return err_set(err, ERR_INVALID, "%s: not a .npy file of version 1 to 3", path);
+        return first_bytes_refuse(path, "a NumPy array", err);
+    if (memcmp(start, "\x93NUMPY", 6) != 0 || start[6] < 1 || start[6] > 3) {
+        err_set(err, ERR_INVALID, "%s: not a .npy file of version 1 to 3", path);
+        return memcmp(start, "\x93NUMPY", 6) ? first_bytes_refuse(path, "a NumPy array", err) : -1;
+    }
     if (start[6] > 1) { /* the length has four bytes from version 2 on */
         extra = 2;
         if (read_exactly(g, path, start + 10, 2, "header", err))

@@ -3,6 +3,7 @@
 #include "common/endian.h"
 #include "common/sv.h"
 
+#include "trainer/data/first_bytes.h"
 #include "trainer/data/npy.h"
 
 #include <errno.h>
@@ -35,13 +36,20 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
                        int64_t *ret_count, struct err *err)
 {
     const uint8_t *p = header;
+    char name[FIRST_BYTES_NAME];
 
+    if ((header_bytes < 4 || le_get32(p) != TOKENS_SHARD_MAGIC) &&
+        first_bytes_name(header, header_bytes, name))
+        return err_set(err, ERR_INVALID, "%s: %s, expected llm.c's shard of tokens", path, name);
     if (header_bytes < TOKENS_SHARD_HEADER || file_bytes < TOKENS_SHARD_HEADER)
         return err_set(err, ERR_INVALID, "%s: size: %" PRIu64 " bytes, expected a header of %d", path,
                        file_bytes, TOKENS_SHARD_HEADER);
     if (le_get32(p) != TOKENS_SHARD_MAGIC)
-        return err_set(err, ERR_INVALID, "%s: magic: %" PRIu32 ", expected %d: a shard of tokens", path,
-                       le_get32(p), TOKENS_SHARD_MAGIC);
+        return err_set(err, ERR_INVALID,
+                       "%s: magic: %" PRIu32
+                       ", expected %d: llm.c's shard of tokens. Of raw uint16, as nanoGPT "
+                       "writes, make a .npy: numpy.save(OUT, numpy.memmap(IN, 'uint16', 'r'))",
+                       path, le_get32(p), TOKENS_SHARD_MAGIC);
     if (le_get32(p + 4) != TOKENS_SHARD_VERSION)
         return err_set(err, ERR_INVALID, "%s: version: %" PRIu32 ", expected %d", path, le_get32(p + 4),
                        TOKENS_SHARD_VERSION);
@@ -83,6 +91,8 @@ static int parse_npy(struct file *f, struct err *err)
 
 static int parse(struct file *f, struct err *err)
 {
+    char name[FIRST_BYTES_NAME];
+
     f->first = f->map;
     f->width = 2;
     if (sv_ends(sv_from(f->path), ".npy"))
@@ -91,6 +101,8 @@ static int parse(struct file *f, struct err *err)
         f->first += TOKENS_SHARD_HEADER;
         return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);
     }
+    if (first_bytes_name(f->map, f->map_bytes, name) == FIRST_BYTES_STAND_IN)
+        return err_set(err, ERR_INVALID, "%s: %s, expected plain text", f->path, name);
     f->width = 1;
     f->count = (int64_t)f->map_bytes;
     return 0;

@@ -22,28 +22,13 @@ static int put_ints(struct pickler *p, const int64_t *v, int32_t len)
     return pickle_tuple_end(p, (size_t)len);
 }
 
-static const char *storage_class(enum pt_dtype dtype)
-{
-    switch (dtype) {
-    case PT_F32:
-        return "torch\nFloatStorage\n";
-    case PT_F64:
-        return "torch\nDoubleStorage\n";
-    case PT_F16:
-        return "torch\nHalfStorage\n";
-    case PT_BF16:
-        return "torch\nBFloat16Storage\n";
-    case PT_I64:
-        return "torch\nLongStorage\n";
-    case PT_I32:
-        return "torch\nIntStorage\n";
-    case PT_U8:
-        return "torch\nByteStorage\n";
-    case PT_BOOL8:
-        return "torch\nBoolStorage\n";
-    }
-    return "";
-}
+/* Of the types of which we have tensors. */
+static const char *const STORAGE_CLASS[PT_DTYPES] = {
+    [PT_F32] = "torch\nFloatStorage\n", [PT_F64] = "torch\nDoubleStorage\n",
+    [PT_F16] = "torch\nHalfStorage\n",  [PT_BF16] = "torch\nBFloat16Storage\n",
+    [PT_I64] = "torch\nLongStorage\n",  [PT_I32] = "torch\nIntStorage\n",
+    [PT_U8] = "torch\nByteStorage\n",   [PT_BOOL8] = "torch\nBoolStorage\n",
+};
 
 /* The persistent id that torch.load resolves: ('storage', class, number, 'cpu', elements). */
 static int put_storage(struct pickler *p, const struct storage *s)
@@ -51,7 +36,7 @@ static int put_storage(struct pickler *p, const struct storage *s)
     const char *number = arena_printf(p->memo.arena, "%" PRId32, s->number);
 
     if (pickle_op(p, OP_MARK) < 0 || pickle_str(p, "storage") < 0 ||
-        pickle_global(p, storage_class(s->dtype)) < 0 || pickle_str(p, number) < 0 ||
+        pickle_global(p, STORAGE_CLASS[s->dtype]) < 0 || pickle_str(p, number) < 0 ||
         pickle_str(p, "cpu") < 0 || pickle_int(p, s->elements) < 0 || pickle_tuple_end(p, 5) < 0)
         return -1;
     return pickle_op(p, OP_PERSID);

@@ -3,35 +3,36 @@
 
 #include <string.h>
 
+/* In the order of enum pt_dtype. */
+static const struct {
+    const char *name;
+    uint8_t bits;
+} DTYPES[PT_DTYPES] = {{"F32", 32},        {"F64", 64},    {"F16", 16},    {"BF16", 16},   {"I64", 64},
+                       {"I32", 32},        {"U8", 8},      {"BOOL", 8},    {"I8", 8},      {"I16", 16},
+                       {"U16", 16},        {"U32", 32},    {"U64", 64},    {"C64", 64},    {"F4", 4},
+                       {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8},
+                       {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}};
+
+const char *pt_dtype_name(enum pt_dtype dtype)
+{
+    return DTYPES[dtype].name;
+}
+
 size_t pt_dtype_bytes(enum pt_dtype dtype)
 {
-    switch (dtype) {
-    case PT_F64:
-    case PT_I64:
-        return 8;
-    case PT_F32:
-    case PT_I32:
-        return 4;
-    case PT_F16:
-    case PT_BF16:
-        return 2;
-    case PT_U8:
-    case PT_BOOL8:
-        return 1;
-    }
-    return 0;
+    return (DTYPES[dtype].bits + 7U) / 8;
 }
 
 int64_t pt_tensor_bytes(const struct pt_tensor *t)
 {
-    int64_t n = (int64_t)pt_dtype_bytes(t->dtype);
+    int64_t bits = DTYPES[t->dtype].bits;
 
     if (t->dims < 0 || t->dims > PT_DIMS_MAX)
         return -1;
     for (int32_t i = 0; i < t->dims; i++)
-        if (t->dim[i] < 0 || __builtin_mul_overflow(n, t->dim[i], &n))
+        if (t->dim[i] < 0 || __builtin_mul_overflow(bits, t->dim[i], &bits))
             return -1;
-    return n;
+    return bits % 8 ? -1 : bits / 8;
 }
 
 static bool is_dict(const struct pt_value *v)

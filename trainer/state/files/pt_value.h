@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pt_dtype { PT_F32, PT_F64, PT_F16, PT_BF16, PT_I64, PT_I32, PT_U8, PT_BOOL8 };
+/* Behind these come those of .safetensors files that have a name and a size alone: nothing reads their elements. */
+enum pt_dtype { PT_F32, PT_F64, PT_F16, PT_BF16, PT_I64, PT_I32, PT_U8, PT_BOOL8, PT_DTYPES = 22 };
 enum { PT_DIMS_MAX = 8, PT_DEPTH_MAX = 32 };
 
 /* Tensors of the same dtype with the same `data` share one storage in the file (tied weights). */
@@ -94,10 +95,13 @@ static inline struct pt_value pt_seq(enum pt_type type, const struct pt_value *v
     return (struct pt_value){.type = type, .seq = {values, len}};
 }
 
-/* Bytes of one element. */
+/* As .safetensors files call it: "F32". */
+const char *pt_dtype_name(enum pt_dtype dtype);
+
+/* Bytes of one element: 1 for those of 4 and 6 bits, which lie packed. */
 size_t pt_dtype_bytes(enum pt_dtype dtype);
 
-/* Bytes of a whole tensor; -1 when its shape cannot be or 63 bits do not count them. */
+/* Bytes of a whole tensor; -1 when its shape cannot be, it ends inside a byte, or 63 bits do not count its bits. */
 int64_t pt_tensor_bytes(const struct pt_tensor *t);
 
 /* The value of a dict's key, the last of several; NULL when `v` is no dict or has none. */

@@ -10,20 +10,6 @@
 
 enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8 };
 
-static const struct {
-    const char *name;
-    enum pt_dtype dtype;
-} DTYPES[] = {{"F64", PT_F64},   {"I64", PT_I64}, {"F32", PT_F32}, {"I32", PT_I32},
-              {"BF16", PT_BF16}, {"F16", PT_F16}, {"U8", PT_U8},   {"BOOL", PT_BOOL8}};
-
-static const char *dtype_name(enum pt_dtype dtype)
-{
-    for (size_t i = 0; i < ARRAY_LEN(DTYPES); i++)
-        if (DTYPES[i].dtype == dtype)
-            return DTYPES[i].name;
-    return "";
-}
-
 /* Calls `visit` for all tensors, the widest elements first. */
 static int by_width(const struct tensor_list *list,
                     int (*visit)(void *ctx, const struct tensor_row *row, struct err *err), void *ctx,
@@ -47,7 +33,7 @@ static int describe(struct buf *out, const struct tensor_row *row, int64_t from,
     const struct pt_tensor *t = &row->tensor;
 
     if (buf_puts(out, ",", err) || json_write_string(row->name, out, err) ||
-        buf_printf(out, err, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(t->dtype)))
+        buf_printf(out, err, ":{\"dtype\":\"%s\",\"shape\":[", pt_dtype_name(t->dtype)))
         return -1;
     for (int32_t i = 0; i < t->dims; i++)
         if (buf_printf(out, err, "%s%" PRId64, i ? "," : "", t->dim[i]))
@@ -118,13 +104,14 @@ static int parse_dtype(const struct json_at *at, enum pt_dtype *ret, struct err 
 
     if (json_get_str(at, "dtype", &name, err))
         return -1;
-    for (size_t i = 0; i < ARRAY_LEN(DTYPES); i++) {
-        if (strcmp(DTYPES[i].name, name) == 0) {
-            *ret = DTYPES[i].dtype;
+    for (int i = 0; i < PT_DTYPES; i++) {
+        if (strcmp(pt_dtype_name((enum pt_dtype)i), name) == 0) {
+            *ret = (enum pt_dtype)i;
             return 0;
         }
     }
-    return json_err(at, err, "dtype: expected one of F64 I64 F32 I32 BF16 F16 U8 BOOL, got \"%.40s\"", name);
+    return json_err(at, err, "dtype: expected one of the format's (F32, BF16, I64, U8, ...), got \"%.40s\"",
+                    name);
 }
 
 /* An array of integers from 0 to 2^53, `max` at most; their number, or -1. */

@@ -52,8 +52,8 @@ static int check(const struct state_row *row, const struct pt_tensor *t, bool tu
     bool same = t->dims == row->dims;
 
     if (row->type == STATE_I64 ? t->dtype != PT_I64 : !numbers_are_floats(t->dtype))
-        return err_set(err, ERR_INVALID, "%s: expected %s", row->name,
-                       row->type == STATE_I64 ? "int64" : "floats");
+        return err_set(err, ERR_INVALID, "%s: %s, expected %s", row->name, pt_dtype_name(t->dtype),
+                       row->type == STATE_I64 ? "I64" : "F32, F16, BF16 or F64");
     for (int32_t i = 0; i < row->dims; i++)
         want[i] = row->dim[turned ? 1 - i : i];
     for (int32_t i = 0; same && i < t->dims; i++)
@@ -96,7 +96,8 @@ static int choose(const struct tensor_list *list, const struct state_row *row, i
             return -1;
     }
     for (size_t i = 0; i < list->len; i++)
-        if (!used[i] && !gpt2_names_is_mask(list->row[i].name))
+        if (!used[i] && numbers_are_floats(list->row[i].tensor.dtype) &&
+            !gpt2_names_is_mask(list->row[i].name))
             return err_set(err, ERR_INVALID, "%.100s: the model has no such tensor", list->row[i].name);
     return 0;
 }

@@ -2,7 +2,8 @@
  *
  * Names:  as the model has them, or as other programs call the same tensors of a GPT-2 (gpt2_names.h); their matrices may lie
  *         either way round, their numbers be f32, f64, bf16 or f16. A file may have more positions than the model: the first
- *         are taken. It must have all of the model's tensors, and none besides but masks and second names.
+ *         are taken. It must have all of the model's tensors. Masks, second names and tensors that are no floats may be
+ *         beside them; other floats may not: they are weights of a larger model.
  * Errors: ERR_INVALID naming the tensor; the model is then what it was.
  */
 #ifndef TK_TRAINER_STATE_WEIGHTS_FILL_H

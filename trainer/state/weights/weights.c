@@ -1,6 +1,7 @@
 /* weights.c - map a weights file into memory and open it with the reader of its format. */
 #include "trainer/state/weights/weights.h"
 
+#include "trainer/data/first_bytes.h"
 #include "trainer/state/files/torch_unzip.h"
 #include "trainer/state/weights/llmc.h"
 
@@ -68,6 +69,7 @@ static int parse_pt(struct weights *w, struct err *err)
 static int parse(struct weights *w, struct err *err)
 {
     struct llmc_header header;
+    char name[FIRST_BYTES_NAME];
 
     if (llmc_is(w->map, w->bytes)) {
         if (llmc_parse(w->map, w->bytes, &w->arena, &header, &w->list, err))
@@ -77,9 +79,12 @@ static int parse(struct weights *w, struct err *err)
     }
     if (w->bytes >= 4 && memcmp(w->map, "PK\3\4", 4) == 0)
         return parse_pt(w, err);
-    return safetensors_parse(w->map, w->bytes, &w->arena, &w->list, err)
-               ? err_wrap(err, "neither llm.c's format nor .pt; read as .safetensors")
-               : 0;
+    if (!safetensors_parse(w->map, w->bytes, &w->arena, &w->list, err))
+        return 0;
+    if (first_bytes_name(w->map, w->bytes, name))
+        return err_set(err, ERR_INVALID, "%s, expected .safetensors, .pt or llm.c's weights", name);
+    const bool sure = w->bytes > 8 && ((const char *)w->map)[8] == '{';
+    return err_wrap(err, "%sread as .safetensors", sure ? "" : "neither llm.c's format nor .pt; ");
 }
 
 int weights_open(struct weights *w, const char *path, struct err *err)

@@ -63,9 +63,12 @@ static void put_file(const struct fixture *f, const char *sub, int part, bool gz
     snprintf(folder, sizeof(folder), "%s/%s", f->folder, sub);
     assert_int_equal(fs_mkdirs(folder, &err), 0);
     snprintf(path, sizeof(path), "%s/%s%s", folder, names[part], gz ? ".gz" : "");
-    if (gz)
-        files_write(path, packed, files_gzip(bytes, len, packed, sizeof(packed)));
-    else
+    if (gz) { /* in two members, as `cat a.gz b.gz` makes them, and an empty one */
+        size_t n = files_gzip(bytes, len / 2, packed, sizeof(packed));
+        n += files_gzip(bytes + len / 2, len - len / 2, packed + n, sizeof(packed) - n);
+        n += files_gzip("", 0, packed + n, sizeof(packed) - n);
+        files_write(path, packed, n);
+    } else
         files_write(path, bytes, len);
 }
 
@@ -218,6 +221,63 @@ static void test_one_missing(void **state)
     }
 }
 
+/* Names that people's files have. Beside them lies what a download leaves behind, which is no file of the user's. */
+static void test_near_misses(void **state)
+{
+    static const char *const near[] = {
+        "train-images.idx3-ubyte",        "t10k-labels.idx1-ubyte",         "train_images_idx3_ubyte.gz",
+        "Train-Images-IDX3-Ubyte",        "train-images-idx3-ubyte.bin",    "test-images-idx3-ubyte.gz",
+        "train-images-idx3-ubyte (1).gz", "emnist-train-labels-idx1-ubyte",
+    };
+    static const char *const other[] = {"train-images-idx3-ubyte.gz.part", "MNIST.txt", ".fetch.lock",
+                                        "train.csv"};
+    static const char *const folders[] = {"MNIST/raw", "mnist", "raw", "."};
+    char path[PATH_MAX + 96];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(near) * ARRAY_LEN(folders); i++) {
+        const char *folder = folders[i / ARRAY_LEN(near)];
+        const char *name = near[i % ARRAY_LEN(near)];
+        struct fixture f;
+        struct err err = {0};
+        files_folder(f.folder);
+        put_file(&f, folder, DATASET_TRAIN_IMAGES, false, 1);
+        snprintf(path, sizeof(path), "%s/%s/%s", f.folder, folder, names[DATASET_TRAIN_IMAGES]);
+        assert_int_equal(unlink(path), 0);
+        for (size_t k = 0; k < ARRAY_LEN(other); k++) {
+            snprintf(path, sizeof(path), "%s/%s/%s", f.folder, folder, other[k]);
+            files_write(path, "x", 1);
+        }
+        assert_int_equal(load_mark(&f, DATASET_MNIST, &err), -1);
+        assert_int_equal(err.kind, ERR_NOT_FOUND);
+        snprintf(path, sizeof(path), "%s/%s/%s", f.folder, folder, name);
+        files_write(path, "x", 1);
+        for (int part = 1; part <= 2; part++) { /* none of the four, then one */
+            assert_int_equal(load_mark(&f, DATASET_MNIST, &err), -1);
+            if (err.kind != ERR_INVALID || !strstr(err.msg, name) || strlen(err.msg) == sizeof(err.msg) - 1 ||
+                !strstr(err.msg, ": expected a name as {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz]"))
+                fail_msg("%s in %s: kind %d: %s", name, folder, err.kind, err.msg);
+            put_file(&f, folder, part, true, 1);
+        }
+        files_remove(f.folder);
+    }
+}
+
+/* A whole data set is used, whatever else lies around. */
+static void test_near_misses_beside_a_whole_set(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char path[PATH_MAX + 96];
+
+    put_all(f, "raw", false, 78);
+    snprintf(path, sizeof(path), "%s/raw/train-images.idx3-ubyte", f->folder);
+    files_write(path, "x", 1);
+    snprintf(path, sizeof(path), "%s/train-images.idx3-ubyte", f->folder);
+    files_write(path, "x", 1);
+    assert_int_equal(load_mark(f, DATASET_MNIST, &err), 78);
+}
+
 static void replace(const struct fixture *f, int part, int32_t items, int32_t side, int bad_label)
 {
     char path[PATH_MAX + 96];
@@ -264,6 +324,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_order_of_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_content_and_view, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),
+        cmocka_unit_test(test_near_misses),
+        cmocka_unit_test_setup_teardown(test_near_misses_beside_a_whole_set, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disagreements, setup, teardown),
     };

@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-enum { LEN = 200000, GZ_MAX = LEN + 1000 };
+enum { LEN = 200000, GZ_MAX = LEN + 4000 };
 
 struct fixture {
     char folder[PATH_MAX];
@@ -166,16 +166,84 @@ static void test_damaged(void **state)
     assert_in_range(refused, gz_len - 10 - 1, gz_len - 10);
 }
 
-static void test_trailing_bytes(void **state)
+/* The plain bytes cut at random places into up to 40 members, some of them empty (as bgzip's last one is), with zeros
+ * behind some: RFC 1952, 2.2, and what gzip -d and Python's gzip read. In pieces of any size the plain bytes come back. */
+static void test_members(void **state)
 {
     struct fixture *f = *state;
-    struct err err = {0};
+    uint32_t x = 7;
+
+    for (int round = 0; round < 40; round++) {
+        struct err err = {0};
+        size_t from = 0, len;
+        f->gz_len = 0;
+        for (uint32_t left = 1 + (uint32_t)round % 40; left; left--) {
+            x = x * 1664525U + 1013904223U;
+            size_t n = left == 1 ? LEN - from : x % 5 == 0 ? 0 : (x >> 8) % (LEN + 1 - from);
+            if (round % 3 == 0 && left == 2)
+                n = LEN - from; /* so the last one is empty */
+            f->gz_len += files_gzip(f->plain + from, n, f->gz + f->gz_len, sizeof(f->gz) - f->gz_len);
+            from += n;
+            for (uint32_t zeros = round % 2 ? (x >> 4) % 9 : 0; zeros; zeros--)
+                f->gz[f->gz_len++] = 0;
+        }
+        files_write(f->path, f->gz, f->gz_len);
+        memset(f->got, 0, sizeof(f->got));
+        if (read_whole(f, 1 + x % 30000, &len, &err))
+            fail_msg("round %d: %s", round, err.msg);
+        assert_int_equal(len, LEN);
+        assert_memory_equal(f->got, f->plain, LEN);
+    }
+}
+
+/* A member that follows is as strict as the first: cut and damaged ones are refused, with their place in the file. */
+static void test_bad_members(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t gz[800];
+    char place[64];
+    size_t first = files_gzip(f->plain, 300, gz, sizeof(gz));
+    size_t both = first + files_gzip(f->plain, 300, gz + first, sizeof(gz) - first);
     size_t len;
 
-    f->gz[f->gz_len] = 0;
-    files_write(f->path, f->gz, f->gz_len + 1);
-    assert_int_equal(read_whole(f, LEN, &len, &err), -1);
-    assert_non_null(strstr(err.msg, "behind the gzip stream"));
+    for (size_t cut = first + 1; cut < both; cut++) {
+        struct err err = {0};
+        files_write(f->path, gz, cut);
+        assert_int_equal(read_whole(f, 50, &len, &err), -1);
+        snprintf(place, sizeof(place), "ends after %zu bytes, inside its gzip stream", cut);
+        if (err.kind != ERR_INVALID || !strstr(err.msg, place))
+            fail_msg("%zu: %s", cut, err.msg);
+    }
+    gz[both - 5] ^= 1; /* its checksum */
+    struct err err = {0};
+    files_write(f->path, gz, both);
+    assert_int_equal(read_whole(f, 50, &len, &err), -1);
+    snprintf(place, sizeof(place), "damaged gzip stream after %zu bytes", both - 4);
+    if (!strstr(err.msg, place))
+        fail_msg("%s, expected %s", err.msg, place);
+}
+
+/* Whatever else is behind the last member is damage, as in Python; gzip -d warns and leaves it out. */
+static void test_trailing_bytes(void **state)
+{
+    static const char *const behind[] = {"x", "\0\0x", "\x1f\x8c and more bytes than a header has", "text\n"};
+    static const size_t len_of[] = {1, 3, 38, 5};
+    struct fixture *f = *state;
+    char place[64];
+    size_t len;
+
+    for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
+        struct err err = {0};
+        f->gz_len = files_gzip(f->plain, 300, f->gz, GZ_MAX);
+        snprintf(place, sizeof(place), "%s %zu",
+                 i == 2 ? "damaged gzip stream after" : "behind the gzip stream's end at",
+                 f->gz_len + (i == 1 || i == 2 ? 2 : 0));
+        memcpy(f->gz + f->gz_len, behind[i], len_of[i]);
+        files_write(f->path, f->gz, f->gz_len + len_of[i]);
+        assert_int_equal(read_whole(f, LEN, &len, &err), -1);
+        if (err.kind != ERR_INVALID || !strstr(err.msg, place))
+            fail_msg("%zu: %s, expected %s", i, err.msg, place);
+    }
 }
 
 static void test_not_files(void **state)
@@ -214,6 +282,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reading_shows_life, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_members, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bad_members, setup, teardown),
         cmocka_unit_test_setup_teardown(test_trailing_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_empty, setup, teardown),

@@ -134,6 +134,21 @@ static void a_stop_is_said(void **state)
     expect(f, ERR_TRANSIENT, "no data, and the download was stopped");
 }
 
+/* Files under another name are not downloaded again beside them: for good, and no server is asked. */
+static void files_of_other_names_are_named(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX + 32];
+
+    from(f, f->server.port, "/good");
+    snprintf(path, sizeof(path), "%s/train-images.idx3-ubyte", f->folder);
+    files_write(path, "x", 1);
+    expect(f, ERR_INVALID, "/train-images.idx3-ubyte: expected a name as {train,t10k}-");
+    f->o.download = false;
+    expect(f, ERR_INVALID, "/train-images.idx3-ubyte: expected a name as {train,t10k}-");
+    assert_int_equal(f->server.seen->requests, 0);
+}
+
 /* Other formats have no home on the network. */
 static void other_data_are_not_looked_for(void **state)
 {
@@ -163,6 +178,7 @@ int main(void)
         TEST(without_files_and_rights_it_ends_for_good),
         TEST(what_may_pass_says_so),
         TEST(a_stop_is_said),
+        TEST(files_of_other_names_are_named),
         TEST(other_data_are_not_looked_for),
     };
 

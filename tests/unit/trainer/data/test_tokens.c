@@ -30,7 +30,8 @@ static void put_tokens(const struct files_fixture *f, const char *name, const vo
 {
     uint8_t bytes[4096];
 
-    memcpy(bytes, start, start_len);
+    if (start_len)
+        memcpy(bytes, start, start_len);
     for (int i = 0; i < n; i++) {
         bytes[start_len + 2 * (size_t)i] = (uint8_t)(first + i);
         bytes[start_len + 2 * (size_t)i + 1] = (uint8_t)((first + i) >> 8);
@@ -172,6 +173,10 @@ static void hostile_files_are_refused(void **state)
     refuse(f, "short.bin", ERR_INVALID, "short.bin: size: 1023 bytes, expected a header of 1024");
     put(f, "magic.bin", header, sizeof(header));
     refuse(f, "magic.bin", ERR_INVALID, "magic.bin: magic: 0, expected 20240520");
+    put_tokens(f, "raw.bin", NULL, 0, 640, 2000); /* as nanoGPT's */
+    refuse(f, "raw.bin", ERR_INVALID,
+           "raw.bin: magic: 42009216, expected 20240520: llm.c's shard of tokens. Of raw uint16, as nanoGPT "
+           "writes, make a .npy: numpy.save(OUT, numpy.memmap(IN, 'uint16', 'r'))");
     tokens_shard_header(2, header);
     header[4] = 2;
     put(f, "version.bin", header, sizeof(header));

@@ -98,6 +98,8 @@ static void headers_that_lie_are_refused(void **state)
          4, "begins at 0, expected 4"},
         {"{\"a\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
          "header.a: dtype: expected one of"},
+        {"{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, "the shape says -1"},
+        {"{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[2,2],\"data_offsets\":[0,4]}}", 4, "the shape says 3"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 4, "header.a.shape: expected"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5],\"data_offsets\":[0,4]}}", 4, "header.a.shape: expected"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1e300],\"data_offsets\":[0,4]}}", 4,

@@ -1,10 +1,12 @@
 /* test_fill.c - one GPT-2 from the files of four programs (tests/golden/weights/record.py), and files that do not fit. */
 #include "test.h"
 
+#include "common/buf.h"
 #include "trainer/cli/config.h"
 #include "trainer/state/files/export.h"
 #include "trainer/state/weights/fill.h"
 #include "trainer/state/weights/gpt2_names.h"
+#include "trainer/state/weights/numbers.h"
 #include "trainer/state/weights/rewrite.h"
 
 #include <stdlib.h>
@@ -154,8 +156,163 @@ static void files_that_do_not_fit(void **state)
     f->w.list.len += 2;
     row = (struct tensor_row *)(uintptr_t)f->w.list.row;
     row[0].tensor.dtype = PT_I32;
-    refuse(f, "transformer.wte.weight: expected floats");
+    refuse(f, "transformer.wte.weight: I32, expected F32, F16, BF16 or F64");
     row[0].tensor.dtype = PT_F32;
+}
+
+/* All that the format knows, those that the model takes first. */
+static const struct {
+    const char *name;
+    int64_t bits;
+} SPEC[] = {{"F32", 32},        {"F16", 16},    {"BF16", 16},       {"F64", 64},    {"I64", 64},
+            {"I32", 32},        {"U8", 8},      {"BOOL", 8},        {"I8", 8},      {"I16", 16},
+            {"U16", 16},        {"U32", 32},    {"U64", 64},        {"C64", 64},    {"F8_E4M3", 8},
+            {"F8_E4M3FNUZ", 8}, {"F8_E5M2", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6},
+            {"F6_E3M2", 6},     {"F4", 4}};
+enum { FLOATS = 4, TENSORS_MAX = 64 };
+
+/* One tensor of a file that a test makes: element k is (seed + k) % 200, which all floats hold exactly. */
+struct made {
+    const char *name;
+    size_t type; /* in SPEC */
+    int32_t dims;
+    int64_t dim[PT_DIMS_MAX];
+    int64_t count, from;
+    int seed;
+};
+
+static void put_elements(const struct made *m, struct buf *data)
+{
+    static const enum pt_dtype types[FLOATS] = {PT_F32, PT_F16, PT_BF16, PT_F64};
+    struct err err;
+
+    for (int64_t k = 0; m->type < FLOATS && k < m->count; k++) {
+        float v = (float)((m->seed + k) % 200);
+        double d = (double)v;
+        uint8_t bytes[8];
+        if (types[m->type] == PT_F64)
+            memcpy(bytes, &d, sizeof(d));
+        else
+            numbers_from_f32(&v, 1, types[m->type], bytes);
+        assert_int_equal(buf_append(data, bytes, (size_t)SPEC[m->type].bits / 8, &err), 0);
+    }
+    for (int64_t k = 0; m->type >= FLOATS && k < m->count * SPEC[m->type].bits / 8; k++)
+        assert_int_equal(buf_append(data, "\x5a", 1, &err), 0);
+}
+
+static void shuffle(struct made *m, int n, uint32_t *x)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int k = (int)((*x = *x * 1664525U + 1013904223U) >> 8) % (i + 1);
+        struct made other = m[i];
+        m[i] = m[k];
+        m[k] = other;
+    }
+}
+
+/* Header and data in two orders of their own; the header's length is any, so that nothing is aligned. */
+static void open_made(struct fixture *f, struct made *m, int n, uint32_t *x)
+{
+    cleanup_buf struct buf data = BUF_INIT(1 << 20), file = BUF_INIT(1 << 20);
+    char path[] = "/tmp/test_fill.XXXXXX";
+    uint8_t length[8] = {0};
+    struct err err;
+
+    shuffle(m, n, x);
+    for (int i = 0; i < n; i++) {
+        m[i].from = (int64_t)data.len;
+        put_elements(&m[i], &data);
+    }
+    shuffle(m, n, x);
+    assert_int_equal(buf_append(&file, length, 8, &err) || buf_puts(&file, "{", &err), 0);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(buf_printf(&file, &err, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", i ? "," : "",
+                                    m[i].name, SPEC[m[i].type].name),
+                         0);
+        for (int d = 0; d < m[i].dims; d++)
+            assert_int_equal(buf_printf(&file, &err, "%s%d", d ? "," : "", (int)m[i].dim[d]), 0);
+        assert_int_equal(buf_printf(&file, &err, "],\"data_offsets\":[%d,%d]}", (int)m[i].from,
+                                    (int)(m[i].from + m[i].count * SPEC[m[i].type].bits / 8)),
+                         0);
+    }
+    assert_int_equal(buf_puts(&file, "}", &err), 0);
+    size_t header = file.len - 8;
+    file.data[0] = (char)header;
+    file.data[1] = (char)(header >> 8);
+    assert_int_equal(buf_append(&file, data.data, data.len, &err), 0);
+    cleanup_close int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, file.data, file.len) == (ssize_t)file.len);
+    weights_close(&f->w);
+    int rc = weights_open(&f->w, path, &err);
+    unlink(path);
+    if (rc)
+        fail_msg("%s", err.msg);
+}
+
+/* The model's tensors with their elements' type as `type` says, a random one of the four for FLOATS. */
+static int make_all(struct fixture *f, struct made *m, size_t type, uint32_t *x)
+{
+    int rows, n = 0;
+    const struct state_row *row = model_state(f->model, &rows);
+
+    for (int i = 0; i < rows; i++) {
+        if (row[i].tied)
+            continue;
+        *x = *x * 1664525U + 1013904223U;
+        m[n] = (struct made){.name = row[i].name,
+                             .type = type < FLOATS ? type : (*x >> 8) % FLOATS,
+                             .dims = row[i].dims,
+                             .count = (int64_t)(row[i].bytes / sizeof(float)),
+                             .seed = i};
+        memcpy(m[n++].dim, row[i].dim, (size_t)row[i].dims * sizeof(row[i].dim[0]));
+    }
+    return n;
+}
+
+/* A .safetensors file of any order and any of the four types, with tensors of types that nothing here reads beside it. */
+static void safetensors_of_every_shape(void **state)
+{
+    static const char *const names[] = {"position_ids", "h.0.scale", "z", "a.b.quantized"};
+    struct fixture *f = *state;
+    struct made m[TENSORS_MAX];
+    uint32_t x = 3;
+    struct err err;
+    int rows;
+
+    for (int round = 0; round < 4 * (int)ARRAY_LEN(SPEC); round++) {
+        int n = make_all(f, m, round % 8 < FLOATS ? (size_t)round % 8 : FLOATS, &x);
+        for (int i = 0; i < round % 5; i++) {
+            const size_t other = FLOATS + (size_t)(round + 7 * i) % (ARRAY_LEN(SPEC) - FLOATS);
+            m[n++] = (struct made){
+                names[i % 4], other, 2, {i == 3 ? 0 : 4 + 4 * i, 3}, i == 3 ? 0 : 12 + 12 * i, 0, 0};
+        }
+        open_made(f, m, n, &x);
+        memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
+        if (fill_model(&f->w, f->model, &err))
+            fail_msg("round %d: %s", round, err.msg);
+        const struct state_row *row = model_state(f->model, &rows);
+        for (int i = 0; i < rows; i++)
+            for (int k = 0; !row[i].tied && k < (int)(row[i].bytes / sizeof(float)); k++)
+                assert_true(((const float *)row[i].data)[k] == (float)((i + k) % 200));
+    }
+}
+
+static void types_that_are_no_floats_are_refused_where_they_are_used(void **state)
+{
+    struct fixture *f = *state;
+    struct made m[TENSORS_MAX];
+    char want[160];
+    uint32_t x = 5;
+
+    for (size_t type = FLOATS; type < ARRAY_LEN(SPEC); type++) {
+        int n = make_all(f, m, 0, &x);
+        const char *name = m[type].name;
+        m[type].type = type;
+        open_made(f, m, n, &x);
+        memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
+        snprintf(want, sizeof(want), "%s: %s, expected F32, F16, BF16 or F64", name, SPEC[type].name);
+        refuse(f, want);
+    }
 }
 
 static void a_head_of_its_own_is_refused(void **state)
@@ -206,7 +363,10 @@ static void files_of_something_else(void **state)
     struct err err;
 
     assert_int_equal(weights_open(&f->w, GOLDEN "record.py", &err), -1);
-    assert_non_null(strstr(err.msg, "record.py: neither llm.c's format nor .pt; read as .safetensors"));
+    assert_non_null(strstr(err.msg, "record.py: text that begins \"#!/usr/bin/env python3\", expected"));
+    assert_int_equal(weights_open(&f->w, "/proc/self/exe", &err), -1);
+    assert_non_null(
+        strstr(err.msg, "exe: neither llm.c's format nor .pt; read as .safetensors: header length"));
     assert_int_equal(weights_open(&f->w, "/nonexistent", &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_int_equal(weights_open(&f->w, "/", &err), -1);
@@ -262,6 +422,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_programs_files_are_one_model, setup, teardown),
         cmocka_unit_test_setup_teardown(fewer_positions, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_do_not_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(safetensors_of_every_shape, setup, teardown),
+        cmocka_unit_test_setup_teardown(types_that_are_no_floats_are_refused_where_they_are_used, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_head_of_its_own_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(layouts_are_the_same_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_something_else, setup, teardown),
