@@ -128,21 +128,15 @@ static struct reading read_fields(const struct field *f, int n)
     return r;
 }
 
-/* {'loss': 0.5, 'epoch': 1.25}: so many epochs are done. */
-static void take_epochs_done(struct progress_seen *s, double done)
-{
-    const double before = done > 0 ? ceil(done) - 1 : 0; /* the one that is under way, or has just ended */
-
-    s->epoch = (int64_t)before + 1;
-    s->epoch_fraction = done - before;
-}
-
 static void take_epoch(struct progress_seen *s, const struct reading *r, struct sv line)
 {
     const struct field *epoch = r->of[ROLE_EPOCH], *total = r->of[ROLE_TOTAL_EPOCHS];
 
     if (epoch && !is_pair(epoch) && (!epoch->whole || sv_starts(line, "{'"))) {
-        take_epochs_done(s, epoch->value);
+        /* {'loss': 0.5, 'epoch': 1.25}: so many are done; the one under way, or that has just ended, is not before it */
+        const double before = epoch->value > 0 ? ceil(epoch->value) - 1 : 0;
+        s->epoch = (int64_t)before + 1;
+        s->epoch_fraction = epoch->value - before;
     } else if (epoch) {
         s->epoch = (int64_t)epoch->value;
         /* printed behind the epoch, unless a step stands there too */
