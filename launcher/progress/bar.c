@@ -112,11 +112,6 @@ static bool are_words_of_training(struct sv words)
                                    "fit", "fitting"));
 }
 
-static bool is_in(const struct field *f, struct sv words)
-{
-    return f && f->start >= words.p && f->start < words.p + words.len;
-}
-
 void bar_loose(struct progress_seen *s, const struct field *f)
 {
     s->step = (int64_t)f->value;
@@ -160,7 +155,7 @@ void bar_take(const struct bar *b, const struct field *first, const struct field
         s->total_steps = isnan(b->at->of) ? -1 : (int64_t)b->at->of;
     } else if (numbered)
         take_epoch_bar(s, b, first);
-    else if (is_in(epoch, b->words))
+    else if (epoch && epoch->start >= b->words.p && epoch->start < b->words.p + b->words.len)
         take_epoch_bar(s, b, epoch);
     else if (!isnan(b->at->of) && (fields_has(b->words, WORDS("epoch", "epochs")) ||
                                    fields_has(b->unit, WORDS("epoch", "epochs"))))

@@ -81,14 +81,14 @@ static enum role role_of(const struct field *f)
         return aside || f->value <= 0 ? ROLE_NONE : ROLE_SAMPLES;
     if (fields_has(last, WORDS("loss")) && aside)
         return ROLE_SCORE;
-    /* a part of the loss ("iou_loss", "D loss") is not the loss */
+    /* a part of the loss ("iou_loss") is not the loss */
     if (!last.len ||
         !fields_only(prefix, WORDS("train", "training", "global", "current", "cur", "total", "num", "max",
                                    "n", "optimizer", "optimization", "tot", "avg", "avr", "average", "mean",
                                    "batch", "running", "reduced", "lm")))
         return ROLE_NONE;
     if (fields_has(last, WORDS("loss")))
-        return f->before.len == 1 ? ROLE_NONE : ROLE_LOSS;
+        return ROLE_LOSS;
     if (fields_has(last, WORDS("epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations",
                                "update", "updates", "batch", "batches")))
         return role_of_place(f, last, prefix);
@@ -110,6 +110,7 @@ static bool is_of_train(const struct field *f)
 static struct reading read_fields(const struct field *f, int n)
 {
     struct reading r = {0};
+    bool parts = false; /* "D loss: 0.5 G loss: 0.7": no word tells which is the loss */
 
     for (int i = 0; i < n; i++) {
         enum role role = role_of(&f[i]);
@@ -121,21 +122,14 @@ static struct reading read_fields(const struct field *f, int n)
             role = ROLE_SCORE;
         if (role == ROLE_LOSS && f[i].whole && i + 1 < n && !f[i + 1].key.len && !f[i + 1].boxed)
             role = ROLE_NONE; /* "Train loss 1200 0.512" */
+        parts = parts || (role == ROLE_LOSS && r.of[role] && r.of[role]->before.len && f[i].before.len);
         if (role && !r.of[role] && fits(&f[i], role))
             r.of[role] = &f[i];
         if (i > 0 && r.of[ROLE_EPOCH] == &f[i - 1] && is_pair(&f[i]) && !f[i].key.len && bar_counts(&f[i]))
             r.bare = &f[i];
     }
+    r.of[ROLE_LOSS] = parts ? NULL : r.of[ROLE_LOSS];
     return r;
-}
-
-/* {'loss': 0.5, 'epoch': 1.25}: so many epochs are done. */
-static void take_epochs_done(struct progress_seen *s, double done)
-{
-    const double before = done > 0 ? ceil(done) - 1 : 0; /* the one that is under way, or has just ended */
-
-    s->epoch = (int64_t)before + 1;
-    s->epoch_fraction = done - before;
 }
 
 static void take_epoch(struct progress_seen *s, const struct reading *r, struct sv line)
@@ -143,7 +137,10 @@ static void take_epoch(struct progress_seen *s, const struct reading *r, struct 
     const struct field *epoch = r->of[ROLE_EPOCH], *total = r->of[ROLE_TOTAL_EPOCHS];
 
     if (epoch && !is_pair(epoch) && (!epoch->whole || sv_starts(line, "{'"))) {
-        take_epochs_done(s, epoch->value);
+        /* {'loss': 0.5, 'epoch': 1.25}: so many are done; the one under way, or that has just ended, is not before it */
+        const double before = epoch->value > 0 ? ceil(epoch->value) - 1 : 0;
+        s->epoch = (int64_t)before + 1;
+        s->epoch_fraction = epoch->value - before;
     } else if (epoch) {
         s->epoch = (int64_t)epoch->value;
         /* printed behind the epoch, unless a step stands there too */

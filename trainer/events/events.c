@@ -24,7 +24,7 @@ struct events {
     int fd;
     off_t written; /* whole records on disk */
     int64_t flush_ms;
-    int removed;
+    bool removed;
     int64_t oldest_mono_ms; /* when the first pending record was added */
     struct clock clock;
     struct buf pending;
@@ -67,7 +67,7 @@ static int remove_ended(struct events *e, const char *log_dir, struct err *err)
             continue;
         if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
             return err_errno(err, ERR_FATAL, errno, "%s/%s", log_dir, entry->d_name);
-        e->removed++;
+        e->removed = true;
     }
 }
 
@@ -115,15 +115,6 @@ static void events_free(struct events *e)
     free(e);
 }
 
-/* Twice: readers take the first such event that they meet in a folder for its beginning, and purge at later ones. */
-static int restart(struct events *e, double now, int64_t step, struct err *err)
-{
-    return event_encode_restart(now, step, &e->pending, err) ||
-                   event_encode_restart(now, step, &e->pending, err)
-               ? -1
-               : 0;
-}
-
 static int start(struct events *e, const struct events_options *o, struct err *err)
 {
     if (o->flush_ms < 0)
@@ -132,8 +123,11 @@ static int start(struct events *e, const struct events_options *o, struct err *e
         create_file(e, o, err) < 0)
         return -1;
     double now = wall_seconds(&e->clock);
-    if (event_encode_header(now, &e->pending, err) == 0 &&
-        (o->fresh || !o->purge_step || restart(e, now, o->purge_step, err) == 0) && events_flush(e, err) == 0)
+    int rc = event_encode_header(now, &e->pending, err);
+    /* twice: readers take the first such event that they meet in a folder for its beginning, and purge at later ones */
+    for (int i = 0; i < 2 && rc == 0 && !o->fresh && o->purge_step; i++)
+        rc = event_encode_restart(now, o->purge_step, &e->pending, err);
+    if (rc == 0 && events_flush(e, err) == 0)
         return 0;
     unlink(e->path);
     return -1;
@@ -315,7 +309,7 @@ int events_close(struct events *e, struct err *err)
     return rc;
 }
 
-int events_removed(const struct events *e)
+bool events_removed(const struct events *e)
 {
     return e->removed;
 }

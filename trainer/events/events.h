@@ -67,7 +67,8 @@ int events_flush(struct events *e, struct err *err) MUST_CHECK;
 /* Flush and free, also after a failure; NULL does nothing. */
 int events_close(struct events *e, struct err *err);
 
-int events_removed(const struct events *e); /* so many files, by `fresh` */
+/* Whether `fresh` removed any. */
+bool events_removed(const struct events *e);
 
 const char *events_path(const struct events *e);
 

@@ -34,12 +34,8 @@ struct report *report_open(const struct report_options *o, struct err *err)
             err_wrap(err, "--log_dir");
             return NULL;
         }
-    }
-    if (r->events && events_removed(r->events)) {
-        char text[96];
-        snprintf(text, sizeof(text), "--log_dir: event files of trainer's earlier runs removed: %d",
-                 events_removed(r->events));
-        report_note(r, false, text);
+        if (events_removed(r->events))
+            report_note(r, false, "--log_dir: the event files of trainer's ended runs were removed");
     }
     if (progress_writer_open(&r->progress, o->progress, &no_progress))
         report_note(r, true, no_progress.msg);
