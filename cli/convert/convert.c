@@ -89,6 +89,8 @@ void convert_add_variable(cJSON *container, const char *name, const char *value)
     cJSON_AddItemToArray(env, v);
 }
 
+static const char QUEUE[] = "kueue.x-k8s.io/queue-name";
+
 cJSON *convert_template(struct conversion *c, const struct json_at *template)
 {
     static const struct losses_field PARTS[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
@@ -98,10 +100,15 @@ cJSON *convert_template(struct conversion *c, const struct json_at *template)
     static const char *const KEPT[] = {"labels", "annotations", "finalizers"};
     const struct json_at metadata = json_member(template, "metadata");
     const struct json_at spec = json_member(template, "spec");
+    const struct json_at labels = json_member(&metadata, "labels");
+    const struct json_at queue = json_member(&labels, QUEUE);
     cJSON *t = cJSON_CreateObject();
 
     losses_members(c->losses, template, PARTS);
     losses_members(c->losses, &metadata, METADATA);
+    if (queue.node)
+        losses_note(c->losses, &queue,
+                    "kept: where Kueue manages plain pods, each of these waits for quota by itself");
     for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
         const struct json_at m = json_member(&metadata, KEPT[i]);
         if (losses_is_set(m.node))
@@ -137,7 +144,7 @@ static void convert_metadata(struct conversion *c)
     static const char *const KEPT[] = {"name", "generateName", "namespace", "labels", "annotations"};
     const struct json_at metadata = convert_top(c->root, "metadata");
     const struct json_at labels = json_member(&metadata, "labels");
-    const struct json_at queue = json_member(&labels, "kueue.x-k8s.io/queue-name");
+    const struct json_at queue = json_member(&labels, QUEUE);
 
     losses_members(c->losses, &metadata, FIELDS);
     for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {

@@ -219,6 +219,22 @@ def test_rules_name_the_operator_of_this_release():
         assert found == (set() if alert in OF_PODS else {"ops/torchkeeper-operator"}), alert
 
 
+def notes(namespace, **values):
+    done = helm("install", "torchkeeper", CHART, "--namespace", namespace, "--dry-run=client", "--values", "-", values=values)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("NOTES:", 1)[1]
+
+
+def test_notes_name_what_works_there_and_what_a_package_has():
+    assert "kubectl get ptj -A\n" in notes(SYSTEM)
+    text = notes(JOBS, watchNamespace=JOBS)
+    assert f"kubectl get ptj -n {JOBS}\n" in text and "-A" not in text, text
+    assert not re.search(r"[a-z]+/[a-z-]+[.]yaml", text.replace("templates/cluster.yaml", "")), text
+    assert f"helm template torchkeeper CHART --namespace {JOBS} --show-only templates/cluster.yaml | kubectl apply -f -" in text, text
+    done = helm("template", "torchkeeper", CHART, "--namespace", JOBS, "--show-only", "templates/cluster.yaml")
+    assert by_name(done.stdout).keys() == {CRD, "ClusterRole/torchkeeper-view", "ClusterRole/torchkeeper-edit"}, done
+
+
 def test_lint_and_package():
     done = helm("lint", "--strict", CHART)
     assert done.returncode == 0, done.stdout + done.stderr
