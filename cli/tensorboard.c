@@ -2,6 +2,7 @@
 #include "cli/kubectl.h"
 
 #include "common/json.h"
+#include "operator/plan/desired_tensorboard.h"
 
 #include <stdio.h>
 
@@ -13,7 +14,7 @@ static const cJSON *find(const cJSON *o, const char *a, const char *b)
 }
 
 /* port-forward would wait, or say only that there are no pods. */
-static int check_ready(const cJSON *job, const char *name, struct err *err)
+static int check_ready(const struct session *s, const cJSON *job, const char *name, struct err *err)
 {
     const cJSON *spec = find(job, "spec", "tensorboardSpec");
     const cJSON *status = find(job, "status", "tensorboard");
@@ -28,8 +29,11 @@ static int check_ready(const cJSON *job, const char *name, struct err *err)
                        "the TensorBoard of %.63s is suspended: set spec.tensorboardSpec.suspend to false",
                        name);
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(status, "ready")))
-        return err_set(err, ERR_INVALID, "the TensorBoard of %.63s is not ready yet%s%.60s%s%.100s", name,
-                       reason ? ": " : "", reason ? reason : "", note ? ": " : "", note ? note : "");
+        return err_set(err, ERR_INVALID,
+                       "the TensorBoard of %.63s is not ready yet%s%.30s%s%.60s (kubectl -n %.63s describe "
+                       "pods -l " LABEL_TENSORBOARD "=%.63s)",
+                       name, reason ? ": " : "", reason ? reason : "", note ? ": " : "", note ? note : "",
+                       s->ns, name);
     return 0;
 }
 
@@ -41,7 +45,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     char service[128], ports[32];
 
     if (args_i64(a, "port", 1, 65535, &port, err) < 0 || session_job(s, name, &job, err) < 0 ||
-        check_ready(job, name, err) < 0)
+        check_ready(s, job, name, err) < 0)
         return -1;
     snprintf(service, sizeof(service), "service/%.63s-tensorboard", name);
     snprintf(ports, sizeof(ports), "%lld:%d", (long long)port, TENSORBOARD_PORT);

@@ -369,7 +369,9 @@ static void test_tensorboard(void **state)
     ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":true}}");
     ptj_expect(p, RUN("tensorboard", "none"), 1, NULL, "none has no TensorBoard: set spec.tensorboardSpec");
     ptj_expect(p, RUN("tensorboard", "off"), 1, NULL, "the TensorBoard of off is suspended");
-    ptj_expect(p, RUN("tensorboard", "soon"), 1, NULL, "is not ready yet: WaitsForPod: x\n");
+    ptj_expect(p, RUN("tensorboard", "soon"), 1, NULL,
+               "is not ready yet: WaitsForPod: x (kubectl -n team describe pods -l "
+               "batch.tensorstack.dev/tensorboard=soon)\n");
     ptj_expect(p, RUN("tensorboard", "on", "--port", "7000"), 0,
                "TensorBoard of on: http://localhost:7000/ (Ctrl-C ends it)\n"
                "kubectl --namespace team port-forward service/on-tensorboard 7000:6006\n",
