@@ -134,6 +134,8 @@ static void read_nodes(struct collected *g)
 
 static void read_claims(struct collected *g, const cJSON *pod)
 {
+    const char *pod_name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    char claim_name[2 * DECODE_NAME_BYTES + 2];
     const cJSON *volume, *claim;
     int n = 0;
 
@@ -141,6 +143,12 @@ static void read_claims(struct collected *g, const cJSON *pod)
     {
         const char *name =
             json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+        const char *own = json_str(volume, "name");
+        if (own && pod_name && json_find(volume, (const char *[]){"ephemeral", NULL})) {
+            snprintf(claim_name, sizeof(claim_name), "%.*s-%.*s", DECODE_NAME_BYTES, pod_name,
+                     DECODE_NAME_BYTES, own);
+            name = claim_name;
+        }
         if (name && n++ < CLAIMS_MAX && !get(g, &CLAIMS, name, &g->claims))
             return;
     }
@@ -213,6 +221,7 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     const struct finding first = finding_of(&g->facts, &a);
     const cJSON *pod = pod_in_question(g, &first);
     const char *name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    name = name ? name : first.pod; /* the events of one that is gone stay for an hour */
     if (events_of(g, g->job->name) && name && events_of(g, name) &&
         jobstatus_finished(&g->job->status) == false)
         read_claims(g, pod);

@@ -115,6 +115,28 @@ static void put_failed(struct ptj *p)
     fake_pod_log_ends(p->server, CORE "/pods/j-node-0");
 }
 
+/* The claim of an ephemeral volume has a name of its own, and the events of a pod outlive it. */
+static void test_own_names(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"ClaimNotBound j-node-0-scratch\"}");
+    put_pod(
+        p, "[{\"name\":\"scratch\",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{}}}}]",
+        "{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+        "\"Unschedulable\",\"message\":\"pod has unbound immediate PersistentVolumeClaims. not found\"}]}");
+    assert_true(fake_put(p->server, CORE "/persistentvolumeclaims/j-node-0-scratch",
+                         "{\"spec\":{\"storageClassName\":\"fast\"},\"status\":{\"phase\":\"Pending\"}}"));
+    put_event(p, "e1", "PersistentVolumeClaim", "j-node-0-scratch", "ProvisioningFailed", "no class fast");
+    expect(p, RUN("why", "j"),
+           RUN("a PersistentVolumeClaim has no volume",
+               "Claim j-node-0-scratch (storage class fast): no class fast"));
+    put_failed(p);
+    assert_true(fake_remove(p->server, CORE "/pods/j-node-0"));
+    put_event(p, "e2", "Pod", "j-node-0", "Killing", "Container main failed liveness probe");
+    expect(p, RUN("why", "j"), RUN("its probe failed", "Container main failed liveness probe"));
+}
+
 /* The status has no message: the log of the rank is read. */
 static void test_log(void **state)
 {
@@ -276,6 +298,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_sidecar, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_own_names, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pages, begin, ptj_teardown),

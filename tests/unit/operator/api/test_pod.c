@@ -327,12 +327,14 @@ static void test_beside(void **state)
         {RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
         {WAITS("s", "ErrImagePull") "," RUNS("c"), "", "s"},
         {WAITS("a", "ContainerCreating") "," RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
-        {WAITS("s", "ContainerCreating") "," RUNS("c"), "", ""},
+        {WAITS("s", "ContainerCreating") "," RUNS("c"), "", "s"},
+        {RUNS("c") "," WAITS("s", "ErrImagePull") "," WAITS("t", "ContainerCreating"), "", "s"},
         {WAITS("s", "ErrImagePull") "," WAITS("c", "ErrImagePull"), "", ""},
         {WAITS("s", "ErrImagePull"), "", ""},
         {ENDED("c", "0") "," WAITS("s", "ErrImagePull"), "", ""},
         {RUNS("c") "," ENDED("s", "1"), "", ""},
-        {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "i"},
+        {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "s"}, /* i runs beside c */
+        {RUNS("c"), WAITS("i", "CrashLoopBackOff"), ""},
     };
     char text[1024];
     struct err err;
