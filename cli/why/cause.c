@@ -6,11 +6,7 @@
 #define EDIT                                                                                                 \
     "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n {ns}"
 #define HUNG "no progress: the run hung for progressTimeoutSeconds"
-#define HELD "a finalizer holds a pod that was deleted"
 #define ENDS "waits for its end before it makes new pods."
-#define FINALIZER                                                                                            \
-    "Whoever set the finalizer has to remove it. If that program is gone for good: kubectl edit pod {pod} "  \
-    "-n {ns}, and take it out of metadata.finalizers."
 #define SOUND "Raise progressTimeoutSeconds if the run was sound."
 #define PULL "ErrImagePull ImagePullBackOff ImagePullFailed RegistryUnavailable"
 
@@ -46,18 +42,6 @@ static const struct cause CAUSES[] = {
      .headline = "the job's object is too large or too deep to be read",
      .next = "leaves the pods as they are until the object can be read.",
      .todo = "Make the object smaller (below 3 MiB and 64 levels), or delete it."},
-    {.kind = WHY_JOB,
-     .reasons = "PodStuckTerminating",
-     .headline = "a pod does not end: its node may be gone",
-     .next = ENDS,
-     .todo = "If the node is gone for good: kubectl delete node NODE; or set "
-             "spec.runPolicy.forceDeleteAfterSeconds."},
-    {.kind = WHY_JOB,
-     .reasons = "PodHeldByFinalizer",
-     .subject = "finalizer ",
-     .headline = HELD,
-     .next = ENDS,
-     .todo = FINALIZER},
     {.kind = WHY_JOB,
      .headline = "the job has failed",
      .todo = "Look at the job: kubectl describe ptj {job} -n {ns}"},
@@ -197,9 +181,11 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_WAITING,
      .reasons = "PodHeldByFinalizer",
      .subject = "finalizer ",
-     .headline = HELD,
+     .headline = "a finalizer holds a pod that was deleted",
      .next = ENDS,
-     .todo = FINALIZER},
+     .todo = "Whoever set the finalizer has to remove it. If that program is gone for good: kubectl edit pod "
+             "{pod} -n {ns}, and take "
+             "it out of metadata.finalizers."},
     {.kind = WHY_WAITING,
      .reasons = "CrashLoopBackOff",
      .headline = "container {container} ends again and again, and the training waits for it",

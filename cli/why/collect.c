@@ -13,6 +13,9 @@ static const struct kube_resource CLAIMS = {"", "v1", "persistentvolumeclaims", 
                                             false};
 static const struct kube_resource NODES = {"", "v1", "nodes", "Node", true};
 
+static const struct kube_resource BUDGETS = {"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget",
+                                             false};
+
 static void add_gap(struct collected *g, const char *what, const struct err *err)
 {
     if (g->facts.n_gaps == WHY_GAPS_MAX)
@@ -161,6 +164,13 @@ static void read_claims(struct collected *g, const cJSON *pod)
     }
 }
 
+static void read_budgets(struct collected *g)
+{
+    const struct kube_request r = {.verb = KUBE_LIST, .resource = &BUDGETS, .ns = g->session->ns};
+
+    (void)list(g, r, &g->budgets);
+}
+
 /* The pod that the finding is about; of a job that just starts, the first that does not run. */
 static const cJSON *pod_in_question(const struct collected *g, const struct finding *f)
 {
@@ -202,6 +212,7 @@ static void set_facts(struct collected *g)
     g->facts.events = g->events;
     g->facts.claims = g->claims;
     g->facts.nodes = g->nodes;
+    g->facts.budgets = g->budgets;
 }
 
 int collect(struct collected *g, struct session *s, const char *job, struct err *err)
@@ -225,6 +236,8 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     if (events_of(g, g->job->name) && name && events_of(g, name) &&
         jobstatus_finished(&g->job->status) == false)
         read_claims(g, pod);
+    if (g->job->status.phase == JOB_RUNNING)
+        read_budgets(g);
     if (pod)
         read_log(g, &first, pod);
     set_facts(g);
@@ -238,5 +251,6 @@ void collect_release(struct collected *g)
     cJSON_Delete(g->events);
     cJSON_Delete(g->claims);
     cJSON_Delete(g->nodes);
+    cJSON_Delete(g->budgets);
     buf_release(&g->log);
 }

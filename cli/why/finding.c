@@ -181,7 +181,6 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
 static struct finding of_reason(const struct why_facts *f, struct arena *a)
 {
     static const char *const REFUSED[] = {"PodRefused", "CreateFailed"};
-    static const char *const JOB[] = {"NameConflict", "PodStuckTerminating", "PodHeldByFinalizer"};
     static const char *const NORMAL[] = {"PodsStarting", "Restarting", "Pausing", "PodsPending", "Resuming"};
     const struct jobstatus *st = &f->job->status;
     const char *word = st->reason ? arena_strndup(a, st->reason, strcspn(st->reason, " ")) : "";
@@ -193,10 +192,7 @@ static struct finding of_reason(const struct why_facts *f, struct arena *a)
     for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++)
         if (same_text(word, REFUSED[i]))
             g.kind = WHY_REFUSED;
-    for (size_t i = 0; i < ARRAY_LEN(JOB); i++)
-        if (same_text(word, JOB[i]))
-            return g;
-    if (g.kind == WHY_REFUSED)
+    if (g.kind == WHY_REFUSED || same_text(word, "NameConflict"))
         return g;
     g.kind = WHY_WAITING; /* of a pod that could not be read */
     return st->phase == JOB_PENDING ? g : FINDING_NONE;
@@ -216,9 +212,6 @@ static struct finding of_live_job(const struct why_facts *f, struct arena *a)
     struct finding by_reason = of_reason(f, a);
     struct finding g = of_pods(f, a);
 
-    if (by_reason.kind == WHY_JOB && g.kind == WHY_WAITING && !strncmp(by_reason.reason, "Pod", 3) &&
-        !strncmp(g.reason, "Pod", 3))
-        return g; /* the pod that does not end */
     if (by_reason.kind == WHY_JOB || by_reason.kind == WHY_REFUSED)
         return by_reason;
     if (g.kind)
