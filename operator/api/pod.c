@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512, ADDRESS_BYTES = 45 };
+enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512, ADDRESS_BYTES = 45, HOLDER_BYTES = 128 };
 
 /* Every string of struct pod, for packing them behind the struct. What is longer than its bound was not written by anyone we
  * work with: a word or a name counts as absent then, what is for people to read is cut. */
@@ -34,10 +34,10 @@ static const struct {
     {offsetof(struct pod, disruption), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, disruption_msg), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, unschedulable), WAIT_MESSAGE_BYTES, true},
-    {offsetof(struct pod, gate), DECODE_NAME_BYTES, false},
-    {offsetof(struct pod, claim), DECODE_NAME_BYTES, false},
-    {offsetof(struct pod, scheduler), DECODE_NAME_BYTES, false},
-    {offsetof(struct pod, finalizer), DECODE_NAME_BYTES, true},
+    {offsetof(struct pod, gate), HOLDER_BYTES, true},
+    {offsetof(struct pod, claim), HOLDER_BYTES, true},
+    {offsetof(struct pod, scheduler), DECODE_LABEL_BYTES, true},
+    {offsetof(struct pod, finalizer), HOLDER_BYTES, true},
     {offsetof(struct pod, training.name), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, training.reason), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, training.message), MESSAGE_BYTES, true},
