@@ -247,6 +247,12 @@ int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses
     cleanup_trainjob struct trainjob *decoded = jobfile_decode(job, "default", err);
     if (!decoded || check_images(job, err) < 0)
         return err_wrap(err, "as a PyTorchTrainingJob");
+    if (!decoded->spec.elastic
+             .enabled) { /* what /scale, and so a PodDisruptionBudget, takes for the number of pods */
+        cJSON *elastic = convert_object(c.spec, "elastic");
+        cJSON_AddBoolToObject(elastic, "enabled", false);
+        cJSON_AddNumberToObject(elastic, "expectedReplicas", decoded->spec.pods);
+    }
     convert_suspend_note(&c);
     convert_peers(&c);
     sort_spec(c.spec);

@@ -167,6 +167,10 @@ cJSON *manifest_job(const struct submission *s)
     if (image && !sv_ends(sv_from(s->program), ".py"))
         cJSON_AddItemToArray(cJSON_AddArrayToObject(torchrun, "extraOptions"),
                              cJSON_CreateString("--no-python"));
+    /* What /scale, and so a PodDisruptionBudget, takes for the number of pods. */
+    cJSON *elastic = cJSON_AddObjectToObject(spec, "elastic");
+    cJSON_AddBoolToObject(elastic, "enabled", false);
+    cJSON_AddNumberToObject(elastic, "expectedReplicas", (double)s->nodes);
     cJSON *replica = add_item(cJSON_AddArrayToObject(spec, "replicaSpecs"));
     add_text(replica, "type", "node");
     cJSON_AddNumberToObject(replica, "replicas", (double)s->nodes);

@@ -6,6 +6,7 @@
 #define EDIT                                                                                                 \
     "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n {ns}"
 #define HUNG "no progress: the run hung for progressTimeoutSeconds"
+#define ENDS "waits for its end before it makes new pods."
 #define SOUND "Raise progressTimeoutSeconds if the run was sound."
 #define PULL "ErrImagePull ImagePullBackOff ImagePullFailed RegistryUnavailable"
 
@@ -41,12 +42,6 @@ static const struct cause CAUSES[] = {
      .headline = "the job's object is too large or too deep to be read",
      .next = "leaves the pods as they are until the object can be read.",
      .todo = "Make the object smaller (below 3 MiB and 64 levels), or delete it."},
-    {.kind = WHY_JOB,
-     .reasons = "PodStuckTerminating",
-     .headline = "a pod does not end: its node may be gone",
-     .next = "waits for its end before it makes new pods.",
-     .todo = "If the node is gone for good: kubectl delete node NODE; or set "
-             "spec.runPolicy.forceDeleteAfterSeconds."},
     {.kind = WHY_JOB,
      .headline = "the job has failed",
      .todo = "Look at the job: kubectl describe ptj {job} -n {ns}"},
@@ -138,12 +133,12 @@ static const struct cause CAUSES[] = {
      .headline = "the command does not exist in the image",
      .todo = "Correct the command in the template, or the image. " EDIT},
     {.kind = WHY_WAITING,
-     .texts = {"persistentvolumeclaim \"", "ClaimNotFound"},
+     .reasons = "ClaimNotFound",
      .subject = "persistentvolumeclaim \"",
      .headline = "a PersistentVolumeClaim does not exist",
      .todo = "Create the claim, or correct its name in the template."},
     {.kind = WHY_WAITING,
-     .texts = {"unbound immediate PersistentVolumeClaims", "no volume is bound"},
+     .reasons = "ClaimNotBound ClaimNotReady",
      .headline = "a PersistentVolumeClaim has no volume",
      .todo = "See why it is not bound: kubectl describe pvc -n {ns}. Mostly its storage class is missing, or "
              "has no volume of that size."},
@@ -173,9 +168,54 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_WAITING,
      .reasons = "PodStuckTerminating",
      .headline = "a pod does not end: its node may be gone",
-     .next = "waits for its end before it makes new pods.",
+     .next = ENDS,
      .todo = "If the node is gone for good: kubectl delete node {node}; or set "
              "spec.runPolicy.forceDeleteAfterSeconds."},
+    {.kind = WHY_WAITING,
+     .reasons = "PodStuckOnReadyNode",
+     .headline = "a pod does not end, and its node {node} is Ready",
+     .next = ENDS,
+     .todo = "See its events: kubectl describe pod {pod} -n {ns}. Mostly a process or a mount on the node "
+             "does not end, or a "
+             "preStop hook."},
+    {.kind = WHY_WAITING,
+     .reasons = "PodHeldByFinalizer",
+     .subject = "finalizer ",
+     .headline = "a finalizer holds a pod that was deleted",
+     .next = ENDS,
+     .todo = "Whoever set the finalizer has to remove it. If that program is gone for good: kubectl edit pod "
+             "{pod} -n {ns}, and take "
+             "it out of metadata.finalizers."},
+    {.kind = WHY_WAITING,
+     .reasons = "CrashLoopBackOff",
+     .headline = "container {container} ends again and again, and the training waits for it",
+     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns} --previous"},
+    {.kind = WHY_WAITING,
+     .reasons = "SidecarNotStarted",
+     .headline = "sidecar {container} has not started, and the training waits for it",
+     .todo =
+         "See its startupProbe, its postStart hook and its log: kubectl logs {pod} -c {container} -n {ns}"},
+    {.kind = WHY_WAITING,
+     .reasons = "InitContainerRunning",
+     .headline = "init container {container} still runs",
+     .next = "waits.",
+     .todo = "Wait, or see what it does: kubectl logs {pod} -c {container} -n {ns}"},
+    {.kind = WHY_WAITING,
+     .reasons = "ResourceClaimNotCreated FailedResourceClaimCreation",
+     .subject = "ResourceClaimTemplate ",
+     .headline = "no ResourceClaim can be made for the pod",
+     .todo = "Create the ResourceClaimTemplate, or correct its name in the template."},
+    {.kind = WHY_WAITING,
+     .reasons = "NotScheduled",
+     .subject = "scheduler ",
+     .headline = "no scheduler has looked at the pod",
+     .todo = "See whether that scheduler runs, and correct schedulerName in the template if the cluster has "
+             "none of that name."},
+    {.kind = WHY_WAITING,
+     .reasons = "ContainerCreating",
+     .headline = "container {container} is not made yet",
+     .next = "waits.",
+     .todo = "Wait, or see the pod's events: kubectl describe pod {pod} -n {ns}"},
     {.kind = WHY_WAITING,
      .reasons = "SchedulingGated",
      .headline = "a scheduling gate holds the pod",
@@ -230,6 +270,12 @@ static const struct cause CAUSES[] = {
      .headline = "out of memory: a container passed its memory limit{limit}",
      .todo = "Raise resources.limits.memory, or lower the batch size: the next attempt needs as much. The "
              "second time in a row it is final."},
+    {.kind = WHY_FAILURE,
+     .reasons = "LivenessProbeFailed StartupProbeFailed",
+     .headline = "the kubelet ended the container: its probe failed",
+     .todo = "See why the probe fails, or give the program more time: failureThreshold, periodSeconds and "
+             "timeoutSeconds of the "
+             "probe in the template."},
     {.kind = WHY_FAILURE,
      .reasons = "NoProgress",
      .texts = {" (D, ", " (D)", "in uninterruptible sleep"},

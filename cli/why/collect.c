@@ -13,6 +13,9 @@ static const struct kube_resource CLAIMS = {"", "v1", "persistentvolumeclaims", 
                                             false};
 static const struct kube_resource NODES = {"", "v1", "nodes", "Node", true};
 
+static const struct kube_resource BUDGETS = {"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget",
+                                             false};
+
 static void add_gap(struct collected *g, const char *what, const struct err *err)
 {
     if (g->facts.n_gaps == WHY_GAPS_MAX)
@@ -134,6 +137,8 @@ static void read_nodes(struct collected *g)
 
 static void read_claims(struct collected *g, const cJSON *pod)
 {
+    const char *pod_name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    char claim_name[2 * DECODE_NAME_BYTES + 2];
     const cJSON *volume, *claim;
     int n = 0;
 
@@ -141,6 +146,12 @@ static void read_claims(struct collected *g, const cJSON *pod)
     {
         const char *name =
             json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+        const char *own = json_str(volume, "name");
+        if (own && pod_name && json_find(volume, (const char *[]){"ephemeral", NULL})) {
+            snprintf(claim_name, sizeof(claim_name), "%.*s-%.*s", DECODE_NAME_BYTES, pod_name,
+                     DECODE_NAME_BYTES, own);
+            name = claim_name;
+        }
         if (name && n++ < CLAIMS_MAX && !get(g, &CLAIMS, name, &g->claims))
             return;
     }
@@ -151,6 +162,13 @@ static void read_claims(struct collected *g, const cJSON *pod)
         if (name && phase && strcmp(phase, "Bound") != 0 && !events_of(g, name))
             return;
     }
+}
+
+static void read_budgets(struct collected *g)
+{
+    const struct kube_request r = {.verb = KUBE_LIST, .resource = &BUDGETS, .ns = g->session->ns};
+
+    (void)list(g, r, &g->budgets);
 }
 
 /* The pod that the finding is about; of a job that just starts, the first that does not run. */
@@ -194,6 +212,7 @@ static void set_facts(struct collected *g)
     g->facts.events = g->events;
     g->facts.claims = g->claims;
     g->facts.nodes = g->nodes;
+    g->facts.budgets = g->budgets;
 }
 
 int collect(struct collected *g, struct session *s, const char *job, struct err *err)
@@ -213,9 +232,12 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     const struct finding first = finding_of(&g->facts, &a);
     const cJSON *pod = pod_in_question(g, &first);
     const char *name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    name = name ? name : first.pod; /* the events of one that is gone stay for an hour */
     if (events_of(g, g->job->name) && name && events_of(g, name) &&
         jobstatus_finished(&g->job->status) == false)
         read_claims(g, pod);
+    if (g->job->status.phase == JOB_RUNNING)
+        read_budgets(g);
     if (pod)
         read_log(g, &first, pod);
     set_facts(g);
@@ -229,5 +251,6 @@ void collect_release(struct collected *g)
     cJSON_Delete(g->events);
     cJSON_Delete(g->claims);
     cJSON_Delete(g->nodes);
+    cJSON_Delete(g->budgets);
     buf_release(&g->log);
 }

@@ -14,7 +14,7 @@ enum { WHY_PAGE = 250, WHY_PAGES_MAX = 10 };
 struct collected {
     struct session *session;
     struct trainjob *job;
-    cJSON *pods, *events, *claims, *nodes; /* arrays */
+    cJSON *pods, *events, *claims, *nodes, *budgets; /* arrays */
     struct buf log;
     struct why_facts facts; /* of all these */
 };

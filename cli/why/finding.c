@@ -34,6 +34,40 @@ const char *finding_tail(const char *text, int n)
     return at;
 }
 
+/* The kubelet says so when it ends a container for its probe. A probe that failed before another end tells nothing. */
+static void set_probe(struct finding *g, const struct why_facts *f, const char *container, struct arena *a)
+{
+    static const char *const PROBES[][3] = {
+        {"LivenessProbeFailed", "failed liveness probe", "Liveness probe "},
+        {"StartupProbeFailed", "failed startup probe", "Startup probe "}};
+    struct finding of = *g;
+
+    of.container = container;
+    const char *killing = podwait_event(f, &of, "Killing", "Container ");
+    for (size_t i = 0; killing && i < ARRAY_LEN(PROBES); i++) {
+        const char *words = podwait_event(f, &of, "Unhealthy", PROBES[i][2]);
+        if (!strstr(killing, PROBES[i][1]))
+            continue;
+        g->reason = PROBES[i][0];
+        g->line = arena_strdup(a, words ? words : killing);
+    }
+}
+
+/* Only what ended by itself or by a signal may have been ended for a probe. */
+static void set_probes(struct finding *g, const struct why_facts *f, struct arena *a)
+{
+    static const char *const SPEC[] = {"spec", NULL};
+
+    if (!g->pod || g->exit_code < 0 || exitcode_is_disruption(g->reason) || same_text(g->reason, "OOMKilled"))
+        return;
+    for (int t = 0; t < f->job->spec.n_replica_specs; t++) {
+        const cJSON *spec = json_find(f->job->spec.replica_specs[t].template, SPEC);
+        const char *name = g->container ? g->container : json_str(trainjob_training_container(spec), "name");
+        if (name)
+            set_probe(g, f, name, a);
+    }
+}
+
 /* What a failure's cause may stand in: not in what PyTorch's launcher says of itself. */
 static void set_text(struct finding *g, const struct why_facts *f, const char *condition, struct arena *a)
 {
@@ -41,6 +75,7 @@ static void set_text(struct finding *g, const struct why_facts *f, const char *c
     g->line = rootcause_line(g->message, g->log, a);
     g->text = arena_printf(a, "%s\n%s\n%s\n%s", g->line, condition, rootcause_log(g->message, g->rank, a),
                            finding_tail(g->log, TEXT_LOG_LINES));
+    set_probes(g, f, a);
 }
 
 static struct finding about_job(const char *reason, const char *message)
@@ -128,10 +163,11 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
         if (!pod)
             continue;
         struct finding g = FINDING_NONE;
-        if (!strcmp(pod->owner_uid, f->job->uid) && pod->attempt == f->job->status.attempt) {
+        const bool now = pod->attempt == f->job->status.attempt;
+        if (!strcmp(pod->owner_uid, f->job->uid) && now)
             g = of_ended_pod(f, pod, a);
-            g = g.kind ? g : podwait_of(f, pod, object, a);
-        }
+        if (!strcmp(pod->owner_uid, f->job->uid) && (now || pod->deletion_ms) && !g.kind)
+            g = podwait_of(f, pod, object, a);
         if (g.kind > best.kind)
             best = g;
         else if (g.kind == WHY_WAITING && g.kind == best.kind && same_text(best.reason, g.reason))
@@ -145,7 +181,6 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
 static struct finding of_reason(const struct why_facts *f, struct arena *a)
 {
     static const char *const REFUSED[] = {"PodRefused", "CreateFailed"};
-    static const char *const JOB[] = {"NameConflict", "PodStuckTerminating"};
     static const char *const NORMAL[] = {"PodsStarting", "Restarting", "Pausing", "PodsPending", "Resuming"};
     const struct jobstatus *st = &f->job->status;
     const char *word = st->reason ? arena_strndup(a, st->reason, strcspn(st->reason, " ")) : "";
@@ -157,10 +192,7 @@ static struct finding of_reason(const struct why_facts *f, struct arena *a)
     for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++)
         if (same_text(word, REFUSED[i]))
             g.kind = WHY_REFUSED;
-    for (size_t i = 0; i < ARRAY_LEN(JOB); i++)
-        if (same_text(word, JOB[i]))
-            return g;
-    if (g.kind == WHY_REFUSED)
+    if (g.kind == WHY_REFUSED || same_text(word, "NameConflict"))
         return g;
     g.kind = WHY_WAITING; /* of a pod that could not be read */
     return st->phase == JOB_PENDING ? g : FINDING_NONE;

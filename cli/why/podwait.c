@@ -1,28 +1,40 @@
-/* podwait.c - why a pod does not start: scheduling, claims, images, mounts, its node; from its status and its events. */
+/* podwait.c - why a pod does not start or end: what its object shows (plan/waiting.h), in the words of events, claims and nodes. */
 #include "cli/why/podwait.h"
 
 #include "common/clock.h"
+#include "operator/plan/waiting.h"
 
 #include <string.h>
 
-enum { STUCK_MS = 10000, EVENTS_SHOWN = 8 };
+enum { EVENTS_SHOWN = 8 };
 
 static const char *name_of(const cJSON *object)
 {
     return json_str(json_find(object, (const char *[]){"metadata", NULL}), "name");
 }
 
-/* What an event is about. */
-static bool is_about(const cJSON *event, const char *kind, const char *name)
+/* What an event is about; of a pod: not an earlier one of its name. */
+static bool is_about(const cJSON *event, const char *kind, const char *name, const char *uid)
 {
     const cJSON *object = json_find(event, (const char *[]){"involvedObject", NULL});
+    const char *which = json_str(object, "uid");
 
-    return same_text(json_str(object, "kind"), kind) && name && same_text(json_str(object, "name"), name);
+    return same_text(json_str(object, "kind"), kind) && name && same_text(json_str(object, "name"), name) &&
+           (!which || !uid || !strcmp(which, uid));
 }
 
-/* Message, beginning so, of the pod's newest Warning event of this reason; NULL: there is none. Lists are by name, not by time, and the server
- * counts repeated events up. */
-static const char *warning(const struct why_facts *f, const char *pod, const char *reason, const char *begins)
+/* Whether it is about this container, or does not say about which. */
+static bool names_container(const cJSON *event, const char *container)
+{
+    const char *field = json_str(json_find(event, (const char *[]){"involvedObject", NULL}), "fieldPath");
+    const char *at = field ? strchr(field, '{') : NULL;
+    const size_t len = strlen(container);
+
+    return !at || (!strncmp(at + 1, container, len) && !strcmp(at + 1 + len, "}"));
+}
+
+const char *podwait_event(const struct why_facts *f, const struct finding *g, const char *reason,
+                          const char *begins)
 {
     const char *newest = "", *message = NULL;
     const cJSON *e;
@@ -33,9 +45,9 @@ static const char *warning(const struct why_facts *f, const char *pod, const cha
         when = when ? when : json_str(e, "eventTime");
         when = when ? when : "";
         const char *words = json_str(e, "message");
-        if (!is_about(e, "Pod", pod) || !same_text(json_str(e, "type"), "Warning") ||
-            !same_text(json_str(e, "reason"), reason) || strcmp(when, newest) < 0 || !words ||
-            strncmp(words, begins, strlen(begins)) != 0)
+        if (!is_about(e, "Pod", g->pod, g->uid) || !same_text(json_str(e, "reason"), reason) ||
+            strcmp(when, newest) < 0 || !words || strncmp(words, begins, strlen(begins)) != 0 ||
+            (g->container && !names_container(e, g->container)))
             continue;
         newest = when;
         message = words;
@@ -43,8 +55,9 @@ static const char *warning(const struct why_facts *f, const char *pod, const cha
     return message;
 }
 
-/* All warnings about the pod, a line each. */
-static const char *warnings(const struct why_facts *f, const char *pod, struct arena *a)
+/* All warnings of this reason about the pod, a line each. */
+static const char *warnings(const struct why_facts *f, const struct finding *g, const char *reason,
+                            struct arena *a)
 {
     const char *all = "";
     const cJSON *e;
@@ -53,8 +66,8 @@ static const char *warnings(const struct why_facts *f, const char *pod, struct a
     cJSON_ArrayForEach(e, f->events)
     {
         const char *message = json_str(e, "message");
-        if (n < EVENTS_SHOWN && message && is_about(e, "Pod", pod) &&
-            same_text(json_str(e, "type"), "Warning") && ++n)
+        if (n < EVENTS_SHOWN && message && is_about(e, "Pod", g->pod, g->uid) &&
+            same_text(json_str(e, "type"), "Warning") && same_text(json_str(e, "reason"), reason) && ++n)
             all = arena_printf(a, "%s\n%.2000s", all, message);
     }
     return all;
@@ -78,54 +91,71 @@ static bool node_is_lost(const struct why_facts *f, const char *node)
     return ready && strcmp(ready, "True") != 0;
 }
 
-/* What a container waits for that has no reason of its own: a mount, a sandbox. */
-static const char *starting_problem(const struct why_facts *f, const char *pod, const char **ret_reason)
+/* What the object of a pod that is being started does not tell: a mount, a sandbox, a claim. What events say of an earlier stage is
+ * over: the kubelet mounts before it pulls, and a pod with a node has been scheduled. */
+static void read_starting_events(const struct why_facts *f, const struct pod *pod, struct finding *g)
 {
-    static const char *const REASONS[] = {"FailedAttachVolume", "FailedMount", "FailedCreatePodSandBox",
-                                          "FailedScheduling", "NodeNotReady"};
+    static const char *const REASONS[] = {"FailedScheduling",       "FailedResourceClaimCreation",
+                                          "FailedAttachVolume",     "FailedMount",
+                                          "FailedCreatePodSandBox", "NodeNotReady"};
+    const bool placed = pod->node[0];
+    const char *pulls = podwait_event(f, g, "Pulling", "");
 
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-        const char *message = warning(f, pod, REASONS[i], "");
-        if (message) {
-            *ret_reason = REASONS[i];
-            return message;
-        }
+    if (pulls && g->reason)
+        g->message = pulls;
+    for (size_t i = placed ? 2 : 0; !pulls && i < (placed ? ARRAY_LEN(REASONS) : 2); i++) {
+        const char *message = podwait_event(f, g, REASONS[i], "");
+        if (!message)
+            continue;
+        g->reason = REASONS[i];
+        g->message = message;
+        return;
     }
-    return NULL;
 }
 
-/* Why this pod waits, as reason and message; false: it just starts. */
-static bool waits_for(const struct why_facts *f, const struct pod *pod, const cJSON *object,
-                      const char **reason, const char **message)
+/* A node that is Ready, or not, or of which that is not known. */
+static void read_stuck(const struct why_facts *f, const struct pod *pod, struct finding *g, struct arena *a)
 {
-    const bool init = pod->init.state == CONTAINER_WAITING;
-    const struct pod_container *c = init ? &pod->init : &pod->training;
-    const char *scheduled = condition_of(object, "PodScheduled", "reason");
+    const struct waiting w = waiting_for_end(pod, f->now_ms, a);
+    const char *ready = condition_of(finding_object(f->nodes, pod->node), "Ready", "status");
 
-    *message = NULL;
-    if (pod_is_running(pod)) {
-        *reason = node_is_lost(f, pod->node) ? "NodeLost" : NULL;
-        *message = *reason ? condition_of(finding_object(f->nodes, pod->node), "Ready", "message") : NULL;
-    } else if (pod->deletion_ms) {
-        *reason = f->now_ms > pod->deletion_ms + STUCK_MS ? "PodStuckTerminating" : NULL;
-    } else if (same_text(scheduled, "SchedulingGated")) {
-        *reason = scheduled;
-        *message = condition_of(object, "PodScheduled", "message");
-    } else if (pod->unschedulable[0]) {
-        *reason = "Unschedulable";
-        *message = pod->unschedulable;
-    } else if (c->state == CONTAINER_WAITING && c->reason[0] && strcmp(c->reason, "ContainerCreating") != 0 &&
-               strcmp(c->reason, "PodInitializing") != 0) {
-        *reason = c->reason;
-        *message = same_text(c->reason, "ImagePullBackOff")
-                       ? warning(f, pod->name, "Failed", "Failed to pull")
-                       : NULL;
-        *message = *message ? *message : c->message; /* which of a back-off says nothing but that */
-    } else {
-        *reason = NULL;
-        *message = starting_problem(f, pod->name, reason);
+    g->reason = w.reason;
+    g->message = w.message;
+    if (same_text(w.reason, "PodStuckTerminating") && same_text(ready, "True"))
+        g->reason = "PodStuckOnReadyNode";
+}
+
+/* Why this pod waits, as reason and message; no reason: it just starts. Returns of which reason the events are that tell more: those
+ * of an earlier trouble do not. */
+static const char *read_waiting(const struct why_facts *f, const struct pod *pod, const cJSON *object,
+                                struct finding *g, struct arena *a)
+{
+    const struct waiting w = waiting_of(pod, object, f->now_ms, a);
+    const struct pod_container *c = w.container;
+
+    g->container = c ? c->name : NULL;
+    g->init = c == &pod->init && !pod->beside;
+    g->reason = w.reason;
+    g->message = w.words[0] ? w.words : w.message;
+    if (!w.reason || same_text(w.reason, "ContainerCreating") || same_text(w.reason, "NotScheduled") ||
+        same_text(w.reason, "ResourceClaimNotCreated")) {
+        if (pod->init.state != CONTAINER_RUNNING && pod->training.state != CONTAINER_RUNNING)
+            read_starting_events(f, pod, g);
+        return g->reason;
     }
-    return *reason != NULL;
+    const char *told = NULL;
+    if (same_text(w.reason, "ImagePullFailed")) {
+        g->reason = c->reason;
+        if (same_text(c->reason, "ImagePullBackOff")) /* which says nothing but that */
+            told = podwait_event(f, g, "Failed", "Failed to pull");
+        g->message = told ? told : g->message;
+    } else if (same_text(w.reason, "SidecarNotStarted") || same_text(w.reason, "CrashLoopBackOff")) {
+        told = podwait_event(f, g, "Unhealthy", "Startup probe failed");
+        g->message = told ? arena_printf(a, "%s; %s", g->message, told) : g->message;
+    }
+    if (pod->beside && c)
+        g->message = arena_printf(a, "container %s: %s", c->name, g->message);
+    return c && c->state == CONTAINER_WAITING && !pod->crashed ? "Failed" : NULL;
 }
 
 /* Why the pod's claims have no volume, in the words of their events. */
@@ -141,7 +171,7 @@ static const char *unbound_claims(const struct why_facts *f, struct arena *a)
         const char *class = json_str(json_find(claim, (const char *[]){"spec", NULL}), "storageClassName");
         if (!name || same_text(phase, "Bound"))
             continue;
-        cJSON_ArrayForEach(e, f->events) if (is_about(e, "PersistentVolumeClaim", name)) message =
+        cJSON_ArrayForEach(e, f->events) if (is_about(e, "PersistentVolumeClaim", name, NULL)) message =
             json_str(e, "message");
         all = arena_printf(a, "%s Claim %s (storage class %s)%s%.500s.", all, name,
                            class && class[0] ? class : "none", message ? ": " : " is not bound",
@@ -153,33 +183,41 @@ static const char *unbound_claims(const struct why_facts *f, struct arena *a)
 struct finding podwait_of(const struct why_facts *f, const struct pod *pod, const cJSON *object,
                           struct arena *a)
 {
-    const bool init = pod->init.state == CONTAINER_WAITING;
-    const char *reason, *message;
     struct finding g = FINDING_NONE;
+    const char *events = NULL;
 
-    if (!waits_for(f, pod, object, &reason, &message))
-        return g;
+    g.pod = pod->name;
+    g.uid = pod->uid;
+    g.reason = NULL;
+    if (pod->deletion_ms) {
+        read_stuck(f, pod, &g, a);
+    } else if (pod_is_running(pod)) {
+        g.reason = node_is_lost(f, pod->node) ? "NodeLost" : NULL;
+        g.message = condition_of(finding_object(f->nodes, pod->node), "Ready", "message");
+    } else if (!pod_ended(pod)) {
+        events = read_waiting(f, pod, object, &g, a);
+    }
+    if (!g.reason)
+        return FINDING_NONE;
     g.kind = WHY_WAITING;
-    g.reason = arena_strdup(a, reason);
+    g.reason = arena_strdup(a, g.reason);
     /* What the scheduler says of preemption tells nothing more. */
-    g.message = message ? message : "";
-    if (pod->beside && same_text(g.reason, pod->init.reason))
-        g.message = arena_printf(a, "container %s: %s", pod->init.name, g.message);
+    g.message = g.message ? g.message : "";
     const char *preemption = strstr(g.message, " preemption: ");
     g.message =
         arena_strndup(a, g.message, preemption ? (size_t)(preemption - g.message) : strlen(g.message));
     g.pod = arena_strdup(a, pod->name);
     g.uid = arena_strdup(a, pod->uid);
     g.node = pod->node[0] ? arena_strdup(a, pod->node) : NULL;
-    g.container = arena_strdup(a, init ? pod->init.name : pod->training.name);
-    g.init = init && !pod->beside;
+    g.container = arena_strdup(a, g.container ? g.container : pod->training.name);
     g.attempt = pod->attempt;
     g.since_ms = pod->created_ms;
     const char *lost = condition_of(finding_object(f->nodes, g.node), "Ready", "lastTransitionTime");
     if (same_text(g.reason, "NodeLost") && lost)
         (void)clock_parse_rfc3339(lost, &g.since_ms);
-    g.text = arena_printf(a, "%s%s", g.message, warnings(f, g.pod, a));
-    if (strstr(g.text, "PersistentVolumeClaim"))
-        g.message = arena_printf(a, "%s%s", g.message, unbound_claims(f, a));
+    g.text = arena_printf(a, "%s%s", g.message, warnings(f, &g, events, a));
+    if (strstr(g.message, "PersistentVolumeClaim"))
+        g.message = arena_printf(a, g.message[strlen(g.message) - 1] == '.' ? "%s%s" : "%s.%s", g.message,
+                                 unbound_claims(f, a));
     return g;
 }

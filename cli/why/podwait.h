@@ -8,4 +8,9 @@
 struct finding podwait_of(const struct why_facts *f, const struct pod *pod, const cJSON *object,
                           struct arena *a);
 
+/* Message, beginning so, of the newest event of this reason about the finding's pod and, where both say one, its container. NULL:
+ * there is none. */
+const char *podwait_event(const struct why_facts *f, const struct finding *g, const char *reason,
+                          const char *begins);
+
 #endif

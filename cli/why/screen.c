@@ -1,6 +1,7 @@
 /* screen.c - lay a finding out: the parts that must be there first, then as much of the log as there is room. */
 #include "cli/why/screen.h"
 
+#include "cli/why/budget.h"
 #include "cli/why/fine.h"
 #include "cli/why/lines.h"
 #include "cli/why/next.h"
@@ -174,6 +175,17 @@ static void add_note(struct lines *l, const struct why_facts *f)
     if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
         lines_wrapped(
             l, "Note:     ", "the operator has not seen the newest spec yet: this is about an older one.", 0);
+    const char *budget = budget_of_none(f);
+    if (budget)
+        lines_wrapped(
+            l, "Note:     ",
+            arena_printf(
+                l->a,
+                "PodDisruptionBudget %.253s expects 0 pods, and so no node with a pod of the job can be "
+                "drained: set spec.elastic.expectedReplicas to %d, or give the budget a number in "
+                "minAvailable.",
+                budget, f->job->spec.pods),
+            0);
 }
 
 static void add_tail(struct lines *l, const struct why_facts *f, const struct finding *g,

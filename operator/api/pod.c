@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512, ADDRESS_BYTES = 45 };
+enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512, ADDRESS_BYTES = 45, HOLDER_BYTES = 128 };
 
 /* Every string of struct pod, for packing them behind the struct. What is longer than its bound was not written by anyone we
  * work with: a word or a name counts as absent then, what is for people to read is cut. */
@@ -34,6 +34,10 @@ static const struct {
     {offsetof(struct pod, disruption), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, disruption_msg), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, unschedulable), WAIT_MESSAGE_BYTES, true},
+    {offsetof(struct pod, gate), HOLDER_BYTES, true},
+    {offsetof(struct pod, claim), HOLDER_BYTES, true},
+    {offsetof(struct pod, scheduler), DECODE_LABEL_BYTES, true},
+    {offsetof(struct pod, finalizer), HOLDER_BYTES, true},
     {offsetof(struct pod, training.name), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, training.reason), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, training.message), MESSAGE_BYTES, true},
@@ -111,6 +115,7 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
+    p->finalizer = or_empty(cJSON_GetStringValue(cJSON_GetArrayItem(member(meta, "finalizers"), 0)));
     return 0;
 }
 
@@ -127,6 +132,33 @@ static enum pod_phase read_phase(const cJSON *status)
     return POD_PHASE_UNKNOWN;
 }
 
+static bool has_named(const cJSON *list, const char *name)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        if (strcmp(or_empty(json_str(item, "name")), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What keeps a pod from a node before any scheduler has said so in a condition. */
+static void read_unplaced(const cJSON *spec, const cJSON *status, struct pod *p)
+{
+    const cJSON *claim;
+
+    p->gate = json_str(cJSON_GetArrayItem(member(spec, "schedulingGates"), 0), "name");
+    p->scheduler = json_str(spec, "schedulerName");
+    cJSON_ArrayForEach(claim, member(spec, "resourceClaims"))
+    {
+        const char *from = json_str(claim, "resourceClaimTemplateName");
+        if (from && !has_named(member(status, "resourceClaimStatuses"), or_empty(json_str(claim, "name"))))
+            p->claim = from;
+    }
+}
+
 static void read_conditions(const cJSON *status, struct pod *p)
 {
     const cJSON *c;
@@ -139,9 +171,12 @@ static void read_conditions(const cJSON *status, struct pod *p)
         if (strcmp(type, "DisruptionTarget") == 0 && strcmp(state, "True") == 0) {
             p->disruption = reason[0] ? reason : "Disruption";
             p->disruption_msg = or_empty(json_str(c, "message"));
-        } else if (strcmp(type, "PodScheduled") == 0 && strcmp(state, "False") == 0 &&
-                   strcmp(reason, "Unschedulable") == 0) {
-            p->unschedulable = or_empty(json_str(c, "message"));
+        } else if (strcmp(type, "PodScheduled") == 0) {
+            p->scheduler = "";
+            if (strcmp(state, "True") == 0)
+                p->placed_ms = instant(c, "lastTransitionTime");
+            else if (strcmp(reason, "Unschedulable") == 0)
+                p->unschedulable = or_empty(json_str(c, "message"));
         }
     }
 }
@@ -186,7 +221,32 @@ static bool is_sidecar(const cJSON *object, const char *name)
     return false;
 }
 
-/* The first that failed; while none did, the first that waits. */
+/* Between two runs it waits, or runs and may end again: how the last one ended tells what is wrong. */
+static bool read_last_end(const cJSON *status, struct pod_container *c)
+{
+    const cJSON *ended = how_it_ended(json_find(status, (const char *[]){"lastState", "terminated", NULL}));
+
+    if (c->state == CONTAINER_TERMINATED)
+        return true;
+    if (!ended || (c->state != CONTAINER_RUNNING && strcmp(c->reason, "CrashLoopBackOff") != 0))
+        return false;
+    c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
+    c->message = text_tail(or_empty(json_str(ended, "message")), MESSAGE_BYTES).p;
+    return true;
+}
+
+/* Whether the containers after it wait for this one: an init container to its end, a sidecar until it has started. */
+static bool is_awaited(const struct pod_container *c, bool sidecar, const cJSON *status, const struct pod *p)
+{
+    if (p->training.state == CONTAINER_RUNNING)
+        return false;
+    if (c->state == CONTAINER_RUNNING)
+        return !sidecar || cJSON_IsFalse(member(status, "started"));
+    return c->state == CONTAINER_WAITING ||
+           (c->state == CONTAINER_TERMINATED && sidecar && p->phase == POD_PENDING);
+}
+
+/* The first that failed; while none did, the first that is awaited. */
 static void read_init_containers(const cJSON *object, const cJSON *status, struct pod *p)
 {
     const cJSON *c;
@@ -195,13 +255,15 @@ static void read_init_containers(const cJSON *object, const cJSON *status, struc
     {
         struct pod_container init = {.name = or_empty(json_str(c, "name"))};
         read_container(c, &init);
-        bool failed = init.state == CONTAINER_TERMINATED && init.exit_code != 0;
-        if (failed && !is_sidecar(object, init.name)) {
-            p->init = init;
+        const bool sidecar = is_sidecar(object, init.name);
+        const bool failed = init.state == CONTAINER_TERMINATED && init.exit_code != 0 && !sidecar;
+        if (!failed && (p->init.state != CONTAINER_NONE || !is_awaited(&init, sidecar, c, p)))
+            continue;
+        p->sidecar = sidecar;
+        p->crashed = !failed && read_last_end(c, &init);
+        p->init = init;
+        if (failed)
             return;
-        }
-        if (init.state == CONTAINER_WAITING && p->init.state == CONTAINER_NONE)
-            p->init = init;
     }
 }
 
@@ -234,7 +296,8 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
         read_container(c, &read);
         if (strcmp(read.name, p->training.name) == 0)
             p->training = read;
-        else if (read.state == CONTAINER_WAITING && strcmp(read.reason, "ContainerCreating") != 0)
+        else if (read.state == CONTAINER_WAITING &&
+                 (beside.state == CONTAINER_NONE || strcmp(read.reason, "ContainerCreating") != 0))
             beside = read;
     }
     read_init_containers(object, status, p);
@@ -293,6 +356,8 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
     p.phase = unreadable ? POD_PHASE_UNKNOWN : read_phase(status);
     p.reason = or_empty(json_str(status, "reason"));
     p.message = or_empty(json_str(status, "message"));
+    if (!p.node[0])
+        read_unplaced(member(object, "spec"), status, &p);
     read_conditions(status, &p);
     read_containers(object, status, &p);
     return pack(&p);

@@ -51,19 +51,27 @@ struct pod {
     const char *reason, *message; /* of the pod's status */
     const char *disruption, *disruption_msg; /* reason and message of a true DisruptionTarget condition */
     const char *unschedulable;               /* message of PodScheduled=False with reason Unschedulable */
-    int32_t index;                           /* -1: label missing or bad */
-    int32_t attempt;                         /* -1 likewise */
+    const char *gate;                        /* the first of its scheduling gates */
+    const char
+        *claim; /* the ResourceClaimTemplate from which no claim has been made, of a pod without a node */
+    const char *scheduler; /* the scheduler that has said nothing of it yet, of a pod without a node */
+    const char *finalizer; /* the first one */
+    int32_t index;         /* -1: label missing or bad */
+    int32_t attempt;       /* -1 likewise */
     int32_t restart;
     enum pod_phase phase;
     bool forced;       /* deleted with a grace period of 0 */
     bool host_network; /* its ports are the node's */
     int64_t created_ms;
+    int64_t placed_ms;   /* since when it has a node; 0: not known */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
-    /* The first init container that failed, sidecars excepted; if none did, the first that waits. Of a pod whose training runs:
-     * one beside it that cannot start. */
+    /* The first init container that failed, sidecars excepted; if none did, the first that the training waits for. Of a pod whose
+     * training runs: one beside it that has not started. */
     struct pod_container init;
-    bool beside; /* `init` is no init container */
+    bool beside;  /* `init` is no init container */
+    bool sidecar; /* it is one with restartPolicy Always */
+    bool crashed; /* it ended and is started again: its exit_code and message are of its last end */
 };
 
 /* The training container in the spec of a pod, borrowed: the one that its annotation names. A pod without the annotation, or

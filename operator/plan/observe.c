@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { STUCK_TERMINATING_MS = 30000 };
-
 static enum replica_phase replica_phase(const struct pod *pod)
 {
     if (pod->training.state == CONTAINER_TERMINATED)
@@ -77,7 +75,11 @@ static void observe_waiting(struct planner *p, const struct slot *s)
 
     if (p->st.reason)
         return; /* the first pod's is the one that is told */
-    w = waiting_of(p, s);
+    if (!s->pod)
+        return;
+    w = waiting_of(s->pod, s->spec->template, p->now_ms, p->a);
+    if (w.due_ms)
+        planner_requeue(p, w.due_ms);
     if (w.reason)
         planner_reason_about(p, w.reason, w.subject, arena_printf(p->a, "pod %s: %s", s->name, w.message));
 }
@@ -88,23 +90,23 @@ static void observe_stuck(struct planner *p)
         const struct pod *pod = p->in->pods[i];
         if (!pod->deletion_ms)
             continue;
-        int64_t due = pod->deletion_ms + STUCK_TERMINATING_MS;
-        if (due > p->now_ms)
-            planner_requeue(p, due);
+        struct waiting w = waiting_for_end(pod, p->now_ms, p->a);
+        if (w.due_ms)
+            planner_requeue(p, w.due_ms);
         else
-            planner_reason(p, "PodStuckTerminating",
-                           arena_printf(p->a, "pod %s on node %s is still there after its grace period",
-                                        pod->name, pod->node[0] ? pod->node : "(none)"));
+            planner_reason_about(p, w.reason, w.subject, w.message);
     }
 }
 
-/* Image errors alternate between two texts; the first one stays, so that they are not written for ever. */
+/* Image errors alternate between two texts, a program that ends again and again may have new last words each time; the first
+ * text stays, so that they are not written for ever. */
 static const char *steady_message(const struct planner *p, const char *reason, const char *message)
 {
     const struct condition *old = &p->job->status.conditions[COND_RUNNING];
 
-    if (reason && strcmp(reason, "ImagePullFailed") == 0 && old->reason && strcmp(old->reason, reason) == 0 &&
-        old->message)
+    bool changes =
+        reason && (strcmp(reason, "ImagePullFailed") == 0 || strcmp(reason, "CrashLoopBackOff") == 0);
+    if (changes && old->reason && strcmp(old->reason, reason) == 0 && old->message)
         return old->message;
     return message;
 }

@@ -45,10 +45,9 @@ static int64_t waiting_since(struct planner *p)
 
 static const char *why(struct planner *p, const struct slot *s)
 {
-    struct waiting w = waiting_of(p, s);
-
     if (!s->pod)
         return "it could not be created";
+    struct waiting w = waiting_of(s->pod, s->spec->template, p->now_ms, p->a);
     if (w.reason)
         return w.message;
     return s->pod->training.reason[0] ? s->pod->training.reason : "it is pending";

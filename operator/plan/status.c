@@ -99,23 +99,25 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
            !same_text(awaited_reason(old->reason), awaited_reason(st->reason));
 }
 
-/* The reason's word is one that an event tells too. */
-static bool is_told(const char *reason)
+/* The reason's word is one that an event tells too. Of some it is no warning: waiting may be what was wanted. */
+static bool is_told(const char *reason, bool *warning)
 {
     static const char *const TOLD[] = {
-        "InvalidSpec",          "NameConflict",
-        "PodRefused",           "CreateFailed",
-        "ImagePullFailed",      "Unschedulable",
-        "ClaimNotFound",        "ClaimNotReady",
-        "ClaimNotBound",        "CreateContainerConfigError",
-        "CreateContainerError", "RunContainerError",
-        "PodStuckTerminating",
+        "SchedulingGated",      "ContainerCreating",  "InitContainerRunning",
+        "SidecarNotStarted",    "CrashLoopBackOff",   "ResourceClaimNotCreated",
+        "NotScheduled",         "PodHeldByFinalizer", "InvalidSpec",
+        "NameConflict",         "PodRefused",         "CreateFailed",
+        "ImagePullFailed",      "Unschedulable",      "ClaimNotFound",
+        "ClaimNotReady",        "ClaimNotBound",      "CreateContainerConfigError",
+        "CreateContainerError", "RunContainerError",  "PodStuckTerminating",
     };
     size_t len = strcspn(reason, " ");
 
     for (size_t i = 0; i < ARRAY_LEN(TOLD); i++)
-        if (strlen(TOLD[i]) == len && strncmp(TOLD[i], reason, len) == 0)
+        if (strlen(TOLD[i]) == len && strncmp(TOLD[i], reason, len) == 0) {
+            *warning = i > 2;
             return true;
+        }
     return false;
 }
 
@@ -160,9 +162,11 @@ void status_announce(struct planner *p)
     const struct jobstatus *old = &p->job->status;
     const cJSON *c;
 
-    if (p->st.reason && !same_text(old->reason, p->st.reason) && is_told(p->st.reason)) {
+    bool warning;
+
+    if (p->st.reason && !same_text(old->reason, p->st.reason) && is_told(p->st.reason, &warning)) {
         const char *word = arena_strndup(p->a, p->st.reason, strcspn(p->st.reason, " "));
-        planner_event(p, true, word, "%s", p->reason_message ? p->reason_message : word);
+        planner_event(p, warning, word, "%s", p->reason_message ? p->reason_message : word);
     }
     cJSON_ArrayForEach(c, p->st.listed)
     {

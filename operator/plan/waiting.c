@@ -1,9 +1,13 @@
-/* waiting.c - explain why a pod does not start: claims, images, containers, scheduling. */
+/* waiting.c - explain why a pod does not start or end: gates, claims, scheduling, images, containers, finalizers. */
 #include "operator/plan/waiting.h"
+
+#include "operator/plan/rootcause.h"
 
 #include <string.h>
 
-enum { CLAIMS_SHOWN = 3, CLAIM_BYTES = 253 };
+enum { CLAIMS_SHOWN = 3, CLAIM_BYTES = 253, STARTING_MS = 30000, STUCK_MS = 30000 };
+
+static const struct waiting NOTHING = {.message = "", .words = ""};
 
 static bool one_of(const char *reason, const char *const *words, size_t n)
 {
@@ -29,71 +33,174 @@ static bool start_problem(const char *reason)
     return one_of(reason, REASONS, ARRAY_LEN(REASONS));
 }
 
-/* The claims of the slot's template, "a, b, c, ..."; *n is how many there are. */
-static const char *claims(struct planner *p, const struct slot *s, int *n)
+/* Nothing, while it may only just be starting. */
+static struct waiting if_late(struct waiting w, int64_t since_ms, int64_t now_ms)
+{
+    if (since_ms && now_ms >= since_ms + STARTING_MS)
+        return w;
+    return (struct waiting){.message = "", .words = "", .due_ms = since_ms ? since_ms + STARTING_MS : 0};
+}
+
+/* The claim of a volume; of an ephemeral one with the class that its template names. NULL: the volume has none. */
+static const char *claim_of(const cJSON *volume, const struct pod *pod, const char **ret_class,
+                            struct arena *a)
+{
+    static const char *const TEMPLATE[] = {"ephemeral", "volumeClaimTemplate", "spec", NULL};
+    const cJSON *template = json_find(volume, TEMPLATE);
+    const char *name = json_str(volume, "name");
+    const char *class = json_str(template, "storageClassName");
+
+    *ret_class = "";
+    if (!template || !name)
+        return json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+    if (class)
+        *ret_class = arena_printf(a, " (storage class %.*s)", CLAIM_BYTES, class);
+    return arena_printf(a, "%s-%.*s", pod->name, CLAIM_BYTES, name);
+}
+
+/* The pod's claims, "a, b, c, ..."; *only: the one that there is, NULL: there are others. */
+static const char *claims(const struct pod *pod, const cJSON *object, const char **only, struct arena *a)
 {
     static const char *const VOLUMES[] = {"spec", "volumes", NULL};
-    const char *list = "";
+    const char *list = "", *class;
     const cJSON *volume;
+    int n = 0;
 
-    *n = 0;
-    cJSON_ArrayForEach(volume, json_find(s->spec->template, VOLUMES))
+    *only = NULL;
+    cJSON_ArrayForEach(volume, json_find(object, VOLUMES))
     {
-        const char *name =
-            json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+        const char *name = claim_of(volume, pod, &class, a);
         if (!name)
             continue;
-        if (*n < CLAIMS_SHOWN)
-            list = arena_printf(p->a, "%s%s%.*s", list, *n ? ", " : "", CLAIM_BYTES, name);
-        ++*n;
+        if (n < CLAIMS_SHOWN)
+            list = arena_printf(a, "%s%s%.*s%s", list, n ? ", " : "", CLAIM_BYTES, name, class);
+        *only = n++ ? NULL : name;
     }
-    return *n > CLAIMS_SHOWN ? arena_printf(p->a, "%s, ...", list) : list;
+    return n > CLAIMS_SHOWN ? arena_printf(a, "%s, ...", list) : list;
 }
 
 /* The scheduler names a claim that is missing: persistentvolumeclaim "data" not found. Of claims that are there and have no
  * volume it only says that there are such: pod has unbound immediate PersistentVolumeClaims. */
-static struct waiting unschedulable(struct planner *p, const struct slot *s)
+static struct waiting unschedulable(const struct pod *pod, const cJSON *object, struct arena *a)
 {
     static const char NAMED[] = "persistentvolumeclaim \"";
-    const char *text = s->pod->unschedulable;
+    const char *text = pod->unschedulable;
     const char *name = strstr(text, NAMED);
-    struct waiting w = {"Unschedulable", NULL, text};
-    int n;
+    struct waiting w = {.reason = "Unschedulable", .message = text, .words = text};
 
     if (name) {
         name += strlen(NAMED);
         size_t len = strcspn(name, "\"");
         bool missing = strncmp(name + len, "\" not found", strlen("\" not found")) == 0;
         w.reason = missing ? "ClaimNotFound" : "ClaimNotReady";
-        w.subject = arena_strndup(p->a, name, len < CLAIM_BYTES ? len : CLAIM_BYTES);
+        w.subject = arena_strndup(a, name, len < CLAIM_BYTES ? len : CLAIM_BYTES);
     } else if (strstr(text, "unbound immediate PersistentVolumeClaims")) {
-        const char *all = claims(p, s, &n);
+        const char *all = claims(pod, object, &w.subject, a);
         w.reason = "ClaimNotBound";
-        w.subject = n == 1 ? all : NULL;
         w.message =
-            arena_printf(p->a, "no volume is bound to its claim%s %s: %s", n == 1 ? "" : "s", all, text);
+            arena_printf(a, "no volume is bound to its claim%s %s: %s", w.subject ? "" : "s", all, text);
     }
     return w;
 }
 
-struct waiting waiting_of(struct planner *p, const struct slot *s)
+/* A pod without a node. */
+static struct waiting unplaced(const struct pod *pod, const cJSON *object, int64_t now_ms, struct arena *a)
 {
-    static const struct waiting NOTHING = {NULL, NULL, ""};
-    const struct pod *pod = s->pod;
+    struct waiting w = NOTHING;
 
-    if (!pod)
-        return NOTHING;
+    if (pod->gate[0]) {
+        w.reason = "SchedulingGated";
+        w.subject = pod->gate;
+        w.message = arena_printf(a, "scheduling gate %s holds it", pod->gate);
+        return w;
+    }
     if (pod->unschedulable[0])
-        return unschedulable(p, s);
-    bool init = pod->init.state == CONTAINER_WAITING;
-    const struct pod_container *c = init ? &pod->init : &pod->training;
-    bool image = image_problem(c->reason);
-    if (c->state != CONTAINER_WAITING || (!image && !start_problem(c->reason)))
+        return unschedulable(pod, object, a);
+    if (pod->claim[0]) {
+        w.reason = "ResourceClaimNotCreated";
+        w.subject = pod->claim;
+        w.message =
+            arena_printf(a, "no ResourceClaim has been made from ResourceClaimTemplate %s", pod->claim);
+    } else if (pod->scheduler[0]) {
+        w.reason = "NotScheduled";
+        w.subject = pod->scheduler;
+        w.message = arena_printf(a, "scheduler %s has not looked at it", pod->scheduler);
+    } else {
         return NOTHING;
+    }
+    return if_late(w, pod->created_ms, now_ms);
+}
+
+static struct waiting about(const struct pod *pod, const struct pod_container *c, const char *reason,
+                            const char *words, struct arena *a)
+{
+    const bool init = c == &pod->init;
+
     return (struct waiting){
-        .reason = image ? "ImagePullFailed" : c->reason,
+        .reason = reason,
         .subject = init ? c->name : NULL,
-        .message = arena_printf(p->a, "%scontainer %s: %s", init && !pod->beside ? "init " : "", c->name,
-                                c->message[0] ? c->message : c->reason),
+        .message = arena_printf(a, "%scontainer %s: %s", init && !pod->beside ? "init " : "", c->name, words),
+        .words = words,
+        .container = c,
     };
+}
+
+/* The container that the others wait for: it cannot start, ends again and again, or takes its time. */
+static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, struct arena *a)
+{
+    const bool init = pod->init.state != CONTAINER_NONE;
+    const struct pod_container *c = init ? &pod->init : &pod->training;
+    const char *words = c->message[0] ? c->message : c->reason;
+
+    if (c->state == CONTAINER_WAITING && image_problem(c->reason))
+        return about(pod, c, "ImagePullFailed", words, a);
+    if (c->state == CONTAINER_WAITING && start_problem(c->reason))
+        return about(pod, c, c->reason, words, a);
+    if (init && pod->crashed) {
+        words = rootcause_line(c->message, "", a);
+        words = arena_printf(a, "it ended with exit code %d and is started again%s%s", c->exit_code,
+                             words[0] ? ": " : "", words);
+        return about(pod, c, "CrashLoopBackOff", words, a);
+    }
+    if (c->state == CONTAINER_RUNNING && pod->sidecar)
+        return if_late(about(pod, c, "SidecarNotStarted",
+                             "it runs, but its startup probe or postStart hook has not succeeded", a),
+                       pod->placed_ms, now_ms);
+    if (c->state == CONTAINER_RUNNING)
+        return if_late(
+            about(pod, c, "InitContainerRunning", "it runs, and the training begins when it has ended", a),
+            pod->placed_ms, now_ms);
+    return if_late(about(pod, c, "ContainerCreating",
+                         "it is not made yet: its image, a volume or the pod's network takes long", a),
+                   pod->placed_ms, now_ms);
+}
+
+struct waiting waiting_of(const struct pod *pod, const cJSON *object, int64_t now_ms, struct arena *a)
+{
+    if (pod->deletion_ms || pod_ended(pod) || pod_is_running(pod) || pod->phase == POD_PHASE_UNKNOWN)
+        return NOTHING;
+    if (pod->node[0] && !pod->unschedulable[0])
+        return held_by_container(pod, now_ms, a);
+    return unplaced(pod, object, now_ms, a);
+}
+
+struct waiting waiting_for_end(const struct pod *pod, int64_t now_ms, struct arena *a)
+{
+    struct waiting w = NOTHING;
+    const char *node = pod->node[0] ? pod->node : "(none)";
+
+    if (pod->deletion_ms + STUCK_MS > now_ms) {
+        w.due_ms = pod->deletion_ms + STUCK_MS;
+        return w;
+    }
+    w.reason = "PodStuckTerminating";
+    w.message = arena_printf(a, "pod %s on node %s is still there after its grace period", pod->name, node);
+    /* With a grace period of 0 the API server waits for no kubelet. */
+    if (pod->forced && pod->finalizer[0]) {
+        w.reason = "PodHeldByFinalizer";
+        w.subject = pod->finalizer;
+        w.message = arena_printf(a, "pod %s was deleted and stays until finalizer %s is removed", pod->name,
+                                 pod->finalizer);
+    }
+    return w;
 }

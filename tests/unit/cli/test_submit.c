@@ -79,6 +79,9 @@ static const char SMALL[] = "apiVersion: v1\n"
                             "    launcher: Torchkeeper\n"
                             "    procPerNode: 1\n"
                             "    maxRestarts: 0\n"
+                            "  elastic:\n"
+                            "    enabled: false\n"
+                            "    expectedReplicas: 1\n"
                             "  replicaSpecs:\n"
                             "  - type: node\n"
                             "    replicas: 1\n"
@@ -124,6 +127,7 @@ static void test_all_options(void **state)
         "  name: big-code\n  namespace: team\n",
         "procPerNode: 8\n",
         "maxRestarts: 3\n",
+        "expectedReplicas: 2\n",
         "replicas: 2\n",
         "launcher: Image\n",
         "- name: A\n            value: b=c\n          - name: D\n            value: ''\n",

@@ -2,7 +2,7 @@
  *
  * {name, uid, type, index, attempt, restart, hash, phase, node, exit, signal, reason, message, finished, waiting,
  * init, podReason,
- *  podMessage, disruption, unschedulable, terminating, grace, created}
+ *  podMessage, disruption, unschedulable, terminating, grace, created, placed, also}
  */
 #include "podbrief.h"
 
@@ -93,6 +93,13 @@ static void pod_status(cJSON *pod, const cJSON *brief)
         brief_copy(c, "message", brief, "unschedulable");
         cJSON_AddItemToArray(conditions, c);
     }
+    if (get(brief, "placed")) {
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "type", "PodScheduled");
+        cJSON_AddStringToObject(c, "status", "True");
+        brief_copy(c, "lastTransitionTime", brief, "placed");
+        cJSON_AddItemToArray(conditions, c);
+    }
     if (init)
         cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "initContainerStatuses"),
                              container_status(init, "prepare"));
@@ -101,6 +108,23 @@ static void pod_status(cJSON *pod, const cJSON *brief)
     if (started)
         cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "containerStatuses"),
                              container_status(brief, "pytorch"));
+}
+
+/* Members of objects one by one, anything else whole. */
+static void merge(cJSON *to, const cJSON *from)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, from)
+    {
+        cJSON *there = cJSON_GetObjectItemCaseSensitive(to, m->string);
+        if (cJSON_IsObject(m) && cJSON_IsObject(there)) {
+            merge(there, m);
+            continue;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(to, m->string);
+        cJSON_AddItemToObject(to, m->string, cJSON_Duplicate(m, true));
+    }
 }
 
 cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const char *hash)
@@ -132,5 +156,6 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
     cJSON_AddStringToObject(c, "name", "pytorch");
     cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "containers"), c);
     pod_status(pod, brief);
+    merge(pod, get(brief, "also"));
     return pod;
 }

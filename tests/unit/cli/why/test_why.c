@@ -23,6 +23,7 @@ static int begin(void **state)
     ptj_begin(&p, ptj_program);
     fake_add_kind(p.server, "/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim");
     fake_add_kind(p.server, "/api/v1", "nodes", "Node");
+    fake_add_kind(p.server, "/apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget");
     *state = &p;
     return 0;
 }
@@ -113,6 +114,45 @@ static void put_failed(struct ptj *p)
         p->server, CORE "/pods/j-node-0",
         "2026-01-01T00:00:00Z   File \"a.py\", line 2, in f\n2026-01-01T00:00:00Z KeyError: 'lr'\n");
     fake_pod_log_ends(p->server, CORE "/pods/j-node-0");
+}
+
+/* A budget that was told of 0 pods lets no node be drained; who may not read budgets learns that they were not read. */
+static void test_budget(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Running\",\"ready\":\"1/1\"}");
+    put_pod(p, "[]",
+            "{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"running\":{}}}]}");
+    assert_true(fake_put(p->server, "/apis/policy/v1/namespaces/team/poddisruptionbudgets/guard",
+                         "{\"spec\":{\"maxUnavailable\":1,\"selector\":{}},\"status\":{\"expectedPods\":0,"
+                         "\"disruptionsAllowed\":0}}"));
+    expect(p, RUN("why", "j"), RUN("Running for ", "PodDisruptionBudget guard expects 0 pods", "to 1,"));
+    refuse(p, "/poddisruptionbudgets");
+    expect(p, RUN("why", "j"), RUN("Running for ", "you lack the right to list poddisruptionbudgets"));
+    fake_plan_fault(p->server, NULL);
+}
+
+/* The claim of an ephemeral volume has a name of its own, and the events of a pod outlive it. */
+static void test_own_names(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"ClaimNotBound j-node-0-scratch\"}");
+    put_pod(
+        p, "[{\"name\":\"scratch\",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{}}}}]",
+        "{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+        "\"Unschedulable\",\"message\":\"pod has unbound immediate PersistentVolumeClaims. not found\"}]}");
+    assert_true(fake_put(p->server, CORE "/persistentvolumeclaims/j-node-0-scratch",
+                         "{\"spec\":{\"storageClassName\":\"fast\"},\"status\":{\"phase\":\"Pending\"}}"));
+    put_event(p, "e1", "PersistentVolumeClaim", "j-node-0-scratch", "ProvisioningFailed", "no class fast");
+    expect(p, RUN("why", "j"),
+           RUN("a PersistentVolumeClaim has no volume",
+               "Claim j-node-0-scratch (storage class fast): no class fast"));
+    put_failed(p);
+    assert_true(fake_remove(p->server, CORE "/pods/j-node-0"));
+    put_event(p, "e2", "Pod", "j-node-0", "Killing", "Container main failed liveness probe");
+    expect(p, RUN("why", "j"), RUN("its probe failed", "Container main failed liveness probe"));
 }
 
 /* The status has no message: the log of the rank is read. */
@@ -276,6 +316,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_sidecar, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_budget, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_own_names, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pages, begin, ptj_teardown),

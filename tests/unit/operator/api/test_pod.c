@@ -327,12 +327,14 @@ static void test_beside(void **state)
         {RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
         {WAITS("s", "ErrImagePull") "," RUNS("c"), "", "s"},
         {WAITS("a", "ContainerCreating") "," RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
-        {WAITS("s", "ContainerCreating") "," RUNS("c"), "", ""},
+        {WAITS("s", "ContainerCreating") "," RUNS("c"), "", "s"},
+        {RUNS("c") "," WAITS("s", "ErrImagePull") "," WAITS("t", "ContainerCreating"), "", "s"},
         {WAITS("s", "ErrImagePull") "," WAITS("c", "ErrImagePull"), "", ""},
         {WAITS("s", "ErrImagePull"), "", ""},
         {ENDED("c", "0") "," WAITS("s", "ErrImagePull"), "", ""},
         {RUNS("c") "," ENDED("s", "1"), "", ""},
-        {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "i"},
+        {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "s"}, /* i runs beside c */
+        {RUNS("c"), WAITS("i", "CrashLoopBackOff"), ""},
     };
     char text[1024];
     struct err err;
@@ -419,6 +421,48 @@ static void test_conditions(void **state)
     }
 }
 
+/* All that can be there at once, each as long as it may be: what names the holder of a pod without a node takes the node's room. */
+static void test_largest(void **state)
+{
+    static const struct {
+        const char *path[4];
+        int bytes;
+    } NAMES[] = {{{"spec", "schedulerName"}, 100000},
+                 {{"status", "podIP"}, 45},
+                 {{"status", "reason"}, 128},
+                 {{"status", "message"}, 100000}};
+    static char text[100001];
+    struct err err;
+    char json[8192];
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    snprintf(
+        json, sizeof(json),
+        "{" META ",\"spec\":{\"schedulingGates\":[{\"name\":\"%.253s\"}],\"resourceClaims\":[{\"name\":\"a\","
+        "\"resourceClaimTemplateName\":\"%.253s\"}],\"containers\":[{\"name\":\"%.63s\"}]},\"status\":{"
+        "\"initContainerStatuses\":[{\"name\":\"%.63s\",\"state\":{\"terminated\":{\"exitCode\":1,\"reason\":"
+        "\"%.128s\",\"message\":\"%.2048s\"}}}],\"containerStatuses\":[{\"name\":\"%.63s\",\"state\":{"
+        "\"terminated\":{\"exitCode\":1,\"reason\":\"%.128s\",\"message\":\"%.2048s\"}}}],\"conditions\":[{"
+        "\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"%.128s\",\"message\":\"%.512s\"}]}}",
+        text, text, text, text, text, text, text, text, text, text, text);
+    cleanup_json cJSON *pod = json_parse(json, strlen(json), &err);
+    assert_non_null(pod);
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        cJSON_AddStringToObject(cJSON_GetObjectItem(pod, NAMES[i].path[0]), NAMES[i].path[1],
+                                text + 100000 - NAMES[i].bytes);
+    cJSON *meta = cJSON_GetObjectItem(pod, "metadata");
+    cJSON_AddStringToObject(meta, "resourceVersion", text + 100000 - 31);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "finalizers"), cJSON_CreateString(text));
+    struct pod *p = pod_decode(pod, &err);
+    assert_non_null(p);
+    assert_int_equal(strlen(p->gate) + strlen(p->claim) + strlen(p->scheduler), 128 + 128 + 63);
+    assert_int_equal(strlen(p->init.message) + strlen(p->training.message), 4096);
+    /* ns, name, uid, owner, type, hash are short here, and nothing is unschedulable or unreadable: 63+253+64+64+63+63+512+240. */
+    assert_in_range(pod_bytes(p), 5000, 8192 - 1322);
+    pod_free(p);
+}
+
 /* Nothing that others write makes a pod large: names of any length count as absent, messages are cut. */
 static void test_every_string_is_bounded(void **state)
 {
@@ -462,9 +506,11 @@ static void test_every_string_is_bounded(void **state)
         if (round)
             assert_null(pod_decode(pod, &err)); /* no resourceVersion is like that */
         cJSON_ReplaceItemInObjectCaseSensitive(meta, "resourceVersion", cJSON_CreateString("7"));
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "finalizers"), cJSON_CreateString(long_text));
         struct pod *p = pod_decode(pod, &err);
         assert_non_null(p);
         assert_in_range(pod_bytes(p), 1, 8192);
+        assert_int_equal(strlen(p->finalizer), round ? 128 : 5);
         assert_string_equal(p->node, round ? "" : "short");
         assert_string_equal(p->reason, round ? "" : "short");
         assert_string_equal(p->type, round ? "" : "short");
@@ -570,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_child),
         cmocka_unit_test(test_every_string_is_bounded),
+        cmocka_unit_test(test_largest),
         cmocka_unit_test(test_unreadable),
         cmocka_unit_test(test_child_conditions),
     };

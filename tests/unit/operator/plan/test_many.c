@@ -29,6 +29,7 @@ static const struct pod *const *pods_there(int n, struct arena *a)
         p->name = arena_printf(a, "j-node-%d", i);
         p->uid = arena_printf(a, "uid-%d", i);
         p->reason = p->message = p->disruption = p->disruption_msg = p->unschedulable = "";
+        p->gate = p->claim = p->scheduler = p->finalizer = "";
         p->training = (struct pod_container){"c", "", "", CONTAINER_RUNNING, 0, 0, 0};
         p->init = (struct pod_container){"", "", "", CONTAINER_NONE, 0, 0, 0};
         p->phase = POD_RUNNING;

@@ -26,6 +26,10 @@ static void plan_any(void *ctx, const cJSON *spoiled)
                                .disruption = "",
                                .disruption_msg = "",
                                .unschedulable = "",
+                               .gate = "",
+                               .claim = "",
+                               .scheduler = "",
+                               .finalizer = "",
                                .phase = POD_FAILED,
                                .training = {"pytorch", "Error", "", CONTAINER_TERMINATED, 137, 0, 1},
                                .init = {"", "", "", CONTAINER_NONE, 0, 0, 0}};
