@@ -43,6 +43,7 @@ void ignored_tell(struct planner *p)
     bool torchrun = spec->torchrun.enabled && !spec->debug.enabled;
     struct found commands = {0};
     struct found policies = {0};
+    struct found names = {0};
 
     if (p->job->status.observed_generation >= p->job->generation)
         return;
@@ -51,6 +52,10 @@ void ignored_tell(struct planner *p)
         const char *policy = json_str(pod_spec, "restartPolicy");
         if (torchrun)
             find_command(p, i, pod_spec, &commands);
+        if (json_str(pod_spec, "hostname"))
+            note(&names, arena_printf(p->a, "replicaSpecs[%d].template.spec.hostname", i));
+        if (json_str(pod_spec, "subdomain"))
+            note(&names, arena_printf(p->a, "replicaSpecs[%d].template.spec.subdomain", i));
         if (policy && strcmp(policy, "Never") != 0)
             note(&policies, arena_printf(p->a, "replicaSpecs[%d].template.spec.restartPolicy", i));
     }
@@ -61,4 +66,7 @@ void ignored_tell(struct planner *p)
          "torchrun is enabled and is what runs: put the training program and its arguments into args");
     tell(p, &policies,
          "pods are made with Never: what follows a failure stands in replicaSpecs[].restartPolicy");
+    tell(p, &names, "the pod's own name and the job's Service are what the pods find each other by");
+    if (spec->unknown)
+        planner_event(p, true, "Ignored", "%s; the job ran without it, and goes on so", spec->unknown);
 }

@@ -79,6 +79,7 @@ static void assemble(struct planner *p, struct plan *out)
     append(p, &all, &p->tensorboard);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
     out->may_wait = may_wait(p, &all);
+    out->creates_wait = p->creates_wait;
     out->progressed = p->progressed;
     out->progress_only = p->progress_only;
     out->slow_rank = p->slow_rank;

@@ -48,6 +48,8 @@ static const struct row good[] = {
      NULL},
     {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .body = BODY), "POST",
      "/api/v1/namespaces/a/pods", "application/json"},
+    {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .field_validation = "Strict", .body = BODY),
+     "POST", "/api/v1/namespaces/a/pods?fieldValidation=Strict", "application/json"},
     {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .name = "p", .subresource = "eviction",
        .body = BODY),
      "POST", "/api/v1/namespaces/a/pods/p/eviction", "application/json"},
@@ -110,6 +112,9 @@ static const struct {
     {R(.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = "a", .name = "b", .field_manager = "m"),
      "field manager"},
     {R(.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = "a"), "no name"},
+    {R(.verb = KUBE_PATCH, .resource = &KUBE_PODS, .ns = "a", .name = "b", .field_validation = "Strict",
+       .body = BODY),
+     "field validation"},
 };
 
 static void test_bad(void **ctx)
