@@ -37,6 +37,31 @@ static void find_command(struct planner *p, int type, const cJSON *pod_spec, str
     }
 }
 
+/* Whether some pod was made from another template. Of a job that has ended and whose pods are gone nobody knows. */
+static bool has_other_template(const struct planner *p)
+{
+    for (int i = 0; i < p->in->n_pods; i++)
+        if (p->in->pods[i]->hash[0] && strcmp(p->in->pods[i]->hash, p->spec->hash) != 0)
+            return true;
+    return p->in->n_pods == 0 && jobstatus_finished(&p->st);
+}
+
+void ignored_tell_change(struct planner *p, int attempt)
+{
+    int64_t told = p->job->status.observed_generation;
+
+    if (told == 0 || told >= p->job->generation || p->st.attempt != attempt || !has_other_template(p))
+        return;
+    if (jobstatus_finished(&p->st))
+        planner_event(p, true, "Ignored",
+                      "the job has ended: a change of its pods' template has no effect; create another job, "
+                      "or delete this one and "
+                      "apply it again");
+    else if (!p->spec->paused && (p->st.ran_attempt == attempt || planner_gang_runs(p)))
+        planner_event(p, false, "TemplateWaits",
+                      "attempt %d goes on; the changed template takes effect with the next attempt", attempt);
+}
+
 void ignored_tell(struct planner *p)
 {
     const struct trainjob_spec *spec = p->spec;

@@ -133,13 +133,17 @@ static void plan_valid(struct planner *p)
     status_init_conditions(p);
     if (jobstatus_finished(&p->st)) {
         p->st.reason = frozen_final_reason(&p->job->status);
+        ignored_tell_change(p, p->st.attempt);
         cleanup_finished(p);
     } else {
+        int attempt = p->st.attempt;
         ignored_tell(p);
         if (p->spec->paused)
             lifecycle_pause(p);
         else
             lifecycle_run(p);
+        if (!jobstatus_finished(&p->st))
+            ignored_tell_change(p, attempt);
     }
     forcedelete_plan(p);
     observe_job(p);
