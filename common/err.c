@@ -1,6 +1,8 @@
 /* err.c - format and wrap error values. */
 #include "common/err.h"
 
+#include "common/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,8 @@ __attribute__((format(printf, 4, 0))) static void fill(struct err *err, enum err
 {
     err->kind = kind;
     err->code = code;
-    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    int n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    text_ellipsis(err->msg, sizeof(err->msg), n > 0 ? (size_t)n : 0);
 }
 
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
@@ -33,7 +36,8 @@ int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ..
     int kept = errno;
 
     va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
+    int n = vsnprintf(what, sizeof(what), fmt, ap);
+    text_ellipsis(what, sizeof(what), n > 0 ? (size_t)n : 0);
     va_end(ap);
     errno = code;
     err_set(err, kind, "%s: %m", what); /* strerror_r differs between C libraries */
@@ -72,7 +76,8 @@ int err_wrap(struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(outer, sizeof(outer), fmt, ap);
     va_end(ap);
-    snprintf(err->msg, sizeof(err->msg), "%.*s: %.*s", ERR_MSG_BYTES, outer, ERR_MSG_BYTES, inner);
+    int n = snprintf(err->msg, sizeof(err->msg), "%.*s: %.*s", ERR_MSG_BYTES, outer, ERR_MSG_BYTES, inner);
+    text_ellipsis(err->msg, sizeof(err->msg), n > 0 ? (size_t)n : 0);
     return -1;
 }
 

@@ -25,7 +25,8 @@ enum err_kind {
     ERR_FATAL,     /* this process cannot go on */
 };
 
-enum { ERR_MSG_BYTES = 240 };
+/* A sentence of 1 KiB, as a server may write, and what is put before it. */
+enum { ERR_MSG_BYTES = 1280 };
 
 struct err {
     enum err_kind kind;
@@ -33,7 +34,7 @@ struct err {
     char msg[ERR_MSG_BYTES];
 };
 
-/* Fill *err, with code 0; a message that is too long is cut. Always returns -1, for `return err_set(...)`. */
+/* Fill *err, with code 0; a message that is too long ends between two words, with "…". Always returns -1, for `return err_set(...)`. */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* As err_set, with `code` stored and ": <strerror(code)>" appended. */

@@ -38,6 +38,21 @@ size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c))
     return from;
 }
 
+void text_ellipsis(char *out, size_t size, size_t full)
+{
+    static const char MORE[] = "…";
+
+    if (full < size)
+        return;
+    size_t end = text_head(out, size - sizeof(MORE));
+    for (size_t at = end; at > end / 2; at--)
+        if (out[at] == ' ') {
+            end = at;
+            break;
+        }
+    memcpy(out + end, MORE, sizeof(MORE));
+}
+
 /* How many bytes the character at s has; 0: it is none. No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
 static size_t character(const unsigned char *s)
 {

@@ -14,6 +14,10 @@ size_t text_head(const char *s, size_t max);
  * character. */
 size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c));
 
+/* `out`, of `size` bytes, has the beginning of a text of `full` bytes, as snprintf leaves and counts it. A text that did not fit
+ * then ends between two words, with "…". */
+void text_ellipsis(char *out, size_t size, size_t full);
+
 /* Replace bytes that are not valid UTF-8, such as those of a cut character, by '?'. The API server would
  * store another character in their place, and the stored text would never equal the one that was written. */
 void text_mend(char *s);

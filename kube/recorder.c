@@ -4,6 +4,7 @@
 #include "common/arena.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/text.h"
 #include "kube/client.h"
 #include "kube/correlator.h"
 #include "kube/fairqueue.h"
@@ -283,16 +284,6 @@ static void enqueue(struct kube_recorder *r, const char *ns, const char *name, b
     send_next(r);
 }
 
-/* Cut at a border between characters. */
-static void cut_utf8(char *s, size_t max)
-{
-    if (strlen(s) <= max)
-        return;
-    while (max && ((unsigned char)s[max] & 0xc0) == 0x80)
-        max--;
-    s[max] = '\0';
-}
-
 void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_object *object, bool warning,
                          const char *reason, const char *fmt, ...)
 {
@@ -315,7 +306,7 @@ void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_obj
     }
     if (v.combined)
         message = arena_printf(&a, "(combined from similar events): %s", message);
-    cut_utf8(message, MESSAGE_MAX_BYTES - 1);
+    text_ellipsis(message, MESSAGE_MAX_BYTES, strlen(message));
     if (!v.repeated)
         snprintf(v.name, CORRELATOR_NAME_BYTES, "%.200s.%llx", object->name,
                  (unsigned long long)wall_ms << 16 | r->sequence++);

@@ -30,11 +30,13 @@ enum {
     P_TIMEOUT = 1 << 9,
     P_BOOKMARKS = 1 << 10,
     P_BODY = 1 << 11,
+    P_VALIDATION = 1 << 12,
 };
 
 static const char *const param_names[] = {
-    "namespace", "name",          "subresource", "label selector", "field selector", "resourceVersion",
-    "continue",  "field manager", "limit",       "timeout",        "bookmarks",      "body"};
+    "namespace",       "name",     "subresource",     "label selector", "field selector",
+    "resourceVersion", "continue", "field manager",   "limit",          "timeout",
+    "bookmarks",       "body",     "field validation"};
 
 struct verb_row {
     const char *name;
@@ -51,7 +53,7 @@ static const struct verb_row verbs[] = {
     [KUBE_GET] = {"get", "GET", NULL, P_NAME, P_NS | P_SUB | P_RV},
     [KUBE_LIST] = {"list", "GET", NULL, 0, P_SELECT | P_CONTINUE | P_LIMIT},
     [KUBE_WATCH] = {"watch", "GET", NULL, 0, P_SELECT | P_TIMEOUT | P_BOOKMARKS},
-    [KUBE_CREATE] = {"create", "POST", "application/json", P_BODY, P_WRITE | P_NAME},
+    [KUBE_CREATE] = {"create", "POST", "application/json", P_BODY, P_WRITE | P_NAME | P_VALIDATION},
     [KUBE_UPDATE] = {"update", "PUT", "application/json", P_NAME | P_BODY, P_WRITE},
     [KUBE_PATCH] = {"patch", "PATCH", "application/merge-patch+json", P_NAME | P_BODY, P_WRITE},
     [KUBE_DELETE] = {"delete", "DELETE", "application/json", P_NAME, P_NS | P_BODY},
@@ -70,7 +72,8 @@ static unsigned given(const struct kube_request *r)
                         r->limit,
                         r->timeout_s,
                         r->bookmarks,
-                        r->body.len > 0};
+                        r->body.len > 0,
+                        r->field_validation};
     unsigned bits = 0;
 
     for (unsigned i = 0; i < ARRAY_LEN(set); i++)
@@ -178,7 +181,8 @@ static int put_queries(const struct kube_request *r, struct buf *out, struct err
         put_query_int(out, "limit", r->limit, err) < 0 ||
         put_query(out, "continue", r->continue_token, err) < 0 ||
         put_query(out, "allowWatchBookmarks", r->bookmarks ? "true" : NULL, err) < 0 ||
-        put_query_int(out, "timeoutSeconds", r->timeout_s, err) < 0)
+        put_query_int(out, "timeoutSeconds", r->timeout_s, err) < 0 ||
+        put_query(out, "fieldValidation", r->field_validation, err) < 0)
         return -1;
     return put_query(out, "fieldManager", r->field_manager, err);
 }

@@ -51,6 +51,7 @@ struct kube_request {
     const char *resource_version; /* list: not older than this; watch: from here on */
     const char *continue_token;   /* list: the next page */
     const char *field_manager;    /* create, update, patch */
+    const char *field_validation; /* create: "Strict" or "Ignore"; NULL: as the server does */
     int limit;                    /* list: items per page */
     int timeout_s;                /* watch: the server ends it after this */
     bool bookmarks;               /* watch */

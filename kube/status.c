@@ -2,8 +2,13 @@
 #include "kube/status.h"
 
 #include "common/json.h"
+#include "common/text.h"
 
 #include <string.h>
+
+enum { SENTENCE_BYTES = 1024 + 1 };
+
+static const char NO_MESSAGE[] = "no message from the server";
 
 static enum err_kind kind_of(int code)
 {
@@ -53,11 +58,17 @@ static enum kube_reason reason_of(int code, const char *word)
     return reason_of_code(code);
 }
 
-static int fill(int code, const char *word, const char *message, struct kube_status *ret, struct err *err)
+/* Of the message the first `len` bytes. */
+static int fill(int code, const char *word, const char *message, size_t len, struct kube_status *ret,
+                struct err *err)
 {
+    char sentence[SENTENCE_BYTES];
+
+    snprintf(sentence, sizeof(sentence), "%.*s", (int)len, message);
+    text_ellipsis(sentence, sizeof(sentence), len);
     ret->code = code;
     ret->reason = reason_of(code, word);
-    err_set(err, kind_of(code), "%s (HTTP %d%s%.40s)", message, code, word ? " " : "", word ? word : "");
+    err_set(err, kind_of(code), "%s (HTTP %d%s%.40s)", sentence, code, word ? " " : "", word ? word : "");
     err->code = code;
     return -1;
 }
@@ -74,23 +85,23 @@ int kube_status_object(const cJSON *status, struct kube_status *ret, struct err 
 {
     int64_t code = json_i64(status, "code", 0);
     const char *message = json_str(status, "message");
-    char cut[160];
 
-    snprintf(cut, sizeof(cut), "%s", message ? message : "no message from the server");
+    if (!message)
+        message = NO_MESSAGE;
     ret->retry_after_ms = details_retry_ms(status);
-    return fill(code >= 100 && code <= 599 ? (int)code : 500, json_str(status, "reason"), cut, ret, err);
+    return fill(code >= 100 && code <= 599 ? (int)code : 500, json_str(status, "reason"), message,
+                strlen(message), ret, err);
 }
 
 /* Plain text, as proxies and wrong paths give it: its first line is the message. */
 static int fill_text(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
 {
-    char cut[120] = "";
     size_t n = 0;
 
-    for (; n < r->body.len && n < sizeof(cut) - 1 && (unsigned char)r->body.p[n] >= 0x20; n++)
-        cut[n] = r->body.p[n];
-    cut[n] = '\0';
-    return fill(r->status, NULL, cut[0] ? cut : "no message from the server", ret, err);
+    while (n < r->body.len && (unsigned char)r->body.p[n] >= 0x20)
+        n++;
+    return n ? fill(r->status, NULL, r->body.p, n, ret, err)
+             : fill(r->status, NULL, NO_MESSAGE, strlen(NO_MESSAGE), ret, err);
 }
 
 int kube_status_check(const struct kube_http_response *r, struct kube_status *ret, struct err *err)

@@ -25,8 +25,21 @@ struct apply {
 
 static void run(struct apply *ap);
 
+static void record(struct apply *ap, const struct action *act)
+{
+    struct kube_recorder_object o = {.api_version = TRAINJOB_API_VERSION,
+                                     .kind = TRAINJOB_KIND,
+                                     .ns = ap->target.ns,
+                                     .name = ap->target.job,
+                                     .uid = ap->target.uid};
+
+    kube_recorder_event(ap->recorder, &o, act->warning, act->reason, "%s", act->message);
+}
+
 static void finish(struct apply *ap)
 {
+    if (ap->result.ignored && !ap->target.ignored_told)
+        record(ap, &(struct action){.warning = true, .reason = "Ignored", .message = ap->result.ignored});
     ap->done(ap->ctx, &ap->result);
     free(ap);
 }
@@ -38,17 +51,6 @@ static void on_step_ended(void *ctx)
     ap->n_steps--;
     if (!ap->running)
         run(ap);
-}
-
-static void record(struct apply *ap, const struct action *act)
-{
-    struct kube_recorder_object o = {.api_version = TRAINJOB_API_VERSION,
-                                     .kind = TRAINJOB_KIND,
-                                     .ns = ap->target.ns,
-                                     .name = ap->target.job,
-                                     .uid = ap->target.uid};
-
-    kube_recorder_event(ap->recorder, &o, act->warning, act->reason, "%s", act->message);
 }
 
 static void begin(struct apply *ap, const struct action *act)

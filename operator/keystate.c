@@ -131,7 +131,7 @@ static bool learn_problem(struct keystate *k, const struct apply_result *r, cons
     bool failed = r->problem.kind == PROBLEM_FAILED;
 
     k->waits = r->wait ? k->waits + 1 : 0;
-    if (r->ok && mono_ms >= k->problem.retry_ms) {
+    if (r->ok && !pass->creates_wait && mono_ms >= k->problem.retry_ms) {
         k->problem = (struct plan_problem){0};
         k->create_failed = false;
     }
@@ -169,6 +169,8 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
     }
     if (r->ok && pass->slow_rank)
         k->progress.slow_told_ms = wall_ms;
+    if (r->ignored)
+        k->ignored_generation = pass->generation;
     if (pass->pods_first)
         k->status_written_ms = mono_ms;
     free(k->expected);

@@ -33,9 +33,10 @@ struct keystate {
     int problem_code;        /* HTTP status */
     int64_t problem_said_ms; /* monotonic: when problem_message was set */
     int64_t problem_generation;
-    int problem_count;  /* consecutive problems */
-    bool create_failed; /* a create failed once, and quickly: not reported yet */
-    int waits;          /* consecutive passes that waited for an object to be deleted */
+    int64_t ignored_generation; /* of the spec of which fields were ignored, and that was told; 0: none */
+    int problem_count;          /* consecutive problems */
+    bool create_failed;         /* a create failed once, and quickly: not reported yet */
+    int waits;                  /* consecutive passes that waited for an object to be deleted */
     /* The last pass had no room in the budget for need_bytes; 0: it had. It planned this generation, with
      * need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;
@@ -69,6 +70,7 @@ struct keystate_pass {
     const char *version; /* of the job that was planned; NULL: not known */
     bool pods_first;
     bool progressed, progress_only, slow_rank;
+    bool creates_wait;
 };
 
 /* Remember what a pass wrote and met. True: it met a problem that the status has to report, so plan again at

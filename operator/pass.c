@@ -88,8 +88,12 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
     p->attempt = job->status.attempt;
     p->generation = job->generation;
     p->version = arena_strdup(&p->names, job->resource_version);
-    p->target = (struct apply_target){arena_strdup(&p->names, job->ns), arena_strdup(&p->names, job->name),
-                                      arena_strdup(&p->names, job->uid), may_go_on, p};
+    p->target = (struct apply_target){arena_strdup(&p->names, job->ns),
+                                      arena_strdup(&p->names, job->name),
+                                      arena_strdup(&p->names, job->uid),
+                                      may_go_on,
+                                      p,
+                                      false};
     kube_work_attach(w, p, pass_free);
     return p;
 }
@@ -164,12 +168,12 @@ static void on_applied(void *ctx, const struct apply_result *r)
     }
     if (r->status_written)
         k->unreadable_told = p->plan.unreadable;
-    bool told =
-        keystate_learn(k, r,
-                       &(struct keystate_pass){p->generation, p->n_gone_used, controller_now(c) - p->begun_ms,
-                                               p->version, p->plan.pods_first, p->plan.progressed,
-                                               p->plan.progress_only, p->plan.slow_rank},
-                       controller_wall(c), controller_now(c));
+    bool told = keystate_learn(
+        k, r,
+        &(struct keystate_pass){p->generation, p->n_gone_used, controller_now(c) - p->begun_ms, p->version,
+                                p->plan.pods_first, p->plan.progressed, p->plan.progress_only,
+                                p->plan.slow_rank, p->plan.creates_wait},
+        controller_wall(c), controller_now(c));
     count(c, p, r);
     if (r->ok)
         after_success(p, r);
@@ -305,6 +309,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     } else {
         k->status_tried |= p->plan.n_actions > 0 && p->plan.actions[0].kind == ACTION_STATUS;
         budget_take(&c->budget, &p->share, p->target.ns, bytes);
+        p->target.ignored_told = k->ignored_generation && k->ignored_generation == job->generation;
         p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);
         apply_run(p->apply);
     }

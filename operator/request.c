@@ -33,6 +33,8 @@ struct kube_request request_of(const struct action *act, const char *ns, struct 
         r.body = sv_from(act->body);
     if (act->kind == ACTION_CREATE || act->kind == ACTION_PATCH || act->kind == ACTION_STATUS)
         r.field_manager = "ptj-operator";
+    if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
+        r.field_validation = "Strict"; /* a field of the template that the server does not know */
     if (act->kind == ACTION_DELETE)
         r.body = kube_delete_options(a, act->uid, act->version, "Background", act->force ? 0 : -1);
     return r;

@@ -2,6 +2,7 @@
 #include "operator/step.h"
 
 #include "operator/existing.h"
+#include "operator/refusal.h"
 #include "operator/request.h"
 
 #include <stdio.h>
@@ -182,6 +183,37 @@ static void look_at_existing(struct step *s)
     send(s, &r, on_existing);
 }
 
+static void on_reply(void *ctx, struct kube_reply *reply);
+
+static void begin_request(struct step *s)
+{
+    struct kube_request r = request_of(s->act, s->pass->target->ns, s->pass->a);
+
+    if (s->lenient)
+        r.field_validation = "Ignore";
+    send(s, &r, on_reply);
+}
+
+/* A job that ran goes on without a field that the server does not know, as it was begun; any other has it corrected first. */
+static void on_refused(struct step *s, const struct err *err)
+{
+    struct apply_result *result = s->pass->result;
+    struct err told = *err;
+    enum refusal by = refusal_of(request_resource(s->act->child)->kind, err->msg);
+
+    if (by == REFUSAL_FIELD && s->act->child == CHILD_POD)
+        refusal_put_paths(&told, s->act->body);
+    if (by == REFUSAL_FIELD && s->act->lenient && !s->lenient) {
+        s->lenient = true;
+        if (!result->ignored)
+            result->ignored = arena_printf(
+                s->pass->a, "the pods are made without what the API server does not know: %s", told.msg);
+        begin_request(s);
+        return;
+    }
+    refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &told);
+}
+
 static void on_created(struct step *s, struct kube_reply *reply)
 {
     const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
@@ -192,10 +224,8 @@ static void on_created(struct step *s, struct kube_reply *reply)
         end_step(s);
     } else if (reply->status.reason == KUBE_REASON_ALREADY_EXISTS) {
         look_at_existing(s);
-    } else if (reply->status.code == 403) {
-        refuse(s, PROBLEM_REFUSED, reply->err);
-    } else if (reply->status.code == 422 || reply->status.code == 400) {
-        refuse(s, PROBLEM_INVALID, reply->err);
+    } else if (reply->status.code == 400 || reply->status.code == 403 || reply->status.code == 422) {
+        on_refused(s, reply->err);
     } else {
         fail_step(s, reply->err, &reply->status);
     }
@@ -295,10 +325,10 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 
 void step_begin(struct step *s, const struct step_pass *pass, const struct action *act)
 {
-    struct kube_request r = request_of(act, pass->target->ns, pass->a);
+    bool told = pass->target->ignored_told || pass->result->ignored;
 
-    *s = (struct step){.pass = pass, .act = act};
-    send(s, &r, on_reply);
+    *s = (struct step){.pass = pass, .act = act, .lenient = act->lenient && told};
+    begin_request(s);
 }
 
 void step_cancel(struct step *s)

@@ -41,6 +41,8 @@ struct apply_result {
     int n_gone_uids;
     bool checked_stale; /* a check found the pod: the cache is behind */
     int pods_created, pods_deleted;
+    const char
+        *ignored; /* what of their template pods were made without; lives in the arena; NULL: nothing */
 };
 
 /* The job that is reconciled. */
@@ -48,6 +50,7 @@ struct apply_target {
     const char *ns, *job, *uid;
     bool (*may_go_on)(void *ctx); /* asked before each request; NULL: always */
     void *ctx;
+    bool ignored_told; /* apply_result.ignored of this generation; the rest is sent leniently */
 };
 
 static inline bool apply_may_go_on(const struct apply_target *t)
@@ -69,6 +72,7 @@ struct step {
     const struct step_pass *pass;
     const struct action *act; /* NULL: the step is free */
     struct kube_call *call;   /* its request under way */
+    bool lenient;             /* and what the server does not know is left out */
 };
 
 /* Not for ACTION_EVENT, which goes to the recorder. */

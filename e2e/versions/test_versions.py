@@ -6,9 +6,11 @@ Pods are objects only; node.py says what becomes of them. The last case reads th
 import json
 import os
 import re
+import signal
 import subprocess
 
 import jobs
+import node as fake
 from auditlog import OPERATOR, account, audited
 from kube import (GROUP, REPO, SYSTEM, apply, audit, events, field, get, items, kubectl, status, wait_for, wait_phase)
 
@@ -133,6 +135,57 @@ def test_corrected_template_replaces_pods_that_never_ran(ns, node):
     kubectl("-n", ns, "wait", "--for=jsonpath={.status.completionTime}", "ptj/typo", "--timeout=600s")
 
 
+def misspelt(name, *before):
+    """The field of a container's resources is `resource`, and the pod's labels are called `label`."""
+    wrong = jobs.replica("true", resource={"limits": {"nvidia.com/gpu": "1"}})
+    return jobs.job(name, *before, wrong)
+
+
+def test_misspelt_template_runs_in_no_part(ns, node):
+    first = jobs.replica("true", type_="chief")
+    apply(misspelt("strict", first), namespace=ns)
+    wait_for(lambda: status("strict", ns), lambda: status("strict", ns).get("reason") == "InvalidSpec")
+    message = condition(status("strict", ns), "InvalidSpec")["message"]
+    assert 'unknown field "spec.replicaSpecs[node].template.spec.containers[pytorch].resource"' in message
+    wait_for("the pod of the first replicaSpec to go", lambda: pods(ns) == {})
+    assert events("strict", ns, "InvalidSpec") == 1
+    apply(jobs.job("strict", first, jobs.replica("true")), namespace=ns)
+    for name in ("strict-chief-0", "strict-node-0"):
+        node.run(ns, name)
+    end = wait_phase("strict", ns, "Running", "Failed")
+    assert (end["phase"], condition(end, "InvalidSpec")["status"], end["restarts"]) == ("Running", "False", 0)
+
+
+def test_misspelt_job_of_an_older_operator_runs_on(ns, node, operator):
+    """What an operator that did not ask for strict validation left: it is upgraded, and the job's next attempt begins."""
+    job = misspelt("older")
+    job["spec"]["replicaSpecs"][0]["template"]["metadata"] = {"label": {"a": "b"}}
+    operator.send_signal(signal.SIGSTOP)
+    try:
+        apply(job, namespace=ns)
+        owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "name": "older", "controller": True,
+                 "uid": get("ptj", "older", ns)["metadata"]["uid"]}
+        labels = {"job": "older", "replica-type": "node", "replica-index": "0", "attempt": "0", "restart": "0"}
+        template = job["spec"]["replicaSpecs"][0]["template"]
+        kubectl("-n", ns, "create", "--validate=false", "-f", "-", stdin=json.dumps({
+            "apiVersion": "v1", "kind": "Pod", "spec": {**template["spec"], "restartPolicy": "Never"}, "metadata": {
+                "name": "older-node-0", "labels": {f"{GROUP}/{k}": v for k, v in labels.items()}, "ownerReferences": [owner]}}))
+        first = node.run(ns, "older-node-0")
+        node.patch(ns, "ptj", "older", {"phase": "Running", "observedGeneration": 1, "attempt": 0, "conditions": [
+            {"type": "Running", "status": "True", "reason": "PodsRunning", "message": "", "lastTransitionTime": fake.now()}]})
+    finally:
+        operator.send_signal(signal.SIGCONT)
+    wait_for(lambda: status("older", ns), lambda: status("older", ns).get("ready") == "1/1")
+    assert condition(status("older", ns), "InvalidSpec")["status"] == "False"
+    node.end(ns, "older-node-0", 137)
+    wait_for("another pod", lambda: field("pod", "older-node-0", ns, "metadata.uid") not in (None, first))
+    node.run(ns, "older-node-0")
+    wait_for("the event", lambda: events("older", ns, "Ignored") == 1)
+    node.end(ns, "older-node-0", 0)
+    end = wait_phase("older", ns, "Succeeded", "Failed")
+    assert (end["phase"], end["attempt"], end["backoffCount"]) == ("Succeeded", 1, 1)
+
+
 def test_suspend_and_resume(ns, node):
     apply(jobs.job("rest", jobs.replica("true"), suspend=True), namespace=ns)
     wait_phase("rest", ns, "Paused")
@@ -230,9 +283,9 @@ def test_every_kind_was_listed():
 
 
 def expected(entry):
-    """Not found and conflict are answers that the operator reckons with."""
+    """Not found and conflict are answers that the operator reckons with, and so is a misspelt pod."""
     code = entry["responseStatus"]["code"]
-    return code < 400 or code in (404, 409)
+    return code < 400 or code in (404, 409) or code == 400 and "fieldValidation=Strict" in entry["requestURI"]
 
 
 def test_nothing_else_was_refused(operator):

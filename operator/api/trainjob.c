@@ -113,6 +113,11 @@ static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
     snprintf(spec->hash, sizeof(spec->hash), "%016llx", (unsigned long long)h);
 }
 
+static bool has_run(const struct jobstatus *st)
+{
+    return st->ran_attempt >= 0 || st->conditions[COND_RUNNING].state == COND_TRUE || jobstatus_finished(st);
+}
+
 /* What a bad spec still says: whose job it is and, as a whole or not at all, what becomes of it in the end. */
 static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
 {
@@ -136,6 +141,7 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
     }
     job->status_tree = member(tree, "status");
     jobstatus_decode(job->status_tree, &job->arena, &job->status);
+    job->spec.lenient = has_run(&job->status);
     struct json_at root = json_root(tree, NULL);
     if (trainjob_decode_spec(&root, &job->arena, &job->spec, &spec_err) < 0 ||
         check_names(job, &spec_err) < 0) {

@@ -134,6 +134,9 @@ struct trainjob_spec {
     struct run_mode resume; /* enabled: paused; the items apply after the pause */
     struct tensorboard_spec tensorboard;
     char hash[17]; /* of everything that shapes a pod */
+    /* Set before decoding: an unknown key of a template is not refused, since the job once ran with it. */
+    bool lenient;
+    const char *unknown; /* "PATH: unknown field": the first of these keys; NULL: none */
 };
 
 struct trainjob {

@@ -46,6 +46,32 @@ static int check_template(const struct json_at *template, struct err *err)
     return check_quantities(&containers, err) < 0 || check_quantities(&before, err) < 0 ? -1 : 0;
 }
 
+/* What else stands there is not copied into pods, so the API server never sees it. */
+static int check_template_keys(const struct json_at *template, struct err *err)
+{
+    static const char *const KNOWN[] = {"metadata", "spec", NULL};
+    static const char *const OBJECT_META[] = {"name",
+                                              "generateName",
+                                              "namespace",
+                                              "selfLink",
+                                              "uid",
+                                              "resourceVersion",
+                                              "generation",
+                                              "creationTimestamp",
+                                              "deletionTimestamp",
+                                              "deletionGracePeriodSeconds",
+                                              "labels",
+                                              "annotations",
+                                              "ownerReferences",
+                                              "finalizers",
+                                              "managedFields",
+                                              NULL};
+    struct json_at metadata = json_member(template, "metadata");
+
+    return decode_members(template, KNOWN, NULL, err) < 0 ? -1
+                                                          : decode_members(&metadata, OBJECT_META, NULL, err);
+}
+
 static int64_t quantity_whole(const cJSON *q)
 {
     int64_t v = 0;
@@ -121,7 +147,8 @@ static int decode_replica_spec(const struct json_at *at, struct replica_spec *r,
     return 0;
 }
 
-static int decode_replica_specs(const struct json_at *spec, struct trainjob_spec *ret, struct err *err)
+static int decode_replica_specs(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
+                                struct err *err)
 {
     struct json_at list = json_member(spec, "replicaSpecs");
     const cJSON *node;
@@ -139,6 +166,14 @@ static int decode_replica_specs(const struct json_at *spec, struct trainjob_spec
             return json_err(&item, err, "expected an object");
         if (decode_replica_spec(&item, r, err) < 0)
             return -1;
+        struct json_at template = json_member(&item, "template");
+        struct err unknown;
+        if (check_template_keys(&template, &unknown) < 0) {
+            if (!ret->lenient)
+                return err_set(err, ERR_INVALID, "%s", unknown.msg);
+            if (!ret->unknown)
+                ret->unknown = arena_strdup(a, unknown.msg);
+        }
         for (int i = 0; i < n; i++)
             if (strcmp(ret->replica_specs[i].type, r->type) == 0)
                 return json_err(&item, err, "the type \"%s\" is given twice", r->type);
@@ -197,7 +232,7 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
     if (!spec.node)
         return json_err(&spec, err, "expected an object, got nothing");
     if (decode_members(&spec, KNOWN, NULL, err) < 0 || json_get_bool(&spec, "suspend", &suspend, err) < 0 ||
-        decode_replica_specs(&spec, ret, err) < 0 ||
+        decode_replica_specs(&spec, a, ret, err) < 0 ||
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         trainjob_check_launcher(&spec, ret, err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||

@@ -172,8 +172,11 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
 
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
     add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
-    add_env(&e, "PYTHONUNBUFFERED", "1");
-    add_env(&e, "NCCL_DEBUG", "WARN");
+    /* A site's ConfigMap may set these, and a container's env beats its envFrom. Our launcher sets them where nobody did. */
+    if (cJSON_GetArraySize(json_find(container, (const char *[]){"envFrom", NULL})) == 0) {
+        add_env(&e, "PYTHONUNBUFFERED", "1");
+        add_env(&e, "NCCL_DEBUG", "WARN");
+    }
     /* Else torch's workers share torchrun's own store, and after a restart inside the pods some find there what
      * others left before it (torch 2.4 and newer). */
     if (restarts_inside(p))

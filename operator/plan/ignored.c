@@ -37,12 +37,38 @@ static void find_command(struct planner *p, int type, const cJSON *pod_spec, str
     }
 }
 
+/* Whether some pod was made from another template. Of a job that has ended and whose pods are gone nobody knows. */
+static bool has_other_template(const struct planner *p)
+{
+    for (int i = 0; i < p->in->n_pods; i++)
+        if (p->in->pods[i]->hash[0] && strcmp(p->in->pods[i]->hash, p->spec->hash) != 0)
+            return true;
+    return p->in->n_pods == 0 && jobstatus_finished(&p->st);
+}
+
+void ignored_tell_change(struct planner *p, int attempt)
+{
+    int64_t told = p->job->status.observed_generation;
+
+    if (told == 0 || told >= p->job->generation || p->st.attempt != attempt || !has_other_template(p))
+        return;
+    if (jobstatus_finished(&p->st))
+        planner_event(p, true, "Ignored",
+                      "the job has ended: a change of its pods' template has no effect; create another job, "
+                      "or delete this one and "
+                      "apply it again");
+    else if (!p->spec->paused && (p->st.ran_attempt == attempt || planner_gang_runs(p)))
+        planner_event(p, false, "TemplateWaits",
+                      "attempt %d goes on; the changed template takes effect with the next attempt", attempt);
+}
+
 void ignored_tell(struct planner *p)
 {
     const struct trainjob_spec *spec = p->spec;
     bool torchrun = spec->torchrun.enabled && !spec->debug.enabled;
     struct found commands = {0};
     struct found policies = {0};
+    struct found names = {0};
 
     if (p->job->status.observed_generation >= p->job->generation)
         return;
@@ -51,6 +77,10 @@ void ignored_tell(struct planner *p)
         const char *policy = json_str(pod_spec, "restartPolicy");
         if (torchrun)
             find_command(p, i, pod_spec, &commands);
+        if (json_str(pod_spec, "hostname"))
+            note(&names, arena_printf(p->a, "replicaSpecs[%d].template.spec.hostname", i));
+        if (json_str(pod_spec, "subdomain"))
+            note(&names, arena_printf(p->a, "replicaSpecs[%d].template.spec.subdomain", i));
         if (policy && strcmp(policy, "Never") != 0)
             note(&policies, arena_printf(p->a, "replicaSpecs[%d].template.spec.restartPolicy", i));
     }
@@ -61,4 +91,7 @@ void ignored_tell(struct planner *p)
          "torchrun is enabled and is what runs: put the training program and its arguments into args");
     tell(p, &policies,
          "pods are made with Never: what follows a failure stands in replicaSpecs[].restartPolicy");
+    tell(p, &names, "the pod's own name and the job's Service are what the pods find each other by");
+    if (spec->unknown)
+        planner_event(p, true, "Ignored", "%s; the job ran without it, and goes on so", spec->unknown);
 }

@@ -105,6 +105,9 @@ struct portion {
     size_t bytes;
     size_t unsure_bytes; /* of them, of those that may be refused as the first one is */
     size_t last_bytes;   /* the next one is about as large */
+    const struct slot *first;
+    bool *done; /* of each slot */
+    bool full;
 };
 
 static bool is_full(const struct planner *p, const struct portion *made, bool unsure)
@@ -116,17 +119,38 @@ static bool is_full(const struct planner *p, const struct portion *made, bool un
                             (unsure && made->unsure_bytes + made->last_bytes > PLAN_FIRST_BYTES)));
 }
 
-/* In the order of the slots, as many as one pass may. */
-static void create_pods(struct planner *p)
+/* A refused pod is tried before all others, and of each replicaSpec without pods one before any second one: what is refused as it
+ * stands runs in no part. */
+enum turn { TURN_REFUSED, TURN_FIRST, TURN_REST, TURNS };
+
+static void create_pod(struct planner *p, int i, bool unsure, bool alone, struct portion *made)
 {
-    struct portion made = {0};
-    const struct slot *first = NULL;
+    const struct slot *s = &p->slots[i];
+
+    if (is_full(p, made, unsure)) {
+        planner_requeue(p, p->now_ms);
+        made->full = true;
+        return;
+    }
+    made->last_bytes = create(p, CHILD_POD, s->name, desired_pod(p, s));
+    made->bytes += made->last_bytes;
+    made->unsure_bytes += unsure ? made->last_bytes : 0;
+    struct action *act = &p->creates.items[p->creates.n - 1];
+    act->first = alone;
+    act->lenient = p->st.ran_attempt >= 0;
+    made->first = made->n++ ? made->first : s;
+    made->done[i] = true;
+}
+
+static void create_turn(struct planner *p, enum turn turn, struct portion *made)
+{
+    const struct plan_problem *problem = &p->in->problem;
     bool new_type = false;
     int type = -1;
 
-    for (int i = 0; i < p->n_slots; i++) {
+    for (int i = 0; i < p->n_slots && !made->full; i++) {
         const struct slot *s = &p->slots[i];
-        if (!may_create(s))
+        if (made->done[i] || !may_create(s))
             continue;
         int64_t due = backoff_slot_due_ms(&p->st, s->name);
         if (due > p->now_ms) {
@@ -136,32 +160,36 @@ static void create_pods(struct planner *p)
         bool begins = s->type != type;
         if (begins)
             new_type = !has_pods(p, s->type);
-        bool unsure = new_type || p->in->problem.kind != PROBLEM_NONE;
-        if (is_full(p, &made, unsure)) {
-            planner_requeue(p, p->now_ms);
-            break;
-        }
-        made.last_bytes = create(p, CHILD_POD, s->name, desired_pod(p, s));
-        made.bytes += made.last_bytes;
-        made.unsure_bytes += unsure ? made.last_bytes : 0;
-        p->creates.items[p->creates.n - 1].first = begins && new_type;
         type = s->type;
-        first = made.n++ ? first : s;
+        if (turn == TURN_REST || (turn == TURN_FIRST && begins && new_type) ||
+            (turn == TURN_REFUSED && problem->kind != PROBLEM_NONE && strcmp(problem->name, s->name) == 0))
+            create_pod(p, i, new_type || problem->kind != PROBLEM_NONE, turn != TURN_REST, made);
     }
-    tell_created(p, made.n, first);
+}
+
+/* As many as one pass may. */
+static void create_pods(struct planner *p)
+{
+    struct portion made = {.done = arena_array(p->a, (size_t)p->n_slots, bool)};
+
+    for (int turn = TURN_REFUSED; turn < TURNS; turn++)
+        create_turn(p, (enum turn)turn, &made);
+    tell_created(p, made.n, made.first);
 }
 
 static void create_missing(struct planner *p)
 {
     int64_t due = backoff_due_ms(&p->st);
 
+    p->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
+    bool held = (!p->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
     if (p->n_old_pods > 0)
         return; /* a Terminating pod still has its GPU and its name */
     if (due > p->now_ms) {
         planner_requeue(p, due);
         return;
     }
-    if (creation_held(p))
+    if (held)
         return;
     if (!p->in->service)
         (void)create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
@@ -238,6 +266,21 @@ static bool follow_template(struct planner *p, bool judged)
     return true;
 }
 
+/* Pods of a job that never ran, and of which another pod is refused as it stands: they would hold their places until someone
+ * corrects it. */
+static bool is_refused_in_part(const struct planner *p)
+{
+    const struct plan_problem *problem = &p->in->problem;
+
+    if (problem->kind != PROBLEM_INVALID || problem->child != CHILD_POD || p->st.ran_attempt >= 0 ||
+        planner_gang_runs(p) || p->st.attempt == COUNT_MAX)
+        return false;
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].pod)
+            return true;
+    return false;
+}
+
 /* A job that was created suspended, and never ran, starts now: that is no resuming. */
 static void leave_pause(struct planner *p)
 {
@@ -295,6 +338,8 @@ void lifecycle_run(struct planner *p)
         cleanup_finished(p);
         return;
     }
+    if (p->st.attempt == attempt && is_refused_in_part(p))
+        restart_next_attempt(p);
     bool may_make = p->st.attempt != attempt || follow_template(p, judged);
     scale_announce(p);
     delete_leftovers(p);

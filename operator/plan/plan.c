@@ -79,6 +79,7 @@ static void assemble(struct planner *p, struct plan *out)
     append(p, &all, &p->tensorboard);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
     out->may_wait = may_wait(p, &all);
+    out->creates_wait = p->creates_wait;
     out->progressed = p->progressed;
     out->progress_only = p->progress_only;
     out->slow_rank = p->slow_rank;
@@ -132,13 +133,17 @@ static void plan_valid(struct planner *p)
     status_init_conditions(p);
     if (jobstatus_finished(&p->st)) {
         p->st.reason = frozen_final_reason(&p->job->status);
+        ignored_tell_change(p, p->st.attempt);
         cleanup_finished(p);
     } else {
+        int attempt = p->st.attempt;
         ignored_tell(p);
         if (p->spec->paused)
             lifecycle_pause(p);
         else
             lifecycle_run(p);
+        if (!jobstatus_finished(&p->st))
+            ignored_tell_change(p, attempt);
     }
     forcedelete_plan(p);
     observe_job(p);

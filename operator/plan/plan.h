@@ -35,6 +35,7 @@ struct action {
     const char *uid;
     const char *version; /* delete: only at this version; NULL: at any */
     const char *body;    /* JSON: status, create, patch */
+    bool lenient;        /* create: what the API server does not know is left out and told, not refused */
     bool first;         /* create: the first pod of a replicaSpec that has none; nothing is begun beside it */
     bool force;         /* delete: with a grace period of 0, without waiting for the node */
     bool warning;       /* event */
@@ -46,8 +47,8 @@ struct action {
 enum problem_kind {
     PROBLEM_NONE,
     PROBLEM_NAME_CONFLICT, /* another owner's object has the name */
-    PROBLEM_REFUSED,       /* 403: quota, Pod Security, RBAC */
-    PROBLEM_INVALID,       /* 422 or 400 */
+    PROBLEM_REFUSED,       /* quota, Pod Security, a policy, RBAC: it may be taken later as it is */
+    PROBLEM_INVALID,       /* the API server does not know a field, or does not take a value */
     PROBLEM_FAILED,        /* anything else: 404, 429, 5xx, timeout, no connection */
 };
 
@@ -124,6 +125,7 @@ struct plan {
     bool started, succeeded, failed, restarted;
     bool progressed;    /* the status action changes what it says of the progress */
     bool progress_only; /* and, but for details, nothing else */
+    bool creates_wait;  /* pods are missing and wait for something else than the problem */
     bool slow_rank;     /* an event tells of a slow rank */
     struct plan_waits waits;
     struct plan_seen seen; /* for the next input */

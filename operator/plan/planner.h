@@ -40,6 +40,7 @@ struct planner {
     int64_t requeue_ms;
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */
+    bool creates_wait;                         /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
 };
 

@@ -116,15 +116,6 @@ static void count_task_restarts(struct planner *p)
         p->st.tasks[t].restart_count = count_up(p->st.tasks[t].restart_count);
 }
 
-static bool oom_again(const struct planner *p, const struct judgement *j)
-{
-    const struct failure *last = p->st.last_failure;
-
-    return j->v.class == VERDICT_OOM && j->slot->spec->restart_policy == RESTART_EXIT_CODE && last &&
-           last->reason && strcmp(last->reason, "OOMKilled") == 0 && last->pod &&
-           strcmp(last->pod, j->slot->name) == 0;
-}
-
 /* A hundred in each day since the job was made; pausing, which clears startTime, takes no day away. */
 static bool disruptions_spent(const struct planner *p)
 {
@@ -140,7 +131,7 @@ static void count_one(struct jobstatus *st, int32_t *counter)
 }
 
 /* Why the job must fail now; NULL: it restarts, and the counter of its class has been raised. */
-static const char *count_restart(struct planner *p, const struct judgement *j, bool oom_final)
+static const char *count_restart(struct planner *p, const struct judgement *j)
 {
     struct jobstatus *st = &p->st;
 
@@ -163,9 +154,6 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
         count_one(st, &st->admission_count);
         return NULL;
     case VERDICT_OOM:
-        if (oom_final)
-            return "OOMKilled";
-        break;
     case VERDICT_PEER_LOST:
     case VERDICT_RETRYABLE:
     case VERDICT_KILL:
@@ -177,7 +165,7 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     return NULL;
 }
 
-static void fail_job(struct planner *p, const char *reason, bool oom_final, const char *what)
+static void fail_job(struct planner *p, const char *reason, const char *what)
 {
     const char *message = what;
 
@@ -191,8 +179,6 @@ static void fail_job(struct planner *p, const char *reason, bool oom_final, cons
     else if (strcmp(reason, "AdmissionLimitExceeded") == 0)
         message = arena_printf(p->a, "not started or refused by a node %d times before; %s",
                                p->st.admission_count, what);
-    else if (oom_final)
-        message = arena_printf(p->a, "out of memory twice in a row; %s", what);
     status_finish(p, JOB_FAILED, reason, message);
     if (strstr(reason, "LimitExceeded"))
         planner_event(p, true, reason, "%s", message);
@@ -222,15 +208,13 @@ static void announce_restart(struct planner *p, enum verdict_class class, const 
 /* Written down, told and counted. False: with it the job has failed. */
 static bool count_failure(struct planner *p, const struct judgement *j)
 {
-    bool oom_final = oom_again(p, j);
-
     record_failure(p, j);
     const char *what = describe(p, &j->v, p->st.last_failure);
     planner_event(p, true, startdeadline_is(j->v.reason) ? j->v.reason : "ReplicaFailed", "%s", what);
     planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
-    const char *failed = count_restart(p, j, oom_final);
+    const char *failed = count_restart(p, j);
     if (failed)
-        fail_job(p, failed, oom_final, what);
+        fail_job(p, failed, what);
     if (failed == j->v.reason && j->v.init)
         p->st.reason = arena_printf(p->a, "%s %s", failed, j->v.init);
     return !failed;

@@ -131,8 +131,10 @@ static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *r
     if (f->fault == FAKE_STATUS) {
         *ret_status = f->status;
         c->location = f->location;
-        answer_json(c, world_error(f->status, reason_of(f->status), "a fault was asked for"),
-                    f->retry_after_s, f->fault, false);
+        answer_json(
+            c,
+            world_error(f->status, reason_of(f->status), f->message ? f->message : "a fault was asked for"),
+            f->retry_after_s, f->fault, false);
         return true;
     }
     c->drips = f->fault == FAKE_DRIP_BODY;

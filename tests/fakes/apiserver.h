@@ -108,6 +108,7 @@ struct fake_fault_plan {
     int status;           /* FAKE_STATUS */
     int retry_after_s;    /* FAKE_STATUS; 0: no header */
     const char *location; /* FAKE_STATUS; NULL: no header */
+    const char *message;  /* FAKE_STATUS; NULL: that a fault was asked for */
 };
 
 /* Replaces the plan before it; strings are borrowed until the next one. NULL: no more faults. */

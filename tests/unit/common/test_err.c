@@ -1,8 +1,10 @@
 /* test_err.c - kinds survive wrapping, long messages are cut, never overrun. */
 #include "common/err.h"
+#include "common/text.h"
 #include "test.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static void test_set(void **state)
@@ -25,8 +27,9 @@ static void test_errno(void **state)
     assert_int_equal(err.code, ENOSPC);
     assert_string_equal(err.msg, "write a.pt: No space left on device");
     errno = EINTR;
-    err_errno(&err, ERR_FATAL, ENAMETOOLONG, "%0*d", 400, 7); /* a long path leaves room for the reason */
-    assert_non_null(strstr(err.msg, "0: File name too long"));
+    err_errno(&err, ERR_FATAL, ENAMETOOLONG, "%0*d", 2 * ERR_MSG_BYTES,
+              7); /* a long path leaves room for the reason */
+    assert_non_null(strstr(err.msg, "0…: File name too long"));
     assert_int_equal(errno, EINTR);
 }
 
@@ -73,15 +76,39 @@ static void test_wrap_keeps_kind(void **state)
 static void test_long_message_is_cut(void **state)
 {
     struct err err;
-    char big[1000];
+    char big[2 * ERR_MSG_BYTES];
 
     (void)state;
     memset(big, 'x', sizeof(big));
     big[sizeof(big) - 1] = '\0';
     err_set(&err, ERR_FATAL, "%s", big);
-    assert_int_equal(strlen(err.msg), ERR_MSG_BYTES - 1);
+    assert_string_equal(err.msg + ERR_MSG_BYTES - 7, "xxx…");
     err_wrap(&err, "%s", big);
-    assert_int_equal(strlen(err.msg), ERR_MSG_BYTES - 1);
+    assert_string_equal(err.msg + ERR_MSG_BYTES - 7, "xxx…");
+}
+
+/* Between two words, and never inside a character. */
+static void test_a_cut_is_told(void **state)
+{
+    static const struct {
+        size_t size;
+        const char *want;
+    } rows[] = {{40, "what can be said"},
+                {17, "what can be said"},
+                {16, "what can be…"},
+                {15, "what can be…"},
+                {14, "what can…"}};
+    char out[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        int n = snprintf(out, rows[i].size, "%s", "what can be said");
+        text_ellipsis(out, rows[i].size, (size_t)n);
+        assert_string_equal(out, rows[i].want);
+    }
+    int n = snprintf(out, 12, "%s", "ääääääää");
+    text_ellipsis(out, 12, (size_t)n);
+    assert_string_equal(out, "ääää…");
 }
 
 static void test_every_kind_has_a_name(void **state)
@@ -100,6 +127,7 @@ int main(void)
         cmocka_unit_test(test_what_another_try_may_find),
         cmocka_unit_test(test_wrap_keeps_kind),
         cmocka_unit_test(test_long_message_is_cut),
+        cmocka_unit_test(test_a_cut_is_told),
         cmocka_unit_test(test_every_kind_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

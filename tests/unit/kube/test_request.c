@@ -44,6 +44,8 @@ static const struct row good[] = {
      "GET", "/api/v1/pods?watch=true&resourceVersion=12&allowWatchBookmarks=true&timeoutSeconds=300", NULL},
     {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .body = BODY), "POST",
      "/api/v1/namespaces/a/pods", "application/json"},
+    {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .field_validation = "Strict", .body = BODY),
+     "POST", "/api/v1/namespaces/a/pods?fieldValidation=Strict", "application/json"},
     {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .name = "p", .subresource = "eviction",
        .body = BODY),
      "POST", "/api/v1/namespaces/a/pods/p/eviction", "application/json"},
@@ -104,6 +106,9 @@ static const struct {
     {R(.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = "a", .name = "b", .field_manager = "m"),
      "field manager"},
     {R(.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = "a"), "no name"},
+    {R(.verb = KUBE_PATCH, .resource = &KUBE_PODS, .ns = "a", .name = "b", .field_validation = "Strict",
+       .body = BODY),
+     "field validation"},
 };
 
 static void test_bad(void **ctx)

@@ -62,6 +62,30 @@ static void test_rows(void **ctx)
     }
 }
 
+/* What Pod Security says of one container takes 500 bytes. */
+static void test_a_sentence_is_whole_up_to_1_kib(void **ctx)
+{
+    char body[4096], words[2001] = "", want[4096];
+
+    (void)ctx;
+    for (int i = 0; i < 200; i++)
+        strcat(words, "must sets ");
+    for (size_t len = 1000; len <= 1100; len += 25) {
+        struct kube_status status;
+        struct err err;
+        bool whole = len <= 1024;
+        int n = snprintf(body, sizeof(body), "{\"kind\":\"Status\",\"code\":403,\"message\":\"%.*s\"}",
+                         (int)len, words);
+        struct kube_http_response r = {403, -1, {body, (size_t)n}, false};
+        snprintf(want, sizeof(want), "%.*s%s (HTTP 403)", whole ? (int)len : 1019, words, whole ? "" : "…");
+        assert_int_equal(kube_status_check(&r, &status, &err), -1);
+        assert_string_equal(err.msg, want);
+        r.body = (struct sv){words, len};
+        assert_int_equal(kube_status_check(&r, &status, &err), -1);
+        assert_string_equal(err.msg, want);
+    }
+}
+
 static void test_success_touches_nothing(void **ctx)
 {
     struct kube_status status = {.code = 77};
@@ -106,6 +130,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_a_sentence_is_whole_up_to_1_kib),
         cmocka_unit_test(test_success_touches_nothing),
         cmocka_unit_test(test_in_stream),
     };

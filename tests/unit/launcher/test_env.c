@@ -74,6 +74,8 @@ static void test_the_whole_list(void **state)
                                           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                           {"TORCHKEEPER_KEPT_DATA", "123/4"},
                                           {"TORCHKEEPER_RANK_STATE", "123/5/3"},
+                                          {"PYTHONUNBUFFERED", "1"},
+                                          {"NCCL_DEBUG", "WARN"},
                                           {"OMP_NUM_THREADS", "1"},
                                           {"PATH", "/bin"}};
     cleanup_arena struct arena a = {0};
@@ -119,8 +121,9 @@ static void test_progress(void **state)
 
 static void test_what_the_user_set_stays(void **state)
 {
-    static char omp[] = "OMP_NUM_THREADS=6", nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0";
-    char *const base[] = {omp, nccl, NULL};
+    static char omp[] = "OMP_NUM_THREADS=6", nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0",
+                debug[] = "NCCL_DEBUG=INFO", unbuffered[] = "PYTHONUNBUFFERED=";
+    char *const base[] = {omp, nccl, debug, unbuffered, NULL};
     char *const none[] = {NULL};
     cleanup_arena struct arena a = {0};
     struct options o = some_options();
@@ -129,6 +132,8 @@ static void test_what_the_user_set_stays(void **state)
     (void)state;
     assert_string_equal(get(env, "OMP_NUM_THREADS"), "6");
     assert_string_equal(get(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "0");
+    assert_string_equal(get(env, "NCCL_DEBUG"), "INFO");
+    assert_string_equal(get(env, "PYTHONUNBUFFERED"), "");
     assert_false(env_sets_omp(&o, base));
     assert_true(env_sets_omp(&o, none));
     o.nproc = 1;

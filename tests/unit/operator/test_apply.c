@@ -212,8 +212,6 @@ static void test_a_spent_quota_is_asked_once(void **state)
     assert_int_equal(b.result.problem.kind, PROBLEM_REFUSED);
     end(&b);
 }
-
-/* Each looks at what has its name by itself, while the others go on. */
 /* A quota may have room for pods of the first replicaSpec and none for those of the second. */
 static void test_the_first_pod_of_each_spec_goes_alone(void **state)
 {
@@ -259,6 +257,113 @@ static void test_after_the_first_of_a_spec_one_more_at_a_time(void **state)
     assert_int_equal(open_calls(&b), 2);
     created(&b, 6);
     assert_int_equal(open_calls(&b), 3);
+    end(&b);
+}
+
+#define STATUS(code, message) "{\"kind\":\"Status\",\"code\":" #code ",\"message\":\"" message "\"}"
+
+/* What Kubernetes 1.34 answered to STRICT_BODY. */
+static const char STRICT_BODY[] =
+    "{\"metadata\":{\"labels\":{\"" LABEL_TYPE
+    "\":\"worker\"}},\"spec\":{\"nodeselector\":{},\"initContainers\":[{\"name\":"
+    "\"launcher\"},{\"name\":\"prepare\",\"comand\":[]}],\"tolerations\":[{\"kee\":1}],\"containers\":[{"
+    "\"name\":\"pytorch\","
+    "\"env\":[{\"name\":\"A\"},{\"name\":\"FOO\",\"vale\":1}],\"resource\":{}}]}}";
+static const char STRICT[] = STATUS(
+    400,
+    "Pod in version \\\"v1\\\" cannot be handled as a Pod: strict decoding error: unknown field "
+    "\\\"spec.nodeselector\\\", unknown field \\\"spec.initContainers[1].comand\\\", unknown field "
+    "\\\"spec.tolerations[0].kee\\\", unknown field \\\"spec.containers[0].env[1].vale\\\", duplicate field "
+    "\\\"spec.containers[0].resource\\\"");
+#define IN "spec.replicaSpecs[worker].template.spec."
+static const char STRICT_TOLD[] =
+    "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"" IN
+    "nodeselector\", unknown field \"" IN "initContainers[prepare].comand\", unknown field \"" IN
+    "tolerations[0].kee\", unknown field \"" IN "containers[pytorch].env[FOO].vale\", duplicate field \"" IN
+    "containers[pytorch].resource\" (HTTP 400)";
+
+/* The first pod gets this answer: what the job's problem is then, and in which words. */
+static void refused(int status, const char *body, enum problem_kind kind, const char *words)
+{
+    static struct bench b;
+
+    begin(&b, 2);
+    b.actions[1].body = STRICT_BODY;
+    created(&b, 0);
+    assert_non_null(strstr(b.calls[1].path, "fieldValidation=Strict"));
+    assert_null(strstr(b.calls[0].path, "fieldValidation")); /* the Service */
+    answer(&b, 1, status, body);
+    assert_int_equal(b.n, 2);
+    assert_int_equal(b.n_done, 1);
+    assert_int_equal(b.result.problem.kind, kind);
+    assert_string_equal(b.result.problem.message, words);
+    end(&b);
+}
+
+static void test_who_refused_decides(void **state)
+{
+    (void)state;
+    refused(400, STRICT, PROBLEM_INVALID, STRICT_TOLD);
+    refused(
+        400,
+        STATUS(400, "Pod in version \\\"v1\\\" cannot be handled as a Pod: json: cannot unmarshal number"),
+        PROBLEM_INVALID,
+        "Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal number (HTTP 400)");
+    refused(422, STATUS(422, "Pod \\\"j-node-0\\\" is invalid: spec.containers[0].image: Required value"),
+            PROBLEM_INVALID,
+            "Pod \"j-node-0\" is invalid: spec.containers[0].image: Required value (HTTP 422)");
+    refused(422,
+            STATUS(422, "pods \\\"j\\\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: strict "
+                        "decoding error: no"),
+            PROBLEM_REFUSED,
+            "pods \"j\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: strict decoding error: "
+            "no (HTTP 422)");
+    refused(400, STATUS(400, "admission webhook \\\"w\\\" denied the request: Pod \\\"j\\\" is invalid: no"),
+            PROBLEM_REFUSED,
+            "admission webhook \"w\" denied the request: Pod \"j\" is invalid: no (HTTP 400)");
+    refused(403, STATUS(403, "exceeded quota"), PROBLEM_REFUSED, "exceeded quota (HTTP 403)");
+}
+
+/* A job that once ran: the same pod without what the server does not know, and the pods behind it at once; told once. */
+static void test_a_job_that_ran_goes_on_without_the_field(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, 2);
+    for (int i = 1; i <= 2; i++)
+        b.actions[i] = (struct action){
+            .kind = ACTION_CREATE, .child = CHILD_POD, .name = "pod", .body = STRICT_BODY, .lenient = true};
+    created(&b, 0);
+    answer(&b, 1, 400, STRICT);
+    assert_int_equal(b.n, 3);
+    assert_non_null(strstr(b.calls[2].path, "fieldValidation=Ignore"));
+    created(&b, 2);
+    assert_int_equal(b.n, 4);
+    assert_non_null(strstr(b.calls[3].path, "fieldValidation=Ignore"));
+    created(&b, 3);
+    assert_int_equal(b.n_done, 1);
+    assert_true(b.result.ok);
+    assert_int_equal(b.result.pods_created, 2);
+    assert_non_null(strstr(b.result.ignored, STRICT_TOLD));
+    answer(&b, 4, 201, "{}");
+    assert_int_equal(count(&b, "/events"), 2); /* ReplicaCreated and Ignored */
+    end(&b);
+}
+
+/* One that is refused leniently, too, is not sent for ever. */
+static void test_a_lenient_pod_may_be_refused(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, 1);
+    b.actions[1].lenient = true;
+    created(&b, 0);
+    answer(&b, 1, 400, STRICT);
+    answer(&b, 2, 400, STRICT);
+    assert_int_equal(b.n_done, 1);
+    assert_int_equal(b.result.problem.kind, PROBLEM_INVALID);
     end(&b);
 }
 
@@ -344,7 +449,7 @@ static void test_nothing_more_is_sent(void **state)
     begin(&b, PODS);
     apply_cancel(TAKE(b.apply));
     b.n = b.cancelled = 0;
-    const struct apply_target target = {"ns", "job", "job-uid", is_few, &b};
+    const struct apply_target target = {"ns", "job", "job-uid", is_few, &b, false};
     b.apply = apply_new(&b.transport, b.recorder, &target, &b.plan, &b.arena, on_done, &b);
     apply_run(b.apply);
     for (int i = 0; i < 3; i++)
@@ -523,6 +628,9 @@ int main(void)
         cmocka_unit_test(test_a_spent_quota_is_asked_once),
         cmocka_unit_test(test_the_first_pod_of_each_spec_goes_alone),
         cmocka_unit_test(test_after_the_first_of_a_spec_one_more_at_a_time),
+        cmocka_unit_test(test_who_refused_decides),
+        cmocka_unit_test(test_a_job_that_ran_goes_on_without_the_field),
+        cmocka_unit_test(test_a_lenient_pod_may_be_refused),
         cmocka_unit_test(test_a_failed_create_is_a_problem),
         cmocka_unit_test(test_deletes_beside_each_other),
         cmocka_unit_test(test_nothing_more_is_sent),

@@ -151,7 +151,10 @@ static void test_invalid_pod(void **state)
     (void)state;
     lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
-                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 422});
+                    &(struct fake_fault_plan){.method = "POST",
+                                              .path_part = "/pods",
+                                              .status = 422,
+                                              .message = "Pod \"j-node-0\" is invalid: spec.containers: no"});
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, invalid);
     fake_plan_fault(l.server, NULL);

@@ -213,6 +213,87 @@ static void lead(struct lab *l, bool leads)
     kube_reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
 }
 
+#define TWO_TYPES                                                                                            \
+    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
+    "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":["                     \
+    "{\"type\":\"a\",\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[" \
+    "{\"name\":"                                                                                             \
+    "\"pytorch\"}]}}},{\"type\":\"b\",\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":" \
+    "{"                                                                                                      \
+    "\"containers\":["                                                                                       \
+    "{\"name\":\"pytorch\",\"resource\":{}}]}}}]}}"
+
+/* As Kubernetes 1.34 says it. */
+static const char UNKNOWN[] =
+    "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown "
+    "field \"spec.containers[0].resource\"";
+static const struct fake_fault_plan MISSPELT = {
+    .method = "POST", .path_part = "fieldValidation=Strict", .status = 400, .message = UNKNOWN};
+
+static bool invalid(struct lab *l)
+{
+    return lab_status_is(l, LAB_JOB, "reason", "InvalidSpec");
+}
+
+/* Nothing of it runs until it is corrected, also when the first replicaSpec is well. */
+static void test_a_misspelt_template_runs_in_no_part(void **state)
+{
+    struct fake_fault_plan second = MISSPELT;
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    second.request = 2;
+    fake_plan_fault(l.server, &second);
+    assert_true(fake_put(l.server, LAB_JOB, TWO_TYPES));
+    lab_until(&l, invalid);
+    assert_int_equal(sent(&l, "POST", "/pods", "\"name\":\"j-a-1\""), 0);
+    fake_plan_fault(l.server, &MISSPELT);
+    turn_until_ms(&l, l.offset_ms + 300000);
+    assert_true(invalid(&l));
+    assert_int_equal(fake_count(l.server, LAB_PODS), 0);
+    assert_int_equal(sent(&l, "POST", "/pods", "\"name\":\"j-a-0\""), 1);
+    assert_int_equal(sent(&l, "POST", "/events", "InvalidSpec"), 1);
+    assert_int_equal(
+        sent(&l, "POST", "/events", "spec.replicaSpecs[b].template.spec.containers[pytorch].resource"), 1);
+    fake_plan_fault(l.server, NULL);
+    lab_until(&l, running);
+    assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
+    assert_null(lab_broken_rule(&l, FAKE_RULES_ALL));
+    lab_stop(&l);
+}
+
+static int killed_once(int attempt, int index)
+{
+    return attempt == 0 && index == 1 ? 137 : LAB_RUNS;
+}
+
+static bool second_runs(struct lab *l)
+{
+    char summary[256];
+
+    lab_summary(l, summary, sizeof(summary));
+    return strncmp(summary, "Running attempt=1 ", 18) == 0;
+}
+
+/* It was begun with the field, by an older operator or before the server was exchanged. */
+static void test_a_misspelt_job_that_ran_runs_on(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, killed_once, 1);
+    l.gang = 4;
+    assert_true(fake_put(l.server, LAB_JOB, TWO_TYPES));
+    lab_until(&l, running);
+    fake_plan_fault(l.server, &MISSPELT);
+    lab_until(&l, second_runs);
+    assert_int_equal(fake_faults_done(l.server), 1);
+    assert_int_equal(sent(&l, "POST", "/events", "Ignored"), 1);
+    assert_int_equal(sent(&l, "PATCH", "/status", "InvalidSpec\",\"status\":\"True"), 0);
+    lab_stop(&l);
+}
+
 /* Others worked meanwhile: what was refused a while ago may be granted now. */
 static void test_belief_ends_with_the_lease(void **state)
 {
@@ -353,6 +434,8 @@ int main(void)
         cmocka_unit_test(test_other_writes_back_off_to_a_minute),
         cmocka_unit_test(test_what_goes_soon_is_waited_for),
         cmocka_unit_test(test_what_does_not_go_is_told),
+        cmocka_unit_test(test_a_misspelt_template_runs_in_no_part),
+        cmocka_unit_test(test_a_misspelt_job_that_ran_runs_on),
         cmocka_unit_test(test_belief_ends_with_the_lease),
         cmocka_unit_test(test_a_pass_of_an_earlier_term_teaches_nothing),
         cmocka_unit_test(test_who_waits_counts_nothing),

@@ -183,6 +183,21 @@ static const char *words_after(struct keystate *k, int code, const char *words, 
     return keystate_problem(k, generation).message;
 }
 
+/* It lasts while nothing is tried, since pods of an earlier attempt have to go first. */
+static void test_a_problem_lasts_while_creates_wait(void **state)
+{
+    struct keystate *k = keystate_new("u");
+    struct apply_result ok = {.ok = true, .retry_after_ms = -1};
+
+    (void)state;
+    assert_string_equal(words_after(k, 400, "unknown field", 1, 0), "unknown field");
+    (void)keystate_learn(k, &ok, &(struct keystate_pass){.generation = 1, .creates_wait = true}, 0, 90000);
+    assert_int_equal(keystate_problem(k, 1).kind, PROBLEM_FAILED);
+    (void)keystate_learn(k, &ok, &(struct keystate_pass){.generation = 1}, 0, 90000);
+    assert_int_equal(keystate_problem(k, 1).kind, PROBLEM_NONE);
+    keystate_free(k);
+}
+
 /* Else each try would cost a write of the status. */
 static void test_words_that_change_are_told_once(void **state)
 {
@@ -263,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_problems_back_off),
         cmocka_unit_test(test_a_failed_create),
         cmocka_unit_test(test_words_that_change_are_told_once),
+        cmocka_unit_test(test_a_problem_lasts_while_creates_wait),
         cmocka_unit_test(test_waiting_for_something_to_go),
         cmocka_unit_test(test_waiting_in_vain_takes_longer),
         cmocka_unit_test(test_gone_pods_are_remembered_until_used),

@@ -272,6 +272,13 @@ static const struct row REFUSED[] = {
      "spec.torchrunConfig.extraOptions[0]: expected a string"},
     {WITH("\"runPolicy\":{\"activeDeadlineSeconds\":0}"),
      "spec.runPolicy.activeDeadlineSeconds: expected an integer 1..2147483647, got 0"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"metadata\":{\"label\":{}},\"spec\":{"
+         "\"containers\":[{\"name\":"
+         "\"c\"}]}}}]}"),
+     "spec.replicaSpecs[0].template.metadata.label: unknown field"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"volumes\":[],\"spec\":{\"containers\":[{"
+         "\"name\":\"c\"}]}}}]}"),
+     "spec.replicaSpecs[0].template.volumes: unknown field"},
     {WITH("\"runPolicy\":{\"startDeadlineSeconds\":0}"),
      "spec.runPolicy.startDeadlineSeconds: expected an integer 1..2147483647, got 0"},
     {WITH("\"runPolicy\":{\"forceDeleteAfterSeconds\":-1}"),
@@ -471,6 +478,37 @@ static void test_quantities(void **state)
     assert_null(job->spec_error);
 }
 
+#define MISSPELT(status)                                                                                     \
+    "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":"   \
+    "{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"metadata\":{\"name\":\"x\","                      \
+    "\"creationTimestamp\":null,"                                                                            \
+    "\"anotations\":{}},\"nodeSelector\":{},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}]},"               \
+    "\"status\":" status "}"
+
+/* As an older operator began it. One that never ran is corrected first. */
+static void test_a_job_that_ran_keeps_unknown_keys(void **state)
+{
+    static const struct {
+        const char *text;
+        bool taken;
+    } rows[] = {
+        {MISSPELT("{}"), false},
+        {MISSPELT("{\"phase\":\"Pending\",\"attempt\":1}"), false},
+        {MISSPELT("{\"phase\":\"Pending\",\"attempt\":1,\"ranAttempt\":0}"), true},
+        {MISSPELT("{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Running\",\"status\":\"True\"}]}"),
+         true},
+        {MISSPELT("{\"phase\":\"Succeeded\"}"), true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cleanup_trainjob struct trainjob *job = decode(rows[i].text);
+        assert_int_equal(job->spec_error == NULL, rows[i].taken);
+        assert_string_equal(rows[i].taken ? job->spec.unknown : job->spec_error,
+                            "spec.replicaSpecs[0].template.nodeSelector: unknown field");
+    }
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -601,6 +639,7 @@ int main(void)
         cmocka_unit_test(test_hash_stays_over_upgrades),
         cmocka_unit_test(test_elastic),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_a_job_that_ran_keeps_unknown_keys),
         cmocka_unit_test(test_quantities),
         cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_name_lengths),

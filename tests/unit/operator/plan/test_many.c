@@ -118,15 +118,15 @@ struct portion {
 static void test_large_pods_come_in_small_portions(void **state)
 {
     static const struct portion ROWS[] = {
-        {10, 1 << 20, 0, false, 10, 50, 1},  /* the first may be refused: not over PLAN_FIRST_BYTES */
+        {10, 1 << 20, 0, false, 10, 50, 2},  /* the first of each may be refused: not over PLAN_FIRST_BYTES */
         {10, 1 << 20, 40, false, 10, 39, 1}, /* nor the first of the other spec */
         {10, 1 << 20, 1, false, 40, 79, 1},  /* of the first spec all, and of the other one some */
-        {10, 2000, 1, false, 1, 3, 0},       /* as many as it may */
-        {10, 1, 1, false, 1, 1, 0},          /* and one at least */
+        {10, 2000, 1, false, 1, 3, 1},       /* as many as it may */
+        {10, 1, 1, false, 1, 1, 1},          /* and one at least */
         {100000, 0, 0, false, 1, 1, 1},      /* PLAN_FIRST_BYTES, and one at least */
-        {100000, 0, 1, false, 5, 5, 0},      /* PLAN_CREATE_BYTES */
-        {100000, 250000, 1, false, 2, 2, 0},
-        {100000, 250000, 1, true, 1, 1, 0},     /* what was refused may be refused again */
+        {100000, 0, 1, false, 5, 5, 1},      /* PLAN_CREATE_BYTES */
+        {100000, 250000, 1, false, 2, 2, 1},
+        {100000, 250000, 1, true, 1, 1, 1},     /* what was refused may be refused again */
         {30000, 1 << 20, 30, false, 11, 11, 1}, /* the rest of the spec, and the first of the other one */
     };
 
