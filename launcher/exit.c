@@ -2,6 +2,7 @@
 #include "launcher/exit.h"
 #include "common/clock.h"
 #include "common/contract.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "common/text.h"
 
@@ -109,9 +110,12 @@ bool exit_accuse(struct exit_worker *w, int n, bool asked, int64_t now_wall_ms)
 
 enum exit_words exit_words_on_stderr(const char *tail)
 {
-    struct sv rest = sv_from(tail), line;
+    cleanup_free char *plain = memory_strdup(tail);
+    struct sv rest, line;
     bool frames = false, raised = false;
 
+    text_plain(plain);
+    rest = sv_from(plain);
     while (sv_next(&rest, '\n', &line)) {
         const size_t prefix = sv_starts(line, "[rank") ? strcspn(line.p, " \n") + 1 : 0;
         if (prefix <= line.len)

@@ -180,7 +180,6 @@ int process_guard(const char *variable, const char *value)
 void process_sweep(void)
 {
     enum { BATCH = 256 };
-    const struct timespec pause = {.tv_nsec = 1000000};
 
     for (int round = 0; round < ROUNDS; round++) {
         pid_t pids[BATCH];
@@ -191,6 +190,7 @@ void process_sweep(void)
             ;
         if (n == 0)
             return;
+        const struct timespec pause = {.tv_nsec = round < 10 ? 100000 : 1000000};
         nanosleep(&pause, NULL);
     }
 }

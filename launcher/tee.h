@@ -36,13 +36,14 @@ struct tee_out {
 };
 
 /* Process `len` bytes of a stream: output complete lines, keep the rest in *line. A line longer than its buffer
- * is cut into several. The sink must have room for len bytes and their prefixes (tee_room), else lines are lost. */
+ * is cut into several; it waits whole in memory. The sink must have room for len bytes and their prefixes (tee_room), else lines are lost. */
 void tee_take(struct tee_line *line, const struct tee_out *out, const char *bytes, size_t len);
 
 /* Output an unfinished line, if there is one. */
 void tee_flush(struct tee_line *line, const struct tee_out *out);
 
-/* How many bytes may be passed to tee_take so that the sink has room even if each byte is a line of its own. */
+/* How many bytes may be passed to tee_take so that the sink has room even if each byte is a line of its own and
+ * the line before is as long as its buffer. */
 size_t tee_room(const struct tee_line *line, const struct buf *sink, const char *prefix);
 
 /* Forget what is unfinished. */

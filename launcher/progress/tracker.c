@@ -93,7 +93,7 @@ int tracker_open(struct tracker *t, struct logs *l, char *(*get)(const char *nam
     t->path = value_of(get, CONTRACT_ENV_PROGRESS_FILE);
     if (!text)
         return 0;
-    if (!sv_i64(sv_from(text), 1, 65535, &port))
+    if (!sv_i64(sv_trim(sv_from(text)), 1, 65535, &port))
         return err_set(err, ERR_INVALID,
                        "no progress: " CONTRACT_ENV_PROGRESS_PORT "=%.80s: expected 1..65535", text);
     if (read_names(&t->answer, get, err) < 0)

@@ -198,6 +198,11 @@ static void test_words_on_stderr(void **state)
          NONE},
         {"  File \"\n\n\nValueError: 3\n", NONE},
         {"  indented\nValueError: 3\n", NONE},
+        /* Python 3.13 colours it where FORCE_COLOR says so. */
+        {"Traceback (most recent call last):\n  File \x1b[35m\"/x.py\"\x1b[0m, line \x1b[35m1\x1b[0m, in "
+         "\x1b[35m<module>\x1b[0m\n    \x1b[31mf\x1b[0m()\n\x1b[1;35mValueError\x1b[0m: \x1b[35mno\x1b[0m\n",
+         EXIT_WORDS_OWN},
+        {"\x1b[2K  \x1b[1mFile \"/x.py\"\x1b[0m\n\x1b[31mValueError: no\n\x1b[0m", EXIT_WORDS_OWN},
     };
 
     (void)state;

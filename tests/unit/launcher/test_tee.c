@@ -116,6 +116,10 @@ static void test_room_is_enough(void **state)
             tee_take(&line, &out, "\n", 1);
         assert_int_equal(sink.len, want);
     }
+    /* So much waits for the console that the longest line still fits, not more. */
+    cleanup_tee struct tee_line line = {.text = BUF_INIT(600)};
+    cleanup_buf struct buf sink = BUF_INIT(1000);
+    assert_true(tee_room(&line, &sink, prefix) * (strlen(prefix) + 1) <= 400);
 }
 
 /* What a terminal shows: "\n" comes with a return, ESC [ K erases the rest of the line. */
