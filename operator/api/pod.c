@@ -262,6 +262,7 @@ static void read_init_containers(const cJSON *object, const cJSON *status, struc
         p->sidecar = sidecar;
         p->crashed = !failed && read_last_end(c, &init);
         p->init = init;
+        p->init_ms = instant(json_find(c, (const char *[]){"state", "running", NULL}), "startedAt");
         if (failed)
             return;
     }

@@ -64,6 +64,7 @@ struct pod {
     bool host_network; /* its ports are the node's */
     int64_t created_ms;
     int64_t placed_ms;   /* since when it has a node; 0: not known */
+    int64_t init_ms;     /* since when `init` runs; 0: it does not */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
     /* The first init container that failed, sidecars excepted; if none did, the first that the training waits for. Of a pod whose

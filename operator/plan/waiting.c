@@ -165,11 +165,11 @@ static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, s
     if (c->state == CONTAINER_RUNNING && pod->sidecar)
         return if_late(about(pod, c, "SidecarNotStarted",
                              "it runs, but its startup probe or postStart hook has not succeeded", a),
-                       pod->placed_ms, now_ms);
+                       pod->init_ms, now_ms);
     if (c->state == CONTAINER_RUNNING)
         return if_late(
             about(pod, c, "InitContainerRunning", "it runs, and the training begins when it has ended", a),
-            pod->placed_ms, now_ms);
+            pod->init_ms, now_ms);
     return if_late(about(pod, c, "ContainerCreating",
                          "it is not made yet: its image, a volume or the pod's network takes long", a),
                    pod->placed_ms, now_ms);
