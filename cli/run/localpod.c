@@ -34,7 +34,10 @@ static const char *local_word(struct making *m, const char *text, struct err *er
 {
     const struct expand_scope own = {own_value, m->ret};
     const char *expanded = expand(m->a, text, &own, err);
+    size_t host = strcspn(m->master, "."); /* pod 0's name for itself */
 
+    if (expanded && strlen(expanded) == host && strncmp(expanded, m->master, host) == 0)
+        return LOOPBACK;
     return expanded ? expand_replace(m->a, expanded, m->master, LOOPBACK, err) : NULL;
 }
 

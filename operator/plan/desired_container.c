@@ -118,10 +118,16 @@ static void add_env(struct env *e, const char *name, const char *value)
     cJSON_AddItemToArray(e->ours, item);
 }
 
+static bool on_host_network(const struct slot *s)
+{
+    return cJSON_IsTrue(json_find(s->spec->template, (const char *[]){"spec", "hostNetwork", NULL}));
+}
+
 static void add_plain_env(struct planner *p, const struct slot *s, struct env *e)
 {
     const struct torchrun_config *t = &p->spec->torchrun;
-    const char *address = master_address(p);
+    /* Pod 0's own name is in its /etc/hosts before it is in DNS; on the node's network that is the node's file. */
+    const char *address = s->order == 0 && !on_host_network(s) ? s->name : master_address(p);
     const char *port = arena_printf(p->a, "%d", CONTRACT_MASTER_PORT);
     const char *nodes = arena_printf(p->a, "%d", p->spec->pods);
     const char *order = arena_printf(p->a, "%d", s->order);
@@ -152,9 +158,8 @@ static bool restarts_inside(const struct planner *p)
 static void add_launcher_env(struct planner *p, const struct slot *s, struct env *e)
 {
     const struct opt_i64 *timeout = &p->spec->run_policy.progress_timeout_s;
-    static const char *const HOST_NETWORK[] = {"spec", "hostNetwork", NULL};
 
-    if (s->order == 0 && !cJSON_IsTrue(json_find(s->spec->template, HOST_NETWORK))) {
+    if (s->order == 0 && !on_host_network(s)) {
         add_env(e, CONTRACT_ENV_PROGRESS_PORT, arena_printf(p->a, "%d", CONTRACT_PROGRESS_PORT));
         add_env(e, CONTRACT_ENV_ATTEMPT, arena_printf(p->a, "%d", p->st.attempt));
     }

@@ -266,19 +266,19 @@ static void test_after_the_first_of_a_spec_one_more_at_a_time(void **state)
 static const char STRICT_BODY[] =
     "{\"metadata\":{\"labels\":{\"" LABEL_TYPE
     "\":\"worker\"}},\"spec\":{\"nodeselector\":{},\"initContainers\":[{\"name\":"
-    "\"launcher\"},{\"name\":\"prepare\",\"comand\":[]}],\"tolerations\":[{\"kee\":1}],\"containers\":[{"
+    "\"launcher\"},{\"name\":\"prepare\",\"commands\":[]}],\"tolerations\":[{\"kee\":1}],\"containers\":[{"
     "\"name\":\"pytorch\","
     "\"env\":[{\"name\":\"A\"},{\"name\":\"FOO\",\"vale\":1}],\"resource\":{}}]}}";
 static const char STRICT[] = STATUS(
     400,
     "Pod in version \\\"v1\\\" cannot be handled as a Pod: strict decoding error: unknown field "
-    "\\\"spec.nodeselector\\\", unknown field \\\"spec.initContainers[1].comand\\\", unknown field "
+    "\\\"spec.nodeselector\\\", unknown field \\\"spec.initContainers[1].commands\\\", unknown field "
     "\\\"spec.tolerations[0].kee\\\", unknown field \\\"spec.containers[0].env[1].vale\\\", duplicate field "
     "\\\"spec.containers[0].resource\\\"");
 #define IN "spec.replicaSpecs[worker].template.spec."
 static const char STRICT_TOLD[] =
     "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"" IN
-    "nodeselector\", unknown field \"" IN "initContainers[prepare].comand\", unknown field \"" IN
+    "nodeselector\", unknown field \"" IN "initContainers[prepare].commands\", unknown field \"" IN
     "tolerations[0].kee\", unknown field \"" IN "containers[pytorch].env[FOO].vale\", duplicate field \"" IN
     "containers[pytorch].resource\" (HTTP 400)";
 

@@ -482,7 +482,7 @@ static void test_quantities(void **state)
     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":"   \
     "{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"metadata\":{\"name\":\"x\","                      \
     "\"creationTimestamp\":null,"                                                                            \
-    "\"anotations\":{}},\"nodeSelector\":{},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}]},"               \
+    "\"annotation\":{}},\"nodeSelector\":{},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}]},"               \
     "\"status\":" status "}"
 
 /* As an older operator began it. One that never ran is corrected first. */
