@@ -72,7 +72,10 @@ def check(trainer, data, folder, optimiser, make):
         model.load_state_dict(w, strict=True)
         assert all(torch.equal(w[k], weights[0][k]) for k in w)
     state = torch.load(step / "state.pt", weights_only=True)
-    assert state["trainer"] == {"epoch": 1, "consumed": 224, "epoch_step": 7, "step": 7, "items": 60000, "validated": False}, state["trainer"]
+    sums = state["trainer"].pop("sums")  # losses of the epoch so far: the mean of all ranks, then each rank's
+    assert sums.dtype == torch.float64 and sums.shape == (2,) and torch.allclose(sums[0], sums[1]) and sums[0] > 0, sums
+    assert state["trainer"] == {"epoch": 1, "consumed": 224, "epoch_step": 7, "step": 7, "items": 60000, "step_samples": 32,
+                                "validated": False}, state["trainer"]
     counts = [s["step"].item() for s in state["state"].values() if "step" in s]
     assert all(c == 7 for c in counts), counts
     optim = make(model)
