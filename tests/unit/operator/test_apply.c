@@ -8,6 +8,7 @@
 
 #include "kube/loop.h"
 #include "operator/apply.h"
+#include "operator/refusal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,6 +325,18 @@ static void test_who_refused_decides(void **state)
     refused(403, STATUS(403, "exceeded quota"), PROBLEM_REFUSED, "exceeded quota (HTTP 403)");
 }
 
+/* A group stands behind the kinds of some. */
+static void test_whose_words(void **state)
+{
+    (void)state;
+    assert_int_equal(refusal_of("Deployment", "Deployment.apps \"b\" is invalid: spec: no"), REFUSAL_VALUE);
+    assert_int_equal(refusal_of("Deployment", "deployments.apps \"b\" is forbidden: \"x\" is invalid: no"),
+                     REFUSAL_POLICY);
+    assert_int_equal(refusal_of("Pod", "Podium in version \"v1\": strict decoding error: "), REFUSAL_POLICY);
+    assert_int_equal(refusal_of("Pod", "Pod"), REFUSAL_POLICY);
+    assert_int_equal(refusal_of("Pod", ""), REFUSAL_POLICY);
+}
+
 /* A job that once ran: the same pod without what the server does not know, and the pods behind it at once; told once. */
 static void test_a_job_that_ran_goes_on_without_the_field(void **state)
 {
@@ -629,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_the_first_pod_of_each_spec_goes_alone),
         cmocka_unit_test(test_after_the_first_of_a_spec_one_more_at_a_time),
         cmocka_unit_test(test_who_refused_decides),
+        cmocka_unit_test(test_whose_words),
         cmocka_unit_test(test_a_job_that_ran_goes_on_without_the_field),
         cmocka_unit_test(test_a_lenient_pod_may_be_refused),
         cmocka_unit_test(test_a_failed_create_is_a_problem),
