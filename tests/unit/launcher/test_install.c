@@ -64,7 +64,7 @@ static int entries(void)
 }
 
 /* The exit code of `torchrun --install-to path`, run in a child that `prepare` has changed; its stderr in `said`. */
-static int install(const char *path, void (*prepare)(void), char said[static 512])
+static int install(const char *path, void (*prepare)(void), char said[static 2048])
 {
     char name[] = "torchrun", option[] = "--install-to";
     char *words[] = {name, option, (char *)(uintptr_t)path, NULL};
@@ -87,7 +87,7 @@ static int install(const char *path, void (*prepare)(void), char said[static 512
     close(out[1]);
     size_t n = 0;
     for (ssize_t more = 1; more > 0; n += more > 0 ? (size_t)more : 0)
-        more = read(out[0], said + n, 511 - n);
+        more = read(out[0], said + n, 2047 - n);
     said[n] = '\0';
     close(out[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -114,7 +114,7 @@ static void full_disk(void)
 
 static void test_the_copy_is_the_program(void **state)
 {
-    char command[9000], said[512];
+    char command[9000], said[2048];
     struct stat st;
 
     (void)state;
@@ -133,7 +133,7 @@ static void test_the_copy_is_the_program(void **state)
 
 static void test_any_user_may_install(void **state)
 {
-    char said[512];
+    char said[2048];
 
     (void)state;
     assert_int_equal(install(target, be_nobody, said), 0);
@@ -152,7 +152,7 @@ static void expect_old(void)
 
 static void test_a_full_disk(void **state)
 {
-    char said[512], want[256];
+    char said[2048], want[256];
 
     (void)state;
     write_old(0644);
@@ -185,7 +185,7 @@ static void small_disk(void)
 /* Another node may have room: the operator tries again. */
 static void test_a_disk_without_room(void **state)
 {
-    char said[512], want[256];
+    char said[2048], want[256];
 
     (void)state;
     if (!may_mount())
@@ -198,7 +198,7 @@ static void test_a_disk_without_room(void **state)
 
 static void test_a_target_that_is_read_only(void **state)
 {
-    char said[512], want[256];
+    char said[2048], want[256];
 
     (void)state;
     write_old(0644);
@@ -211,7 +211,7 @@ static void test_a_target_that_is_read_only(void **state)
 
 static void test_names_that_cannot_be(void **state)
 {
-    char name[300], path[400], folders[5000], said[512];
+    char name[300], path[400], folders[5000], said[2048];
 
     (void)state;
     memset(name, 'n', sizeof(name));
