@@ -1,8 +1,8 @@
 """Record how scripts fail under the real launchers, for tests/golden/why: `record.py [NAME...]`; `record.py --check` writes nothing
 there, but holds fresh records of all against `kubectl ptj why` and prints what it shows.
 
-Each script of FAILURES runs under build/release/bin/torchrun and, but for a hang, under PyTorch's torchrun of the environment that
-runs this. What `kubectl ptj why` gets of it becomes a case: exit code, termination message (where the launcher left one) and log.
+Each script of FAILURES runs under build/release/bin/torchrun and, those of THEIRS_KEPT and with --check all but the hang, under
+PyTorch's torchrun of the environment that runs this. What `kubectl ptj why` gets of it becomes a case: exit code, termination message (where the launcher left one) and log.
 Replaced are times, hosts, process numbers, ports and the folders of this machine, nothing else.
 """
 
@@ -127,6 +127,9 @@ FAILURES = {
     "logged": ("import logging, sys\n\nlogging.error('loss is nan at step 40')\nsys.exit(1)\n", 2, "ERROR:root:loss is nan at step 40"),
 }
 
+# What PyTorch's launcher makes of the others is told by --check alone: these show each form that its output takes.
+THEIRS_KEPT = {"rank-1", "ddp", "missing-script", "syntax", "bar", "group", "record", "killed", "lines"}
+
 
 def replaced(text, folder):
     for path, name in ((folder, "/app"), (sys.prefix, "/venv"), (sys.base_prefix, "/python"), (str(ROOT), "/src")):
@@ -178,12 +181,12 @@ def write(golden, name, line, launcher, result):
     print(f"{case.stem}: exit code {code}, {len(log.splitlines())} lines", flush=True)
 
 
-def record(golden, names):
+def record(golden, names, theirs):
     for name, (script, processes, line) in FAILURES.items():
         if names and name not in names:
             continue
         write(golden, name, line, "our torchrun", run(OURS, name, script, processes))
-        if name != "hang":
+        if name in theirs:
             write(golden, f"{name}-image", line, "PyTorch's torchrun", run(THEIRS, name, script, processes))
 
 
@@ -198,7 +201,7 @@ def check():
         golden = pathlib.Path(folder)
         for name in ("_base", "_recorded", "_sentences"):
             shutil.copy(GOLDEN / f"{name}.yaml", golden)
-        record(golden, [])
+        record(golden, [], FAILURES.keys() - {"hang"})
         done = judged(golden)
         cases = sorted(golden.glob("run-*.yaml"))
         failed = set(re.findall(r"FAILED  \] (run-\S+)", done.stdout))
@@ -217,7 +220,7 @@ def main():
     if sys.argv[1:] == ["--check"]:
         check()
         return
-    record(GOLDEN, sys.argv[1:])
+    record(GOLDEN, sys.argv[1:], THEIRS_KEPT)
     done = judged(GOLDEN)
     if done.returncode:
         sys.exit(done.stdout)

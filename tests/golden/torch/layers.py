@@ -4,6 +4,7 @@
 Run it with torch 2.15 in this folder: layers.py > layers.h. Each network is a text in the trainer's language beside
 the module it means. Inputs are fractions that both sides compute exactly, laid out (batch, rows, cols, channels).
 """
+import textwrap
 import zlib
 
 import torch
@@ -85,8 +86,9 @@ class Net(nn.Module):
 
 
 def floats(name, values):
-    print("static const float %s[] = {%s};" % (name, ", ".join("%.9gF" % v if "." in "%.9g" % v or "e" in "%.9g" % v
-                                                                else "%.9g.0F" % v for v in values)))
+    numbers = ", ".join("%.9gF" % v if "." in "%.9g" % v or "e" in "%.9g" % v else "%.9g.0F" % v for v in values)
+    rows = textwrap.wrap(numbers, 106, initial_indent="    ", subsequent_indent="    ")
+    print("static const float %s[] = {\n%s};" % (name, "\n".join(rows)))
 
 
 def images(shape, step):
@@ -103,7 +105,7 @@ def flat_of(tensors):
 print("/* layers.h - numbers of PyTorch %s, written by layers.py. CRCs are CRC-32 of little-endian values. */" %
       torch.__version__.split("+")[0])
 print("#ifndef TK_GOLDEN_TORCH_LAYERS_H\n#define TK_GOLDEN_TORCH_LAYERS_H\n\n#include <stddef.h>\n#include <stdint.h>\n")
-print("enum { GOLDEN_LAYERS_BATCH = %d, GOLDEN_LAYERS_SEED = 7 };\n" % BATCH)
+print("enum { GOLDEN_LAYERS_BATCH = %d, GOLDEN_LAYERS_SEED = 7 };\n\n/* clang-format off */" % BATCH)
 torch.set_num_threads(1)
 rows = []
 for number, (size, layers, shape, make) in enumerate(CASES):
@@ -126,7 +128,7 @@ for number, (size, layers, shape, make) in enumerate(CASES):
     lines = " ".join('"%s\\n"' % line for line in text.split("\n"))
     rows.append('{%s, "%s", 0x%08xU, golden_out_%d, golden_grad_%d, golden_buffers_%d, golden_eval_%d}' % (
         lines, " ".join(state), start, number, number, number, number))
-print("\nstatic const struct golden_layers {")
+print("/* clang-format on */\n\nstatic const struct golden_layers {")
 print("    const char *model; /* YAML, indented by two */")
 print("    const char *keys;  /* of state_dict() */")
 print("    uint32_t start;    /* CRC of all parameters */")

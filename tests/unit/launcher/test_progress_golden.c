@@ -35,23 +35,33 @@ static double number_or_none(const char *word)
     return strcmp(word, "-") == 0 ? NAN : atof(word);
 }
 
-static void read_rows(const char *path, struct rows *rows)
+/* The rows below "# NAME". */
+static void read_rows(const char *path, const char *name, struct rows *rows)
 {
-    char percent[32], step[32], loss[32];
+    char text[256], percent[32], step[32], loss[32];
+    bool inside = false;
     FILE *in = fopen(path, "r");
 
     rows->n = 0;
     if (!in)
         fail_msg("cannot open %s", path);
-    while (fscanf(in, "%d %31s %31s %31s", &rows->row[rows->n].line, percent, step, loss) == 4) {
-        struct row *r = &rows->row[rows->n++];
-        r->percent = number_or_none(percent);
-        r->step = number_or_none(step);
-        r->loss = number_or_none(loss);
-        assert_true(rows->n < (int)ARRAY_LEN(rows->row));
+    while (fgets(text, sizeof(text), in)) {
+        struct row *r = &rows->row[rows->n];
+        text[strcspn(text, "\n")] = '\0';
+        if (text[0] == '#') {
+            inside = strcmp(text + 2, name) == 0;
+        } else if (inside) {
+            if (sscanf(text, "%d %31s %31s %31s", &r->line, percent, step, loss) != 4)
+                fail_msg("%s: %s: %s", path, name, text);
+            r->percent = number_or_none(percent);
+            r->step = number_or_none(step);
+            r->loss = number_or_none(loss);
+            assert_true(++rows->n < (int)ARRAY_LEN(rows->row));
+        }
     }
-    assert_true(feof(in));
     fclose(in);
+    if (!rows->n)
+        fail_msg("%s has no rows of %s", path, name);
 }
 
 static void take(void *ctx, const struct progress_seen *s)
@@ -107,24 +117,25 @@ static void compare(const char *name, const struct buf *out, const struct rows *
     share->files++;
 }
 
-/* Each NAME.out of the folder with its NAME`wanted`. */
+/* Each NAME.out of the folder with its rows in `wanted`. */
 static void check_kind(const char *kind, const char *wanted, bool tell, struct share *share)
 {
-    char folder[512], path[1024];
+    char folder[512], path[1024], rows[1024];
     static struct rows want;
     struct dirent **names = NULL;
     struct err err;
 
     snprintf(folder, sizeof(folder), FOLDER "/%s", kind);
+    snprintf(rows, sizeof(rows), "%s/%s", folder, wanted);
     const int n = scandir(folder, &names, NULL, alphasort);
     for (int i = 0; i < n; i++) {
-        const char *dot = strrchr(names[i]->d_name, '.');
+        char *dot = strrchr(names[i]->d_name, '.');
         if (dot && strcmp(dot, ".out") == 0) {
             cleanup_buf struct buf out = BUF_INIT(1 << 20);
             snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
             assert_int_equal(fs_read(path, &out, &err), 0);
-            snprintf(path + strlen(path) - strlen(".out"), 8, "%s", wanted);
-            read_rows(path, &want);
+            *dot = '\0';
+            read_rows(rows, names[i]->d_name, &want);
             compare(path + sizeof(FOLDER), &out, &want, tell, share);
         }
         free(names[i]);
@@ -139,7 +150,7 @@ static void test_golden(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
-        check_kind(KINDS[i], ".want", true, &share);
+        check_kind(KINDS[i], "want.txt", true, &share);
     print_message("%d files, %d lines, %d of them not as wanted\n", share.files, share.lines, share.wrong);
     assert_int_equal(share.wrong, 0);
     assert_true(share.files >= 20);
@@ -151,8 +162,8 @@ static void test_public(void **state)
     struct share today = {0}, wanted = {0};
 
     (void)state;
-    check_kind("public", ".today", true, &today);
-    check_kind("public", ".want", false, &wanted);
+    check_kind("public", "today.txt", true, &today);
+    check_kind("public", "want.txt", false, &wanted);
     print_message("%d files, the percent is right behind %d of %d lines\n", wanted.files, wanted.right,
                   wanted.percents);
     assert_int_equal(today.wrong, 0);
