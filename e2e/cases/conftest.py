@@ -1,12 +1,18 @@
 """conftest.py - a namespace per case, a folder for its pods, the operator under fire where a case asks for it, and what a failed
 case saw."""
 
+import signal
 import tempfile
 import uuid
 from pathlib import Path
 
 import pytest
 from kube import BOUND_S, SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
+
+# A job in the background, as a gate may be, ignores SIGINT, under nohup SIGHUP too, and programs go on ignoring what they were
+# started with: no case is about that.
+for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL)):
+    signal.signal(number, default)
 
 
 def make_namespace():
