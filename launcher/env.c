@@ -118,9 +118,10 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (round->progress_file)
         put(&s, a, CONTRACT_ENV_PROGRESS_FILE, round->progress_file);
-    if (!find(base, "PYTHONUNBUFFERED"))
+    /* The operator leaves these to us where they may come from a ConfigMap. */
+    if (find(base, CONTRACT_ENV_JOB_UID) && !find(base, "PYTHONUNBUFFERED"))
         put(&s, a, "PYTHONUNBUFFERED", "1");
-    if (!find(base, "NCCL_DEBUG"))
+    if (find(base, CONTRACT_ENV_JOB_UID) && !find(base, "NCCL_DEBUG"))
         put(&s, a, "NCCL_DEBUG", "WARN");
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");

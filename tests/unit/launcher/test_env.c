@@ -74,8 +74,6 @@ static void test_the_whole_list(void **state)
                                           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                           {"TORCHKEEPER_KEPT_DATA", "123/4"},
                                           {"TORCHKEEPER_RANK_STATE", "123/5/3"},
-                                          {"PYTHONUNBUFFERED", "1"},
-                                          {"NCCL_DEBUG", "WARN"},
                                           {"OMP_NUM_THREADS", "1"},
                                           {"PATH", "/bin"}};
     cleanup_arena struct arena a = {0};
@@ -119,11 +117,29 @@ static void test_progress(void **state)
     assert_string_equal(get(env_build(&o, &round, 0, NULL, base, &a), "TORCHKEEPER_PROGRESS_FILE"), "/b");
 }
 
+/* Where they may come from a ConfigMap the operator leaves them to the launcher; elsewhere ranks get what PyTorch's gives them. */
+static void test_defaults_of_the_operator(void **state)
+{
+    static char uid[] = "PTJ_JOB_UID=job-1";
+    char *const under[] = {uid, NULL}, *const none[] = {NULL};
+    cleanup_arena struct arena a = {0};
+    const struct options o = some_options();
+    char **env = env_build(&o, &round_2, 0, NULL, under, &a);
+
+    (void)state;
+    assert_string_equal(get(env, "PYTHONUNBUFFERED"), "1");
+    assert_string_equal(get(env, "NCCL_DEBUG"), "WARN");
+    env = env_build(&o, &round_2, 0, NULL, none, &a);
+    assert_null(get(env, "PYTHONUNBUFFERED"));
+    assert_null(get(env, "NCCL_DEBUG"));
+}
+
 static void test_what_the_user_set_stays(void **state)
 {
-    static char omp[] = "OMP_NUM_THREADS=6", nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0",
-                debug[] = "NCCL_DEBUG=INFO", unbuffered[] = "PYTHONUNBUFFERED=";
-    char *const base[] = {omp, nccl, debug, unbuffered, NULL};
+    static char uid[] = "PTJ_JOB_UID=job-1", omp[] = "OMP_NUM_THREADS=6",
+                nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0", debug[] = "NCCL_DEBUG=INFO",
+                unbuffered[] = "PYTHONUNBUFFERED=";
+    char *const base[] = {uid, omp, nccl, debug, unbuffered, NULL};
     char *const none[] = {NULL};
     cleanup_arena struct arena a = {0};
     struct options o = some_options();
@@ -227,11 +243,9 @@ static void test_local_rank_in_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_whole_list),
-        cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_what_the_user_set_stays),
-        cmocka_unit_test(test_virtual_local_rank),
-        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_the_whole_list),           cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_defaults_of_the_operator), cmocka_unit_test(test_what_the_user_set_stays),
+        cmocka_unit_test(test_virtual_local_rank),       cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_local_rank_in_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
