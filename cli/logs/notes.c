@@ -29,8 +29,8 @@ void notes_wait_for_pod(struct notes *n, const struct pod *pod)
     for (size_t i = 0; i < ARRAY_LEN(STARTS); i++)
         reason = strcmp(c->reason, STARTS[i]) == 0 ? "it is being started" : reason;
     snprintf(what, sizeof(what), "pod %s", pod->name);
-    if (pod->unschedulable[0])
-        say_waiting(n, what, "Unschedulable", pod->unschedulable);
+    if (pod->unplaced == UNPLACED_UNSCHEDULABLE)
+        say_waiting(n, what, "Unschedulable", pod->unplaced_by);
     else
         say_waiting(n, what, reason, c->message);
 }

@@ -33,10 +33,7 @@ static const struct {
     {offsetof(struct pod, message), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, disruption), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, disruption_msg), WAIT_MESSAGE_BYTES, true},
-    {offsetof(struct pod, unschedulable), WAIT_MESSAGE_BYTES, true},
-    {offsetof(struct pod, gate), HOLDER_BYTES, true},
-    {offsetof(struct pod, claim), HOLDER_BYTES, true},
-    {offsetof(struct pod, scheduler), DECODE_LABEL_BYTES, true},
+    {offsetof(struct pod, unplaced_by), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, finalizer), HOLDER_BYTES, true},
     {offsetof(struct pod, training.name), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, training.reason), DECODE_REASON_BYTES, false},
@@ -144,19 +141,37 @@ static bool has_named(const cJSON *list, const char *name)
     return false;
 }
 
-/* What keeps a pod from a node before any scheduler has said so in a condition. */
+static void set_unplaced(struct pod *p, enum pod_unplaced why, const char *by)
+{
+    if (by && by[0]) {
+        p->unplaced = why;
+        p->unplaced_by = by;
+    }
+}
+
+/* What keeps a pod from a node before any scheduler has said so in a condition. The last one that holds is the one to name. */
 static void read_unplaced(const cJSON *spec, const cJSON *status, struct pod *p)
 {
     const cJSON *claim;
 
-    p->gate = json_str(cJSON_GetArrayItem(member(spec, "schedulingGates"), 0), "name");
-    p->scheduler = json_str(spec, "schedulerName");
+    set_unplaced(p, UNPLACED_SCHEDULER, json_str(spec, "schedulerName"));
     cJSON_ArrayForEach(claim, member(spec, "resourceClaims"))
     {
         const char *from = json_str(claim, "resourceClaimTemplateName");
-        if (from && !has_named(member(status, "resourceClaimStatuses"), or_empty(json_str(claim, "name"))))
-            p->claim = from;
+        if (!has_named(member(status, "resourceClaimStatuses"), or_empty(json_str(claim, "name"))))
+            set_unplaced(p, UNPLACED_CLAIM, from);
     }
+    set_unplaced(p, UNPLACED_GATE, json_str(cJSON_GetArrayItem(member(spec, "schedulingGates"), 0), "name"));
+}
+
+static void read_scheduled(const cJSON *condition, const char *state, const char *reason, struct pod *p)
+{
+    if (p->unplaced == UNPLACED_SCHEDULER)
+        p->unplaced = UNPLACED_NO;
+    if (strcmp(state, "True") == 0)
+        p->since_ms = instant(condition, "lastTransitionTime");
+    else if (strcmp(reason, "Unschedulable") == 0 && p->unplaced != UNPLACED_GATE)
+        set_unplaced(p, UNPLACED_UNSCHEDULABLE, json_str(condition, "message"));
 }
 
 static void read_conditions(const cJSON *status, struct pod *p)
@@ -172,11 +187,7 @@ static void read_conditions(const cJSON *status, struct pod *p)
             p->disruption = reason[0] ? reason : "Disruption";
             p->disruption_msg = or_empty(json_str(c, "message"));
         } else if (strcmp(type, "PodScheduled") == 0) {
-            p->scheduler = "";
-            if (strcmp(state, "True") == 0)
-                p->placed_ms = instant(c, "lastTransitionTime");
-            else if (strcmp(reason, "Unschedulable") == 0)
-                p->unschedulable = or_empty(json_str(c, "message"));
+            read_scheduled(c, state, reason, p);
         }
     }
 }
@@ -262,7 +273,8 @@ static void read_init_containers(const cJSON *object, const cJSON *status, struc
         p->sidecar = sidecar;
         p->crashed = !failed && read_last_end(c, &init);
         p->init = init;
-        p->init_ms = instant(json_find(c, (const char *[]){"state", "running", NULL}), "startedAt");
+        if (init.state == CONTAINER_RUNNING)
+            p->since_ms = instant(json_find(c, (const char *[]){"state", "running", NULL}), "startedAt");
         if (failed)
             return;
     }

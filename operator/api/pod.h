@@ -27,6 +27,15 @@
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_UNKNOWN };
 
+/* Why it has no node. */
+enum pod_unplaced {
+    UNPLACED_NO,            /* it has one, or nothing is known */
+    UNPLACED_GATE,          /* unplaced_by: the first of its scheduling gates */
+    UNPLACED_UNSCHEDULABLE, /* the message of PodScheduled=False with reason Unschedulable */
+    UNPLACED_CLAIM,         /* the ResourceClaimTemplate from which no claim has been made */
+    UNPLACED_SCHEDULER,     /* the scheduler that has written no condition yet */
+};
+
 enum container_state { CONTAINER_NONE, CONTAINER_WAITING, CONTAINER_RUNNING, CONTAINER_TERMINATED };
 
 /* The training container, or an init container. */
@@ -50,21 +59,17 @@ struct pod {
     const char *ip;               /* of its status: anyone who may write that may have written it */
     const char *reason, *message; /* of the pod's status */
     const char *disruption, *disruption_msg; /* reason and message of a true DisruptionTarget condition */
-    const char *unschedulable;               /* message of PodScheduled=False with reason Unschedulable */
-    const char *gate;                        /* the first of its scheduling gates */
-    const char
-        *claim; /* the ResourceClaimTemplate from which no claim has been made, of a pod without a node */
-    const char *scheduler; /* the scheduler that has said nothing of it yet, of a pod without a node */
-    const char *finalizer; /* the first one */
-    int32_t index;         /* -1: label missing or bad */
-    int32_t attempt;       /* -1 likewise */
+    const char *unplaced_by;                 /* of what `unplaced` says */
+    const char *finalizer;                   /* the first one */
+    int32_t index;                           /* -1: label missing or bad */
+    int32_t attempt;                         /* -1 likewise */
     int32_t restart;
     enum pod_phase phase;
+    enum pod_unplaced unplaced;
     bool forced;       /* deleted with a grace period of 0 */
     bool host_network; /* its ports are the node's */
     int64_t created_ms;
-    int64_t placed_ms;   /* since when it has a node; 0: not known */
-    int64_t init_ms;     /* since when `init` runs; 0: it does not */
+    int64_t since_ms;    /* since when `init` runs, if it does, else since when it has a node; 0: not known */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
     /* The first init container that failed, sidecars excepted; if none did, the first that the training waits for. Of a pod whose

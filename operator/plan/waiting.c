@@ -84,7 +84,7 @@ static const char *claims(const struct pod *pod, const cJSON *object, const char
 static struct waiting unschedulable(const struct pod *pod, const cJSON *object, struct arena *a)
 {
     static const char NAMED[] = "persistentvolumeclaim \"";
-    const char *text = pod->unschedulable;
+    const char *text = pod->unplaced_by;
     const char *name = strstr(text, NAMED);
     struct waiting w = {.reason = "Unschedulable", .message = text, .words = text};
 
@@ -106,27 +106,26 @@ static struct waiting unschedulable(const struct pod *pod, const cJSON *object, 
 /* A pod without a node. */
 static struct waiting unplaced(const struct pod *pod, const cJSON *object, int64_t now_ms, struct arena *a)
 {
-    struct waiting w = NOTHING;
+    const char *by = pod->unplaced_by;
+    struct waiting w = {.words = "", .subject = by};
 
-    if (pod->gate[0]) {
-        w.reason = "SchedulingGated";
-        w.subject = pod->gate;
-        w.message = arena_printf(a, "scheduling gate %s holds it", pod->gate);
-        return w;
-    }
-    if (pod->unschedulable[0])
-        return unschedulable(pod, object, a);
-    if (pod->claim[0]) {
-        w.reason = "ResourceClaimNotCreated";
-        w.subject = pod->claim;
-        w.message =
-            arena_printf(a, "no ResourceClaim has been made from ResourceClaimTemplate %s", pod->claim);
-    } else if (pod->scheduler[0]) {
-        w.reason = "NotScheduled";
-        w.subject = pod->scheduler;
-        w.message = arena_printf(a, "scheduler %s has not looked at it", pod->scheduler);
-    } else {
+    switch (pod->unplaced) {
+    case UNPLACED_NO:
         return NOTHING;
+    case UNPLACED_UNSCHEDULABLE:
+        return unschedulable(pod, object, a);
+    case UNPLACED_GATE:
+        w.reason = "SchedulingGated";
+        w.message = arena_printf(a, "scheduling gate %s holds it", by);
+        return w;
+    case UNPLACED_CLAIM:
+        w.reason = "ResourceClaimNotCreated";
+        w.message = arena_printf(a, "no ResourceClaim has been made from ResourceClaimTemplate %s", by);
+        break;
+    case UNPLACED_SCHEDULER:
+        w.reason = "NotScheduled";
+        w.message = arena_printf(a, "scheduler %s has not looked at it", by);
+        break;
     }
     return if_late(w, pod->created_ms, now_ms);
 }
@@ -165,21 +164,21 @@ static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, s
     if (c->state == CONTAINER_RUNNING && pod->sidecar)
         return if_late(about(pod, c, "SidecarNotStarted",
                              "it runs, but its startup probe or postStart hook has not succeeded", a),
-                       pod->init_ms, now_ms);
+                       pod->since_ms, now_ms);
     if (c->state == CONTAINER_RUNNING)
         return if_late(
             about(pod, c, "InitContainerRunning", "it runs, and the training begins when it has ended", a),
-            pod->init_ms, now_ms);
+            pod->since_ms, now_ms);
     return if_late(about(pod, c, "ContainerCreating",
                          "it is not made yet: its image, a volume or the pod's network takes long", a),
-                   pod->placed_ms, now_ms);
+                   pod->since_ms, now_ms);
 }
 
 struct waiting waiting_of(const struct pod *pod, const cJSON *object, int64_t now_ms, struct arena *a)
 {
     if (pod->deletion_ms || pod_ended(pod) || pod_is_running(pod) || pod->phase == POD_PHASE_UNKNOWN)
         return NOTHING;
-    if (pod->node[0] && !pod->unschedulable[0])
+    if (pod->node[0] && !pod->unplaced)
         return held_by_container(pod, now_ms, a);
     return unplaced(pod, object, now_ms, a);
 }

@@ -28,8 +28,8 @@ static const struct pod *const *pods_there(int n, struct arena *a)
         *p = (struct pod){.ns = "n", .owner_uid = "u", .type = "node", .hash = "", .node = "n0", .index = i};
         p->name = arena_printf(a, "j-node-%d", i);
         p->uid = arena_printf(a, "uid-%d", i);
-        p->reason = p->message = p->disruption = p->disruption_msg = p->unschedulable = "";
-        p->gate = p->claim = p->scheduler = p->finalizer = "";
+        p->reason = p->message = p->disruption = p->disruption_msg = "";
+        p->unplaced_by = p->finalizer = "";
         p->training = (struct pod_container){"c", "", "", CONTAINER_RUNNING, 0, 0, 0};
         p->init = (struct pod_container){"", "", "", CONTAINER_NONE, 0, 0, 0};
         p->phase = POD_RUNNING;
