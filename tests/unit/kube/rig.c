@@ -3,8 +3,14 @@
 
 #include "test.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+enum { DESCRIPTORS = 1024 };
 
 void rig_config(struct kube_config *c, const char *url)
 {
@@ -137,16 +143,18 @@ unsigned rig_server_port(const struct rig *r)
 
 int rig_client_ports(const struct rig *r, unsigned *ret, int max)
 {
-    cleanup_fclose FILE *f = fopen("/proc/self/net/tcp", "re");
-    char line[256];
     int n = 0;
 
-    assert_non_null(f);
-    while (fgets(line, sizeof(line), f) && n < max) {
-        unsigned local, remote, state;
-        if (sscanf(line, " %*d: %*x:%x %*x:%x %x", &local, &remote, &state) == 3 &&
-            remote == rig_server_port(r) && state == 1)
-            ret[n++] = local;
+    for (int fd = 0; fd < DESCRIPTORS && n < max; fd++) {
+        struct sockaddr_in local, remote;
+        struct tcp_info info;
+        socklen_t size = sizeof(local), remote_size = sizeof(remote), info_size = sizeof(info);
+        if (getpeername(fd, (struct sockaddr *)&remote, &remote_size) == 0 && remote.sin_family == AF_INET &&
+            ntohs(remote.sin_port) == rig_server_port(r) &&
+            getsockname(fd, (struct sockaddr *)&local, &size) == 0 &&
+            getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &info_size) == 0 &&
+            info.tcpi_state == TCP_ESTABLISHED)
+            ret[n++] = ntohs(local.sin_port);
     }
     return n;
 }

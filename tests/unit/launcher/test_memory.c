@@ -11,6 +11,7 @@
 #include "faults.h"
 #include "test.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ try {
 
 struct tally {
     int tries, struck, exhausted, failed;
+    int late; /* the machine was so busy that the nodes did not meet in time */
 };
 
 /* Beside the launcher's own folder, whose name nobody knows yet. */
@@ -126,22 +128,31 @@ static void judge(struct try *t, struct tally *sum)
             buf_str(&t->crew.runs[1 - t->victim].err));
     sum->tries++;
     sum->struck += struck;
+    sum->late += !struck && code == EXIT_CODE_RETRYABLE;
     bool exhausted = code && strstr(words, "torchrun: out of memory\n");
     sum->exhausted += exhausted;
     sum->failed += code > 0 && !exhausted;
     crew_release(&t->crew);
 }
 
+/* The fewest of as many as are tried at once: how many there are depends on how busy the machine is. */
 static long count(const struct story *story, int victim)
 {
-    struct try t = {.story = story, .victim = victim};
+    static struct try tries[AT_ONCE];
+    long fewest = LONG_MAX;
 
-    start(&t);
-    for (int i = 0; i < NODES; i++)
-        assert_int_equal(ending(&t, i), 0);
-    long n = said(&t);
-    crew_release(&t.crew);
-    return n;
+    for (int k = 0; k < AT_ONCE; k++) {
+        tries[k] = (struct try){.story = story, .victim = victim};
+        start(&tries[k]);
+    }
+    for (int k = 0; k < AT_ONCE; k++) {
+        for (int i = 0; i < NODES; i++)
+            assert_int_equal(ending(&tries[k], i), 0);
+        long n = said(&tries[k]);
+        fewest = n < fewest ? n : fewest;
+        crew_release(&tries[k].crew);
+    }
+    return fewest;
 }
 
 static void sweep(const struct story *story, int victim)
@@ -165,7 +176,8 @@ static void sweep(const struct story *story, int victim)
     print_message("%s, node %d: %ld allocations, %d of %d tries struck; %d ended out of memory, %d with "
                   "words of their own\n",
                   story->name, victim, all, sum.struck, sum.tries, sum.exhausted, sum.failed);
-    assert_true(sum.struck >= sum.tries * 3 / 4 && sum.exhausted > 0);
+    assert_true(sum.struck >= (sum.tries - sum.late) * 3 / 4 && sum.exhausted > 0);
+    assert_true(sum.struck * stride >= FEWEST);
 }
 
 static void test_the_host_of_the_store(void **state)
