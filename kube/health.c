@@ -18,8 +18,8 @@ enum {
     REQUEST_MAX_BYTES = 4096,
     ANSWER_MAX_BYTES = 1 << 20,
     CLIENT_TIMEOUT_MS = 5000,
-    /* In a full house one more displaces the oldest, which has had so long to ask. A probe asks at once; without this a few
-     * silent connections would keep it out until the kubelet ends the process. */
+    /* When all places are taken, a new client replaces the oldest, if that is at least so old. A probe asks at once; without this
+     * a few silent connections would keep it out until the kubelet ends the process. */
     PATIENCE_MS = 100,
 };
 
@@ -201,7 +201,7 @@ static void on_reopen(void *ctx)
     h->listener.events = POLLIN;
 }
 
-/* A free place, or that of the oldest client; NULL while it is too early for that: the next ones wait in the backlog. */
+/* A free place, or that of the oldest client. NULL while that is younger than PATIENCE_MS: new ones wait in the backlog. */
 static struct client *find_place(struct health *h)
 {
     struct client *oldest = &h->clients[0];

@@ -188,6 +188,15 @@ void kube_recorder_flush(struct kube_recorder *r, int64_t until_ms, void (*done)
         end_flush(r);
 }
 
+/* pairs: name, value ... NULL; a pair whose value is NULL or empty is left out. */
+static void put(cJSON *o, const char *const *pairs)
+{
+    for (; *pairs; pairs += 2)
+        if (pairs[1] && pairs[1][0])
+            cJSON_AddStringToObject(o, pairs[0], pairs[1]);
+}
+#define PUT(o, ...) put(o, (const char *const[]){__VA_ARGS__, NULL})
+
 static char *make_event(const struct kube_recorder *r, const struct kube_recorder_object *o, const char *ns,
                         const char *name, const struct correlator_event *counted, bool warning,
                         const char *reason, const char *message)
@@ -200,31 +209,14 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
 
     clock_rfc3339(counted->first_wall_ms, false, first);
     clock_rfc3339(clock.wall_ms(clock.ctx), false, last);
-    cJSON_AddStringToObject(e, "apiVersion", "v1");
-    cJSON_AddStringToObject(e, "kind", "Event");
-    cJSON *meta = cJSON_AddObjectToObject(e, "metadata");
-    cJSON_AddStringToObject(meta, "name", name);
-    cJSON_AddStringToObject(meta, "namespace", ns);
-    cJSON *about = cJSON_AddObjectToObject(e, "involvedObject");
-    cJSON_AddStringToObject(about, "apiVersion", o->api_version);
-    cJSON_AddStringToObject(about, "kind", o->kind);
-    if (o->ns && o->ns[0])
-        cJSON_AddStringToObject(about, "namespace", o->ns);
-    cJSON_AddStringToObject(about, "name", o->name);
-    cJSON_AddStringToObject(about, "uid", o->uid);
-    if (o->resource_version)
-        cJSON_AddStringToObject(about, "resourceVersion", o->resource_version);
-    cJSON_AddStringToObject(e, "type", warning ? "Warning" : "Normal");
-    cJSON_AddStringToObject(e, "reason", reason);
-    cJSON_AddStringToObject(e, "message", message);
+    PUT(e, "apiVersion", "v1", "kind", "Event", "type", warning ? "Warning" : "Normal", "reason", reason,
+        "message", message, "firstTimestamp", first, "lastTimestamp", last, "reportingComponent",
+        r->component, "reportingInstance", r->host);
     cJSON_AddNumberToObject(e, "count", counted->count);
-    cJSON_AddStringToObject(e, "firstTimestamp", first);
-    cJSON_AddStringToObject(e, "lastTimestamp", last);
-    cJSON *source = cJSON_AddObjectToObject(e, "source");
-    cJSON_AddStringToObject(source, "component", r->component);
-    cJSON_AddStringToObject(source, "host", r->host);
-    cJSON_AddStringToObject(e, "reportingComponent", r->component);
-    cJSON_AddStringToObject(e, "reportingInstance", r->host);
+    PUT(cJSON_AddObjectToObject(e, "metadata"), "name", name, "namespace", ns);
+    PUT(cJSON_AddObjectToObject(e, "involvedObject"), "apiVersion", o->api_version, "kind", o->kind,
+        "namespace", o->ns, "name", o->name, "uid", o->uid, "resourceVersion", o->resource_version);
+    PUT(cJSON_AddObjectToObject(e, "source"), "component", r->component, "host", r->host);
     return memory_strdup(json_print(e, &a));
 }
 
