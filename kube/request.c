@@ -60,56 +60,56 @@ static int put_segment(struct buf *out, const char *what, const char *s, struct 
     return buf_append(out, "/", 1, err) < 0 ? -1 : put_encoded(out, s, err);
 }
 
-static int put_query(struct buf *out, const char *key, const char *value, struct err *err)
-{
-    if (!value)
-        return 0;
-    if (buf_printf(out, err, "%c%s=", strchr(buf_str(out), '?') ? '&' : '?', key) < 0)
-        return -1;
-    return put_encoded(out, value, err);
-}
-
-static int put_query_int(struct buf *out, const char *key, int value, struct err *err)
-{
-    char text[16];
-
-    snprintf(text, sizeof(text), "%d", value);
-    return value ? put_query(out, key, text, err) : 0;
-}
-
 static int put_path(const struct kube_request *r, struct buf *out, struct err *err)
 {
     bool core = !r->resource->group[0];
+    const char *const parts[][2] = {
+        {"root", core ? "api" : "apis"},
+        {"group", core ? NULL : r->resource->group},
+        {"version", r->resource->version},
+        {"scope", r->ns ? "namespaces" : NULL},
+        {"namespace", r->ns},
+        {"resource", r->resource->plural},
+        {"name", r->name},
+        {"subresource", r->subresource},
+    };
 
-    if (buf_puts(out, core ? "/api" : "/apis", err) < 0 ||
-        put_segment(out, "group", core ? NULL : r->resource->group, err) < 0 ||
-        put_segment(out, "version", r->resource->version, err) < 0)
-        return -1;
-    if (r->ns && (buf_puts(out, "/namespaces", err) < 0 || put_segment(out, "namespace", r->ns, err) < 0))
-        return -1;
-    if (put_segment(out, "resource", r->resource->plural, err) < 0 ||
-        put_segment(out, "name", r->name, err) < 0)
-        return -1;
-    return put_segment(out, "subresource", r->subresource, err);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (put_segment(out, parts[i][0], parts[i][1], err) < 0)
+            return -1;
+    return 0;
 }
 
-static int put_queries(const struct kube_request *r, struct buf *out, struct err *err)
+static const char *number(struct arena *a, int n)
 {
-    /* An exact version would ask the server for history; "at least this fresh" is what a list wants. */
-    bool fresh = r->verb == KUBE_LIST && r->resource_version;
+    return n ? arena_printf(a, "%d", n) : NULL;
+}
 
-    if (put_query(out, "watch", r->verb == KUBE_WATCH ? "true" : NULL, err) < 0 ||
-        put_query(out, "labelSelector", r->label_selector, err) < 0 ||
-        put_query(out, "fieldSelector", r->field_selector, err) < 0 ||
-        put_query(out, "resourceVersion", r->resource_version, err) < 0 ||
-        put_query(out, "resourceVersionMatch", fresh ? "NotOlderThan" : NULL, err) < 0 ||
-        put_query_int(out, "limit", r->limit, err) < 0 ||
-        put_query(out, "continue", r->continue_token, err) < 0 ||
-        put_query(out, "allowWatchBookmarks", r->bookmarks ? "true" : NULL, err) < 0 ||
-        put_query_int(out, "timeoutSeconds", r->timeout_s, err) < 0 ||
-        put_query(out, "fieldValidation", r->field_validation, err) < 0)
-        return -1;
-    return put_query(out, "fieldManager", r->field_manager, err);
+static int put_queries(const struct kube_request *r, struct arena *a, struct buf *out, struct err *err)
+{
+    const char *const queries[][2] = {
+        {"watch", r->verb == KUBE_WATCH ? "true" : NULL},
+        {"labelSelector", r->label_selector},
+        {"fieldSelector", r->field_selector},
+        {"resourceVersion", r->resource_version},
+        {"limit", number(a, r->limit)},
+        {"continue", r->continue_token},
+        {"allowWatchBookmarks", r->bookmarks ? "true" : NULL},
+        {"timeoutSeconds", number(a, r->timeout_s)},
+        {"fieldValidation", r->field_validation},
+        {"fieldManager", r->field_manager},
+    };
+    char sign = '?';
+
+    for (size_t i = 0; i < ARRAY_LEN(queries); i++) {
+        if (!queries[i][1])
+            continue;
+        if (buf_printf(out, err, "%c%s=", sign, queries[i][0]) < 0 ||
+            put_encoded(out, queries[i][1], err) < 0)
+            return -1;
+        sign = '&';
+    }
+    return 0;
 }
 
 static size_t body_limit(enum kube_verb verb)
@@ -127,7 +127,7 @@ int kube_request_build(const struct kube_request *r, struct arena *a, struct kub
 
     if (lacks_name(r))
         return err_set(err, ERR_INVALID, "%s %s: no name given", verb, r->resource->plural);
-    if (put_path(r, &path, err) < 0 || put_queries(r, &path, err) < 0)
+    if (put_path(r, &path, err) < 0 || put_queries(r, a, &path, err) < 0)
         return err_wrap(err, "%s %s", verb, r->resource->plural);
     *out = (struct kube_http_request){
         .method = VERBS[r->verb].method,

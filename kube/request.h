@@ -49,7 +49,7 @@ struct kube_request {
     const char *subresource; /* "status", "scale" */
     const char *label_selector;
     const char *field_selector;
-    const char *resource_version; /* list: not older than this; watch: from here on */
+    const char *resource_version; /* watch: from here on */
     const char *continue_token;   /* list: the next page */
     const char *field_manager;    /* create, update, patch */
     const char *field_validation; /* create: "Strict" or "Ignore"; NULL: as the server does */

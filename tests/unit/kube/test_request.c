@@ -37,8 +37,7 @@ static const struct row good[] = {
      "pods?labelSelector=app%3Dx%2Ctier%20in%20%28a%2C%20b%29&fieldSelector=metadata.name%3D%C3%A4"
      "&limit=5&continue=t%2F%2B%3D",
      NULL},
-    {R(.verb = KUBE_LIST, .resource = &nodes, .resource_version = "9"), "GET",
-     "/api/v1/nodes?resourceVersion=9&resourceVersionMatch=NotOlderThan", NULL},
+    {R(.verb = KUBE_LIST, .resource = &nodes), "GET", "/api/v1/nodes", NULL},
     {R(.verb = KUBE_WATCH, .resource = &KUBE_PODS, .resource_version = "12", .bookmarks = true,
        .timeout_s = 300),
      "GET", "/api/v1/pods?watch=true&resourceVersion=12&allowWatchBookmarks=true&timeoutSeconds=300", NULL},
