@@ -14,8 +14,6 @@ const struct kube_resource SESSION_JOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRA
 
 int session_open(struct session *s, const struct args *a, struct err *err)
 {
-    const struct http_options options = {.user_agent = "kubectl-ptj/" CLI_VERSION};
-
     *s = (struct session){0};
     if (kube_config_find(&s->config, args_text(a, "kubeconfig", NULL), args_text(a, "context", NULL), err) <
         0)
@@ -24,7 +22,7 @@ int session_open(struct session *s, const struct args *a, struct err *err)
         say("kubectl ptj", "warning: %s", kube_config_warning(&s->config));
     s->ns = args_text(a, "namespace", s->config.namespace_name);
     s->loop = kube_loop_new(clock_system(), err);
-    s->http = s->loop ? http_new(s->loop, &s->config, &options, err) : NULL;
+    s->http = s->loop ? http_new(s->loop, &s->config, "kubectl-ptj/" CLI_VERSION, err) : NULL;
     if (!s->http)
         return -1;
     s->api = http_transport(s->http);

@@ -131,7 +131,7 @@ struct collectives_config {
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
     int master_port;         /* where rank 0 serves the rendezvous store: beside that of PyTorch's agent */
     struct rank_slot
-        *slot; /* this process's (common/rank_state.h), valid until the table is closed; NULL: none */
+        *slot; /* this process's (host/rank_state.h), valid until the table is closed; NULL: none */
     int lanes; /* links between neighbouring pods; 0: one per rank, up to LAYOUT_LANES_MAX (8) */
 };
 

@@ -3,8 +3,8 @@
 #include "collectives/host.h"
 #include "collectives/transports.h"
 #include "common/clock.h"
-#include "common/cpus.h"
 #include "common/memory.h"
+#include "host/cpus.h"
 
 #include <stdlib.h>
 #include <string.h>

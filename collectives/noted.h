@@ -1,11 +1,11 @@
-/* noted.h - the calls of a table of collectives.h, noted in the rank's slot (common/rank_state.h): which call the rank is
+/* noted.h - the calls of a table of collectives.h, noted in the rank's slot (host/rank_state.h): which call the rank is
  * in, how many it has made, and how long it was in them. Arguments and errors are those of the table's functions.
  */
 #ifndef TK_COLLECTIVES_NOTED_H
 #define TK_COLLECTIVES_NOTED_H
 
 #include "collectives/collectives.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 static inline int collectives_noted(const struct collectives *c, bool all, int rc)
 {

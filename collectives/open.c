@@ -3,8 +3,9 @@
 #include "collectives/transports.h"
 #include "common/contract.h"
 #include "common/memory.h"
-#include "common/rank_state.h"
 #include "common/sv.h"
+#include "host/rank_contract.h"
+#include "host/rank_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #include "collectives/watch_wire.h"
 #include "common/buf.h"
-#include "common/resolve.h"
+#include "host/resolve.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,11 @@
-/* backoff.h - the delay of an exponential back-off. Pure. */
+/* backoff.h - how long to wait before the next try: exponential, with jitter and a memory where that is wanted. Pure.
+ *
+ * Units:     milliseconds; of a struct backoff, those of one monotonic clock.
+ */
 #ifndef TK_COMMON_BACKOFF_H
 #define TK_COMMON_BACKOFF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* first_ms after the first failure, twice as long after each further one, max_ms at most; `earlier` failures came before. */
@@ -13,5 +17,25 @@ static inline int64_t backoff_delay_ms(int64_t first_ms, int64_t max_ms, int ear
         delay *= 2;
     return delay < max_ms ? delay : max_ms;
 }
+
+/* Those of client-go's reflector (tools/cache/reflector.go): against a server that stays down the delay is 30 to 60 s, 45 s
+ * on average. */
+enum {
+    BACKOFF_MIN_MS = 800,
+    BACKOFF_MAX_MS = 30000,    /* before jitter, which adds less than as much again */
+    BACKOFF_QUIET_MS = 120000, /* after so long without a failure it starts over */
+};
+
+struct backoff {
+    uint64_t random; /* state of the jitter (random.h); any seed */
+    int failures;    /* in a row, since the last quiet time */
+    int64_t failed_ms;
+};
+
+/* Whether a failure now would be the first since the last quiet time. */
+bool backoff_is_first(const struct backoff *b, int64_t now_ms);
+
+/* Count a failure. Returns how long to wait before the next try, at least at_least_ms. */
+int64_t backoff_failed(struct backoff *b, int64_t now_ms, int64_t at_least_ms);
 
 #endif

@@ -6,9 +6,7 @@
 #ifndef TK_COMMON_CONTRACT_H
 #define TK_COMMON_CONTRACT_H
 
-#include <stdbool.h>
 #include <string.h>
-#include <sys/wait.h>
 
 enum exit_code {
     EXIT_CODE_OK = 0,
@@ -22,13 +20,6 @@ enum exit_code {
     EXIT_CODE_TERMINATED = 143,  /* stopped by SIGTERM */
     EXIT_CODE_SIGNAL_BASE = 128, /* + n: killed by signal n */
 };
-
-/* Whether a process with this status (of waitpid) would end the same way again. Launchers do not restart
- * it. */
-static inline bool contract_is_final(int status)
-{
-    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CODE_USAGE;
-}
 
 /* What a launcher tells of the job's UID to whoever asks for its progress: the last 12 characters. They tell jobs apart; the run
  * id, which keeps strangers out of the ranks' ports, carries the whole UID, and its other 74 random bits stay unknown. */
@@ -48,27 +39,8 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_RANK "RANK"
 #define CONTRACT_ENV_LOCAL_RANK "LOCAL_RANK"
 #define CONTRACT_ENV_WORLD_SIZE "WORLD_SIZE"
-#define CONTRACT_ENV_LOCAL_WORLD_SIZE "LOCAL_WORLD_SIZE"
 #define CONTRACT_ENV_MASTER_ADDR "MASTER_ADDR"
 #define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
-#define CONTRACT_ENV_RUN_ID "TORCHELASTIC_RUN_ID"
-#define CONTRACT_ENV_RESTART_COUNT "TORCHELASTIC_RESTART_COUNT"
-/* FOLDER/attempt_N/LOCAL-RANK/error.json: FOLDER is made by the launcher for this launch on this node. N counts restarts, and with
- * our launcher on several nodes the rounds of the meeting. */
-#define CONTRACT_ENV_ERROR_FILE "TORCHELASTIC_ERROR_FILE"
-#define CONTRACT_ATTEMPT "/attempt_"
-/* PID/NUMBER: descriptor NUMBER of process PID, the launcher, is a memory file (memfd) of this name, empty at first and kept until
- * the launcher ends. What a rank leaves in it is there for the next attempt; the launcher does not look. Opened as
- * /proc/PID/fd/NUMBER: no descriptor is inherited. */
-#define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
-#define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
-
-/* PID/NUMBER/SLOT, PID/NUMBER as above: a memory file with one slot for each rank of the node, in which a rank may note what
- * it does (common/rank_state.h). */
-#define CONTRACT_ENV_RANK_STATE "TORCHKEEPER_RANK_STATE"
-#define CONTRACT_RANK_STATE_NAME "torchkeeper-rank-state"
-/* A file in which rank 0 may leave its progress as one JSON object; set by the launcher, unless it has it already. */
-#define CONTRACT_ENV_PROGRESS_FILE "TORCHKEEPER_PROGRESS_FILE"
 
 /* Read by our launcher, set by the operator. None of them is passed on to the ranks.
  *   PROGRESS_PORT     serve GET /progress and /metrics there; the operator sets it for node 0 only
@@ -84,9 +56,5 @@ static inline const char *contract_job_mark(const char *uid)
 enum { CONTRACT_PROGRESS_TIMEOUT_MAX_S = 604800 };
 
 enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400, CONTRACT_PROGRESS_PORT = 29402 };
-
-/* A pod is stopped with SIGTERM, and SIGKILL after its grace period (30 s by default): ranks get less than
- * that to stop. */
-enum { CONTRACT_SHUTDOWN_TIMEOUT_S = 20 };
 
 #endif

@@ -1,6 +1,5 @@
 /* fsutil.c - reading, atomic replacement, directories. */
 #include "common/fsutil.h"
-#include "common/rank_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The rest of an open file; `path` is for messages. */
-static int read_on(int fd, const char *path, struct buf *out, struct err *err)
+/* The rest of an open file; `path` is for messages, each_piece may be NULL. */
+static int read_on(int fd, const char *path, struct buf *out, void (*each_piece)(void), struct err *err)
 {
     for (;;) {
         char chunk[16384];
@@ -23,7 +22,8 @@ static int read_on(int fd, const char *path, struct buf *out, struct err *err)
             return 0;
         if (buf_append(out, chunk, (size_t)n, err) < 0)
             return err_wrap(err, "%s", path);
-        rank_state_alive();
+        if (each_piece)
+            each_piece();
     }
 }
 
@@ -49,10 +49,15 @@ int fs_read(const char *path, struct buf *out, struct err *err)
 {
     cleanup_close int fd = open_to_read(path, 0, err);
 
-    return fd < 0 ? -1 : read_on(fd, path, out, err);
+    return fd < 0 ? -1 : read_on(fd, path, out, NULL, err);
 }
 
 int fs_read_regular(const char *path, struct buf *out, struct err *err)
+{
+    return fs_read_pieces(path, out, NULL, err);
+}
+
+int fs_read_pieces(const char *path, struct buf *out, void (*each_piece)(void), struct err *err)
 {
     /* O_NONBLOCK: otherwise opening a FIFO waits for its other end. */
     cleanup_close int fd = open_to_read(path, O_NONBLOCK, err);
@@ -64,7 +69,7 @@ int fs_read_regular(const char *path, struct buf *out, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "%s", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "%s: not a regular file", path);
-    return read_on(fd, path, out, err);
+    return read_on(fd, path, out, each_piece, err);
 }
 
 int fs_write_all(int fd, const void *bytes, size_t len)

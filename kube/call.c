@@ -256,7 +256,7 @@ struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
                                  .own_connection = req->own_connection,
                                  .urgent = req->urgent,
                                  .gate = req->gate,
-                                 .idle_timeout_ms = req->idle_timeout_ms / e->hurry,
+                                 .idle_timeout_ms = req->idle_timeout_ms,
                                  .body = BUF_INIT(body_limit(req, handler))};
     c->body_max_bytes = c->body.max;
     c->transfer = (struct kube_loop_transfer){on_transfer_done, c};

@@ -1,51 +1,45 @@
-/* correlator.h - aggregate and rate-limit Events. Pure: the caller gives the time.
+/* correlator.h - count repeated Events, and limit how many an object has. Pure: the caller gives the time.
  *
- * The rules are those of client-go. A repeated Event increments the count of the existing one. More than 10
- * Events of an object that differ only in their messages, with no pause of over 10 minutes, become one. An
- * object may send 25 Events at once, then one per 5 minutes.
- * Ownership: correlator_release frees all; a zeroed struct is a valid empty one.
+ * An Event is repeated when object, reason and message are those of an earlier one. An object may send 25 Events
+ * at once, then one per 5 minutes, as in client-go.
  * Units:     milliseconds; now_ms of a monotonic clock, wall_ms since the Unix epoch.
- * Memory:    512 rows in each of three tables (events, groups, objects); beyond that the least recently used
- *            row is evicted.
+ * Memory:    512 Events and 512 objects; beyond that the least recently used row is evicted. A zeroed struct is
+ *            an empty correlator; nothing needs to be freed.
  */
 #ifndef TK_KUBE_CORRELATOR_H
 #define TK_KUBE_CORRELATOR_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    CORRELATOR_SIMILAR = 10,
-    CORRELATOR_WINDOW_MS = 600000,
-    CORRELATOR_BURST = 25,
-    CORRELATOR_REFILL_MS = 300000,
-    CORRELATOR_NAME_BYTES = 254,
+enum { CORRELATOR_ROWS = 512, CORRELATOR_BURST = 25, CORRELATOR_REFILL_MS = 300000 };
+
+struct correlator_event {
+    uint64_t id; /* of no other Event of this process */
+    int count;   /* 1: the first; else it repeats one that was sent under this id */
+    int64_t first_wall_ms;
+};
+
+struct correlator_row {
+    uint64_t key;
+    int64_t used_ms;
+    double spent;                  /* of an object: Events sent, less those that time has given back */
+    struct correlator_event event; /* of an Event */
 };
 
 struct correlator_table {
-    void *rows;
-    size_t n, cap;
+    struct correlator_row rows[CORRELATOR_ROWS];
+    size_t n;
 };
 
 struct correlator {
-    struct correlator_table events, groups, objects;
+    struct correlator_table events, objects;
+    uint16_t sequence;
 };
 
-struct correlator_verdict {
-    bool drop;     /* over the object's rate: do not send it */
-    bool combined; /* stands for several similar Events; the message should say so */
-    bool repeated; /* the Event was sent before: patch it */
-    int count;
-    int64_t first_wall_ms;
-    /* Buffer of CORRELATOR_NAME_BYTES in which the caller keeps the Event's name; valid until the next
-     * call. */
-    char *name;
-};
-
-/* object: identifies the object that the Event is about. reason: type and reason. */
-struct correlator_verdict correlator_see(struct correlator *c, const char *object, const char *reason,
-                                         const char *message, int64_t now_ms, int64_t wall_ms);
-void correlator_release(struct correlator *c);
+/* object: identifies the object that the Event is about. reason: type and reason. Returns NULL when the object has
+ * had too many; else a row that is valid until the next call. */
+const struct correlator_event *correlator_see(struct correlator *c, const char *object, const char *reason,
+                                              const char *message, int64_t now_ms, int64_t wall_ms);
 
 #endif

@@ -112,12 +112,11 @@ static int parse(struct endpoint *e, CURLU *url, struct err *err)
     return rc;
 }
 
-int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, int hurry,
-                  struct err *err)
+int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, struct err *err)
 {
     CURLU *url = curl_url();
 
-    *e = (struct endpoint){.config = config, .base = strdup(config->server), .hurry = hurry > 1 ? hurry : 1};
+    *e = (struct endpoint){.config = config, .base = strdup(config->server)};
     e->user_agent = strdup(user_agent ? user_agent : "torchkeeper");
     if (!url || !e->base || !e->user_agent)
         memory_exhausted();
@@ -156,42 +155,31 @@ static void refine(curl_socket_t fd, int user_timeout_ms)
 
 static int on_pool_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
-    const struct endpoint *e = ctx;
-
-    (void)purpose;
-    refine(fd, USER_TIMEOUT_MS / e->hurry);
+    (void)ctx, (void)purpose;
+    refine(fd, USER_TIMEOUT_MS);
     return CURL_SOCKOPT_OK;
 }
 
 static int on_watch_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
-    const struct endpoint *e = ctx;
-
-    (void)purpose;
-    refine(fd, WATCH_USER_TIMEOUT_MS / e->hurry);
+    (void)ctx, (void)purpose;
+    refine(fd, WATCH_USER_TIMEOUT_MS);
     return CURL_SOCKOPT_OK;
 }
 
-/* The kernel counts whole seconds here. */
-static long sooner_s(const struct endpoint *e, int s)
+static void setup_keepalive(bool watch, CURL *easy)
 {
-    return s > e->hurry ? s / e->hurry : 1;
-}
-
-static void setup_keepalive(const struct endpoint *e, bool watch, CURL *easy)
-{
-    int idle_s = watch ? ENDPOINT_WATCH_IDLE_S : KEEPALIVE_IDLE_S;
-    int interval_s = watch ? ENDPOINT_WATCH_PROBE_S : KEEPALIVE_INTERVAL_S;
+    long idle_s = watch ? ENDPOINT_WATCH_IDLE_S : KEEPALIVE_IDLE_S;
+    long interval_s = watch ? ENDPOINT_WATCH_PROBE_S : KEEPALIVE_INTERVAL_S;
 
     (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, sooner_s(e, idle_s));
-    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, sooner_s(e, interval_s));
+    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, idle_s);
+    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, interval_s);
     (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, watch ? on_watch_socket : on_pool_socket);
-    (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, e);
 }
 
 /* Options that cannot fail but for lack of memory. */
-static void setup_connection(const struct endpoint *e, const struct kube_http_request *req, CURL *easy)
+static void setup_connection(const struct kube_http_request *req, CURL *easy)
 {
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -200,9 +188,9 @@ static void setup_connection(const struct endpoint *e, const struct kube_http_re
     (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, req->own_connection ? 1L : 0L);
     (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, req->own_connection ? 1L : 0L);
-    (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS / e->hurry);
-    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)req->timeout_ms / e->hurry);
-    setup_keepalive(e, req->own_connection, easy);
+    (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)req->timeout_ms);
+    setup_keepalive(req->own_connection, easy);
 }
 
 /* What the environment says was decided when the configuration was found: libcurl does not look there again. */
@@ -250,6 +238,6 @@ int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req
         rc = setup_proxy(e, easy);
     if (rc != CURLE_OK)
         return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, e->base, curl_easy_strerror(rc));
-    setup_connection(e, req, easy);
+    setup_connection(req, easy);
     return 0;
 }

@@ -32,10 +32,9 @@ struct endpoint {
     char *proxy;                         /* in libcurl's syntax; "" for none */
     char proxy_shown[PROXY_SHOWN_BYTES]; /* without credentials, for messages; "" for none */
     char *user_agent;
-    int hurry; /* at least 1; see http_options */
 };
 
-int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, int hurry,
+int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent,
                   struct err *err) MUST_CHECK;
 void endpoint_release(struct endpoint *e);
 

@@ -141,11 +141,6 @@ const char *fairqueue_share(const struct fairqueue_item *it)
     return it->share->name;
 }
 
-size_t fairqueue_share_size(const struct fairqueue_item *it)
-{
-    return it->share->n_items;
-}
-
 /* ---- lines */
 
 static void line_up(struct fairqueue *f, struct fairqueue_item *it, int kind)

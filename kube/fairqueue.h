@@ -62,7 +62,6 @@ void fairqueue_free(struct fairqueue *f); /* items may still be joined; they are
 void fairqueue_join(struct fairqueue *f, struct fairqueue_item *it, const char *share);
 void fairqueue_leave(struct fairqueue *f, struct fairqueue_item *it); /* from any state */
 const char *fairqueue_share(const struct fairqueue_item *it);
-size_t fairqueue_share_size(const struct fairqueue_item *it); /* number of items joined to its share */
 
 /* Let an idle item wait. Of items that wait as `later`, since_ms must not decrease from call to call. */
 void fairqueue_wait(struct fairqueue *f, struct fairqueue_item *it, bool later, int64_t since_ms);

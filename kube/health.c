@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@ enum {
     REQUEST_MAX_BYTES = 4096,
     ANSWER_MAX_BYTES = 1 << 20,
     CLIENT_TIMEOUT_MS = 5000,
-    /* In a full house one more displaces the oldest, which has had so long to ask. A probe asks at once; without this a few
-     * silent connections would keep it out until the kubelet ends the process. */
+    /* When all places are taken, a new client replaces the oldest, if that is at least so old. A probe asks at once; without this
+     * a few silent connections would keep it out until the kubelet ends the process. */
     PATIENCE_MS = 100,
 };
 
@@ -42,56 +43,46 @@ struct health {
     struct client clients[HEALTH_CLIENTS_MAX];
 };
 
-/* "host:port" with the host empty, an address, or an IPv6 address in brackets. */
-static int parse_address(const char *address, struct sockaddr_storage *sa, socklen_t *len, struct err *err)
+/* host: a numeric address; "::" takes IPv4 as well. -1: errno; EINVAL: it is none. */
+static int listen_at(const char *host, const char *port)
 {
-    const char *colon = strrchr(address, ':');
-    char host[64] = "";
-    int64_t port;
+    static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+    static const int on = 1, off = 0;
+    struct addrinfo *at = NULL;
 
-    if (!colon || (size_t)(colon - address) >= sizeof(host) || !sv_i64(sv_from(colon + 1), 0, 65535, &port))
-        return err_set(err, ERR_INVALID, "listen address \"%.80s\": expected host:port or :port", address);
-    snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
-    *sa = (struct sockaddr_storage){0};
-    size_t n = strlen(host);
-    struct sockaddr_in *v4 = (struct sockaddr_in *)sa;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)sa;
-    if (n >= 2 && host[0] == '[' && host[n - 1] == ']') {
-        host[n - 1] = '\0';
-        *len = sizeof(*v6);
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons((uint16_t)port);
-        if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1)
-            return 0;
-    } else {
-        *len = sizeof(*v4);
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)port);
-        if (inet_pton(AF_INET, n ? host : "0.0.0.0", &v4->sin_addr) == 1)
-            return 0;
+    if (getaddrinfo(host, port, &numeric, &at) != 0) {
+        errno = EINVAL;
+        return -1;
     }
-    return err_set(err, ERR_INVALID, "listen address \"%.80s\": expected an IP address, not a name", address);
+    cleanup_close int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool ok =
+        fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        (at->ai_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0) &&
+        bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0;
+    freeaddrinfo(at);
+    return ok ? TAKE_FD(fd) : -1;
 }
 
-/* ":8081" means every address of every family, where the machine has IPv6. */
-static int open_socket(const char *address, struct sockaddr_storage *sa, socklen_t *len)
+/* "host:port" with the host empty, an address, or an IPv6 address in brackets. ":8081" means every address of every family,
+ * where the machine has IPv6. */
+static int listen_on(const char *address, struct err *err)
 {
-    static const int on = 1, off = 0;
+    const char *colon = strrchr(address, ':');
+    size_t len = colon ? (size_t)(colon - address) : 0;
+    bool v6 = len >= 2 && address[0] == '[' && colon[-1] == ']';
+    char host[64];
+    int64_t port;
 
-    if (address[0] == ':') {
-        struct sockaddr_in6 any = {.sin6_family = AF_INET6,
-                                   .sin6_port = ((struct sockaddr_in *)sa)->sin_port};
-        cleanup_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0 &&
-            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-            bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0)
-            return TAKE_FD(fd);
-    }
-    cleanup_close int fd = socket(sa->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        bind(fd, (struct sockaddr *)sa, *len) < 0)
-        return -1;
-    return TAKE_FD(fd);
+    if (!colon || len >= sizeof(host) || !sv_i64(sv_from(colon + 1), 0, 65535, &port))
+        return err_set(err, ERR_INVALID, "listen address \"%.80s\": expected host:port or :port", address);
+    snprintf(host, sizeof(host), "%.*s", (int)len - 2 * v6, address + v6);
+    int fd = len ? listen_at(host, colon + 1) : listen_at("::", colon + 1);
+    if (fd < 0 && !len)
+        fd = listen_at("0.0.0.0", colon + 1);
+    if (fd < 0 && errno == EINVAL)
+        return err_set(err, ERR_INVALID, "listen address \"%.80s\": expected an IP address, not a name",
+                       address);
+    return fd < 0 ? err_errno(err, ERR_FATAL, errno, "listen on %s", address) : fd;
 }
 
 static void close_client(struct client *c)
@@ -201,7 +192,7 @@ static void on_reopen(void *ctx)
     h->listener.events = POLLIN;
 }
 
-/* A free place, or that of the oldest client; NULL while it is too early for that: the next ones wait in the backlog. */
+/* A free place, or that of the oldest client. NULL while that is younger than PATIENCE_MS: new ones wait in the backlog. */
 static struct client *find_place(struct health *h)
 {
     struct client *oldest = &h->clients[0];
@@ -247,30 +238,24 @@ static void on_listener(void *ctx, short revents)
 struct health *health_new(struct kube_loop *l, const char *address, const struct health_page *pages,
                           size_t n_pages, struct err *err)
 {
-    struct sockaddr_storage sa;
-    socklen_t len;
+    struct sockaddr_in6 sa;
+    socklen_t len = sizeof(sa);
+    int fd = listen_on(address, err);
 
-    if (parse_address(address, &sa, &len, err) < 0)
+    if (fd < 0)
         return NULL;
-    cleanup_close int fd = open_socket(address, &sa, &len);
-    len = sizeof(sa);
-    if (fd < 0 || listen(fd, SOMAXCONN) < 0 || getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
-        err_errno(err, ERR_FATAL, errno, "listen on %s", address);
-        return NULL;
-    }
+    (void)getsockname(fd, (struct sockaddr *)&sa, &len);
     struct health *h = memory_must(calloc(1, sizeof(*h)));
     *h = (struct health){.loop = l, .pages = pages, .n_pages = n_pages};
-    h->port = ntohs(((struct sockaddr_in *)&sa)->sin_port); /* the same place in both families */
+    h->port = ntohs(sa.sin6_port); /* the same place in both families */
     for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++)
         h->clients[i].io.fd = -1;
     h->reopen = (struct kube_loop_timer){.fire = on_reopen, .ctx = h};
     h->listener = (struct kube_loop_fd){.ready = on_listener, .ctx = h, .fd = fd, .events = POLLIN};
-    if (kube_loop_fd_add(l, &h->listener, err) < 0) {
-        free(h);
-        return NULL;
-    }
-    fd = -1;
-    return h;
+    if (kube_loop_fd_add(l, &h->listener, err) == 0)
+        return h;
+    health_free(h);
+    return NULL;
 }
 
 void health_free(struct health *h)

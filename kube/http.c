@@ -6,7 +6,6 @@
 #include "kube/call.h"
 #include "kube/endpoint.h"
 #include "kube/fairqueue.h"
-#include "kube/tokenbucket.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -36,12 +35,10 @@ struct http {
     struct endpoint endpoint;
     struct auth *auth;
     struct kube_http_call *calls; /* all of them */
-    struct fairqueue *turns;      /* of ordinary calls: for a place, the rate limit or a credential */
+    struct fairqueue *turns;      /* of ordinary calls: for a place or a credential */
     struct fairqueue *at_once;    /* watches and urgent calls: for a credential */
     int64_t suspect_ms;           /* kept connections that were not used since are not trusted */
-    struct kube_loop_timer again; /* when a place or the rate limit may let one go */
-    double qps, burst;
-    struct tokenbucket rate;
+    struct kube_loop_timer again; /* when a place may let one go */
     struct http_count counts[COUNTS_MAX];
     size_t n_counts;
 };
@@ -53,12 +50,12 @@ static struct fairqueue *queue_of(const struct http *h, const struct kube_http_c
     return c->own_connection || c->urgent ? h->at_once : h->turns;
 }
 
-struct http *http_new(struct kube_loop *l, struct kube_config *config, const struct http_options *options,
+struct http *http_new(struct kube_loop *l, struct kube_config *config, const char *user_agent,
                       struct err *err)
 {
     struct http *h = memory_must(calloc(1, sizeof(*h)));
 
-    if (endpoint_init(&h->endpoint, config, options->user_agent, options->hurry, err) < 0) {
+    if (endpoint_init(&h->endpoint, config, user_agent, err) < 0) {
         free(h);
         return NULL;
     }
@@ -67,10 +64,7 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const str
     h->turns = fairqueue_new(&LIMITS);
     h->at_once = fairqueue_new(&NO_LIMITS);
     h->again = (struct kube_loop_timer){.fire = launch_waiting, .ctx = h};
-    h->qps = options->qps;
-    h->burst = options->burst > 1 ? options->burst : 1;
-    h->rate = (struct tokenbucket){h->burst, kube_loop_now_ms(l)};
-    h->suspect_ms = h->rate.at_ms - 1000 * IDLE_MAX_S;
+    h->suspect_ms = kube_loop_now_ms(l) - 1000 * IDLE_MAX_S;
     /* About 50 KiB each. What many slow calls needed is not kept after them. */
     kube_loop_connections(l, CONNECTIONS_IDLE);
     return h;
@@ -172,17 +166,6 @@ static bool on_refused(void *ctx, struct kube_http_call *c, int status)
     return true;
 }
 
-/* Whether the rate limit lets one more go; if not, when to ask again. */
-static bool take_token(struct http *h)
-{
-    int64_t now = kube_loop_now_ms(h->loop);
-
-    if (h->qps <= 0 || tokenbucket_take(&h->rate, 1000.0 / h->qps, h->burst, now))
-        return true;
-    kube_loop_timer_set(h->loop, &h->again, now + 1 + (int64_t)((1 - h->rate.tokens) * 1000.0 / h->qps));
-    return false;
-}
-
 static struct kube_http_call *call_of_turn(struct fairqueue_item *it)
 {
     return (void *)((char *)it - offsetof(struct kube_http_call, turn));
@@ -206,7 +189,7 @@ static void launch_from(struct http *h, struct fairqueue *queue)
 
     while ((it = fairqueue_next(queue, kube_loop_now_ms(h->loop)))) {
         enum auth_state state = auth_ask(h->auth, &why);
-        if (state == AUTH_WAIT || (queue == h->turns && !take_token(h)))
+        if (state == AUTH_WAIT)
             return;
         fairqueue_go(queue, it, kube_loop_now_ms(h->loop));
         kube_loop_connections(h->loop, 1);
@@ -216,7 +199,7 @@ static void launch_from(struct http *h, struct fairqueue *queue)
         kube_loop_timer_set(h->loop, &h->again, fairqueue_due_ms(queue));
 }
 
-/* Something ended, is due, or has come: a call, a credential (or that there is none), a place, a token. */
+/* Something ended, is due, or has come: a call, a credential (or that there is none), a place. */
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;

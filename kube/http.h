@@ -30,14 +30,6 @@ enum {
 
 struct http;
 
-struct http_options {
-    const char *user_agent; /* "ptj-operator/0.1.0" */
-    double qps; /* requests per second on average; 0: no limit. Neither watches nor urgent calls count */
-    int burst;  /* requests at once under a limit; at least 1 */
-    /* For tests of lost connections: divides all timeouts, TCP's too. 0: not. */
-    int hurry;
-};
-
 /* Number of answers by method and status: the samples of rest_client_requests_total. */
 struct http_count {
     char method[8];
@@ -45,7 +37,8 @@ struct http_count {
     uint64_t n;
 };
 
-struct http *http_new(struct kube_loop *l, struct kube_config *config, const struct http_options *options,
+/* user_agent: "ptj-operator/0.1.0"; NULL: "torchkeeper". */
+struct http *http_new(struct kube_loop *l, struct kube_config *config, const char *user_agent,
                       struct err *err) MUST_CHECK;
 void http_free(struct http *h);
 

@@ -20,6 +20,7 @@ struct kube_loop {
     struct kube_loop_task *tasks, **last_task;
     struct kube_loop_task fence; /* between the tasks of this turn and those of the next */
     struct kube_loop_fd *fds[FDS_MAX];
+    struct curl_waitfd waits[FDS_MAX]; /* of the same index */
     size_t n_fds;
     struct kube_loop_fd signal_fd;
     void (*on_signal)(void *ctx, int signal);
@@ -118,8 +119,8 @@ int kube_loop_fd_add(struct kube_loop *l, struct kube_loop_fd *f, struct err *er
 {
     if (l->n_fds == FDS_MAX)
         return err_set(err, ERR_FATAL, "event loop: more than %d file descriptors", FDS_MAX);
-    l->fds[l->n_fds++] = f;
-    f->slot = l->n_fds;
+    l->fds[l->n_fds] = f;
+    f->slot = ++l->n_fds;
     return 0;
 }
 
@@ -127,9 +128,11 @@ void kube_loop_fd_remove(struct kube_loop *l, struct kube_loop_fd *f)
 {
     if (!f->slot)
         return;
-    struct kube_loop_fd *last = l->fds[--l->n_fds];
-    l->fds[f->slot - 1] = last;
-    last->slot = f->slot;
+    size_t i = f->slot - 1;
+    size_t last = --l->n_fds;
+    l->fds[i] = l->fds[last];
+    l->waits[i] = l->waits[last];
+    l->fds[i]->slot = i + 1;
     f->slot = 0;
 }
 
@@ -177,33 +180,32 @@ static int wait_ms(const struct kube_loop *l, int64_t max_wait_ms)
     return wait > 3600000 ? 3600000 : (int)wait;
 }
 
-/* A callback may remove any descriptor, so what is ready is looked up again by its owner. */
 static int poll_all(struct kube_loop *l, int timeout_ms, struct err *err)
 {
-    struct curl_waitfd waits[FDS_MAX];
-    struct kube_loop_fd *owners[FDS_MAX];
-    size_t n = l->n_fds;
-    int ready = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        owners[i] = l->fds[i];
-        waits[i].fd = owners[i]->fd;
-        waits[i].events = (short)((owners[i]->events & POLLIN ? CURL_WAIT_POLLIN : 0) |
-                                  (owners[i]->events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
-        waits[i].revents = 0;
+    for (size_t i = 0; i < l->n_fds; i++) {
+        const struct kube_loop_fd *f = l->fds[i];
+        l->waits[i] = (struct curl_waitfd){.fd = f->fd,
+                                           .events = (short)((f->events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                                                             (f->events & POLLOUT ? CURL_WAIT_POLLOUT : 0))};
     }
-    CURLMcode rc = curl_multi_poll(l->multi, waits, (unsigned)n, timeout_ms, &ready);
+    CURLMcode rc = curl_multi_poll(l->multi, l->waits, (unsigned)l->n_fds, timeout_ms, NULL);
     l->now_ms = l->clock.mono_ms(l->clock.ctx);
-    if (rc != CURLM_OK)
-        return err_set(err, ERR_FATAL, "event loop: %s", curl_multi_strerror(rc));
-    for (size_t i = 0; i < n; i++) {
-        bool alive = false;
-        for (size_t k = 0; k < l->n_fds; k++)
-            alive = alive || (l->fds[k] == owners[i] && l->fds[k]->fd == waits[i].fd);
-        if (alive && waits[i].revents)
-            owners[i]->ready(owners[i]->ctx, (short)waits[i].revents);
+    return rc == CURLM_OK ? 0 : err_set(err, ERR_FATAL, "event loop: %s", curl_multi_strerror(rc));
+}
+
+/* From the last to the first: a callback may remove any descriptor, and the one that is moved into its place has had its turn.
+ * A callback may also change what another one waits for. */
+static void run_fds(struct kube_loop *l)
+{
+    for (size_t i = l->n_fds; i-- > 0;) {
+        if (i >= l->n_fds)
+            continue;
+        struct kube_loop_fd *f = l->fds[i];
+        short revents = l->waits[i].revents & f->events;
+        l->waits[i].revents = 0;
+        if (revents)
+            f->ready(f->ctx, revents);
     }
-    return 0;
 }
 
 static int run_transfers(struct kube_loop *l, struct err *err)
@@ -259,6 +261,7 @@ int kube_loop_turn(struct kube_loop *l, int64_t max_wait_ms, struct err *err)
 {
     if (poll_all(l, wait_ms(l, max_wait_ms), err) < 0)
         return -1;
+    run_fds(l);
     if (run_transfers(l, err) < 0)
         return -1;
     run_tasks(l);

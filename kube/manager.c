@@ -249,8 +249,7 @@ static int set_up(struct kube_manager *m, struct err *err)
     m->loop = kube_loop_new(clock_system(), err);
     if (!m->loop || kube_loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
         return -1;
-    m->http =
-        http_new(m->loop, m->config, &(struct http_options){m->user_agent, m->o.qps, m->o.burst, 0}, err);
+    m->http = http_new(m->loop, m->config, m->user_agent, err);
     if (!m->http)
         return -1;
     struct kube_transport plain = http_transport(m->http);

@@ -37,8 +37,6 @@ enum kube_manager_news {
 struct kube_manager_options {
     const char *name; /* source of Events; with the version, the user agent */
     const char *version;
-    double qps; /* requests per second, as in http.h; 0: no limit */
-    int burst;
     const char *lease; /* name of the Lease to lead by; NULL: always lead */
     const char *lease_ns;
     /* Duration of the lease; the times of the renewals (lease.h) are in proportion to it. 0: the default. */

@@ -29,22 +29,9 @@ int prometheus_families(struct buf *out, const struct prometheus_family *familie
     return 0;
 }
 
-/* ---- one work queue's samples */
-
-struct queue {
-    const char *name;
-    struct kube_workqueue_stats stats;
-    struct kube_workqueue_unfinished unfinished;
-};
-
-static double seconds(uint64_t ms)
+static double seconds(int64_t ms)
 {
     return (double)ms / 1000;
-}
-
-static int write_count(struct buf *out, const char *family, const char *name, uint64_t value, struct err *err)
-{
-    return buf_printf(out, err, "%s{name=\"%s\"} %" PRIu64 "\n", family, name, value);
 }
 
 int prometheus_label(struct buf *out, const char *value, struct err *err)
@@ -71,86 +58,66 @@ int prometheus_histogram(struct buf *out, const struct prometheus_histogram *h, 
             return -1;
     }
     return buf_printf(out, err, "%s_sum%s%s%s %.3f\n%s_count%s%s%s %" PRIu64 "\n", h->name, open, h->label,
-                      close, seconds(h->sum_ms), h->name, open, h->label, close, h->n);
+                      close, seconds((int64_t)h->sum_ms), h->name, open, h->label, close, h->n);
 }
 
-static int write_histogram(struct buf *out, const char *family, const char *name, const struct histogram *h,
-                           struct err *err)
+/* ---- one work queue's samples */
+
+struct queue {
+    struct kube_workqueue_stats stats;
+    struct kube_workqueue_unfinished unfinished;
+};
+
+enum kind { KEYS, COUNT, MILLISECONDS, HISTOGRAM };
+
+/* name: a reconciler's. field: in a struct queue, of the type that belongs to the kind. */
+static int write_sample(struct buf *out, const char *family, const char *name, enum kind kind,
+                        const void *field, struct err *err)
 {
+    const struct histogram *h = field;
     char label[96];
 
     snprintf(label, sizeof(label), "name=\"%s\"", name);
-    return prometheus_histogram(
-        out,
-        &(struct prometheus_histogram){family, label, BOUNDS, h->counts, ARRAY_LEN(BOUNDS), h->n, h->sum_ms},
-        err);
+    switch (kind) {
+    case KEYS:
+        return buf_printf(out, err, "%s{%s} %zu\n", family, label, *(const size_t *)field);
+    case COUNT:
+        return buf_printf(out, err, "%s{%s} %" PRIu64 "\n", family, label, *(const uint64_t *)field);
+    case MILLISECONDS:
+        return buf_printf(out, err, "%s{%s} %.3f\n", family, label, seconds(*(const int64_t *)field));
+    case HISTOGRAM:
+        return prometheus_histogram(out,
+                                    &(struct prometheus_histogram){family, label, BOUNDS, h->counts,
+                                                                   ARRAY_LEN(BOUNDS), h->n, h->sum_ms},
+                                    err);
+    }
+    return 0;
 }
 
-static int write_depth(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_count(out, family, q->name, q->stats.depth, err);
-}
-
-static int write_delayed(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_count(out, family, q->name, q->stats.delayed, err);
-}
-
-static int write_processing(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_count(out, family, q->name, q->stats.processing, err);
-}
-
-static int write_adds(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_count(out, family, q->name, q->stats.adds, err);
-}
-
-static int write_retries(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_count(out, family, q->name, q->stats.retries, err);
-}
-
-static int write_queued(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_histogram(out, family, q->name, &q->stats.queued, err);
-}
-
-static int write_worked(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return write_histogram(out, family, q->name, &q->stats.worked, err);
-}
-
-static int write_unfinished(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return buf_printf(out, err, "%s{name=\"%s\"} %.3f\n", family, q->name,
-                      (double)q->unfinished.sum_ms / 1000);
-}
-
-static int write_longest(struct buf *out, const char *family, const struct queue *q, struct err *err)
-{
-    return buf_printf(out, err, "%s{name=\"%s\"} %.3f\n", family, q->name,
-                      (double)q->unfinished.longest_ms / 1000);
-}
+#define FIELD(f) offsetof(struct queue, f)
 
 static int write_queues(const struct prometheus_sources *s, struct buf *out, struct err *err)
 {
     static const struct {
         const char *name, *type, *help;
-        int (*write)(struct buf *out, const char *family, const struct queue *q, struct err *err);
+        enum kind kind;
+        size_t field;
     } FAMILIES[] = {
-        {"workqueue_depth", "gauge", "Keys that are due.", write_depth},
-        {"workqueue_delayed", "gauge", "Keys that become due later.", write_delayed},
-        {"workqueue_processing", "gauge", "Keys being worked on.", write_processing},
-        {"workqueue_adds_total", "counter", "Keys that became due.", write_adds},
-        {"workqueue_retries_total", "counter", "Keys that come again after a failure.", write_retries},
+        {"workqueue_depth", "gauge", "Keys that are due.", KEYS, FIELD(stats.depth)},
+        {"workqueue_delayed", "gauge", "Keys that become due later.", KEYS, FIELD(stats.delayed)},
+        {"workqueue_processing", "gauge", "Keys being worked on.", KEYS, FIELD(stats.processing)},
+        {"workqueue_adds_total", "counter", "Keys that became due.", COUNT, FIELD(stats.adds)},
+        {"workqueue_retries_total", "counter", "Keys that come again after a failure.", COUNT,
+         FIELD(stats.retries)},
         {"workqueue_queue_duration_seconds", "histogram", "How long keys were due before they were taken.",
-         write_queued},
-        {"workqueue_work_duration_seconds", "histogram", "How long keys were worked on.", write_worked},
+         HISTOGRAM, FIELD(stats.queued)},
+        {"workqueue_work_duration_seconds", "histogram", "How long keys were worked on.", HISTOGRAM,
+         FIELD(stats.worked)},
         {"workqueue_unfinished_work_seconds", "gauge", "Time spent so far on keys being worked on.",
-         write_unfinished},
+         MILLISECONDS, FIELD(unfinished.sum_ms)},
         {"workqueue_longest_running_processor_seconds", "gauge",
-         "How long the oldest of the keys being worked on has been.", write_longest},
+         "How long the oldest of the keys being worked on has been.", MILLISECONDS,
+         FIELD(unfinished.longest_ms)},
     };
 
     for (size_t f = 0; f < ARRAY_LEN(FAMILIES); f++) {
@@ -158,61 +125,32 @@ static int write_queues(const struct prometheus_sources *s, struct buf *out, str
             return -1;
         for (size_t i = 0; i < s->n_reconcilers; i++) {
             const struct kube_reconciler *r = s->reconcilers[i];
-            const struct queue q = {kube_reconciler_name(r), kube_reconciler_queue(r),
-                                    kube_reconciler_unfinished(r)};
-            if (FAMILIES[f].write(out, FAMILIES[f].name, &q, err) < 0)
+            const struct queue q = {kube_reconciler_queue(r), kube_reconciler_unfinished(r)};
+            if (write_sample(out, FAMILIES[f].name, kube_reconciler_name(r), FAMILIES[f].kind,
+                             (const char *)&q + FAMILIES[f].field, err) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
-/* ---- the caches */
-
-/* Of all caches of one resource; `first` is the first of them. */
-static uint64_t count_of(const struct kube_reconciler *r, size_t first, const char *resource, bool failures)
-{
-    const struct kube_cache *c;
-    const char *other;
-    uint64_t n = 0;
-
-    for (size_t i = first; (c = kube_reconciler_cache(r, i, &other)); i++)
-        if (strcmp(other, resource) == 0)
-            n += failures ? kube_cache_stats(c).failures : kube_cache_stats(c).lists;
-    return n;
-}
-
-static bool is_first(const struct kube_reconciler *r, size_t i, const char *resource)
-{
-    const char *other;
-
-    for (size_t k = 0; k < i && kube_reconciler_cache(r, k, &other); k++)
-        if (strcmp(other, resource) == 0)
-            return false;
-    return true;
-}
-
-static int write_caches_of(const struct kube_reconciler *r, struct buf *out, const char *family,
-                           bool failures, struct err *err)
-{
-    const char *resource;
-
-    for (size_t i = 0; kube_reconciler_cache(r, i, &resource); i++)
-        if (is_first(r, i, resource) &&
-            buf_printf(out, err, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family,
-                       kube_reconciler_name(r), resource, count_of(r, i, resource, failures)) < 0)
-            return -1;
-    return 0;
-}
+/* ---- the caches, each of a resource of its own */
 
 static int write_caches(const struct prometheus_sources *s, struct buf *out, const char *family,
                         const char *help, bool failures, struct err *err)
 {
     if (prometheus_head(out, family, "counter", help, err) < 0)
         return -1;
-    for (size_t i = 0; i < s->n_reconcilers; i++)
-        if (write_caches_of(s->reconcilers[i], out, family, failures, err) < 0)
-            return -1;
+    for (size_t i = 0; i < s->n_reconcilers; i++) {
+        const struct kube_reconciler *r = s->reconcilers[i];
+        const struct kube_cache *c;
+        const char *resource;
+        for (size_t k = 0; (c = kube_reconciler_cache(r, k, &resource)); k++)
+            if (buf_printf(out, err, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family,
+                           kube_reconciler_name(r), resource,
+                           failures ? kube_cache_stats(c).failures : kube_cache_stats(c).lists) < 0)
+                return -1;
+    }
     return 0;
 }
 
@@ -244,7 +182,7 @@ static int write_leader(const struct prometheus_sources *s, struct buf *out, str
     if (prometheus_head(out, "leader_election_master_status", "gauge",
                         "1 while this process holds the lease.", err) < 0)
         return -1;
-    return write_count(out, "leader_election_master_status", s->lease, s->leads, err);
+    return buf_printf(out, err, "leader_election_master_status{name=\"%s\"} %d\n", s->lease, s->leads);
 }
 
 /* 0 when /proc is not there: a gauge of 0 is told from a real one. */

@@ -1,13 +1,12 @@
 /* recorder.h - send Kubernetes Events about objects, as `kubectl describe` shows them.
  *
- * Repeated and similar Events are aggregated, and each object is limited in rate, as client-go does: see
- * correlator.h.
+ * Repeated Events are counted in one, and each object is limited in rate: see correlator.h.
  * Ownership: borrows loop and transport; copies its arguments.
  * Errors:    none to the caller: Events are best effort. A request that fails is tried 3 times, then the
  *            Event is dropped and counted. At most 512 wait; a new Event is dropped when its namespace has as
  *            many waiting as places are free.
- * Order:     one Event of a namespace at a time, in order, and namespaces in turn: one whose requests get no
- *            answer delays only its own.
+ * Order:     one Event of a namespace at a time, in order; the transport serves the namespaces in turn, and Events
+ *            behind all else. A namespace whose requests get no answer delays only its own.
  */
 #ifndef TK_KUBE_RECORDER_H
 #define TK_KUBE_RECORDER_H

@@ -1,7 +1,8 @@
 /* request.h - build the HTTP request for a Kubernetes verb and its parameters. Pure.
  *
  * Ownership: the result lives in the arena; bodies are borrowed.
- * Errors:    ERR_INVALID, naming the parameter that is missing or does not belong to the verb.
+ * Errors:    ERR_INVALID: no name where the verb needs one, a part of the path that is not a name, or a path of over
+ *            16 KiB. Parameters that do not belong to the verb are the caller's fault and not checked.
  */
 #ifndef TK_KUBE_REQUEST_H
 #define TK_KUBE_REQUEST_H
@@ -39,7 +40,7 @@ enum kube_verb {
     KUBE_DELETE,
 };
 
-/* Fields that do not belong to the verb are refused; NULL, 0 and false mean not set. */
+/* NULL, 0 and false mean not set. */
 struct kube_request {
     enum kube_verb verb;
     const struct kube_resource *resource;
@@ -48,7 +49,7 @@ struct kube_request {
     const char *subresource; /* "status", "scale" */
     const char *label_selector;
     const char *field_selector;
-    const char *resource_version; /* list: not older than this; watch: from here on */
+    const char *resource_version; /* watch: from here on */
     const char *continue_token;   /* list: the next page */
     const char *field_manager;    /* create, update, patch */
     const char *field_validation; /* create: "Strict" or "Ignore"; NULL: as the server does */

@@ -30,32 +30,14 @@ static enum err_kind kind_of(int code)
     }
 }
 
-static enum kube_reason reason_of_code(int code)
-{
-    static const struct {
-        int code;
-        enum kube_reason reason;
-    } rows[] = {
-        {401, KUBE_REASON_UNAUTHORIZED},      {403, KUBE_REASON_FORBIDDEN}, {404, KUBE_REASON_NOT_FOUND},
-        {409, KUBE_REASON_CONFLICT},          {410, KUBE_REASON_EXPIRED},   {422, KUBE_REASON_INVALID},
-        {429, KUBE_REASON_TOO_MANY_REQUESTS}, {500, KUBE_REASON_INTERNAL},  {503, KUBE_REASON_UNAVAILABLE},
-        {504, KUBE_REASON_TIMEOUT},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].code == code)
-            return rows[i].reason;
-    return KUBE_REASON_OTHER;
-}
-
 /* The server's own word decides where one code has two meanings. */
 static enum kube_reason reason_of(int code, const char *word)
 {
     if (word && code == 409 && strcmp(word, "AlreadyExists") == 0)
         return KUBE_REASON_ALREADY_EXISTS;
-    if (word && (strcmp(word, "Expired") == 0 || strcmp(word, "Gone") == 0))
+    if (code == 410 || (word && (strcmp(word, "Expired") == 0 || strcmp(word, "Gone") == 0)))
         return KUBE_REASON_EXPIRED;
-    return reason_of_code(code);
+    return KUBE_REASON_OTHER;
 }
 
 /* Of the message the first `len` bytes. */

@@ -2,7 +2,7 @@
  *
  * Errors:    err.code is the HTTP status, the message is the server's; the kind follows the code:
  *           ERR_NOT_FOUND   404: no such object, or no such resource
- *           ERR_CONFLICT    409: AlreadyExists and Conflict differ by reason
+ *           ERR_CONFLICT    409: an object that exists already has a reason of its own
  *           ERR_INVALID     400 403 405 406 413 415 422: a retry changes nothing
  *           ERR_TRANSIENT   401 408 410 429 5xx and all others
  *         A 403 may go away (a right is granted, quota is freed): a caller that retries it does so slowly. A
@@ -16,19 +16,11 @@
 
 #include <cjson/cJSON.h>
 
+/* What the code and the error's kind do not say. */
 enum kube_reason {
     KUBE_REASON_OTHER,
-    KUBE_REASON_NOT_FOUND,
-    KUBE_REASON_ALREADY_EXISTS, /* 409 */
-    KUBE_REASON_CONFLICT,       /* 409 */
-    KUBE_REASON_FORBIDDEN,      /* 403: RBAC, or a quota */
-    KUBE_REASON_INVALID,        /* 422 */
-    KUBE_REASON_UNAUTHORIZED,
-    KUBE_REASON_EXPIRED, /* 410: Expired or Gone */
-    KUBE_REASON_TOO_MANY_REQUESTS,
-    KUBE_REASON_TIMEOUT,
-    KUBE_REASON_UNAVAILABLE,
-    KUBE_REASON_INTERNAL,
+    KUBE_REASON_ALREADY_EXISTS, /* 409, and not a conflict of versions */
+    KUBE_REASON_EXPIRED,        /* the version, or the list, is too old: 410, or so in a stream */
 };
 
 struct kube_status {

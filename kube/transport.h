@@ -44,7 +44,7 @@ struct kube_http_request {
     int64_t idle_timeout_ms; /* without a byte for so long, and not held: ERR_TIMEOUT; 0: none */
     size_t body_max_bytes;   /* a collected answer is cut there; 0: KUBE_TRANSPORT_BODY_MAX_BYTES */
     bool own_connection;     /* for watches: a connection outside of the pool */
-    bool urgent;             /* bypasses the queue and the rate limit */
+    bool urgent;             /* bypasses the queue */
     bool later;              /* low priority: behind all others until it has waited for 5 s */
     /* If it is closed, the request is not sent and ends with ERR_TRANSIENT. NULL: none. It lives as long as
      * the transport. */

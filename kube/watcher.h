@@ -26,7 +26,7 @@
 #define TK_KUBE_WATCHER_H
 
 #include "common/arena.h"
-#include "kube/backoff.h"
+#include "common/backoff.h"
 #include "kube/request.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,7 @@
 /* agent.c - the launcher's main loop: start ranks, watch them, restart or end. */
 #include "common/clock.h"
 #include "common/contract.h"
+#include "host/rank_contract.h"
 #include "launcher/agent_state.h"
 #include "launcher/machine.h"
 #include "launcher/process.h"

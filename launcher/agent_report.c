@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/contract.h"
 #include "common/text.h"
+#include "host/rank_contract.h"
 #include "launcher/agent_state.h"
 #include "launcher/error_file.h"
 #include "launcher/report.h"

@@ -2,7 +2,7 @@
 #ifndef TK_LAUNCHER_AGENT_STATE_H
 #define TK_LAUNCHER_AGENT_STATE_H
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "launcher/agent.h"
 #include "launcher/env.h"
 #include "launcher/exit.h"

@@ -2,6 +2,7 @@
 #include "launcher/env.h"
 #include "common/contract.h"
 #include "common/sv.h"
+#include "host/rank_contract.h"
 
 #include <ctype.h>
 #include <stdlib.h>

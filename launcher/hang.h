@@ -7,7 +7,7 @@
 #ifndef TK_LAUNCHER_HANG_H
 #define TK_LAUNCHER_HANG_H
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "launcher/quiet.h"
 #include "launcher/suspect.h"
 

@@ -1,7 +1,7 @@
 /* logs.c - open the folders, files and pipes for the ranks' output; logs_tee.c moves the bytes. */
 #include "launcher/logs.h"
-#include "common/contract.h"
 #include "common/fsutil.h"
+#include "host/rank_contract.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* machine.c - hold a free port and memory, find Python. */
 #include "launcher/machine.h"
-#include "common/contract.h"
-#include "common/memory_file.h"
-#include "common/rank_state.h"
+#include "host/memory_file.h"
+#include "host/rank_contract.h"
+#include "host/rank_state.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,8 +1,8 @@
 /* main.c - torchrun; called as `launch` it is torch.distributed.launch. */
 #include "common/contract.h"
-#include "common/cpus.h"
 #include "common/fsutil.h"
-#include "common/gpus.h"
+#include "host/cpus.h"
+#include "host/gpus.h"
 #include "launcher/agent.h"
 #include "launcher/exit.h"
 #include "launcher/install.h"

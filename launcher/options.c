@@ -1,6 +1,7 @@
 /* options.c - check the values of torchrun's options and resolve them into one struct. */
 #include "common/contract.h"
 #include "common/sv.h"
+#include "host/rank_contract.h"
 #include "launcher/options_read.h"
 
 #include <stdio.h>

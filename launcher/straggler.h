@@ -21,7 +21,7 @@ enum { STRAGGLER_STEPS = 10, STRAGGLER_WINDOWS = 10, STRAGGLER_MOST = 9, STRAGGL
 enum { STRAGGLER_LOOK_MS = 1000, STRAGGLER_IDLE_MS = 60 * 1000 };
 #define STRAGGLER_RATIO 1.3
 
-/* What a rank has counted in this round (common/rank_state.h). Any numbers: others can write them. */
+/* What a rank has counted in this round (host/rank_state.h). Any numbers: others can write them. */
 struct straggler_count {
     uint64_t step, own_us, wait_us;
 };

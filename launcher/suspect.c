@@ -1,8 +1,8 @@
 /* suspect.c - judge which rank holds up the others. */
 #include "launcher/suspect.h"
 #include "common/cleanup.h"
-#include "common/rank_state.h"
 #include "common/text.h"
+#include "host/rank_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -59,8 +59,6 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
         kube_manager_new(config,
                          &(struct kube_manager_options){.name = "ptj-operator",
                                                         .version = PTJ_VERSION,
-                                                        .qps = o->qps,
-                                                        .burst = o->burst,
                                                         .lease = o->leader_elect ? LEASE_NAME : NULL,
                                                         .lease_ns = o->leader_elect_ns,
                                                         .lease_ms = (int64_t)o->lease_duration_s * 1000,
@@ -92,8 +90,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "ptj-operator: %s\n", err.msg);
         return 2;
     }
-    if (p.options.help || p.options.version) {
-        fputs(p.options.help ? OPTIONS_HELP : "ptj-operator (Torchkeeper) " PTJ_VERSION "\n", stdout);
+    if (p.options.help) {
+        options_help(stdout);
+        return 0;
+    }
+    if (p.options.version) {
+        puts("ptj-operator (Torchkeeper) " PTJ_VERSION);
         return 0;
     }
     p.log.level = p.options.log_level;

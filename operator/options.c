@@ -1,16 +1,17 @@
-/* options.c - parse ptj-operator's flags by a table, which --help prints as well. */
+/* options.c - ptj-operator's flags: one table for parsing and for --help. */
 #include "operator/options.h"
 
 #include "common/nearest.h"
 #include "operator/api/decode.h"
 
-#include <getopt.h>
 #include <string.h>
 
 #define DEFAULT_TENSORBOARD_IMAGE "localhost/torchkeeper/tensorboard:dev"
 #define DEFAULT_LAUNCHER_IMAGE "localhost/torchkeeper/launcher:dev"
 
-const char OPTIONS_HELP[] =
+enum { LEASE_MIN_S = 2, LEASE_MAX_S = 3600, HELP_COLUMN = 39 };
+
+static const char HELP_HEAD[] =
     "NAME\n"
     "    ptj-operator - runs PyTorchTrainingJob resources (batch.tensorstack.dev/v1beta1) on Kubernetes\n"
     "\n"
@@ -29,192 +30,149 @@ const char OPTIONS_HELP[] =
     "namespace\n"
     "    must not overlap. Several with the same flags may run: one works, the others wait.\n"
     "\n"
-    "FLAGS\n"
-    "    --namespace=NAME                   only jobs of this namespace (default: all namespaces)\n"
-    "    --kubeconfig=FILE                  how to reach the API server (default: see above)\n"
-    "    --metrics-bind-address=ADDR        where /metrics is served; 0 turns it off (default :8080)\n"
-    "    --health-probe-bind-address=ADDR   where /healthz and /readyz are served; 0 turns it off (default "
-    ":8081)\n"
-    "    --leader-elect=BOOL                work only while holding the Lease torchkeeper-operator, so that "
-    "several may run\n"
-    "                                       (default true)\n"
-    "    --leader-elect-namespace=NAME      where that Lease is (default: POD_NAMESPACE, else the pod's own, "
-    "else the\n"
-    "                                       namespace of the kubeconfig's context)\n"
-    "    --leader-elect-lease-duration=S    who leads and does not renew the Lease for so many seconds is "
-    "followed by "
-    "another\n"
-    "                                       one, 2 to 3600 (default 15)\n"
-    "    --kube-api-qps=N                   requests per second to the API server on average; 0 is unlimited "
-    "(default 0)\n"
-    "    --kube-api-burst=N                 requests at once under --kube-api-qps (default 100)\n"
-    "    --tensorboard-image=IMAGE          for jobs whose tensorboardSpec names none\n"
-    "                                       (default " DEFAULT_TENSORBOARD_IMAGE ")\n"
-    "    --launcher-image=IMAGE             for jobs with torchrunConfig.launcher Torchkeeper\n"
-    "                                       (default " DEFAULT_LAUNCHER_IMAGE ")\n"
-    "    --log-level=LEVEL                  debug, info, warn or error (default info)\n"
-    "    --version                          print the version\n"
-    "    --help                             print this\n"
-    "\n"
-    "SIGNALS\n"
-    "    SIGTERM, SIGINT    finish the requests under way, give up the Lease and exit, within 5 seconds; "
-    "jobs "
-    "go on running\n"
-    "\n"
-    "EXIT STATUS\n"
-    "    0 after a signal, 1 when the API server cannot be configured or an address not be bound, 2 for a "
-    "bad flag\n";
+    "FLAGS\n";
 
-enum { LEASE_MIN_S = 2, LEASE_MAX_S = 3600 };
+static const char HELP_TAIL[] = "\n"
+                                "SIGNALS\n"
+                                "    SIGTERM, SIGINT    finish the requests under way, give up the Lease and "
+                                "exit, within 5 seconds; jobs go on\n"
+                                "                       running\n"
+                                "\n"
+                                "EXIT STATUS\n"
+                                "    0 after a signal, 1 when the API server cannot be configured or an "
+                                "address not be bound, 2 for a bad flag\n";
 
-enum flag {
-    FLAG_NAMESPACE = 256,
-    FLAG_KUBECONFIG,
-    FLAG_METRICS,
-    FLAG_HEALTH,
-    FLAG_LEADER_ELECT,
-    FLAG_LEADER_ELECT_NAMESPACE,
-    FLAG_LEASE_DURATION,
-    FLAG_QPS,
-    FLAG_BURST,
-    FLAG_TENSORBOARD_IMAGE,
-    FLAG_LAUNCHER_IMAGE,
-    FLAG_LOG_LEVEL,
-    FLAG_VERSION,
-    FLAG_HELP,
+struct flag {
+    const char *name;
+    const char *value; /* what --help calls its value; NULL: it takes none */
+    const char *help;
+    int (*set)(void *field, const struct flag *f, const char *value, struct err *err);
+    size_t field; /* its place in struct options */
 };
 
-static const struct option FLAGS[] = {
-    {"namespace", required_argument, NULL, FLAG_NAMESPACE},
-    {"kubeconfig", required_argument, NULL, FLAG_KUBECONFIG},
-    {"metrics-bind-address", required_argument, NULL, FLAG_METRICS},
-    {"health-probe-bind-address", required_argument, NULL, FLAG_HEALTH},
-    {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
-    {"leader-elect-namespace", required_argument, NULL, FLAG_LEADER_ELECT_NAMESPACE},
-    {"leader-elect-lease-duration", required_argument, NULL, FLAG_LEASE_DURATION},
-    {"kube-api-qps", required_argument, NULL, FLAG_QPS},
-    {"kube-api-burst", required_argument, NULL, FLAG_BURST},
-    {"tensorboard-image", required_argument, NULL, FLAG_TENSORBOARD_IMAGE},
-    {"launcher-image", required_argument, NULL, FLAG_LAUNCHER_IMAGE},
-    {"log-level", required_argument, NULL, FLAG_LOG_LEVEL},
-    {"version", no_argument, NULL, FLAG_VERSION},
-    {"help", no_argument, NULL, FLAG_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-/* A flag without a value is true. */
-static int set_bool(bool *ret, const char *flag, const char *value, struct err *err)
+static int set_bool(void *field, const struct flag *f, const char *value, struct err *err)
 {
     bool no = value && strcmp(value, "false") == 0;
 
     if (value && !no && strcmp(value, "true") != 0)
-        return err_set(err, ERR_INVALID, "%s: expected true or false, got \"%s\"", flag, value);
-    *ret = !no;
+        return err_set(err, ERR_INVALID, "--%s: expected true or false, got \"%s\"", f->name, value);
+    *(bool *)field = !no;
+    return 0;
+}
+
+static int set_text(void *field, const struct flag *f, const char *value, struct err *err)
+{
+    (void)f, (void)err;
+    *(const char **)field = value;
     return 0;
 }
 
 /* Empty is as if not given, so that a manifest can pass on a variable that may be unset. */
-static int set_namespace(const char **ret, const char *flag, const char *value, struct err *err)
+static int set_file(void *field, const struct flag *f, const char *value, struct err *err)
+{
+    return set_text(field, f, value[0] ? value : NULL, err);
+}
+
+/* Empty: as for a file. */
+static int set_namespace(void *field, const struct flag *f, const char *value, struct err *err)
 {
     if (value[0] && !decode_is_dns_label(value, 63, false))
-        return err_set(err, ERR_INVALID, "%s: expected the name of a namespace, got \"%s\"", flag, value);
-    *ret = value[0] ? value : NULL;
-    return 0;
+        return err_set(err, ERR_INVALID, "--%s: expected the name of a namespace, got \"%s\"", f->name,
+                       value);
+    return set_file(field, f, value, err);
 }
 
-static int set_image(const char **ret, const char *flag, const char *value, struct err *err)
+static int set_image(void *field, const struct flag *f, const char *value, struct err *err)
 {
     if (!value[0])
-        return err_set(err, ERR_INVALID, "%s: expected an image, got nothing", flag);
-    *ret = value;
+        return err_set(err, ERR_INVALID, "--%s: expected an image, got nothing", f->name);
+    return set_text(field, f, value, err);
+}
+
+static int set_lease_s(void *field, const struct flag *f, const char *value, struct err *err)
+{
+    int64_t n;
+
+    if (!sv_i64(sv_from(value), LEASE_MIN_S, LEASE_MAX_S, &n))
+        return err_set(err, ERR_INVALID, "--%s: expected an integer %d..%d, got \"%s\"", f->name, LEASE_MIN_S,
+                       LEASE_MAX_S, value);
+    *(int *)field = (int)n;
     return 0;
 }
 
-static int set_log_level(enum log_level *ret, const char *value, struct err *err)
+static int set_log_level(void *field, const struct flag *f, const char *value, struct err *err)
 {
     struct nearest near = nearest_to(sv_from(value));
     char hint[NEAREST_HINT_BYTES];
 
-    if (log_level_parse(value, ret))
+    if (log_level_parse(value, field))
         return 0;
     nearest_offer_all(&near, (const char *const[]){"debug", "info", "warn", "error", NULL});
-    return err_set(err, ERR_INVALID, "--log-level: expected debug, info, warn or error, got \"%s\"%s", value,
-                   nearest_hint(&near, "", hint));
+    return err_set(err, ERR_INVALID, "--%s: expected debug, info, warn or error, got \"%s\"%s", f->name,
+                   value, nearest_hint(&near, "", hint));
 }
 
-static int set_number(struct options *o, enum flag flag, const char *value, struct err *err)
-{
-    bool lease = flag == FLAG_LEASE_DURATION;
-    int64_t n = 0;
+#define FIELD(f) offsetof(struct options, f)
 
-    if (flag == FLAG_QPS) {
-        if (sv_f64(sv_from(value), &o->qps) && o->qps >= 0 && o->qps <= 1e6)
-            return 0;
-        return err_set(err, ERR_INVALID, "--kube-api-qps: expected a number 0..1000000, got \"%s\"", value);
+static const struct flag FLAGS[] = {
+    {"namespace", "NAME", "only jobs of this namespace (default: all namespaces)", set_namespace, FIELD(ns)},
+    {"kubeconfig", "FILE", "how to reach the API server (default: see above)", set_file, FIELD(kubeconfig)},
+    {"metrics-bind-address", "ADDR", "where /metrics is served; 0 turns it off (default :8080)", set_text,
+     FIELD(metrics_address)},
+    {"health-probe-bind-address", "ADDR",
+     "where /healthz and /readyz are served; 0 turns it off (default :8081)", set_text,
+     FIELD(health_address)},
+    {"leader-elect", "BOOL",
+     "work only while holding the Lease torchkeeper-operator, so that several may run\n(default true)",
+     set_bool, FIELD(leader_elect)},
+    {"leader-elect-namespace", "NAME",
+     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else the\n"
+     "namespace of the kubeconfig's context)",
+     set_namespace, FIELD(leader_elect_ns)},
+    {"leader-elect-lease-duration", "S",
+     "an operator that leads and did not renew the Lease for so many seconds is\n"
+     "replaced by another one, 2 to 3600 (default 15)",
+     set_lease_s, FIELD(lease_duration_s)},
+    {"tensorboard-image", "IMAGE",
+     "for jobs whose tensorboardSpec names none\n(default " DEFAULT_TENSORBOARD_IMAGE ")", set_image,
+     FIELD(tensorboard_image)},
+    {"launcher-image", "IMAGE",
+     "for jobs with torchrunConfig.launcher Torchkeeper\n(default " DEFAULT_LAUNCHER_IMAGE ")", set_image,
+     FIELD(launcher_image)},
+    {"log-level", "LEVEL", "debug, info, warn or error (default info)", set_log_level, FIELD(log_level)},
+    {"version", NULL, "print the version", set_bool, FIELD(version)},
+    {"help", NULL, "print this", set_bool, FIELD(help)},
+};
+
+void options_help(FILE *out)
+{
+    fputs(HELP_HEAD, out);
+    for (const struct flag *f = FLAGS; f < FLAGS + ARRAY_LEN(FLAGS); f++) {
+        int column = fprintf(out, "    --%s%s%s", f->name, f->value ? "=" : "", f->value ? f->value : "");
+        for (const char *line = f->help; *line; column = 0) {
+            int len = (int)strcspn(line, "\n");
+            fprintf(out, "%*s%.*s\n", HELP_COLUMN - column, "", len, line);
+            line += len + (line[len] == '\n');
+        }
     }
-    if (lease && sv_i64(sv_from(value), LEASE_MIN_S, LEASE_MAX_S, &n)) {
-        o->lease_duration_s = (int)n;
-        return 0;
-    }
-    if (lease)
-        return err_set(err, ERR_INVALID,
-                       "--leader-elect-lease-duration: expected an integer %d..%d, got \"%s\"", LEASE_MIN_S,
-                       LEASE_MAX_S, value);
-    if (!sv_i64(sv_from(value), 1, 100000, &n))
-        return err_set(err, ERR_INVALID, "--kube-api-burst: expected an integer 1..100000, got \"%s\"",
-                       value);
-    o->burst = (int)n;
-    return 0;
+    fputs(HELP_TAIL, out);
 }
 
-static int set_flag(struct options *o, enum flag flag, const char *value, struct err *err)
+static const struct flag *find(struct sv name)
 {
-    switch (flag) {
-    case FLAG_NAMESPACE:
-        return set_namespace(&o->ns, "--namespace", value, err);
-    case FLAG_KUBECONFIG:
-        o->kubeconfig = value[0] ? value : NULL;
-        return 0;
-    case FLAG_METRICS:
-        o->metrics_address = value;
-        return 0;
-    case FLAG_HEALTH:
-        o->health_address = value;
-        return 0;
-    case FLAG_LEADER_ELECT:
-        return set_bool(&o->leader_elect, "--leader-elect", value, err);
-    case FLAG_LEADER_ELECT_NAMESPACE:
-        return set_namespace(&o->leader_elect_ns, "--leader-elect-namespace", value, err);
-    case FLAG_LEASE_DURATION:
-    case FLAG_QPS:
-    case FLAG_BURST:
-        return set_number(o, flag, value, err);
-    case FLAG_TENSORBOARD_IMAGE:
-        return set_image(&o->tensorboard_image, "--tensorboard-image", value, err);
-    case FLAG_LAUNCHER_IMAGE:
-        return set_image(&o->launcher_image, "--launcher-image", value, err);
-    case FLAG_LOG_LEVEL:
-        return set_log_level(&o->log_level, value, err);
-    case FLAG_VERSION:
-        o->version = true;
-        return 0;
-    case FLAG_HELP:
-        o->help = true;
-        return 0;
-    }
-    return 0;
+    for (const struct flag *f = FLAGS; f < FLAGS + ARRAY_LEN(FLAGS); f++)
+        if (sv_eq(name, f->name))
+            return f;
+    return NULL;
 }
 
-static int no_such_flag(const char *word, struct err *err)
+static int no_such_flag(const char *word, struct sv name, struct err *err)
 {
-    const size_t dashes = strspn(word, "-");
-    struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
+    struct nearest near = nearest_to(name);
     char hint[NEAREST_HINT_BYTES];
 
-    for (size_t i = 0; dashes == 2 && FLAGS[i].name; i++)
+    for (size_t i = 0; i < ARRAY_LEN(FLAGS); i++)
         nearest_offer(&near, FLAGS[i].name);
-    if (near.word && near.cost == 0)
-        return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", word, near.word);
     return err_set(err, ERR_INVALID, "%.80s: unknown flag%s (ptj-operator --help)", word,
                    nearest_hint(&near, "--", hint));
 }
@@ -226,27 +184,26 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .health_address = ":8081",
         .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
         .launcher_image = DEFAULT_LAUNCHER_IMAGE,
-        .burst = 100,
         .leader_elect = true,
         .lease_duration_s = 15,
         .log_level = LOG_INFO,
     };
-    optind = 0;
-    for (;;) {
-        int before = optind ? optind : 1;
-        int flag = getopt_long(argc, argv, "-:", FLAGS, NULL);
-        if (flag == -1)
-            break;
-        if (flag == ':')
-            return err_set(err, ERR_INVALID, "%s: expected a value", argv[before]);
-        if (flag == '?')
-            return no_such_flag(argv[before], err);
-        if (flag == 1)
-            return err_set(err, ERR_INVALID, "%s: expected flags only (ptj-operator --help)", optarg);
-        if (set_flag(o, (enum flag)flag, optarg, err) < 0)
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (word[0] != '-')
+            return err_set(err, ERR_INVALID, "%s: expected flags only (ptj-operator --help)", word);
+        size_t dashes = word[1] == '-' ? 2 : 1;
+        const struct sv name = {word + dashes, strcspn(word + dashes, "=")};
+        const struct flag *f = dashes == 2 ? find(name) : NULL;
+        const char *value = word[dashes + name.len] ? word + dashes + name.len + 1 : NULL;
+        if (!f)
+            return no_such_flag(word, name, err);
+        if (value && !f->value)
+            return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", word, f->name);
+        if (!value && f->set != set_bool && !(value = argv[++i]))
+            return err_set(err, ERR_INVALID, "%s: expected a value", word);
+        if (f->set((char *)o + f->field, f, value, err) < 0)
             return -1;
     }
-    if (optind < argc)
-        return err_set(err, ERR_INVALID, "%s: expected flags only (ptj-operator --help)", argv[optind]);
     return 0;
 }

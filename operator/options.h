@@ -11,6 +11,7 @@
 #include "common/log.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct options {
     const char *ns; /* NULL: all namespaces */
@@ -21,8 +22,6 @@ struct options {
     const char *launcher_image;
     const char *leader_elect_ns; /* NULL: the pod's namespace, or the one of the kubeconfig's context */
     int lease_duration_s;        /* others wait so long after the last renewal */
-    double qps;                  /* 0: unlimited */
-    int burst;
     enum log_level log_level;
     bool leader_elect;
     bool help, version;
@@ -30,7 +29,7 @@ struct options {
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err) MUST_CHECK;
 
-/* The text of --help. */
-extern const char OPTIONS_HELP[];
+/* Print the text of --help. */
+void options_help(FILE *out);
 
 #endif

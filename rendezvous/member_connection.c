@@ -1,7 +1,7 @@
 /* member_connection.c - connect to the store, and reconnect when the connection is lost. */
 #include "rendezvous/member_connection.h"
 #include "common/clock.h"
-#include "common/resolve.h"
+#include "host/resolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

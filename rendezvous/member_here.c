@@ -1,5 +1,5 @@
 /* member_here.c - decide by bind() whether an address belongs to this machine. */
-#include "common/resolve.h"
+#include "host/resolve.h"
 #include "rendezvous/member.h"
 
 #include <netinet/in.h>

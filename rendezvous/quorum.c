@@ -1,5 +1,5 @@
 /* quorum.c - the state machine that forms rounds; quorum.h documents the stages. */
-#include "common/contract.h"
+#include "host/rank_contract.h"
 #include "rendezvous/quorum_hang.h"
 #include "rendezvous/quorum_slots.h"
 

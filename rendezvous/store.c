@@ -2,7 +2,7 @@
 #include "rendezvous/store.h"
 #include "common/clock.h"
 #include "common/memory.h"
-#include "common/resolve.h"
+#include "host/resolve.h"
 #include "rendezvous/store_wire.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #ifndef TK_RENDEZVOUS_STRANGER_H
 #define TK_RENDEZVOUS_STRANGER_H
 
-#include "common/resolve.h"
+#include "host/resolve.h"
 
 enum { STRANGER_BYTES = 128 };
 

@@ -14,7 +14,7 @@ PROGRAMS = {
     "launcher": ("launcher/", "rendezvous/"),
     "trainer": ("trainer/", "tools/", "collectives/", "kernels/"),
     "cli": ("cli/",),
-    "common": ("common/",),
+    "common": ("common/", "host/"),
 }
 # Benches measure and are no part of a program. The others work on a GPU: their tests have one, or an emulation that is
 # built WITH_CUDA, and the figures are to be the same without.

@@ -2,7 +2,7 @@
  * not say. */
 #include "tools/generator.h"
 
-#include "common/cpus.h"
+#include "host/cpus.h"
 #include "trainer/model/gpt2.h"
 #include "trainer/run/threads.h"
 #include "trainer/state/weights/fill.h"

@@ -140,8 +140,7 @@ static int run(struct bulk *b, struct err *err)
     if (kube_config_find(&config, NULL, NULL, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock_system(), err);
-    cleanup_http struct http *http =
-        loop ? http_new(loop, &config, &(struct http_options){.user_agent = "bulk_create"}, err) : NULL;
+    cleanup_http struct http *http = loop ? http_new(loop, &config, "bulk_create", err) : NULL;
     if (!http)
         return -1;
     b->loop = loop;

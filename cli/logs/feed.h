@@ -13,7 +13,7 @@
 
 #include "cli/logs/merge.h"
 #include "cli/podlog.h"
-#include "kube/backoff.h"
+#include "common/backoff.h"
 #include "operator/api/decode.h"
 
 struct feed;

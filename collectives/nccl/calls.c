@@ -2,7 +2,7 @@
  * recv. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 static ncclDataType_t type_of(enum device_type type)
 {

@@ -2,8 +2,8 @@
  * passes; abort communicators. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
-#include "common/rank_state.h"
 #include "common/thread.h"
+#include "host/rank_state.h"
 
 #include <cuda_runtime_api.h>
 #include <sched.h>

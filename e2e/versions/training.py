@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 
-STEP, STEP_US = 24, 40  # of a slot of common/rank_state.h
+STEP, STEP_US = 24, 40  # of a slot of host/rank_state.h
 SLOT_BYTES = 128
 
 rank = int(os.environ["RANK"])

@@ -2,6 +2,7 @@
 #include "launcher/progress/tracker.h"
 #include "common/clock.h"
 #include "common/contract.h"
+#include "host/rank_contract.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -84,8 +84,7 @@ static int run(struct app *app, struct err *err)
     if (kube_config_find(&config, NULL, NULL, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock, err);
-    cleanup_http struct http *http =
-        loop ? http_new(loop, &config, &(struct http_options){.user_agent = "podload"}, err) : NULL;
+    cleanup_http struct http *http = loop ? http_new(loop, &config, "podload", err) : NULL;
     if (!http)
         return -1;
     app->loop = loop;

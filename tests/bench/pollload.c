@@ -186,8 +186,7 @@ static int measure(struct fake_apiserver *api, int64_t jobs, int64_t seconds, st
 
     if (!l || kube_secret_from_text(&config.token, "token", err) < 0)
         return -1;
-    cleanup_http struct http *http =
-        http_new(l, &config, &(struct http_options){.user_agent = "pollload"}, err);
+    cleanup_http struct http *http = http_new(l, &config, "pollload", err);
     if (!http)
         return -1;
     const struct kube_transport transport = http_transport(http);

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "common/fsutil.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/data/md5.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* gzfile.c - read a file through a buffer, and inflate it with zlib when it begins with gzip's magic. */
 #include "trainer/data/gzfile.h"
 #include "common/memory.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* kept.c - find, fill and check the memory file in which the launcher keeps decoded data. */
 #include "trainer/data/kept.h"
 
-#include "common/contract.h"
-#include "common/memory_file.h"
+#include "host/memory_file.h"
+#include "host/rank_contract.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "trainer/data/transfer.h"
 
 #include "common/fsutil.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 #include <curl/curl.h>
 #include <errno.h>

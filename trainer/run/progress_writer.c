@@ -1,7 +1,7 @@
 /* progress_writer.c - leave a run's progress in a file for the launcher. */
 #include "trainer/run/progress_writer.h"
 
-#include "common/contract.h"
+#include "host/rank_contract.h"
 
 #include <errno.h>
 #include <fcntl.h>

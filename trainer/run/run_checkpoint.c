@@ -1,7 +1,7 @@
 /* run_checkpoint.c - save a run's state between steps: all ranks gather it, rank 0 has it written, and tells what became of it. */
 #include "trainer/run/run_epoch.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
 

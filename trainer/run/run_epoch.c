@@ -1,7 +1,7 @@
 /* run_epoch.c - train the steps of one epoch; report, validate and checkpoint where they are due. */
 #include "trainer/run/run_epoch.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/run/describe.h"
 
 #include <math.h>

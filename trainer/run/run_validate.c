@@ -1,7 +1,7 @@
 /* run_validate.c - validate between steps, and report the speed of training. */
 #include "trainer/run/run_epoch.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/model/gpt2.h"
 #include "trainer/run/evaluate.h"
 

@@ -3,8 +3,8 @@
 
 #include "collectives/device.h"
 #include "collectives/noted.h"
-#include "common/contract.h"
-#include "common/cpus.h"
+#include "host/cpus.h"
+#include "host/rank_contract.h"
 #include "kernels/device.h"
 #include "trainer/run/describe.h"
 #include "trainer/run/threads.h"

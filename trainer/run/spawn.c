@@ -2,8 +2,8 @@
 #include "trainer/run/spawn.h"
 
 #include "common/contract.h"
-#include "common/cpus.h"
-#include "common/gpus.h"
+#include "host/cpus.h"
+#include "host/gpus.h"
 #include "kernels/kctx.h"
 #include "trainer/run/threads.h"
 

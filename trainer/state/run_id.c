@@ -5,6 +5,7 @@
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "common/hash.h"
+#include "host/rank_contract.h"
 
 #include <errno.h>
 #include <inttypes.h>

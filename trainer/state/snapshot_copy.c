@@ -1,7 +1,7 @@
 /* snapshot_copy.c - copy a run's state into memory that is kept from one checkpoint to the next. */
 #include "trainer/state/snapshot_copy.h"
 
-#include "common/memory_room.h"
+#include "host/memory_room.h"
 
 #include <stdlib.h>
 #include <string.h>

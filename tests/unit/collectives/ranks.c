@@ -2,7 +2,7 @@
 #include "ranks.h"
 
 #include "../ports.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -117,7 +117,7 @@ def test_values_change_their_fields_and_nothing_else():
     values = {
         "replicas": 2, "resources": {"limits": {"memory": "1Gi"}}, "nodeSelector": {"disk": "ssd"}, "affinity": affinity,
         "tolerations": [{"key": "k", "operator": "Exists"}], "logLevel": "debug", "crds": {"keep": False},
-        "flags": {"kube-api-qps": 1000000, "kube-api-burst": 7},
+        "flags": {"leader-elect-lease-duration": 3600},
         "images": {"operator": {"repository": "r.example:5000/op", "tag": "v1", "digest": DIGEST}, "tensorboard": {"tag": "v2"},
                    "launcher": {"digest": DIGEST}, "pullPolicy": "Always", "pullSecrets": [{"name": "r"}]},
     }
@@ -130,7 +130,7 @@ def test_values_change_their_fields_and_nothing_else():
             ((*pod, "imagePullSecrets"), [{"name": "r"}]),
             ((*container, "args"),
              [a.replace("board:dev", "board:v2").replace("launcher:dev", f"launcher@{DIGEST}") for a in args]
-             + ["--log-level=debug", "--kube-api-burst=7", "--kube-api-qps=1000000"])):
+             + ["--log-level=debug", "--leader-elect-lease-duration=3600"])):
         put(wanted, OPERATOR, path, value)
     put(wanted, CRD, ("metadata", "annotations"), None)
     same(wanted, template(values))
@@ -187,7 +187,7 @@ def test_wrong_values_are_refused_by_name():
         "replica": 2, "replicas": "2", "watchNamespace": "Not_A_Namespace", "logLevel": "trace", "crds": {"install": "no"},
         "images": {"operator": {"tga": "v1"}, "launcher": {"digest": "sha256:12"}, "tensorboard": {"repository": "a b"},
                    "pullPolicy": "always"},
-        "flags": {"kube-api-qp": 1, "namespace": "x", "kube-api-burst": 0}, "affinity": {"node": {}}, "resources": {"limit": {}},
+        "flags": {"kube-api-qps": 1, "namespace": "x", "leader-elect-lease-duration": 0}, "affinity": {"node": {}}, "resources": {"limit": {}},
         "metrics": {"podMonitor": {"interval": "often"}, "prometheusRule": {"runbookPrefix": "docs"}},
     }
     done = helm("template", "torchkeeper", CHART, "--values", "-", values=wrong)
@@ -195,8 +195,8 @@ def test_wrong_values_are_refused_by_name():
     lines = done.stderr.splitlines()
     for words in (["'replica'"], ["/replicas", "integer"], ["/watchNamespace"], ["/logLevel", "debug"], ["/crds/install", "boolean"],
                   ["/images/operator", "tga"], ["/images/launcher/digest"], ["/images/tensorboard/repository"],
-                  ["/images/pullPolicy", "IfNotPresent"], ["/flags'", "kube-api-qp"], ["/flags'", "namespace"],
-                  ["/flags/kube-api-burst"], ["/affinity", "'node'"], ["/resources", "'limit'"],
+                  ["/images/pullPolicy", "IfNotPresent"], ["/flags'", "kube-api-qps"], ["/flags'", "namespace"],
+                  ["/flags/leader-elect-lease-duration"], ["/affinity", "'node'"], ["/resources", "'limit'"],
                   ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"]):
         assert any(all(w in line for w in words) for line in lines), f"{words}: {done.stderr}"
 

@@ -35,7 +35,7 @@ static int64_t jumping_ms(void *ctx)
     return c.mono_ms(c.ctx) + *(int64_t *)ctx;
 }
 
-static int setup(void **ctx, struct clock clock, int hurry)
+static int setup(void **ctx, struct clock clock)
 {
     struct rig *r = calloc(1, sizeof(*r));
     struct err err;
@@ -46,8 +46,7 @@ static int setup(void **ctx, struct clock clock, int hurry)
     rig_config(&r->config, fake_apiserver_url(r->server));
     r->loop = kube_loop_new(clock, &err);
     assert_non_null(r->loop);
-    r->http =
-        http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test", .hurry = hurry}, &err);
+    r->http = http_new(r->loop, &r->config, "test", &err);
     assert_non_null(r->http);
     r->api = http_transport(r->http);
     *ctx = r;
@@ -56,22 +55,17 @@ static int setup(void **ctx, struct clock clock, int hurry)
 
 int rig_setup(void **ctx)
 {
-    return setup(ctx, clock_system(), 0);
-}
-
-int rig_setup_hurry(void **ctx, int hurry)
-{
-    return setup(ctx, clock_system(), hurry);
+    return setup(ctx, clock_system());
 }
 
 int rig_setup_fast(void **ctx)
 {
-    return setup(ctx, (struct clock){fast_ms, fast_ms, NULL}, 0);
+    return setup(ctx, (struct clock){fast_ms, fast_ms, NULL});
 }
 
 int rig_setup_jumps(void **ctx)
 {
-    return setup(ctx, (struct clock){jumping_ms, jumping_ms, NULL}, 0);
+    return setup(ctx, (struct clock){jumping_ms, jumping_ms, NULL});
 }
 
 int rig_teardown(void **ctx)

@@ -17,7 +17,6 @@ struct rig {
 };
 
 int rig_setup(void **ctx);
-int rig_setup_hurry(void **ctx, int hurry); /* see http_options */
 int rig_setup_fast(
     void **ctx); /* its clock runs 20 times too fast, so that back-offs do not take their time */
 int rig_setup_jumps(void **ctx);

@@ -72,7 +72,7 @@ static void node_start(struct node *n, struct world *w, const char *identity)
     rig_config(&n->config, fake_apiserver_url(w->server));
     n->loop = kube_loop_new((struct clock){wall_ms, mono_ms, w}, &err);
     assert_non_null(n->loop);
-    n->http = http_new(n->loop, &n->config, &(struct http_options){.user_agent = identity}, &err);
+    n->http = http_new(n->loop, &n->config, identity, &err);
     assert_non_null(n->http);
     n->api = http_transport(n->http);
     n->elector = elector_new(n->loop, &n->api, &options, &sink);

@@ -2,8 +2,9 @@
  * notice, the next request goes over a new connection, and all is well once the network is.
  *
  * Each way for packets to vanish has a process and a network namespace of its own, on whose loopback a packet filter drops
- * what it is told to: for TCP that is a pulled cable, and plain http is allowed there. All timeouts are a sixth of the
- * real ones, so that this test sleeps for half a minute at most; in full (FAULTS=full, `make faults`) they are the real ones.
+ * what it is told to: for TCP that is a pulled cable, and plain http is allowed there. The timeouts are the real ones, but
+ * that a watch gives up silence after a sixth of its 150 s, where only that ends it; in full (FAULTS=full, `make faults`) after
+ * all of them.
  * It needs root and iptables; without, it is skipped.
  */
 #include "rig.h"
@@ -23,13 +24,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 400000, WARM = 3, HURRY = 6 };
+enum { PATIENCE_MS = 400000, WARM = 3, SOONER = 6 };
 
 struct way;
 
 struct lab {
     const struct way *way;
     struct rig *rig;
+    struct kube_transport http;
     struct kube_cache *pods;
     unsigned watch_port; /* the client's */
     int problems;
@@ -194,12 +196,34 @@ static unsigned new_port(const struct lab *l, const unsigned pool[static WARM])
     return sum;
 }
 
+static struct kube_http_call *start_sooner(void *ctx, const struct kube_http_request *req,
+                                           const struct kube_http_handler *handler, struct err *err)
+{
+    struct kube_http_request sooner = *req;
+
+    sooner.idle_timeout_ms /= SOONER;
+    return kube_transport_start(&((struct lab *)ctx)->http, &sooner, handler, err);
+}
+
+static void cancel(void *ctx, struct kube_http_call *call)
+{
+    kube_transport_cancel(&((struct lab *)ctx)->http, call);
+}
+
+static void hold(void *ctx, struct kube_http_call *call, bool held)
+{
+    kube_transport_hold(&((struct lab *)ctx)->http, call, held);
+}
+
 /* A cache that watches, and a pool of warm connections. */
 static void start(struct lab *l)
 {
     unsigned pool[WARM + 1];
 
-    rig_setup_hurry((void **)&l->rig, faults_in_full() ? 1 : HURRY);
+    rig_setup((void **)&l->rig);
+    l->http = l->rig->api;
+    if (l->way->large_only && l->way->answers && !faults_in_full())
+        l->rig->api = (struct kube_transport){start_sooner, cancel, l, NULL, hold};
     fake_put(l->rig->server, "/api/v1/namespaces/ns/pods/a", "{}");
     for (int i = 0; i < WARM; i++)
         get_pod(l, &l->replies[i]);

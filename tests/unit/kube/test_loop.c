@@ -189,15 +189,94 @@ static void test_descriptors(void **ctx)
     turn(l);
     assert_int_equal(a.n + b.n, 0);
     assert_int_equal(write(pa[1], "x", 1) + write(pb[1], "y", 1), 2);
-    a.other = &b; /* b is ready too, but gone when its turn comes */
+    a.other = &b; /* the other is ready too, but gone when its turn comes */
+    b.other = &a;
     turn(l);
-    assert_int_equal(a.n, 1);
-    assert_int_equal(b.n, 0);
+    assert_int_equal(a.n + b.n, 1);
     kube_loop_fd_remove(l, &a.fd);
     kube_loop_fd_remove(l, &b.fd);
     for (int i = 0; i < 2; i++) {
         close(pa[i]);
         close(pb[i]);
+    }
+}
+
+/* What the first that is ready does: put another owner in the place of each, or let the others wait for nothing. */
+enum { REPLACE, SILENCE };
+
+struct crowd {
+    struct kube_loop *loop;
+    struct crowd_end {
+        struct kube_loop_fd fd, next; /* next: of the same number, added by a callback */
+        struct crowd *crowd;
+        int n, n_next;
+    } ends[5];
+    int how;
+};
+
+static void on_next(void *ctx, short revents)
+{
+    ((struct crowd_end *)ctx)->n_next++;
+    (void)revents;
+}
+
+static void on_crowd(void *ctx, short revents)
+{
+    struct crowd_end *e = ctx;
+    struct err err;
+
+    (void)revents;
+    e->n++;
+    for (size_t i = 0; i < ARRAY_LEN(e->crowd->ends); i++) {
+        struct crowd_end *o = &e->crowd->ends[i];
+        if (e->crowd->how == SILENCE && o != e)
+            o->fd.events = 0;
+        if (e->crowd->how == SILENCE || o->next.slot)
+            continue;
+        kube_loop_fd_remove(e->crowd->loop, &o->fd);
+        o->next = (struct kube_loop_fd){.ready = on_next, .ctx = o, .fd = o->fd.fd, .events = POLLIN};
+        assert_int_equal(kube_loop_fd_add(e->crowd->loop, &o->next, &err), 0);
+    }
+}
+
+/* All are ready at once: the first that has its turn ends it for all others, and who comes in their place waits for a turn of
+ * the loop. */
+static void test_descriptors_that_change_under_way(void **ctx)
+{
+    (void)ctx;
+    for (int how = REPLACE; how <= SILENCE; how++) {
+        cleanup_kube_loop struct kube_loop *l = fake_loop();
+        struct crowd c = {.loop = l, .how = how};
+        int pipes[ARRAY_LEN(c.ends)][2];
+        struct err err;
+        int n = 0;
+        int n_next = 0;
+
+        for (size_t i = 0; i < ARRAY_LEN(c.ends); i++) {
+            struct crowd_end *e = &c.ends[i];
+            assert_int_equal(pipe(pipes[i]), 0);
+            assert_int_equal(write(pipes[i][1], "x", 1), 1);
+            e->crowd = &c;
+            e->fd = (struct kube_loop_fd){.ready = on_crowd, .ctx = e, .fd = pipes[i][0], .events = POLLIN};
+            assert_int_equal(kube_loop_fd_add(l, &e->fd, &err), 0);
+        }
+        turn(l);
+        for (size_t i = 0; i < ARRAY_LEN(c.ends); i++) {
+            n += c.ends[i].n;
+            n_next += c.ends[i].n_next;
+        }
+        assert_int_equal(n, 1);
+        assert_int_equal(n_next, 0);
+        if (how == REPLACE)
+            turn(l);
+        for (size_t i = 0; i < ARRAY_LEN(c.ends); i++) {
+            n_next += c.ends[i].n_next;
+            kube_loop_fd_remove(l, &c.ends[i].fd);
+            kube_loop_fd_remove(l, &c.ends[i].next);
+            close(pipes[i][0]);
+            close(pipes[i][1]);
+        }
+        assert_int_equal(n_next, how == REPLACE ? (int)ARRAY_LEN(c.ends) : 0);
     }
 }
 
@@ -266,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_timer_that_cancels_or_sets_itself),
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_descriptors_that_change_under_way),
         cmocka_unit_test(test_too_many_descriptors_is_an_error),
         cmocka_unit_test(test_signals_stop_the_loop),
         cmocka_unit_test(test_it_waits_for_the_next_timer),

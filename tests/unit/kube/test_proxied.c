@@ -26,7 +26,7 @@ static struct rig_reply get(struct rig *r)
     struct rig_reply reply;
     struct err err;
 
-    r->http = http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test"}, &err);
+    r->http = http_new(r->loop, &r->config, "test", &err);
     if (!r->http)
         fail_msg("%s", err.msg);
     r->api = http_transport(r->http);
@@ -189,7 +189,7 @@ static void test_proxies_that_cannot_be(void **ctx)
         cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
         rig_config(&c, rows[i][0]);
         c.proxy_url = strdup(rows[i][1]);
-        assert_null(http_new(l, &c, &(struct http_options){0}, &err));
+        assert_null(http_new(l, &c, NULL, &err));
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.msg, rows[i][2]))
             fail_msg("row %zu: %s", i, err.msg);

@@ -20,29 +20,28 @@ struct row {
     "\",\"code\":" #code more "}"
 
 static const struct row rows[] = {
-    {404, S(404, "NotFound", ""), ERR_NOT_FOUND, KUBE_REASON_NOT_FOUND, "it says so", -1, -1},
-    {404, "404 page not found\n", ERR_NOT_FOUND, KUBE_REASON_NOT_FOUND, "404 page not found", -1, -1},
+    {404, S(404, "NotFound", ""), ERR_NOT_FOUND, KUBE_REASON_OTHER, "it says so", -1, -1},
+    {404, "404 page not found\n", ERR_NOT_FOUND, KUBE_REASON_OTHER, "404 page not found", -1, -1},
     {409, S(409, "AlreadyExists", ""), ERR_CONFLICT, KUBE_REASON_ALREADY_EXISTS, "it says so", -1, -1},
-    {409, S(409, "Conflict", ""), ERR_CONFLICT, KUBE_REASON_CONFLICT, "it says so", -1, -1},
+    {409, S(409, "Conflict", ""), ERR_CONFLICT, KUBE_REASON_OTHER, "it says so", -1, -1},
     {400, S(400, "BadRequest", ""), ERR_INVALID, KUBE_REASON_OTHER, "it says so", -1, -1},
-    {403, S(403, "Forbidden", ""), ERR_INVALID, KUBE_REASON_FORBIDDEN, "it says so", -1, -1},
-    {422, S(422, "Invalid", ""), ERR_INVALID, KUBE_REASON_INVALID, "it says so", -1, -1},
-    {401, S(401, "Unauthorized", ""), ERR_TRANSIENT, KUBE_REASON_UNAUTHORIZED, "it says so", -1, -1},
+    {403, S(403, "Forbidden", ""), ERR_INVALID, KUBE_REASON_OTHER, "it says so", -1, -1},
+    {422, S(422, "Invalid", ""), ERR_INVALID, KUBE_REASON_OTHER, "it says so", -1, -1},
+    {401, S(401, "Unauthorized", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", -1, -1},
     {410, S(410, "Expired", ""), ERR_TRANSIENT, KUBE_REASON_EXPIRED, "it says so", -1, -1},
     {410, S(410, "Gone", ""), ERR_TRANSIENT, KUBE_REASON_EXPIRED, "it says so", -1, -1},
-    {429, S(429, "TooManyRequests", ""), ERR_TRANSIENT, KUBE_REASON_TOO_MANY_REQUESTS, "it says so", 5000,
-     5000},
+    {429, S(429, "TooManyRequests", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", 5000, 5000},
     {429, S(429, "TooManyRequests", ",\"details\":{\"retryAfterSeconds\":7}"), ERR_TRANSIENT,
-     KUBE_REASON_TOO_MANY_REQUESTS, "it says so", -1, 7000},
-    {500, "", ERR_TRANSIENT, KUBE_REASON_INTERNAL, "no message", -1, -1},
+     KUBE_REASON_OTHER, "it says so", -1, 7000},
+    {500, "", ERR_TRANSIENT, KUBE_REASON_OTHER, "no message", -1, -1},
     {502, "<html>Bad Gateway</html>\r\nmore", ERR_TRANSIENT, KUBE_REASON_OTHER, "<html>Bad Gateway</html>",
      -1, -1},
-    {503, S(503, "ServiceUnavailable", ""), ERR_TRANSIENT, KUBE_REASON_UNAVAILABLE, "it says so", 1000, 1000},
-    {504, S(504, "Timeout", ""), ERR_TRANSIENT, KUBE_REASON_TIMEOUT, "it says so", -1, -1},
+    {503, S(503, "ServiceUnavailable", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", 1000, 1000},
+    {504, S(504, "Timeout", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", -1, -1},
     {301, "", ERR_TRANSIENT, KUBE_REASON_OTHER, "no message", -1, -1},
     /* A proxy's code and the server's: the proxy's was sent. */
-    {503, S(409, "Conflict", ""), ERR_TRANSIENT, KUBE_REASON_UNAVAILABLE, "it says so", -1, -1},
-    {404, "{\"kind\":\"Pod\"}", ERR_NOT_FOUND, KUBE_REASON_NOT_FOUND, "{\"kind\":\"Pod\"}", -1, -1},
+    {503, S(409, "Conflict", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", -1, -1},
+    {404, "{\"kind\":\"Pod\"}", ERR_NOT_FOUND, KUBE_REASON_OTHER, "{\"kind\":\"Pod\"}", -1, -1},
     {400, "{\"kind\":\"Status\"}", ERR_INVALID, KUBE_REASON_OTHER, "no message", -1, -1},
 };
 
@@ -110,9 +109,9 @@ static void test_in_stream(void **ctx)
         {S(410, "Expired", ""), 410, KUBE_REASON_EXPIRED},
         {"{\"kind\":\"Status\",\"reason\":\"Gone\",\"code\":410}", 410, KUBE_REASON_EXPIRED},
         {"{\"kind\":\"Status\",\"reason\":\"Expired\"}", 500, KUBE_REASON_EXPIRED},
-        {"{\"kind\":\"Status\",\"code\":1e300}", 500, KUBE_REASON_INTERNAL},
-        {"{\"kind\":\"Status\",\"code\":-5}", 500, KUBE_REASON_INTERNAL},
-        {"{}", 500, KUBE_REASON_INTERNAL},
+        {"{\"kind\":\"Status\",\"code\":1e300}", 500, KUBE_REASON_OTHER},
+        {"{\"kind\":\"Status\",\"code\":-5}", 500, KUBE_REASON_OTHER},
+        {"{}", 500, KUBE_REASON_OTHER},
     };
     struct kube_status status;
     struct err err;

@@ -1,6 +1,6 @@
 /* test_machine.c - devices, ports. */
-#include "common/gpus.h"
 #include "failing.h"
+#include "host/gpus.h"
 #include "launcher/machine.h"
 
 #include <errno.h>

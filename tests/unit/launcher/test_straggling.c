@@ -5,8 +5,9 @@
 #include "common/cleanup.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
-#include "common/rank_state.h"
 #include "crew.h"
+#include "host/rank_contract.h"
+#include "host/rank_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_suspect.c - which rank holds up the others. */
 #include "common/cleanup.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "launcher/suspect.h"
 
 #include <setjmp.h>

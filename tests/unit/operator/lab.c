@@ -54,7 +54,7 @@ static void reach_server(struct lab *l, struct lab_operator *o)
         o->direct = fake_direct_new(l->server, o->loop, &l->tamper);
         o->transport = fake_direct_transport(o->direct);
     } else {
-        o->http = http_new(o->loop, &l->config, &(struct http_options){.user_agent = "lab"}, &err);
+        o->http = http_new(o->loop, &l->config, "lab", &err);
         assert_non_null(o->http);
         o->transport = http_transport(o->http);
     }

@@ -119,7 +119,7 @@ static int64_t carry_out(void *ctx)
     assert_int_equal(kube_secret_from_text(&config.token, "token", &err), 0);
     struct kube_loop *loop = kube_loop_new(clock_system(), &err);
     assert_non_null(loop);
-    struct http *http = http_new(loop, &config, &(struct http_options){.user_agent = "test"}, &err);
+    struct http *http = http_new(loop, &config, "test", &err);
     assert_non_null(http);
     struct kube_transport t = http_transport(http);
     struct kube_recorder *recorder = kube_recorder_new(loop, &t, "test", NULL);

@@ -1,6 +1,6 @@
 /* test_store.c - a real server and real clients, kind and unkind. */
 #include "common/clock.h"
-#include "common/resolve.h"
+#include "host/resolve.h"
 #include "rendezvous/server.h"
 #include "rendezvous/store.h"
 

@@ -4,6 +4,7 @@
 #include "launched.h"
 
 #include "common/contract.h"
+#include "host/rank_contract.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* graph.c - the recorded CUDA graphs of a step, one for each size of batch. */
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/run/resident/state.h"
 
 void resident_forget(struct resident *r, struct recorded *g)

@@ -2,6 +2,7 @@
 #include "trainer/state/files/ckpt_dir.h"
 
 #include "common/fsutil.h"
+#include "host/rank_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -87,7 +88,7 @@ int ckpt_read(const char *path, const struct manifest *m, const char *name, stru
 
     if (!f)
         return err_set(err, ERR_INVALID, "%s/manifest.json: files: no %s", path, name);
-    if (ckpt_path(file, path, name, err) || fs_read_regular(file, out, err))
+    if (ckpt_path(file, path, name, err) || fs_read_pieces(file, out, rank_state_alive, err))
         return -1;
     if ((int64_t)out->len != f->bytes)
         return err_set(err, ERR_INVALID, "%s: %zu bytes, but the manifest says %" PRId64, file, out->len,

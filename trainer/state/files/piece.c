@@ -1,7 +1,7 @@
 /* piece.c - write a file in pieces, and see that they reach the disk on the way. */
 #include "trainer/state/files/piece.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* fill.c - copy a weights file into a model: every tensor is found and checked before the first is copied. */
 #include "trainer/state/weights/fill.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/state/weights/gpt2_names.h"
 #include "trainer/state/weights/numbers.h"
 

@@ -2,7 +2,7 @@
 #include "part.h"
 #include "test.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 #include <math.h>
 #include <signal.h>

@@ -83,7 +83,7 @@ static int setup(void **ctx)
                                      .namespace_name = strdup("default"),
                                      .exec = {argv, env, V1, "install it from example.com", false}};
     r->loop = kube_loop_new((struct clock){read_now, read_now, NULL}, &err);
-    r->http = http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test"}, &err);
+    r->http = http_new(r->loop, &r->config, "test", &err);
     assert_non_null(r->http);
     r->api = http_transport(r->http);
     *ctx = r;

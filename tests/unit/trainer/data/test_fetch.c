@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/data/fetch.h"
 #include "trainer/data/http_server.h"
 #include "trainer/data/md5.h"

@@ -2,7 +2,7 @@
 #include "files.h"
 #include "test.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/data/gzfile.h"
 
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 /* test_kept.c - decoded data over restarts: what is found again, and what never is. */
 #include "test.h"
 
-#include "common/contract.h"
-#include "common/memory_file.h"
+#include "host/memory_file.h"
+#include "host/rank_contract.h"
 #include "trainer/data/kept.h"
 
 #include <fcntl.h>

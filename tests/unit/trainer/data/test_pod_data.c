@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "collectives/ranks.h"
-#include "common/contract.h"
-#include "common/memory_file.h"
+#include "host/memory_file.h"
+#include "host/rank_contract.h"
 #include "trainer/data/kept.h"
 #include "trainer/data/pod_data.h"
 #include "trainer/small_data.h"

@@ -6,7 +6,7 @@
 #include "a_run.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "host/rank_contract.h"
 #include "trainer/run/run.h"
 #include "trainer/small_data.h"
 

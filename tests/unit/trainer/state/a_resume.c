@@ -6,6 +6,7 @@
 
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "host/rank_contract.h"
 #include "seed.h"
 #include "trainer/run/run.h"
 

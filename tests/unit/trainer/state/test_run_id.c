@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "common/contract.h"
+#include "host/rank_contract.h"
 #include "trainer/state/run_id.h"
 
 #include <string.h>

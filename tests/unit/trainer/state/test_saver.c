@@ -4,8 +4,8 @@
 #include "a_state.h"
 #include "collectives/collectives.h"
 #include "common/arena.h"
-#include "common/memory_room.h"
 #include "common/thread.h"
+#include "host/memory_room.h"
 #include "injected.h"
 #include "trainer/state/saver.h"
 

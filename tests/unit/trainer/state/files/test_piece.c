@@ -1,7 +1,7 @@
 /* test_piece.c - a large file is written in pieces: its bytes, signs of life, and what reaches the disk when. */
 #include "test.h"
 
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 #include "trainer/state/files/piece.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* backoff.c - exponential back-off with jitter. */
-#include "kube/backoff.h"
-
 #include "common/backoff.h"
+
 #include "common/random.h"
 
 bool backoff_is_first(const struct backoff *b, int64_t now_ms)

@@ -1,7 +1,7 @@
 /* memory_room.c - read a cgroup's memory limit and what of it is in use. */
-#include "common/memory_room.h"
+#include "host/memory_room.h"
 
-#include "common/cgroup.h"
+#include "host/cgroup.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  * Units:     deadlines are milliseconds of the monotonic clock; with a past one a call checks without
  *            waiting.
  */
-#ifndef TK_COMMON_RESOLVE_H
-#define TK_COMMON_RESOLVE_H
+#ifndef TK_HOST_RESOLVE_H
+#define TK_HOST_RESOLVE_H
 
 #include "common/cleanup.h"
 

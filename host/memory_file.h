@@ -1,8 +1,8 @@
 /* memory_file.h - memory files (memfd) of a launcher, which its ranks open by their name: CONTRACT_ENV_KEPT_DATA and
  * CONTRACT_ENV_RANK_STATE. No descriptor is inherited.
  */
-#ifndef TK_COMMON_MEMORY_FILE_H
-#define TK_COMMON_MEMORY_FILE_H
+#ifndef TK_HOST_MEMORY_FILE_H
+#define TK_HOST_MEMORY_FILE_H
 
 #include "common/cleanup.h"
 #include "common/sv.h"

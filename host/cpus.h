@@ -3,8 +3,8 @@
  * Numerics:  the smaller of the affinity mask and the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota_us),
  *            rounded up, at least 1. In a container with a CPU limit it is that limit, not the node's CPUs.
  */
-#ifndef TK_COMMON_CPUS_H
-#define TK_COMMON_CPUS_H
+#ifndef TK_HOST_CPUS_H
+#define TK_HOST_CPUS_H
 
 int cpus_usable(void);
 

@@ -1,7 +1,7 @@
 /* cpus.c - count usable CPUs by affinity mask and cgroup quota. */
-#include "common/cpus.h"
+#include "host/cpus.h"
 
-#include "common/cgroup.h"
+#include "host/cgroup.h"
 
 #include <errno.h>
 #include <limits.h>

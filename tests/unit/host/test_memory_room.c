@@ -4,7 +4,7 @@
 #include "fake_root.h"
 
 #include "common/cleanup.h"
-#include "common/memory_room.h"
+#include "host/memory_room.h"
 
 #include <stdlib.h>
 

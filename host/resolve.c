@@ -1,5 +1,5 @@
 /* resolve.c - resolve a host name in a thread, before a deadline, and connect to the addresses found. */
-#include "common/resolve.h"
+#include "host/resolve.h"
 #include "common/clock.h"
 #include "common/fsutil.h"
 #include "common/memory.h"

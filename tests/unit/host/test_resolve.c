@@ -1,6 +1,6 @@
 /* test_resolve.c - lookups that take for ever, fail, come late, and connecting to what they found. */
 #include "common/clock.h"
-#include "common/resolve.h"
+#include "host/resolve.h"
 #include "test.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* cgroup.c - read the files in which the kernel shows a process's cgroup. */
-#include "common/cgroup.h"
+#include "host/cgroup.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "common/gpus.h"
+#include "host/gpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  *
  * Numerics: gpus_visible counts as torch.cuda.device_count does (PyTorch 2.15, torch/cuda/__init__.py, _parse_visible_devices).
  */
-#ifndef TK_COMMON_GPUS_H
-#define TK_COMMON_GPUS_H
+#ifndef TK_HOST_GPUS_H
+#define TK_HOST_GPUS_H
 
 /* The number of device files nvidia0, nvidia1, ... in `dev` ("/dev"). */
 int gpus_devices(const char *dev);

@@ -3,8 +3,8 @@
  * Units:     bytes: the limit less what is in use, without the page cache of files, which the kernel gives back. The least of all
  *            levels of the cgroup (v2 memory.max, v1 memory.limit_in_bytes); MEMORY_ROOM_ANY where there is no limit.
  */
-#ifndef TK_COMMON_MEMORY_ROOM_H
-#define TK_COMMON_MEMORY_ROOM_H
+#ifndef TK_HOST_MEMORY_ROOM_H
+#define TK_HOST_MEMORY_ROOM_H
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
  *
  * Errors:    none: what cannot be read limits nothing.
  */
-#ifndef TK_COMMON_CGROUP_H
-#define TK_COMMON_CGROUP_H
+#ifndef TK_HOST_CGROUP_H
+#define TK_HOST_CGROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* memory_file.c - make a launcher's memory file, and open it in a rank. */
-#include "common/memory_file.h"
+#include "host/memory_file.h"
 
 #include <fcntl.h>
 #include <limits.h>

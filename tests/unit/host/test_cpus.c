@@ -4,7 +4,7 @@
 #include "fake_root.h"
 
 #include "common/cleanup.h"
-#include "common/cpus.h"
+#include "host/cpus.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* rank_state.c - make the file of the ranks' states in the launcher, and find a rank's slot in it. */
-#include "common/rank_state.h"
+#include "host/rank_state.h"
 
-#include "common/contract.h"
 #include "common/memory.h"
+#include "host/rank_contract.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_rank_state.c - a rank's slot as its launcher reads it, and every other name, which gives a slot that nobody reads. */
-#include "common/contract.h"
-#include "common/rank_state.h"
+#include "host/rank_contract.h"
+#include "host/rank_state.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

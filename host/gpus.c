@@ -1,5 +1,5 @@
 /* gpus.c - count device files, and the entries of CUDA_VISIBLE_DEVICES. */
-#include "common/gpus.h"
+#include "host/gpus.h"
 #include "common/cleanup.h"
 #include "common/memory.h"
 #include "common/sv.h"

@@ -10,11 +10,11 @@
  * Units:     _us are microseconds.
  * Errors:    none: without the file a rank gets memory of its own, which nobody reads.
  */
-#ifndef TK_COMMON_RANK_STATE_H
-#define TK_COMMON_RANK_STATE_H
+#ifndef TK_HOST_RANK_STATE_H
+#define TK_HOST_RANK_STATE_H
 
 #include "common/cleanup.h"
-#include "common/memory_file.h"
+#include "host/memory_file.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* test_memory_file.c - what can be done with a launcher's memory, and what cannot. */
-#include "common/contract.h"
-#include "common/memory_file.h"
+#include "host/memory_file.h"
+#include "host/rank_contract.h"
 
 #include <errno.h>
 #include <fcntl.h>
