@@ -235,6 +235,8 @@ static CURLcode setup_request(const struct endpoint *e, const struct kube_http_r
     }
     if (rc == CURLE_OK && (req->body.len || strcmp(req->method, "GET") != 0))
         rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, req->method);
+    if (rc == CURLE_OK && e->config->socket)
+        rc = curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->config->socket);
     if (rc == CURLE_OK && e->connect_to)
         rc = curl_easy_setopt(easy, CURLOPT_CONNECT_TO, e->connect_to);
     if (rc == CURLE_OK)

@@ -16,6 +16,7 @@ enum { PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256 };
 void kube_config_release(struct kube_config *c)
 {
     free(c->server);
+    free(c->socket);
     free(c->namespace_name);
     free(c->tls_server_name);
     free(c->proxy_url);

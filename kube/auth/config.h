@@ -32,6 +32,7 @@
 
 struct kube_config {
     char *server;             /* "https://host:port", possibly with a path, never with a trailing slash */
+    char *socket;             /* the path of a unix socket that is connected to instead; NULL: none */
     char *namespace_name;     /* of the context or the pod; "default" when not set */
     char *tls_server_name;    /* NULL: the server's host */
     bool insecure;            /* insecure-skip-tls-verify; see kube_config_warning */
