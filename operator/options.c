@@ -22,16 +22,23 @@ const char OPTIONS_HELP[] =
     "other, and\n"
     "    a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a pod it uses "
     "the pod's\n"
-    "    service account, elsewhere the kubeconfig that kubectl would use, credential plugins included; "
-    "HTTPS_PROXY\n"
-    "    and NO_PROXY count. It logs JSON lines to standard error.\n"
+    "    service account, elsewhere what --server and its companions say. It logs JSON lines to standard "
+    "error.\n"
     "    Two operators must not be responsible for the same job: one for the whole cluster and one for a "
     "namespace\n"
     "    must not overlap. Several with the same flags may run: one works, the others wait.\n"
     "\n"
     "FLAGS\n"
     "    --namespace=NAME                   only jobs of this namespace (default: all namespaces)\n"
-    "    --kubeconfig=FILE                  how to reach the API server (default: see above)\n"
+    "    --server=URL                       the API server, outside a cluster: https://HOST:PORT, or of this "
+    "machine "
+    "itself\n"
+    "                                       http://127.0.0.1:PORT or unix:SOCKET, as `kubectl proxy` serves "
+    "(default: the\n"
+    "                                       pod's)\n"
+    "    --ca-file=FILE                     the authority of its certificate (default: the system's)\n"
+    "    --token-file=FILE                  who we are; both files are read again when they change (default: "
+    "nobody)\n"
     "    --metrics-bind-address=ADDR        where /metrics is served; 0 turns it off (default :8080)\n"
     "    --health-probe-bind-address=ADDR   where /healthz and /readyz are served; 0 turns it off (default "
     ":8081)\n"
@@ -39,8 +46,8 @@ const char OPTIONS_HELP[] =
     "several may run\n"
     "                                       (default true)\n"
     "    --leader-elect-namespace=NAME      where that Lease is (default: POD_NAMESPACE, else the pod's own, "
-    "else the\n"
-    "                                       namespace of the kubeconfig's context)\n"
+    "else\n"
+    "                                       default)\n"
     "    --leader-elect-lease-duration=S    who leads and does not renew the Lease for so many seconds is "
     "followed by "
     "another\n"
@@ -69,7 +76,9 @@ enum { LEASE_MIN_S = 2, LEASE_MAX_S = 3600 };
 
 enum flag {
     FLAG_NAMESPACE = 256,
-    FLAG_KUBECONFIG,
+    FLAG_SERVER,
+    FLAG_CA_FILE,
+    FLAG_TOKEN_FILE,
     FLAG_METRICS,
     FLAG_HEALTH,
     FLAG_LEADER_ELECT,
@@ -86,7 +95,9 @@ enum flag {
 
 static const struct option FLAGS[] = {
     {"namespace", required_argument, NULL, FLAG_NAMESPACE},
-    {"kubeconfig", required_argument, NULL, FLAG_KUBECONFIG},
+    {"server", required_argument, NULL, FLAG_SERVER},
+    {"ca-file", required_argument, NULL, FLAG_CA_FILE},
+    {"token-file", required_argument, NULL, FLAG_TOKEN_FILE},
     {"metrics-bind-address", required_argument, NULL, FLAG_METRICS},
     {"health-probe-bind-address", required_argument, NULL, FLAG_HEALTH},
     {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
@@ -172,8 +183,14 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
     switch (flag) {
     case FLAG_NAMESPACE:
         return set_namespace(&o->ns, "--namespace", value, err);
-    case FLAG_KUBECONFIG:
-        o->kubeconfig = value[0] ? value : NULL;
+    case FLAG_SERVER:
+        o->api.server = value[0] ? value : NULL;
+        return 0;
+    case FLAG_CA_FILE:
+        o->api.ca_file = value[0] ? value : NULL;
+        return 0;
+    case FLAG_TOKEN_FILE:
+        o->api.token_file = value[0] ? value : NULL;
         return 0;
     case FLAG_METRICS:
         o->metrics_address = value;
