@@ -23,9 +23,8 @@ static const char HELP_HEAD[] =
     "other, and\n"
     "    a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a pod it uses "
     "the pod's\n"
-    "    service account, elsewhere the kubeconfig that kubectl would use, credential plugins included; "
-    "HTTPS_PROXY\n"
-    "    and NO_PROXY count. It logs JSON lines to standard error.\n"
+    "    service account, elsewhere what --server and its companions say. It logs JSON lines to standard "
+    "error.\n"
     "    Two operators must not be responsible for the same job: one for the whole cluster and one for a "
     "namespace\n"
     "    must not overlap. Several with the same flags may run: one works, the others wait.\n"
@@ -68,7 +67,7 @@ static int set_text(void *field, const struct flag *f, const char *value, struct
 }
 
 /* Empty is as if not given, so that a manifest can pass on a variable that may be unset. */
-static int set_file(void *field, const struct flag *f, const char *value, struct err *err)
+static int set_given(void *field, const struct flag *f, const char *value, struct err *err)
 {
     return set_text(field, f, value[0] ? value : NULL, err);
 }
@@ -79,7 +78,7 @@ static int set_namespace(void *field, const struct flag *f, const char *value, s
     if (value[0] && !decode_is_dns_label(value, 63, false))
         return err_set(err, ERR_INVALID, "--%s: expected the name of a namespace, got \"%s\"", f->name,
                        value);
-    return set_file(field, f, value, err);
+    return set_given(field, f, value, err);
 }
 
 static int set_image(void *field, const struct flag *f, const char *value, struct err *err)
@@ -116,7 +115,15 @@ static int set_log_level(void *field, const struct flag *f, const char *value, s
 
 static const struct flag FLAGS[] = {
     {"namespace", "NAME", "only jobs of this namespace (default: all namespaces)", set_namespace, FIELD(ns)},
-    {"kubeconfig", "FILE", "how to reach the API server (default: see above)", set_file, FIELD(kubeconfig)},
+    {"server", "URL",
+     "the API server, outside a cluster: https://HOST:PORT, or of this machine itself\n"
+     "http://127.0.0.1:PORT or unix:SOCKET, as `kubectl proxy` serves (default: the\n"
+     "pod's)",
+     set_given, FIELD(api.server)},
+    {"ca-file", "FILE", "the authority of its certificate (default: the system's)", set_given,
+     FIELD(api.ca_file)},
+    {"token-file", "FILE", "who we are; both files are read again when they change (default: nobody)",
+     set_given, FIELD(api.token_file)},
     {"metrics-bind-address", "ADDR", "where /metrics is served; 0 turns it off (default :8080)", set_text,
      FIELD(metrics_address)},
     {"health-probe-bind-address", "ADDR",
@@ -126,9 +133,8 @@ static const struct flag FLAGS[] = {
      "work only while holding the Lease torchkeeper-operator, so that several may run\n(default true)",
      set_bool, FIELD(leader_elect)},
     {"leader-elect-namespace", "NAME",
-     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else the\n"
-     "namespace of the kubeconfig's context)",
-     set_namespace, FIELD(leader_elect_ns)},
+     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else default)", set_namespace,
+     FIELD(leader_elect_ns)},
     {"leader-elect-lease-duration", "S",
      "an operator that leads and did not renew the Lease for so many seconds is\n"
      "replaced by another one, 2 to 3600 (default 15)",
