@@ -60,12 +60,12 @@ int rig_setup_hurry(void **ctx, int hurry)
 
 int rig_setup_fast(void **ctx)
 {
-    return setup(ctx, (struct clock){fast_ms, fast_ms, NULL}, 0);
+    return setup(ctx, (struct clock){fast_ms, fast_ms, fast_ms, NULL}, 0);
 }
 
 int rig_setup_jumps(void **ctx)
 {
-    return setup(ctx, (struct clock){jumping_ms, jumping_ms, NULL}, 0);
+    return setup(ctx, (struct clock){jumping_ms, jumping_ms, jumping_ms, NULL}, 0);
 }
 
 int rig_teardown(void **ctx)

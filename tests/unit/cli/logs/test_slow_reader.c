@@ -75,7 +75,7 @@ static int follow(const struct ptj *p)
     snprintf(config, sizeof(config), "%s/config", p->dir);
     if (kube_config_read(&s.config, config, NULL, &err) < 0)
         return 100;
-    s.loop = kube_loop_new((struct clock){moving_ms, moving_ms, NULL}, &err);
+    s.loop = kube_loop_new((struct clock){moving_ms, moving_ms, moving_ms, NULL}, &err);
     s.http = s.loop ? http_new(s.loop, &s.config, &(struct http_options){.user_agent = "test"}, &err) : NULL;
     if (!s.http)
         return 101;

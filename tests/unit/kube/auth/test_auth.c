@@ -82,7 +82,7 @@ static int setup(void **ctx)
     r->config = (struct kube_config){.server = strdup(fake_apiserver_url(r->server)),
                                      .namespace_name = strdup("default"),
                                      .exec = {argv, env, V1, "install it from example.com", false}};
-    r->loop = kube_loop_new((struct clock){read_now, read_now, NULL}, &err);
+    r->loop = kube_loop_new((struct clock){read_now, read_now, read_now, NULL}, &err);
     r->http = http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test"}, &err);
     assert_non_null(r->http);
     r->api = http_transport(r->http);
