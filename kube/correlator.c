@@ -36,10 +36,9 @@ struct object_row {
     struct tokenbucket events;
 };
 
-/* The NUL counts, so that "ab", "c" is not "a", "bc". */
 static uint64_t hash_more(uint64_t h, const char *s)
 {
-    return hash_fnv1a(h, s, strlen(s) + 1);
+    return hash_seeded(h, s, strlen(s));
 }
 
 static struct row *row_at(const struct correlator_table *t, size_t size, size_t i)
@@ -106,9 +105,9 @@ static bool combine(struct correlator *c, uint64_t group, uint64_t message, int6
 struct correlator_verdict correlator_see(struct correlator *c, const char *object, const char *reason,
                                          const char *message, int64_t now_ms, int64_t wall_ms)
 {
-    uint64_t object_key = hash_more(HASH_FNV1A, object);
+    uint64_t object_key = hash_more(0, object);
     uint64_t group_key = hash_more(object_key, reason);
-    uint64_t message_key = hash_more(HASH_FNV1A, message);
+    uint64_t message_key = hash_more(0, message);
     struct correlator_verdict v = {0};
     int64_t last_ms;
 
