@@ -146,7 +146,7 @@ int json_err(const struct json_at *at, struct err *err, const char *fmt, ...)
 static void print_number(double v, char out[NUMBER_PRINT_BYTES])
 {
     if (isinf(v))
-        snprintf(out, NUMBER_PRINT_BYTES, "%s", v < 0 ? "-1e999" : "1e999");
+        snprintf(out, NUMBER_PRINT_BYTES, "%s", v < 0 ? "-1e+999" : "1e+999");
     else if (v == trunc(v) && fabs(v) < 0x1p63)
         snprintf(out, NUMBER_PRINT_BYTES, "%lld", (long long)v);
     else

@@ -8,12 +8,11 @@
 
 int validate_object(const struct kube_resource *r, const cJSON *object, struct err *err)
 {
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
     const char *kind = json_str(object, "kind");
 
     if (kind && strcmp(kind, r->kind) != 0)
         return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
-    if (!json_str(meta, "name") || !json_str(meta, "uid") || !json_str(meta, "resourceVersion"))
+    if (!skim_has_names(object))
         return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion", r->kind);
     return 0;
 }
