@@ -5,11 +5,13 @@
 #include "cli/usage.h"
 
 #include "common/fsutil.h"
+#include "common/hash.h"
 #include "common/json.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* Output that cannot be written is a failure: what reads it must not take half of it for the whole. */
@@ -42,11 +44,14 @@ int main(int argc, char **argv)
 {
     cleanup_args struct args a = {0};
     char who[64];
+    uint64_t seed[2] = {0};
     struct err err;
     int status;
 
     json_memory_must();
     fs_fill_standard();
+    (void)!getrandom(seed, sizeof(seed), 0);
+    hash_seed(seed);
     signal(SIGPIPE, SIG_IGN);
     if (args_parse(&a, argc, argv, &err) < 0) {
         say("kubectl ptj", "%s", err.msg);

@@ -31,9 +31,15 @@ static int64_t system_mono_ms(void *ctx)
     return clock_mono_ms();
 }
 
+static int64_t system_boot_ms(void *ctx)
+{
+    (void)ctx;
+    return read_ms(CLOCK_BOOTTIME);
+}
+
 struct clock clock_system(void)
 {
-    return (struct clock){system_wall_ms, system_mono_ms, NULL};
+    return (struct clock){system_wall_ms, system_mono_ms, system_boot_ms, NULL};
 }
 
 /* Days since 1970-01-01 of a proleptic Gregorian date, and back: the era arithmetic of 400-year cycles of

@@ -1,6 +1,7 @@
 /* clock.h - an interface for reading time, which tests replace, and RFC 3339 text.
  *
- * Units:     milliseconds. `wall` counts from the Unix epoch and may step; `mono` never goes back.
+ * Units:     milliseconds. `wall` counts from the Unix epoch and may step; `mono` and `boot` never go back, and
+ *            `boot` also goes on while the machine is suspended.
  */
 #ifndef TK_COMMON_CLOCK_H
 #define TK_COMMON_CLOCK_H
@@ -12,6 +13,7 @@
 struct clock {
     int64_t (*wall_ms)(void *ctx);
     int64_t (*mono_ms)(void *ctx);
+    int64_t (*boot_ms)(void *ctx);
     void *ctx;
 };
 

@@ -1,7 +1,8 @@
-/* hash.h - FNV-1a, the 64-bit hash of byte strings, for tables and names. Not for input chosen to collide.
- * Pure.
+/* hash.h - two 64-bit hashes of byte strings: FNV-1a, which is the same everywhere and may be stored, and
+ * SipHash-2-4 with a seed of this process, for tables of names that somebody else chooses. Pure.
  *
- * Source:    offset basis and prime from the authors' reference (Fowler, Noll, Vo).
+ * Source:    offset basis and prime from the authors' reference (Fowler, Noll, Vo); SipHash by Aumasson and
+ *            Bernstein.
  */
 #ifndef TK_COMMON_HASH_H
 #define TK_COMMON_HASH_H
@@ -11,7 +12,7 @@
 
 #define HASH_FNV1A 0xcbf29ce484222325ULL /* the offset basis: initial value of a hash */
 
-/* Continue the hash `h` with `len` more bytes. */
+/* Continue the hash `h` with `len` more bytes. Not for input chosen to collide. */
 static inline uint64_t hash_fnv1a(uint64_t h, const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
@@ -20,5 +21,12 @@ static inline uint64_t hash_fnv1a(uint64_t h, const void *bytes, size_t len)
         h = (h ^ p[i]) * 0x100000001b3ULL;
     return h;
 }
+
+/* The hash of `h` and the bytes. Whoever does not know the seed cannot choose bytes that collide. */
+uint64_t hash_seeded(uint64_t h, const void *bytes, size_t len);
+
+/* For the whole process: main calls it with random numbers before there is any table. Without, the seed is 0,
+ * so that tests repeat exactly. */
+void hash_seed(const uint64_t random[2]);
 
 #endif

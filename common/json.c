@@ -2,22 +2,74 @@
 #include "common/json.h"
 
 #include "common/hash.h"
-#include "common/jsonnum.h"
-#include "common/jsonscan.h"
+#include "common/jsontok.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Largest integer that a double holds exactly together with all smaller ones. */
-#define JSON_EXACT_MAX 9007199254740992.0 /* 2^53 */
+enum {
+    NUMBER_MAX_BYTES = 63, /* cJSON cuts longer ones */
+    NUMBER_PRINT_BYTES = 32,
+};
+
+static int unreadable(struct err *err)
+{
+    err->code = JSON_UNREADABLE;
+    return -1;
+}
+
+/* A word that begins as a number. cJSON would take 01 and 1. as well; it refuses whatever else is no number. */
+static int check_number(struct sv word, size_t at, struct err *err)
+{
+    const size_t sign = word.p[0] == '-';
+    bool bad = word.len > sign + 1 && word.p[sign] == '0' && sv_is_digit(word.p[sign + 1]);
+
+    for (size_t i = 0; i < word.len; i++)
+        bad |= !memchr("0123456789+-.eE", word.p[i], 15) ||
+               (word.p[i] == '.' &&
+                (i == 0 || !sv_is_digit(word.p[i - 1]) || i + 1 == word.len || !sv_is_digit(word.p[i + 1])));
+    if (bad)
+        return err_set(err, ERR_INVALID, "not JSON at byte %zu", at);
+    if (word.len <= NUMBER_MAX_BYTES)
+        return 0;
+    err_set(err, ERR_INVALID, "a number of over %d characters at byte %zu", NUMBER_MAX_BYTES, at);
+    return unreadable(err);
+}
+
+/* What cJSON does not report: the size of the tree, strings that it would cut, numbers that it would change. */
+static int check(struct sv text, int depth_max, struct err *err)
+{
+    struct jsontok t = {0};
+    struct sv rest = text;
+    size_t values = 1; /* an upper bound */
+    char c;
+
+    do {
+        c = jsontok_next(&t, &rest);
+        values += c == '{' || c == '[' || c == ',';
+        if ((c == '-' || sv_is_digit(c)) && check_number((struct sv){t.begin, (size_t)(rest.p - t.begin)},
+                                                         (size_t)(t.begin - text.p), err) < 0)
+            return -1;
+        if (t.nul)
+            err_set(err, ERR_INVALID, "a NUL character in a string at byte %zu", (size_t)(t.nul - text.p));
+        else if (t.depth > (size_t)depth_max)
+            err_set(err, ERR_INVALID, "JSON nests deeper than %d levels", JSON_DEPTH_MAX);
+        else if (values > JSON_VALUES_MAX)
+            err_set(err, ERR_INVALID, "JSON of more than %d values", JSON_VALUES_MAX);
+        else
+            continue;
+        return unreadable(err);
+    } while (c);
+    return 0;
+}
 
 cJSON *json_parse_within(const char *text, size_t len, int depth_max, struct err *err)
 {
-    struct jsonscan seen;
     const char *end = NULL;
 
-    if (jsonscan_check((struct sv){text, len}, depth_max, &seen, err) < 0)
+    if (check((struct sv){text, len}, depth_max, err) < 0)
         return NULL;
     cleanup_json cJSON *tree = cJSON_ParseWithLengthOpts(text, len, &end, false);
     if (!tree) {
@@ -30,8 +82,6 @@ cJSON *json_parse_within(const char *text, size_t len, int depth_max, struct err
             return NULL;
         }
     }
-    if (seen.odd_numbers)
-        jsonscan_keep_numbers(tree, (struct sv){text, len});
     return TAKE(tree);
 }
 
@@ -91,15 +141,29 @@ int json_err(const struct json_at *at, struct err *err, const char *fmt, ...)
     return err_set(err, ERR_INVALID, "%s: %s", path, what);
 }
 
+/* A text that reads back as the same double: an integer of 64 bits by its digits, others as short as possible,
+ * since 0.1 must not become 0.10000000000000001, a larger quantity. */
+static void print_number(double v, char out[NUMBER_PRINT_BYTES])
+{
+    if (isinf(v))
+        snprintf(out, NUMBER_PRINT_BYTES, "%s", v < 0 ? "-1e+999" : "1e+999");
+    else if (v == trunc(v) && fabs(v) < 0x1p63)
+        snprintf(out, NUMBER_PRINT_BYTES, "%lld", (long long)v);
+    else
+        for (int n = 15; n <= 17; n++) {
+            snprintf(out, NUMBER_PRINT_BYTES, "%.*g", n, v);
+            if (strtod(out, NULL) == v)
+                break;
+        }
+}
+
 /* What a reader got instead, short enough for a message. */
-static void describe(const cJSON *node, char *out, size_t size)
+static void describe(const cJSON *node, char out[static 64], size_t size)
 {
     if (cJSON_IsString(node))
         snprintf(out, size, "\"%.40s\"", node->valuestring);
-    else if (cJSON_IsNumber(node) && node->valuestring)
-        snprintf(out, size, "%.40s", node->valuestring);
     else if (cJSON_IsNumber(node))
-        snprintf(out, size, "%.17g", node->valuedouble);
+        print_number(node->valuedouble, out);
     else if (cJSON_IsBool(node))
         snprintf(out, size, "%s", cJSON_IsTrue(node) ? "true" : "false");
     else
@@ -159,10 +223,7 @@ int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct e
 /* The value, or NAN when the double may differ from the number in the text. */
 static double exact_number(const cJSON *node)
 {
-    bool exact = cJSON_IsNumber(node) && fabs(node->valuedouble) <= JSON_EXACT_MAX;
-
-    return exact && !(node->valuestring && fabs(node->valuedouble) == JSON_EXACT_MAX) ? node->valuedouble
-                                                                                      : NAN;
+    return json_is_exact(node) ? node->valuedouble : NAN;
 }
 
 int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
@@ -207,6 +268,11 @@ const char *json_str(const cJSON *node, const char *key)
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
+bool json_is_exact(const cJSON *node)
+{
+    return cJSON_IsNumber(node) && fabs(node->valuedouble) < 0x1p53;
+}
+
 int64_t json_exact_i64(const cJSON *node, int64_t fallback)
 {
     double v = exact_number(node);
@@ -243,12 +309,11 @@ int json_write_string(const char *s, struct buf *out, struct err *err)
 
 static int write_number(const cJSON *node, struct buf *out, struct err *err)
 {
-    char text[JSONNUM_PRINT_BYTES];
+    char text[NUMBER_PRINT_BYTES];
 
-    if (node->valuestring)
-        return buf_puts(out, node->valuestring, err);
-    if (!jsonnum_print(node->valuedouble, text))
+    if (isnan(node->valuedouble))
         return err_set(err, ERR_INVALID, "a number that JSON cannot hold");
+    print_number(node->valuedouble, text);
     return buf_puts(out, text, err);
 }
 
@@ -278,6 +343,8 @@ int json_write(const cJSON *node, struct buf *out, struct err *err)
         return json_write_string(node->valuestring, out, err);
     if (cJSON_IsNumber(node))
         return write_number(node, out, err);
+    if (cJSON_IsRaw(node))
+        return buf_puts(out, node->valuestring, err);
     if (cJSON_IsBool(node))
         return buf_puts(out, cJSON_IsTrue(node) ? "true" : "false", err);
     return buf_puts(out, "null", err);
@@ -305,12 +372,7 @@ uint64_t json_hash(const cJSON *node)
         return hash_fnv1a(h, node->valuestring, strlen(node->valuestring) + 1);
     if (cJSON_IsNumber(node)) {
         double value = node->valuedouble + 0.0; /* -0 becomes 0 */
-        h = hash_fnv1a(h, &value, sizeof(value));
-        /* Numbers with the same double are told apart by their text; the one that the double represents
-         * hashes as its double alone. */
-        if (node->valuestring && !jsonnum_is_double(node->valuestring, value))
-            h = hash_fnv1a(h, node->valuestring, strlen(node->valuestring));
-        return h;
+        return hash_fnv1a(h, &value, sizeof(value));
     }
     cJSON_ArrayForEach(child, node)
     {

@@ -1,5 +1,4 @@
-/* json.h - parse JSON within bounds, read cJSON trees with paths in the errors, and write them without
- * changing numbers.
+/* json.h - parse JSON within bounds, read cJSON trees with paths in the errors, and write them.
  *
  * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings that
  *            are read point into the tree.
@@ -46,8 +45,8 @@ enum {
 void json_memory_must(void);
 
 /* Parse exactly `len` bytes. Refused: trailing text, nesting over JSON_DEPTH_MAX, more than JSON_VALUES_MAX
- * values, and a NUL character in a string, where cJSON would cut it. A number that would print as a different
- * text keeps its own in valuestring. Free with cJSON_Delete. */
+ * values, and a NUL character in a string, where cJSON would cut it. Numbers are doubles. Free with
+ * cJSON_Delete. */
 cJSON *json_parse(const char *text, size_t len, struct err *err) MUST_CHECK;
 
 /* The same with another limit of nesting, for a document inside an envelope. */
@@ -95,12 +94,15 @@ const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
+/* Whether it is a number below 2^53; a larger integer may have been rounded. */
+bool json_is_exact(const cJSON *node);
+
 /* The node's own value; the fallback unless it is an integer that a double holds exactly. */
 int64_t json_exact_i64(const cJSON *node, int64_t fallback);
 
-/* Append compact JSON. Parsed numbers print as they were written; others up to 2^53 without exponent or
- * fraction (cJSON's own printer writes 1e15 as "1e+15", which the API server refuses for an integer
- * field). */
+/* Append compact JSON. Numbers read back as the same double; integers of 64 bits have no exponent (cJSON's own
+ * printer writes 1e15 as "1e+15", which the API server refuses for an integer field); a cJSON_Raw is written as it is.
+ * ERR_INVALID: a NAN. */
 int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 
 /* Append `s` as a JSON string, in quotes. */
@@ -110,7 +112,7 @@ int json_write_string(const char *s, struct buf *out, struct err *err) MUST_CHEC
 char *json_print(const cJSON *node, struct arena *a);
 
 /* A hash of the content. Members count in any order, since servers sort them; items in theirs; numbers by
- * value, not spelling. Not for input chosen to collide. */
+ * value. Not for input chosen to collide. */
 uint64_t json_hash(const cJSON *node);
 
 #endif

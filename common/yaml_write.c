@@ -94,13 +94,11 @@ static int put_number(struct writer *w, const cJSON *node)
     if (json_write(node, &json, w->err) < 0)
         return -1;
     const char *s = buf_str(&json);
-    const char *e = strpbrk(s, "eE");
+    const char *e = strchr(s, 'e');
     if (!e)
         return put_scalar(w, s, YAML_PLAIN_SCALAR_STYLE);
     const bool point = memchr(s, '.', (size_t)(e - s)) != NULL;
-    const bool is_signed = e[1] == '-' || e[1] == '+';
-    if (buf_printf(&yaml, w->err, "%.*s%se%s%s", (int)(e - s), s, point ? "" : ".0", is_signed ? "" : "+",
-                   e + 1) < 0)
+    if (buf_printf(&yaml, w->err, "%.*s%s%s", (int)(e - s), s, point ? "" : ".0", e) < 0)
         return -1;
     return put_scalar(w, buf_str(&yaml), YAML_PLAIN_SCALAR_STYLE);
 }

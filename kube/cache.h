@@ -35,7 +35,7 @@ struct kube_cache_options {
      * grouped by namespace. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     /* The same for an object that the watcher or `decode` could not read. `names` has at least what
-     * skim_object finds. NULL or -1: the object is not stored, `problem` is called, and an entry with its UID
+     * skim.h finds. NULL or -1: the object is not stored, `problem` is called, and an entry with its UID
      * stays as it was. */
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
     void (*free_value)(void *value); /* NULL: nothing to free */

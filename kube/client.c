@@ -17,11 +17,11 @@ struct kube_call {
 /* Names from what came of the body; a cut one may end before them. */
 static cJSON *skim_names(struct sv body)
 {
-    struct skim s;
+    cleanup_skim struct skim s;
 
     skim_init(&s, false);
     skim_feed(&s, body);
-    return skim_object(&s);
+    return skim_has_names(s.tree) ? skim_take(&s) : NULL;
 }
 
 static cJSON *read_body(const struct kube_http_response *r, struct err *err)

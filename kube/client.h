@@ -18,7 +18,7 @@ struct kube_reply {
     cJSON *
         object; /* the body of a 2xx answer, which the callback may TAKE; NULL on failure, and when unreadable */
     const struct err *unreadable; /* why the body of a 2xx answer could not be read; else NULL */
-    const cJSON *names;           /* object, or what skim_object found in an unreadable one; NULL: nothing */
+    const cJSON *names;           /* object, or what skim.h found in an unreadable one; NULL: nothing */
     struct kube_status status;
     const struct err *err; /* NULL: success */
 };

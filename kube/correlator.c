@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The NUL counts, so that "ab", "c" is not "a", "bc". */
 static uint64_t hash_more(uint64_t h, const char *s)
 {
-    return hash_fnv1a(h, s, strlen(s) + 1);
+    return hash_seeded(h, s, strlen(s));
 }
 
 /* The row with this key; one that is new is zeroed but for the key and used_ms. */
@@ -45,7 +44,7 @@ static bool may_send(struct correlator *c, uint64_t object, int64_t now_ms)
 const struct correlator_event *correlator_see(struct correlator *c, const char *object, const char *reason,
                                               const char *message, int64_t now_ms, int64_t wall_ms)
 {
-    uint64_t object_key = hash_more(HASH_FNV1A, object);
+    uint64_t object_key = hash_more(0, object);
 
     if (!may_send(c, object_key, now_ms))
         return NULL;

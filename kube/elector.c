@@ -29,16 +29,17 @@ struct elector {
 
 static void advance(void *ctx);
 
-static int64_t mono_ms(const struct elector *e)
+/* Lease time: it goes on while the machine is suspended, since the other candidates go on. */
+static int64_t boot_ms(const struct elector *e)
 {
     struct clock clock = kube_loop_clock(e->loop);
 
-    return clock.mono_ms(clock.ctx);
+    return clock.boot_ms(clock.ctx);
 }
 
 bool elector_is_held(const struct elector *e)
 {
-    return lease_is_held(e->lease, mono_ms(e));
+    return lease_is_held(e->lease, boot_ms(e));
 }
 
 static bool gate_is_open(void *ctx)
@@ -138,7 +139,7 @@ static void failed(struct elector *e, const struct err *err, const struct kube_s
 {
     bool usual = status->code == 404 || status->code == 409;
 
-    lease_answer(e->lease, NULL, status, mono_ms(e));
+    lease_answer(e->lease, NULL, status, boot_ms(e));
     if (!usual && e->sink.problem)
         e->sink.problem(e->sink.ctx, err);
 }
@@ -151,7 +152,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     if (reply->err || reply->unreadable)
         failed(e, reply->err ? reply->err : reply->unreadable, &reply->status);
     else
-        lease_answer(e->lease, reply->object, &reply->status, mono_ms(e));
+        lease_answer(e->lease, reply->object, &reply->status, boot_ms(e));
     advance(e);
 }
 
@@ -171,7 +172,7 @@ static void send_step(struct elector *e, enum lease_step step)
         r.name = e->name;
     if (step != LEASE_READ)
         r.body = sv_from(lease_body(e->lease, clock.wall_ms(clock.ctx), &a));
-    e->sent_ms = mono_ms(e);
+    e->sent_ms = boot_ms(e);
     lease_sent(e->lease, e->sent_ms);
     e->call = kube_call_start(&own, &r, on_reply, e, &err);
     if (!e->call)
@@ -181,6 +182,7 @@ static void send_step(struct elector *e, enum lease_step step)
 /* The earliest of: the next step, an answer that is overdue, the end of what we hold. */
 static void set_timer(struct elector *e)
 {
+    const struct clock clock = kube_loop_clock(e->loop);
     int64_t at_ms = e->call ? e->sent_ms + e->request_ms : lease_due_ms(e->lease);
 
     if (e->leads && lease_held_until_ms(e->lease) < at_ms)
@@ -188,14 +190,14 @@ static void set_timer(struct elector *e)
     if (at_ms == INT64_MAX)
         kube_loop_timer_cancel(e->loop, &e->timer);
     else
-        kube_loop_timer_set(e->loop, &e->timer, at_ms);
+        kube_loop_timer_set(e->loop, &e->timer, at_ms - boot_ms(e) + clock.mono_ms(clock.ctx));
 }
 
 static void give_up_overdue(struct elector *e)
 {
     struct err err;
 
-    if (!e->call || mono_ms(e) < e->sent_ms + e->request_ms)
+    if (!e->call || boot_ms(e) < e->sent_ms + e->request_ms)
         return;
     kube_call_cancel(e->call);
     e->call = NULL;
@@ -208,10 +210,10 @@ static void advance(void *ctx)
     struct elector *e = ctx;
 
     give_up_overdue(e);
-    enum lease_step step = lease_next(e->lease, mono_ms(e));
+    enum lease_step step = lease_next(e->lease, boot_ms(e));
     if (step != LEASE_WAIT)
         send_step(e, step);
-    tell(e, mono_ms(e));
+    tell(e, boot_ms(e));
     set_timer(e);
     if (lease_is_over(e->lease) && e->done) {
         void (*done)(void *) = e->done;
@@ -229,7 +231,7 @@ void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx)
 {
     e->done = done;
     e->done_ctx = ctx;
-    lease_let_go(e->lease, mono_ms(e));
+    lease_let_go(e->lease, boot_ms(e));
     advance(e);
 }
 

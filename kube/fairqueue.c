@@ -96,7 +96,7 @@ void fairqueue_free(struct fairqueue *f)
 
 static uint32_t hash_of(const char *name)
 {
-    return hashtable_fold(hash_fnv1a(HASH_FNV1A, name, strlen(name)));
+    return hashtable_fold(hash_seeded(0, name, strlen(name)));
 }
 
 static struct fairqueue_share *find(const struct fairqueue *f, const char *name)

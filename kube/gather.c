@@ -1,6 +1,8 @@
 /* gather.c - collect the text of one JSON object, or skim its names when it is too long to keep. */
 #include "kube/gather.h"
 
+#include <string.h>
+
 enum { KEPT_BYTES = 16 << 10 };
 
 void gather_init(struct gather *g, size_t text_max_bytes, bool event)
@@ -29,17 +31,35 @@ int gather_add(struct gather *g, struct sv bytes, struct err *err)
     return 0;
 }
 
-int gather_end(struct gather *g, struct sv bytes, struct sv *ret, const struct skim **ret_over,
-               struct err *err)
+int gather_end(struct gather *g, struct sv bytes, gather_on_object *on_object, void *ctx, struct err *err)
 {
-    *ret = bytes;
-    *ret_over = NULL;
-    if (gather_is_empty(g) && bytes.len <= g->text.max)
-        return 0;
-    if (gather_add(g, bytes, err) < 0)
-        return -1;
-    *ret = (struct sv){g->text.data, g->text.len};
-    *ret_over = g->over ? &g->skim : NULL;
+    struct sv text = bytes;
+    int rc = 0;
+
+    if (g->bytes || bytes.len > g->text.max) {
+        if (gather_add(g, bytes, err) < 0)
+            return -1;
+        text = (struct sv){g->text.data, g->text.len};
+    }
+    if (text.len && text.p[text.len - 1] == '\r')
+        text.len--;
+    if (text.len || g->over)
+        rc = on_object(ctx, text, g->over ? &g->skim : NULL, err);
+    gather_reset(g);
+    return rc;
+}
+
+int gather_lines(struct gather *g, struct sv bytes, gather_on_object *on_object, void *ctx, struct err *err)
+{
+    while (bytes.len) {
+        const char *nl = memchr(bytes.p, '\n', bytes.len);
+        if (!nl)
+            return gather_add(g, bytes, err);
+        struct sv line = {bytes.p, (size_t)(nl - bytes.p)};
+        bytes = (struct sv){nl + 1, bytes.len - line.len - 1};
+        if (gather_end(g, line, on_object, ctx, err) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -49,6 +69,7 @@ void gather_reset(struct gather *g)
         buf_release(&g->text);
     else
         buf_clear(&g->text);
+    skim_release(&g->skim);
     g->over = false;
     g->bytes = 0;
 }
@@ -56,4 +77,5 @@ void gather_reset(struct gather *g)
 void gather_release(struct gather *g)
 {
     buf_release(&g->text);
+    skim_release(&g->skim);
 }

@@ -1,9 +1,10 @@
 /* gather.h - collect one JSON object from a stream: kept as text up to a limit, beyond it only skimmed
  * (skim.h). Pure.
  *
- * Ownership: gather_release frees the text. What gather_end returns is valid until gather_reset.
+ * Ownership: gather_release frees all. An object is borrowed for the callback, which may take what was
+ *            skimmed.
  * Errors:    ERR_INVALID beyond GATHER_MAX_BYTES: no object is that long, so the stream has lost its framing.
- * Order:     gather_init; then gather_add, gather_end and gather_reset for each object.
+ * Order:     gather_init; then for each object gather_add and gather_end, or gather_lines for all of them.
  */
 #ifndef TK_KUBE_GATHER_H
 #define TK_KUBE_GATHER_H
@@ -24,19 +25,21 @@ struct gather {
     struct skim skim;
 };
 
+/* Gets one object; or, for one over the limit, an empty `text` and what was skimmed of it. -1 (with *err set)
+ * is what gather_end then returns. */
+typedef int gather_on_object(void *ctx, struct sv text, struct skim *over, struct err *err);
+
 void gather_init(struct gather *g, size_t text_max_bytes, bool event);
 int gather_add(struct gather *g, struct sv bytes, struct err *err) MUST_CHECK;
 
-/* Add the last bytes. *ret is the whole text; it points into `bytes` if nothing was added before. Over the
- * limit *ret is empty and *ret_over is what was skimmed; otherwise *ret_over is NULL. */
-int gather_end(struct gather *g, struct sv bytes, struct sv *ret, const struct skim **ret_over,
+/* Add the last bytes, give the object out and forget it. One that lies in `bytes` is not copied; a '\r' at its
+ * end is cut off, and an empty one is skipped. */
+int gather_end(struct gather *g, struct sv bytes, gather_on_object *on_object, void *ctx,
                struct err *err) MUST_CHECK;
 
-/* Nothing was added yet. */
-static inline bool gather_is_empty(const struct gather *g)
-{
-    return g->bytes == 0;
-}
+/* Each line, without its '\n', is an object. */
+int gather_lines(struct gather *g, struct sv bytes, gather_on_object *on_object, void *ctx,
+                 struct err *err) MUST_CHECK;
 
 /* Forget the object. The memory of a large one is freed: objects that span several pieces are rare and may be
  * megabytes. */

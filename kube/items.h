@@ -9,27 +9,19 @@
 #ifndef TK_KUBE_ITEMS_H
 #define TK_KUBE_ITEMS_H
 
+#include "common/jsontok.h"
 #include "kube/gather.h"
 
 struct items {
+    struct jsontok tokens;
     struct gather item; /* the item being received */
     struct buf rest;    /* the list without its items */
-    int depth;          /* number of open brackets */
-    bool in_string, escaped;
-    bool at_key;   /* at the top level: a key comes next, or is being read */
-    bool in_items; /* inside the top-level "items" array */
-    bool ended;    /* the top-level object is closed */
-    char key[8];   /* the beginning of the last top-level key */
-    size_t key_len;
+    bool in_items;      /* inside the top-level "items" array */
+    bool ended;         /* the top-level object is closed */
 };
 
 void items_init(struct items *s, size_t item_max_bytes);
-
-/* Gets one item; or, for one over the limit, an empty `item` and what was skimmed of it. -1 (with *err set)
- * ends items_feed. */
-typedef int items_on_item(void *ctx, struct sv item, const struct skim *over, struct err *err);
-
-int items_feed(struct items *s, struct sv bytes, items_on_item *on_item, void *ctx,
+int items_feed(struct items *s, struct sv bytes, gather_on_object *on_item, void *ctx,
                struct err *err) MUST_CHECK;
 
 /* Once all bytes were fed: the list without its items, to be freed with cJSON_Delete. NULL: it is incomplete

@@ -2,11 +2,12 @@
  * leads. Pure: time and answers are arguments.
  *
  * The rules are those of client-go. A lease may be taken when nobody renewed it for its whole duration,
- * measured on this machine's monotonic clock from when its last change was seen here. The times written in
+ * measured on this machine's clock since its boot, suspended time included, from when its last change was seen
+ * here. The times written in
  * the lease are informational, so clocks may differ and step. Every update carries the resourceVersion that
  * it was decided on. A server's Retry-After is honoured for half the renew deadline at most.
  * Ownership: lease_new copies its strings, lease_answer the object; lease_body's text lives in the arena.
- * Units:     monotonic milliseconds; wall milliseconds only for the times written.
+ * Units:     milliseconds of that clock; wall milliseconds only for the times written.
  * Order:     lease_next -> send it -> lease_sent -> lease_answer -> lease_next ...; one request at a time.
  */
 #ifndef TK_KUBE_LEASE_H

@@ -57,7 +57,7 @@ struct kube_loop *kube_manager_loop(const struct kube_manager *m);
 const struct kube_transport *
 kube_manager_transport(const struct kube_manager *m); /* writes pass while it leads, see elector.h */
 struct kube_recorder *kube_manager_recorder(const struct kube_manager *m);
-uint64_t kube_manager_seed(void); /* random, for jitter */
+uint64_t kube_manager_seed(void); /* random, for jitter and tables */
 
 /* Before kube_manager_run. From now on the manager tells the reconciler when to lead and when to stop. */
 void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r);

@@ -1,53 +1,54 @@
-/* skim.c - extract namespace, name, UID and a few other strings from a JSON text without building a tree. */
+/* skim.c - extract namespace, name, UID and a few other strings from a JSON text without building a tree of all of it. */
 #include "kube/skim.h"
 
 #include "common/cleanup.h"
 #include "common/json.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* What a bracket at one of the first levels has opened. */
 enum place { OTHER_LIST, OTHER, EVENT, OBJECT, METADATA, OWNERS, OWNER, SPEC, POLICY, STATUS };
 
-struct member {
+/* Sizes with the NUL: a DNS label, a name. */
+enum { LABEL_BYTES = 64, NAME_BYTES = 254 };
+
+struct skim_member {
     enum place in;
     const char *key;
     enum place opens; /* OTHER: it is a string */
-    size_t at, size;
+    size_t size;      /* of the string; 0: it is true or false */
 };
 
-#define TEXT(field) offsetof(struct skim, field), sizeof(((struct skim *)NULL)->field)
-static const struct member MEMBERS[] = {
-    {EVENT, "type", OTHER, TEXT(type)},
-    {EVENT, "object", OBJECT, 0, 0},
-    {OBJECT, "metadata", METADATA, 0, 0},
-    {OBJECT, "status", STATUS, 0, 0},
-    {METADATA, "namespace", OTHER, TEXT(ns)},
-    {METADATA, "name", OTHER, TEXT(name)},
-    {METADATA, "uid", OTHER, TEXT(uid)},
-    {METADATA, "resourceVersion", OTHER, TEXT(version)},
-    {METADATA, "ownerReferences", OWNERS, 0, 0},
-    {OWNER, "apiVersion", OTHER, TEXT(owner.api_version)},
-    {OWNER, "kind", OTHER, TEXT(owner.kind)},
-    {OWNER, "name", OTHER, TEXT(owner.name)},
-    {OWNER, "uid", OTHER, TEXT(owner.uid)},
-    {STATUS, "reason", OTHER, TEXT(reason)},
-    {OWNER, "controller", OTHER, 0, 0}, /* true or not */
-    {METADATA, "deletionTimestamp", OTHER, TEXT(deletion)},
-    {OBJECT, "spec", SPEC, 0, 0},
-    {SPEC, "runPolicy", POLICY, 0, 0},
-    {POLICY, "managedBy", OTHER, TEXT(manager)},
+static const struct skim_member MEMBERS[] = {
+    {EVENT, "type", OTHER, 16},
+    {EVENT, "object", OBJECT, 0},
+    {OBJECT, "metadata", METADATA, 0},
+    {OBJECT, "status", STATUS, 0},
+    {OBJECT, "spec", SPEC, 0},
+    {METADATA, "namespace", OTHER, LABEL_BYTES},
+    {METADATA, "name", OTHER, NAME_BYTES},
+    {METADATA, "uid", OTHER, 65}, /* the API server makes 36 characters */
+    {METADATA, "resourceVersion", OTHER, 32},
+    {METADATA, "deletionTimestamp", OTHER, LABEL_BYTES},
+    {METADATA, "ownerReferences", OWNERS, 0},
+    {OWNER, "apiVersion", OTHER, NAME_BYTES + LABEL_BYTES},
+    {OWNER, "kind", OTHER, LABEL_BYTES},
+    {OWNER, "name", OTHER, NAME_BYTES},
+    {OWNER, "uid", OTHER, 65},
+    {OWNER, "controller", OTHER, 0},
+    {STATUS, "reason", OTHER, LABEL_BYTES},
+    {SPEC, "runPolicy", POLICY, 0},
+    {POLICY, "managedBy", OTHER, NAME_BYTES},
 };
 
 void skim_init(struct skim *s, bool event)
 {
-    *s = (struct skim){.event = event};
+    *s = (struct skim){.event = event, .tokens.keep_depth = SKIM_LEVELS};
 }
 
-static enum place place_now(const struct skim *s)
+static enum place place_at(const struct skim *s, size_t level)
 {
-    return s->level >= 1 && s->level <= SKIM_LEVELS ? (enum place)s->places[s->level - 1] : OTHER_LIST;
+    return level >= 1 && level <= SKIM_LEVELS ? (enum place)s->places[level - 1] : OTHER_LIST;
 }
 
 static bool is_list(enum place p)
@@ -55,189 +56,133 @@ static bool is_list(enum place p)
     return p == OTHER_LIST || p == OWNERS;
 }
 
-/* The member that the last key names, unless it came before; NULL: none of ours. */
-static const struct member *member_now(struct skim *s)
+/* The member that the last string names. */
+static const struct skim_member *find_member(const struct skim *s)
 {
-    for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++) {
-        const struct member *m = &MEMBERS[i];
-        if (m->in != place_now(s) || s->key_len != strlen(m->key) || memcmp(s->key, m->key, s->key_len) != 0)
-            continue;
-        unsigned *seen = m->in == OWNER ? &s->owner.seen : &s->seen;
-        bool again = *seen & 1U << i;
-        *seen |= 1U << i;
-        return again ? NULL : m;
-    }
+    const enum place in = place_at(s, s->tokens.depth);
+
+    for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
+        if (MEMBERS[i].in == in && !s->tokens.odd && strcmp(s->tokens.text, MEMBERS[i].key) == 0)
+            return &MEMBERS[i];
     return NULL;
 }
 
-static enum place opened(struct skim *s, bool list)
+/* Add what was found of the member, unless it came before. NULL: it did. */
+static cJSON *add(cJSON *to, const struct skim_member *m, cJSON *node)
 {
-    enum place in = place_now(s);
+    if (!cJSON_GetObjectItemCaseSensitive(to, m->key) && cJSON_AddItemToObjectCS(to, m->key, node))
+        return node;
+    cJSON_Delete(node);
+    return NULL;
+}
 
-    if (s->level == 0)
-        return list ? OTHER_LIST : s->event ? EVENT : OBJECT;
-    if (in == OWNERS && !list) {
-        s->owner = (struct skim_owner){0};
-        return OWNER;
+static void open_bracket(struct skim *s, bool list, size_t level)
+{
+    const struct skim_member *m = TAKE(s->member);
+    cJSON *node = NULL;
+    enum place p = OTHER;
+
+    if (level >= SKIM_LEVELS)
+        return;
+    if (level == 0) {
+        p = s->event ? EVENT : OBJECT;
+        node = s->tree = cJSON_CreateObject();
+    } else if (place_at(s, level) == OWNERS && !list) {
+        p = OWNER;
+        node = cJSON_CreateObject();
+        cJSON_AddItemToArray(s->nodes[level - 1], node);
+    } else if (m) {
+        p = m->opens;
+        node = add(s->nodes[level - 1], m,
+                   is_list(p) != list || p == OTHER ? cJSON_CreateNull()
+                   : list                           ? cJSON_CreateArray()
+                                                    : cJSON_CreateObject());
     }
-    const struct member *m = is_list(in) ? NULL : member_now(s);
-    enum place p = m ? m->opens : OTHER;
-    return is_list(p) == list ? p : list ? OTHER_LIST : OTHER;
+    if (!node || cJSON_IsNull(node))
+        p = list ? OTHER_LIST : OTHER;
+    s->nodes[level] = node;
+    s->places[level] = (unsigned char)p;
 }
 
-static void open_bracket(struct skim *s, bool list)
+/* Only the first owner that is the controller is kept. */
+static void close_owner(cJSON *owners, const cJSON *owner)
 {
-    enum place p = s->level < SKIM_LEVELS ? opened(s, list) : OTHER;
-
-    if (s->level < SKIM_LEVELS)
-        s->places[s->level] = (unsigned char)p;
-    s->level++;
-    s->at_key = !list;
+    if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(owner, "controller")) || owner != owners->child)
+        cJSON_DeleteItemFromArray(owners, cJSON_GetArraySize(owners) - 1);
 }
 
-static void close_bracket(struct skim *s, bool list)
+static void close_bracket(struct skim *s, bool list, size_t level)
 {
-    enum place p = place_now(s);
+    s->broken |= level <= SKIM_LEVELS && is_list(place_at(s, level)) != list;
+    if (!s->broken && place_at(s, level) == OWNER)
+        close_owner(s->nodes[level - 2], s->nodes[level - 1]);
+    s->member = NULL;
+    s->ended = level == 1;
+}
 
-    s->broken |= s->level == 0 || (s->level <= SKIM_LEVELS && is_list(p) != list);
-    if (s->broken)
+/* A string or a word. */
+static void value(struct skim *s, char c)
+{
+    const struct skim_member *m = TAKE(s->member);
+    const bool fits = m && !s->tokens.odd && s->tokens.len < m->size;
+
+    if (!m)
         return;
-    if (p == OWNER && s->owner.controller && !s->controller.controller)
-        s->controller = s->owner;
-    s->level--;
-    s->at_key = false;
-    s->ended = s->level == 0;
+    if (m->opens == OTHER && !m->size)
+        add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateBool(c == 't'));
+    else if (c != '"' || m->opens != OTHER || (fits && !s->tokens.len) || (!fits && m->in != POLICY))
+        add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateNull());
+    else /* whoever it is, it is somebody else */
+        add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateString(fits ? s->tokens.text : "?"));
 }
 
-static void open_string(struct skim *s)
+static void token(struct skim *s, char c, size_t before)
 {
-    const struct member *m = NULL;
-
-    s->in_string = true;
-    s->to = NULL;
-    if (s->at_key)
-        s->key_len = 0;
-    else if (!is_list(place_now(s)))
-        m = member_now(s);
-    if (!m || !m->size)
-        return;
-    s->to = (char *)s + m->at;
-    s->to_size = m->size;
-    s->to_len = 0;
-    s->to_spoiled = false;
-}
-
-static void close_string(struct skim *s)
-{
-    s->in_string = false;
-    if (s->to)
-        s->to[s->to_spoiled ? 0 : s->to_len] = '\0';
-    if (s->to == s->manager && s->to_spoiled) /* whoever it is, it is somebody else */
-        memcpy(s->manager, "?", 2);
-    s->to = NULL;
-}
-
-static void string_byte(struct skim *s, char c)
-{
-    if (s->escaped) {
-        s->escaped = false;
-        return;
-    }
-    if (c == '"') {
-        close_string(s);
-        return;
-    }
-    s->escaped = c == '\\';
-    if (s->at_key) { /* one with an escape is no key of ours */
-        if (s->key_len < sizeof(s->key))
-            s->key[s->key_len++] = s->escaped ? '\0' : c;
-    } else if (s->to) {
-        s->to_spoiled |= s->escaped || c == '\0' || s->to_len + 1 == s->to_size;
-        if (!s->to_spoiled)
-            s->to[s->to_len++] = c;
-    }
-}
-
-/* The first byte of a value that is neither text nor brackets. */
-static void scalar(struct skim *s, char c)
-{
-    const struct member *m = member_now(s);
-
-    if (m && m->in == OWNER && strcmp(m->key, "controller") == 0)
-        s->owner.controller = c == 't';
-}
-
-static void plain_byte(struct skim *s, char c)
-{
-    if ((unsigned char)c <= ' ') /* as cJSON has it */
-        return;
-    s->broken |= s->ended || (s->level == 0 && c != '{');
+    s->broken |= s->ended || (before == 0 && c != '{');
     if (s->broken)
         return;
     if (c == '{' || c == '[')
-        open_bracket(s, c == '[');
+        open_bracket(s, c == '[', before);
     else if (c == '}' || c == ']')
-        close_bracket(s, c == ']');
-    else if (c == '"')
-        open_string(s);
+        close_bracket(s, c == ']', before);
+    else if (c == ':')
+        s->member = find_member(s);
     else if (c == ',')
-        s->at_key = true; /* in a list it is no harm */
-    else if (s->at_value && !is_list(place_now(s)))
-        scalar(s, c);
-    s->at_key = s->at_key && c != ':';
-    s->at_value = c == ':';
+        s->member = NULL;
+    else
+        value(s, c);
 }
 
 void skim_feed(struct skim *s, struct sv bytes)
 {
-    for (size_t i = 0; i < bytes.len && !s->broken; i++) {
-        if (s->in_string)
-            string_byte(s, bytes.p[i]);
-        else
-            plain_byte(s, bytes.p[i]);
-    }
+    size_t before = s->tokens.depth;
+
+    for (char c; !s->broken && (c = jsontok_next(&s->tokens, &bytes)); before = s->tokens.depth)
+        token(s, c, before);
 }
 
 bool skim_complete(const struct skim *s)
 {
-    return s->ended && !s->broken;
+    return s->ended && !s->broken && !s->tokens.inside;
 }
 
-static void add(cJSON *to, const char *key, const char *text)
+cJSON *skim_take(struct skim *s)
 {
-    if (text[0])
-        cJSON_AddStringToObject(to, key, text);
+    return TAKE(s->tree);
 }
 
-static void add_controller(cJSON *meta, const struct skim_owner *o)
+bool skim_has_names(const cJSON *object)
 {
-    if (!o->controller)
-        return;
-    cJSON *owner = cJSON_CreateObject();
-    add(owner, "apiVersion", o->api_version);
-    add(owner, "kind", o->kind);
-    add(owner, "name", o->name);
-    add(owner, "uid", o->uid);
-    cJSON_AddBoolToObject(owner, "controller", true);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), owner);
+    static const char *const NAMES[] = {"name", "uid", "resourceVersion"};
+    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        if (!json_str(meta, NAMES[i]))
+            return false;
+    return true;
 }
 
-cJSON *skim_object(const struct skim *s)
+void skim_release(struct skim *s)
 {
-    if (!s->name[0] || !s->uid[0] || !s->version[0])
-        return NULL;
-    cJSON *object = cJSON_CreateObject();
-    cJSON *meta = cJSON_AddObjectToObject(object, "metadata");
-    add(meta, "namespace", s->ns);
-    add(meta, "name", s->name);
-    add(meta, "uid", s->uid);
-    add(meta, "resourceVersion", s->version);
-    add(meta, "deletionTimestamp", s->deletion);
-    add_controller(meta, &s->controller);
-    if (s->manager[0])
-        add(cJSON_AddObjectToObject(cJSON_AddObjectToObject(object, "spec"), "runPolicy"), "managedBy",
-            s->manager);
-    if (s->reason[0])
-        add(cJSON_AddObjectToObject(object, "status"), "reason", s->reason);
-    return object;
+    cJSON_Delete(skim_take(s));
 }

@@ -25,15 +25,14 @@ struct kube_store {
     struct hashtable groups;
 };
 
-/* The NUL counts, so that "ab", "c" is not "a", "bc". */
 static uint32_t hash_key(const char *ns, const char *name)
 {
-    return hashtable_fold(hash_fnv1a(hash_fnv1a(HASH_FNV1A, ns, strlen(ns) + 1), name, strlen(name)));
+    return hashtable_fold(hash_seeded(hash_seeded(0, ns, strlen(ns)), name, strlen(name)));
 }
 
 static uint32_t hash_group(const char *group)
 {
-    return hashtable_fold(hash_fnv1a(HASH_FNV1A, group, strlen(group)));
+    return hashtable_fold(hash_seeded(0, group, strlen(group)));
 }
 
 struct kube_store *kube_store_new(void (*free_value)(void *value))

@@ -8,12 +8,11 @@
 
 int validate_object(const struct kube_resource *r, const cJSON *object, struct err *err)
 {
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
     const char *kind = json_str(object, "kind");
 
     if (kind && strcmp(kind, r->kind) != 0)
         return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
-    if (!json_str(meta, "name") || !json_str(meta, "uid") || !json_str(meta, "resourceVersion"))
+    if (!skim_has_names(object))
         return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion", r->kind);
     return 0;
 }
@@ -59,18 +58,20 @@ int validate_event(const struct kube_resource *r, const cJSON *event, struct wat
     return 0;
 }
 
-int validate_skimmed_event(const struct skim *s, struct watch_event *ret, cJSON **ret_object, struct err *err)
+int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err)
 {
-    *ret = (struct watch_event){0};
-    if (!skim_complete(s))
+    const char *type = json_str(event, "type");
+    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
+    const char *version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
+
+    if (!event)
         return err_set(err, ERR_INVALID, "an incomplete event");
-    if (read_kind(s->type, &ret->kind, err) < 0)
+    *ret = (struct watch_event){.version = version ? version : ""};
+    if (read_kind(type ? type : "", &ret->kind, err) < 0)
         return -1;
     if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)
-        return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", s->type);
-    *ret_object = skim_object(s);
-    ret->object = *ret_object;
-    ret->version = s->version;
+        return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
+    ret->object = skim_has_names(object) ? object : NULL;
     return 0;
 }
 

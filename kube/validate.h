@@ -34,11 +34,10 @@ struct watch_event {
 int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
                    struct err *err) MUST_CHECK;
 
-/* The same for an event that could not be parsed, from what was skimmed of it. *ret_object: free it with
- * cJSON_Delete; NULL when not even the names are known. -1 for an error or a bookmark: only objects can be
+/* The same for an event that could not be parsed, from what was skimmed of it; NULL: it is not even complete.
+ * ret->object is NULL when the names are not known. -1 for an error or a bookmark: only objects can be
  * skipped. */
-int validate_skimmed_event(const struct skim *s, struct watch_event *ret, cJSON **ret_object,
-                           struct err *err) MUST_CHECK;
+int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err) MUST_CHECK;
 
 struct list_meta {
     const char *version;

@@ -5,7 +5,6 @@
 #include "common/memory.h"
 #include "common/random.h"
 #include "kube/items.h"
-#include "kube/lines.h"
 #include "kube/status.h"
 #include "kube/validate.h"
 #include "kube/version.h"
@@ -22,7 +21,7 @@ struct watcher {
     struct kube_watcher_stats stats;
     enum state state;
     struct items items;
-    struct lines lines;
+    struct gather line;
     char *resource_version; /* watch from here */
     char *continue_token;
     bool whole_list; /* the next list comes in one piece: a continue token expired */
@@ -50,7 +49,7 @@ struct watcher *watcher_new(const struct kube_watcher_options *options, const st
     w->sink = *sink;
     w->backoff.random = options->seed;
     items_init(&w->items, WATCHER_OBJECT_MAX_BYTES);
-    lines_init(&w->lines, WATCHER_OBJECT_MAX_BYTES);
+    gather_init(&w->line, WATCHER_OBJECT_MAX_BYTES, true);
     return w;
 }
 
@@ -59,7 +58,7 @@ void watcher_free(struct watcher *w)
     if (!w)
         return;
     items_release(&w->items);
-    lines_release(&w->lines);
+    gather_release(&w->line);
     free(w->resource_version);
     free(w->continue_token);
     arena_release(&w->strings);
@@ -119,7 +118,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
     w->advanced = false;
     w->stream_status = (struct kube_status){.retry_after_ms = -1};
     items_reset(&w->items);
-    lines_reset(&w->lines);
+    gather_reset(&w->line);
     if (w->state == WATCH)
         w->stats.watches++;
     else if (w->state != LIST_MORE)
@@ -145,43 +144,43 @@ static bool is_meant(struct watcher *w, const struct err *why)
     return again;
 }
 
-/* The tree, or NULL and what can be said without one in *skim. */
-static cJSON *read_text(struct watcher *w, struct sv text, const struct skim *over, struct skim *skim,
+/* The tree; or NULL, and what can be said without one in *ret_names, where it is complete. */
+static cJSON *read_text(struct watcher *w, struct sv text, struct skim *over, cJSON **ret_names,
                         struct err *err)
 {
     bool event = w->state == WATCH;
+    cleanup_skim struct skim own = {0};
 
     w->stats.bytes += over ? WATCHER_OBJECT_MAX_BYTES : text.len;
     if (over) {
-        *skim = *over;
         err_set(err, ERR_INVALID, "over %d bytes of JSON", WATCHER_OBJECT_MAX_BYTES);
         err->code = JSON_UNREADABLE;
-        return NULL;
+    } else {
+        cJSON *tree = json_parse_within(text.p, text.len, JSON_DEPTH_MAX + event, err);
+        if (tree)
+            return tree;
+        over = &own;
+        skim_init(over, event);
+        skim_feed(over, text);
     }
-    cJSON *tree = json_parse_within(text.p, text.len, JSON_DEPTH_MAX + event, err);
-    if (!tree) {
-        skim_init(skim, event);
-        skim_feed(skim, text);
-    }
-    return tree;
+    *ret_names = skim_complete(over) ? skim_take(over) : NULL;
+    return NULL;
 }
 
-static int on_item(void *ctx, struct sv text, const struct skim *over, struct err *err)
+static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err)
 {
     struct watcher *w = ctx;
-    struct skim skim;
-    cleanup_json cJSON *object = read_text(w, text, over, &skim, err);
+    cleanup_json cJSON *names = NULL;
+    cleanup_json cJSON *object = read_text(w, text, over, &names, err);
 
-    if (object ? validate_object(&w->o.resource, object, err) < 0
-               : !skim_complete(&skim) || !is_meant(w, err))
+    if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_meant(w, err))
         return err_wrap(err, "list");
-    cleanup_json cJSON *names = object ? NULL : skim_object(&skim);
     begin_replace(w);
     w->stats.events++;
     w->stats.unreadable += !object;
     if (object)
         w->sink.upsert(w->sink.ctx, object);
-    else if (names)
+    else if (skim_has_names(names))
         w->sink.unreadable(w->sink.ctx, names, err);
     return 0;
 }
@@ -230,26 +229,25 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
 }
 
 /* err: why it cannot be read; after a failure what ends the stream. */
-static int on_unreadable_event(struct watcher *w, const struct skim *skim, struct err *err)
+static int on_unreadable_event(struct watcher *w, const cJSON *names, struct err *err)
 {
-    cleanup_json cJSON *names = NULL;
     struct err unreadable = *err;
     struct watch_event e;
 
-    if (validate_skimmed_event(skim, &e, &names, err) < 0 || !is_meant(w, &unreadable))
+    if (validate_skimmed_event(names, &e, err) < 0 || !is_meant(w, &unreadable))
         return -1;
     return on_event(w, &e, &unreadable, err);
 }
 
-static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
+static int on_line(void *ctx, struct sv line, struct skim *over, struct err *err)
 {
     struct watcher *w = ctx;
     struct watch_event e;
-    struct skim skim;
-    cleanup_json cJSON *json = read_text(w, line, over, &skim, err);
+    cleanup_json cJSON *names = NULL;
+    cleanup_json cJSON *json = read_text(w, line, over, &names, err);
 
     if (json ? validate_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
-             : on_unreadable_event(w, &skim, err) < 0)
+             : on_unreadable_event(w, names, err) < 0)
         return err_wrap(err, "watch event");
     return 0;
 }
@@ -257,7 +255,7 @@ static int on_line(void *ctx, struct sv line, const struct skim *over, struct er
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
 {
     w->byte_ms = now_ms;
-    int rc = w->state == WATCH ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
+    int rc = w->state == WATCH ? gather_lines(&w->line, bytes, on_line, w, &w->why)
                                : items_feed(&w->items, bytes, on_item, w, &w->why);
     w->broken = rc < 0;
     return rc;

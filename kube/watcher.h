@@ -56,7 +56,7 @@ struct watcher_sink {
     void (*replace_end)(void *ctx);
     void (*upsert)(void *ctx, const cJSON *object);  /* an item of a list may lack kind and apiVersion */
     void (*removed)(void *ctx, const cJSON *object); /* at least as much of it as of an unreadable one */
-    /* The object exists in this version and cannot be read: `names` is all that skim_object found. */
+    /* The object exists in this version and cannot be read: `names` is all that skim.h found. */
     void (*unreadable)(void *ctx, const cJSON *names, const struct err *why);
     void (*problem)(void *ctx, const struct err *err);
 };

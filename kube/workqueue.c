@@ -37,9 +37,7 @@ static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WO
 
 static uint32_t hash_key(struct workqueue_key key)
 {
-    uint64_t h = hash_fnv1a(HASH_FNV1A, key.ns, strlen(key.ns) + 1);
-
-    return hashtable_fold(hash_fnv1a(h, key.name, strlen(key.name)));
+    return hashtable_fold(hash_seeded(hash_seeded(0, key.ns, strlen(key.ns)), key.name, strlen(key.name)));
 }
 
 static bool is_due(const struct item *it)

@@ -1,4 +1,5 @@
 /* main.c - ptj-operator: parse flags, open the log, run the controller under a manager. */
+#include "common/hash.h"
 #include "common/json.h"
 #include "kube/manager.h"
 #include "operator/metrics.h"
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
     struct err err;
 
     json_memory_must();
+    hash_seed((uint64_t[]){kube_manager_seed(), kube_manager_seed()});
     if (options_parse(&p.options, argc, argv, &err) < 0) {
         fprintf(stderr, "ptj-operator: %s\n", err.msg);
         return 2;

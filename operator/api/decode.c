@@ -63,6 +63,24 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
     return 0;
 }
 
+int decode_numbers(const struct json_at *at, struct err *err)
+{
+    const cJSON *child;
+    int i = 0;
+
+    if (cJSON_IsNumber(at->node) && !json_is_exact(at->node))
+        return json_err(at, err,
+                        "expected a number below 2^53, got about %.17g: write a smaller number, or a string",
+                        at->node->valuedouble);
+    cJSON_ArrayForEach(child, at->node)
+    {
+        struct json_at next = {child, at, child->string, i++};
+        if (decode_numbers(&next, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
                 struct err *err)
 {

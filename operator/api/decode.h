@@ -39,6 +39,9 @@ int decode_names(const cJSON *metadata, const char *kind, struct object_names *r
 int decode_members(const struct json_at *at, const char *const *known, const char *const *refused,
                    struct err *err) MUST_CHECK;
 
+/* Refuse a number anywhere in `at` that cJSON may have rounded: in a pod it would be another one. */
+int decode_numbers(const struct json_at *at, struct err *err) MUST_CHECK;
+
 /* Set "<path>: not supported by this version". Always -1. */
 int decode_refuse(const struct json_at *at, struct err *err);
 

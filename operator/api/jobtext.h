@@ -25,7 +25,7 @@ struct jobtext {
     int64_t generation;
     bool deleting;
     enum job_phase phase;
-    const char *unreadable; /* why only what skim_object finds is known; "": it was read */
+    const char *unreadable; /* why only what skim.h finds is known; "": it was read */
     const char *json;       /* spec, status, and the members of metadata that are used */
     size_t json_len;
     bool too_large; /* its spec is over the limit: an invalid spec, of which only runPolicy is kept */

@@ -143,8 +143,9 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
     jobstatus_decode(job->status_tree, &job->arena, &job->status);
     job->spec.lenient = has_run(&job->status);
     struct json_at root = json_root(tree, NULL);
+    struct json_at spec = json_root(member(tree, "spec"), "spec");
     if (trainjob_decode_spec(&root, &job->arena, &job->spec, &spec_err) < 0 ||
-        check_names(job, &spec_err) < 0) {
+        check_names(job, &spec_err) < 0 || decode_numbers(&spec, &spec_err) < 0) {
         job->spec_error = arena_strdup(&job->arena, spec_err.msg);
         job->spec = (struct trainjob_spec){0};
         keep_run_policy(&root, &job->spec.run_policy);

@@ -159,14 +159,13 @@ uint64_t fake_version(struct fake_apiserver *s)
     return version;
 }
 
-/* A number is written in its own characters: see common/jsonscan.h. */
 bool fake_put_raw(struct fake_apiserver *s, const char *path, const char *raw)
 {
     cleanup_json cJSON *body = cJSON_CreateObject();
     struct route r;
 
     if (raw)
-        cJSON_AddNumberToObject(body, "raw", 0)->valuestring = strdup(raw);
+        cJSON_AddRawToObject(body, "raw", raw);
     else
         cJSON_AddNullToObject(body, "raw");
     pthread_mutex_lock(&s->lock);

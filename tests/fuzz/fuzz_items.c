@@ -7,7 +7,7 @@
 
 enum { ITEM_MAX_BYTES = 256 };
 
-static int on_item(void *ctx, struct sv item, const struct skim *over, struct err *err)
+static int on_item(void *ctx, struct sv item, struct skim *over, struct err *err)
 {
     if (over)
         return skim_append(over, ctx, err);

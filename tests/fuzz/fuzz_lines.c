@@ -2,11 +2,11 @@
 #include "fuzz_pieces.h"
 #include "fuzz_skim.h"
 
-#include "kube/lines.h"
+#include "kube/gather.h"
 
 enum { LINE_MAX_BYTES = 64 };
 
-static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
+static int on_line(void *ctx, struct sv line, struct skim *over, struct err *err)
 {
     struct buf *out = ctx;
 
@@ -20,15 +20,15 @@ static int on_line(void *ctx, struct sv line, const struct skim *over, struct er
 
 static int cut(struct sv all, size_t piece, struct buf *out)
 {
-    struct lines l;
+    struct gather l;
     struct err err = {0};
     int rc = 0;
 
-    lines_init(&l, LINE_MAX_BYTES);
+    gather_init(&l, LINE_MAX_BYTES, true);
     while (rc == 0 && all.len)
-        rc = lines_feed(&l, pieces_next(&all, piece), on_line, out, &err);
+        rc = gather_lines(&l, pieces_next(&all, piece), on_line, out, &err);
     MUST(rc == 0 || err.kind == ERR_INVALID);
-    lines_release(&l);
+    gather_release(&l);
     return rc;
 }
 

@@ -4,16 +4,16 @@
 
 #include "fuzz.h"
 
-#include "common/buf.h"
+#include "common/json.h"
 #include "kube/skim.h"
-
-#include <string.h>
 
 static inline int skim_append(const struct skim *s, struct buf *out, struct err *err)
 {
-    MUST(strlen(s->name) < SKIM_NAME_BYTES && strlen(s->uid) < SKIM_UID_BYTES);
-    return buf_printf(out, err, "%d %s %s %s %s %s %s %d %s\n", skim_complete(s), s->type, s->ns, s->name,
-                      s->uid, s->version, s->reason, s->controller.controller, s->controller.uid);
+    const size_t before = out->len;
+
+    MUST(json_write(s->tree, out, err) == 0);
+    MUST(out->len - before < 8192); /* whatever the text was */
+    return buf_printf(out, err, " %d\n", skim_complete(s));
 }
 
 #endif

@@ -12,7 +12,7 @@
 
 struct world {
     struct fake_apiserver *server;
-    int64_t offset_ms, wall_step_ms;
+    int64_t offset_ms, asleep_ms, wall_step_ms;
 };
 
 /* One process. */
@@ -32,6 +32,11 @@ static int64_t mono_ms(void *ctx)
     struct clock c = clock_system();
 
     return c.mono_ms(c.ctx) + ((struct world *)ctx)->offset_ms;
+}
+
+static int64_t boot_ms(void *ctx)
+{
+    return mono_ms(ctx) + ((struct world *)ctx)->asleep_ms;
 }
 
 static int64_t wall_ms(void *ctx)
@@ -70,7 +75,7 @@ static void node_start(struct node *n, struct world *w, const char *identity)
 
     *n = (struct node){0};
     rig_config(&n->config, fake_apiserver_url(w->server));
-    n->loop = kube_loop_new((struct clock){wall_ms, mono_ms, w}, &err);
+    n->loop = kube_loop_new((struct clock){wall_ms, mono_ms, boot_ms, w}, &err);
     assert_non_null(n->loop);
     n->http = http_new(n->loop, &n->config, identity, &err);
     assert_non_null(n->http);
@@ -259,6 +264,28 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     node_kill(&b);
 }
 
+/* Its monotonic clock stood still meanwhile. */
+static void test_a_suspended_leader_holds_nothing(void **ctx)
+{
+    struct world *w = *ctx;
+    struct node a;
+    struct kube_request create = create_pod();
+    struct rig_reply reply = {0};
+    struct err err;
+
+    node_start(&a, w, "a");
+    rig_until(a.loop, holds, &a);
+    w->asleep_ms += LEASE_RENEW_DEADLINE_MS + 1;
+    assert_false(elector_is_held(a.elector));
+    struct kube_transport fenced = elector_transport(a.elector);
+    assert_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+    assert_int_equal(err.kind, ERR_TRANSIENT);
+    rig_until(a.loop, lost, &a);
+    rig_until(a.loop, holds, &a); /* nobody else wanted it */
+    assert_int_equal(fake_log_count(w->server, "POST", "/pods"), 0);
+    node_kill(&a);
+}
+
 static void test_the_leader_writes_and_others_read(void **ctx)
 {
     struct world *w = *ctx;
@@ -349,6 +376,7 @@ int main(void)
         T(test_takeover_after_a_crash),
         T(test_graceful_hand_over),
         T(test_a_stopped_leader_writes_nothing_when_it_goes_on),
+        T(test_a_suspended_leader_holds_nothing),
         T(test_the_leader_writes_and_others_read),
         T(test_429_and_silence),
         T(test_deleted),

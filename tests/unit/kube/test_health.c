@@ -201,7 +201,8 @@ static int close_after(int64_t ms)
     int fds[HEALTH_CLIENTS_MAX];
     char byte;
     struct err err;
-    cleanup_kube_loop struct kube_loop *l = kube_loop_new((struct clock){read_now, read_now, NULL}, &err);
+    cleanup_kube_loop struct kube_loop *l =
+        kube_loop_new((struct clock){read_now, read_now, read_now, NULL}, &err);
     cleanup_health struct health *h = listen_on(l);
 
     fill(fds, l, health_port(h));

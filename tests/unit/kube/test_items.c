@@ -11,13 +11,15 @@ struct seen {
     char text[4096];
 };
 
-static int on_item(void *ctx, struct sv item, const struct skim *over, struct err *err)
+static int on_item(void *ctx, struct sv item, struct skim *over, struct err *err)
 {
     struct seen *s = ctx;
+    const char *name =
+        json_str(json_find(over ? over->tree : NULL, (const char *[]){"metadata", NULL}), "name");
 
     (void)err;
     if (over)
-        strcat(strcat(s->text, "over "), over->name);
+        strcat(strcat(s->text, "over "), name ? name : "");
     else
         strncat(s->text, item.p, item.len);
     strcat(s->text, "|");

@@ -1,5 +1,6 @@
 /* test_lines.c - the same lines come out however the bytes are cut. */
-#include "kube/lines.h"
+#include "common/json.h"
+#include "kube/gather.h"
 #include "test.h"
 
 #include <stdint.h>
@@ -12,7 +13,7 @@ struct seen {
     int fail_at;
 };
 
-static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
+static int on_line(void *ctx, struct sv line, struct skim *over, struct err *err)
 {
     struct seen *s = ctx;
 
@@ -20,7 +21,7 @@ static int on_line(void *ctx, struct sv line, const struct skim *over, struct er
         return err_set(err, ERR_INVALID, "as asked");
     s->n++;
     if (over)
-        strcat(strcat(s->text, "over "), over->type);
+        strcat(strcat(s->text, "over "), json_str(over->tree, "type") ? json_str(over->tree, "type") : "");
     else
         strncat(s->text, line.p, line.len);
     strcat(s->text, "|");
@@ -32,20 +33,20 @@ static const char expected[] = "{\"a\":1}|{\"b\":\"z\\u00e4\xc3\xa4\"}|{\"c\":3}
 
 static void feed_all(size_t piece(uint32_t *state), uint32_t seed)
 {
-    struct lines l;
+    struct gather l;
     struct seen seen = {0};
     struct err err;
     size_t len = strlen(stream);
 
-    lines_init(&l, 64);
+    gather_init(&l, 64, true);
     for (size_t at = 0; at < len;) {
         size_t n = piece(&seed);
         n = n < len - at ? n : len - at;
-        assert_int_equal(lines_feed(&l, (struct sv){stream + at, n}, on_line, &seen, &err), 0);
+        assert_int_equal(gather_lines(&l, (struct sv){stream + at, n}, on_line, &seen, &err), 0);
         at += n;
     }
     assert_string_equal(seen.text, expected);
-    lines_release(&l);
+    gather_release(&l);
 }
 
 static size_t one(uint32_t *state)
@@ -77,72 +78,72 @@ static void test_pieces(void **ctx)
 
 static void test_too_long(void **ctx)
 {
-    struct lines l;
+    struct gather l;
     struct seen seen = {0};
     struct err err;
 
     (void)ctx;
-    lines_init(&l, 8);
-    assert_int_equal(lines_feed(&l, sv_from("12345678\n"), on_line, &seen, &err), 0);
-    assert_int_equal(lines_feed(&l, sv_from("123456789\n"), on_line, &seen, &err), 0);
-    assert_int_equal(lines_feed(&l, sv_from("{\"type\""), on_line, &seen, &err), 0);
-    assert_int_equal(lines_feed(&l, sv_from(":\"ADDE"), on_line, &seen, &err), 0);
-    assert_int_equal(l.part.text.cap, 0);
-    assert_int_equal(lines_feed(&l, sv_from("D\"}\nb\n"), on_line, &seen, &err), 0);
+    gather_init(&l, 8, true);
+    assert_int_equal(gather_lines(&l, sv_from("12345678\n"), on_line, &seen, &err), 0);
+    assert_int_equal(gather_lines(&l, sv_from("123456789\n"), on_line, &seen, &err), 0);
+    assert_int_equal(gather_lines(&l, sv_from("{\"type\""), on_line, &seen, &err), 0);
+    assert_int_equal(gather_lines(&l, sv_from(":\"ADDE"), on_line, &seen, &err), 0);
+    assert_int_equal(l.text.cap, 0);
+    assert_int_equal(gather_lines(&l, sv_from("D\"}\nb\n"), on_line, &seen, &err), 0);
     assert_string_equal(seen.text, "12345678|over |over ADDED|b|");
-    lines_release(&l);
+    gather_release(&l);
 }
 
 /* Then it is no line any more. */
 static void test_no_end(void **ctx)
 {
     static char piece[1 << 20];
-    struct lines l;
+    struct gather l;
     struct seen seen = {0};
     struct err err;
     int n = 0;
 
     (void)ctx;
-    lines_init(&l, 8);
-    while (lines_feed(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err) == 0)
+    gather_init(&l, 8, true);
+    while (gather_lines(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err) == 0)
         n++;
     assert_int_equal(n, GATHER_MAX_BYTES / (1 << 20));
     assert_int_equal(err.kind, ERR_INVALID);
-    lines_release(&l);
+    gather_release(&l);
 }
 
 static void test_callback_error_ends_it(void **ctx)
 {
-    struct lines l;
+    struct gather l;
     struct seen seen = {.fail_at = 2};
     struct err err;
 
     (void)ctx;
-    lines_init(&l, 8);
-    assert_int_equal(lines_feed(&l, sv_from("a\nb\nc\n"), on_line, &seen, &err), -1);
+    gather_init(&l, 8, true);
+    assert_int_equal(gather_lines(&l, sv_from("a\nb\nc\n"), on_line, &seen, &err), -1);
     assert_string_equal(err.msg, "as asked");
     assert_string_equal(seen.text, "a|");
-    lines_release(&l);
+    gather_release(&l);
 }
 
 /* A line of megabytes in small pieces costs its own length, not its square; and the memory goes back. */
 static void test_long_line_in_pieces(void **ctx)
 {
-    struct lines l;
+    struct gather l;
     struct seen seen = {0};
     struct err err;
     static char piece[1000];
     size_t total = 0;
 
     (void)ctx;
-    lines_init(&l, 3 << 20);
+    gather_init(&l, 3 << 20, true);
     memset(piece, 'x', sizeof(piece));
     for (int i = 0; i < 3000; i++, total += sizeof(piece))
-        assert_int_equal(lines_feed(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err), 0);
-    assert_int_equal(l.part.text.len, total);
-    lines_reset(&l);
-    assert_true(l.part.text.cap <= 16384);
-    lines_release(&l);
+        assert_int_equal(gather_lines(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err), 0);
+    assert_int_equal(l.text.len, total);
+    gather_reset(&l);
+    assert_true(l.text.cap <= 16384);
+    gather_release(&l);
 }
 
 int main(void)

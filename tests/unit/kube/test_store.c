@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int freed;
 
@@ -215,12 +216,58 @@ static void test_bytes(void **ctx)
     kube_store_free(s);
 }
 
+/* Either text of a pair leads from one state of FNV-1a to the same next one, as far as its 47 low bits tell: all names of
+ * one text from each pair come into the same bucket of a table of up to 32,768. */
+static const char *const COLLIDING[][2] = {
+    {"52hewv86r0m5", "j3b9wdbwye3x"}, {"o2y7nfflal9i", "x2jpypsjlu0q"}, {"na3oz8e8zicx", "yecfj8cmsce8"},
+    {"ojpz42u3ygdi", "0029f22v6jxe"}, {"xmf057mgx8tb", "epl8376tkx8s"}, {"z2czgp8zlzjt", "t07mup6ckm8j"},
+    {"7hf7r8dlfwbh", "emsyq4bwbwwe"}, {"rr4dibnz07yj", "8oybznghp7el"}, {"b4i23s9mu1rq", "ysyvge7ym3q8"},
+    {"qtbexhx993mi", "wf68jxyi7kv2"}, {"fv9g1ee2384d", "t1y8l9mzjugz"}, {"34kwp7sw0l0l", "5l29h6fx8ryg"},
+    {"obosu9o8ld9u", "3sgqpoke81d8"}, {"knl48wl2sudl", "fnbluugs0z7c"}, {"ra8imh71evwn", "5hd2ak9cmtz7"},
+};
+
+/* CPU time to put 20,000 names; `colliding`: chosen to collide under FNV-1a, otherwise of the same length. */
+static double fill_ms(bool colliding)
+{
+    cleanup_kube_store struct kube_store *s = kube_store_new(free);
+    const clock_t begin = clock();
+
+    for (unsigned i = 0; i < 20000; i++) {
+        char name[200] = "";
+        for (size_t k = 0; k < ARRAY_LEN(COLLIDING); k++)
+            strcat(name, COLLIDING[k][i >> k & 1]);
+        if (!colliding)
+            snprintf(name + 100, 20, "%019u", i);
+        kube_store_put(s, "ns", name, NULL, NULL, NULL);
+    }
+    assert_int_equal(kube_store_count(s), 20000);
+    return (double)(clock() - begin) * 1000 / CLOCKS_PER_SEC;
+}
+
+static void test_names_that_collide(void **ctx)
+{
+    double others = 1e9, chosen = 1e9;
+
+    (void)ctx;
+    for (int i = 0; i < 3; i++) {
+        const double a = fill_ms(false), b = fill_ms(true);
+        others = a < others ? a : others;
+        chosen = b < chosen ? b : chosen;
+    }
+    if (chosen > 4 * others)
+        fail_msg("names chosen to collide took %.1f ms, others %.1f ms", chosen, others);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_get_remove), cmocka_unit_test(test_put_with_its_own_strings),
-        cmocka_unit_test(test_sweep),          cmocka_unit_test(test_random_against_a_model),
-        cmocka_unit_test(test_views),          cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_put_get_remove),
+        cmocka_unit_test(test_put_with_its_own_strings),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_random_against_a_model),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_names_that_collide),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

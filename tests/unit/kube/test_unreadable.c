@@ -307,12 +307,26 @@ static void test_controllers(void **ctx)
         skim_init(&s, false);
         skim_feed(&s, (struct sv){text.data, text.len});
         assert_true(skim_complete(&s));
-        cleanup_json cJSON *o = skim_object(&s);
+        cleanup_json cJSON *o = skim_take(&s);
         const cJSON *owner =
             cJSON_GetArrayItem(json_find(o, (const char *[]){"metadata", "ownerReferences", NULL}), 0);
         const char *uid = json_str(owner, "uid");
         assert_string_equal(uid ? uid : "none", uids[i] ? uids[i] : "none");
         assert_string_equal(json_str(json_find(o, (const char *[]){"metadata", NULL}), "namespace"), "ns");
+    }
+}
+
+static void test_incomplete(void **ctx)
+{
+    static const char *const TEXTS[] = {"", "{", "{\"a\":1", "{]", "{\"a\":[}", "{}}", "{}{}", "{}x", "{}\"x", "[]", "1", "\"{}"};
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        cleanup_skim struct skim s;
+        skim_init(&s, false);
+        skim_feed(&s, sv_from(TEXTS[i]));
+        if (skim_complete(&s))
+            fail_msg("complete: %s", TEXTS[i]);
     }
 }
 
@@ -342,7 +356,7 @@ static void test_left_alone(void **ctx)
         skim_init(&s, false);
         skim_feed(&s, (struct sv){text.data, text.len});
         assert_true(skim_complete(&s));
-        cleanup_json cJSON *o = skim_object(&s);
+        cleanup_json cJSON *o = skim_take(&s);
         const char *deletion =
             json_str(json_find(o, (const char *[]){"metadata", NULL}), "deletionTimestamp");
         const char *manager =
@@ -363,6 +377,7 @@ int main(void)
         T(test_not_an_event),
         T(test_doubt),
         cmocka_unit_test(test_controllers),
+        cmocka_unit_test(test_incomplete),
         cmocka_unit_test(test_left_alone),
     };
 

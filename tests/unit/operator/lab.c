@@ -83,7 +83,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
         .tensorboard_image = "tb", .launcher_image = "launcher", .seed = 1, .progress_url = l->progress_url};
 
     l->started++;
-    o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, l}, &err);
+    o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, mono_ms, l}, &err);
     assert_non_null(o->loop);
     reach_server(l, o);
     elect(l, o);

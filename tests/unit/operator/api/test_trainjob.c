@@ -279,6 +279,17 @@ static const struct row REFUSED[] = {
     {JOB("{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"volumes\":[],\"spec\":{\"containers\":[{"
          "\"name\":\"c\"}]}}}]}"),
      "spec.replicaSpecs[0].template.volumes: unknown field"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\","
+         "\"resources\":"
+         "{\"limits\":{\"memory\":9007199254740993}}}]}}}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[0].resources.limits.memory: expected a number below "
+     "2^53, got about "
+     "9007199254740992: write a smaller number, or a string"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}],"
+         "\"x\":[0,-1e300]}}}]}"),
+     "spec.replicaSpecs[0].template.spec.x[1]: expected a number below 2^53, got about "
+     "-1.0000000000000001e+300: write a smaller "
+     "number, or a string"},
     {WITH("\"runPolicy\":{\"startDeadlineSeconds\":0}"),
      "spec.runPolicy.startDeadlineSeconds: expected an integer 1..2147483647, got 0"},
     {WITH("\"runPolicy\":{\"forceDeleteAfterSeconds\":-1}"),
