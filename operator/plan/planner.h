@@ -42,6 +42,7 @@ struct planner {
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool creates_wait;                         /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
+    bool others_follow;                        /* pod 0 is there alone, and the others come after it */
 };
 
 /* Make the slots of the spec and assign the pods of the status's attempt to them. To be called again after
