@@ -168,6 +168,39 @@ static void add_log(struct lines *l, const struct finding *g, int rows)
         lines_cut(l, "  ", line);
 }
 
+/* Whether the template was changed since pods of the attempt were made from it. */
+static bool has_other_template(const struct why_facts *f)
+{
+    const cJSON *object;
+    bool other = false;
+
+    cJSON_ArrayForEach(object, f->pods)
+    {
+        struct err ignored;
+        struct pod *p = pod_decode(object, &ignored);
+        other |= p && !strcmp(p->owner_uid, f->job->uid) && p->attempt == f->job->status.attempt &&
+                 p->hash[0] && strcmp(p->hash, f->job->spec.hash) != 0;
+        pod_free(p);
+    }
+    return other;
+}
+
+static void add_template_note(struct lines *l, const struct why_facts *f)
+{
+    const bool ended = jobstatus_finished(&f->job->status);
+
+    if ((!ended && f->job->status.phase != JOB_RUNNING) || !has_other_template(f))
+        return;
+    lines_wrapped(
+        l, "Note:     ",
+        ended ? "the pods' template was changed afterwards: of a job that has ended that has no effect."
+              : arena_printf(l->a,
+                             "the pods' template was changed: that takes effect with the next attempt. "
+                             "kubectl ptj suspend %s -n %s, then resume, begins one.",
+                             f->job->name, f->job->ns),
+        0);
+}
+
 static void add_note(struct lines *l, const struct why_facts *f)
 {
     const struct jobstatus *st = &f->job->status;
@@ -175,6 +208,7 @@ static void add_note(struct lines *l, const struct why_facts *f)
     if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
         lines_wrapped(
             l, "Note:     ", "the operator has not seen the newest spec yet: this is about an older one.", 0);
+    add_template_note(l, f);
     const char *budget = budget_of_none(f);
     if (budget)
         lines_wrapped(
