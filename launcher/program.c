@@ -32,10 +32,12 @@ static bool is_elf(const char *head)
     return strncmp(head, "\177ELF", 4) == 0;
 }
 
-/* A script behind a byte order mark of UTF-8, where no kernel looks for its first line. */
+/* Behind a byte order mark no kernel looks for #!, and no shell finds a command. */
 static bool is_marked(const char *head)
 {
-    return strncmp(head, TEXT_MARK "#!", 5) == 0;
+    struct err utf16;
+
+    return text_mark(head, strlen(head), &utf16) != 0;
 }
 
 /* Cut the head of a script to its interpreter; NULL: it names none. */
@@ -68,8 +70,8 @@ bool program_wants_python(const char *path)
     read_head(path, head);
     if (!S_ISREG(st.st_mode) || is_elf(head))
         return false;
-    const bool marked = is_marked(head);
-    if (!marked && strncmp(head, "#!", 2) != 0)
+    const bool marked = strncmp(head, TEXT_MARK, 3) == 0;
+    if (strncmp(marked ? head + 3 : head, "#!", 2) != 0)
         return true;
     head[strcspn(head, "\n")] = '\0';
     return (marked || access(path, X_OK) < 0) && strstr(head, "python");
@@ -80,7 +82,6 @@ bool program_wants_python(const char *path)
 static void exec_file(const char *path, char *const *words, char *const *env)
 {
     char head[HEAD_BYTES];
-    struct err utf16;
     size_t n = 0;
 
     execve(path, words, env);
@@ -89,9 +90,7 @@ static void exec_file(const char *path, char *const *words, char *const *env)
     read_head(path, head);
     while (words[n])
         n++;
-    char **by_sh = is_elf(head) || is_marked(head) || text_mark(head, strlen(head), &utf16) < 0
-                       ? NULL
-                       : calloc(n + 2, sizeof(*by_sh));
+    char **by_sh = is_elf(head) || is_marked(head) ? NULL : calloc(n + 2, sizeof(*by_sh));
     if (by_sh) {
         by_sh[0] = (char *)(uintptr_t)SHELL;
         by_sh[1] = (char *)(uintptr_t)path;
@@ -148,12 +147,10 @@ int program_explain(const char *name, int code, struct err *err)
     if (code == ENOENT && is_elf(head))
         return err_errno(err, ERR_INVALID, code,
                          "cannot run %.120s: its loader is not here (it was built for another system)", name);
-    if (code == ENOEXEC && text_mark(head, strlen(head), err) < 0)
-        return err_wrap(err, "cannot run %.120s", name);
     if (code == ENOEXEC && is_marked(head))
-        return err_errno(
-            err, ERR_INVALID, code,
-            "cannot run %.120s: a byte order mark stands before its #!: save it as UTF-8 without one", name);
+        return err_errno(err, ERR_INVALID, code,
+                         "cannot run %.120s: a byte order mark stands first: save it as UTF-8 without one",
+                         name);
     const size_t first = strcspn(head, "\n");
     if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
         return err_errno(

@@ -168,37 +168,29 @@ static void add_log(struct lines *l, const struct finding *g, int rows)
         lines_cut(l, "  ", line);
 }
 
-/* Whether the template was changed since pods of the attempt were made from it. */
-static bool has_other_template(const struct why_facts *f)
-{
-    const cJSON *object;
-    bool other = false;
-
-    cJSON_ArrayForEach(object, f->pods)
-    {
-        struct err ignored;
-        struct pod *p = pod_decode(object, &ignored);
-        other |= p && !strcmp(p->owner_uid, f->job->uid) && p->attempt == f->job->status.attempt &&
-                 p->hash[0] && strcmp(p->hash, f->job->spec.hash) != 0;
-        pod_free(p);
-    }
-    return other;
-}
-
+/* The hash on the pods tells it; the operator's event is gone after an hour. */
 static void add_template_note(struct lines *l, const struct why_facts *f)
 {
     const bool ended = jobstatus_finished(&f->job->status);
+    bool other = false;
+    const cJSON *pod;
 
-    if ((!ended && f->job->status.phase != JOB_RUNNING) || !has_other_template(f))
-        return;
-    lines_wrapped(
-        l, "Note:     ",
-        ended ? "the pods' template was changed afterwards: of a job that has ended that has no effect."
-              : arena_printf(l->a,
-                             "the pods' template was changed: that takes effect with the next attempt. "
-                             "kubectl ptj suspend %s -n %s, then resume, begins one.",
-                             f->job->name, f->job->ns),
-        0);
+    cJSON_ArrayForEach(pod, f->pods)
+    {
+        const cJSON *meta = json_find(pod, (const char *[]){"metadata", NULL});
+        const char *hash = json_str(json_find(meta, (const char *[]){"labels", NULL}), LABEL_TEMPLATE_HASH);
+        other |=
+            hash && strcmp(hash, f->job->spec.hash) != 0 && !strcmp(api_controller_uid(meta), f->job->uid);
+    }
+    if (other && ended)
+        lines_wrapped(l, "Note:     ", "the changed template has no effect: the job has ended.", 0);
+    else if (other && f->job->status.phase == JOB_RUNNING)
+        lines_wrapped(l, "Note:     ",
+                      arena_printf(l->a,
+                                   "the pods' template was changed: that takes effect with the next attempt. "
+                                   "kubectl ptj suspend %s -n %s, then resume, begins one.",
+                                   f->job->name, f->job->ns),
+                      0);
 }
 
 static void add_note(struct lines *l, const struct why_facts *f)

@@ -248,17 +248,6 @@ static void repeat_finished(struct planner *p)
     }
 }
 
-/* Some pods of this attempt were made from another template. */
-static bool has_other_template(const struct planner *p)
-{
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && pod->hash[0] && strcmp(pod->hash, p->spec->hash) != 0)
-            return true;
-    }
-    return false;
-}
-
 static bool has_missing(const struct planner *p)
 {
     for (int i = 0; i < p->n_slots; i++)
@@ -288,7 +277,7 @@ static bool follow_template(struct planner *p, bool judged)
 {
     bool ran = p->st.ran_attempt == p->st.attempt || planner_gang_runs(p);
 
-    if (!has_other_template(p) || (ran && !has_missing(p)) || p->st.attempt == COUNT_MAX)
+    if (!planner_has_other_template(p) || (ran && !has_missing(p)) || p->st.attempt == COUNT_MAX)
         return true;
     if (!judged)
         return false;

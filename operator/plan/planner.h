@@ -55,6 +55,9 @@ bool planner_is_ours(const struct trainjob *job);
 /* Whether the slot's pod has succeeded and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);
 
+/* Whether a pod of the attempt was made from another template. */
+bool planner_has_other_template(const struct planner *p);
+
 /* Whether all pods run or have succeeded; for an elastic job, at least minReplicas. */
 bool planner_gang_runs(const struct planner *p);
 
