@@ -6,10 +6,20 @@
 
 #include <stdbool.h>
 
-/* Set such an error, or make one of what is set. Always -1. */
-int usage_wrong(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int usage_mark(struct err *err);
+enum { USAGE_WRONG = -2 }; /* code of such an error: neither an errno nor a status of HTTP */
 
-bool usage_is_wrong(const struct err *err);
+/* Make it one of what is set. Always -1. */
+static inline int usage_mark(struct err *err)
+{
+    err->code = USAGE_WRONG;
+    return -1;
+}
+
+#define usage_wrong(err, ...) (err_set(err, ERR_INVALID, __VA_ARGS__), usage_mark(err))
+
+static inline bool usage_is_wrong(const struct err *err)
+{
+    return err->kind == ERR_INVALID && err->code == USAGE_WRONG;
+}
 
 #endif

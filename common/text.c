@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+int text_mark(const void *bytes, size_t len, struct err *err)
+{
+    if (len >= 2 && (memcmp(bytes, "\xff\xfe", 2) == 0 || memcmp(bytes, "\xfe\xff", 2) == 0))
+        return err_set(
+            err, ERR_INVALID,
+            "UTF-16 by its first two bytes, expected UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)");
+    return len >= 3 && memcmp(bytes, TEXT_MARK, 3) == 0 ? 3 : 0;
+}
+
 struct sv text_tail(const char *s, size_t max)
 {
     size_t len = strlen(s);

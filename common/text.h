@@ -2,7 +2,15 @@
 #ifndef TK_COMMON_TEXT_H
 #define TK_COMMON_TEXT_H
 
+#include "common/cleanup.h"
+#include "common/err.h"
 #include "common/sv.h"
+
+/* The byte order mark of UTF-8. Editors of Windows begin texts with it; it is no part of them. */
+#define TEXT_MARK "\xef\xbb\xbf"
+
+/* The bytes of the mark that a text begins with, 0 or 3. -1, ERR_INVALID: it is UTF-16, which is not read. */
+int text_mark(const void *bytes, size_t len, struct err *err) MUST_CHECK;
 
 /* The last `max` bytes of s at most, never beginning inside a UTF-8 character. */
 struct sv text_tail(const char *s, size_t max);

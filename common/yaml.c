@@ -1,5 +1,6 @@
 /* yaml.c - build a bounded tree from libyaml's events. */
 #include "common/yaml.h"
+#include "common/text.h"
 
 #include <string.h>
 #include <yaml.h>
@@ -333,14 +334,13 @@ static int expect_event(struct reader *r, yaml_event_type_t type, const char *wh
  * their line, and those of UTF-16 as they are meant. */
 static const char *without_marks(struct arena *a, const char *text, size_t *len)
 {
-    static const char MARK[] = {'\xef', '\xbb', '\xbf'};
     char *copy = arena_alloc(a, *len + 1);
     size_t n = 0;
 
     for (size_t i = 0; i < *len; i++) {
         const bool begins = i == 0 || text[i - 1] == '\n';
-        if (begins && *len - i >= sizeof(MARK) && memcmp(text + i, MARK, sizeof(MARK)) == 0)
-            i += sizeof(MARK) - 1;
+        if (begins && *len - i >= 3 && memcmp(text + i, TEXT_MARK, 3) == 0)
+            i += 2;
         else
             copy[n++] = text[i];
     }

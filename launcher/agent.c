@@ -14,7 +14,7 @@
 
 static void prepare(struct agent *g, const struct options *o, char *const *env)
 {
-    *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1, .guard = -1};
+    *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1};
     g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
@@ -77,13 +77,6 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     return 0;
 }
 
-static void close_guard(struct agent *g)
-{
-    if (g->guard >= 0)
-        close(g->guard);
-    g->guard = -1;
-}
-
 static void release_port(struct agent *g)
 {
     if (g->port_held >= 0)
@@ -115,8 +108,7 @@ int agent_start_round(struct agent *g, struct err *err)
     if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
-    close_guard(g);
-    g->guard = process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
+    process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
     agent_begin_steps(g);
@@ -259,7 +251,6 @@ int agent_run(const struct options *o, char *const *env)
     tracker_close(&g.tracker);
     logs_close(&g.logs);
     release_port(&g);
-    close_guard(&g);
     if (g.signals >= 0)
         close(g.signals);
     if (g.kept_data >= 0)

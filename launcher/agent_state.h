@@ -28,7 +28,6 @@ struct agent {
     struct pollfd *pfds;
     int port_held;           /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
     int kept_data;           /* memory for the ranks (machine.h); -1: none */
-    int guard;               /* process_guard of this round; -1: none */
     int rank_state;          /* the file of what the ranks do (machine.h); -1: none */
     struct rank_slot *slots; /* [nproc] the same, which any rank may write at any time; NULL: none */
     struct straggler straggler;

@@ -140,40 +140,32 @@ static int kill_marked(const char *mark)
     return n;
 }
 
-/* In the guard, which has nothing open but `end`: wait until the launcher is gone. */
-static void stand_guard(int end, const char *mark)
+/* In the guard: wait until the launcher is gone. Every signal wakes it, and no other ends it than SIGKILL. */
+static void stand_guard(pid_t launcher, const char *mark)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     sigset_t all;
-    char byte;
 
     setsid();
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    if (dup2(end, STDIN_FILENO) < 0 || chdir("/") < 0 || syscall(SYS_close_range, 1U, ~0U, 0U) < 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || chdir("/") < 0 || syscall(SYS_close_range, 0U, ~0U, 0U) < 0)
         _exit(1);
-    while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
-        ;
+    while (getppid() == launcher)
+        sigwaitinfo(&all, NULL);
     for (int i = 0; i < ROUNDS && kill_marked(mark); i++)
         nanosleep(&pause, NULL);
     _exit(0);
 }
 
-int process_guard(const char *variable, const char *value)
+void process_guard(const char *variable, const char *value)
 {
-    char mark[96];
-    int ends[2];
+    const pid_t self = getpid();
+    char mark[96] = "";
 
-    mark[0] = '\0';
     snprintf(mark + 1, sizeof(mark) - 1, "%s=%s", variable, value ? value : "");
-    if (getpid() == 1 || !value || pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
-    const pid_t pid = fork();
-    if (pid == 0)
-        stand_guard(ends[0], mark);
-    close(ends[0]);
-    cleanup_close int end = ends[1];
-    return pid > 0 ? TAKE_FD(end) : -1;
+    if (self != 1 && value && fork() == 0)
+        stand_guard(self, mark);
 }
 
 /* The children of a killed child become children of this process, so repeat until there are none. */

@@ -35,9 +35,9 @@ void process_abort(pid_t pid);
 void process_adopt_orphans(void);
 
 /* Start a child that waits for the end of this process, however it comes, and then kills what has variable=value in its
- * environment: what ranks have started, in whatever session. Returns the descriptor that tells it, to be closed when
- * process_sweep has ended it; -1: none, as for process 1, with which all its namespace ends, and where `value` is NULL. */
-int process_guard(const char *variable, const char *value);
+ * environment: what ranks have started, in whatever session. None for process 1, with which all its namespace ends, and where
+ * `value` is NULL. process_sweep ends it. */
+void process_guard(const char *variable, const char *value);
 
 /* Kill and reap all children (orphans of ranks that have exited, the guard). Takes about 1 s at most. */
 void process_sweep(void);

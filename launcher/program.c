@@ -1,6 +1,7 @@
 /* program.c - tell programs from Python's files, execute one, and say why one cannot be executed. */
 #include "launcher/program.h"
 #include "common/cleanup.h"
+#include "common/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,14 @@ static void read_head(const char *path, char head[static HEAD_BYTES])
 static bool is_elf(const char *head)
 {
     return strncmp(head, "\177ELF", 4) == 0;
+}
+
+/* Behind a byte order mark no kernel looks for #!, and no shell finds a command. */
+static bool is_marked(const char *head)
+{
+    struct err utf16;
+
+    return text_mark(head, strlen(head), &utf16) != 0;
 }
 
 /* Cut the head of a script to its interpreter; NULL: it names none. */
@@ -61,10 +70,11 @@ bool program_wants_python(const char *path)
     read_head(path, head);
     if (!S_ISREG(st.st_mode) || is_elf(head))
         return false;
-    if (strncmp(head, "#!", 2) != 0)
+    const bool marked = strncmp(head, TEXT_MARK, 3) == 0;
+    if (strncmp(marked ? head + 3 : head, "#!", 2) != 0)
         return true;
     head[strcspn(head, "\n")] = '\0';
-    return access(path, X_OK) < 0 && strstr(head, "python");
+    return (marked || access(path, X_OK) < 0) && strstr(head, "python");
 }
 
 /* Execute a file. One that the kernel takes for no program, and that is no ELF, is read by sh, as glibc's execvp does; musl's
@@ -80,7 +90,7 @@ static void exec_file(const char *path, char *const *words, char *const *env)
     read_head(path, head);
     while (words[n])
         n++;
-    char **by_sh = is_elf(head) ? NULL : calloc(n + 2, sizeof(*by_sh));
+    char **by_sh = is_elf(head) || is_marked(head) ? NULL : calloc(n + 2, sizeof(*by_sh));
     if (by_sh) {
         by_sh[0] = (char *)(uintptr_t)SHELL;
         by_sh[1] = (char *)(uintptr_t)path;
@@ -137,6 +147,10 @@ int program_explain(const char *name, int code, struct err *err)
     if (code == ENOENT && is_elf(head))
         return err_errno(err, ERR_INVALID, code,
                          "cannot run %.120s: its loader is not here (it was built for another system)", name);
+    if (code == ENOEXEC && is_marked(head))
+        return err_errno(err, ERR_INVALID, code,
+                         "cannot run %.120s: a byte order mark stands first: save it as UTF-8 without one",
+                         name);
     const size_t first = strcspn(head, "\n");
     if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
         return err_errno(

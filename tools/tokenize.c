@@ -1,6 +1,7 @@
 /* tokenize.c - `trainer tokenize`: encode text files as shards of tokens. */
 #include "tools/tools.h"
 
+#include "common/text.h"
 #include "tools/text/encoder.h"
 #include "tools/text/shards.h"
 #include "trainer/data/gzfile.h"
@@ -73,12 +74,15 @@ static int tokenize_file(struct encoder *e, const char *path, struct err *err)
     cleanup_gzfile struct gzfile *g = gzfile_open(path, err);
     uint8_t block[BLOCK];
     size_t len = BLOCK;
+    bool first = true;
 
     if (!g || encoder_begin(e, err))
         return -1;
-    while (len == BLOCK)
-        if (gzfile_read(g, block, BLOCK, &len, err) || encoder_put(e, block, len, err))
+    for (; len == BLOCK; first = false) {
+        int mark = gzfile_read(g, block, BLOCK, &len, err) ? -1 : first ? text_mark(block, len, err) : 0;
+        if (mark < 0 || encoder_put(e, block + mark, len - (size_t)mark, err))
             return -1;
+    }
     return encoder_end(e, err);
 }
 

@@ -51,6 +51,11 @@ static int add_file(struct reading *r, const char *at, const char *path, struct 
     r->bytes += bytes.len;
     if (r->bytes > CODE_BYTES_MAX)
         return too_large(r, err);
+    int mark = text_mark(buf_str(&bytes), bytes.len, err);
+    if (mark < 0 && (!r->ret->folder || sv_ends(sv_from(path), ".py")))
+        return err_wrap(err, "%.120s", at);
+    if (mark > 0 && strncmp(buf_str(&bytes) + mark, "#!", 2) == 0)
+        buf_consume(&bytes, (size_t)mark); /* no kernel looks behind a mark */
     f->path = arena_strdup(r->a, path);
     f->binary = !is_text(buf_str(&bytes), bytes.len, r->a);
     if (f->binary && base64_encode(bytes.data, bytes.len, &base64, err) < 0)

@@ -168,6 +168,31 @@ static void add_log(struct lines *l, const struct finding *g, int rows)
         lines_cut(l, "  ", line);
 }
 
+/* The hash on the pods tells it; the operator's event is gone after an hour. */
+static void add_template_note(struct lines *l, const struct why_facts *f)
+{
+    const bool ended = jobstatus_finished(&f->job->status);
+    bool other = false;
+    const cJSON *pod;
+
+    cJSON_ArrayForEach(pod, f->pods)
+    {
+        const cJSON *meta = json_find(pod, (const char *[]){"metadata", NULL});
+        const char *hash = json_str(json_find(meta, (const char *[]){"labels", NULL}), LABEL_TEMPLATE_HASH);
+        other |=
+            hash && strcmp(hash, f->job->spec.hash) != 0 && !strcmp(api_controller_uid(meta), f->job->uid);
+    }
+    if (other && ended)
+        lines_wrapped(l, "Note:     ", "the changed template has no effect: the job has ended.", 0);
+    else if (other && f->job->status.phase == JOB_RUNNING)
+        lines_wrapped(l, "Note:     ",
+                      arena_printf(l->a,
+                                   "the pods' template was changed: that takes effect with the next attempt. "
+                                   "kubectl ptj suspend %s -n %s, then resume, begins one.",
+                                   f->job->name, f->job->ns),
+                      0);
+}
+
 static void add_note(struct lines *l, const struct why_facts *f)
 {
     const struct jobstatus *st = &f->job->status;
@@ -175,6 +200,7 @@ static void add_note(struct lines *l, const struct why_facts *f)
     if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
         lines_wrapped(
             l, "Note:     ", "the operator has not seen the newest spec yet: this is about an older one.", 0);
+    add_template_note(l, f);
     const char *budget = budget_of_none(f);
     if (budget)
         lines_wrapped(

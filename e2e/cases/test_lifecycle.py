@@ -54,7 +54,9 @@ def test_deleting_a_job_leaves_nothing(ns, weather):
 
 def test_gang_restarts_together(ns, weather):
     """One of three pods fails with a retryable code: all three are replaced, attempts never mix."""
-    script = 'sleep 3; case "$ATTEMPT-$(hostname)" in 0-gang-worker-1) exit 138;; 0-*) sleep 600;; esac; sleep 3'
+    last = "until getent hosts gang-worker-1.gang-rdzv; do sleep 0.5; done"  # without torchrun it comes after pod 0
+    cases = f"0-gang-worker-1) exit 138;; 0-*) sleep 600;; *-master-0) {last};;"
+    script = f'sleep 3; case "$ATTEMPT-$(hostname)" in {cases} esac; sleep 3'
     apply(jobs.job("gang", jobs.replica(script, "master"), jobs.replica(script, "worker", 2)), namespace=ns)
     end = wait_phase("gang", ns, "Succeeded", "Failed")
     assert end["phase"] == "Succeeded"
@@ -62,6 +64,17 @@ def test_gang_restarts_together(ns, weather):
     names = ["gang-master-0", "gang-worker-0", "gang-worker-1"]
     assert sorted(audit("create", "pods", ns)) == sorted(names * 2)
     assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("gang-worker-1", 138)
+
+
+def test_a_worker_asks_for_the_master_once(ns):
+    """While the hook runs no address of pod 0 is told. The worker comes after that, and its first question is answered."""
+    hook = {"postStart": {"exec": {"command": ["sleep", "5"]}}}
+    master = jobs.replica("until getent hosts asks-worker-0.asks-rdzv; do sleep 0.5; done; sleep 5", "master", lifecycle=hook)
+    worker = jobs.replica('getent hosts "$MASTER_ADDR" && sleep 600', "worker")
+    apply(jobs.job("asks", master, worker), namespace=ns)
+    end = wait_phase("asks", ns, "Succeeded", "Failed")
+    assert end["phase"] == "Succeeded"
+    assert (end.get("attempt", 0), audit("create", "pods", ns)) == (0, ["asks-master-0", "asks-worker-0"])
 
 
 def test_torchrun_reports_the_killed_rank(ns):

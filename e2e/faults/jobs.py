@@ -8,6 +8,8 @@ from plane import GROUP, job_path
 
 
 def job(name, replicas=1, run=0.5, codes=(0,), **spec):
+    if replicas > 1:  # under torchrun all pods of an attempt come at once, however soon the first one ends
+        spec = {"torchrunConfig": {"enabled": True}, **spec}
     template = {"metadata": {"annotations": {FATE: json.dumps({"run": run, "codes": list(codes)})}},
                 "spec": {"containers": [{"name": "pytorch", "image": "none", "args": ["train.py"]}], "terminationGracePeriodSeconds": 1}}
     return {"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "metadata": {"name": name}, "spec": {

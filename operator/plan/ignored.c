@@ -37,20 +37,14 @@ static void find_command(struct planner *p, int type, const cJSON *pod_spec, str
     }
 }
 
-/* Whether some pod was made from another template. Of a job that has ended and whose pods are gone nobody knows. */
-static bool has_other_template(const struct planner *p)
-{
-    for (int i = 0; i < p->in->n_pods; i++)
-        if (p->in->pods[i]->hash[0] && strcmp(p->in->pods[i]->hash, p->spec->hash) != 0)
-            return true;
-    return p->in->n_pods == 0 && jobstatus_finished(&p->st);
-}
-
 void ignored_tell_change(struct planner *p, int attempt)
 {
     int64_t told = p->job->status.observed_generation;
 
-    if (told == 0 || told >= p->job->generation || p->st.attempt != attempt || !has_other_template(p))
+    /* Of a job that has ended and whose pods are gone nobody knows. */
+    bool unknown = p->in->n_pods == 0 && jobstatus_finished(&p->st);
+    if (told == 0 || told >= p->job->generation || p->st.attempt != attempt ||
+        !(unknown || planner_has_other_template(p)))
         return;
     if (jobstatus_finished(&p->st))
         planner_event(p, true, "Ignored",

@@ -76,8 +76,8 @@ struct judgement judge_attempt(struct planner *p)
         enum verdict_class own = v.class;
         judge_apply_policy(&v, s->spec->restart_policy);
         verdicts[i] = v;
-        if (v.class == VERDICT_NONE && !planner_slot_done(s))
-            j.all_ended = false;
+        if (v.class == VERDICT_NONE && (s->pod || (s->seen && s->seen->uid)) && !planner_slot_done(s))
+            j.all_ended = false; /* a pod that was never made gives no evidence */
         if (v.class <= VERDICT_SUCCESS)
             continue;
         /* 0: nothing to count from: no wait, or it would begin anew in every pass. */

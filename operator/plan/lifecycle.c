@@ -11,10 +11,16 @@
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
+#include "operator/plan/waiting.h"
 
 #include <string.h>
 
-enum { CREATES_PER_PASS = 250, ALWAYS_SPACING_MS = 10000, TEMPLATE_SPACING_MS = 10000 };
+enum {
+    CREATES_PER_PASS = 250,
+    ALWAYS_SPACING_MS = 10000,
+    TEMPLATE_SPACING_MS = 10000,
+    MASTER_WAIT_MS = 10000
+};
 
 /* Returns the bytes of the body. */
 static size_t create(struct planner *p, enum child_kind child, const char *name, cJSON *body)
@@ -99,8 +105,36 @@ static bool has_pods(const struct planner *p, int type)
     return false;
 }
 
+/* Gang schedulers start nothing before they have seen all pods of a job. */
+static bool has_own_scheduler(const struct slot *s)
+{
+    const char *name =
+        json_str(json_find(s->spec->template, (const char *[]){"spec", NULL}), "schedulerName");
+
+    return name && name[0] && strcmp(name, "default-scheduler") != 0;
+}
+
+/* Until when the other pods wait for pod 0 to have an address: a program without torchrun may look its name up only once. Nor
+ * does it help to wait while something holds pod 0. 0: they do not wait. */
+static int64_t others_due_ms(struct planner *p)
+{
+    const struct slot *first = &p->slots[0];
+    const struct pod *pod = first->pod;
+
+    if (p->n_slots == 1 || p->spec->torchrun.enabled || p->spec->debug.enabled || has_own_scheduler(first))
+        return 0;
+    if (!pod)
+        return may_create(first) || first->leaving ? p->now_ms + MASTER_WAIT_MS : 0;
+    p->others_follow = p->in->n_pods == 1;
+    if (pod->ip[0] || pod_is_running(pod) || waiting_of(pod, first->spec->template, p->now_ms, p->a).reason)
+        return 0;
+    int64_t due = pod->created_ms + MASTER_WAIT_MS;
+    return due <= p->now_ms + 2 * MASTER_WAIT_MS ? due : 0; /* else the API server's clock is far ahead */
+}
+
 /* The bodies that a pass has made. */
 struct portion {
+    int64_t others_due_ms;
     int n;
     size_t bytes;
     size_t unsure_bytes; /* of them, of those that may be refused as the first one is */
@@ -153,6 +187,8 @@ static void create_turn(struct planner *p, enum turn turn, struct portion *made)
         if (made->done[i] || !may_create(s))
             continue;
         int64_t due = backoff_slot_due_ms(&p->st, s->name);
+        if (i > 0 && due < made->others_due_ms && (turn != TURN_REFUSED || problem->kind != PROBLEM_INVALID))
+            due = made->others_due_ms;
         if (due > p->now_ms) {
             planner_requeue(p, due);
             continue;
@@ -170,7 +206,8 @@ static void create_turn(struct planner *p, enum turn turn, struct portion *made)
 /* As many as one pass may. */
 static void create_pods(struct planner *p)
 {
-    struct portion made = {.done = arena_array(p->a, (size_t)p->n_slots, bool)};
+    struct portion made = {.others_due_ms = others_due_ms(p),
+                           .done = arena_array(p->a, (size_t)p->n_slots, bool)};
 
     for (int turn = TURN_REFUSED; turn < TURNS; turn++)
         create_turn(p, (enum turn)turn, &made);
@@ -211,17 +248,6 @@ static void repeat_finished(struct planner *p)
     }
 }
 
-/* Some pods of this attempt were made from another template. */
-static bool has_other_template(const struct planner *p)
-{
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && pod->hash[0] && strcmp(pod->hash, p->spec->hash) != 0)
-            return true;
-    }
-    return false;
-}
-
 static bool has_missing(const struct planner *p)
 {
     for (int i = 0; i < p->n_slots; i++)
@@ -251,7 +277,7 @@ static bool follow_template(struct planner *p, bool judged)
 {
     bool ran = p->st.ran_attempt == p->st.attempt || planner_gang_runs(p);
 
-    if (!has_other_template(p) || (ran && !has_missing(p)) || p->st.attempt == COUNT_MAX)
+    if (!planner_has_other_template(p) || (ran && !has_missing(p)) || p->st.attempt == COUNT_MAX)
         return true;
     if (!judged)
         return false;

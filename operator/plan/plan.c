@@ -74,10 +74,12 @@ static void assemble(struct planner *p, struct plan *out)
         *planner_add(p, &all, ACTION_STATUS) = status;
         append(p, &all, &p->events);
     }
+    bool others_first = all.n == 0 && p->others_follow && p->creates.n > 0;
     append(p, &all, &p->deletes);
     append(p, &all, &p->creates);
     append(p, &all, &p->tensorboard);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
+    out->pods_first = others_first;
     out->may_wait = may_wait(p, &all);
     out->creates_wait = p->creates_wait;
     out->progressed = p->progressed;

@@ -119,7 +119,7 @@ struct plan {
     int64_t requeue_ms; /* plan again at this time, even without a change; 0: no need */
     bool refetch;       /* the cached job is older than its pods: read it live, then plan again */
     bool unreadable;    /* the status action reports that something cannot be read */
-    bool pods_first;    /* it creates the Service and the first pods of a new job, before a status */
+    bool pods_first;    /* before a status: the first pods of a new job, or those that waited for pod 0 */
     bool may_wait;      /* it only reports (status, events): creates of all jobs go first */
     /* What the status action reports, for counters once it is written. */
     bool started, succeeded, failed, restarted;

@@ -92,6 +92,16 @@ char *planner_json(struct planner *p, const cJSON *node)
     return json_print(node, p->a);
 }
 
+bool planner_has_other_template(const struct planner *p)
+{
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && pod->hash[0] && strcmp(pod->hash, p->spec->hash) != 0)
+            return true;
+    }
+    return false;
+}
+
 bool planner_is_ours(const struct trainjob *job)
 {
     const char *who = job->spec.run_policy.managed_by;

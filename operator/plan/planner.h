@@ -42,6 +42,7 @@ struct planner {
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool creates_wait;                         /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
+    bool others_follow;                        /* pod 0 is there alone, and the others come after it */
 };
 
 /* Make the slots of the spec and assign the pods of the status's attempt to them. To be called again after
@@ -53,6 +54,9 @@ bool planner_is_ours(const struct trainjob *job);
 
 /* Whether the slot's pod has succeeded and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);
+
+/* Whether a pod of the attempt was made from another template. */
+bool planner_has_other_template(const struct planner *p);
 
 /* Whether all pods run or have succeeded; for an elastic job, at least minReplicas. */
 bool planner_gang_runs(const struct planner *p);

@@ -207,8 +207,9 @@ static void keep_transition_times(struct planner *p)
 /* The first status of a job whose pods came before it waits for them a little: often the first word is Running. */
 static bool just_begins(const struct planner *p)
 {
-    return p->in->job_is_new && p->in->n_pods == p->n_slots && p->job->status.phase == JOB_NONE &&
-           p->st.phase == JOB_PENDING && p->st.attempt == 0 && !awaited_reason(p->st.reason);
+    return p->in->job_is_new && (p->in->n_pods == p->n_slots || p->others_follow) &&
+           p->job->status.phase == JOB_NONE && p->st.phase == JOB_PENDING && p->st.attempt == 0 &&
+           !awaited_reason(p->st.reason);
 }
 
 bool status_patch(struct planner *p, struct action *out)
@@ -227,9 +228,10 @@ bool status_patch(struct planner *p, struct action *out)
     if (!more && !(progressed && progress_is_due(p)))
         return false;
     int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
+    bool others = p->others_follow && p->creates.n > 0; /* they bring a write of their own */
     /* A delete takes the evidence with it: what it showed is written first. */
-    if (more && !awaited && p->deletes.n == 0 && due > p->now_ms) {
-        planner_requeue(p, due);
+    if (more && !awaited && p->deletes.n == 0 && (due > p->now_ms || others)) {
+        planner_requeue(p, others ? p->now_ms + WRITE_SPACING_MS : due);
         return false;
     }
     p->progressed = progressed;

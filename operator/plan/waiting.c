@@ -9,28 +9,25 @@ enum { CLAIMS_SHOWN = 3, CLAIM_BYTES = 253, STARTING_MS = 30000, STUCK_MS = 3000
 
 static const struct waiting NOTHING = {.message = "", .words = ""};
 
-static bool one_of(const char *reason, const char *const *words, size_t n)
+/* The word for what the kubelet says of a container that it cannot start. NULL: it says no such thing. */
+static const char *start_problem(const char *said)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(words[i], reason) == 0)
-            return true;
-    return false;
-}
+    static const char IMAGE[] = "ImagePullFailed";
+    static const char *const WORDS[][2] = {
+        {"ErrImagePull", IMAGE},
+        {"ImagePullBackOff", IMAGE},
+        {"InvalidImageName", IMAGE},
+        {"ErrImageNeverPull", IMAGE},
+        {"RegistryUnavailable", IMAGE},
+        {"CreateContainerConfigError", "CreateContainerConfigError"},
+        {"CreateContainerError", "CreateContainerError"},
+        {"RunContainerError", "RunContainerError"},
+    };
 
-static bool image_problem(const char *reason)
-{
-    static const char *const REASONS[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
-                                          "ErrImageNeverPull", "RegistryUnavailable"};
-
-    return one_of(reason, REASONS, ARRAY_LEN(REASONS));
-}
-
-static bool start_problem(const char *reason)
-{
-    static const char *const REASONS[] = {"CreateContainerConfigError", "CreateContainerError",
-                                          "RunContainerError"};
-
-    return one_of(reason, REASONS, ARRAY_LEN(REASONS));
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
+        if (strcmp(WORDS[i][0], said) == 0)
+            return WORDS[i][1];
+    return NULL;
 }
 
 /* Nothing, while it may only just be starting. */
@@ -150,11 +147,10 @@ static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, s
     const bool init = pod->init.state != CONTAINER_NONE;
     const struct pod_container *c = init ? &pod->init : &pod->training;
     const char *words = c->message[0] ? c->message : c->reason;
+    const char *problem = c->state == CONTAINER_WAITING ? start_problem(c->reason) : NULL;
 
-    if (c->state == CONTAINER_WAITING && image_problem(c->reason))
-        return about(pod, c, "ImagePullFailed", words, a);
-    if (c->state == CONTAINER_WAITING && start_problem(c->reason))
-        return about(pod, c, c->reason, words, a);
+    if (problem)
+        return about(pod, c, problem, words, a);
     if (init && pod->crashed) {
         words = rootcause_line(c->message, "", a);
         words = arena_printf(a, "it ended with exit code %d and is started again%s%s", c->exit_code,

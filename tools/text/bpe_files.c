@@ -123,7 +123,7 @@ int bpe_read_vocab(struct bpe *b, const char *path, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(FILE_BYTES_MAX);
 
-    if (fs_read_regular(path, &text, err))
+    if (fs_read_text(path, &text, err))
         return -1;
     cleanup_json cJSON *tree = json_parse(buf_str(&text), text.len, err);
     return !tree || parse_vocab(b, tree, err) || find_bytes(b, err) ? err_wrap(err, "%.120s", path) : 0;
@@ -164,7 +164,7 @@ int bpe_read_merges(struct bpe *b, const char *path, struct err *err)
     struct sv line;
     int number = 0;
 
-    if (fs_read_regular(path, &text, err))
+    if (fs_read_text(path, &text, err))
         return -1;
     make_bytes(byte_of);
     struct sv rest = {buf_str(&text), text.len};

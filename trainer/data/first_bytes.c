@@ -1,6 +1,7 @@
 /* first_bytes.c - a table of what files of other formats begin with; then markup, JSON and text by their look. */
 #include "trainer/data/first_bytes.h"
 
+#include "common/text.h"
 #include "trainer/data/gzfile.h"
 
 #include <ctype.h>
@@ -54,7 +55,8 @@ static bool name_text(const char *p, size_t len, char out[static FIRST_BYTES_NAM
 
 enum first_bytes first_bytes_name(const void *bytes, size_t len, char out[static FIRST_BYTES_NAME])
 {
-    const size_t mark = len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    struct err ignored;
+    const size_t mark = text_mark(bytes, len, &ignored) > 0 ? sizeof(TEXT_MARK) - 1 : 0;
 
     for (size_t i = 0; i < ARRAY_LEN(BEGINNINGS); i++)
         if (len >= BEGINNINGS[i].len && memcmp(bytes, BEGINNINGS[i].bytes, BEGINNINGS[i].len) == 0) {

@@ -2,6 +2,7 @@
 #include "trainer/data/tokens.h"
 #include "common/endian.h"
 #include "common/sv.h"
+#include "common/text.h"
 
 #include "trainer/data/first_bytes.h"
 #include "trainer/data/npy.h"
@@ -103,8 +104,12 @@ static int parse(struct file *f, struct err *err)
     }
     if (first_bytes_name(f->map, f->map_bytes, name) == FIRST_BYTES_STAND_IN)
         return err_set(err, ERR_INVALID, "%s: %s, expected plain text", f->path, name);
+    int mark = text_mark(f->map, f->map_bytes, err);
+    if (mark < 0)
+        return err_wrap(err, "%s", f->path);
+    f->first += mark;
     f->width = 1;
-    f->count = (int64_t)f->map_bytes;
+    f->count = (int64_t)f->map_bytes - mark;
     return 0;
 }
 

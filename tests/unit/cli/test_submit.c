@@ -176,6 +176,22 @@ static void test_a_folder(void **state)
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "passwd"), 1, NULL, "has no file passwd");
 }
 
+/* As editors of Windows save them. */
+static void test_byte_order_marks(void **state)
+{
+    struct ptj *p = *state;
+
+    put("run.sh", "\xef\xbb\xbf#!/bin/sh\n", 13);
+    put("wide.py", "\xff\xfep\0", 4);
+    assert_int_equal(mkdir("Wide", 0755), 0);
+    put("Wide/train.py", "\xfe\xff\0p", 4);
+    ptj_expect(p, RUN("submit", "run.sh", "--image=img", "--launcher=Image", "--dry-run"), 0,
+               "  run.sh: |\n    #!/bin/sh\n", NULL);
+    ptj_expect(p, RUN("submit", "wide.py", "--image=img"), 1, NULL, "wide.py: UTF-16 by its first two bytes");
+    ptj_expect(p, RUN("submit", "Wide", "--image=img", "--", "train.py"), 1, NULL,
+               "Wide/train.py: UTF-16 by its first two bytes, expected UTF-8");
+}
+
 static void test_creates(void **state)
 {
     static const char *const UID[] = {"metadata", "uid", NULL};
@@ -379,6 +395,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_a_script, begin, end),
         cmocka_unit_test_setup_teardown(test_all_options, begin, end),
         cmocka_unit_test_setup_teardown(test_a_folder, begin, end),
+        cmocka_unit_test_setup_teardown(test_byte_order_marks, begin, end),
         cmocka_unit_test_setup_teardown(test_creates, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_half_made, begin, end),
         cmocka_unit_test_setup_teardown(test_refused, begin, end),

@@ -1,5 +1,6 @@
 /* test_program.c - what Python runs, what runs by itself, and why a file does not run. */
 #include "common/cleanup.h"
+#include "common/text.h"
 #include "launcher/process.h"
 #include "launcher/program.h"
 
@@ -59,6 +60,9 @@ static void test_who_runs_it(void **state)
         {"#!/bin/sh\npython3 x\n", 0644, false},
         {ELF, 0755, false},
         {ELF, 0644, false},
+        {TEXT_MARK "import os\n", 0644, true},
+        {TEXT_MARK "#!/usr/bin/env python3\n", 0755, true},
+        {TEXT_MARK "#!/bin/sh\npython3 x\n", 0755, false},
     };
 
     (void)state;
@@ -166,6 +170,13 @@ static void test_why_it_does_not_run(void **state)
          0755, ENOENT},
         {"./second", "#! /no/such/shell -e\n\r\n",
          "cannot run ./second: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},
+        {"./marked", TEXT_MARK "#!/bin/sh\ntrue\n",
+         "cannot run ./marked: a byte order mark stands first: save it as UTF-8 without one: "
+         "Exec format error",
+         0755, ENOEXEC},
+        {"./wide", "\xff\xfe#",
+         "cannot run ./wide: a byte order mark stands first: save it as UTF-8 without one: Exec format error",
+         0755, ENOEXEC},
         {"./other", ELF, "cannot run ./other: Exec format error", 0755, ENOEXEC},
         {"other", ELF, "cannot run other: Exec format error", 0755, ENOEXEC},
     };

@@ -10,13 +10,15 @@
 
 #include <string.h>
 
-#define NAMED(name)                                                                                          \
+#define NAMED(name, torchrun)                                                                                \
     "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
     "\",\"metadata\":{\"name\":\"" name                                                                      \
-    "\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\","                               \
+    "\",\"namespace\":\"ns\"},\"spec\":{\"torchrunConfig\":{\"enabled\":" torchrun                           \
+    "},\"replicaSpecs\":[{\"type\":\"node\","                                                                \
     "\"replicas\":4,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{"                \
     "\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
-#define JOB NAMED("j")
+#define JOB NAMED("j", "true")
+#define PLAIN_JOB NAMED("j", "false")
 #define SECOND "/apis/batch.tensorstack.dev/v1beta1/namespaces/ns/pytorchtrainingjobs/second"
 #define TERM_LIST "fieldSelector=metadata.name"
 
@@ -63,18 +65,44 @@ static bool pods_came_first(struct lab *l)
     return first(l, "POST", "/pods") < first(l, "PATCH", "/j/status");
 }
 
-static void test_pods_come_first(void **state)
+static void start_and_succeed(const char *job)
 {
     struct lab l;
 
-    (void)state;
     lab_start_direct(&l, lab_well, 1);
     lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    assert_true(fake_put(l.server, LAB_JOB, job));
     lab_until(&l, succeeded);
     assert_true(pods_came_first(&l));
     assert_in_range(fake_log_count(l.server, "PATCH", "/j/status"), 1, 2);
     assert_int_equal(fake_log_count(l.server, "GET", NULL), 0);
+    lab_stop(&l);
+}
+
+static void test_pods_come_first(void **state)
+{
+    (void)state;
+    start_and_succeed(JOB);
+    start_and_succeed(PLAIN_JOB); /* its other pods wait for pod 0, and cost no status more */
+}
+
+/* Without torchrun the others come when pod 0 has had no address for ten seconds. */
+static void test_others_wait_for_pod_0(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, never_start, 1);
+    lab_until(&l, lab_settled);
+    assert_true(fake_put(l.server, LAB_JOB, PLAIN_JOB));
+    int64_t from_ms = l.offset_ms;
+    lab_until(&l, pending);
+    assert_int_equal(fake_count(l.server, LAB_PODS), 1);
+    while (fake_count(l.server, LAB_PODS) < 4)
+        lab_turn(&l);
+    assert_in_range(l.offset_ms - from_ms, 9000, 12000);
+    lab_until(&l, lab_settled);
+    assert_int_equal(fake_log_count(l.server, "PATCH", "/j/status"), 2);
     lab_stop(&l);
 }
 
@@ -123,7 +151,7 @@ static void test_no_list_no_new_job(void **state)
     assert_false(pods_came_first(&l));
     fake_plan_fault(l.server, NULL);
     lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, SECOND, NAMED("second")));
+    assert_true(fake_put(l.server, SECOND, NAMED("second", "true")));
     while (first(&l, "PATCH", "/second/status") < 0)
         lab_turn(&l);
     assert_in_range(nth(&l, 5, "POST", "/pods"), 0, first(&l, "PATCH", "/second/status"));
@@ -153,9 +181,9 @@ static void test_what_tells_may_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods_come_first),     cmocka_unit_test(test_pods_that_do_not_start),
-        cmocka_unit_test(test_a_job_from_before),   cmocka_unit_test(test_no_list_no_new_job),
-        cmocka_unit_test(test_what_tells_may_wait),
+        cmocka_unit_test(test_pods_come_first),        cmocka_unit_test(test_others_wait_for_pod_0),
+        cmocka_unit_test(test_pods_that_do_not_start), cmocka_unit_test(test_a_job_from_before),
+        cmocka_unit_test(test_no_list_no_new_job),     cmocka_unit_test(test_what_tells_may_wait),
     };
 
     json_memory_must();

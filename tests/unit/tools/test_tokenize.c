@@ -130,6 +130,22 @@ static void expect_refusal(struct fixture *f, int argc, char *const *argv, const
         fail_msg("\"%s\", expected \"%s\"", err.msg, want);
 }
 
+static void a_byte_order_mark_is_no_text(void **state)
+{
+    struct fixture *f = *state;
+    char *const argv[] = {f->file, "--bytes", "--output", f->output};
+    uint16_t token[64];
+    struct err err;
+
+    assert_int_equal(fs_write_atomic(f->file, "\xef\xbb\xbfto \xef\xbb\xbf", 9, &err), 0);
+    assert_int_equal(tokenize(f, 4, argv, &err), 0);
+    assert_int_equal(read_tokens(f, token, 64), 6);
+    assert_true(token[0] == 't' && token[3] == 0xef); /* in the text it is some of it */
+    assert_int_equal(fs_write_atomic(f->file, "\xfe\xff\0t\0o", 6, &err), 0);
+    expect_refusal(f, 4, (char *const[]){f->file, "--bytes", "--output", "/nonexistent/out"},
+                   "text: UTF-16 by its first two bytes, expected UTF-8");
+}
+
 static void command_lines_that_cannot_be(void **state)
 {
     struct fixture *f = *state;
@@ -157,6 +173,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_documents, setup, teardown),
         cmocka_unit_test_setup_teardown(marks_are_documents, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_are_tokens, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, setup, teardown),
         cmocka_unit_test_setup_teardown(command_lines_that_cannot_be, setup, teardown),
     };
 

@@ -13,7 +13,8 @@
 
 #define JOB                                                                                                  \
     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{"  \
-    "\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1024,\"template\":{\"spec\":{\"containers\":[{"       \
+    "\"torchrunConfig\":{\"enabled\":true},\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1024,"          \
+    "\"template\":{\"spec\":{\"containers\":[{"                                                              \
     "\"name\":\"c\"}]}}}]}}"
 
 enum { PODS = 1024, PORTION = 250 };
@@ -87,7 +88,7 @@ static struct trainjob *noted_job(size_t note_bytes, struct arena *a)
 {
     static const char FORMAT[] =
         "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
-        "\"spec\":{\"replicaSpecs\":[%s,%s]}}";
+        "\"spec\":{\"torchrunConfig\":{\"enabled\":true},\"replicaSpecs\":[%s,%s]}}";
     struct err err;
     char *note = arena_alloc(a, note_bytes + 1);
     char *specs[2];

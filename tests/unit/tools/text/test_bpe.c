@@ -185,6 +185,23 @@ static void vocabularies_that_cannot_be(void **state)
     assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
+/* As Notepad and PowerShell save them. */
+static void files_with_a_byte_order_mark(void **state)
+{
+    const struct fixture *f = *state;
+    cleanup_buf struct buf vocab = BUF_INIT(1 << 20);
+    struct err err;
+
+    refuse(f, NULL, "\xff\xfe#", "m: UTF-16 by its first two bytes, expected UTF-8");
+    refuse(f, "\xfe\xff{", NULL, "v: UTF-16 by its first two bytes");
+    assert_int_equal(buf_printf(&vocab, &err, "\xef\xbb\xbf%s", buf_str(&f->good_vocab)), 0);
+    put(f->vocab, buf_str(&vocab));
+    put(f->merges, "\xef\xbb\xbf#version: 0.2\r\n\xc4\xa0 t\r\n");
+    cleanup_bpe struct bpe *b = bpe_open(f->vocab, f->merges, &err);
+    if (!b)
+        fail_msg("%s", err.msg);
+}
+
 static void a_fifo_that_nobody_writes_to(void **state)
 {
     const struct fixture *f = *state;
@@ -210,6 +227,7 @@ int main(void)
         cmocka_unit_test(long_words),
         cmocka_unit_test(bytes_are_their_own_tokens),
         cmocka_unit_test_setup_teardown(vocabularies_that_cannot_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_with_a_byte_order_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fifo_that_nobody_writes_to, setup, teardown),
     };
 

@@ -109,6 +109,27 @@ static void plain_bytes_have_a_vocabulary(void **state)
     assert_true(x[0] == 255 && x[1] == 128 && next[1] == ' ');
 }
 
+static void a_byte_order_mark_is_no_text(void **state)
+{
+    struct files_fixture *f = *state;
+    struct err err;
+
+    put(f, "a",
+        "\xef\xbb\xbf"
+        "abcdefgh",
+        11);
+    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
+    assert_non_null(t);
+    assert_int_equal(tokens_count(t), 8);
+    expect_window(t, 0, 'a', 4);
+    put(f, "wide",
+        "\xff\xfe"
+        "a\0b\0",
+        6);
+    assert_null(tokens_open(f->path, 4, &err));
+    assert_non_null(strstr(err.msg, "wide: UTF-16 by its first two bytes, expected UTF-8"));
+}
+
 static void tokens_beyond_the_vocabulary_are_named(void **state)
 {
     struct files_fixture *f = *state;
@@ -223,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(windows_of_all_kinds, setup, files_teardown),
         cmocka_unit_test_setup_teardown(plain_bytes_have_a_vocabulary, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, setup, files_teardown),
         cmocka_unit_test_setup_teardown(tokens_beyond_the_vocabulary_are_named, setup, files_teardown),
         cmocka_unit_test_setup_teardown(large_shards, setup, files_teardown),
         cmocka_unit_test_setup_teardown(hostile_files_are_refused, setup, files_teardown),
