@@ -338,6 +338,16 @@ static void test_forced_and_held(void **state)
     lab_stop(&l);
 }
 
+static bool ended(struct lab *l)
+{
+    return succeeded(l) || failed(l);
+}
+
+static bool pod_patched(struct lab *l)
+{
+    return fake_log_count(l->server, "PATCH", "/pods/") > 0;
+}
+
 /* What stays of two pods, beside whose ended training something runs for ever. patch_status: how patches of pods are answered; 0:
  * they are taken. */
 static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int patch_status, int pods)
@@ -354,11 +364,9 @@ static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int
     if (patch_status)
         fake_plan_fault(l.server, &(struct fake_fault_plan){
                                       .method = "PATCH", .path_part = "/pods/", .status = patch_status});
-    while (!succeeded(&l) && !failed(&l))
-        lab_turn(&l);
+    lab_until(&l, ended);
     int64_t end_ms = l.offset_ms;
-    while (fake_log_count(l.server, "PATCH", "/pods/") == 0)
-        lab_turn(&l);
+    lab_until(&l, pod_patched);
     assert_in_range(l.offset_ms - end_ms, 10000, 16000);
     lab_until(&l, lab_settled);
     assert_int_equal(fake_log_count(l.server, "PATCH", "/pods/"), 2);
