@@ -308,14 +308,14 @@ static void on_replaced(void *ctx, struct kube_reply *reply)
     on_deleted(s, reply);
 }
 
-/* Where no one may patch a pod, it is deleted, and its log with it: others need its room. */
+/* Where the operator may not patch a pod, it deletes the pod, and its log with it: others need its room. A 404 is a failure: the
+ * cache shows it, and nothing else would tell when that was not so. */
 static void on_patched(struct step *s, struct kube_reply *reply)
 {
     if (s->act->child == CHILD_POD && is_refusal(reply)) {
         s->pass->result->err = *reply->err;
         delete_pod(s, s->act->uid, s->act->version, on_replaced);
-    } else if (
-        reply->err) { /* a 404 too: the cache shows it, and nothing else would tell when that was not so */
+    } else if (reply->err) {
         fail_step(s, reply->err, &reply->status);
     } else {
         end_step(s);

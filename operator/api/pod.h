@@ -66,8 +66,7 @@ struct pod {
     int32_t index;   /* -1: label missing or bad */
     int32_t attempt; /* -1 likewise */
     int32_t restart;
-    int32_t
-        deadline_s; /* activeDeadlineSeconds, which the kubelet counts from the pod's start on its node; 0: none */
+    int32_t deadline_s; /* activeDeadlineSeconds; 0: none */
     enum pod_phase phase;
     enum pod_unplaced unplaced;
     bool forced;       /* deleted with a grace period of 0 */
