@@ -387,7 +387,9 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
     p.host_network = cJSON_IsTrue(json_find(object, (const char *[]){"spec", "hostNetwork", NULL}));
     int64_t deadline_s = json_i64(member(object, "spec"), "activeDeadlineSeconds", 0);
     p.deadline_s = deadline_s > 0 && deadline_s <= INT32_MAX ? (int32_t)deadline_s : 0;
-    p.phase = unreadable ? POD_PHASE_UNKNOWN : read_phase(status);
+    p.phase = POD_PHASE_UNKNOWN;
+    if (!unreadable)
+        p.phase = read_phase(status);
     p.reason = or_empty(json_str(status, "reason"));
     p.message = or_empty(json_str(status, "message"));
     if (!p.node[0])

@@ -66,9 +66,9 @@ struct pod {
     int32_t index;   /* -1: label missing or bad */
     int32_t attempt; /* -1 likewise */
     int32_t restart;
-    int32_t deadline_s; /* activeDeadlineSeconds; 0: none */
-    enum pod_phase phase;
-    enum pod_unplaced unplaced;
+    int32_t deadline_s;       /* activeDeadlineSeconds; 0: none */
+    enum pod_phase phase : 8; /* a byte, as what follows: there are many pods */
+    enum pod_unplaced unplaced : 8;
     bool forced;       /* deleted with a grace period of 0 */
     bool host_network; /* its ports are the node's */
     bool beside;       /* `init` is no init container */
