@@ -143,6 +143,9 @@ static void after_success(struct pass *p, const struct apply_result *r)
 {
     int64_t delay = INT64_MAX;
 
+    if (r->err.msg[0])
+        log_pass(p->c, p, LOG_WARN, "pods are deleted, and their logs with them: they may not be patched",
+                 &r->err);
     if (p->plan.requeue_ms)
         delay = p->plan.requeue_ms - controller_wall(p->c);
     if (r->checked_stale)

@@ -110,14 +110,14 @@ static void send(struct step *s, const struct kube_request *r,
         fail_step(s, &err, NULL);
 }
 
-/* A pod of an earlier attempt that the cache does not show, since someone took its labels away. */
-static void delete_older(struct step *s, const char *uid)
+static void delete_pod(struct step *s, const char *uid, const char *version,
+                       void (*done)(void *ctx, struct kube_reply *reply))
 {
     struct kube_request r = {.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = s->pass->target->ns};
 
     r.name = s->act->name;
-    r.body = kube_delete_options(s->pass->a, uid, NULL, "Background", -1);
-    send(s, &r, on_older_deleted);
+    r.body = kube_delete_options(s->pass->a, uid, version, "Background", -1);
+    send(s, &r, done);
 }
 
 /* By its names alone: ours is what was wanted, and the cache will show what is wrong with it. */
@@ -159,8 +159,8 @@ static void on_existing(void *ctx, struct kube_reply *reply)
         expect(s, uid, true);
         end_step(s);
         return;
-    case EXISTING_OLDER:
-        delete_older(s, uid ? uid : "");
+    case EXISTING_OLDER: /* the cache does not show it, since someone took its labels away */
+        delete_pod(s, uid ? uid : "", NULL, on_older_deleted);
         return;
     case EXISTING_LEAVING:
     case EXISTING_NEWER:
@@ -214,6 +214,12 @@ static void on_refused(struct step *s, const struct err *err)
     refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &told);
 }
 
+static bool is_refusal(const struct kube_reply *reply)
+{
+    return reply->err &&
+           (reply->status.code == 400 || reply->status.code == 403 || reply->status.code == 422);
+}
+
 static void on_created(struct step *s, struct kube_reply *reply)
 {
     const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
@@ -224,7 +230,7 @@ static void on_created(struct step *s, struct kube_reply *reply)
         end_step(s);
     } else if (reply->status.reason == KUBE_REASON_ALREADY_EXISTS) {
         look_at_existing(s);
-    } else if (reply->status.code == 400 || reply->status.code == 403 || reply->status.code == 422) {
+    } else if (is_refusal(reply)) {
         on_refused(s, reply->err);
     } else {
         fail_step(s, reply->err, &reply->status);
@@ -294,6 +300,28 @@ static void on_checked(struct step *s, struct kube_reply *reply)
     end_step(s);
 }
 
+static void on_replaced(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+
+    s->call = NULL;
+    on_deleted(s, reply);
+}
+
+/* Where the operator may not patch a pod, it deletes the pod, and its log with it: others need its room. A 404 is a failure: the
+ * cache shows it, and nothing else would tell when that was not so. */
+static void on_patched(struct step *s, struct kube_reply *reply)
+{
+    if (s->act->child == CHILD_POD && is_refusal(reply)) {
+        s->pass->result->err = *reply->err;
+        delete_pod(s, s->act->uid, s->act->version, on_replaced);
+    } else if (reply->err) {
+        fail_step(s, reply->err, &reply->status);
+    } else {
+        end_step(s);
+    }
+}
+
 static void on_reply(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
@@ -313,10 +341,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
         on_checked(s, reply);
         return;
     case ACTION_PATCH:
-        if (reply->err) /* a 404 too: the cache shows it, and nothing else would tell when that was not so */
-            fail_step(s, reply->err, &reply->status);
-        else
-            end_step(s);
+        on_patched(s, reply);
         return;
     case ACTION_EVENT:
         return;

@@ -25,7 +25,7 @@ struct expectation {
 
 struct apply_result {
     bool ok;                /* nothing has failed so far */
-    struct err err;         /* when not ok */
+    struct err err;         /* when not ok; else why a pod was deleted that was to be patched, or empty */
     int64_t retry_after_ms; /* -1: not given */
     /* Not ok, but only because an object must be deleted first. `problem` is reported if that lasts. */
     bool wait;

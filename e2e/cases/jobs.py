@@ -20,6 +20,12 @@ def replica(script, type_="node", replicas=1, policy="ExitCode", **more):
     }
 
 
+def beside(replica, script, name="uploader"):
+    """The replica with one more container."""
+    replica["template"]["spec"]["containers"].append(container(script, name=name))
+    return replica
+
+
 def job(name, *replicas, **spec):
     return {
         "apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "metadata": {"name": name},

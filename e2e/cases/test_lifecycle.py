@@ -1,7 +1,8 @@
 """How jobs end, each with the operator left alone and with the operator killed in the middle."""
 
 import jobs
-from kube import apply, audit, events, get, items, kubectl, status, wait_for, wait_phase
+import pytest
+from kube import apply, audit, events, field, get, items, kubectl, status, wait_for, wait_phase
 
 
 def restarts_once(ns, replica_script):
@@ -36,6 +37,34 @@ def test_backoff_limit_stops_the_fourth_restart(ns, weather):
     failed = next(c for c in end["conditions"] if c["type"] == "Failed")
     assert (failed["status"], failed["reason"]) == ("True", "BackoffLimitExceeded")
     assert audit("create", "pods", ns) == ["loop-node-0"] * 4
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_sidecar_is_ended_and_the_log_stays(ns, weather, code):
+    """The kubelet ends what goes on beside the training, and makes the pod a failed one: exit code 0 wins over that."""
+    side = jobs.beside(jobs.replica(f"echo loss 0.1; exit {code}"), "echo uploading; sleep 600")
+    apply(jobs.job("side", side, runPolicy={"sidecarGraceSeconds": 3}), namespace=ns)
+    end = wait_phase("side", ns, "Succeeded", "Failed")
+    wait_for("the pod's end", lambda: field("pod", "side-node-0", ns, "status.reason") == "DeadlineExceeded")
+    pod = get("pod", "side-node-0", ns)["status"]
+    ended = {c["name"]: c["state"]["terminated"]["exitCode"] for c in pod["containerStatuses"]}
+    assert pod["phase"] == "Failed"
+    assert ended["pytorch"] == code
+    assert ended["uploader"] != 0
+    for container, text in ("pytorch", "loss 0.1"), ("uploader", "uploading"):
+        assert kubectl("-n", ns, "logs", "side-node-0", "-c", container).strip() == text
+    wait_for("the event", lambda: events("side", ns, "SidecarEnded") >= 1)
+    assert end["phase"] == status("side", ns)["phase"] == ("Failed" if code else "Succeeded")
+    assert audit("delete", "pods", ns) == []
+
+
+def test_a_sidecar_that_ends_in_time_is_left_alone(ns):
+    side = jobs.beside(jobs.replica("echo loss 0.1"), "sleep 5; echo uploaded")
+    apply(jobs.job("side", side), namespace=ns)
+    assert wait_phase("side", ns, "Succeeded", "Failed")["phase"] == "Succeeded"
+    wait_for("the pod's end", lambda: field("pod", "side-node-0", ns, "status.phase") == "Succeeded")
+    assert kubectl("-n", ns, "logs", "side-node-0", "-c", "uploader").strip() == "uploaded"
+    assert audit("patch", "pods", ns) == audit("delete", "pods", ns) == []
 
 
 def test_deleting_a_job_leaves_nothing(ns, weather):

@@ -79,6 +79,13 @@ def test_tensorboard_comes_and_goes(ns):
     assert status("board", ns)["phase"] == "Running"
 
 
+def test_a_sidecar_is_ended(ns):
+    side = jobs.beside(jobs.replica("true"), "sleep 600")
+    apply(jobs.job("side", side, runPolicy={"sidecarGraceSeconds": 0}), namespace=ns)
+    wait_for("the patch", lambda: did("patch", "pods", ns))
+    wait_for("the pod's end", lambda: field("pod", "side-node-0", ns, "status.phase") == "Failed")
+
+
 def test_services_and_deployments_of_others_are_looked_at(ns):
     labels = {"app": "theirs"}
     apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "taken-rdzv"},

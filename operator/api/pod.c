@@ -9,9 +9,16 @@
 #include "operator/api/trainjob.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512, ADDRESS_BYTES = 45, HOLDER_BYTES = 128 };
+enum {
+    MESSAGE_BYTES = 2048,
+    WAIT_MESSAGE_BYTES = 512,
+    ADDRESS_BYTES = 45,
+    HOLDER_BYTES = 128,
+    WORKING_BYTES = 256
+};
 
 /* Every string of struct pod, for packing them behind the struct. What is longer than its bound was not written by anyone we
  * work with: a word or a name counts as absent then, what is for people to read is cut. */
@@ -35,6 +42,7 @@ static const struct {
     {offsetof(struct pod, disruption_msg), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, unplaced_by), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, finalizer), HOLDER_BYTES, true},
+    {offsetof(struct pod, working), WORKING_BYTES, true},
     {offsetof(struct pod, training.name), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, training.reason), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, training.message), MESSAGE_BYTES, true},
@@ -296,10 +304,13 @@ const cJSON *pod_training_container(const cJSON *object)
     return trainjob_training_container(spec);
 }
 
-/* containerStatuses come in the order of names, not of the spec: look ours up by its name. */
-static void read_containers(const cJSON *object, const cJSON *status, struct pod *p)
+/* containerStatuses come in the order of names, not of the spec: look ours up by its name. `working` is filled, and what it
+ * has no room for cut. */
+static void read_containers(const cJSON *object, const cJSON *status, struct pod *p,
+                            char working[static WORKING_BYTES + 1])
 {
     struct pod_container beside = {.state = CONTAINER_NONE};
+    size_t len = 0;
     const cJSON *c;
 
     p->training.name = or_empty(json_str(pod_training_container(object), "name"));
@@ -307,12 +318,19 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
     {
         struct pod_container read = {.name = or_empty(json_str(c, "name"))};
         read_container(c, &read);
-        if (strcmp(read.name, p->training.name) == 0)
+        if (strcmp(read.name, p->training.name) == 0) {
             p->training = read;
-        else if (read.state == CONTAINER_WAITING &&
-                 (beside.state == CONTAINER_NONE || strcmp(read.reason, "ContainerCreating") != 0))
+            continue;
+        }
+        if (read.state != CONTAINER_TERMINATED && len <= WORKING_BYTES)
+            len +=
+                (size_t)snprintf(working + len, WORKING_BYTES + 1 - len, "%s%s", len ? ", " : "", read.name);
+        if (read.state == CONTAINER_WAITING &&
+            (beside.state == CONTAINER_NONE || strcmp(read.reason, "ContainerCreating") != 0))
             beside = read;
     }
+    if (p->training.state == CONTAINER_TERMINATED && p->phase != POD_SUCCEEDED && p->phase != POD_FAILED)
+        p->working = working;
     read_init_containers(object, status, p);
     p->beside = p->init.state == CONTAINER_NONE && p->training.state == CONTAINER_RUNNING &&
                 beside.state == CONTAINER_WAITING;
@@ -360,19 +378,24 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
 {
     struct pod p = {.unreadable = unreadable ? unreadable->msg : ""};
     const cJSON *status = member(object, "status");
+    char working[WORKING_BYTES + 1] = "";
 
     if (read_metadata(member(object, "metadata"), &p, err) < 0)
         return NULL;
     p.node = or_empty(json_str(member(object, "spec"), "nodeName"));
     p.ip = or_empty(json_str(status, "podIP"));
     p.host_network = cJSON_IsTrue(json_find(object, (const char *[]){"spec", "hostNetwork", NULL}));
-    p.phase = unreadable ? POD_PHASE_UNKNOWN : read_phase(status);
+    int64_t deadline_s = json_i64(member(object, "spec"), "activeDeadlineSeconds", 0);
+    p.deadline_s = deadline_s > 0 && deadline_s <= INT32_MAX ? (int32_t)deadline_s : 0;
+    p.phase = POD_PHASE_UNKNOWN;
+    if (!unreadable)
+        p.phase = read_phase(status);
     p.reason = or_empty(json_str(status, "reason"));
     p.message = or_empty(json_str(status, "message"));
     if (!p.node[0])
         read_unplaced(member(object, "spec"), status, &p);
     read_conditions(status, &p);
-    read_containers(object, status, &p);
+    read_containers(object, status, &p, working);
     return pack(&p);
 }
 

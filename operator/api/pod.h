@@ -61,13 +61,19 @@ struct pod {
     const char *disruption, *disruption_msg; /* reason and message of a true DisruptionTarget condition */
     const char *unplaced_by;                 /* of what `unplaced` says */
     const char *finalizer;                   /* the first one */
-    int32_t index;                           /* -1: label missing or bad */
-    int32_t attempt;                         /* -1 likewise */
+    /* Names of the other containers that have not ended. "": there are none, the training has not ended, or the phase is final. */
+    const char *working;
+    int32_t index;   /* -1: label missing or bad */
+    int32_t attempt; /* -1 likewise */
     int32_t restart;
-    enum pod_phase phase;
-    enum pod_unplaced unplaced;
+    int32_t deadline_s;       /* activeDeadlineSeconds; 0: none */
+    enum pod_phase phase : 8; /* a byte, as what follows: there are many pods */
+    enum pod_unplaced unplaced : 8;
     bool forced;       /* deleted with a grace period of 0 */
     bool host_network; /* its ports are the node's */
+    bool beside;       /* `init` is no init container */
+    bool sidecar;      /* it is one with restartPolicy Always */
+    bool crashed;      /* it ended and is started again: its exit_code and message are of its last end */
     int64_t created_ms;
     int64_t since_ms;    /* since when `init` runs, if it does, else since when it has a node; 0: not known */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
@@ -75,9 +81,6 @@ struct pod {
     /* The first init container that failed, sidecars excepted; if none did, the first that the training waits for. Of a pod whose
      * training runs: one beside it that has not started. */
     struct pod_container init;
-    bool beside;  /* `init` is no init container */
-    bool sidecar; /* it is one with restartPolicy Always */
-    bool crashed; /* it ended and is started again: its exit_code and message are of its last end */
 };
 
 /* The training container in the spec of a pod, borrowed: the one that its annotation names. A pod without the annotation, or

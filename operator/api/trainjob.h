@@ -29,6 +29,7 @@ enum {
     TRAINJOB_TYPE_MAX = 60, /* as in the CRD's schema; the limit of pod names is lower */
     TRAINJOB_EXIT_CODES_MAX = 32,
     TRAINJOB_BACKOFF_LIMIT = 3,
+    TRAINJOB_SIDECAR_GRACE_S = 30,
 };
 
 enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER, RESTART_EXIT_CODE };
@@ -72,6 +73,7 @@ struct run_policy {
     struct opt_i64 ttl_after_finished_s;
     struct opt_i64 start_deadline_s;
     struct opt_i64 force_delete_after_s;
+    int32_t sidecar_grace_s;
     struct opt_i64 progress_timeout_s; /* of the operator's launcher */
     int32_t backoff_limit;
     enum cleanup_policy cleanup_policy;

@@ -111,6 +111,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                         "retryableExitCodes",
                                         "managedBy",
                                         "progressTimeoutSeconds",
+                                        "sidecarGraceSeconds",
                                         NULL};
     static const char *const REFUSED[] = {"podFailurePolicy", NULL};
     static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
@@ -119,7 +120,8 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
     int cleanup = CLEANUP_UNFINISHED;
     int scope = -1;
 
-    *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT};
+    *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT,
+                               .sidecar_grace_s = TRAINJOB_SIDECAR_GRACE_S};
     if (decode_members(&at, KNOWN, REFUSED, err) < 0 ||
         decode_opt_i64(&at, "activeDeadlineSeconds", 1, INT32_MAX, &ret->active_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
@@ -128,6 +130,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         decode_opt_i64(&at, "progressTimeoutSeconds", PROGRESS_TIMEOUT_MIN_S, CONTRACT_PROGRESS_TIMEOUT_MAX_S,
                        &ret->progress_timeout_s, err) < 0 ||
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
+        json_get_i32(&at, "sidecarGraceSeconds", 0, INT32_MAX, &ret->sidecar_grace_s, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
         decode_text(&at, "managedBy", MANAGER_BYTES, &ret->managed_by, err) < 0)

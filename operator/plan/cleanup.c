@@ -1,36 +1,20 @@
 /* cleanup.c - cleanUpPolicy and ttlSecondsAfterFinished: which pods are deleted, and when the job is. */
 #include "operator/plan/cleanup.h"
 
-enum { SUCCESS_GRACE_MS = 30000 };
+enum { TRAINING_GRACE_MS = 30000, KUBELET_WAIT_MS = 600000 };
 
-/* The container's end is seen a moment before the pod's own phase. Only a sidecar keeps it from coming. */
-static bool about_to_finish(struct planner *p, const struct pod *pod)
+/* Of a pod whose training has ended the phase follows. */
+static bool wanted(const struct planner *p, const struct pod *pod)
 {
-    int64_t due = p->st.completion_ms + SUCCESS_GRACE_MS;
+    enum cleanup_policy policy = p->spec->run_policy.cleanup_policy;
 
-    if (!pod_ended(pod) || p->now_ms >= due)
-        return false;
-    planner_requeue(p, due);
-    return true;
-}
-
-static bool wanted(struct planner *p, const struct pod *pod)
-{
-    switch (p->spec->run_policy.cleanup_policy) {
-    case CLEANUP_NONE:
-        return true;
-    case CLEANUP_UNFINISHED:
-        return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED || about_to_finish(p, pod);
-    case CLEANUP_ALL:
-        break;
-    }
-    return false;
+    return policy == CLEANUP_NONE || (policy == CLEANUP_UNFINISHED && pod_ended(pod));
 }
 
 /* After the master's success the others get a while to end by themselves. */
 static bool grace_over(struct planner *p)
 {
-    int64_t due = p->st.completion_ms + SUCCESS_GRACE_MS;
+    int64_t due = p->st.completion_ms + TRAINING_GRACE_MS;
     bool all_ended = true;
 
     for (int i = 0; i < p->in->n_pods; i++)
@@ -65,15 +49,78 @@ static void delete_pod(struct planner *p, const struct pod *pod, bool by_policy)
         p->deletes.items[before].version = arena_strdup(p->a, pod->version);
 }
 
+/* The kubelet ends what still runs in a pod beyond its activeDeadlineSeconds, which may be set or lowered at any time. */
+static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_s)
+{
+    cleanup_json cJSON *doc = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(doc, "metadata");
+    struct action *act = planner_add(p, &p->deletes, ACTION_PATCH);
+
+    cJSON_AddStringToObject(meta, "uid", pod->uid);
+    cJSON_AddStringToObject(meta, "resourceVersion", pod->version);
+    cJSON_AddNumberToObject(cJSON_AddObjectToObject(doc, "spec"), "activeDeadlineSeconds", (double)to_s);
+    act->child = CHILD_POD;
+    act->name = arena_strdup(p->a, pod->name);
+    act->uid = arena_strdup(p->a, pod->uid);
+    act->version = arena_strdup(p->a, pod->version);
+    act->body = planner_json(p, doc);
+    struct action *event = planner_add(p, &p->deletes, ACTION_EVENT);
+    event->warning = true;
+    event->reason = "SidecarEnded";
+    event->message = arena_printf(
+        p->a,
+        "pod %s: the kubelet ends %s: still there sidecarGraceSeconds (%d) after the training had ended",
+        pod->name, pod->working, (int)p->spec->run_policy.sidecar_grace_s);
+}
+
+/* The kubelet counts from the pod's start, which follows its placement. A deadline that has passed without effect: nothing on
+ * the node looks at it, as on a virtual one. */
+static void end_sidecars(struct planner *p, const struct pod *pod)
+{
+    int64_t placed_ms = pod->since_ms ? pod->since_ms : pod->created_ms;
+    int64_t age_s = (p->now_ms - placed_ms) / 1000;
+    int64_t in_vain_ms = placed_ms + pod->deadline_s * INT64_C(1000) + KUBELET_WAIT_MS;
+
+    age_s = age_s > 1 ? age_s : 1;
+    if (!pod->deadline_s || pod->deadline_s > age_s)
+        lower_deadline(p, pod, age_s);
+    else if (p->now_ms < in_vain_ms)
+        planner_requeue(p, in_vain_ms);
+    else
+        delete_pod(p, pod, true);
+}
+
+/* Containers that still work in a pod whose training has ended may go on for sidecarGraceSeconds. A node's clock is believed as
+ * far as the training may have gone on after the job's end. */
+static void finish_pod(struct planner *p, const struct pod *pod)
+{
+    int64_t from_ms = pod->training.finished_ms;
+    int64_t last_ms = p->st.completion_ms + TRAINING_GRACE_MS;
+
+    from_ms = from_ms > p->st.completion_ms ? from_ms : p->st.completion_ms;
+    int64_t due =
+        (from_ms < last_ms ? from_ms : last_ms) + p->spec->run_policy.sidecar_grace_s * INT64_C(1000);
+    if (p->now_ms < due)
+        planner_requeue(p, due);
+    else if (p->spec->run_policy.cleanup_policy == CLEANUP_ALL)
+        delete_pod(p, pod, true);
+    else
+        end_sidecars(p, pod);
+}
+
 void cleanup_finished(struct planner *p)
 {
+    bool keep = p->spec->run_policy.cleanup_policy == CLEANUP_NONE;
     bool over = grace_over(p);
 
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
-        bool old = pod->attempt < p->st.attempt;
-        if (old || (over && !wanted(p, pod)))
-            delete_pod(p, pod, !old);
+        if (pod->attempt < p->st.attempt)
+            delete_pod(p, pod, false);
+        else if (!keep && pod->working[0] && !pod->deletion_ms)
+            finish_pod(p, pod);
+        else if (over && !wanted(p, pod))
+            delete_pod(p, pod, true);
     }
     time_to_live(p);
 }

@@ -25,7 +25,7 @@ enum action_kind {
     ACTION_CHECK,
     ACTION_DELETE, /* with the UID, and the version if set, as preconditions */
     ACTION_CREATE,
-    ACTION_PATCH, /* merge patch; body has the UID */
+    ACTION_PATCH, /* merge patch; body has the UID, of a pod the version too. A pod whose patch is refused is deleted */
 };
 
 struct action {
@@ -33,7 +33,7 @@ struct action {
     enum child_kind child;
     const char *name;
     const char *uid;
-    const char *version; /* delete: only at this version; NULL: at any */
+    const char *version; /* delete, patch of a pod: only at this version; NULL: at any */
     const char *body;    /* JSON: status, create, patch */
     bool lenient;        /* create: what the API server does not know is left out and told, not refused */
     bool first;         /* create: the first pod of a replicaSpec that has none; nothing is begun beside it */

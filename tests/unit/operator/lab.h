@@ -36,6 +36,7 @@ struct lab_pod {
     int index, attempt, restart;
     int age; /* kubelet rounds since it was seen */
     bool running, ended, gone;
+    bool cut; /* what ran beside its training was ended, since the pod's deadline had passed */
 };
 
 /* One process. Alone it always leads; two of them settle it by a Lease. */
@@ -77,6 +78,7 @@ struct lab {
     int step;           /* of a test's own story */
     bool pods_are_old;  /* lists of pods are: what they say of their number is not true now */
     bool hold_master;   /* pod 0 does not end yet */
+    bool sidecar;       /* "shipper", which never ends, runs beside each pod's container */
     bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on ask for progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);

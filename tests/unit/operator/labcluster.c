@@ -51,8 +51,10 @@ static struct lab_pod *known_pod(struct lab *l, const cJSON *meta)
 
 static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
 {
+    bool two = l->mesh || l->sidecar;
     char path[160];
     char body[640];
+    char other[160] = "";
     char state[160] = "\"running\":{}";
     char finished[CLOCK_RFC3339_BYTES];
 
@@ -61,17 +63,23 @@ static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
         snprintf(state, sizeof(state), "\"terminated\":{\"exitCode\":%d,\"finishedAt\":\"%s\"}", exit_code,
                  finished);
     snprintf(path, sizeof(path), LAB_PODS "/%s", p->name);
-    snprintf(
-        body, sizeof(body),
-        "{\"spec\":{\"nodeName\":\"n0\"%s},\"status\":{%s\"phase\":\"%s\",\"containerStatuses\":[%s{\"name\":"
-        "\"%s\",\"state\":{%s}}]}}",
-        l->mesh ? ",\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"trainer\"}]" : "",
-        l->progress_url ? "\"podIP\":\"10.0.0.1\"," : "",
-        exit_code < 0 || l->mesh ? "Running"
-        : exit_code == 0         ? "Succeeded"
-                                 : "Failed",
-        l->mesh ? "{\"name\":\"mesh-proxy\",\"state\":{\"running\":{}}}," : "",
-        l->mesh ? "trainer" : "pytorch", state);
+    if (two)
+        snprintf(other, sizeof(other), "{\"name\":\"%s\",\"state\":{%s}},",
+                 l->mesh ? "mesh-proxy" : "shipper",
+                 p->cut ? "\"terminated\":{\"exitCode\":137}" : "\"running\":{}");
+    snprintf(body, sizeof(body),
+             "{\"spec\":{\"nodeName\":\"n0\"%s},\"status\":{%s%s\"phase\":\"%s\",\"containerStatuses\":[%s{"
+             "\"name\":"
+             "\"%s\",\"state\":{%s}}]}}",
+             l->mesh      ? ",\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"trainer\"}]"
+             : l->sidecar ? ",\"containers\":[{\"name\":\"pytorch\"},{\"name\":\"shipper\"}]"
+                          : "",
+             l->progress_url ? "\"podIP\":\"10.0.0.1\"," : "",
+             p->cut ? "\"reason\":\"DeadlineExceeded\"," : "",
+             exit_code < 0 || (two && !p->cut) ? "Running"
+             : exit_code == 0 && !p->cut       ? "Succeeded"
+                                               : "Failed",
+             other, l->mesh ? "trainer" : "pytorch", state);
     assert_true(fake_put(l->server, path, body));
 }
 
@@ -93,6 +101,7 @@ static bool ends(const struct lab *l, const struct lab_pod *p, int fate)
 
 static void kubelet_pod(struct lab *l, const cJSON *object)
 {
+    static const char *const DEADLINE[] = {"spec", "activeDeadlineSeconds", NULL};
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
     struct lab_pod *p = known_pod(l, meta);
     char path[160];
@@ -111,6 +120,9 @@ static void kubelet_pod(struct lab *l, const cJSON *object)
         set_pod(l, p, -1);
     } else if (ends(l, p, fate)) {
         p->ended = true;
+        set_pod(l, p, fate);
+    } else if (p->ended && !p->cut && (l->mesh || l->sidecar) && json_find(object, DEADLINE)) {
+        p->cut = true;
         set_pod(l, p, fate);
     }
 }

@@ -2,7 +2,9 @@
  *
  * {name, uid, type, index, attempt, restart, hash, phase, node, exit, signal, reason, message, finished, waiting,
  * init, podReason,
- *  podMessage, disruption, unschedulable, terminating, grace, created, placed, also}
+ *  podMessage, disruption, unschedulable, terminating, grace, created, placed, deadline, beside, also}
+ *
+ * `beside` names containers that run beside the training.
  */
 #include "podbrief.h"
 
@@ -108,6 +110,14 @@ static void pod_status(cJSON *pod, const cJSON *brief)
     if (started)
         cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "containerStatuses"),
                              container_status(brief, "pytorch"));
+    const cJSON *name;
+    cJSON_ArrayForEach(name, get(brief, "beside"))
+    {
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "name", name->valuestring);
+        cJSON_AddObjectToObject(cJSON_AddObjectToObject(c, "state"), "running");
+        cJSON_AddItemToArray(cJSON_GetObjectItem(status, "containerStatuses"), c);
+    }
 }
 
 /* Members of objects one by one, anything else whole. */
@@ -152,6 +162,7 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
     cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
     cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
     brief_copy(spec, "nodeName", brief, "node");
+    brief_copy(spec, "activeDeadlineSeconds", brief, "deadline");
     cJSON *c = cJSON_CreateObject();
     cJSON_AddStringToObject(c, "name", "pytorch");
     cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "containers"), c);

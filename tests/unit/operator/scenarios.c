@@ -204,6 +204,11 @@ static void remove_pod(struct lab *l)
     l->step = 1;
 }
 
+static void run_sidecars(struct lab *l)
+{
+    l->sidecar = true;
+}
+
 const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
@@ -295,6 +300,12 @@ const struct scenario SCENARIOS[] = {
      "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
      "services +1 -0; deployments +0 -0",
      NULL},
+    /* The pods stay: the kubelet ends what runs beside the training. */
+    {"sidecar", 2, ",\"runPolicy\":{\"sidecarGraceSeconds\":10}", succeed,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +2 -0: j-node-0/0 j-node-1/0; "
+     "services +1 -0; deployments +0 -0",
+     run_sidecars},
 };
 
 const size_t N_SCENARIOS = ARRAY_LEN(SCENARIOS);

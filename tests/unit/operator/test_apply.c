@@ -24,6 +24,7 @@ struct kube_http_call {
     char method[8];
     char path[160];
     char ns[16];
+    char body[256];
     bool open, later;
 };
 
@@ -53,6 +54,7 @@ static struct kube_http_call *start(void *ctx, const struct kube_http_request *r
     snprintf(c->ns, sizeof(c->ns), "%s", req->ns);
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->path, sizeof(c->path), "%s", req->path);
+    snprintf(c->body, sizeof(c->body), "%.*s", (int)req->body.len, req->body.p ? req->body.p : "");
     return c;
 }
 
@@ -503,6 +505,46 @@ static void test_deletes(void **state)
     }
 }
 
+/* A pod is patched to keep its log. One that may not be patched is deleted, at the version that was planned; what happened to
+ * it since is seen first. */
+static void test_patches_of_pods(void **state)
+{
+    static const struct {
+        int status, n_requests;
+        bool ok;
+    } ROWS[] = {{200, 1, true},  {403, 2, true},  {422, 2, true},  {400, 2, true},
+                {409, 1, false}, {404, 1, false}, {500, 1, false}, {429, 1, false}};
+    static struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        begin(&b, 0);
+        apply_cancel(TAKE(b.apply));
+        b.plan.n_actions = b.n = b.cancelled = 0;
+        add(&b, ACTION_PATCH, CHILD_POD, "one");
+        b.actions[0].uid = "u";
+        b.actions[0].version = "7";
+        b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, on_done, &b);
+        apply_run(b.apply);
+        assert_string_equal(b.calls[0].method, "PATCH");
+        answer(&b, 0, ROWS[i].status, "{}");
+        assert_int_equal(b.n, ROWS[i].n_requests);
+        if (b.n == 2) {
+            assert_string_equal(b.calls[1].method, "DELETE");
+            assert_string_equal(
+                b.calls[1].body,
+                "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u\","
+                "\"resourceVersion\":\"7\"},\"propagationPolicy\":\"Background\"}");
+            answer(&b, 1, 200, "{}");
+            assert_int_equal(b.result.pods_deleted, 1);
+            assert_true(b.result.err.msg[0]);
+        }
+        assert_int_equal(b.n_done, 1);
+        assert_int_equal(b.result.ok, ROWS[i].ok);
+        end(&b);
+    }
+}
+
 /* What the pass may believe of the job's version after it wrote the status. */
 static void test_status_versions(void **state)
 {
@@ -649,6 +691,7 @@ int main(void)
         cmocka_unit_test(test_deletes_beside_each_other),
         cmocka_unit_test(test_nothing_more_is_sent),
         cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_patches_of_pods),
         cmocka_unit_test(test_status_versions),
         cmocka_unit_test(test_checks),
         cmocka_unit_test(test_retry_after),

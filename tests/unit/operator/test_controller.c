@@ -20,6 +20,14 @@
     "\"template\":{\"spec\":"                                                                                \
     "{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
 
+/* Its containers are named as those that the lab's mesh goes with. */
+#define MESHED                                                                                               \
+    "{\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"restartPolicy\":\"ExitCode\","         \
+    "\"template\":{"                                                                                         \
+    "\"spec\":{\"containers\":[{\"name\":\"trainer\",\"image\":\"i\"}]}}}]}}"
+
+#define LAB_EVENTS "/api/v1/namespaces/ns/events"
+
 static int second_attempt_succeeds(int attempt, int index)
 {
     (void)index;
@@ -49,6 +57,11 @@ static bool conflict(struct lab *l)
 static bool refused(struct lab *l)
 {
     return lab_status_is(l, LAB_JOB, "reason", "PodRefused");
+}
+
+static bool failed(struct lab *l)
+{
+    return lab_status_is(l, LAB_JOB, "phase", "Failed");
 }
 
 static bool invalid(struct lab *l)
@@ -325,15 +338,74 @@ static void test_forced_and_held(void **state)
     lab_stop(&l);
 }
 
+static bool ended(struct lab *l)
+{
+    return succeeded(l) || failed(l);
+}
+
+static bool pod_patched(struct lab *l)
+{
+    return fake_log_count(l->server, "PATCH", "/pods/") > 0;
+}
+
+/* What stays of two pods, beside whose ended training something runs for ever. patch_status: how patches of pods are answered; 0:
+ * they are taken. */
+static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int patch_status, int pods)
+{
+    struct lab l;
+    int told = 0;
+
+    lab_start_direct(&l, script, 1);
+    *(mesh ? &l.mesh : &l.sidecar) = true;
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"sidecarGraceSeconds\":12}}}"));
+    if (mesh)
+        assert_true(fake_put(l.server, LAB_JOB, MESHED));
+    if (patch_status)
+        fake_plan_fault(l.server, &(struct fake_fault_plan){
+                                      .method = "PATCH", .path_part = "/pods/", .status = patch_status});
+    lab_until(&l, ended);
+    int64_t end_ms = l.offset_ms;
+    lab_until(&l, pod_patched);
+    assert_in_range(l.offset_ms - end_ms, 10000, 16000);
+    lab_until(&l, lab_settled);
+    assert_int_equal(fake_log_count(l.server, "PATCH", "/pods/"), 2);
+    assert_int_equal(fake_log_count(l.server, "DELETE", "/pods/"), 2 - pods);
+    assert_int_equal(fake_count(l.server, LAB_PODS), pods);
+    for (int i = 0; i < pods; i++) {
+        cleanup_json cJSON *pod = fake_nth_json(l.server, LAB_PODS, i);
+        assert_string_equal(json_str(json_find(pod, (const char *[]){"status", NULL}), "phase"), "Failed");
+    }
+    for (int i = 0; i < fake_count(l.server, LAB_EVENTS); i++) {
+        cleanup_json cJSON *e = fake_nth_json(l.server, LAB_EVENTS, i);
+        told += strcmp(json_str(e, "reason"), "SidecarEnded") == 0 &&
+                strstr(json_str(e, "message"), mesh ? "mesh-proxy" : "shipper");
+    }
+    assert_int_equal(told, 2);
+    lab_stop(&l);
+}
+
+static int fails(int attempt, int index)
+{
+    (void)attempt;
+    (void)index;
+    return 1;
+}
+
+static void test_sidecars(void **state)
+{
+    (void)state;
+    check_sidecars(lab_well, false, 0, 2);
+    check_sidecars(lab_well, true, 0, 2);
+    check_sidecars(fails, false, 0, 2);
+    check_sidecars(lab_well, false, 403, 0); /* an older role: nothing holds the node */
+    check_sidecars(lab_well, false, 422, 0);
+}
+
 static int never_starts(int attempt, int index)
 {
     (void)attempt;
     return index == 0 ? LAB_RUNS : LAB_PENDING;
-}
-
-static bool failed(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Failed");
 }
 
 static void test_never_starts(void **state)
@@ -683,6 +755,7 @@ int main(void)
         cmocka_unit_test(test_resume_specs),
         cmocka_unit_test(test_replica_scope),
         cmocka_unit_test(test_forced_and_held),
+        cmocka_unit_test(test_sidecars),
         cmocka_unit_test(test_never_starts),
         cmocka_unit_test(test_status_is_lost),
         cmocka_unit_test(test_steady_job_costs_nothing),

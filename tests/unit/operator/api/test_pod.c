@@ -140,6 +140,52 @@ static void test_proxy_anywhere(void **state)
                         check_meshed(NAMES[n], place, ANNOTATIONS[a], order, missing);
 }
 
+/* What still works in a pod whose training has ended, and its deadline. */
+static void test_working_beside(void **state)
+{
+#define BESIDE(phase, train, more)                                                                           \
+    "\"status\":{\"phase\":\"" phase                                                                         \
+    "\",\"containerStatuses\":[{\"name\":\"a\",\"state\":{\"running\":{}}},{"                                \
+    "\"name\":\"pytorch\",\"state\":{" train "}}" more "]}"
+#define OVER "\"terminated\":{\"exitCode\":1}"
+    static const struct {
+        const char *spec, *status, *working;
+        int deadline_s;
+    } ROWS[] = {
+        {"", BESIDE("Running", OVER, ""), "a", 0},
+        {"\"activeDeadlineSeconds\":3600,", BESIDE("Running", OVER, ""), "a", 3600},
+        {"\"activeDeadlineSeconds\":2147483648,", BESIDE("Running", OVER, ""), "a", 0},
+        {"\"activeDeadlineSeconds\":\"7\",", BESIDE("Running", OVER, ""), "a", 0},
+        {"", BESIDE("Running", "\"running\":{}", ""), "", 0},
+        {"", BESIDE("Failed", OVER, ""), "", 0},
+        {"", BESIDE("Succeeded", OVER, ""), "", 0},
+        {"",
+         BESIDE("Pending", OVER, ",{\"name\":\"b\",\"state\":{\"waiting\":{\"reason\":\"ErrImagePull\"}}}"),
+         "a, b", 0},
+        {"",
+         BESIDE("Running", OVER,
+                ",{\"name\":\"b\",\"state\":{\"terminated\":{\"exitCode\":0}}},{\"name\":\"c\"}"),
+         "a, c", 0},
+        {"",
+         "\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{" OVER
+         "}}]}",
+         "", 0},
+    };
+    char text[1024];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), "{" META ",\"spec\":{%s\"containers\":[{\"name\":\"pytorch\"}]},%s}",
+                 ROWS[i].spec, ROWS[i].status);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        if (strcmp(p->working, ROWS[i].working) != 0 || p->deadline_s != ROWS[i].deadline_s)
+            fail_msg("row %zu: \"%s\" work, deadline %d", i, p->working, (int)p->deadline_s);
+        pod_free(p);
+    }
+}
+
 static void test_address(void **state)
 {
     static const struct {
@@ -604,6 +650,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
         cmocka_unit_test(test_proxy_anywhere),
+        cmocka_unit_test(test_working_beside),
         cmocka_unit_test(test_address),
         cmocka_unit_test(test_attempt_bound),
         cmocka_unit_test(test_index_bound),

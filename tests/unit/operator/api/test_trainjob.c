@@ -294,6 +294,8 @@ static const struct row REFUSED[] = {
      "spec.runPolicy.startDeadlineSeconds: expected an integer 1..2147483647, got 0"},
     {WITH("\"runPolicy\":{\"forceDeleteAfterSeconds\":-1}"),
      "spec.runPolicy.forceDeleteAfterSeconds: expected an integer 0..2147483647, got -1"},
+    {WITH("\"runPolicy\":{\"sidecarGraceSeconds\":-1}"),
+     "spec.runPolicy.sidecarGraceSeconds: expected an integer 0..2147483647, got -1"},
     {WITH("\"runPolicy\":{\"cleanUpPolicy\":\"Some\"}"),
      "spec.runPolicy.cleanUpPolicy: expected one of None, Unfinished, All, got \"Some\""},
     {WITH("\"runPolicy\":{\"retryableExitCodes\":[0]}"),

@@ -229,6 +229,20 @@ static void check_it(struct sim *s, const struct action *act)
     snprintf(s->gone[s->n_gone++], sizeof(s->gone[0]), "%s", act->uid);
 }
 
+/* As the API server: a pod's deadline may be set or lowered. */
+static void patch_it(struct sim *s, const struct action *act, const cJSON *body)
+{
+    cJSON *pod = act->child == CHILD_POD ? pod_named(s, act->name) : NULL;
+    int64_t had = json_i64(sim_get(pod, "spec"), "activeDeadlineSeconds", INT32_MAX);
+
+    if (act->child == CHILD_DEPLOYMENT && s->deployment)
+        yamldoc_merge(s->deployment, body);
+    if (!pod || strcmp(uid_of(pod), act->uid) != 0)
+        return;
+    assert_in_range(json_i64(sim_get(body, "spec"), "activeDeadlineSeconds", 0), 1, had);
+    yamldoc_merge(sim_get(pod, "spec"), sim_get(body, "spec"));
+}
+
 static bool run_one(struct sim *s, const struct action *act, int n_gone_used)
 {
     struct err err;
@@ -247,9 +261,7 @@ static bool run_one(struct sim *s, const struct action *act, int n_gone_used)
     case ACTION_CREATE:
         return create(s, act, body);
     case ACTION_PATCH:
-        assert_int_equal(act->child, CHILD_DEPLOYMENT);
-        if (s->deployment)
-            yamldoc_merge(s->deployment, body);
+        patch_it(s, act, body);
         return true;
     }
     return false;

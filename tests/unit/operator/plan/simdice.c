@@ -52,9 +52,13 @@ static cJSON *random_type(struct sim *s, const char *name, int replicas)
     cJSON *r = parse("{\"template\":{\"spec\":{\"initContainers\":[{\"name\":\"prepare\"}],\"containers\":"
                      "[{\"name\":\"pytorch\",\"image\":\"a\"}]}}}");
 
+    static const char *const PATH[] = {"template", "spec", "containers", NULL};
+
     cJSON_AddStringToObject(r, "type", name);
     cJSON_AddNumberToObject(r, "replicas", replicas);
     cJSON_AddStringToObject(r, "restartPolicy", PICK(s, POLICIES));
+    if (sim_one_in(s, 3))
+        cJSON_AddItemToArray((cJSON *)json_find(r, PATH), parse("{\"name\":\"shipper\",\"image\":\"a\"}"));
     return r;
 }
 
@@ -67,6 +71,7 @@ static void random_rest(struct sim *s, cJSON *spec, bool elastic)
         "{\"runPolicy\":{\"startDeadlineSeconds\":60}}",
         "{\"runPolicy\":{\"ttlSecondsAfterFinished\":100}}",
         "{\"runPolicy\":{\"forceDeleteAfterSeconds\":20}}",
+        "{\"runPolicy\":{\"sidecarGraceSeconds\":0}}",
         "{\"runPolicy\":{\"retryableExitCodes\":[1]}}",
         "{\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"x\"]}]}}}",
         "{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}}}",
@@ -118,6 +123,7 @@ static void set_phase(cJSON *pod, const char *phase)
     sim_put(sim_get(pod, "status"), "phase", cJSON_CreateString(phase));
 }
 
+/* Beside the training container, which is the first, the sidecar runs, where the pod has one. */
 static void set_state(cJSON *pod, const char *list, const char *container, cJSON *state)
 {
     cJSON *items = cJSON_CreateArray();
@@ -126,7 +132,33 @@ static void set_state(cJSON *pod, const char *list, const char *container, cJSON
     cJSON_AddStringToObject(item, "name", container);
     cJSON_AddItemToObject(item, "state", state);
     cJSON_AddItemToArray(items, item);
+    if (strcmp(container, "pytorch") == 0 &&
+        cJSON_GetArraySize(sim_get(sim_get(pod, "spec"), "containers")) > 1)
+        cJSON_AddItemToArray(items, parse("{\"name\":\"shipper\",\"state\":{\"running\":{}}}"));
     sim_put(sim_get(pod, "status"), list, items);
+}
+
+static cJSON *running_sidecar(const cJSON *pod)
+{
+    cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 1);
+
+    return sim_get(sim_get(c, "state"), "running") ? c : NULL;
+}
+
+/* It ends by itself, or the kubelet ends it beyond the pod's deadline, which makes any pod a failed one. */
+static void end_sidecar(struct sim *s, cJSON *pod, bool trouble)
+{
+    cJSON *c = running_sidecar(pod);
+    bool late = sim_get(sim_get(pod, "spec"), "activeDeadlineSeconds") != NULL;
+
+    if (!c || !sim_one_in(s, trouble ? 5 : late ? 1 : 1 << 30))
+        return;
+    sim_put(c, "state",
+            parse(late ? "{\"terminated\":{\"exitCode\":137}}" : "{\"terminated\":{\"exitCode\":0}}"));
+    if (!late)
+        return;
+    set_phase(pod, "Failed");
+    sim_put(sim_get(pod, "status"), "reason", cJSON_CreateString("DeadlineExceeded"));
 }
 
 static bool has_ended(const cJSON *pod)
@@ -150,7 +182,7 @@ static void end_container(struct sim *s, cJSON *pod, const char *list, const cha
     cJSON_AddStringToObject(end, "message", PICK(s, MESSAGES));
     sim_put(end, "finishedAt", sim_instant(s, 0));
     set_state(pod, list, container, state);
-    if (sim_one_in(s, 4))
+    if (sim_one_in(s, 4) || running_sidecar(pod))
         return; /* its phase comes later */
     set_phase(pod, code ? "Failed" : "Succeeded");
 }
@@ -213,6 +245,14 @@ static bool runs(const cJSON *pod)
     return json_find(cJSON_GetArrayItem(list, 0), PATH) != NULL;
 }
 
+static bool training_ended(const cJSON *pod)
+{
+    static const char *const PATH[] = {"state", "terminated", NULL};
+    const cJSON *list = sim_get(sim_get(pod, "status"), "containerStatuses");
+
+    return json_find(cJSON_GetArrayItem(list, 0), PATH) != NULL;
+}
+
 static void finish_phase(cJSON *pod)
 {
     static const char *const PATH[] = {"state", "terminated", NULL};
@@ -243,6 +283,11 @@ static void step_pod(struct sim *s, cJSON *pod, bool trouble)
     }
     if (has_ended(pod) || (trouble && run_into_trouble(s, pod)))
         return;
+    if (training_ended(pod)) {
+        end_sidecar(s, pod, trouble);
+        if (running_sidecar(pod) || has_ended(pod))
+            return;
+    }
     finish_phase(pod);
     if (has_ended(pod))
         return;

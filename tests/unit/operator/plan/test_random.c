@@ -103,6 +103,22 @@ static void check_create(struct sim *s, const struct sim_view *view, const struc
     EXPECT(s, life->attempt < attempt || life->restart < restart || life->repeats || counted_out);
 }
 
+/* The log of a training that has ended stays with its pod, unless its node looks at no deadline. */
+static void check_log_kept(struct sim *s, const struct sim_view *view, const struct sim_pass *p,
+                           const struct action *act)
+{
+    if (!is_over(sim_get(view->job, "status")) || s->status_was_lost ||
+        p->job->spec.run_policy.cleanup_policy != CLEANUP_UNFINISHED)
+        return;
+    for (int i = 0; i < p->in.n_pods; i++) {
+        const struct pod *pod = p->in.pods[i];
+        int64_t late_ms = s->now_ms - pod->created_ms - pod->deadline_s * INT64_C(1000);
+        bool kept = strcmp(pod->uid, act->uid) == 0 && pod->attempt == p->job->status.attempt &&
+                    pod->training.state == CONTAINER_TERMINATED && !act->force;
+        EXPECT(s, !kept || (pod->working[0] && pod->deadline_s && late_ms >= 600000));
+    }
+}
+
 static void check_actions(struct sim *s, const struct sim_view *view, const struct sim_pass *p)
 {
     int64_t attempt = p->job->status.attempt;
@@ -117,6 +133,8 @@ static void check_actions(struct sim *s, const struct sim_view *view, const stru
         }
         if (act->kind == ACTION_CREATE)
             check_create(s, view, p, i, attempt);
+        if (act->kind == ACTION_DELETE && act->child == CHILD_POD)
+            check_log_kept(s, view, p, act);
         for (int k = 0; k < i && act->kind == ACTION_DELETE; k++)
             EXPECT(s,
                    p->plan.actions[k].kind != ACTION_DELETE || strcmp(p->plan.actions[k].uid, act->uid) != 0);
@@ -315,10 +333,14 @@ static bool all_well(const struct sim *s)
 
     cJSON_ArrayForEach(pod, s->pods)
     {
+        static const char *const PATH[] = {"terminated", "exitCode", NULL};
         const char *phase = json_str(sim_get(pod, "status"), "phase");
-        if (!phase || (strcmp(phase, "Running") != 0 && strcmp(phase, "Succeeded") != 0))
+        const cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 0);
+        const cJSON *code = json_find(sim_get(c, "state"), PATH);
+        if (!phase || (strcmp(phase, "Running") != 0 && strcmp(phase, "Succeeded") != 0) ||
+            (code && code->valueint != 0))
             return false;
-        running += strcmp(phase, "Running") == 0;
+        running += strcmp(phase, "Running") == 0 && !code;
     }
     return is(status, "phase", "Running") && atoi(json_str(status, "ready")) == running;
 }
