@@ -7,6 +7,7 @@
 #include "onpty.h"
 
 #include "cli/proxy.h"
+#include "cli/watch/display.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
 
@@ -131,6 +132,8 @@ static void test_which_kubectl(void **state)
     p->program = program;
     p->kubectl = "/nowhere/kubectl";
     ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl, which this needs: No such file");
+    p->kubectl = "/bin/true";
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl ended with exit status 0 before it served");
     assert_int_equal(folders(p), 0);
 }
 
@@ -224,6 +227,9 @@ static void test_it_asks(void **state)
     assert_true(onpty_is_sane(&t));
     onpty_keys(&t, "open\n");
     await(p, "word", "got open");
+    while (onpty_read(&t, 2 * DISPLAY_FRAME_MS))
+        continue;
+    assert_int_equal(t.vt.page, 0);
     onpty_keys(&t, "\x03");
     assert_int_equal(onpty_wait(&t), 128 + SIGINT);
     onpty_end(&t);
