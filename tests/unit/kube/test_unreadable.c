@@ -318,7 +318,8 @@ static void test_controllers(void **ctx)
 
 static void test_incomplete(void **ctx)
 {
-    static const char *const TEXTS[] = {"", "{", "{\"a\":1", "{]", "{\"a\":[}", "{}}", "{}{}", "{}x", "{}\"x", "[]", "1", "\"{}"};
+    static const char *const TEXTS[] = {"",     "{",   "{\"a\":1", "{]", "{\"a\":[}", "{}}",
+                                        "{}{}", "{}x", "{}\"x",    "[]", "1",         "\"{}"};
 
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
