@@ -28,6 +28,8 @@ struct watcher {
     bool whole_list; /* the next list comes in one piece: a continue token expired */
     bool replacing;  /* replace_begin was called for this list */
     bool advanced;   /* this watch moved resource_version */
+    bool listing;    /* a request for a list was begun, and it is not complete */
+    bool again;      /* another list follows it */
     bool broken;     /* feed failed: why and stream_status say how */
     struct err why;
     struct kube_status stream_status;
@@ -105,8 +107,21 @@ static void start_over(struct watcher *w)
 {
     w->resumes = 0;
     w->state = LIST;
-    w->replacing = false;
+    w->again = w->listing = w->replacing = false; /* what is begun now is new enough for all who wait */
     set_text(&w->continue_token, NULL);
+}
+
+bool watcher_relist(struct watcher *w, bool give_up)
+{
+    w->again = w->state != WATCH && w->listing && !give_up;
+    if (!w->again)
+        start_over(w);
+    return !w->again;
+}
+
+const char *watcher_version(const struct watcher *w)
+{
+    return w->resource_version ? w->resource_version : "";
 }
 
 void watcher_begin(struct watcher *w, int64_t now_ms)
@@ -124,6 +139,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
         w->stats.watches++;
     else if (w->state != LIST_MORE)
         w->stats.lists++;
+    w->listing = w->state != WATCH;
 }
 
 static void begin_replace(struct watcher *w)
@@ -166,6 +182,22 @@ static cJSON *read_text(struct watcher *w, struct sv text, const struct skim *ov
     return tree;
 }
 
+/* All that was found, or at least the namespace and the name. */
+static cJSON *names_of(const struct skim *skim)
+{
+    cJSON *names = skim_object(skim);
+
+    if (names)
+        return names;
+    names = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(names, "metadata");
+    if (skim->ns[0])
+        cJSON_AddStringToObject(meta, "namespace", skim->ns);
+    if (skim->name[0])
+        cJSON_AddStringToObject(meta, "name", skim->name);
+    return names;
+}
+
 static int on_item(void *ctx, struct sv text, const struct skim *over, struct err *err)
 {
     struct watcher *w = ctx;
@@ -175,13 +207,13 @@ static int on_item(void *ctx, struct sv text, const struct skim *over, struct er
     if (object ? validate_object(&w->o.resource, object, err) < 0
                : !skim_complete(&skim) || !is_meant(w, err))
         return err_wrap(err, "list");
-    cleanup_json cJSON *names = object ? NULL : skim_object(&skim);
+    cleanup_json cJSON *names = object ? NULL : names_of(&skim);
     begin_replace(w);
     w->stats.events++;
     w->stats.unreadable += !object;
     if (object)
         w->sink.upsert(w->sink.ctx, object);
-    else if (names)
+    else
         w->sink.unreadable(w->sink.ctx, names, err);
     return 0;
 }
@@ -191,12 +223,15 @@ static void end_replace(struct watcher *w, const char *version)
 {
     begin_replace(w); /* it may have been empty */
     set_text(&w->resource_version, version);
-    w->state = WATCH;
+    w->state = w->again ? LIST : WATCH;
+    w->again = w->listing = false;
     w->replacing = false;
     w->whole_list = false;
     w->resumes = 0;
     w->stats.synced = true;
     w->stats.syncs++;
+    w->stats.listed = w->stats.lists;
+    w->stats.listed_ms = w->byte_ms;
     w->sink.replace_end(w->sink.ctx);
 }
 
