@@ -127,7 +127,8 @@ static void on_job_removed(void *ctx, const cJSON *object)
 static void on_job_unreadable(void *ctx, const cJSON *names, const struct err *why)
 {
     (void)why;
-    on_job(ctx, names);
+    if (json_find(names, (const char *[]){"metadata", "uid", NULL}))
+        on_job(ctx, names);
 }
 
 static void on_events_end(void *ctx)

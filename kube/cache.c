@@ -3,6 +3,8 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "kube/skim.h"
+#include "kube/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,27 +48,20 @@ static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns,
         c->store, &(struct kube_store_entry){item->ns, item->name, item->uid, item->group, item->value});
 }
 
-void kube_cache_forget(struct kube_cache *c, const char *ns, const char *name, const char *uid)
+static void drop(struct kube_cache *c, const struct kube_store_entry *old)
 {
-    const struct kube_store_entry *old = kube_store_get(c->store, ns, name);
-
-    if (!old || strcmp(old->uid, uid) != 0)
-        return;
     tell_gone(c, old);
     kube_store_remove(c->store, old->ns, old->name, NULL);
 }
 
-/* It is there and says nothing: what was kept of this very object stays, also after the list under way. */
-static void leave_as_it_was(struct kube_cache *c, const struct kube_store_entry *old, const char *uid,
-                            bool marked, const struct err *why)
+/* The last good entry stays, also after the list under way. */
+static void leave(struct kube_cache *c, const struct kube_store_entry *e)
 {
-    bool same = old && strcmp(old->uid, uid ? uid : "") == 0;
-
-    if (same && !marked)
-        kube_store_unmark_one(old);
-    else if (old && !same)
-        kube_cache_forget(c, old->ns, old->name, old->uid);
-    c->o.problem(c->o.ctx, why);
+    kube_store_unmark_one(e);
+    if (!c->o.unsure)
+        return;
+    c->o.unsure(e->value);
+    c->o.changed(c->o.ctx, e);
 }
 
 /* KUBE_CACHE_KEEP, KUBE_CACHE_DROP, or -1 with *why set: nothing is to be made of it. */
@@ -81,64 +76,75 @@ static int decode(struct kube_cache *c, const cJSON *object, const struct err *u
     return rc < 0 && c->o.decode_unreadable ? c->o.decode_unreadable(object, why, item) : rc;
 }
 
-static void put(struct kube_cache *c, const cJSON *object, const struct err *unreadable, bool marked)
+static void put(struct kube_cache *c, const cJSON *object, const struct err *unreadable)
 {
     const cJSON *meta = metadata(object);
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const char *uid = json_str(meta, "uid");
     struct kube_cache_item item = {.group = ns};
-    struct err why;
+    struct err why = {0};
     int rc = decode(c, object, unreadable, &item, &why);
     const struct kube_store_entry *old = kube_store_get(c->store, ns, name);
+    bool same = old && strcmp(old->uid, uid ? uid : "") == 0;
 
-    if (rc < 0) {
-        leave_as_it_was(c, old, uid, marked, &why);
-        return;
-    }
-    if (rc == KUBE_CACHE_DROP) {
+    if (rc == KUBE_CACHE_KEEP) {
         if (old)
-            kube_cache_forget(c, old->ns, old->name, old->uid);
+            tell_replaced(c, old, uid, item.group);
+        c->o.changed(c->o.ctx, keep(c, ns, name, uid, &item));
         return;
     }
-    if (old)
-        tell_replaced(c, old, uid, item.group);
-    const struct kube_store_entry *fresh = keep(c, ns, name, uid, &item);
-    if (marked)
-        kube_store_mark_one(fresh);
-    c->o.changed(c->o.ctx, fresh);
-}
-
-/* While a list comes, being in it is what counts. */
-void kube_cache_put(struct kube_cache *c, const char *uid, const cJSON *object, const struct err *unreadable)
-{
-    const cJSON *meta = metadata(object);
-    const struct kube_store_entry *old =
-        kube_store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
-
-    if (old && strcmp(old->uid, uid) == 0)
-        put(c, object, unreadable, kube_store_is_marked(old));
+    if (rc < 0)
+        c->o.problem(c->o.ctx, &why);
+    if (same && why.msg[0]) /* it is there, and whose it is cannot be told */
+        leave(c, old);
+    else if (old)
+        drop(c, old);
 }
 
 static void on_upsert(void *ctx, const cJSON *object)
 {
-    put(ctx, object, NULL, false);
+    put(ctx, object, NULL);
+}
+
+/* Any entry of that namespace that the list has not named yet may be the item. */
+static void leave_all(struct kube_cache *c, const char *ns)
+{
+    for (const struct kube_store_entry *e = kube_store_first(c->store); e; e = kube_store_next(c->store, e))
+        if (kube_store_is_marked(e) && (!ns || strcmp(e->ns, ns) == 0))
+            leave(c, e);
 }
 
 static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 {
-    put(ctx, names, why, false);
+    struct kube_cache *c = ctx;
+    const cJSON *meta = metadata(names);
+    const char *ns = json_str(meta, "namespace");
+    const char *name = json_str(meta, "name");
+    const bool placed = name && (ns || !cJSON_GetObjectItemCaseSensitive(meta, "namespace"));
+    const struct kube_store_entry *old = placed ? kube_store_get(c->store, ns, name) : NULL;
+
+    if (placed && skim_has_names(names)) {
+        put(c, names, why);
+        return;
+    }
+    c->o.problem(c->o.ctx, why);
+    if (!placed)
+        leave_all(c, ns);
+    else if (old)
+        leave(c, old);
 }
 
-/* By its UID: the name may have passed to an object that was read live since. */
 static void on_removed(void *ctx, const cJSON *object)
 {
     struct kube_cache *c = ctx;
     const cJSON *meta = metadata(object);
     const char *uid = json_str(meta, "uid");
+    const struct kube_store_entry *old =
+        kube_store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
 
-    if (uid)
-        kube_cache_forget(c, json_str(meta, "namespace"), json_str(meta, "name"), uid);
+    if (old && uid && strcmp(old->uid, uid) == 0)
+        drop(c, old);
 }
 
 static void on_replace_begin(void *ctx)
@@ -187,6 +193,26 @@ void kube_cache_free(struct kube_cache *c)
 const struct kube_store *kube_cache_store(const struct kube_cache *c)
 {
     return c->store;
+}
+
+void kube_cache_relist(struct kube_cache *c, bool at_once)
+{
+    reflector_relist(c->reflector, at_once);
+}
+
+uint64_t kube_cache_lists(const struct kube_cache *c)
+{
+    return reflector_stats(c->reflector).lists;
+}
+
+bool kube_cache_is_listed(const struct kube_cache *c, uint64_t lists)
+{
+    return reflector_stats(c->reflector).listed > lists;
+}
+
+bool kube_cache_shows(const struct kube_cache *c, const char *version, uint64_t lists)
+{
+    return kube_cache_is_listed(c, lists) || version_is_reached(reflector_version(c->reflector), version);
 }
 
 struct kube_watcher_stats kube_cache_stats(const struct kube_cache *c)

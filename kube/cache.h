@@ -35,9 +35,12 @@ struct kube_cache_options {
      * grouped by namespace. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     /* The same for an object that the watcher or `decode` could not read. `names` has at least what
-     * skim.h finds. NULL or -1: the object is not stored, `problem` is called, and an entry with its UID
-     * stays as it was. */
+     * skim.h finds. NULL, KUBE_CACHE_DROP or -1: the object is not stored, `problem` is called, and an entry
+     * with its UID stays. */
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
+    /* What was kept may be so no more: of the object nothing but the name can be read, or a list held an item without a name,
+     * which may be this one. It stays until an event of it, or a list; `changed` follows. May be NULL. */
+    void (*unsure)(void *value);
     void (*free_value)(void *value); /* NULL: nothing to free */
     void (*changed)(void *ctx, const struct kube_store_entry *e);
     void (*gone)(void *ctx, const struct kube_store_entry *e); /* may be NULL */
@@ -51,15 +54,15 @@ struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transpo
                                   const struct kube_cache_options *options);
 void kube_cache_free(struct kube_cache *c);
 
-/* Replace the cached copy of the object with this UID by what a live read returned, which must have a
- * name. Without such a copy nothing happens: the watch reported the deletion after the server had made
- * that answer, and no second event would remove the object. unreadable: NULL, or why nothing but the names
- * could be read. */
-void kube_cache_put(struct kube_cache *c, const char *uid, const cJSON *object, const struct err *unreadable);
+/* List anew, as reflector_relist does; what is in the copy stays meanwhile. */
+void kube_cache_relist(struct kube_cache *c, bool at_once);
 
-/* A live read did not find the object with this UID: remove it. `gone` and `changed` are called at once, and
- * not again when the watch reports the deletion. */
-void kube_cache_forget(struct kube_cache *c, const char *ns, const char *name, const char *uid);
+/* Lists that were begun so far; and whether one that was begun after the first `lists` is complete. */
+uint64_t kube_cache_lists(const struct kube_cache *c);
+bool kube_cache_is_listed(const struct kube_cache *c, uint64_t lists);
+
+/* Whether the copy shows what was written at this version: the watch is there or later, or a list came as above. */
+bool kube_cache_shows(const struct kube_cache *c, const char *version, uint64_t lists);
 
 const struct kube_store *kube_cache_store(const struct kube_cache *c);
 struct kube_watcher_stats kube_cache_stats(const struct kube_cache *c); /* .synced: the cache is complete */

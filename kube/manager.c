@@ -29,6 +29,7 @@ struct kube_manager {
     struct health *metrics, *probes;
     struct kube_reconciler **reconcilers;
     size_t n_reconcilers;
+    size_t unsynced; /* of them, until it stands for election */
     bool leads;
     struct kube_loop_timer hard_stop;
     int64_t stop_ms;  /* when that fires */
@@ -315,12 +316,29 @@ void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
     kube_reconciler_lead(r, m->leads);
 }
 
+/* Who cannot read what it needs does not take the lease from one who can. */
+static void on_synced(void *ctx)
+{
+    struct kube_manager *m = ctx;
+
+    if (--m->unsynced == 0)
+        elector_start(m->elector);
+}
+
+static void stand_for_election(struct kube_manager *m)
+{
+    m->unsynced = m->n_reconcilers + 1; /* one more, so that none starts it in between */
+    for (size_t i = 0; i < m->n_reconcilers; i++)
+        kube_reconciler_await(m->reconcilers[i], on_synced, m);
+    on_synced(m);
+}
+
 int kube_manager_run(struct kube_manager *m, struct err *err)
 {
     tell(m, KUBE_MANAGER_STARTED, m->config->server);
     tell_port(m, m->metrics, &m->metrics_page);
     tell_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)
-        elector_start(m->elector);
+        stand_for_election(m);
     return kube_loop_run(m->loop, err);
 }

@@ -4,7 +4,8 @@
  * Ownership: the strings of the options and `config` outlive the manager. Reconcilers and all else that uses
  *            its loop exist while kube_manager_run runs and are freed before the manager.
  * Errors:    of kube_manager_new and kube_manager_run: those of http.h, health.h and loop.h.
- * Leader:    without the lease the process stays, as a standby: caches are kept fresh, no key is begun, writes are refused.
+ * Leader:    it stands for election once the caches of its reconcilers have been complete. Without the lease the process stays, as a
+ *            standby: caches are kept fresh, no key is begun, writes are refused.
  * Order:     after SIGTERM or SIGINT no key is begun. Once nothing is under way, the waiting Events are sent
  *            (for KUBE_MANAGER_FLUSH_MS at most), then the lease is released and kube_manager_run returns. After
  *            KUBE_MANAGER_STOP_MS it returns in any case; a lease that is not released by then expires.

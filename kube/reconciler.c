@@ -9,6 +9,7 @@ struct source {
     struct source *next;
     struct kube_reconciler_source o;
     struct kube_cache *cache;
+    uint64_t lists; /* begun before this term */
 };
 
 struct kube_reconciler {
@@ -22,8 +23,8 @@ struct kube_reconciler {
     struct kube_loop_timer timer;
     struct kube_works works; /* under way */
     bool leads, draining;
-    uint64_t terms; /* begun */
-    uint64_t told;  /* of them: the last one that `begins` was called for */
+    void (*synced)(void *ctx);
+    void *synced_ctx;
     void (*drained)(void *ctx);
     void *drained_ctx;
 };
@@ -68,10 +69,23 @@ static void on_gone(void *ctx, const struct kube_store_entry *e)
         s->o.gone(s->r->o.ctx, e);
 }
 
-/* Keys were added all along; the list that completes the picture lets them go. */
+static void tell_synced(struct kube_reconciler *r)
+{
+    void (*synced)(void *ctx) = r->synced;
+
+    if (!synced || !kube_reconciler_synced(r))
+        return;
+    r->synced = NULL;
+    synced(r->synced_ctx);
+}
+
+/* Keys queue while the caches fill; when the last cache is complete they may be taken. */
 static void on_synced(void *ctx)
 {
-    wake(((struct source *)ctx)->r);
+    struct source *s = ctx;
+
+    wake(s->r);
+    tell_synced(s->r);
 }
 
 static void on_problem(void *ctx, const struct err *err)
@@ -95,6 +109,7 @@ struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
                               &(struct kube_cache_options){.watch = s->o.watch,
                                                            .decode = source->decode,
                                                            .decode_unreadable = source->decode_unreadable,
+                                                           .unsure = source->unsure,
                                                            .free_value = source->free_value,
                                                            .changed = on_changed,
                                                            .gone = on_gone,
@@ -104,10 +119,26 @@ struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
     return s->cache;
 }
 
+void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx), void *ctx)
+{
+    r->synced = synced;
+    r->synced_ctx = ctx;
+    tell_synced(r);
+}
+
+/* Each cache holds what earlier leaders wrote. */
+static bool is_listed(const struct kube_reconciler *r)
+{
+    for (const struct source *s = r->sources; s; s = s->next)
+        if (!s->o.spare && !kube_cache_is_listed(s->cache, s->lists))
+            return false;
+    return true;
+}
+
 bool kube_reconciler_synced(const struct kube_reconciler *r)
 {
     for (const struct source *s = r->sources; s; s = s->next)
-        if (!kube_cache_stats(s->cache).synced)
+        if (!s->o.spare && !kube_cache_stats(s->cache).synced)
             return false;
     return true;
 }
@@ -127,22 +158,19 @@ const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, 
 
 /* ---- its life */
 
-static void on_work_ended(void *ctx)
+static void tell_drained(struct kube_reconciler *r)
 {
-    struct kube_reconciler *r = ctx;
+    void (*drained)(void *ctx) = r->drained;
 
-    wake(r);
-    if (r->draining && r->works.n == 0 && r->drained)
-        r->drained(r->drained_ctx);
+    if (!drained || r->works.n > 0)
+        return;
+    r->drained = NULL;
+    drained(r->drained_ctx);
 }
 
-static void tell_term(struct kube_reconciler *r)
+static void on_work_ended(void *ctx)
 {
-    if (r->told == r->terms)
-        return;
-    r->told = r->terms;
-    if (r->o.begins)
-        r->o.begins(r->o.ctx);
+    wake(ctx);
 }
 
 static void work(void *ctx)
@@ -152,9 +180,10 @@ static void work(void *ctx)
     struct clock clock = kube_loop_clock(r->loop);
     int64_t until_ms = clock.mono_ms(clock.ctx) + KUBE_RECONCILER_TURN_MS;
 
-    if (r->draining || !r->leads || !kube_reconciler_synced(r))
+    if (r->draining)
+        tell_drained(r);
+    if (r->draining || !r->leads || !is_listed(r))
         return;
-    tell_term(r);
     for (int n = 0; n < WORKQUEUE_PARALLEL && clock.mono_ms(clock.ctx) < until_ms; n++) {
         struct workqueue_key key = workqueue_take(r->queue, now(r));
         if (!key.name)
@@ -176,8 +205,6 @@ struct kube_reconciler *kube_reconciler_new(struct kube_loop *l, const struct ku
     r->loop = l;
     r->transport = *t;
     r->o = *options;
-    r->leads = true;
-    r->terms = 1;
     r->last_source = &r->sources;
     r->queue = workqueue_new();
     r->works = (struct kube_works){.loop = l,
@@ -196,7 +223,7 @@ void kube_reconciler_free(struct kube_reconciler *r)
 {
     if (!r)
         return;
-    kube_works_free(&r->works);
+    kube_reconciler_lead(r, false);
     kube_loop_task_cancel(r->loop, &r->task);
     kube_loop_timer_cancel(r->loop, &r->timer);
     while (r->sources) {
@@ -209,31 +236,41 @@ void kube_reconciler_free(struct kube_reconciler *r)
     free(r);
 }
 
-/* Keys were not kept meanwhile: every object is a change now. */
-static void add_all(struct kube_reconciler *r)
+static void begin_term(struct kube_reconciler *r)
 {
+    if (r->o.begins)
+        r->o.begins(r->o.ctx);
     for (struct source *s = r->sources; s; s = s->next) {
-        const struct kube_store *store = kube_cache_store(s->cache);
-        for (const struct kube_store_entry *e = kube_store_first(store); e; e = kube_store_next(store, e))
-            on_changed(s, e);
+        s->lists = kube_cache_lists(s->cache);
+        if (s->lists)
+            kube_cache_relist(s->cache, true);
     }
+}
+
+static void end_term(struct kube_reconciler *r)
+{
+    kube_works_free(&r->works);
+    workqueue_clear(r->queue);
+    kube_loop_timer_cancel(r->loop, &r->timer);
+    if (r->o.ends)
+        r->o.ends(r->o.ctx);
+    wake(r);
 }
 
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads)
 {
-    bool begins = leads && !r->leads;
-
-    r->leads = leads;
-    if (!begins)
+    if (r->leads == leads)
         return;
-    r->terms++;
-    add_all(r);
-    wake(r);
+    r->leads = leads;
+    if (leads)
+        begin_term(r);
+    else
+        end_term(r);
 }
 
-uint64_t kube_reconciler_term(const struct kube_reconciler *r)
+bool kube_reconciler_leads(const struct kube_reconciler *r)
 {
-    return r->leads ? r->terms : 0;
+    return r->leads;
 }
 
 void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx)
@@ -241,8 +278,7 @@ void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx)
     r->draining = true;
     r->drained = drained;
     r->drained_ctx = ctx;
-    if (r->works.n == 0)
-        drained(ctx);
+    wake(r);
 }
 
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r)

@@ -6,10 +6,10 @@
  *                                                               '------ back-off -------- kube_work_retry
  *
  * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
- *            kube_reconciler_free cancels what is under way without a callback.
+ *            kube_reconciler_free cancels what is under way without a callback, and ends the term.
  * Units:     monotonic milliseconds.
- * Order:     nothing is reconciled before every cache is complete, nor while the process does not lead. A key
- *            is worked on once at a time; a key added meanwhile comes again.
+ * Order:     nothing is reconciled while the process does not lead, nor before every cache holds a list that was
+ *            begun in this term. A key is worked on once at a time; a key added meanwhile comes again.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H
@@ -30,8 +30,9 @@ struct kube_reconciler_options {
     const char *name; /* label of its metrics; outlives the reconciler */
     void *ctx;
     void (*reconcile)(void *ctx, struct kube_work *w);
-    void (*begins)(
-        void *ctx); /* a term of leadership begins: before its first key, with complete caches. May be NULL */
+    /* A term of leadership begins; it ends: its works were freed. What is learned in a term ends with it. May be NULL. */
+    void (*begins)(void *ctx);
+    void (*ends)(void *ctx);
     /* For the log. what: a resource's plural, or a key. The reconciler continues by itself. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
     uint64_t seed; /* of the jitter of its watches */
@@ -45,9 +46,11 @@ void kube_reconciler_free(struct kube_reconciler *r);
 
 struct kube_reconciler_source {
     struct kube_watcher_options watch; /* the reconciler sets its seed */
+    bool spare; /* keys are worked on without it: whoever needs it asks whether it is listed */
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
+    void (*unsure)(void *value);
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);
     /* Calls kube_reconciler_add for each key that a change concerns. NULL: one key, the entry's group in its
@@ -65,19 +68,19 @@ void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *
 
 /* ---- leadership and shutdown */
 
-/* Begin or stop to reconcile; what is under way continues, and the caches are kept up to date either way.
- * While it does not lead, no key is added: a standby would collect the keys of all objects that ever existed.
- * When it begins to lead, the keys of all cached objects are added. */
+/* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed anew, so that what
+ * earlier leaders wrote is in it, and each object of these lists adds its key. At the end the queue is emptied, and what is
+ * under way is cancelled without a callback. The caches are kept up to date either way. Not from a callback of a work. */
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads);
+bool kube_reconciler_leads(const struct kube_reconciler *r);
 
-/* Number of the present term of leadership, from 1 on; 0 while it does not lead. Knowledge from an earlier
- * term may be outdated. */
-uint64_t kube_reconciler_term(const struct kube_reconciler *r);
+/* Call `synced` once, when every cache has been complete for the first time, perhaps before this returns. */
+void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx), void *ctx);
 
-/* Begin no more keys; call `drained` once nothing is under way, perhaps before this returns. */
+/* Begin no more keys; call `drained` from a later turn, once nothing is under way. */
 void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx);
 
-bool kube_reconciler_synced(const struct kube_reconciler *r);
+bool kube_reconciler_synced(const struct kube_reconciler *r); /* each cache has been complete once */
 
 const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);

@@ -50,6 +50,24 @@ void reflector_start(struct reflector *r)
     kube_loop_timer_set(r->loop, &r->next, kube_loop_now_ms(r->loop));
 }
 
+void reflector_relist(struct reflector *r, bool at_once)
+{
+    bool cancel = watcher_relist(r->watcher, at_once);
+
+    if (r->call && cancel) {
+        kube_transport_cancel(&r->transport, r->call);
+        r->call = NULL;
+        at_once = true;
+    }
+    if (at_once)
+        reflector_start(r);
+}
+
+const char *reflector_version(const struct reflector *r)
+{
+    return watcher_version(r->watcher);
+}
+
 struct kube_watcher_stats reflector_stats(const struct reflector *r)
 {
     return watcher_stats(r->watcher);

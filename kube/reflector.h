@@ -25,6 +25,12 @@ struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport
 void reflector_start(struct reflector *r);
 void reflector_free(struct reflector *r); /* cancels its request */
 
+/* List anew, by a request that is sent from now on: after the list that is under way, or after the wait for a failure that is not
+ * over. at_once: without either. */
+void reflector_relist(struct reflector *r, bool at_once);
+
+const char *reflector_version(const struct reflector *r); /* as watcher_version */
+
 struct kube_watcher_stats reflector_stats(const struct reflector *r);
 
 static inline void reflector_freep(struct reflector **r)

@@ -182,11 +182,6 @@ const struct kube_store_entry *kube_store_next(const struct kube_store *s, const
     return entry_of(hashtable_next(&s->names, &node_of(e)->by_name));
 }
 
-void kube_store_mark_one(const struct kube_store_entry *e)
-{
-    node_of(e)->marked = true;
-}
-
 void kube_store_unmark_one(const struct kube_store_entry *e)
 {
     node_of(e)->marked = false;
@@ -200,7 +195,7 @@ bool kube_store_is_marked(const struct kube_store_entry *e)
 void kube_store_mark(struct kube_store *s)
 {
     for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
-        kube_store_mark_one(e);
+        node_of(e)->marked = true;
 }
 
 size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const struct kube_store_entry *e),

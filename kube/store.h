@@ -60,7 +60,6 @@ const struct kube_store_entry *kube_store_next(const struct kube_store *s, const
  * be NULL) is called for each before it is freed and must not change the store. Returns how many were
  * removed. */
 void kube_store_mark(struct kube_store *s);
-void kube_store_mark_one(const struct kube_store_entry *e);
 void kube_store_unmark_one(const struct kube_store_entry *e); /* as if it had been put */
 bool kube_store_is_marked(const struct kube_store_entry *e);  /* not put since the mark */
 size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const struct kube_store_entry *e),

@@ -11,4 +11,7 @@
 /* Whether `version` is newer than `than`. False also when either is not a number from 0 to INT64_MAX. */
 bool version_is_newer(const char *version, const char *than);
 
+/* Whether it is this one or newer. */
+bool version_is_reached(const char *version, const char *wanted);
+
 #endif

@@ -27,6 +27,8 @@ struct watcher {
     bool whole_list; /* the next list comes in one piece: a continue token expired */
     bool replacing;  /* replace_begin was called for this list */
     bool advanced;   /* this watch moved resource_version */
+    bool listing;    /* a request for a list was begun, and it is not complete */
+    bool again;      /* another list follows it */
     bool broken;     /* feed failed: why and stream_status say how */
     struct err why;
     struct kube_status stream_status;
@@ -104,8 +106,21 @@ static void start_over(struct watcher *w)
 {
     w->resumes = 0;
     w->state = LIST;
-    w->replacing = false;
+    w->again = w->listing = w->replacing = false; /* what is begun now is new enough for all who wait */
     set_text(&w->continue_token, NULL);
+}
+
+bool watcher_relist(struct watcher *w, bool give_up)
+{
+    w->again = w->state != WATCH && w->listing && !give_up;
+    if (!w->again)
+        start_over(w);
+    return !w->again;
+}
+
+const char *watcher_version(const struct watcher *w)
+{
+    return w->resource_version ? w->resource_version : "";
 }
 
 void watcher_begin(struct watcher *w, int64_t now_ms)
@@ -123,6 +138,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
         w->stats.watches++;
     else if (w->state != LIST_MORE)
         w->stats.lists++;
+    w->listing = w->state != WATCH;
 }
 
 static void begin_replace(struct watcher *w)
@@ -180,7 +196,7 @@ static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err
     w->stats.unreadable += !object;
     if (object)
         w->sink.upsert(w->sink.ctx, object);
-    else if (skim_has_names(names))
+    else
         w->sink.unreadable(w->sink.ctx, names, err);
     return 0;
 }
@@ -190,12 +206,15 @@ static void end_replace(struct watcher *w, const char *version)
 {
     begin_replace(w); /* it may have been empty */
     set_text(&w->resource_version, version);
-    w->state = WATCH;
+    w->state = w->again ? LIST : WATCH;
+    w->again = w->listing = false;
     w->replacing = false;
     w->whole_list = false;
     w->resumes = 0;
     w->stats.synced = true;
     w->stats.syncs++;
+    w->stats.listed = w->stats.lists;
+    w->stats.listed_ms = w->byte_ms;
     w->sink.replace_end(w->sink.ctx);
 }
 

@@ -56,7 +56,8 @@ struct watcher_sink {
     void (*replace_end)(void *ctx);
     void (*upsert)(void *ctx, const cJSON *object);  /* an item of a list may lack kind and apiVersion */
     void (*removed)(void *ctx, const cJSON *object); /* at least as much of it as of an unreadable one */
-    /* The object exists in this version and cannot be read: `names` is all that skim.h found. */
+    /* The object exists in this version and cannot be read: `names` is all that skim.h found. An item of a list may have less
+     * than that: only its namespace and name, or neither. */
     void (*unreadable)(void *ctx, const cJSON *names, const struct err *why);
     void (*problem)(void *ctx, const struct err *err);
 };
@@ -72,10 +73,12 @@ struct kube_watcher_options {
 struct kube_watcher_stats {
     uint64_t lists;   /* begun */
     uint64_t syncs;   /* lists completed */
+    uint64_t listed;  /* the last one of them: it was the n-th that was begun */
     uint64_t watches; /* requested */
     uint64_t events, failures;
     uint64_t unreadable; /* events and items that could not be read */
     uint64_t bytes;      /* of JSON, over all events and items */
+    int64_t listed_ms;   /* when that was complete */
     bool synced;         /* a list was completed at least once */
 };
 
@@ -96,6 +99,13 @@ int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms) MUST_CHECK;
  * long to wait before the next request. */
 int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_response *r,
                     const struct err *err);
+
+/* The next request is the begin of a list: after the list under way, if there is one, unless that is given up. Returns whether
+ * the request under way is to be cancelled. */
+bool watcher_relist(struct watcher *w, bool give_up);
+
+/* What came so far is as new as this; "": nothing came. */
+const char *watcher_version(const struct watcher *w);
 
 struct kube_watcher_stats watcher_stats(const struct watcher *w);
 

@@ -68,10 +68,8 @@ struct workqueue *workqueue_new(void)
     return q;
 }
 
-void workqueue_free(struct workqueue *q)
+static void release(struct workqueue *q)
 {
-    if (!q)
-        return;
     for (struct hashtable_node *n = hashtable_first(&q->items); n;) {
         struct hashtable_node *next = hashtable_next(&q->items, n);
         free(item_by_key(n));
@@ -80,7 +78,23 @@ void workqueue_free(struct workqueue *q)
     hashtable_release(&q->items);
     fairqueue_free(q->turns);
     heap_release(&q->later);
+}
+
+void workqueue_free(struct workqueue *q)
+{
+    if (!q)
+        return;
+    release(q);
     free(q);
+}
+
+void workqueue_clear(struct workqueue *q)
+{
+    struct kube_workqueue_stats stats = q->stats;
+
+    release(q);
+    stats.depth = stats.processing = 0;
+    *q = (struct workqueue){.turns = fairqueue_new(&LIMITS), .stats = stats};
 }
 
 static bool has_key(const struct item *it, struct workqueue_key key)

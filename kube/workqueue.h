@@ -55,6 +55,8 @@ struct workqueue_key {
 
 struct workqueue *workqueue_new(void);
 void workqueue_free(struct workqueue *q);
+void workqueue_clear(
+    struct workqueue *q); /* forget every key, those that are taken too. What was counted stays */
 
 void workqueue_add(struct workqueue *q, struct workqueue_key key, int64_t now_ms);
 void workqueue_add_at(struct workqueue *q, struct workqueue_key key, int64_t at_ms);

@@ -1,20 +1,96 @@
-/* controller.c - when to reconcile which job, and what the passes share. */
-#include "operator/pass.h"
+/* controller.c - when a job is worked on, and one pass over it: gather, plan, act, learn, come again. */
+#include "operator/controller.h"
 
+#include "common/backoff.h"
 #include "common/memory.h"
+#include "operator/budget.h"
+#include "operator/jobmemory.h"
 #include "operator/plan/progress.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void on_job_gone(void *ctx, const struct kube_store_entry *job)
-{
-    struct controller *c = ctx;
+enum {
+    NO_ROOM_MS = 250, /* for a pass that found no room in the budget */
+    LOOK_AGAIN_MS = 1000,
+    LOOK_AGAIN_MAX_MS = 60000,
+    SAME_NAME_MS = 1000,
+    PUT_OFF_MS = 500,
+    PUT_OFF_MAX_MS = 5000,
+    REST_TIMES = 10,
+    REST_MAX_MS = 1000,
+};
 
-    c->counts.deleted += kube_reconciler_term(c->reconciler) != 0;
-    kube_store_remove(c->states, "", job->uid,
-                      NULL); /* its key may not come any more: see kube_reconciler_lead */
-    poller_forget(c->poller, job->uid);
+/* What is known in one term of leadership, besides the passes under way, which the reconciler has. */
+struct term {
+    struct kube_store *memories; /* struct jobmemory by UID */
+    struct poller *poller;       /* of those that run */
+    struct budget budget;        /* of the passes under way */
+    uint64_t deployments;        /* lists of them that were begun before */
+};
+
+struct controller {
+    struct kube_loop *loop;
+    const struct kube_transport *transport;
+    struct kube_recorder *recorder;
+    const struct log *log;
+    struct controller_options options;
+    struct kube_reconciler *reconciler;
+    struct watches watches;
+    struct term *term; /* NULL: it does not lead */
+    struct controller_counts counts;
+    int64_t begun_ms; /* of mono_ms: when the key in hand came */
+};
+
+/* What goes with one key while it is worked on. */
+struct pass {
+    struct controller *c;
+    struct kube_work *work;
+    struct jobmemory *memory; /* NULL: the job is gone, and nothing is to be learned any more */
+    struct arena names;
+    struct actions_target target; /* strings in `names` */
+    struct arena arena;           /* of the plan and its requests */
+    struct budget_share share;
+    int64_t begun_ms;
+    struct plan plan;
+    int attempt;
+    int64_t generation;  /* of the spec that was planned */
+    const char *version; /* of the job */
+    struct actions *actions;
+};
+
+static int64_t now_ms(const struct controller *c)
+{
+    return kube_loop_now_ms(c->loop);
+}
+
+/* The clock of now_ms, which stands still within a turn of the loop. */
+static int64_t mono_ms(const struct controller *c)
+{
+    return kube_loop_clock(c->loop).mono_ms(kube_loop_clock(c->loop).ctx);
+}
+
+static int64_t wall_ms(const struct controller *c)
+{
+    struct clock clock = kube_loop_clock(c->loop);
+
+    return clock.wall_ms(clock.ctx);
+}
+
+static struct jobmemory *memory_of(const struct controller *c, const char *uid)
+{
+    const struct kube_store_entry *e = kube_store_get(c->term->memories, "", uid);
+
+    if (!e)
+        e = kube_store_put(c->term->memories, "", uid, uid, NULL, jobmemory_new());
+    return e->value;
+}
+
+static void forget(const struct controller *c, const char *uid)
+{
+    kube_store_remove(c->term->memories, "", uid, NULL);
+    poller_forget(c->term->poller, uid);
 }
 
 static void on_problem(void *ctx, const char *what, const struct err *err)
@@ -24,51 +100,289 @@ static void on_problem(void *ctx, const char *what, const struct err *err)
     log_line(c->log, LOG_WARN, "watch failed", (const char *[]){"resource", what, "error", err->msg, NULL});
 }
 
-/* What was believed before the lease was lost may be wrong: others have worked since. */
-static void begin_term(void *ctx)
+static void log_pass(const struct pass *p, enum log_level level, const char *msg, const struct err *err)
 {
-    struct controller *c = ctx;
+    char job[160];
+    char attempt[16];
 
-    kube_store_free(c->states);
-    c->states = kube_store_new(keystate_free);
-    term_begin(&c->term);
+    snprintf(job, sizeof(job), "%s/%s", p->target.ns, p->target.job);
+    snprintf(attempt, sizeof(attempt), "%d", p->attempt);
+    log_line(p->c->log, level, msg,
+             (const char *[]){"job", job, "uid", p->target.uid, "attempt", attempt, "error", err->msg, "kind",
+                              err_kind_name(err->kind), NULL});
 }
 
-static bool leads(void *ctx)
-{
-    const struct controller *c = ctx;
+/* ---- a pass */
 
-    return kube_reconciler_term(c->reconciler) != 0;
+static void pass_free(void *data)
+{
+    struct pass *p = data;
+
+    if (p->memory)
+        p->memory->holder = NULL;
+    actions_cancel(p->actions);
+    budget_give(&p->c->term->budget, &p->share);
+    arena_release(&p->arena);
+    arena_release(&p->names);
+    free(p);
 }
 
-struct keystate *controller_state_of(struct controller *c, const char *uid)
+/* Not when the job is gone, or when what its user wants has changed. */
+static bool may_go_on(void *ctx)
 {
-    const struct kube_store_entry *e = kube_store_get(c->states, "", uid);
+    const struct pass *p = ctx;
+    const struct jobtext *job = p->memory ? watches_job(&p->c->watches, p->target.uid) : NULL;
 
-    if (!e)
-        e = kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid));
-    return e->value;
+    return job && !job->deleting && job->generation == p->generation;
 }
 
-static void on_answered(void *ctx, const struct poller_target *target,
-                        const struct jobprogress_answer *answer)
+static struct pass *pass_new(struct controller *c, struct kube_work *w, const struct trainjob *job,
+                             struct jobmemory *m)
 {
-    struct controller *c = ctx;
-    struct keystate *k = controller_state_of(c, target->job_uid);
+    struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
-    k->progress.answered = true;
-    k->progress.answer = *answer;
-    k->progress.attempt = target->attempt;
-    if (progress_is_news(&k->progress, &k->shown, controller_wall(c)))
-        kube_reconciler_add(c->reconciler, target->ns, target->job_uid);
+    p->c = c;
+    p->work = w;
+    p->memory = m;
+    m->holder = &p->memory;
+    p->begun_ms = now_ms(c);
+    p->attempt = job->status.attempt;
+    p->generation = job->generation;
+    p->version = arena_strdup(&p->names, job->resource_version);
+    p->target = (struct actions_target){
+        .ns = arena_strdup(&p->names, job->ns),
+        .job = arena_strdup(&p->names, job->name),
+        .uid = arena_strdup(&p->names, job->uid),
+        .may_go_on = may_go_on,
+        .ctx = p,
+        .ignored_told = m->ignored_generation && m->ignored_generation == job->generation,
+    };
+    kube_work_attach(w, p, pass_free);
+    c->counts.passes++;
+    return p;
+}
+
+static void count_wait(struct latency *l, int64_t since_ms, int64_t until_ms)
+{
+    if (since_ms)
+        latency_add(l, until_ms - since_ms);
+}
+
+static void count(const struct pass *p, const struct actions_result *r)
+{
+    struct controller_counts *n = &p->c->counts;
+    const struct plan_waits *waits = &p->plan.waits;
+
+    if (r->pods_created)
+        count_wait(&n->first_pod, waits->first_pod_ms, wall_ms(p->c));
+    n->pods_created += (uint64_t)r->pods_created;
+    n->pods_deleted += (uint64_t)r->pods_deleted;
+    n->failures += !r->ok;
+    if (!r->status_written)
+        return;
+    n->created += p->plan.started;
+    n->succeeded += p->plan.succeeded;
+    n->failed += p->plan.failed;
+    n->restarted += p->plan.restarted;
+    count_wait(&n->running, waits->running_ms, wall_ms(p->c));
+    count_wait(&n->running_again, waits->running_again_ms, wall_ms(p->c));
+}
+
+static void after_failure(struct pass *p, const struct actions_result *r, bool told)
+{
+    if (told) {
+        log_pass(p, LOG_WARN, "create refused", &r->err);
+        kube_work_after(p->work, 0); /* to say so in the status */
+    } else if (r->wait) {
+        kube_work_after(p->work, SAME_NAME_MS);
+    } else {
+        bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
+        log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "pass failed", &r->err);
+        kube_work_retry(p->work, r->retry_after_ms);
+    }
+}
+
+/* What was written adds the key when a watch shows it. Where nothing new shows, this is the next look. */
+static void after_success(struct pass *p, const struct actions_result *r)
+{
+    int64_t delay = INT64_MAX;
+
+    if (r->err.msg[0])
+        log_pass(p, LOG_WARN, "pods are deleted, and their logs with them: they may not be patched", &r->err);
+    if (p->plan.requeue_ms)
+        delay = p->plan.requeue_ms - wall_ms(p->c);
+    if (p->plan.n_actions > 0) {
+        int64_t again =
+            backoff_delay_ms(LOOK_AGAIN_MS, LOOK_AGAIN_MAX_MS, p->memory->unseen ? p->memory->unseen - 1 : 0);
+        delay = delay < again ? delay : again;
+    }
+    if (delay == INT64_MAX)
+        kube_work_done(p->work);
+    else
+        kube_work_after(p->work, delay);
+}
+
+static void on_done(void *ctx, const struct actions_result *r)
+{
+    struct pass *p = ctx;
+    struct controller *c = p->c;
+
+    p->actions = NULL;
+    if (!p->memory) {
+        kube_work_done(p->work);
+        return;
+    }
+    bool told = jobmemory_learn(
+        p->memory, &c->watches, r,
+        &(struct jobmemory_pass){&p->plan, p->version, p->generation, now_ms(c) - p->begun_ms}, wall_ms(c),
+        now_ms(c));
+    count(p, r);
+    if (r->ok)
+        after_success(p, r);
+    else
+        after_failure(p, r, told);
+}
+
+/* The plan, what its steps will note, and each request's body once more, since libcurl copies it. */
+static size_t bytes_of(const struct pass *p)
+{
+    enum { NOTES_BYTES = 256 }; /* of an action: the options of a delete */
+    size_t bytes = p->arena.used_bytes + (size_t)p->plan.n_actions * NOTES_BYTES;
+
+    for (int i = 0; i < p->plan.n_actions; i++)
+        bytes += p->plan.actions[i].body ? strlen(p->plan.actions[i].body) : 0;
+    return bytes;
+}
+
+/* While requests of its namespace wait for each other, pods of all jobs come before the statuses of any. Planned again
+ * later it may tell more at once. */
+static bool is_put_off(struct pass *p)
+{
+    struct jobmemory *m = p->memory;
+    int64_t now = now_ms(p->c);
+    bool wait =
+        p->plan.may_wait && p->plan.n_actions > 0 && kube_transport_is_full(p->c->transport, p->target.ns);
+
+    if (wait && !m->put_off_ms)
+        m->put_off_ms = now;
+    if (wait && now - m->put_off_ms < PUT_OFF_MAX_MS)
+        return true;
+    m->put_off_ms = 0;
+    return false;
+}
+
+/* A write of the job itself names the version that it was planned from; nothing else shows whether that is the present one. */
+static bool is_doubtful(const struct pass *p)
+{
+    const struct action *first = p->plan.actions;
+
+    return p->plan.n_actions > 0 && first->kind != ACTION_STATUS && first->child != CHILD_JOB &&
+           jobmemory_doubts(p->memory, &p->c->watches, p->version);
 }
 
 /* Known without planning again: the same spec, and no smaller portion of pods to plan it with. */
-static bool still_lacks_room(const struct controller *c, const struct keystate *k, const struct jobtext *job)
+static bool still_lacks_room(const struct controller *c, const struct jobmemory *m, const struct jobtext *job)
 {
-    return k->need_bytes && k->need_generation == job->generation &&
-           k->need_create <= budget_create_bytes(&c->budget) &&
-           !budget_has_room(&c->budget, job->ns, k->need_bytes);
+    return m->need_bytes && m->need_generation == job->generation &&
+           m->need_create <= budget_create_bytes(&c->term->budget) &&
+           !budget_has_room(&c->term->budget, job->ns, m->need_bytes);
+}
+
+static bool finds_room(struct pass *p, size_t create_bytes)
+{
+    size_t bytes = bytes_of(p);
+    bool room = budget_has_room(&p->c->term->budget, p->target.ns, bytes);
+
+    p->memory->need_bytes = room ? 0 : bytes;
+    p->memory->need_create = create_bytes;
+    p->memory->need_generation = p->generation;
+    if (room)
+        budget_take(&p->c->term->budget, &p->share, p->target.ns, bytes);
+    return room;
+}
+
+static void fill_input(const struct controller *c, const struct trainjob *job, struct jobmemory *m,
+                       struct arena *a, struct plan_input *in)
+{
+    int64_t mono_to_wall_ms = wall_ms(c) - now_ms(c);
+
+    *in = (struct plan_input){
+        .now_ms = wall_ms(c),
+        .answer_lost = m->lost,
+        .tb_unknown = !watches_listed(&c->watches, CHILD_DEPLOYMENT, c->term->deployments) ||
+                      !jobmemory_is_shown(m, &c->watches, CHILD_DEPLOYMENT),
+        .unreadable_told = strcmp(m->unreadable_told, job->resource_version) == 0,
+        .problem = jobmemory_problem(m, job->generation),
+        .status_written_ms = m->status_written_ms ? m->status_written_ms + mono_to_wall_ms : 0,
+        .seen = m->seen,
+        .progress = &m->progress,
+        .create_bytes = budget_create_bytes(&c->term->budget),
+        .tensorboard_image = c->options.tensorboard_image,
+        .launcher_image = c->options.launcher_image,
+    };
+    in->problem.retry_ms += mono_to_wall_ms;
+    watches_gather(&c->watches, job, a, in);
+}
+
+/* So that events of a large job, each of which plans all of it, do not fill the thread. */
+static void set_rest(const struct controller *c, struct jobmemory *m)
+{
+    int64_t took_ms = mono_ms(c) - c->begun_ms;
+
+    m->rest_until_ms = mono_ms(c) + (took_ms < REST_MAX_MS / REST_TIMES ? took_ms * REST_TIMES : REST_MAX_MS);
+}
+
+static void plan_and_act(struct pass *p, const struct trainjob *job)
+{
+    struct controller *c = p->c;
+    struct jobmemory *m = p->memory;
+    struct plan_input in;
+
+    fill_input(c, job, m, &p->arena, &in);
+    poller_follow(c->term->poller, &in);
+    m->shown = job->status.progress;
+    plan_trainjob(&in, &p->arena, &p->plan);
+    m->seen = p->plan.seen;
+    set_rest(c, m);
+    if (is_doubtful(p)) {
+        kube_work_after(p->work, LOOK_AGAIN_MS);
+    } else if (is_put_off(p)) {
+        kube_work_after(p->work, PUT_OFF_MS);
+    } else if (!finds_room(p, in.create_bytes)) {
+        kube_work_after(p->work, NO_ROOM_MS);
+    } else {
+        p->actions = actions_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
+        actions_run(p->actions);
+    }
+}
+
+/* ---- when */
+
+/* Whether a cache has yet to show what was written for the job, or that the job is at another version. What takes long is
+ * listed anew. */
+static int64_t wait_for_caches(struct controller *c, struct jobmemory *m, const struct jobtext *job)
+{
+    static const enum child_kind NEEDED[] = {CHILD_JOB, CHILD_POD, CHILD_SERVICE};
+    bool doubted = jobmemory_doubts(m, &c->watches, job->resource_version);
+    int behind = -1;
+
+    for (size_t i = 0; i < ARRAY_LEN(NEEDED) && behind < 0; i++)
+        if (!jobmemory_is_shown(m, &c->watches, NEEDED[i]))
+            behind = (int)NEEDED[i];
+    int late = behind < 0 && doubted ? CHILD_JOB : behind;
+    if (jobmemory_is_overdue(m, late, now_ms(c)))
+        watches_relist(&c->watches, (enum child_kind)late, now_ms(c));
+    return behind >= 0 ? LOOK_AGAIN_MS : jobmemory_rest_ms(m, job->resource_version, now_ms(c));
+}
+
+/* When it may be planned: 0 is now. */
+static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct jobtext *job)
+{
+    if (still_lacks_room(c, m, job))
+        return NO_ROOM_MS;
+    if (c->begun_ms < m->rest_until_ms)
+        return m->rest_until_ms - c->begun_ms;
+    return wait_for_caches(c, m, job);
 }
 
 static void reconcile(void *ctx, struct kube_work *w)
@@ -78,40 +392,77 @@ static void reconcile(void *ctx, struct kube_work *w)
     const struct jobtext *cached = watches_job(&c->watches, uid);
     struct err err;
 
-    if (!cached) {
-        kube_store_remove(c->states, "", uid, NULL);
-        poller_forget(c->poller, uid);
+    if (!cached)
+        forget(c, uid);
+    /* Or it is the key of someone's child in another namespace, that says it is this job's. */
+    if (!cached || strcmp(cached->ns, kube_work_ns(w)) != 0) {
         kube_work_done(w);
         return;
     }
-    /* The key of someone's child in another namespace, that says it is this job's. */
-    if (strcmp(cached->ns, kube_work_ns(w)) != 0) {
-        kube_work_done(w);
+    struct jobmemory *m = memory_of(c, uid);
+    c->begun_ms = mono_ms(c);
+    int64_t wait_ms = wait_of(c, m, cached);
+    if (wait_ms) {
+        kube_work_after(w, wait_ms);
         return;
     }
-    struct keystate *k = controller_state_of(c, uid);
-    if (still_lacks_room(c, k, cached)) {
-        kube_work_after(w, PASS_NO_ROOM_MS);
-        return;
-    }
-    c->begun_ms = controller_mono(c);
-    if (c->begun_ms < k->rest_until_ms) {
-        kube_work_after(w, k->rest_until_ms - c->begun_ms);
-        return;
-    }
-    bool visible = keystate_visible(k, &c->watches, cached->resource_version);
-    if (!visible && controller_now(c) < k->expected_until_ms) {
-        kube_work_after(w, k->expected_until_ms - controller_now(c));
-        return;
-    }
-    keystate_expired(k, !visible);
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);
     if (!job) {
         on_problem(c, "pytorchtrainingjobs", &err);
         kube_work_retry(w, -1);
         return;
     }
-    pass_begin(c, w, job, k);
+    plan_and_act(pass_new(c, w, job, m), job);
+}
+
+static void on_job_gone(void *ctx, const struct kube_store_entry *job)
+{
+    struct controller *c = ctx;
+
+    if (!c->term)
+        return;
+    c->counts.deleted++;
+    forget(c, job->uid); /* its key may not come any more: the term may end */
+}
+
+/* ---- terms */
+
+static void on_answered(void *ctx, const struct poller_target *target,
+                        const struct jobprogress_answer *answer)
+{
+    struct controller *c = ctx;
+    struct jobmemory *m = memory_of(c, target->job_uid);
+
+    m->progress.answered = true;
+    m->progress.answer = *answer;
+    m->progress.attempt = target->attempt;
+    if (progress_is_news(&m->progress, &m->shown, wall_ms(c)))
+        kube_reconciler_add(c->reconciler, target->ns, target->job_uid);
+}
+
+static void begin_term(void *ctx)
+{
+    struct controller *c = ctx;
+
+    c->term = memory_must(calloc(1, sizeof(*c->term)));
+    c->term->memories = kube_store_new(jobmemory_free);
+    c->term->deployments = watches_lists(&c->watches, CHILD_DEPLOYMENT);
+    c->term->poller =
+        poller_new(c->loop, &(struct poller_options){.ctx = c,
+                                                     .seed = c->options.seed,
+                                                     .answered = on_answered,
+                                                     .url = c->options.progress_url ? c->options.progress_url
+                                                                                    : podaddress_url});
+}
+
+static void end_term(void *ctx)
+{
+    struct controller *c = ctx;
+
+    c->counts = controller_counts(c);
+    poller_free(c->term->poller);
+    kube_store_free(c->term->memories);
+    free(TAKE(c->term));
 }
 
 struct controller *controller_new(struct kube_loop *l, const struct kube_transport *t,
@@ -125,21 +476,14 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
     c->recorder = r;
     c->log = log;
     c->options = *options;
-    c->states = kube_store_new(keystate_free);
     c->reconciler = kube_reconciler_new(l, t,
                                         &(struct kube_reconciler_options){.name = "pytorchtrainingjob",
                                                                           .ctx = c,
                                                                           .reconcile = reconcile,
                                                                           .begins = begin_term,
+                                                                          .ends = end_term,
                                                                           .problem = on_problem,
                                                                           .seed = options->seed});
-    c->poller = poller_new(
-        l, &(struct poller_options){.ctx = c,
-                                    .seed = options->seed,
-                                    .leads = leads,
-                                    .answered = on_answered,
-                                    .url = options->progress_url ? options->progress_url : podaddress_url});
-    term_init(&c->term, l, t, options->ns);
     watches_add(&c->watches, c->reconciler, options->ns, on_job_gone);
     return c;
 }
@@ -148,10 +492,7 @@ void controller_free(struct controller *c)
 {
     if (!c)
         return;
-    poller_free(c->poller);
     kube_reconciler_free(c->reconciler);
-    term_release(&c->term);
-    kube_store_free(c->states);
     free(c);
 }
 
@@ -174,7 +515,16 @@ struct controller_counts controller_counts(const struct controller *c)
 {
     struct controller_counts counts = c->counts;
 
-    counts.pass_bytes = c->budget.held_bytes;
-    counts.polls = poller_counts(c->poller);
+    counts.polls.out = 0;
+    counts.pass_bytes = counts.remembered = 0;
+    if (!c->term)
+        return counts;
+    struct poller_counts polls = poller_counts(c->term->poller);
+    counts.polls.ok += polls.ok;
+    counts.polls.failed += polls.failed;
+    counts.polls.dropped += polls.dropped;
+    counts.polls.out = polls.out;
+    counts.pass_bytes = c->term->budget.held_bytes;
+    counts.remembered = kube_store_count(c->term->memories);
     return counts;
 }

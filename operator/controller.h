@@ -1,10 +1,10 @@
-/* controller.h - reconcile PyTorchTrainingJobs: key -> snapshot -> plan -> apply -> requeue. A key is the
- * namespace and the UID of a job.
+/* controller.h - reconcile PyTorchTrainingJobs: key -> caches -> plan -> actions -> when again. A key is the namespace
+ * and the UID of a job.
  *
- * Ownership: borrows loop, transport, recorder and log; options are copied, their strings borrowed.
- * Order:     it works from its first turn of the loop on, as its reconciler does. After a pass has written
- *            something, its key is not planned again until the cache shows the writes, or 5 s have passed (up
- *            to a minute after repeated waits in vain); see "Stale caches" in DESIGN.md.
+ * Ownership: borrows loop, transport, recorder and log; options are copied, their strings borrowed. What is remembered of jobs
+ *            lives as long as the term of leadership.
+ * Order:     it works while its reconciler leads. After a pass has written something, its key is not planned again
+ *            before the caches show that; see "Why these rules are enough" in DESIGN.md.
  */
 #ifndef TK_OPERATOR_CONTROLLER_H
 #define TK_OPERATOR_CONTROLLER_H
@@ -33,7 +33,8 @@ struct controller_counts {
     uint64_t passes, failures;
     struct poller_counts polls;
     struct latency first_pod, running, running_again; /* see plan_waits */
-    size_t pass_bytes; /* not a counter: memory of the passes under way, see budget.h */
+    /* No counters: memory of the passes under way, see budget.h, and jobs of which something is remembered. */
+    size_t pass_bytes, remembered;
 };
 
 struct controller *controller_new(struct kube_loop *l, const struct kube_transport *t,

@@ -29,13 +29,6 @@ bool existing_is_labelled(const cJSON *there)
     return cJSON_IsString(json_find(there, (const char *[]){"metadata", "labels", LABEL_JOB, NULL}));
 }
 
-bool existing_is_known(const cJSON *there, const char *job_uid)
-{
-    const cJSON *meta = json_find(there, (const char *[]){"metadata", NULL});
-
-    return existing_is_labelled(there) && strcmp(api_controller_uid(meta), job_uid) == 0;
-}
-
 static bool is(const cJSON *object, const char *key, const char *want)
 {
     const char *s = json_str(object, key);
@@ -68,8 +61,8 @@ enum existing existing_judge(const struct action *act, const cJSON *there, const
         return EXISTING_LEAVING;
     if (strcmp(api_controller_uid(meta), job_uid) != 0)
         return is_of_namesake(meta, job) ? EXISTING_LEAVING : EXISTING_FOREIGN;
-    if (act->child != CHILD_POD)
-        return EXISTING_WANTED;
+    if (act->child != CHILD_POD) /* without the label the cache would never show it */
+        return existing_is_labelled(there) ? EXISTING_WANTED : EXISTING_OLDER;
     cleanup_json cJSON *wanted = json_parse(act->body, strlen(act->body), &err);
     int64_t want = life_of(wanted);
     int64_t have = life_of(there);

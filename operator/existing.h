@@ -8,7 +8,8 @@ enum existing {
     EXISTING_WANTED, /* this job's, and what the create wanted: done */
     /* Being deleted, or a child of a deleted job of the same name, soon garbage-collected: wait. */
     EXISTING_LEAVING,
-    /* This job's, but a pod of an earlier attempt or restart, or without the labels: delete it first. */
+    /* This job's, but without the label that children are watched by, or a pod of an earlier attempt or restart: delete it
+     * first. */
     EXISTING_OLDER,
     EXISTING_NEWER,   /* this job's, a pod of a later attempt: the cache is behind */
     EXISTING_FOREIGN, /* another owner's */
@@ -17,9 +18,6 @@ enum existing {
 /* act: the create that met AlreadyExists. there: the existing object. job, job_uid: of the job. */
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job,
                              const char *job_uid);
-
-/* Whether the pod still has the label that the watch selects by, and the job as its controller. */
-bool existing_is_known(const cJSON *there, const char *job_uid);
 
 /* Whether the object has that label. */
 bool existing_is_labelled(const cJSON *there);

@@ -101,6 +101,6 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
     if (prometheus_families(out, families, ARRAY_LEN(families), err) < 0 || write_latencies(&c, out, err) < 0)
         return -1;
     /* Of who leads only, so that a sum over all replicas is right. */
-    return kube_reconciler_term(controller_reconciler(s->controller)) ? write_phases(s->controller, out, err)
-                                                                      : 0;
+    return kube_reconciler_leads(controller_reconciler(s->controller)) ? write_phases(s->controller, out, err)
+                                                                       : 0;
 }

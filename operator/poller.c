@@ -123,13 +123,6 @@ static void asked_free(void *value)
     free(j);
 }
 
-static void forget_all(struct poller *p)
-{
-    kube_store_free(p->jobs);
-    p->jobs = kube_store_new(asked_free);
-    kube_loop_timer_cancel(p->loop, &p->timer);
-}
-
 /* Let those go whose time and turn have come. */
 static void go_on(void *ctx)
 {
@@ -138,10 +131,6 @@ static void go_on(void *ctx)
     struct heap_node *n;
     struct fairqueue_item *it;
 
-    if (!p->o.leads(p->o.ctx)) {
-        forget_all(p);
-        return;
-    }
     while ((n = heap_first(&p->due)) && n->at_ms <= now) {
         struct asked *j = asked_of(n, offsetof(struct asked, due));
         heap_remove(&p->due, n);
@@ -166,7 +155,7 @@ static void on_done(void *ctx, struct podget *g, const struct sv *body)
     if (body)
         verdict = jobprogress_answer(*body, j->target.job_uid, j->target.attempt, &answer);
     end(j, verdict);
-    if (verdict == JOBPROGRESS_OK && p->o.leads(p->o.ctx))
+    if (verdict == JOBPROGRESS_OK)
         p->o.answered(p->o.ctx, &j->target, &answer);
     go_on(p);
 }

@@ -32,8 +32,6 @@ struct poller_target {
 struct poller_options {
     void *ctx;
     uint64_t seed;
-    /* Asked before each turn; if not, everything is forgotten. */
-    bool (*leads)(void *ctx);
     /* A good answer. It must not call the poller. */
     void (*answered)(void *ctx, const struct poller_target *target, const struct jobprogress_answer *answer);
     /* podaddress_url; tests have their servers elsewhere. */

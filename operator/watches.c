@@ -1,8 +1,15 @@
 /* watches.c - the operator's four caches, grouped by the UID of the job. */
 #include "operator/watches.h"
 
-#include "kube/version.h"
-#include "operator/request.h"
+#include "operator/actions.h"
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+enum { RELIST_SPACING_MS = 60000 };
+
+/* Of an entry that may be older than it is known: its job is frozen. */
+#define UNSURE "the API server's answer does not tell its name, UID or owner"
 
 static int keep_job(struct jobtext *job, struct kube_cache_item *ret)
 {
@@ -70,6 +77,21 @@ static int unreadable_child(const cJSON *names, const struct err *why, struct ku
     return is_ours(names) ? keep_child(child_decode_unreadable(names, why, &ignored), ret) : KUBE_CACHE_DROP;
 }
 
+static void unsure_job(void *value)
+{
+    ((struct jobtext *)value)->unreadable = UNSURE;
+}
+
+static void unsure_pod(void *value)
+{
+    ((struct pod *)value)->unreadable = UNSURE;
+}
+
+static void unsure_child(void *value)
+{
+    ((struct child *)value)->unreadable = UNSURE;
+}
+
 static void free_job(void *value)
 {
     jobtext_free(value);
@@ -97,18 +119,23 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
         [CHILD_POD] = {.watch.resource = KUBE_PODS,
                        .decode = decode_pod,
                        .decode_unreadable = unreadable_pod,
+                       .unsure = unsure_pod,
                        .free_value = free_pod},
         [CHILD_SERVICE] = {.watch.resource = KUBE_SERVICES,
                            .decode = decode_child,
                            .decode_unreadable = unreadable_child,
+                           .unsure = unsure_child,
                            .free_value = free_child},
         [CHILD_DEPLOYMENT] = {.watch.resource = KUBE_DEPLOYMENTS,
+                              .spare = true,
                               .decode = decode_child,
                               .decode_unreadable = unreadable_child,
+                              .unsure = unsure_child,
                               .free_value = free_child},
         [CHILD_JOB] = {.watch.resource = TRAINJOBS,
                        .decode = decode_job,
                        .decode_unreadable = unreadable_job,
+                       .unsure = unsure_job,
                        .free_value = free_job,
                        .gone = job_gone},
     };
@@ -128,22 +155,90 @@ const struct jobtext *watches_job(const struct watches *w, const char *uid)
     return e ? e->value : NULL;
 }
 
-void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable)
+static const struct child *child_named(const struct kube_store *s, const struct trainjob *job,
+                                       const char *name)
 {
-    const struct jobtext *cached = watches_job(w, uid);
-    const char *version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
-
-    if (cached && version && version_is_newer(cached->resource_version, version))
-        return; /* the watch told of a change that was made after this answer */
-    kube_cache_put(w->kinds[CHILD_JOB], uid, object, unreadable);
+    for (const struct kube_store_entry *e = kube_store_group(s, job->uid); e; e = kube_store_group_next(e))
+        if (strcmp(e->ns, job->ns) == 0 && strcmp(e->name, name) == 0)
+            return e->value;
+    return NULL;
 }
 
-void watches_forget_job(struct watches *w, const char *uid)
+static void take_pods(struct plan_input *in, struct arena *a, const struct kube_store *pods,
+                      const struct trainjob *job)
 {
-    const struct kube_store_entry *e = kube_store_group(kube_cache_store(w->kinds[CHILD_JOB]), uid);
+    size_t n = 0;
 
-    if (e)
-        kube_cache_forget(w->kinds[CHILD_JOB], e->ns, e->name, e->uid);
+    for (const struct kube_store_entry *e = kube_store_group(pods, job->uid); e; e = kube_store_group_next(e))
+        n++;
+    const struct pod **list = arena_array(a, n, const struct pod *);
+    for (const struct kube_store_entry *e = kube_store_group(pods, job->uid); e; e = kube_store_group_next(e))
+        if (strcmp(e->ns, job->ns) == 0)
+            list[in->n_pods++] = e->value;
+    in->pods = list;
+}
+
+static const char *say_unreadable(struct arena *a, const char *kind, const char *name, const char *why)
+{
+    return why[0] ? arena_printf(a, "the %s %s cannot be read: %s", kind, name, why) : NULL;
+}
+
+/* The first of them, the job before its children. */
+static const char *find_unreadable(const struct plan_input *in, struct arena *a)
+{
+    const struct child *const children[] = {in->service, in->tb_service, in->tb_deployment};
+    const char *found = NULL;
+
+    if (in->job->unreadable)
+        return arena_printf(a, "the job cannot be read: %s", in->job->unreadable);
+    for (int i = 0; i < in->n_pods && !found; i++)
+        found = say_unreadable(a, "pod", in->pods[i]->name, in->pods[i]->unreadable);
+    for (size_t i = 0; i < ARRAY_LEN(children) && !found; i++)
+        if (children[i])
+            found = say_unreadable(a, i == 2 ? "Deployment" : "Service", children[i]->name,
+                                   children[i]->unreadable);
+    return found;
+}
+
+void watches_gather(const struct watches *w, const struct trainjob *job, struct arena *a,
+                    struct plan_input *in)
+{
+    const struct kube_store *services = watches_children(w, CHILD_SERVICE);
+    const char *tensorboard = naming_tensorboard(a, job->name);
+
+    in->job = job;
+    take_pods(in, a, watches_children(w, CHILD_POD), job);
+    in->service = child_named(services, job, naming_service(a, job->name));
+    in->tb_service = child_named(services, job, tensorboard);
+    in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
+    in->unreadable = find_unreadable(in, a);
+}
+
+bool watches_show(const struct watches *w, enum child_kind kind, const char *version, uint64_t lists)
+{
+    return kube_cache_shows(w->kinds[kind], version, lists);
+}
+
+bool watches_listed(const struct watches *w, enum child_kind kind, uint64_t lists)
+{
+    return kube_cache_is_listed(w->kinds[kind], lists);
+}
+
+uint64_t watches_lists(const struct watches *w, enum child_kind kind)
+{
+    return kube_cache_lists(w->kinds[kind]);
+}
+
+void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms)
+{
+    struct kube_cache *c = w->kinds[kind];
+    bool waits = w->relists[kind] && !kube_cache_is_listed(c, w->behind[kind]);
+
+    if (waits || (w->relists[kind] && now_ms < kube_cache_stats(c).listed_ms + RELIST_SPACING_MS))
+        return;
+    w->relists[kind] = true;
+    w->behind[kind] = kube_cache_lists(c);
+    kube_cache_relist(c, false);
 }
 
 const struct kube_store *watches_children(const struct watches *w, enum child_kind kind)

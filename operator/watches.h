@@ -16,6 +16,8 @@ enum { WATCHES_KINDS = 4 };
 
 struct watches {
     struct kube_cache *kinds[WATCHES_KINDS]; /* indexed by enum child_kind */
+    bool relists[WATCHES_KINDS];             /* it was listed anew, or is about to be, by a list */
+    uint64_t behind[WATCHES_KINDS];          /* that is begun after so many */
 };
 
 /* ns NULL: all namespaces. job_gone gets the ctx of the reconciler's options. */
@@ -25,12 +27,18 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
 /* The job with this UID; NULL: none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
-/* Replace the cached job of this UID, if it still is there and is not newer, by what a live read returned; `unreadable` as
- * for kube_cache_put. */
-void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable);
+/* What the caches hold of this job, by its UID and in its namespace only: its pods and other children, and the first of them all
+ * that cannot be read. The array lives in the arena; what it points to stays valid until the next turn of the loop. */
+void watches_gather(const struct watches *w, const struct trainjob *job, struct arena *a,
+                    struct plan_input *in);
 
-/* Remove a job that a live read did not find, though its watch has not reported the deletion yet. */
-void watches_forget_job(struct watches *w, const char *uid);
+/* As in kube/cache.h, of the cache of one kind. */
+bool watches_show(const struct watches *w, enum child_kind kind, const char *version, uint64_t lists);
+bool watches_listed(const struct watches *w, enum child_kind kind, uint64_t lists);
+uint64_t watches_lists(const struct watches *w, enum child_kind kind);
+
+/* Its cache has been behind for too long: list it anew, not sooner than a minute after the last list was complete. */
+void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms);
 
 /* The store of one kind, for kube_store_group by the UID of the controlling job (of a job: its own). */
 const struct kube_store *watches_children(const struct watches *w, enum child_kind kind);

@@ -25,6 +25,13 @@ static bool grace_over(struct planner *p)
     return false;
 }
 
+/* Not when its user has just changed its mind. */
+static void delete_job(struct planner *p)
+{
+    planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
+    p->deletes.items[p->deletes.n - 1].version = arena_strdup(p->a, p->job->resource_version);
+}
+
 static void time_to_live(struct planner *p)
 {
     const struct opt_i64 *ttl = &p->spec->run_policy.ttl_after_finished_s;
@@ -35,7 +42,7 @@ static void time_to_live(struct planner *p)
     if (due > p->now_ms)
         planner_requeue(p, due);
     else
-        planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
+        delete_job(p);
 }
 
 /* What is unfinished as far as we know may have finished since, and then it stays. */

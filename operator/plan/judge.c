@@ -6,14 +6,6 @@
 
 enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank die of broken connections first */
 
-static bool is_gone(const struct planner *p, const char *uid)
-{
-    for (int i = 0; i < p->in->n_gone_uids; i++)
-        if (strcmp(p->in->gone_uids[i], uid) == 0)
-            return true;
-    return false;
-}
-
 void judge_apply_policy(struct verdict *v, enum restart_policy policy)
 {
     if (v->class <= VERDICT_SUCCESS)
@@ -32,29 +24,12 @@ void judge_apply_policy(struct verdict *v, enum restart_policy policy)
     }
 }
 
-/* It is here, but its labels say that it is none of this attempt's: someone changed them. */
-static bool is_relabelled(const struct planner *p, const char *uid)
+/* A pod that the status knows was there. It is gone, or someone changed its labels. */
+static struct verdict judge_missing(const struct planner *p, const struct slot *s)
 {
-    for (int i = 0; i < p->in->n_pods; i++)
-        if (strcmp(p->in->pods[i]->uid, uid) == 0)
-            return true;
-    return false;
-}
-
-/* A pod that the status knows and the cache does not: ask before deciding. */
-static struct verdict judge_missing(struct planner *p, const struct slot *s)
-{
-    struct verdict none = {.class = VERDICT_NONE, .exit_code = -1, .rank = -1};
-
     if (!s->seen || !s->seen->uid || planner_slot_done(s))
-        return none;
-    if (is_gone(p, s->seen->uid) || is_relabelled(p, s->seen->uid))
-        return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
-    struct action *check = planner_add(p, &p->checks, ACTION_CHECK);
-    check->child = CHILD_POD;
-    check->name = s->name;
-    check->uid = arena_strdup(p->a, s->seen->uid);
-    return none;
+        return (struct verdict){.class = VERDICT_NONE, .exit_code = -1, .rank = -1};
+    return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
 }
 
 /* Whether a, of the same class, comes before b: b aborted, which gloo and NCCL also do to the peers of a rank that is gone, and a has

@@ -16,8 +16,7 @@ struct judgement {
     const struct verdict *verdicts; /* one for each slot */
 };
 
-/* Judge the present attempt. A pod that is in the status and not in the cache is checked by a GET (p->checks)
- * and does not count yet. */
+/* Judge the present attempt. A pod that is in the status and not in the cache was lost. */
 struct judgement judge_attempt(struct planner *p);
 
 /* Whether to act on the failure now. False: stronger evidence may still come; the pass is planned again when

@@ -9,7 +9,6 @@
 #include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
 #include "operator/plan/progress.h"
-#include "operator/plan/replica.h"
 #include "operator/plan/status.h"
 #include "operator/plan/tensorboard.h"
 #include "operator/plan/timing.h"
@@ -34,10 +33,10 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->restarted = jobstatus_counted(&p->st) > jobstatus_counted(old) && !jobstatus_finished(&p->st);
 }
 
-/* Of a job that nobody ever wrote a status for, nor made a pod of. */
+/* Of a job that has no status at all, nor a pod: nothing is counted yet. */
 static bool may_begin_with_pods(const struct planner *p)
 {
-    return p->in->job_is_new && p->st.phase == JOB_NONE && p->st.attempt == 0 && p->in->n_pods == 0 &&
+    return !p->job->status_tree && p->st.attempt == 0 && p->in->n_pods == 0 && !p->in->answer_lost &&
            p->in->problem.kind == PROBLEM_NONE;
 }
 
@@ -55,18 +54,13 @@ static void assemble(struct planner *p, struct plan *out)
 {
     struct action_list all = {0};
     struct action status;
-    bool decided = p->st.attempt != p->job->status.attempt || jobstatus_finished(&p->st);
-    const struct action_list *alone = NULL;
 
-    if (p->checks.n > 0 && !decided)
-        alone = &p->checks; /* The picture has a hole: nothing is said or done before the answer is there. */
-    else if (p->pods_first && p->creates.n > 0)
-        alone = &p->creates;
-    if (alone) {
-        *out = (struct plan){.actions = alone->items, .n_actions = alone->n, .requeue_ms = p->requeue_ms};
-        out->pods_first = alone == &p->creates;
-        if (out->pods_first)
-            timing_note(p, out);
+    if (p->pods_first && p->creates.n > 0) {
+        *out = (struct plan){.actions = p->creates.items,
+                             .n_actions = p->creates.n,
+                             .requeue_ms = p->requeue_ms,
+                             .pods_first = true};
+        timing_note(p, out);
         return;
     }
     status_announce(p);
@@ -89,28 +83,12 @@ static void assemble(struct planner *p, struct plan *out)
     timing_note(p, out);
 }
 
-static int highest_attempt(const struct plan_input *in)
+/* No pod is made before the status that tells of its attempt: where that is not there, somebody changed it. */
+static void believe_labels(struct planner *p)
 {
-    int highest = -1;
-
-    for (int i = 0; i < in->n_pods; i++)
-        if (in->pods[i]->attempt > highest)
-            highest = in->pods[i]->attempt;
-    return highest;
-}
-
-/* A pod newer than the status: the cached job is old, or its status was lost. True: stop here and read it
- * again. */
-static bool status_is_stale(struct planner *p)
-{
-    int highest = highest_attempt(p->in);
-
-    if (highest < p->st.attempt || (highest == p->st.attempt && !replica_status_is_behind(p)))
-        return false;
-    if (p->st.phase != JOB_NONE && !p->in->job_is_live)
-        return true;
-    p->st.attempt = highest;
-    return false;
+    for (int i = 0; i < p->in->n_pods; i++)
+        if (p->in->pods[i]->attempt > p->st.attempt)
+            p->st.attempt = p->in->pods[i]->attempt;
 }
 
 static void plan_invalid(struct planner *p)
@@ -165,10 +143,7 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
         return;
     }
     status_begin(&p);
-    if (status_is_stale(&p)) {
-        out->refetch = true;
-        return;
-    }
+    believe_labels(&p);
     p.pods_first = may_begin_with_pods(&p);
     if (in->job->spec_error)
         plan_invalid(&p);

@@ -21,8 +21,6 @@ enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB };
 enum action_kind {
     ACTION_STATUS, /* merge patch of the job's status; body has the resourceVersion that it was planned from */
     ACTION_EVENT,
-    /* GET the pod, to see whether the pod with this UID exists. The next input has the answer (gone_uids). */
-    ACTION_CHECK,
     ACTION_DELETE, /* with the UID, and the version if set, as preconditions */
     ACTION_CREATE,
     ACTION_PATCH, /* merge patch; body has the UID, of a pod the version too. A pod whose patch is refused is deleted */
@@ -83,18 +81,15 @@ struct plan_seen {
 
 struct plan_input {
     const struct trainjob *job;
-    bool job_is_live; /* the job was read live, not from the cache */
-    /* If it has no status here, then no leader has written one, however old the cache is. */
-    bool job_is_new;
+    bool answer_lost;              /* to a write of this term: what it made or wrote may not be here yet */
     const struct pod *const *pods; /* pods whose controller is this job */
     int n_pods;
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */
     bool unreadable_told;        /* this process reported that, and the job is the result of that write */
     const struct child *service; /* NULL: it does not exist, or is not this job's */
+    bool tb_unknown;             /* TensorBoard's Deployment cannot be seen now: that part waits */
     const struct child *tb_deployment;
     const struct child *tb_service;
-    const char *const *gone_uids; /* pods that a live GET did not find */
-    int n_gone_uids;
     struct plan_problem problem;
     const struct plan_progress *progress; /* NULL: nobody was asked */
     int64_t now_ms;
@@ -117,7 +112,6 @@ struct plan {
     const struct action *actions;
     int n_actions;
     int64_t requeue_ms; /* plan again at this time, even without a change; 0: no need */
-    bool refetch;       /* the cached job is older than its pods: read it live, then plan again */
     bool unreadable;    /* the status action reports that something cannot be read */
     bool pods_first;    /* before a status: the first pods of a new job, or those that waited for pod 0 */
     bool may_wait;      /* it only reports (status, events): creates of all jobs go first */

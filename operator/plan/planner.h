@@ -36,7 +36,7 @@ struct planner {
     int n_old_pods; /* of earlier attempts, Terminating ones included */
     const char *reason_message;
     /* In the order in which they run, after the status. */
-    struct action_list events, checks, deletes, creates, tensorboard;
+    struct action_list events, deletes, creates, tensorboard;
     int64_t requeue_ms;
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */

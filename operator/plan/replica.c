@@ -64,16 +64,3 @@ void replica_write_ahead(struct planner *p, const struct slot *s)
     r->exit_code = -1;
     task->restart_count = count_up(task->restart_count);
 }
-
-bool replica_status_is_behind(const struct planner *p)
-{
-    struct task_status *task;
-
-    for (int i = 0; i < p->in->n_pods; i++) {
-        const struct pod *pod = p->in->pods[i];
-        const struct replica_status *r = status_of(p, pod->type, pod->index, &task);
-        if (pod->attempt == p->st.attempt && pod->restart > (r ? r->restarts : 0))
-            return true;
-    }
-    return false;
-}

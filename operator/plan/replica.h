@@ -11,7 +11,4 @@ bool replica_can_replace(const struct planner *p, const struct judgement *j);
  * is created. */
 void replica_write_ahead(struct planner *p, const struct slot *s);
 
-/* Whether a pod is newer than the cached status knows (a replacement that is not counted there). */
-bool replica_status_is_behind(const struct planner *p);
-
 #endif

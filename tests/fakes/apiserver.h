@@ -120,9 +120,9 @@ void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *pla
 int fake_faults_done(struct fake_apiserver *s); /* how often the present plan struck */
 int fake_fault_last(struct fake_apiserver *s);  /* the request in the log that was struck last; -1: none */
 
-/* Lists of a kind (its plural) and first parts of its watches show the state before its last `lag` changes, and its
- * watches say nothing newer, until NULL is frozen: a server, or a cache before it, that fell behind. Single objects are
- * read as they are, as from etcd; leases are not even that. Writes take effect. */
+/* The watches of a kind (its plural) say nothing newer than the state before its last `lag` changes, until NULL is frozen: a
+ * server, or a cache before it, that fell behind. Lists and single objects are read as they are, as from etcd; leases are not
+ * even that. Writes take effect. */
 void fake_freeze(struct fake_apiserver *s, const char *plural, int lag);
 
 void fake_compact(struct fake_apiserver *s);       /* every resourceVersion up to now is expired */

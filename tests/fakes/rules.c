@@ -86,7 +86,7 @@ static const char *see_new_pod(struct watchman *w, const struct alive *p)
         const struct alive *other = &w->alive[i];
         if (strcmp(other->owner, p->owner) != 0)
             continue;
-        if (other->attempt != p->attempt && !(w->leave_out & FAKE_RULES_MIXED))
+        if (other->attempt != p->attempt)
             return "a pod was created beside one of another attempt";
         if (other->index == p->index && strcmp(other->type, p->type) == 0)
             return "a second pod was created for one index";

@@ -21,7 +21,6 @@ enum fake_rules {
     FAKE_RULES_NO_PODS =
         1, /* a create took effect long after it was given up, or others make and remove pods */
     FAKE_RULES_NO_COUNTERS = 2, /* others write the status */
-    FAKE_RULES_MIXED = 4,       /* lists of pods leave out what is there: attempts may meet */
 };
 
 /* NULL: all well. The text is static and says which rule was broken; where, *ret_at: the change's place in the history

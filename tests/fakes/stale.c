@@ -48,12 +48,12 @@ void fake_freeze(struct fake_apiserver *s, const char *plural, int lag)
     server_unlock(s);
 }
 
+/* A list without a resourceVersion is a consistent read: only watches fall behind, and what is read of a lease. */
 struct world *server_shown(struct fake_apiserver *s, const char *method, const struct route *r)
 {
     bool lease = r->kind && strcmp(r->kind->plural, "leases") == 0;
-    bool reads = strcmp(method, "GET") == 0 && (!r->name[0] || lease);
 
-    return s->frozen && s->frozen == r->kind && reads ? &s->past : &s->world;
+    return s->frozen && s->frozen == r->kind && lease && strcmp(method, "GET") == 0 ? &s->past : &s->world;
 }
 
 bool server_holds(const struct fake_apiserver *s, const struct conn *c)

@@ -138,8 +138,6 @@ static int compare_job(const cJSON *object)
     if (!job)
         return -1;
     struct plan_input in = {.job = job,
-                            .job_is_live = true,
-                            .job_is_new = true,
                             .now_ms = 1000000,
                             .create_bytes = 1 << 28,
                             .tensorboard_image = "tb",

@@ -15,9 +15,6 @@ struct watch {
     char problem[100];
     int synced;
     const char *want;
-    struct kube_cache *late;  /* an answer that arrives while it hears of the next change: */
-    const cJSON *late_object; /* NULL: none */
-    const char *late_uid;
 };
 
 static int decode(const cJSON *pod, struct kube_cache_item *ret, struct err *err)
@@ -37,10 +34,6 @@ static void changed(void *ctx, const struct kube_store_entry *e)
     size_t len = strlen(w->seen);
 
     snprintf(w->seen + len, sizeof(w->seen) - len, "%s/%s:%s ", e->group, e->name, (const char *)e->value);
-    const cJSON *late = w->late_object;
-    w->late_object = NULL;
-    if (late)
-        kube_cache_put(w->late, w->late_uid, late, NULL);
 }
 
 static void synced(void *ctx)
@@ -83,8 +76,6 @@ static void expect(struct rig *r, struct watch *w, const char *want)
 }
 
 #define POD "/api/v1/namespaces/ns/pods/"
-#define NEW_A                                                                                                \
-    "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"a\",\"uid\":\"new\"},\"status\":{\"phase\":\"New\"}}"
 
 static struct kube_cache *start(struct rig *r, struct watch *w)
 {
@@ -132,111 +123,6 @@ static void test_changes(void **ctx)
     assert_int_equal(w.synced, 2);
 }
 
-/* Deleted and created again: read live before the watch tells of either, it stays when the old one's end arrives. */
-static void test_another_object_under_the_name(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct watch w = {0};
-    struct err err;
-
-    assert_true(fake_put(r->server, POD "a", "{}"));
-    cleanup_kube_cache struct kube_cache *c = start(r, &w);
-    expect(r, &w, "/a:- ");
-    cleanup_json cJSON *live = json_parse(NEW_A, strlen(NEW_A), &err);
-    assert_non_null(live);
-    cleanup_free char *uid = strdup(kube_store_get(kube_cache_store(c), "ns", "a")->uid);
-    kube_cache_put(c, uid, live, NULL);
-    expect(r, &w, "-a /a:- /a:New ");
-    assert_true(fake_remove(r->server, POD "a"));
-    assert_true(fake_put(r->server, POD "b", "{}"));
-    expect(r, &w, "/b:- ");
-    assert_string_equal(kube_store_get(kube_cache_store(c), "ns", "a")->uid, "new");
-}
-
-static const char *uid_of(const cJSON *object)
-{
-    return json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
-}
-
-/* Pod "a", as a GET would answer now. */
-static cJSON *read_a(struct rig *r)
-{
-    cleanup_free char *text = fake_get(r->server, POD "a");
-    struct err err;
-    cJSON *live = json_parse(text, strlen(text), &err);
-
-    assert_non_null(live);
-    return live;
-}
-
-/* Asked for before it was deleted, and answered after the watch told of that: no other event would ever end it. */
-static void test_answer_after_the_end(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct watch w = {0};
-
-    assert_true(fake_put(r->server, POD "a", "{}"));
-    cleanup_json cJSON *live = read_a(r);
-    cleanup_kube_cache struct kube_cache *c = start(r, &w);
-    expect(r, &w, "/a:- ");
-    kube_cache_put(c, uid_of(live), live, NULL);
-    expect(r, &w, "/a:- ");
-    assert_true(fake_remove(r->server, POD "a"));
-    expect(r, &w, "-a /a:- ");
-    kube_cache_put(c, uid_of(live), live, NULL);
-    assert_int_equal(kube_store_count(kube_cache_store(c)), 0);
-    /* and not over the one that has the name now */
-    assert_true(fake_put(r->server, POD "a", "{}"));
-    expect(r, &w, "/a:- ");
-    kube_cache_put(c, uid_of(live), live, NULL);
-    assert_string_not_equal(kube_store_get(kube_cache_store(c), "ns", "a")->uid, uid_of(live));
-    assert_string_equal(w.seen, "");
-}
-
-/* Found missing by a live read before the watch tells of it: told once, at the first of the two. */
-static void test_forgotten(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct watch w = {0};
-
-    assert_true(fake_put(r->server, POD "a", "{}"));
-    cleanup_kube_cache struct kube_cache *c = start(r, &w);
-    expect(r, &w, "/a:- ");
-    kube_cache_forget(c, "ns", "a", "another");
-    assert_string_equal(w.seen, "");
-    const struct kube_store_entry *e = kube_store_get(kube_cache_store(c), "ns", "a");
-    kube_cache_forget(c, e->ns, e->name, e->uid);
-    assert_string_equal(w.seen, "-a /a:- ");
-    assert_null(kube_store_get(kube_cache_store(c), "ns", "a"));
-    w.seen[0] = '\0';
-    assert_true(fake_remove(r->server, POD "a"));
-    assert_true(fake_put(r->server, POD "b", "{}"));
-    expect(r, &w, "/b:- ");
-}
-
-/* An answer while a list comes that does not have the object any more. */
-static void test_answer_within_a_list(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct watch w = {0};
-
-    assert_true(fake_put(r->server, POD "a", "{}"));
-    assert_true(fake_put(r->server, POD "b", "{}"));
-    cleanup_json cJSON *live = read_a(r);
-    cleanup_kube_cache struct kube_cache *c = start(r, &w);
-    expect(r, &w, "/a:- /b:- ");
-    w.late = c;
-    w.late_uid = uid_of(live);
-    w.late_object = live;
-    fake_plan_fault(r->server,
-                    &(struct fake_fault_plan){.request = 1, .method = "WATCH", .fault = FAKE_DROP_BEFORE});
-    fake_close_watches(r->server);
-    assert_true(fake_remove(r->server, POD "a"));
-    fake_compact(r->server);
-    expect(r, &w, "/b:- /a:- -a /a:- ");
-    assert_int_equal(kube_store_count(kube_cache_store(c)), 1);
-}
-
 /* One object that cannot be read: said, and neither it nor what was known of it is lost. */
 static void test_unreadable(void **ctx)
 {
@@ -265,15 +151,144 @@ static void test_unreadable(void **ctx)
     expect(r, &w, "/a:Running ");
 }
 
+/* What was written is there as soon as the watch is at its version, or with a list that was asked for later. */
+static void test_what_it_shows(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+    char version[24];
+
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    expect(r, &w, "/a:- ");
+    uint64_t lists = kube_cache_lists(c);
+    snprintf(version, sizeof(version), "%llu", (unsigned long long)fake_version(r->server));
+    assert_true(kube_cache_shows(c, version, lists));
+    snprintf(version, sizeof(version), "%llu", (unsigned long long)fake_version(r->server) + 1);
+    assert_false(kube_cache_shows(c, version, lists));
+    assert_true(fake_put(r->server, POD "b", "{}")); /* any object's event */
+    expect(r, &w, "/b:- ");
+    assert_true(kube_cache_shows(c, version, lists));
+    assert_false(kube_cache_shows(c, "9999", lists));
+    assert_false(kube_cache_is_listed(c, lists));
+    kube_cache_relist(c, false);
+    expect(r, &w, "/a:- /b:- ");
+    assert_true(kube_cache_is_listed(c, lists));
+    assert_true(kube_cache_shows(c, "9999", lists)); /* etcd may have been restored */
+    assert_false(kube_cache_shows(c, "9999", kube_cache_lists(c)));
+}
+
+/* ---- a list whose text is the test's own */
+
+struct canned {
+    struct kube_http_handler handler;
+    const char *list; /* the next one */
+    int asked;
+};
+
+static struct kube_http_call *ask_canned(void *ctx, const struct kube_http_request *req,
+                                         const struct kube_http_handler *handler, struct err *err)
+{
+    struct canned *d = ctx;
+
+    (void)req, (void)err;
+    d->handler = *handler;
+    d->asked++;
+    return (struct kube_http_call *)ctx;
+}
+
+static void cancel_canned(void *ctx, struct kube_http_call *call)
+{
+    (void)ctx, (void)call;
+}
+
+static void give_list(struct rig *r, struct canned *d, struct kube_cache *c, const char *items)
+{
+    const struct kube_http_response ok = {.status = 200, .retry_after_ms = -1};
+    char text[1024];
+    struct err err;
+
+    kube_cache_relist(c, true);
+    for (int asked = d->asked; d->asked == asked;)
+        assert_int_equal(kube_loop_turn(r->loop, 1, &err), 0);
+    snprintf(text, sizeof(text),
+             "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"9\"},\"items\":"
+             "[%s]}",
+             items);
+    d->handler.chunk(d->handler.ctx, sv_from(text));
+    d->handler.done(d->handler.ctx, &ok, NULL);
+}
+
+static void unsure(void *value)
+{
+    *(char *)value = '?';
+}
+
+#define ITEM(ns, name, uid)                                                                                  \
+    "{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"uid\":\"" uid                           \
+    "\",\"resourceVersion\":\"1\"}}"
+#define BAD(ns, name, uid)                                                                                   \
+    "{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"uid\":\"" uid                           \
+    "\",\"resourceVersion\":\"1\"},\"a\":\"\\u0000\"}"
+
+static const char *kept(const struct kube_cache *c, const char *ns, const char *name)
+{
+    const struct kube_store_entry *e = kube_store_get(kube_cache_store(c), ns, name);
+
+    return e ? e->value : "gone";
+}
+
+/* An item removes nothing that it may be: of its UID or owner nothing is known, or of its name. Others go as ever. */
+static void test_items_that_cannot_be_told(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+    struct canned d = {0};
+    const struct kube_transport t = {.start = ask_canned, .cancel = cancel_canned, .ctx = &d};
+    struct kube_cache_options o = {.watch = {.resource = KUBE_PODS},
+                                   .decode = decode,
+                                   .unsure = unsure,
+                                   .free_value = free,
+                                   .changed = changed,
+                                   .synced = synced,
+                                   .problem = problem,
+                                   .ctx = &w};
+    static const char ALL[] = ITEM("x", "a", "1") "," ITEM("x", "b", "2") "," ITEM("y", "c", "3");
+
+    cleanup_kube_cache struct kube_cache *c = kube_cache_new(r->loop, &t, &o);
+    give_list(r, &d, c, ALL);
+    give_list(r, &d, c, BAD("x", "a", "\\u0031")); /* its UID cannot be read */
+    assert_string_equal(kept(c, "x", "a"), "?");
+    assert_string_equal(kept(c, "x", "b"), "gone");
+    assert_string_equal(kept(c, "y", "c"), "gone");
+    assert_non_null(strstr(w.seen, " /a:?"));
+    give_list(r, &d, c, ALL);
+    assert_string_equal(kept(c, "x", "a"), "-");
+    give_list(r, &d, c, BAD("x", "\\u0061", "1")); /* its name cannot be read, its namespace can */
+    assert_string_equal(kept(c, "x", "a"), "?");
+    assert_string_equal(kept(c, "x", "b"), "?");
+    assert_string_equal(kept(c, "y", "c"), "gone");
+    give_list(r, &d, c, ALL);
+    give_list(r, &d, c, BAD("\\u0078", "\\u0061", "1") "," ITEM("x", "b", "2"));
+    assert_string_equal(kept(c, "x", "a"), "?");
+    assert_string_equal(kept(c, "x", "b"), "-");
+    assert_string_equal(kept(c, "y", "c"), "?");
+    give_list(r, &d, c, ALL);
+    give_list(r, &d, c, BAD("\\u0078", "a", "1")); /* its name can be read, its namespace cannot */
+    assert_string_equal(kept(c, "x", "a"), "?");
+    assert_string_equal(kept(c, "y", "c"), "?");
+    give_list(r, &d, c, ALL);
+    give_list(r, &d, c, ITEM("x", "b", "2")); /* a list that tells all */
+    assert_string_equal(kept(c, "x", "a"), "gone");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes, rig_setup_fast, rig_teardown),
-        cmocka_unit_test_setup_teardown(test_another_object_under_the_name, rig_setup_fast, rig_teardown),
-        cmocka_unit_test_setup_teardown(test_answer_after_the_end, rig_setup_fast, rig_teardown),
-        cmocka_unit_test_setup_teardown(test_forgotten, rig_setup_fast, rig_teardown),
-        cmocka_unit_test_setup_teardown(test_answer_within_a_list, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_unreadable, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_what_it_shows, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_items_that_cannot_be_told, rig_setup_fast, rig_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,7 +324,7 @@ static void test_metrics(void **ctx)
 {
     static const char *const LINES[] = {
         "\nleader_election_master_status{name=\"l\"} 1\n", "\nworkqueue_adds_total{name=\"lab\"} 1\n",
-        "\nreflector_lists_total{name=\"lab\",resource=\"pods\"} 1\n", "\nown_works_total 1\n"};
+        "\nreflector_lists_total{name=\"lab\",resource=\"pods\"} 2\n", "\nown_works_total 1\n"};
     struct lab *l = *ctx;
 
     assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));

@@ -29,9 +29,20 @@ static void test_newer(void **state)
         assert_int_equal(version_is_newer(ROWS[i].version, ROWS[i].than), ROWS[i].newer);
 }
 
+static void test_reached(void **state)
+{
+    (void)state;
+    assert_true(version_is_reached("10", "9"));
+    assert_true(version_is_reached("10", "10"));
+    assert_false(version_is_reached("9", "10"));
+    assert_true(version_is_reached("a", "a"));
+    assert_false(version_is_reached("a", "9"));
+    assert_false(version_is_reached("", "9"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_newer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_newer), cmocka_unit_test(test_reached)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,35 @@ static void test_pages(void **ctx)
     assert_int_equal(watcher_stats(t->w).lists, 1);
 }
 
+/* A list under way goes on, and another one follows it: else a busy server, which takes long, would never get to an end. */
+static void test_a_list_is_wanted_while_one_comes(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("10", "tok=1", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    assert_false(watcher_relist(t->w, false)); /* between two pages */
+    talk_asks(t, "continue=tok%3D1");
+    assert_false(watcher_relist(t->w, false));
+    assert_int_equal(talk_feed(t, LIST("10", "", ITEM("b", "6"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_saw(t, "[ +a +b ] ");
+    assert_int_equal(watcher_stats(t->w).listed, 1);
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("12", "tok=2", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_asks(t, "continue=tok%3D2");
+    assert_true(watcher_relist(t->w, true)); /* it was sent too early */
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("13", "", ITEM("b", "6"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    assert_int_equal(watcher_stats(t->w).listed, 3);
+    talk_asks(t, "watch=true");
+    assert_true(watcher_relist(t->w, false)); /* a watch ends for it */
+    talk_asks(t, "limit=500");
+}
+
 static void test_bookmarks_move_the_start(void **ctx)
 {
     struct talk *t = *ctx;
@@ -125,8 +154,13 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, talk_setup, talk_teardown)
     const struct CMUnitTest tests[] = {
-        T(test_list_then_watch),          T(test_empty_list_is_a_list), T(test_pages),
-        T(test_bookmarks_move_the_start), T(test_random_pieces),        T(test_a_line_without_end_is_refused),
+        T(test_list_then_watch),
+        T(test_empty_list_is_a_list),
+        T(test_pages),
+        T(test_a_list_is_wanted_while_one_comes),
+        T(test_bookmarks_move_the_start),
+        T(test_random_pieces),
+        T(test_a_line_without_end_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

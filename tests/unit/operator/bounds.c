@@ -22,9 +22,6 @@ int64_t bounds_fault_ms(const struct fake_fault_plan *f, bool watch)
 {
     switch (f->fault) {
     case FAKE_STATUS:
-        if (f->status == 404 && f->method && strcmp(f->method, "GET") == 0)
-            return 2 *
-                   WATCHER_IDLE_MS; /* that the job is gone is believed, until a watch is silent twice and a list comes */
         return (int64_t)f->retry_after_s * 1000;
     case FAKE_HANG_BEFORE:
     case FAKE_HANG_AFTER:

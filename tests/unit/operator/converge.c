@@ -10,7 +10,6 @@
 
 #include "bounds.h"
 #include "faults.h"
-#include "operator/pass.h"
 #include "sanitized.h"
 
 #include <stdio.h>
@@ -115,7 +114,6 @@ static void freeze(struct story *st)
     st->thaw_ms = l->offset_ms + BOUNDS_FROZEN_MS;
     st->costs_ms += BOUNDS_FROZEN_MS;
     fake_freeze(l->server, st->t->stale_kind, st->t->stale_by);
-    l->pods_are_old = strcmp(st->t->stale_kind, "pods") == 0;
     if (st->t->stale_reconnect) {
         fake_compact(l->server);
         fake_close_watches(l->server);
@@ -219,7 +217,6 @@ static void strike(struct story *st)
         st->thaw_ms = 0;
         l->idle = 0; /* what was held back is about to be told */
         fake_freeze(l->server, NULL, 0);
-        l->pods_are_old = false;
     }
     if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
         st->struck = true;
@@ -338,7 +335,7 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     lab_ending(l, false, ret->left, sizeof(ret->left));
     for (int i = 0; i < l->n_operators; i++)
         ret->remembered +=
-            l->operators[i].controller ? kube_store_count(l->operators[i].controller->states) : 0;
+            l->operators[i].controller ? controller_counts(l->operators[i].controller).remembered : 0;
     lab_stop(l);
 }
 

@@ -46,6 +46,13 @@ static void on_leads(void *ctx, bool leads)
     kube_reconciler_lead(controller_reconciler(o->controller), leads);
 }
 
+static void on_synced(void *ctx)
+{
+    struct lab_operator *o = ctx;
+
+    elector_start(o->elector);
+}
+
 static void reach_server(struct lab *l, struct lab_operator *o)
 {
     struct err err;
@@ -89,10 +96,10 @@ static void operator_start(struct lab *l, struct lab_operator *o)
     elect(l, o);
     o->recorder = kube_recorder_new(o->loop, &o->transport, "ptj-operator", NULL);
     o->controller = controller_new(o->loop, &o->transport, o->recorder, &l->log, &options);
-    if (o->elector) {
-        kube_reconciler_lead(controller_reconciler(o->controller), false);
-        elector_start(o->elector);
-    }
+    if (o->elector)
+        kube_reconciler_await(controller_reconciler(o->controller), on_synced, o);
+    else
+        kube_reconciler_lead(controller_reconciler(o->controller), true);
 }
 
 static void operator_stop(struct lab_operator *o)

@@ -76,7 +76,6 @@ struct lab {
     int gang;           /* no pod ends well before so many of its attempt run */
     uint64_t collected; /* the version that had no garbage */
     int step;           /* of a test's own story */
-    bool pods_are_old;  /* lists of pods are: what they say of their number is not true now */
     bool hold_master;   /* pod 0 does not end yet */
     bool sidecar;       /* "shipper", which never ends, runs beside each pod's container */
     bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */

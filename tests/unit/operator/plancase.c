@@ -194,8 +194,8 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     struct plan_input *in = &i->in;
 
     in->job = job;
-    in->job_is_live = cJSON_IsTrue(get(doc, "live"));
-    in->job_is_new = cJSON_IsTrue(get(doc, "new"));
+    in->answer_lost = cJSON_IsTrue(get(doc, "lost"));
+    in->tb_unknown = cJSON_IsTrue(get(doc, "tensorboardUnknown"));
     in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
@@ -220,9 +220,6 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
         in->tb_service = i->children[1] = read_child(get(doc, "tensorboardService"), tb, job->uid, err);
     if (get(doc, "tensorboardDeployment"))
         in->tb_deployment = i->children[2] = read_child(get(doc, "tensorboardDeployment"), tb, job->uid, err);
-    const char **gone = arena_array(&i->arena, (size_t)cJSON_GetArraySize(get(doc, "gone")), const char *);
-    cJSON_ArrayForEach(brief, get(doc, "gone")) gone[in->n_gone_uids++] = brief->valuestring;
-    in->gone_uids = gone;
     read_problem(doc, &in->problem);
     return 0;
 }
@@ -288,7 +285,7 @@ static cJSON *first_conditions(int64_t now_ms)
 
 static cJSON *action_document(const struct action *act, bool bodies, const cJSON *known, struct arena *a)
 {
-    static const char *const VERBS[] = {"status", "event", "check", "delete", "create", "patch"};
+    static const char *const VERBS[] = {"status", "event", "delete", "create", "patch"};
     static const char *const CHILDREN[] = {"pod", "service", "deployment", "job"};
     struct err err;
     cJSON *o = cJSON_CreateObject();
@@ -334,8 +331,6 @@ static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies
         cJSON_AddItemToArray(actions, action_document(&plan->actions[i], bodies, known, &a));
     if (plan->requeue_ms)
         cJSON_AddNumberToObject(doc, "requeueInMs", (double)(plan->requeue_ms - now_ms));
-    if (plan->refetch)
-        cJSON_AddTrueToObject(doc, "refetch");
     if (plan->pods_first)
         cJSON_AddTrueToObject(doc, "podsFirst");
     if (plan->may_wait && plan->n_actions)
@@ -459,9 +454,8 @@ static int check_members(const cJSON *doc, struct err *err)
                                           "tensorboardService",
                                           "tensorboardDeployment",
                                           "now",
-                                          "live",
-                                          "new",
-                                          "gone",
+                                          "lost",
+                                          "tensorboardUnknown",
                                           "problem",
                                           "progress",
                                           "unreadable",

@@ -24,7 +24,7 @@ void plancases_close(struct plancases *c);
 /* The files of all cases, as scandir returns them. */
 int plancases_list(struct dirent ***ret);
 
-/* `plan` is {actions, requeueInMs, refetch, podsFirst, mayWait}. Of a status's conditions it has those that differ from the
+/* `plan` is {actions, requeueInMs, podsFirst, mayWait}. Of a status's conditions it has those that differ from the
  * job's own (of a job that has none yet, from the ones that are False at first), and {type, gone: true} for one that is left
  * out. */
 struct plancase {

@@ -1,7 +1,7 @@
-/* test_acts.c - the user acts while a request is on its way: the API server has carried it out, the watches tell what the
- * user did, and only then its answer comes. Each request of each story in turn; and of each start after a crash the first
- * live read of the job. The job ends as it ends without that; of one that is gone nothing is left, in the cluster or in
- * the operator's memory.
+/* test_acts.c - the user acts, the lease is lost, or somebody begins to write the job all the time, while a request is on its
+ * way: the API server has carried it out, the watches tell what was done, and only then its answer comes. Each request of each
+ * story in turn. The job ends as it ends without that; of one that is gone nothing is left, in the cluster or in the operator's
+ * memory.
  *
  * usage: test_acts [scenario [trouble]]
  */
@@ -16,6 +16,7 @@
 
 #include "faults.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what users do */
@@ -81,6 +82,69 @@ static void scale_job(struct lab *l, const struct scenario *s)
     l->step = 3;
 }
 
+/* ---- what becomes of the lease, and what others do */
+
+enum { WRITER_TURNS = 120 };
+
+static int turns;
+
+static struct kube_reconciler *reconciler_of(const struct lab *l)
+{
+    return controller_reconciler(l->operators[0].controller);
+}
+
+/* Its answer never comes: what it was sent for is forgotten. */
+static void lose_lease(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    kube_reconciler_lead(reconciler_of(l), false);
+    turns = 0;
+}
+
+static bool lead_again(struct lab *l)
+{
+    if (++turns < 10)
+        return false;
+    kube_reconciler_lead(reconciler_of(l), true);
+    return true;
+}
+
+/* Two terms between two turns of the loop. */
+static void lead_at_once(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    kube_reconciler_lead(reconciler_of(l), false);
+    kube_reconciler_lead(reconciler_of(l), true);
+}
+
+static void lose_lease_and_delete(struct lab *l, const struct scenario *s)
+{
+    lose_lease(l, s);
+    delete_job(l, s);
+}
+
+static void lose_lease_and_clear(struct lab *l, const struct scenario *s)
+{
+    lose_lease(l, s);
+    clear_status(l, s);
+}
+
+static void begin_to_write(struct lab *l, const struct scenario *s)
+{
+    (void)l, (void)s;
+    turns = 0;
+}
+
+static bool writes_no_more(struct lab *l)
+{
+    char body[96];
+
+    if (++turns > WRITER_TURNS || !is_there(l))
+        return true;
+    snprintf(body, sizeof(body), "{\"metadata\":{\"annotations\":{\"example.com/n\":\"%d\"}}}", turns);
+    return turns % 3 == 0 && !fake_put(l->server, LAB_JOB, body);
+}
+
 /* ---- how it has to end */
 
 static bool leaves_nothing(const char *left)
@@ -102,7 +166,7 @@ static bool is_well(const struct converge_row *row, const struct ending *e, cons
 
     if (leaves_nothing(e->left) && e->remembered > 0)
         return false;
-    if (t->act == delete_job)
+    if (t->act == delete_job || t->act == lose_lease_and_delete)
         return leaves_nothing(e->left);
     if (t->act == recreate_job)
         return strcmp(e->left, untroubled->left) == 0;
@@ -124,10 +188,12 @@ static bool is_another_story(const struct converge_row *row)
     static const char *const ONE_STATUS[] = {"replica", "template", "pause-resume", "pod-removed", NULL};
     static const char *const ONE_ATTEMPT[] = {"replica", NULL};
     const struct trouble *t = row->trouble;
-    const char *const *names = t->act == pause_job      ? ONE_ATTEMPT
-                               : t->act == clear_status ? ONE_STATUS
-                                                        : ONE_JOB;
+    const char *const *names = t->act == pause_job                                        ? ONE_ATTEMPT
+                               : t->act == clear_status || t->act == lose_lease_and_clear ? ONE_STATUS
+                                                                                          : ONE_JOB;
 
+    if (t->act == lose_lease || t->act == lead_at_once || t->act == begin_to_write)
+        return false;
     return t->act != scale_job && is_one_of(row->scenario->name, names);
 }
 
@@ -135,7 +201,6 @@ static void sweep(void **state)
 {
     struct converge_row *row = *state;
     struct ending untroubled = converge_untroubled(row->scenario, 1);
-    bool crashes = row->trouble->crash_at > 0;
     int acted = 0;
 
     if (is_another_story(row))
@@ -145,11 +210,11 @@ static void sweep(void **state)
          n += row->step * (faults_in_full() ? 1 : 3)) {
         struct trouble t = *row->trouble;
         struct ending e;
-        *(crashes ? &t.crash_at : &t.fault.request) = n;
+        t.fault.request = n;
         if (n <= 0)
             continue;
         converge_run(row->scenario, &t, &e);
-        if (!e.struck && !crashes)
+        if (!e.struck)
             break;
         if (!e.acted)
             continue;
@@ -163,9 +228,6 @@ static void sweep(void **state)
 }
 
 #define LATE .class = "F11", .fault = {.fault = FAKE_LATE_BODY}
-#define READ_AFTER_A_CRASH                                                                                   \
-    .class = "F11", .crash_at = 1,                                                                           \
-    .then = {.request = 1, .method = "GET", .path_part = TRAINJOB_PLURAL "/j", .fault = FAKE_LATE_BODY}
 
 int main(int argc, char **argv)
 {
@@ -175,11 +237,12 @@ int main(int argc, char **argv)
         {"recreate", LATE, .act = recreate_job},
         {"clear-status", LATE, .act = clear_status, .leave_out = FAKE_RULES_NO_COUNTERS},
         {"scale", LATE, .act = scale_job, .only = "scale"},
-        {"read-pause", READ_AFTER_A_CRASH, .act = pause_job, .acted = resume},
-        {"read-delete", READ_AFTER_A_CRASH, .act = delete_job},
-        {"read-recreate", READ_AFTER_A_CRASH, .act = recreate_job},
-        {"read-clear-status", READ_AFTER_A_CRASH, .act = clear_status, .leave_out = FAKE_RULES_NO_COUNTERS},
-        {"read-scale", READ_AFTER_A_CRASH, .act = scale_job, .only = "scale"},
+        {"lose-lease", LATE, .act = lose_lease, .acted = lead_again},
+        {"lead-at-once", LATE, .act = lead_at_once},
+        {"lose-lease-delete", LATE, .act = lose_lease_and_delete, .acted = lead_again},
+        {"lose-lease-clear-status", LATE, .act = lose_lease_and_clear, .acted = lead_again,
+         .leave_out = FAKE_RULES_NO_COUNTERS},
+        {"writer", LATE, .act = begin_to_write, .acted = writes_no_more},
     };
 
     return CONVERGE_MAIN(argc, argv, TROUBLES, sweep);

@@ -490,7 +490,7 @@ static void test_job_is_deleted(void **state)
     lab_stop(&l);
 }
 
-/* The first list of jobs hangs, and later the write of a status while the job is deleted: what the garbage collector takes away is not made again and again. */
+/* The write of a status hangs while the job is deleted: what the garbage collector takes away is not made again and again. */
 static void test_deletion_is_not_seen(void **state)
 {
     struct lab l;
@@ -498,17 +498,11 @@ static void test_deletion_is_not_seen(void **state)
     (void)state;
     lab_start_direct(&l, lab_forever, 1);
     l.collects = true;
-    fake_plan_fault(l.server, &(struct fake_fault_plan){.request = 1,
-                                                        .method = "LIST",
-                                                        .path_part = "/" TRAINJOB_PLURAL,
-                                                        .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
-    while (fake_faults_done(l.server) == 0)
-        lab_turn(&l);
     /* The status that knows the pods is written, but nobody hears of it. */
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){
-                        .request = 2, .method = "PATCH", .path_part = "/status", .fault = FAKE_HANG_AFTER});
+                        .request = 1, .method = "PATCH", .path_part = "/status", .fault = FAKE_HANG_AFTER});
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
     while (fake_faults_done(l.server) == 0)
         lab_turn(&l);
     assert_true(fake_remove(l.server, LAB_JOB));
@@ -521,6 +515,27 @@ static void test_deletion_is_not_seen(void **state)
     assert_int_equal(fake_count(l.server, LAB_SERVICES), 0);
     assert_int_equal(controller_counts(l.operators[0].controller).deleted, 1);
     assert_int_equal(kube_reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
+    lab_stop(&l);
+}
+
+/* Without its label the Service is out of sight: it is made anew, once. */
+static void test_the_services_label_is_taken_away(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    int before = lab_requests(&l);
+    assert_true(fake_put(l.server, LAB_SERVICES "/j-rdzv", "{\"metadata\":{\"labels\":null}}"));
+    l.idle = 0;
+    lab_until(&l, lab_settled);
+    cleanup_json cJSON *service = lab_get(&l, LAB_SERVICES "/j-rdzv");
+    assert_non_null(json_find(service, (const char *[]){"metadata", "labels", LABEL_JOB, NULL}));
+    assert_in_range(lab_requests(&l) - before, 4, 12);
+    assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 1);
     lab_stop(&l);
 }
 
@@ -633,9 +648,43 @@ static void test_a_refused_status_leads_to_a_fresh_look(void **state)
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
     assert_true(fake_delete(l.server, LAB_PODS "/j-node-1"));
     int64_t from_ms = l.offset_ms;
-    while (!paused(&l) && l.offset_ms < from_ms + 60000)
+    while (!paused(&l) && l.offset_ms < from_ms + 180000) /* listed anew twice, a minute apart */
         lab_turn(&l);
     assert_true(paused(&l));
+    lab_stop(&l);
+}
+
+static int refusals(struct lab *l)
+{
+    struct fake_request r;
+    int n = 0;
+
+    for (int i = 0; fake_log_at(l->server, i, &r); i++)
+        n += r.status == 409;
+    return n;
+}
+
+/* The answer to a status comes after the watch told of an edit: what the watch told stays, and nothing is sent from an older
+ * version. */
+static void test_an_answer_changes_no_cache(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    l.bookmarks = true;
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "PATCH", .path_part = "/status", .fault = FAKE_LATE_BODY});
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    while (fake_faults_done(l.server) == 0)
+        lab_turn(&l);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    int64_t until_ms = l.offset_ms + 60000;
+    while (!paused(&l) && l.offset_ms < until_ms)
+        lab_turn(&l);
+    assert_true(paused(&l));
+    assert_int_equal(refusals(&l), 0);
     lab_stop(&l);
 }
 
@@ -763,10 +812,12 @@ int main(void)
         cmocka_unit_test(test_job_is_deleted),
         cmocka_unit_test(test_deletion_is_not_seen),
         cmocka_unit_test(test_mended_service),
+        cmocka_unit_test(test_the_services_label_is_taken_away),
         cmocka_unit_test(test_copy_in_another_namespace),
         cmocka_unit_test(test_two_names_taken),
         cmocka_unit_test(test_attempt_label_is_taken_away),
         cmocka_unit_test(test_a_refused_status_leads_to_a_fresh_look),
+        cmocka_unit_test(test_an_answer_changes_no_cache),
         cmocka_unit_test(test_others_conditions),
         cmocka_unit_test(test_a_job_that_is_being_deleted),
         cmocka_unit_test(test_a_flood_of_events),

@@ -16,21 +16,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LASTS_MS = 120000, NAME_BYTES = 48, CRASHES_MAX = 60 };
+enum { LASTS_MS = 120000, NAME_BYTES = 48 };
 
 static const struct verb {
     const char *scenario, *name, *method, *path_part;
     int operators; /* who share a lease */
-    bool restarts; /* only a new operator asks this */
     bool is_told;  /* a refusal of it has to stand in the status */
 } VERBS[] = {
     {.scenario = "success", .name = "list", .method = "LIST"},
     {.scenario = "killed-once", .name = "watch", .method = "WATCH"},
-    {.scenario = "killed-once",
-     .name = "read-job",
-     .method = "GET",
-     .path_part = "/" TRAINJOB_PLURAL "/",
-     .restarts = true},
     {.scenario = "killed-once",
      .name = "create-pod",
      .method = "POST",
@@ -89,8 +83,7 @@ static void name_troubles(void)
                               .fault = FAULTS[i % ARRAY_LEN(FAULTS)].plan,
                               .lasts_ms = LASTS_MS,
                               .operators = v->operators,
-                              .only = v->scenario,
-                              .crash_at = v->restarts};
+                              .only = v->scenario};
         bool refused = t->fault.status == 403 || t->fault.status == 422;
         bool effect = t->fault.fault != FAKE_STATUS && t->fault.fault != FAKE_HANG_BEFORE;
         if (v->is_told && !effect && t->fault.status != 409) /* which is looked into first */
@@ -104,14 +97,12 @@ static void endure(void **state)
 {
     struct converge_row *row = *state;
     struct trouble t = *row->trouble;
-    struct ending e = {0};
+    struct ending e;
 
     if ((row->trouble - TROUBLES) % row->step != 0) /* so each verb, and each fault, is met */
         skip();
     struct ending untroubled = converge_untroubled(row->scenario, t.operators);
-    while (!converge_case(row, &t, &untroubled, &e) && t.crash_at && t.crash_at < CRASHES_MAX)
-        t.crash_at++; /* until the new one has something to ask */
-    if (!e.struck)
+    if (!converge_case(row, &t, &untroubled, &e))
         fail_msg("%s: nothing of the kind was asked", t.name);
     print_message("%s, %s: %d requests, %d meanwhile: %s\n", row->scenario->name, t.name, e.requests,
                   e.meanwhile, e.text);

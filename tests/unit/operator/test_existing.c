@@ -51,7 +51,8 @@ static const struct row ROWS[] = {
      EXISTING_FOREIGN},
     {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"other\",\"controller\":true}]}}", CHILD_SERVICE,
      EXISTING_FOREIGN},
-    {"{\"metadata\":{" OWNED "}}", CHILD_SERVICE, EXISTING_WANTED},
+    {"{\"metadata\":{" OWNED "}}", CHILD_SERVICE, EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED "," LABELS("\"1\"") "}}", CHILD_SERVICE, EXISTING_WANTED},
     {"{}", CHILD_SERVICE, EXISTING_FOREIGN},
     /* someone else's, but it goes */
     {"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"}}", CHILD_POD, EXISTING_LEAVING},

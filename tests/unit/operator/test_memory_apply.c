@@ -14,7 +14,7 @@
 
 #include "failing.h"
 #include "lab.h"
-#include "operator/apply.h"
+#include "operator/actions.h"
 #include "operator/plan/plan.h"
 
 #include <stdio.h>
@@ -47,7 +47,6 @@ static void look(struct pass *p)
     p->job = trainjob_decode(fake_json(p->server, LAB_JOB), &err);
     assert_non_null(p->job);
     p->in = (struct plan_input){.job = p->job,
-                                .job_is_live = true,
                                 .pods = (const struct pod *const *)p->pods,
                                 .n_pods = fake_count(p->server, LAB_PODS),
                                 .now_ms = INT64_C(1795219200000),
@@ -81,7 +80,7 @@ struct run {
     bool done, ok, flushed;
 };
 
-static void on_done(void *ctx, const struct apply_result *r)
+static void on_done(void *ctx, const struct actions_result *r)
 {
     struct run *run = ctx;
 
@@ -111,7 +110,7 @@ static int64_t carry_out(void *ctx)
     struct pass *p = ctx;
     struct kube_config config = {.server = strdup(fake_apiserver_url(p->server)),
                                  .namespace_name = strdup("ns")};
-    const struct apply_target target = {.ns = "ns", .job = p->job->name, .uid = p->job->uid};
+    const struct actions_target target = {.ns = "ns", .job = p->job->name, .uid = p->job->uid};
     struct arena arena = {0};
     struct run run = {0};
     struct err err;
@@ -125,13 +124,13 @@ static int64_t carry_out(void *ctx)
     struct kube_transport t = http_transport(http);
     struct kube_recorder *recorder = kube_recorder_new(loop, &t, "test", NULL);
     failing_begin();
-    struct apply *apply = apply_new(&t, recorder, &target, &p->plan, &arena, on_done, &run);
-    apply_run(apply);
+    struct actions *apply = actions_new(&t, recorder, &target, &p->plan, &arena, on_done, &run);
+    actions_run(apply);
     if (turn_until(loop, &run.done)) {
         kube_recorder_flush(recorder, kube_loop_now_ms(loop) + FLUSH_MS, on_flushed, &run);
         (void)turn_until(loop, &run.flushed);
     } else {
-        apply_cancel(apply);
+        actions_cancel(apply);
     }
     kube_recorder_free(recorder);
     http_free(http);

@@ -8,6 +8,7 @@
 
 #include "lab.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAMED(name, torchrun)                                                                                \
@@ -19,8 +20,6 @@
     "\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
 #define JOB NAMED("j", "true")
 #define PLAIN_JOB NAMED("j", "false")
-#define SECOND "/apis/batch.tensorstack.dev/v1beta1/namespaces/ns/pytorchtrainingjobs/second"
-#define TERM_LIST "fieldSelector=metadata.name"
 
 static int never_start(int attempt, int index)
 {
@@ -122,7 +121,7 @@ static void test_pods_that_do_not_start(void **state)
     lab_stop(&l);
 }
 
-/* Another operator may have written its status. */
+/* Its status would be in the list that begins a term: whoever waited has none. */
 static void test_a_job_from_before(void **state)
 {
     struct lab l;
@@ -131,30 +130,146 @@ static void test_a_job_from_before(void **state)
     lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     lab_until(&l, runs);
+    assert_true(pods_came_first(&l));
+    lab_stop(&l);
+}
+
+/* A status at all, be it a reason alone, and nobody knows what was counted. */
+static void test_a_status_of_others(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"status\":{\"reason\":\"Unreadable\"}}"));
+    lab_until(&l, runs);
     assert_false(pods_came_first(&l));
     lab_stop(&l);
 }
 
-static void test_no_list_no_new_job(void **state)
+/* Nobody knows what became of a create: the next pass begins with a status. */
+static void test_not_after_a_lost_answer(void **state)
 {
     struct lab l;
 
     (void)state;
     lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
-                    &(struct fake_fault_plan){.method = "LIST", .path_part = TERM_LIST, .status = 500});
-    while (l.offset_ms < 35000)
-        lab_turn(&l);
-    assert_in_range(fake_log_count(l.server, "LIST", TERM_LIST), 3, 5);
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "POST", .path_part = "/services", .fault = FAKE_DROP_BEFORE});
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     lab_until(&l, runs);
     assert_false(pods_came_first(&l));
-    fake_plan_fault(l.server, NULL);
-    lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, SECOND, NAMED("second", "true")));
-    while (first(&l, "PATCH", "/second/status") < 0)
+    lab_stop(&l);
+}
+
+/* Not served, say: no key is worked on. Deployments are TensorBoard's alone. */
+static void test_nothing_before_the_lists(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/services", .status = 500});
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    while (l.offset_ms < 120000)
         lab_turn(&l);
-    assert_in_range(nth(&l, 5, "POST", "/pods"), 0, first(&l, "PATCH", "/second/status"));
+    assert_int_equal(controller_counts(l.operators[0].controller).passes, 0);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
+    lab_until(&l, runs);
+    lab_stop(&l);
+}
+
+static bool is_made(struct lab *l)
+{
+    return fake_log_count(l->server, "POST", "/pods") == 4;
+}
+
+static void for_ms(struct lab *l, int64_t ms)
+{
+    int64_t until_ms = l->offset_ms + ms;
+
+    while (l->offset_ms < until_ms)
+        lab_turn(l);
+}
+
+/* The status that knows the pods is written, and the cache of jobs never shows it: what went meanwhile is not made again by one
+ * who believes an older status, or that there is none. */
+static void never_again(enum fake_fault fault, bool has_status)
+{
+    struct lab l;
+
+    lab_start_direct(&l, never_start, 1);
+    lab_until(&l, lab_settled);
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    if (has_status)
+        assert_true(fake_put(l.server, LAB_JOB, "{\"status\":{\"reason\":\"Unreadable\"}}"));
+    lab_until(&l, is_made);
+    assert_int_equal(fake_log_count(l.server, "PATCH", "/j/status"), has_status);
+    fake_freeze(l.server, TRAINJOB_PLURAL, 0);
+    fake_plan_fault(l.server, &(struct fake_fault_plan){
+                                  .request = 1, .method = "PATCH", .path_part = "/j/status", .fault = fault});
+    while (fake_faults_done(l.server) == 0)
+        lab_turn(&l);
+    fake_plan_fault(l.server, &(struct fake_fault_plan){
+                                  .method = "LIST", .path_part = "/" TRAINJOB_PLURAL, .status = 500});
+    for (int i = fake_count(l.server, LAB_PODS); i > 0; i--) {
+        cleanup_json cJSON *pod = fake_nth_json(l.server, LAB_PODS, 0);
+        char path[160];
+        snprintf(path, sizeof(path), LAB_PODS "/%s",
+                 json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name"));
+        assert_true(fake_remove(l.server, path));
+    }
+    for_ms(&l, 150000);
+    assert_true(is_made(&l));
+    fake_plan_fault(l.server, NULL);
+    fake_freeze(l.server, NULL, 0);
+    for_ms(&l, 150000);
+    assert_true(fake_log_count(l.server, "POST", "/pods") >= 8);
+    lab_stop(&l);
+}
+
+static void test_never_from_an_older_cache(void **state)
+{
+    (void)state;
+    never_again(FAKE_NOTHING, false);
+    never_again(FAKE_NOTHING, true);
+    never_again(FAKE_DROP_AFTER, false); /* nor when nobody heard that it was written */
+    never_again(FAKE_DROP_AFTER, true);
+}
+
+static void lead(struct lab *l, bool leads)
+{
+    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
+}
+
+static bool refused(struct lab *l)
+{
+    return lab_status_is(l, LAB_JOB, "reason", "PodRefused");
+}
+
+/* In the next term a create is tried again at once, whatever it met in the one before. */
+static void test_a_term_remembers_nothing(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    lab_until(&l, refused);
+    for_ms(&l, 140000);
+    fake_plan_fault(l.server, NULL);
+    int before = fake_log_count(l.server, "POST", "/pods");
+    lead(&l, false);
+    assert_int_equal(controller_counts(l.operators[0].controller).remembered, 0);
+    lead(&l, true);
+    for_ms(&l, 3000);
+    assert_true(fake_log_count(l.server, "POST", "/pods") > before);
     lab_stop(&l);
 }
 
@@ -181,9 +296,11 @@ static void test_what_tells_may_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods_come_first),        cmocka_unit_test(test_others_wait_for_pod_0),
-        cmocka_unit_test(test_pods_that_do_not_start), cmocka_unit_test(test_a_job_from_before),
-        cmocka_unit_test(test_no_list_no_new_job),     cmocka_unit_test(test_what_tells_may_wait),
+        cmocka_unit_test(test_pods_come_first),           cmocka_unit_test(test_pods_that_do_not_start),
+        cmocka_unit_test(test_a_job_from_before),         cmocka_unit_test(test_a_status_of_others),
+        cmocka_unit_test(test_not_after_a_lost_answer),   cmocka_unit_test(test_nothing_before_the_lists),
+        cmocka_unit_test(test_never_from_an_older_cache), cmocka_unit_test(test_a_term_remembers_nothing),
+        cmocka_unit_test(test_what_tells_may_wait),       cmocka_unit_test(test_others_wait_for_pod_0),
     };
 
     json_memory_must();

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Late is longer than the controller waits for its cache to show what it wrote (keystate.c); very late is longer than any
+/* Late is longer than the controller waits for its cache to show what it wrote (jobmemory.c); very late is longer than any
  * wait of a plan for what others do. */
 enum { ENOUGH = 5, LATE_MS = 7000, VERY_LATE_MS = 40000 };
 

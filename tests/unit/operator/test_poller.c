@@ -16,7 +16,6 @@ struct rig {
     struct kube_loop *loop;
     struct fakepods pods;
     struct poller *poller;
-    bool leads;
     bool ill; /* the pod answers with garbage */
     int n_answered;
     int64_t step;
@@ -41,11 +40,6 @@ static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
     fakepods_say(ret, r->ill || strncmp(path, "garbage-", 8) == 0 ? "{\"job\":" : body);
 }
 
-static bool leads(void *ctx)
-{
-    return ((struct rig *)ctx)->leads;
-}
-
 static void on_answered(void *ctx, const struct poller_target *target,
                         const struct jobprogress_answer *answer)
 {
@@ -60,7 +54,7 @@ static void rig_start(struct rig *r)
 {
     struct err err;
 
-    *r = (struct rig){.clock = {1, 1000}, .leads = true, .step = 7};
+    *r = (struct rig){.clock = {1, 1000}, .step = 7};
     r->loop = kube_loop_new(fake_clock(&r->clock), &err);
     assert_non_null(r->loop);
     r->pods.loop = r->loop;
@@ -68,8 +62,7 @@ static void rig_start(struct rig *r)
     r->pods.ctx = r;
     fakepods_start(&r->pods);
     r->poller = poller_new(
-        r->loop, &(struct poller_options){
-                     .ctx = r, .seed = 3, .leads = leads, .answered = on_answered, .url = fakepods_url});
+        r->loop, &(struct poller_options){.ctx = r, .seed = 3, .answered = on_answered, .url = fakepods_url});
 }
 
 static void rig_stop(struct rig *r)
@@ -285,27 +278,6 @@ static void test_good_answer_ends_back_off(void **state)
     rig_stop(&r);
 }
 
-static void test_without_the_lease(void **state)
-{
-    struct rig r;
-
-    (void)state;
-    rig_start(&r);
-    ask_many(&r, "ns", "good", 5);
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.n_answered, 5);
-    r.leads = false;
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.pods.requests, 5);
-    r.leads = true; /* it leads again: the planner says anew who runs */
-    pass(&r, 10 * POLLER_INTERVAL_MS);
-    assert_int_equal(r.pods.requests, 5);
-    ask_many(&r, "ns", "good", 5);
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.pods.requests, 10);
-    rig_stop(&r);
-}
-
 /* The job ends while it is being asked: its connection goes, its place is free. */
 static void test_forgotten_while_asked(void **state)
 {
@@ -338,8 +310,7 @@ static void test_addresses_that_are_not_asked(void **state)
     rig_start(&r);
     poller_free(r.poller);
     r.poller = poller_new(
-        r.loop,
-        &(struct poller_options){.ctx = &r, .leads = leads, .answered = on_answered, .url = podaddress_url});
+        r.loop, &(struct poller_options){.ctx = &r, .answered = on_answered, .url = podaddress_url});
     poller_ask(r.poller, &(struct poller_target){"ns", "u", "pod", "127.0.0.1", 2});
     poller_ask(r.poller, &(struct poller_target){"ns", "v", "pod", "169.254.169.254", 2});
     pass(&r, 10 * POLLER_INTERVAL_MS);
@@ -356,7 +327,6 @@ int main(void)
         cmocka_unit_test(test_others_are_asked),
         cmocka_unit_test(test_back_off),
         cmocka_unit_test(test_good_answer_ends_back_off),
-        cmocka_unit_test(test_without_the_lease),
         cmocka_unit_test(test_forgotten_while_asked),
         cmocka_unit_test(test_addresses_that_are_not_asked),
     };

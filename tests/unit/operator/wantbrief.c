@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const FLAGS[] = {"requeueInMs", "refetch", "podsFirst", "mayWait"};
+static const char *const FLAGS[] = {"requeueInMs", "podsFirst", "mayWait"};
 static const char *const NUMBERS[] = {"attempt", "restart"}; /* texts in labels */
 
 static cJSON *get(const cJSON *o, const char *key)

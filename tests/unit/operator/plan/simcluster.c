@@ -61,7 +61,7 @@ void sim_free(struct sim *s)
 
 struct sim_view sim_now(const struct sim *s)
 {
-    return (struct sim_view){s->job, s->pods, false};
+    return (struct sim_view){s->job, s->pods};
 }
 
 /* ---- a pass */
@@ -89,16 +89,11 @@ struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
         assert_non_null(p->pods[p->in.n_pods]);
         p->in.n_pods++;
     }
-    for (int i = 0; i < s->n_gone; i++)
-        p->gone[i] = arena_strdup(&p->arena, s->gone[i]);
     p->in.job = p->job;
-    p->in.job_is_live = view.live;
     p->in.pods = (const struct pod *const *)p->pods;
     p->in.service = p->children[0] = child_of(s->service);
     p->in.tb_service = p->children[1] = child_of(s->tb_service);
     p->in.tb_deployment = p->children[2] = child_of(s->deployment);
-    p->in.gone_uids = p->gone;
-    p->in.n_gone_uids = s->n_gone;
     p->in.now_ms = s->now_ms;
     p->in.status_written_ms = s->status_written_ms;
     p->in.tensorboard_image = "tensorboard";
@@ -142,7 +137,7 @@ void sim_remove_pod(struct sim *s, cJSON *pod)
     cJSON_Delete(cJSON_DetachItemViaPointer(s->pods, pod));
 }
 
-static bool write_status(struct sim *s, cJSON *body, int n_gone_used)
+static bool write_status(struct sim *s, cJSON *body)
 {
     const char *version = json_str(sim_get(s->job, "metadata"), "resourceVersion");
 
@@ -154,8 +149,6 @@ static bool write_status(struct sim *s, cJSON *body, int n_gone_used)
     yamldoc_merge(sim_status(s), sim_get(body, "status"));
     sim_touch_job(s, false);
     s->status_written_ms = s->now_ms;
-    s->n_gone -= n_gone_used;
-    memmove(s->gone, s->gone + n_gone_used, (size_t)s->n_gone * sizeof(s->gone[0]));
     return true;
 }
 
@@ -219,16 +212,6 @@ static bool delete_it(struct sim *s, const struct action *act)
     return true;
 }
 
-static void check_it(struct sim *s, const struct action *act)
-{
-    const cJSON *pod = pod_named(s, act->name);
-
-    if (pod && strcmp(uid_of(pod), act->uid) == 0)
-        return;
-    assert_true(s->n_gone < SIM_GONE_MAX);
-    snprintf(s->gone[s->n_gone++], sizeof(s->gone[0]), "%s", act->uid);
-}
-
 /* As the API server: a pod's deadline may be set or lowered. */
 static void patch_it(struct sim *s, const struct action *act, const cJSON *body)
 {
@@ -243,18 +226,15 @@ static void patch_it(struct sim *s, const struct action *act, const cJSON *body)
     yamldoc_merge(sim_get(pod, "spec"), sim_get(body, "spec"));
 }
 
-static bool run_one(struct sim *s, const struct action *act, int n_gone_used)
+static bool run_one(struct sim *s, const struct action *act)
 {
     struct err err;
     cleanup_json cJSON *body = act->body ? json_parse(act->body, strlen(act->body), &err) : NULL;
 
     switch (act->kind) {
     case ACTION_STATUS:
-        return write_status(s, body, n_gone_used);
+        return write_status(s, body);
     case ACTION_EVENT:
-        return true;
-    case ACTION_CHECK:
-        check_it(s, act);
         return true;
     case ACTION_DELETE:
         return delete_it(s, act);
@@ -270,7 +250,7 @@ static bool run_one(struct sim *s, const struct action *act, int n_gone_used)
 void sim_apply(struct sim *s, const struct sim_pass *p, int n)
 {
     for (int i = 0; i < p->plan.n_actions && i < n; i++)
-        if (!run_one(s, &p->plan.actions[i], p->in.n_gone_uids))
+        if (!run_one(s, &p->plan.actions[i]))
             return;
 }
 

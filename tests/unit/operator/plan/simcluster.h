@@ -9,7 +9,7 @@
 
 #include "operator/plan/plan.h"
 
-enum { SIM_GONE_MAX = 64, SIM_PODS_MAX = 32 };
+enum { SIM_PODS_MAX = 32 };
 
 /* The last pod of a name that the status knew. */
 struct sim_life {
@@ -31,8 +31,6 @@ struct sim {
     cJSON *service;    /* NULL: none */
     cJSON *tb_service; /* likewise */
     cJSON *deployment;
-    char gone[SIM_GONE_MAX][16]; /* UIDs that a live GET did not find */
-    int n_gone;
     struct sim_life lives[SIM_PODS_MAX];
     bool status_was_lost; /* since the last write someone cleared it */
 };
@@ -40,7 +38,6 @@ struct sim {
 /* How a pass sees the cluster: as it is now, or an older job or older pods. */
 struct sim_view {
     const cJSON *job, *pods;
-    bool live;
 };
 
 struct sim_pass {
@@ -48,7 +45,6 @@ struct sim_pass {
     struct trainjob *job;
     struct pod *pods[SIM_PODS_MAX];
     struct child *children[3];
-    const char *gone[SIM_GONE_MAX];
     struct plan_input in;
     struct plan plan;
 };

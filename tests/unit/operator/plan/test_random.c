@@ -152,7 +152,7 @@ static void check_again(struct sim *s, const struct sim_view *view, const struct
     struct sim_pass *again = sim_plan(s, *view);
 
     EXPECT(s, again->plan.n_actions == p->plan.n_actions);
-    EXPECT(s, again->plan.requeue_ms == p->plan.requeue_ms && again->plan.refetch == p->plan.refetch);
+    EXPECT(s, again->plan.requeue_ms == p->plan.requeue_ms);
     for (int i = 0; i < p->plan.n_actions; i++) {
         const struct action *a = &p->plan.actions[i];
         const struct action *b = &again->plan.actions[i];
@@ -257,13 +257,6 @@ static bool pass(struct sim *s, struct sim_view view, int limit)
 {
     struct sim_pass *p = sim_plan(s, view);
 
-    if (p->plan.refetch) {
-        sim_pass_free(p);
-        view.job = s->job;
-        view.live = true;
-        p = sim_plan(s, view);
-        EXPECT(s, !p->plan.refetch);
-    }
     bool fresh = view.job == s->job && view.pods == s->pods;
     if (fresh)
         check_actions(s, &view, p);

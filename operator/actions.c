@@ -1,0 +1,521 @@
+/* actions.c - send the requests of a plan, and decide what each answer means for the pass. */
+#include "operator/actions.h"
+
+#include "common/memory.h"
+#include "kube/client.h"
+#include "kube/version.h"
+#include "operator/existing.h"
+#include "operator/refusal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Creates or deletes of pods at a time: as many as there are connections. */
+    STEPS_MAX = 8,
+    /* However long a server, or an admission webhook through it, asks us to wait: a corrected job is not held up for longer. */
+    RETRY_AFTER_MAX_MS = 60000,
+};
+
+const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
+                                        false};
+
+/* One action under way. */
+struct step {
+    struct actions *as;
+    const struct action *act; /* NULL: the step is free */
+    struct kube_call *call;
+    bool lenient; /* what the server does not know is left out */
+};
+
+struct actions {
+    const struct kube_transport *transport;
+    struct kube_recorder *recorder;
+    struct actions_target target;
+    const struct plan *plan;
+    struct arena *arena;
+    void (*done)(void *ctx, const struct actions_result *result);
+    void *ctx;
+    int at; /* the next action */
+    struct step steps[STEPS_MAX];
+    int n_steps;  /* under way */
+    int n_before; /* pods created before the last one that went alone */
+    bool running; /* inside run: what ends there is seen there */
+    struct actions_result result;
+};
+
+static void run(struct actions *as);
+
+static const struct kube_resource *resource_of(enum child_kind child)
+{
+    switch (child) {
+    case CHILD_POD:
+        return &KUBE_PODS;
+    case CHILD_SERVICE:
+        return &KUBE_SERVICES;
+    case CHILD_DEPLOYMENT:
+        return &KUBE_DEPLOYMENTS;
+    case CHILD_JOB:
+        break;
+    }
+    return &TRAINJOBS;
+}
+
+static struct kube_request request_of(const struct action *act, const char *ns, struct arena *a)
+{
+    static const enum kube_verb VERBS[] = {
+        [ACTION_STATUS] = KUBE_PATCH,  [ACTION_EVENT] = KUBE_GET,   [ACTION_DELETE] = KUBE_DELETE,
+        [ACTION_CREATE] = KUBE_CREATE, [ACTION_PATCH] = KUBE_PATCH,
+    };
+    struct kube_request r = {.verb = VERBS[act->kind], .resource = resource_of(act->child), .ns = ns};
+
+    r.name = act->kind == ACTION_CREATE ? NULL : act->name;
+    r.subresource = act->kind == ACTION_STATUS ? "status" : NULL;
+    if (act->body)
+        r.body = sv_from(act->body);
+    if (act->kind != ACTION_DELETE)
+        r.field_manager = "ptj-operator";
+    if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
+        r.field_validation = "Strict"; /* a field of the template that the server does not know */
+    if (act->kind == ACTION_DELETE)
+        r.body = kube_delete_options(a, act->uid, act->version, "Background", act->force ? 0 : -1);
+    return r;
+}
+
+/* ---- one step: its request, and what the answer means */
+
+static void end_step(struct step *s)
+{
+    struct actions *as = s->as;
+
+    *s = (struct step){0};
+    as->n_steps--;
+    if (!as->running)
+        run(as);
+}
+
+/* The first failure is the one that the pass ends with; later ones change nothing. */
+static bool note_failure(struct step *s, enum problem_kind kind, const struct err *err,
+                         int64_t retry_after_ms)
+{
+    struct actions_result *r = &s->as->result;
+
+    if (!r->ok)
+        return false;
+    r->ok = false;
+    r->err = *err;
+    r->retry_after_ms = retry_after_ms < RETRY_AFTER_MAX_MS ? retry_after_ms : RETRY_AFTER_MAX_MS;
+    if (kind != PROBLEM_NONE)
+        r->problem = (struct plan_problem){.kind = kind,
+                                           .child = s->act->child,
+                                           .name = s->act->name,
+                                           .message = arena_strdup(s->as->arena, err->msg)};
+    return true;
+}
+
+/* A create that fails becomes status.reason once it failed twice or took long (jobmemory.c). */
+static void fail_step(struct step *s, const struct err *err, const struct kube_status *status)
+{
+    bool create = s->act->kind == ACTION_CREATE;
+    struct err told = *err;
+
+    if (create)
+        err_wrap(&told, "creating %s %s", resource_of(s->act->child)->kind, s->act->name);
+    (void)note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &told,
+                       status ? status->retry_after_ms : -1);
+    end_step(s);
+}
+
+/* A create that the API server will not have: not a failure of ours, but the job's problem. */
+static void refuse(struct step *s, enum problem_kind kind, const struct err *err)
+{
+    (void)note_failure(s, kind, err, -1);
+    end_step(s);
+}
+
+/* Nothing went wrong, but the pass cannot go on before something is gone. */
+static void wait_for(struct step *s)
+{
+    struct err err;
+
+    err_set(
+        &err, ERR_CONFLICT,
+        "%s %s is being deleted, or of an earlier job or attempt, and does not go: look at its finalizers",
+        resource_of(s->act->child)->kind, s->act->name);
+    if (note_failure(s, PROBLEM_NAME_CONFLICT, &err, -1))
+        s->as->result.wait = true;
+    end_step(s);
+}
+
+/* A write of this action's kind was answered. False: the answer names no version. */
+static bool note_version(struct step *s, const struct kube_reply *reply)
+{
+    char *highest = s->as->result.versions[s->act->child];
+    const char *version =
+        json_str(json_find(reply->names, (const char *[]){"metadata", NULL}), "resourceVersion");
+
+    if (!version)
+        return false;
+    if (!highest[0] || !version_is_newer(highest, version))
+        snprintf(highest, ACTIONS_VERSION_BYTES, "%s", version);
+    return true;
+}
+
+static void on_older_deleted(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+
+    s->call = NULL;
+    (void)note_version(s, reply);
+    if (reply->err && reply->err->kind != ERR_NOT_FOUND && reply->err->kind != ERR_CONFLICT)
+        fail_step(s, reply->err, &reply->status);
+    else
+        wait_for(s);
+}
+
+/* One more request of this step: the step has ended if nothing is to be sent any more. */
+static void send(struct step *s, const struct kube_request *r,
+                 void (*done)(void *ctx, struct kube_reply *reply))
+{
+    const struct actions_target *t = &s->as->target;
+    struct err err;
+
+    if (t->may_go_on && !t->may_go_on(t->ctx)) {
+        end_step(s);
+        return;
+    }
+    s->call = kube_call_start(s->as->transport, r, done, s, &err);
+    if (!s->call)
+        fail_step(s, &err, NULL);
+}
+
+/* `version`: only this one; NULL: any. */
+static void delete_it(struct step *s, const char *uid, const char *version,
+                      void (*done)(void *ctx, struct kube_reply *reply))
+{
+    struct kube_request r = {
+        .verb = KUBE_DELETE, .resource = resource_of(s->act->child), .ns = s->as->target.ns};
+
+    r.name = s->act->name;
+    r.body = kube_delete_options(s->as->arena, uid, version, "Background", -1);
+    send(s, &r, done);
+}
+
+/* Ours is what was wanted, and the cache will show what is wrong with it. */
+static void judge_unreadable(struct step *s, const struct kube_reply *reply)
+{
+    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    struct err err = *reply->unreadable;
+
+    err_wrap(&err, "%s %s exists and cannot be read", resource_of(s->act->child)->kind, s->act->name);
+    if (strcmp(api_controller_uid(meta), s->as->target.uid) != 0) {
+        refuse(s, PROBLEM_NAME_CONFLICT, &err);
+        return;
+    }
+    s->as->result.unseen = true;
+    end_step(s);
+}
+
+/* The name is taken: by what we wanted, by something of ours that has to go first, or by someone else. */
+static void on_existing(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+    const char *uid = json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "uid");
+    struct err err;
+
+    s->call = NULL;
+    if (reply->err && reply->err->kind != ERR_NOT_FOUND) {
+        fail_step(s, reply->err, &reply->status);
+        return;
+    }
+    if (reply->err) {
+        wait_for(s);
+        return;
+    }
+    if (reply->unreadable) {
+        judge_unreadable(s, reply);
+        return;
+    }
+    switch (existing_judge(s->act, reply->object, s->as->target.job, s->as->target.uid)) {
+    case EXISTING_WANTED:
+        (void)note_version(s, reply);
+        s->as->result.unseen = true;
+        end_step(s);
+        return;
+    case EXISTING_OLDER: /* the cache does not show it, since someone took its labels away; or of an earlier attempt */
+        delete_it(s, uid ? uid : "", NULL, on_older_deleted);
+        return;
+    case EXISTING_LEAVING:
+    case EXISTING_NEWER:
+        wait_for(s);
+        return;
+    case EXISTING_FOREIGN:
+        err_set(&err, ERR_CONFLICT, "%s %s exists and belongs to another owner",
+                resource_of(s->act->child)->kind, s->act->name);
+        refuse(s, PROBLEM_NAME_CONFLICT, &err);
+        return;
+    }
+}
+
+static void look_at_existing(struct step *s)
+{
+    struct kube_request r = {
+        .verb = KUBE_GET, .resource = resource_of(s->act->child), .ns = s->as->target.ns};
+
+    r.name = s->act->name;
+    send(s, &r, on_existing);
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply);
+
+static void begin_request(struct step *s)
+{
+    struct kube_request r = request_of(s->act, s->as->target.ns, s->as->arena);
+
+    if (s->lenient)
+        r.field_validation = "Ignore";
+    send(s, &r, on_reply);
+}
+
+/* A job that ran goes on without a field that the server does not know, as it was begun; any other has it corrected first. */
+static void on_refused(struct step *s, const struct err *err)
+{
+    struct actions_result *result = &s->as->result;
+    struct err told = *err;
+    enum refusal by = refusal_of(resource_of(s->act->child)->kind, err->msg);
+
+    if (by == REFUSAL_FIELD && s->act->child == CHILD_POD)
+        refusal_put_paths(&told, s->act->body);
+    if (by == REFUSAL_FIELD && s->act->lenient && !s->lenient) {
+        s->lenient = true;
+        if (!result->ignored)
+            result->ignored = arena_printf(
+                s->as->arena, "the pods are made without what the API server does not know: %s", told.msg);
+        begin_request(s);
+        return;
+    }
+    refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &told);
+}
+
+/* Without the label that pods are watched by nobody would hear of it again. */
+static bool is_out_of_sight(const struct step *s, const cJSON *made)
+{
+    return s->act->child == CHILD_POD && json_find(made, (const char *[]){"metadata", "labels", NULL}) &&
+           !existing_is_labelled(made);
+}
+
+static bool is_refusal(const struct kube_reply *reply)
+{
+    return reply->err &&
+           (reply->status.code == 400 || reply->status.code == 403 || reply->status.code == 422);
+}
+
+static void on_created(struct step *s, struct kube_reply *reply)
+{
+    struct actions_result *r = &s->as->result;
+    struct err err;
+
+    if (!reply->err && is_out_of_sight(s, reply->object)) {
+        err_set(&err, ERR_INVALID, "a webhook or a policy took the label %s from pod %s", LABEL_JOB,
+                s->act->name);
+        refuse(s, PROBLEM_REFUSED, &err);
+    } else if (!reply->err) {
+        r->pods_created += s->act->child == CHILD_POD;
+        r->unseen |= !note_version(s, reply);
+        end_step(s);
+    } else if (reply->status.reason == KUBE_REASON_ALREADY_EXISTS) {
+        look_at_existing(s);
+    } else if (is_refusal(reply)) {
+        on_refused(s, reply->err);
+    } else {
+        fail_step(s, reply->err, &reply->status);
+    }
+}
+
+/* 404: it is gone. 409: another object has the name now, and that one is not meant. A delete of one version may also have met a
+ * newer one. The job itself has no other event that would bring it back. */
+static void on_deleted(struct step *s, struct kube_reply *reply)
+{
+    struct actions_result *r = &s->as->result;
+    bool job = s->act->child == CHILD_JOB;
+    bool other = reply->err && reply->err->kind == ERR_CONFLICT && !job && !s->act->version;
+    bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || other);
+
+    if (reply->err && (!gone || job)) {
+        fail_step(s, reply->err, &reply->status);
+        return;
+    }
+    r->pods_deleted += s->act->child == CHILD_POD && !s->act->force && !gone;
+    if (reply->err || !note_version(s, reply))
+        r->unseen = true;
+    end_step(s);
+}
+
+static void on_status(struct step *s, struct kube_reply *reply)
+{
+    struct actions_result *r = &s->as->result;
+
+    if (reply->err) {
+        fail_step(s, reply->err, &reply->status);
+        return;
+    }
+    r->status_written = true;
+    r->doubt = !note_version(s, reply); /* the answer was cut before it */
+    end_step(s);
+}
+
+/* The server may have done it: it did not answer, not in JSON, or failed on its own side. */
+static bool is_lost(const struct kube_reply *reply)
+{
+    return reply->err && (reply->status.code < 300 || reply->status.code >= 500);
+}
+
+static void on_replaced(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+
+    s->call = NULL;
+    s->as->result.lost |= is_lost(reply);
+    on_deleted(s, reply);
+}
+
+/* Where the operator may not patch a pod, it deletes the pod, and its log with it: others need its room. A 404 is a failure: the
+ * cache shows it, and nothing else would tell when that was not so. */
+static void on_patched(struct step *s, struct kube_reply *reply)
+{
+    if (s->act->child == CHILD_POD && is_refusal(reply)) {
+        s->as->result.err = *reply->err;
+        delete_it(s, s->act->uid, s->act->version, on_replaced);
+    } else if (reply->err) {
+        fail_step(s, reply->err, &reply->status);
+    } else {
+        (void)note_version(s, reply);
+        end_step(s);
+    }
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+    struct actions_result *r = &s->as->result;
+
+    s->call = NULL;
+    r->lost |= is_lost(reply);
+    if (s->act->child == CHILD_JOB && reply->err)
+        r->doubt = is_lost(reply) || reply->err->kind == ERR_CONFLICT || reply->err->kind == ERR_NOT_FOUND;
+    switch (s->act->kind) {
+    case ACTION_STATUS:
+        on_status(s, reply);
+        return;
+    case ACTION_CREATE:
+        on_created(s, reply);
+        return;
+    case ACTION_DELETE:
+        on_deleted(s, reply);
+        return;
+    case ACTION_PATCH:
+        on_patched(s, reply);
+        return;
+    case ACTION_EVENT:
+        return;
+    }
+}
+
+/* ---- all of them, in order */
+
+static void record(struct actions *as, const struct action *act)
+{
+    struct kube_recorder_object o = {.api_version = TRAINJOB_API_VERSION,
+                                     .kind = TRAINJOB_KIND,
+                                     .ns = as->target.ns,
+                                     .name = as->target.job,
+                                     .uid = as->target.uid};
+
+    kube_recorder_event(as->recorder, &o, act->warning, act->reason, "%s", act->message);
+}
+
+static void finish(struct actions *as)
+{
+    if (as->result.ignored && !as->target.ignored_told)
+        record(as, &(struct action){.warning = true, .reason = "Ignored", .message = as->result.ignored});
+    as->done(as->ctx, &as->result);
+    free(as);
+}
+
+static void begin(struct actions *as, const struct action *act)
+{
+    bool told = as->target.ignored_told || as->result.ignored;
+    struct step *s = as->steps;
+
+    while (s->act)
+        s++;
+    as->n_steps++;
+    if (act->first)
+        as->n_before = as->result.pods_created;
+    *s = (struct step){.as = as, .act = act, .lenient = act->lenient && told};
+    begin_request(s);
+}
+
+/* Alone, but for pods. They may be deleted beside each other. They may be created beside each other, too: first one of each
+ * replicaSpec, and one more at a time with each that went well, so that a quota that is used up is asked once. */
+static bool may_begin(const struct actions *as, const struct action *act)
+{
+    if (as->n_steps == 0)
+        return true;
+    if (as->n_steps == STEPS_MAX || act->child != CHILD_POD || act->kind != act[-1].kind ||
+        act[-1].child != CHILD_POD)
+        return false;
+    return act->kind == ACTION_DELETE || (act->kind == ACTION_CREATE && !act->first &&
+                                          as->n_steps <= as->result.pods_created - as->n_before);
+}
+
+/* From the next action on, as far as one may go. */
+static void run(struct actions *as)
+{
+    const struct actions_target *t = &as->target;
+
+    as->running = true;
+    while (as->result.ok && as->at < as->plan->n_actions && may_begin(as, &as->plan->actions[as->at]) &&
+           (!t->may_go_on || t->may_go_on(t->ctx))) {
+        const struct action *act = &as->plan->actions[as->at++];
+        if (act->kind == ACTION_EVENT)
+            record(as, act);
+        else
+            begin(as, act);
+    }
+    as->running = false;
+    if (as->n_steps == 0)
+        finish(as);
+}
+
+struct actions *actions_new(const struct kube_transport *t, struct kube_recorder *r,
+                            const struct actions_target *target, const struct plan *plan, struct arena *a,
+                            void (*done)(void *ctx, const struct actions_result *result), void *ctx)
+{
+    struct actions *as = memory_must(calloc(1, sizeof(*as)));
+
+    *as = (struct actions){.transport = t,
+                           .recorder = r,
+                           .target = *target,
+                           .plan = plan,
+                           .arena = a,
+                           .done = done,
+                           .ctx = ctx,
+                           .result = {.ok = true, .retry_after_ms = -1}};
+    return as;
+}
+
+void actions_run(struct actions *as)
+{
+    run(as);
+}
+
+void actions_cancel(struct actions *as)
+{
+    if (!as)
+        return;
+    for (int i = 0; i < STEPS_MAX; i++)
+        kube_call_cancel(as->steps[i].call);
+    free(as);
+}

@@ -1,0 +1,85 @@
+/* jobmemory.h - what the controller remembers of one job between two passes, within one term of leadership.
+ *
+ * Ownership: jobmemory_free sets *holder to NULL: a pass under way then knows that its job is gone.
+ * Units:     monotonic milliseconds, but for the times in `progress`.
+ */
+#ifndef TK_OPERATOR_JOBMEMORY_H
+#define TK_OPERATOR_JOBMEMORY_H
+
+#include "operator/actions.h"
+#include "operator/watches.h"
+
+/* A state that a cache has to pass. */
+struct jobmemory_mark {
+    char version[ACTIONS_VERSION_BYTES]; /* "": none */
+    uint64_t lists;                      /* of its kind, begun so far: a later one passes it, too */
+};
+
+struct jobmemory {
+    struct jobmemory **holder; /* of the pass under way; NULL: none is */
+    struct jobmemory_mark
+        written[ACTIONS_KINDS]; /* the highest version of an own write, by enum child_kind */
+    struct jobmemory_mark
+        doubt;              /* the job's version that may not be the present one: see actions_result.doubt */
+    int doubts;             /* of this version, in a row */
+    int64_t doubt_until_ms; /* it is not planned sooner, as long as the cache shows it */
+    bool lost;              /* an answer was lost, and no status was written since */
+    int behind;             /* the kind whose cache is awaited; -1: none */
+    int64_t behind_ms;      /* since then, or since it was listed anew for that */
+    int lists;              /* made for that */
+    int unseen;             /* passes in a row that met actions_result.unseen */
+    struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
+    char problem_name[64];
+    char problem_message[ERR_MSG_BYTES];
+    int problem_code;        /* HTTP status */
+    int64_t problem_said_ms; /* when problem_message was set */
+    int64_t problem_generation;
+    int64_t ignored_generation; /* of the spec of which fields were ignored, and that was told; 0: none */
+    int problem_count;          /* consecutive problems */
+    bool create_failed;         /* a create failed once, and quickly: not reported yet */
+    int waits;                  /* consecutive passes that waited for an object to be deleted */
+    /* The last pass had no room in the budget for need_bytes; 0: it had. It planned this generation, with
+     * need_create bytes for bodies of pods. */
+    size_t need_bytes, need_create;
+    int64_t need_generation;
+    int64_t status_written_ms; /* creating the first pods of a new job counts, too */
+    int64_t rest_until_ms;     /* it is not planned sooner */
+    struct plan_seen seen;
+    int64_t put_off_ms;            /* since when actions that may wait are put off; 0: they are not */
+    struct plan_progress progress; /* its times are wall */
+    struct jobprogress shown;      /* what the status said of it when it was planned last */
+    char unreadable_told
+        [ACTIONS_VERSION_BYTES]; /* the job's, once a status reported something unreadable; "": none did */
+};
+
+struct jobmemory *jobmemory_new(void);
+void jobmemory_free(void *memory);
+
+/* Whether the cache of this kind shows what was written for the job; what it shows is forgotten. */
+bool jobmemory_is_shown(struct jobmemory *m, const struct watches *w, enum child_kind kind);
+
+/* Whether the job may be at another version than this one, which the cache shows; and for how long it is left alone then, or after
+ * a list that showed the same. */
+bool jobmemory_doubts(const struct jobmemory *m, const struct watches *w, const char *job_version);
+int64_t jobmemory_rest_ms(const struct jobmemory *m, const char *job_version, int64_t now_ms);
+
+/* The cache of this kind is behind; -1: none is. True: it has been for so long (5 s, then twice as long each time, up to a
+ * minute) that it is to be listed anew. */
+bool jobmemory_is_overdue(struct jobmemory *m, int kind, int64_t now_ms);
+
+/* A pass that has ended. */
+struct jobmemory_pass {
+    const struct plan *plan;
+    const char *version; /* of the job that was planned, and of its spec: */
+    int64_t generation;
+    int64_t took_ms;
+};
+
+/* Remember what a pass wrote and met. True: it met a problem that the status has to report, so plan again at
+ * once; the create that failed is not tried again before plan_problem.retry_ms. */
+bool jobmemory_learn(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
+                     const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms);
+
+struct plan_problem jobmemory_problem(const struct jobmemory *m, int64_t job_generation);
+
+#endif
