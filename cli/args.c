@@ -113,10 +113,10 @@ static int take(struct args *a, const struct verb_option *o, const struct word *
 {
     if (!o)
         return no_such_option(a, w, err);
-    if (!o->value && w->value)
+    if (!o->value && w->value && o->help)
         return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", w->text, o->name);
     if (!o->value)
-        return keep(a, o, "", err);
+        return keep(a, o, w->value ? w->value : "", err);
     if (!w->value && !next)
         return err_set(err, ERR_INVALID, "%.80s: expected a value: --%s=%s", w->text, o->name, o->value);
     if (keep(a, o, w->value ? w->value : next, err) < 0)

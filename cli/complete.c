@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 1, PATIENCE_MAX_S = 600 };
+enum { PATIENCE_S = 2, PATIENCE_MAX_S = 600 };
 
 static const char ONLY_THESE[] = ":4\n", FILES_TOO[] = ":0\n";
 
@@ -40,7 +40,7 @@ static void offer_options(const struct completion *c, const struct verb_option *
 
     for (const struct verb_option *o = options; o && o->name; o++) {
         snprintf(word, sizeof(word), "--%s", o->name);
-        offer(c, word, o->help);
+        offer(c, word, o->help ? o->help : "as for kubectl");
     }
 }
 
@@ -110,7 +110,7 @@ static void offer_jobs(struct completion *c)
     cleanup_session struct session s = {0};
     struct err err;
 
-    if (!freopen("/dev/null", "w", stderr))
+    if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "r", stdin)) /* no plug-in asks */
         return;
     signal(SIGALRM, on_alarm);
     alarm(patience_s());

@@ -86,7 +86,7 @@ const struct verb VERB_COMPLETION = {
              "~/.zshrc, or the output as _kubectl-ptj in a folder of $fpath.\n"
              "`kubectl ptj` itself is completed by kubectl's own completion, which calls the program "
              "kubectl_complete-ptj; `make install` puts it beside kubectl-ptj.\n"
-             "Names of jobs are asked of the API server, for PTJ_COMPLETION_SECONDS at most (default: 1).",
+             "Names of jobs are asked of the API server, for PTJ_COMPLETION_SECONDS at most (default: 2).",
     .offline = true,
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* debug.c - kubectl ptj debug: a shell or a command in the training container of a rank. */
-#include "cli/kubectl.h"
 #include "cli/ranks.h"
+#include "cli/session.h"
 #include "cli/usage.h"
 
 #include "common/json.h"
@@ -83,7 +83,7 @@ static int enter(struct session *s, const struct args *a, const char *pod, const
         words[n++] = a->operands[i];
     for (size_t i = 0; a->n_operands == 1 && i < ARRAY_LEN(SHELL); i++)
         words[n++] = SHELL[i];
-    return kubectl_become(s, a, words, err);
+    return session_become(s, a, words, err);
 }
 
 static int run(struct session *s, const struct args *a, struct err *err)
@@ -125,8 +125,7 @@ const struct verb VERB_DEBUG = {
     .words = VERB_JOBS,
     .summary = "a shell in the pod of a rank",
     .about = "Runs `kubectl exec` in the training container of the rank's pod: bash or else sh, or the "
-             "command. Needs kubectl in "
-             "$PATH and the right to create pods/exec.",
+             "command. Needs the right to create pods/exec.",
     .options = OPTIONS,
     .run = run,
 };

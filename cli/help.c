@@ -1,6 +1,7 @@
 /* help.c - print the manual of kubectl-ptj, or of one verb. */
 #include "cli/help.h"
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/wrap.h"
 
@@ -32,13 +33,27 @@ static void print_options(FILE *out, const struct verb_option *options)
     }
 }
 
+static void print_kubectls(FILE *out)
+{
+    cleanup_buf struct buf text = BUF_INIT(2048);
+    struct err never;
+
+    (void)buf_puts(&text, VERB_KUBECTL_HELP, &never);
+    for (const struct verb_option *o = VERB_KUBECTL_OPTIONS; o->name; o++)
+        (void)buf_printf(&text, &never, " --%s", o->name);
+    wrap_text(out, 4, buf_str(&text));
+}
+
 static void print_all_options(FILE *out, const struct verb *v)
 {
     const struct verb_options all = verb_options(v);
 
     fputs("\nOPTIONS\n", out);
     for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
-        print_options(out, all.lists[i]);
+        if (all.lists[i] != VERB_KUBECTL_OPTIONS)
+            print_options(out, all.lists[i]);
+        else
+            print_kubectls(out);
 }
 
 static void print_verb(FILE *out, const struct verb *v)

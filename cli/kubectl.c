@@ -1,36 +1,114 @@
-/* kubectl.c - run kubectl with the same connection. */
+/* kubectl.c - start kubectl with the options of the connection, or become it. */
 #include "cli/kubectl.h"
 
+#include "common/arena.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { WORDS_MAX = 1024 };
 
-int kubectl_become(const struct session *s, const struct args *a, const char *const *words, struct err *err)
+static const char *program(void)
 {
-    static const char *const SHARED[] = {"kubeconfig", "context"};
-    const char *argv[WORDS_MAX + 8] = {"kubectl"};
-    int n = 1;
+    const char *given = getenv("KUBECTL");
 
-    for (size_t i = 0; i < sizeof(SHARED) / sizeof(SHARED[0]); i++) {
-        static const char *const OPTIONS[] = {"--kubeconfig", "--context"};
-        const char *value = args_text(a, SHARED[i], NULL);
-        if (value) {
-            argv[n++] = OPTIONS[i];
-            argv[n++] = value;
-        }
+    return given && *given ? given : "kubectl";
+}
+
+static bool is_kubectls(const struct verb_option *o)
+{
+    for (const struct verb_option *k = VERB_KUBECTL_OPTIONS; k->name; k++)
+        if (k == o)
+            return true;
+    return false;
+}
+
+/* kubectl, the options of the connection, --namespace (NULL: none), the words. */
+static char **argv_of(const struct args *a, const char *ns, const char *const *words, struct arena *arena,
+                      struct err *err)
+{
+    size_t n_words = 0, n = 0;
+
+    while (words[n_words])
+        n_words++;
+    if (n_words > WORDS_MAX) {
+        err_set(err, ERR_INVALID, "more than %d words for kubectl", WORDS_MAX);
+        return NULL;
     }
-    argv[n++] = "--namespace";
-    argv[n++] = s->ns;
-    for (int i = 0; words[i]; i++) {
-        if (n == WORDS_MAX + 7)
-            return err_set(err, ERR_INVALID, "more than %d words for kubectl", WORDS_MAX);
-        argv[n++] = words[i];
+    char **argv = arena_array(arena, n_words + ARGS_OPTIONS_MAX + 4, char *);
+    argv[n++] = arena_strdup(arena, program());
+    for (int i = 0; i < a->n_set; i++) {
+        const struct verb_option *o = a->set[i].option;
+        const char *value = a->set[i].value;
+        if (is_kubectls(o))
+            argv[n++] = arena_printf(arena, "--%s%s%s", o->name, o->value || *value ? "=" : "", value);
+    }
+    if (ns) {
+        argv[n++] = arena_strdup(arena, "--namespace");
+        argv[n++] = arena_strdup(arena, ns);
+    }
+    for (size_t i = 0; i < n_words; i++)
+        argv[n++] = arena_strdup(arena, words[i]);
+    return argv;
+}
+
+static void run_child(char **argv, const int out[2], const int err[2], pid_t parent)
+{
+    /* Not SIGTERM, which waits for the end of a Ctrl-Z. What it leaves behind, its socket, is removed by us. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent || dup2(out[1], STDOUT_FILENO) < 0 ||
+        dup2(err[1], STDERR_FILENO) < 0)
+        _exit(126);
+    signal(SIGPIPE, SIG_DFL); /* main ignores it */
+    execvp(argv[0], argv);
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+int kubectl_start(const struct args *a, const char *const *words, struct kubectl_child *ret, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    char **argv = argv_of(a, NULL, words, &arena, err);
+    const pid_t parent = getpid();
+    int out[2], errors[2];
+
+    if (!argv)
+        return -1;
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
+    if (pipe2(errors, O_CLOEXEC) < 0) {
+        close(out[0]);
+        close(out[1]);
+        return err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
     }
     fflush(NULL);
+    *ret = (struct kubectl_child){.pid = fork(), .out = out[0], .err = errors[0]};
+    if (ret->pid == 0)
+        run_child(argv, out, errors, parent);
+    const int why = errno;
+    close(out[1]);
+    close(errors[1]);
+    if (ret->pid > 0)
+        return 0;
+    close(out[0]);
+    close(errors[0]);
+    return err_errno(err, ERR_FATAL, why, "kubectl: fork");
+}
+
+int kubectl_become(const struct args *a, const char *ns, const char *const *words, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    char **argv = argv_of(a, ns, words, &arena, err);
+
+    if (!argv)
+        return -1;
+    fflush(NULL);
     signal(SIGPIPE, SIG_DFL); /* main ignores it */
-    execvp("kubectl", (char *const *)(uintptr_t)argv);
-    return err_errno(err, ERR_FATAL, errno, "kubectl, which this needs");
+    execvp(argv[0], argv);
+    return err_errno(err, ERR_FATAL, errno, "%.200s, which this needs", argv[0]);
 }

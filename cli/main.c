@@ -4,6 +4,7 @@
 #include "cli/session.h"
 #include "cli/usage.h"
 
+#include "common/fsutil.h"
 #include "common/json.h"
 
 #include <errno.h>
@@ -45,6 +46,7 @@ int main(int argc, char **argv)
     int status;
 
     json_memory_must();
+    fs_fill_standard();
     signal(SIGPIPE, SIG_IGN);
     if (args_parse(&a, argc, argv, &err) < 0) {
         say("kubectl ptj", "%s", err.msg);

@@ -82,13 +82,21 @@ void manual_print(FILE *out)
     fputs(".SH OPTIONS\nEvery verb has these:\n", out);
     print_options(out, VERB_COMMON_OPTIONS);
     fputs(".PP\nVerbs that need the API server have these, too:\n", out);
-    print_options(out, VERB_CONNECTION_OPTIONS);
+    print_options(out, VERB_NAMESPACE_OPTION);
+    fputs(".PP\n", out);
+    print_word(out, VERB_KUBECTL_HELP);
+    for (const struct verb_option *o = VERB_KUBECTL_OPTIONS; o->name; o++) {
+        fputs("\n\\fB\\-\\-", out);
+        print_word(out, o->name);
+        fputs("\\fR", out);
+    }
+    putc('\n', out);
     fputs(".SH EXIT STATUS\n0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
           "that have others say "
-          "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECONFIG\\fR\nthe kubeconfig, as for "
-          "kubectl\n.TP\n\\fBNO_COLOR\\fR\nset to anything: no "
+          "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECTL\\fR\nthe kubectl that is used (default: that of "
+          "$PATH)\n.TP\n\\fBKUBECONFIG\\fR\nas for kubectl\n.TP\n\\fBNO_COLOR\\fR\nset to anything: no "
           "colours\n.TP\n\\fBPTJ_COMPLETION_SECONDS\\fR\nhow long completion waits for the API server, 1 to "
-          "600 (default: 1)\n.SH SEE ALSO\n\\fBkubectl\\fR(1)\n",
+          "600 (default: 2)\n.SH SEE ALSO\n\\fBkubectl\\fR(1)\n",
           out);
 }
 

@@ -1,40 +1,82 @@
-/* session.c - open the connection by the kubeconfig, send single requests and wait for their answers. */
+/* session.c - open the connection through kubectl, send single requests and wait for their answers. */
 #include "cli/session.h"
 
-#include "cli/say.h"
 #include "common/json.h"
+#include "common/memory.h"
+#include "common/sv.h"
 #include "kube/client.h"
 #include "operator/api/trainjob.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 const struct kube_resource SESSION_JOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                            false};
 
+static bool has_answered(const struct session *s)
+{
+    size_t n;
+    const struct http_count *rows = http_counts(s->http, &n);
+
+    while (n && !rows[n - 1].status)
+        n--;
+    return n;
+}
+
+/* Before the first answer it may be a question of a credential plug-in; later it would stand in the middle of a screen. */
+static void on_words(void *ctx, short revents)
+{
+    struct session *s = ctx;
+
+    (void)revents;
+    kubectl_proxy_read(&s->proxy, has_answered(s));
+    if (s->proxy.ended)
+        kube_loop_fd_remove(s->loop, &s->words);
+}
+
 int session_open(struct session *s, const struct args *a, struct err *err)
 {
     *s = (struct session){0};
-    if (kube_config_find(&s->config, args_text(a, "kubeconfig", NULL), args_text(a, "context", NULL), err) <
-        0)
+    if (kubectl_proxy_start(&s->proxy, a, err) < 0)
         return -1;
-    if (kube_config_warning(&s->config))
-        say("kubectl ptj", "warning: %s", kube_config_warning(&s->config));
-    s->ns = args_text(a, "namespace", s->config.namespace_name);
+    s->ns = args_text(a, "namespace", s->proxy.ns);
+    s->config.server = memory_strdup("http://localhost");
+    s->config.socket = memory_strdup(s->proxy.folder.socket);
     s->loop = kube_loop_new(clock_system(), err);
     s->http = s->loop ? http_new(s->loop, &s->config, "kubectl-ptj/" CLI_VERSION, err) : NULL;
     if (!s->http)
         return -1;
     s->api = http_transport(s->http);
-    return 0;
+    s->words = (struct kube_loop_fd){.ready = on_words, .ctx = s, .fd = s->proxy.child.err, .events = POLLIN};
+    return kube_loop_fd_add(s->loop, &s->words, err);
 }
 
 void session_close(struct session *s)
 {
+    kubectl_proxy_end(&s->proxy); /* first: it reports each request that ends with us */
     http_free(s->http);
     kube_loop_free(s->loop);
     kube_config_release(&s->config);
     *s = (struct session){0};
+}
+
+/* kubectl's answer when it gets none: its words, in plain text. An API server's own has a reason behind the number. */
+static const char AWAY[] = " (HTTP 500)";
+
+static bool is_away(const struct err *err)
+{
+    return !err->code || (err->code == 500 && sv_ends(sv_from(err->msg), AWAY));
+}
+
+static int away(const struct session *s, struct err *err)
+{
+    const struct err was = *err;
+    const size_t len = strlen(was.msg), cut = was.code ? sizeof(AWAY) - 1 : 0;
+
+    if (s->proxy.ended)
+        return err_set(err, was.kind, "kubectl proxy, through which requests go, has ended");
+    return err_set(err, was.kind, "API server: %.*s", (int)(len - cut), was.msg);
 }
 
 struct answer {
@@ -81,6 +123,46 @@ int session_call(struct session *s, const struct kube_request *r, cJSON **ret, s
     return 0;
 }
 
+int session_become(struct session *s, const struct args *a, const char *const *words, struct err *err)
+{
+    char ns[KUBECTL_PROXY_NS_BYTES];
+
+    snprintf(ns, sizeof(ns), "%s", s->ns);
+    session_close(s);
+    return kubectl_become(a, ns, words, err);
+}
+
+struct greeting {
+    struct kube_loop *loop;
+    struct err err;
+};
+
+static void on_greeted(void *ctx, const struct kube_http_response *r, const struct err *err)
+{
+    struct greeting *g = ctx;
+    struct kube_status status;
+
+    if (err)
+        g->err = *err;
+    else if (kube_status_check(r, &status, &g->err) == 0 || !is_away(&g->err))
+        g->err.kind = ERR_NONE;
+    kube_loop_stop(g->loop);
+}
+
+int session_greet(struct session *s, struct err *err)
+{
+    const struct kube_http_request r = {.method = "GET", .path = "/version"};
+    struct greeting g = {.loop = s->loop};
+
+    if (!kube_transport_start(&s->api, &r, &(struct kube_http_handler){.ctx = &g, .done = on_greeted}, err) ||
+        kube_loop_run(s->loop, err) < 0)
+        return -1;
+    if (!g.err.kind)
+        return 0;
+    *err = g.err;
+    return away(s, err);
+}
+
 static const char *verb_of(const struct kube_request *r)
 {
     static const char *const NAMES[] = {
@@ -112,12 +194,9 @@ static int explain(const struct session *s, const struct kube_request *r, struct
                        r->name, r->ns, clear ? "" : ": ", clear ? "" : was.msg);
     }
     if (was.code == 404 && job && !r->name)
-        return err_set(err, was.kind,
-                       "API server %.80s knows no %s: is the operator installed there? (%.60s)",
-                       s->config.server, r->resource->kind, was.msg);
-    if (!was.code)
-        return err_set(err, was.kind, "API server %.80s: %.140s", s->config.server, was.msg);
-    return -1;
+        return err_set(err, was.kind, "the API server knows no %s: is the operator installed there? (%.120s)",
+                       r->resource->kind, was.msg);
+    return is_away(&was) ? away(s, err) : -1;
 }
 
 int session_explain(const struct session *s, const struct kube_request *r, struct err *err)

@@ -1,13 +1,14 @@
-/* session.h - the connection of one kubectl-ptj process to the API server. For the verbs.
+/* session.h - the connection of one kubectl-ptj process to the API server, through kubectl (proxy.h). For the verbs.
  *
  * Ownership: session_close frees all. What session_call returns is the caller's.
  * Errors:    those of kube/status.h and kube/transport.h, in the user's words: a 403 names the right that is missing, an
- *            unreachable server its address.
+ *            unreachable server has kubectl's words.
  */
 #ifndef TK_CLI_SESSION_H
 #define TK_CLI_SESSION_H
 
 #include "cli/args.h"
+#include "cli/proxy.h"
 #include "kube/auth/config.h"
 #include "kube/http.h"
 #include "kube/loop.h"
@@ -18,6 +19,8 @@
 extern const struct kube_resource SESSION_JOBS; /* pytorchtrainingjobs */
 
 struct session {
+    struct kubectl_proxy proxy;
+    struct kube_loop_fd words; /* what kubectl says */
     struct kube_config config;
     struct kube_loop *loop;
     struct http *http;
@@ -27,6 +30,9 @@ struct session {
 
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
 void session_close(struct session *s);
+
+/* Wait for a first answer, whatever it is: until then a credential plug-in of kubectl's may ask for something on the terminal. */
+int session_greet(struct session *s, struct err *err) MUST_CHECK;
 
 /* Send one request and wait for its answer; *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
  * large to be read back is no error. */
@@ -38,6 +44,9 @@ int session_job(struct session *s, const char *name, cJSON **ret, struct err *er
 /* JSON merge patch of the job, then print "NAME WHAT" on stdout. */
 int session_patch_job(struct session *s, const char *name, const char *patch, const char *what,
                       struct err *err) MUST_CHECK;
+
+/* End the session and become kubectl with these words, in its namespace: kubectl.h. */
+int session_become(struct session *s, const struct args *a, const char *const *words, struct err *err);
 
 /* Make an error of `r` fit for people: see Errors. Its kind and code stay. Always -1. */
 int session_explain(const struct session *s, const struct kube_request *r, struct err *err);

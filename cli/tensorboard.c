@@ -1,5 +1,5 @@
 /* tensorboard.c - kubectl ptj tensorboard: reach a job's TensorBoard from this machine. */
-#include "cli/kubectl.h"
+#include "cli/session.h"
 
 #include "common/json.h"
 #include "operator/plan/desired_tensorboard.h"
@@ -50,7 +50,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     snprintf(service, sizeof(service), "service/%.63s-tensorboard", name);
     snprintf(ports, sizeof(ports), "%lld:%d", (long long)port, TENSORBOARD_PORT);
     printf("TensorBoard of %s: http://localhost:%lld/ (Ctrl-C ends it)\n", name, (long long)port);
-    return kubectl_become(s, a, (const char *const[]){"port-forward", service, ports, NULL}, err);
+    return session_become(s, a, (const char *const[]){"port-forward", service, ports, NULL}, err);
 }
 
 static const struct verb_option OPTIONS[] = {
@@ -67,7 +67,7 @@ const struct verb VERB_TENSORBOARD = {
     .summary = "reach a job's TensorBoard from this machine",
     .about = "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. Says what is missing where "
              "there is none, it is "
-             "suspended or not ready. Needs kubectl in $PATH and the right to create pods/portforward.",
+             "suspended or not ready. Needs the right to create pods/portforward.",
     .options = OPTIONS,
     .run = run,
 };

@@ -10,13 +10,40 @@ const struct verb *const VERBS[] = {
     &VERB_COMPLETION, &VERB_MAN,    &VERB_COMPLETE, NULL,
 };
 
-const struct verb_option VERB_CONNECTION_OPTIONS[] = {
-    {"namespace", 'n', "NAME", "the namespace of the job (default: that of the kubeconfig's context)", NULL},
-    {"context", 0, "NAME", "the kubeconfig's context (default: its current one)", NULL},
-    {"kubeconfig", 0, "FILE", "the kubeconfig (default: $KUBECONFIG, the pod's account, ~/.kube/config)",
-     VERB_FILES},
+const struct verb_option VERB_NAMESPACE_OPTION[] = {
+    {"namespace", 'n', "NAME", "the namespace of the job (default: that of kubectl's context)", NULL},
     {0},
 };
+
+/* Those of `kubectl options` that say how the API server is reached, and as whom. */
+const struct verb_option VERB_KUBECTL_OPTIONS[] = {
+    {"context", 0, "NAME", NULL, NULL},
+    {"kubeconfig", 0, "FILE", NULL, VERB_FILES},
+    {"cluster", 0, "NAME", NULL, NULL},
+    {"user", 0, "NAME", NULL, NULL},
+    {"server", 's', "URL", NULL, NULL},
+    {"token", 0, "TOKEN", NULL, NULL},
+    {"username", 0, "NAME", NULL, NULL},
+    {"password", 0, "PASSWORD", NULL, NULL},
+    {"as", 0, "NAME", NULL, NULL},
+    {"as-group", 0, "NAME...", NULL, NULL},
+    {"as-uid", 0, "UID", NULL, NULL},
+    {"as-user-extra", 0, "KEY=VALUE...", NULL, NULL},
+    {"certificate-authority", 0, "FILE", NULL, VERB_FILES},
+    {"client-certificate", 0, "FILE", NULL, VERB_FILES},
+    {"client-key", 0, "FILE", NULL, VERB_FILES},
+    {"tls-server-name", 0, "NAME", NULL, NULL},
+    {"insecure-skip-tls-verify", 0, NULL, NULL, NULL},
+    {"disable-compression", 0, NULL, NULL, NULL},
+    {"request-timeout", 0, "TIME", NULL, NULL},
+    {"cache-dir", 0, "FOLDER", NULL, VERB_FILES},
+    {"kuberc", 0, "FILE", NULL, VERB_FILES},
+    {0},
+};
+
+const char VERB_KUBECTL_HELP[] =
+    "The connection is kubectl's ($KUBECTL, or that of $PATH). These options of its go to it as "
+    "they are; `kubectl options` explains them:";
 
 const struct verb_option VERB_COMMON_OPTIONS[] = {
     {"help", 'h', NULL, "print this", NULL},
@@ -26,9 +53,10 @@ const struct verb_option VERB_COMMON_OPTIONS[] = {
 
 struct verb_options verb_options(const struct verb *verb)
 {
-    return (struct verb_options){{verb ? verb->options : NULL,
-                                  verb && verb->offline ? NULL : VERB_CONNECTION_OPTIONS,
-                                  VERB_COMMON_OPTIONS}};
+    const bool offline = verb && verb->offline;
+
+    return (struct verb_options){{verb ? verb->options : NULL, offline ? NULL : VERB_NAMESPACE_OPTION,
+                                  VERB_COMMON_OPTIONS, offline ? NULL : VERB_KUBECTL_OPTIONS}};
 }
 
 const struct verb *verb_find(const char *name)

@@ -57,13 +57,17 @@ extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_T
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];
 
-/* Options that every verb has, and those of the connection, which offline verbs lack. */
-extern const struct verb_option VERB_COMMON_OPTIONS[], VERB_CONNECTION_OPTIONS[];
+/* Options that every verb has, and those of the connection, which offline verbs lack: the namespace, and what is passed on to
+ * kubectl as it is. The latter have no help, and a flag among them may have a value. */
+extern const struct verb_option VERB_COMMON_OPTIONS[], VERB_NAMESPACE_OPTION[], VERB_KUBECTL_OPTIONS[];
 
-/* All options of a verb, in the order of --help: its own, those of the connection, the common ones. Of NULL, the program: all but the
- * first. A list that it lacks is NULL. */
+/* What --help and the man page say of them. */
+extern const char VERB_KUBECTL_HELP[];
+
+/* All options of a verb, in the order of --help: its own, the namespace, the common ones, kubectl's. Of NULL, the program: all but
+ * the first. A list that it lacks is NULL. */
 struct verb_options {
-    const struct verb_option *lists[3];
+    const struct verb_option *lists[4];
 };
 struct verb_options verb_options(const struct verb *verb);
 

@@ -92,13 +92,11 @@ static int failure(const struct kube_http_call *c, struct err *err)
     if (c->shut)
         return err_set(err, ERR_TRANSIENT, "%s %s: not sent, since this process may not write any more",
                        c->method, c->shown);
-    const char *proxy = c->endpoint->proxy_shown;
-    return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT,
-                   "%s %s: %s%s%s%s", c->method, c->shown, *proxy ? "through the proxy " : "", proxy,
-                   *proxy ? ": " : "", why);
+    return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT, "%s %s: %s",
+                   c->method, c->shown, why);
 }
 
-/* Nobody has looked at the request: the credential is not accepted, or the server's certificate is not. */
+/* Nobody has looked at the request: the token is not accepted, or the server's certificate is not. */
 static bool is_refused(const struct kube_http_call *c, int status)
 {
     if (c->again || c->refusal.kind != ERR_NONE || c->idled || c->shut)
@@ -106,7 +104,7 @@ static bool is_refused(const struct kube_http_call *c, int status)
     return c->curl_code == CURLE_OK
                ? status == 401
                : c->curl_code == CURLE_PEER_FAILED_VERIFICATION || c->curl_code == CURLE_SSL_CONNECT_ERROR ||
-                     c->curl_code == CURLE_SSL_CERTPROBLEM || c->curl_code == CURLE_SSL_CACERT_BADFILE;
+                     c->curl_code == CURLE_SSL_CACERT_BADFILE;
 }
 
 static void finish(struct kube_http_call *c)
@@ -190,7 +188,7 @@ static void on_idle(void *ctx)
     end_call(c);
 }
 
-void call_refuse(struct kube_http_call *c, const struct err *why)
+static void refuse(struct kube_http_call *c, const struct err *why)
 {
     c->refusal = *why;
     end_call(c);
@@ -206,7 +204,7 @@ void call_launch(struct kube_http_call *c, int64_t idle_max_s)
         return;
     }
     if (endpoint_sign(c->endpoint, c->content_type, c->easy, &c->headers, &err) < 0) {
-        call_refuse(c, &err);
+        refuse(c, &err);
         return;
     }
     c->launched_ms = c->last_byte_ms = kube_loop_now_ms(c->loop);

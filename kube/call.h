@@ -23,7 +23,6 @@ struct kube_http_call {
     void *pool;
     struct kube_http_call *next, **prev;
     struct fairqueue_item turn;
-    uint64_t serial;     /* auth_serial when it was sent */
     uint64_t generation; /* config->generation when it was sent */
     bool own_connection, urgent;
     int64_t launched_ms;
@@ -64,8 +63,6 @@ void call_launch(struct kube_http_call *c, int64_t idle_max_s);
 /* Send it again from its beginning, after the server refused it without processing it (401, TLS). */
 void call_again(struct kube_http_call *c, int64_t idle_max_s);
 void call_hold(struct kube_http_call *c, bool held);
-/* Instead of call_launch: end it with this error. */
-void call_refuse(struct kube_http_call *c, const struct err *why);
 void call_free(struct kube_http_call *c);
 
 #endif

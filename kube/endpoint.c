@@ -1,4 +1,4 @@
-/* endpoint.c - set URL, proxy, timeouts and socket options of a libcurl transfer. */
+/* endpoint.c - set URL, timeouts, socket options, authority and headers of a libcurl transfer. */
 #include "kube/endpoint.h"
 #include "common/memory.h"
 
@@ -40,59 +40,8 @@ static bool is_loopback(const char *host)
            (is_address && ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
-/* The certificate's name differs from the address: connect to the one, ask for the other. */
-static int redirect(struct endpoint *e, CURLU *url, const char *host, const char *port, struct err *err)
+static int check(const char *server, CURLU *url, struct err *err)
 {
-    char *base = NULL;
-    char *to = NULL;
-
-    if (curl_url_set(url, CURLUPART_HOST, e->config->tls_server_name, 0) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_URL, &base, 0) != CURLUE_OK)
-        return err_set(err, ERR_INVALID, "tls-server-name \"%.80s\": expected a host name",
-                       e->config->tls_server_name);
-    if (asprintf(&to, "::%s:%s", host, port) < 0 || asprintf(&e->host_header, "Host: %s:%s", host, port) < 0)
-        memory_exhausted();
-    e->connect_to = curl_slist_append(NULL, to);
-    free(to);
-    free(e->base);
-    e->base = strdup(base);
-    curl_free(base);
-    if (!e->connect_to || !e->base)
-        memory_exhausted();
-    return 0;
-}
-
-/* Go lets a SOCKS proxy look up names; libcurl calls that socks5h. */
-static int set_proxy(struct endpoint *e, struct err *err)
-{
-    const char *proxy = e->config->proxy_url ? e->config->proxy_url : e->config->environment_proxy;
-    bool socks = proxy && strncmp(proxy, "socks5://", 9) == 0;
-    CURLU *url = curl_url();
-    char *host = NULL;
-
-    if (!url || asprintf(&e->proxy, "%s%s", socks ? "socks5h" : "", proxy ? proxy + (socks ? 6 : 0) : "") < 0)
-        memory_exhausted();
-    if (!proxy) {
-        curl_url_cleanup(url);
-        return 0;
-    }
-    proxy_shown(proxy, e->proxy_shown);
-    int rc = 0;
-    if (curl_url_set(url, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
-        rc = err_set(err, ERR_INVALID, "proxy \"%s\": not a URL", e->proxy_shown);
-    else if (strncmp(e->config->server, "http:", 5) == 0 && !is_loopback(host))
-        rc = err_set(err, ERR_INVALID, "proxy \"%s\": plain http to the server is for this machine itself",
-                     e->proxy_shown);
-    curl_free(host);
-    curl_url_cleanup(url);
-    return rc;
-}
-
-static int parse(struct endpoint *e, CURLU *url, struct err *err)
-{
-    const char *server = e->config->server;
-
     if (curl_url_set(url, CURLUPART_URL, server, 0) != CURLUE_OK)
         return err_set(err, ERR_INVALID, "server \"%.120s\": not a URL", server);
     char *scheme = url_part(url, CURLUPART_SCHEME);
@@ -104,8 +53,6 @@ static int parse(struct endpoint *e, CURLU *url, struct err *err)
         rc = err_set(err, ERR_INVALID, "server \"%.120s\": expected https://host:port", server);
     else if (strcmp(scheme, "https") != 0 && !is_loopback(host))
         rc = err_set(err, ERR_INVALID, "server \"%.120s\": plain http only to this machine itself", server);
-    else if (e->config->tls_server_name)
-        rc = redirect(e, url, host, port, err);
     curl_free(scheme);
     curl_free(host);
     curl_free(port);
@@ -114,32 +61,19 @@ static int parse(struct endpoint *e, CURLU *url, struct err *err)
 
 int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, struct err *err)
 {
-    CURLU *url = curl_url();
+    CURLU *url = memory_must(curl_url());
+    const int rc = check(config->server, url, err);
 
-    *e = (struct endpoint){.config = config, .base = strdup(config->server)};
-    e->user_agent = strdup(user_agent ? user_agent : "torchkeeper");
-    if (!url || !e->base || !e->user_agent)
-        memory_exhausted();
-    int rc = parse(e, url, err);
-    if (rc == 0)
-        rc = set_proxy(e, err);
     curl_url_cleanup(url);
-    /* curl_url_get ends an empty path with '/'; requests begin with one. */
-    size_t len = strlen(e->base);
-    while (len && e->base[len - 1] == '/')
-        e->base[--len] = '\0';
-    if (rc < 0)
-        endpoint_release(e);
+    if (rc == 0)
+        *e = (struct endpoint){.config = config,
+                               .user_agent = memory_strdup(user_agent ? user_agent : "torchkeeper")};
     return rc;
 }
 
 void endpoint_release(struct endpoint *e)
 {
-    free(e->base);
-    free(e->host_header);
-    free(e->proxy);
     free(e->user_agent);
-    curl_slist_free_all(e->connect_to);
     *e = (struct endpoint){0};
 }
 
@@ -193,38 +127,27 @@ static void setup_connection(const struct kube_http_request *req, CURL *easy)
     setup_keepalive(req->own_connection, easy);
 }
 
-/* What the environment says was decided when the configuration was found: libcurl does not look there again. */
-static CURLcode setup_proxy(const struct endpoint *e, CURL *easy)
-{
-    CURLcode rc = curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy);
-
-    if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
-    /* Always a tunnel: the proxy sees the server's name, never a request. */
-    (void)curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
-    return rc;
-}
-
 static CURLcode setup_request(const struct endpoint *e, const struct kube_http_request *req, CURL *easy)
 {
     char *url = NULL;
 
-    if (asprintf(&url, "%s%s", e->base, req->path) < 0)
+    if (asprintf(&url, "%s%s", e->config->server, req->path) < 0)
         memory_exhausted();
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_URL, url);
     free(url);
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR,
-                              strncmp(e->base, "https:", 6) == 0 ? "https" : "http");
+                              strncmp(e->config->server, "https:", 6) == 0 ? "https" : "http");
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* libcurl would look into the environment */
     if (rc == CURLE_OK && req->body.len) {
         (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->body.len);
         rc = curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, req->body.p);
     }
     if (rc == CURLE_OK && (req->body.len || strcmp(req->method, "GET") != 0))
         rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, req->method);
-    if (rc == CURLE_OK && e->connect_to)
-        rc = curl_easy_setopt(easy, CURLOPT_CONNECT_TO, e->connect_to);
+    if (rc == CURLE_OK && e->config->socket)
+        rc = curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->config->socket);
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_USERAGENT, e->user_agent);
     return rc;
@@ -232,12 +155,59 @@ static CURLcode setup_request(const struct endpoint *e, const struct kube_http_r
 
 int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req, CURL *easy, struct err *err)
 {
-    CURLcode rc = setup_request(e, req, easy);
+    const CURLcode rc = setup_request(e, req, easy);
 
-    if (rc == CURLE_OK)
-        rc = setup_proxy(e, easy);
     if (rc != CURLE_OK)
-        return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, e->base, curl_easy_strerror(rc));
+        return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, e->config->server,
+                       curl_easy_strerror(rc));
     setup_connection(req, easy);
+    return 0;
+}
+
+static CURLcode setup_tls(const struct kube_config *c, CURL *easy)
+{
+    struct curl_blob ca = {c->ca.bytes.data, c->ca.bytes.len, CURL_BLOB_COPY};
+    CURLcode rc = curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+
+    if (rc == CURLE_OK && ca.len) {
+        /* This CA and no other: libcurl would add the system's folder of authorities. */
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+        (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        rc = curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
+    }
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    return rc;
+}
+
+/* The line may have a secret: no copy stays but libcurl's. */
+static void add_header(struct curl_slist **list, const char *name, const char *value)
+{
+    char *line = NULL;
+
+    if (asprintf(&line, "%s%s", name, value) < 0)
+        memory_exhausted();
+    *list = memory_must(curl_slist_append(*list, line));
+    explicit_bzero(line, strlen(line));
+    free(line);
+}
+
+int endpoint_sign(const struct endpoint *e, const char *content_type, CURL *easy,
+                  struct curl_slist **ret_headers, struct err *err)
+{
+    const struct kube_config *c = e->config;
+    const CURLcode rc = setup_tls(c, easy);
+
+    if (rc != CURLE_OK)
+        return err_set(err, ERR_TRANSIENT, "%.120s: %s", c->server, curl_easy_strerror(rc));
+    add_header(ret_headers, "Accept: ", "application/json");
+    add_header(ret_headers, "Expect:", "");
+    if (c->token.bytes.len)
+        add_header(ret_headers, "Authorization: Bearer ", c->token.bytes.data);
+    if (content_type)
+        add_header(ret_headers, "Content-Type: ", content_type);
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *ret_headers);
     return 0;
 }

@@ -1,16 +1,13 @@
-/* endpoint.h - configure a libcurl transfer to the API server: URL, proxy, timeouts, TLS, headers. For http.c
- * and call.c.
+/* endpoint.h - configure a libcurl transfer to the API server: URL, timeouts, TLS, headers. For http.c and call.c.
  *
  * Ownership: the endpoint borrows the configuration; endpoint_release frees the rest.
- * Errors:    endpoint_init: ERR_INVALID, the server's URL or the proxy's cannot be used. endpoint_setup and
- *            endpoint_sign: ERR_TRANSIENT, libcurl refuses an option.
+ * Errors:    endpoint_init: ERR_INVALID, the server's URL cannot be used. endpoint_setup and endpoint_sign:
+ *            ERR_TRANSIENT, libcurl refuses an option.
  */
 #ifndef TK_KUBE_ENDPOINT_H
 #define TK_KUBE_ENDPOINT_H
 
-#include "common/buf.h"
 #include "kube/auth/config.h"
-#include "kube/auth/proxy.h"
 #include "kube/transport.h"
 
 #include <curl/curl.h>
@@ -25,12 +22,6 @@ enum { ENDPOINT_WATCH_IDLE_S = 10, ENDPOINT_WATCH_PROBE_S = 5, ENDPOINT_WATCH_DE
 
 struct endpoint {
     struct kube_config *config;
-    /* The URL before the path. Its host is the name that the server's certificate must have. */
-    char *base;
-    char *host_header;                   /* NULL: libcurl's own, from base */
-    struct curl_slist *connect_to;       /* NULL: connect to the host of base */
-    char *proxy;                         /* in libcurl's syntax; "" for none */
-    char proxy_shown[PROXY_SHOWN_BYTES]; /* without credentials, for messages; "" for none */
     char *user_agent;
 };
 

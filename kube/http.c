@@ -2,12 +2,10 @@
 #include "kube/http.h"
 
 #include "common/memory.h"
-#include "kube/auth/auth.h"
 #include "kube/call.h"
 #include "kube/endpoint.h"
 #include "kube/fairqueue.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,16 +25,12 @@ static const struct fairqueue_limits LIMITS = {.places = HTTP_PLACES,
                                                .slow_share_max = HTTP_SLOW_SHARE_MAX,
                                                .slow_max = HTTP_SLOW_MAX,
                                                .later_ms = HTTP_LATER_MS};
-static const struct fairqueue_limits NO_LIMITS = {
-    .places = INT_MAX, .share_max = INT_MAX, .slow_ms = INT64_MAX};
 
 struct http {
     struct kube_loop *loop;
     struct endpoint endpoint;
-    struct auth *auth;
     struct kube_http_call *calls; /* all of them */
-    struct fairqueue *turns;      /* of ordinary calls: for a place or a credential */
-    struct fairqueue *at_once;    /* watches and urgent calls: for a credential */
+    struct fairqueue *turns;      /* of ordinary calls: for a place */
     int64_t suspect_ms;           /* kept connections that were not used since are not trusted */
     struct kube_loop_timer again; /* when a place may let one go */
     struct http_count counts[COUNTS_MAX];
@@ -45,9 +39,9 @@ struct http {
 
 static void launch_waiting(void *ctx);
 
-static struct fairqueue *queue_of(const struct http *h, const struct kube_http_call *c)
+static bool at_once(const struct kube_http_call *c)
 {
-    return c->own_connection || c->urgent ? h->at_once : h->turns;
+    return c->own_connection || c->urgent;
 }
 
 struct http *http_new(struct kube_loop *l, struct kube_config *config, const char *user_agent,
@@ -60,9 +54,7 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const cha
         return NULL;
     }
     h->loop = l;
-    h->auth = auth_new(l, config, launch_waiting, h);
     h->turns = fairqueue_new(&LIMITS);
-    h->at_once = fairqueue_new(&NO_LIMITS);
     h->again = (struct kube_loop_timer){.fire = launch_waiting, .ctx = h};
     h->suspect_ms = kube_loop_now_ms(l) - 1000 * IDLE_MAX_S;
     /* About 50 KiB each. What many slow calls needed is not kept after them. */
@@ -72,7 +64,7 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const cha
 
 static bool is_out(const struct kube_http_call *c)
 {
-    return c->turn.state == FAIRQUEUE_OUT || c->turn.state == FAIRQUEUE_SLOW;
+    return at_once(c) || c->turn.state == FAIRQUEUE_OUT || c->turn.state == FAIRQUEUE_SLOW;
 }
 
 /* Out of every list of ours. */
@@ -80,7 +72,8 @@ static void unlink_call(struct http *h, struct kube_http_call *c)
 {
     if (is_out(c))
         kube_loop_connections(h->loop, -1);
-    fairqueue_leave(queue_of(h, c), &c->turn);
+    if (!at_once(c))
+        fairqueue_leave(h->turns, &c->turn);
     *c->prev = c->next;
     if (c->next)
         c->next->prev = c->prev;
@@ -96,10 +89,8 @@ void http_free(struct http *h)
         call_free(c);
     }
     fairqueue_free(h->turns);
-    fairqueue_free(h->at_once);
     kube_loop_timer_cancel(h->loop, &h->again);
     kube_loop_connections(h->loop, -CONNECTIONS_IDLE);
-    auth_free(h->auth);
     endpoint_release(&h->endpoint);
     free(h);
 }
@@ -149,7 +140,6 @@ static void on_ended(void *ctx, struct kube_http_call *c, int status)
     count(h, c->method, status);
     if (!status)
         suspect(h, c);
-    auth_answered(h->auth, c->serial, status);
     unlink_call(h, c);
     launch_waiting(h);
 }
@@ -159,7 +149,7 @@ static bool on_refused(void *ctx, struct kube_http_call *c, int status)
 {
     struct http *h = ctx;
 
-    if (!auth_renewed(h->auth, c->generation))
+    if (!kube_config_renewed(h->endpoint.config, c->generation, kube_loop_now_ms(h->loop)))
         return false;
     count(h, c->method, status);
     call_again(c, idle_max_s(h));
@@ -171,41 +161,27 @@ static struct kube_http_call *call_of_turn(struct fairqueue_item *it)
     return (void *)((char *)it - offsetof(struct kube_http_call, turn));
 }
 
-/* Its turn has come; `state` is what auth_ask said. */
-static void launch(struct http *h, struct kube_http_call *c, enum auth_state state, const struct err *why)
+/* Its turn has come. */
+static void launch(struct http *h, struct kube_http_call *c)
 {
-    c->serial = auth_serial(h->auth);
+    kube_config_refresh(h->endpoint.config, kube_loop_now_ms(h->loop));
     c->generation = h->endpoint.config->generation;
-    if (state == AUTH_FAILED)
-        call_refuse(c, why);
-    else
-        call_launch(c, idle_max_s(h));
+    kube_loop_connections(h->loop, 1);
+    call_launch(c, idle_max_s(h));
 }
 
-static void launch_from(struct http *h, struct fairqueue *queue)
-{
-    struct fairqueue_item *it;
-    struct err why;
-
-    while ((it = fairqueue_next(queue, kube_loop_now_ms(h->loop)))) {
-        enum auth_state state = auth_ask(h->auth, &why);
-        if (state == AUTH_WAIT)
-            return;
-        fairqueue_go(queue, it, kube_loop_now_ms(h->loop));
-        kube_loop_connections(h->loop, 1);
-        launch(h, call_of_turn(it), state, &why);
-    }
-    if (fairqueue_due_ms(queue) != INT64_MAX)
-        kube_loop_timer_set(h->loop, &h->again, fairqueue_due_ms(queue));
-}
-
-/* Something ended, is due, or has come: a call, a credential (or that there is none), a place. */
+/* Something ended, is due, or has come: a call, a place. */
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;
+    struct fairqueue_item *it;
 
-    launch_from(h, h->at_once);
-    launch_from(h, h->turns);
+    while ((it = fairqueue_next(h->turns, kube_loop_now_ms(h->loop)))) {
+        fairqueue_go(h->turns, it, kube_loop_now_ms(h->loop));
+        launch(h, call_of_turn(it));
+    }
+    if (fairqueue_due_ms(h->turns) != INT64_MAX)
+        kube_loop_timer_set(h->loop, &h->again, fairqueue_due_ms(h->turns));
 }
 
 static struct kube_http_call *http_start(void *ctx, const struct kube_http_request *req,
@@ -213,7 +189,7 @@ static struct kube_http_call *http_start(void *ctx, const struct kube_http_reque
 {
     struct http *h = ctx;
 
-    if (fairqueue_waiting(h->turns) + fairqueue_waiting(h->at_once) >= WAITING_MAX) {
+    if (fairqueue_waiting(h->turns) >= WAITING_MAX) {
         err_set(err, ERR_TRANSIENT, "%s %.100s: %d requests are waiting already", req->method, req->path,
                 WAITING_MAX);
         return NULL;
@@ -229,10 +205,14 @@ static struct kube_http_call *http_start(void *ctx, const struct kube_http_reque
     if (c->next)
         c->next->prev = &c->next;
     h->calls = c;
-    fairqueue_join(queue_of(h, c), &c->turn, req->ns ? req->ns : "");
+    if (at_once(c)) {
+        launch(h, c);
+        return c;
+    }
+    fairqueue_join(h->turns, &c->turn, req->ns ? req->ns : "");
     /* Admission cannot slow a read; and 64 answers of objects of the largest size would be too much memory. */
     c->turn.keeps_place = strcmp(req->method, "GET") == 0;
-    fairqueue_wait(queue_of(h, c), &c->turn, req->later, kube_loop_now_ms(h->loop));
+    fairqueue_wait(h->turns, &c->turn, req->later, kube_loop_now_ms(h->loop));
     launch_waiting(h);
     return c;
 }

@@ -318,8 +318,6 @@ void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
 int kube_manager_run(struct kube_manager *m, struct err *err)
 {
     tell(m, KUBE_MANAGER_STARTED, m->config->server);
-    if (kube_config_warning(m->config))
-        tell(m, KUBE_MANAGER_UNSAFE, kube_config_warning(m->config));
     tell_port(m, m->metrics, &m->metrics_page);
     tell_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)

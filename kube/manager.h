@@ -31,7 +31,6 @@ enum kube_manager_news {
     KUBE_MANAGER_WAITS,         /* the holder; once for each */
     KUBE_MANAGER_LEASE_FAILED,  /* the error of a request for the lease */
     KUBE_MANAGER_STOPS,         /* the signal's name */
-    KUBE_MANAGER_UNSAFE,        /* kube_config_warning, just after KUBE_MANAGER_STARTED */
 };
 
 struct kube_manager_options {

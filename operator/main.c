@@ -29,7 +29,6 @@ static void on_news(void *ctx, enum kube_manager_news news, const char *detail)
         [KUBE_MANAGER_WAITS] = {LOG_INFO, "waiting for the lease", "holder"},
         [KUBE_MANAGER_LEASE_FAILED] = {LOG_WARN, "lease request failed", "error"},
         [KUBE_MANAGER_STOPS] = {LOG_INFO, "stopping", "signal"},
-        [KUBE_MANAGER_UNSAFE] = {LOG_WARN, "the connection is not safe", "why"},
     };
     const struct program *p = ctx;
     bool started = news == KUBE_MANAGER_STARTED;
@@ -99,7 +98,7 @@ int main(int argc, char **argv)
         return 0;
     }
     p.log.level = p.options.log_level;
-    if (kube_config_find(&config, p.options.kubeconfig, NULL, &err) < 0 || serve(&p, &config, &err) < 0) {
+    if (kube_config_find(&config, &p.options.api, &err) < 0 || serve(&p, &config, &err) < 0) {
         log_line(&p.log, LOG_ERROR, "cannot run", (const char *[]){"error", err.msg, NULL});
         return 1;
     }

@@ -23,9 +23,8 @@ static const char HELP_HEAD[] =
     "other, and\n"
     "    a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a pod it uses "
     "the pod's\n"
-    "    service account, elsewhere the kubeconfig that kubectl would use, credential plugins included; "
-    "HTTPS_PROXY\n"
-    "    and NO_PROXY count. It logs JSON lines to standard error.\n"
+    "    service account, elsewhere what --server and its companions say. It logs JSON lines to standard "
+    "error.\n"
     "    Two operators must not be responsible for the same job: one for the whole cluster and one for a "
     "namespace\n"
     "    must not overlap. Several with the same flags may run: one works, the others wait.\n"
@@ -116,7 +115,15 @@ static int set_log_level(void *field, const struct flag *f, const char *value, s
 
 static const struct flag FLAGS[] = {
     {"namespace", "NAME", "only jobs of this namespace (default: all namespaces)", set_namespace, FIELD(ns)},
-    {"kubeconfig", "FILE", "how to reach the API server (default: see above)", set_file, FIELD(kubeconfig)},
+    {"server", "URL",
+     "the API server, outside a cluster: https://HOST:PORT, or of this machine itself\n"
+     "http://127.0.0.1:PORT or unix:SOCKET, as `kubectl proxy` serves (default: the\n"
+     "pod's)",
+     set_file, FIELD(api.server)},
+    {"ca-file", "FILE", "the authority of its certificate (default: the system's)", set_file,
+     FIELD(api.ca_file)},
+    {"token-file", "FILE", "who we are; both files are read again when they change (default: nobody)",
+     set_file, FIELD(api.token_file)},
     {"metrics-bind-address", "ADDR", "where /metrics is served; 0 turns it off (default :8080)", set_text,
      FIELD(metrics_address)},
     {"health-probe-bind-address", "ADDR",
@@ -126,8 +133,8 @@ static const struct flag FLAGS[] = {
      "work only while holding the Lease torchkeeper-operator, so that several may run\n(default true)",
      set_bool, FIELD(leader_elect)},
     {"leader-elect-namespace", "NAME",
-     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else the\n"
-     "namespace of the kubeconfig's context)",
+     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else\n"
+     "default)",
      set_namespace, FIELD(leader_elect_ns)},
     {"leader-elect-lease-duration", "S",
      "an operator that leads and did not renew the Lease for so many seconds is\n"

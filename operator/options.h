@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "kube/auth/config.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,10 +18,10 @@ struct options {
     const char *ns; /* NULL: all namespaces */
     const char *metrics_address;
     const char *health_address;
-    const char *kubeconfig; /* NULL: the pod's service account, or the kubeconfig that kubectl would use */
+    struct kube_config_given api; /* without a server: the pod's service account */
     const char *tensorboard_image;
     const char *launcher_image;
-    const char *leader_elect_ns; /* NULL: the pod's namespace, or the one of the kubeconfig's context */
+    const char *leader_elect_ns; /* NULL: the pod's namespace, or "default" */
     int lease_duration_s;        /* others wait so long after the last renewal */
     enum log_level log_level;
     bool leader_elect;

@@ -1,9 +1,9 @@
 /* bulk_create.c - creates copies of one object as fast as the API server answers, over the operator's own client.
  *
- * Usage: bulk_create PLURAL COUNT IN_FLIGHT EVERY_MS < object.json
+ * Usage: bulk_create SERVER CA_FILE TOKEN_FILE PLURAL COUNT IN_FLIGHT EVERY_MS < object.json
  * metadata.name is the beginning of the names: copies are NAME-0, NAME-1 and so on. EVERY_MS 0: as many as
  * IN_FLIGHT allows. Prints "NAME SENT ANSWERED" for each, in nanoseconds of the monotonic clock. The first failure ends
- * the program with 1. The kubeconfig is found as kubectl does.
+ * the program with 1.
  */
 #include "common/json.h"
 #include "kube/client.h"
@@ -22,6 +22,7 @@ struct bulk {
     struct kube_resource resource;
     const char *ns, *name;
     cJSON *object;
+    struct kube_config_given server;
     int64_t count, in_flight, every_ms;
     int64_t started, answered;
     struct kube_loop_timer next;
@@ -137,7 +138,7 @@ static int run(struct bulk *b, struct err *err)
 {
     cleanup_kube_config struct kube_config config = {0};
 
-    if (kube_config_find(&config, NULL, NULL, err) < 0)
+    if (kube_config_find(&config, &b->server, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock_system(), err);
     cleanup_http struct http *http = loop ? http_new(loop, &config, "bulk_create", err) : NULL;
@@ -170,19 +171,21 @@ int main(int argc, char **argv)
     char name[NAME_BYTES];
     struct err err;
 
-    if (argc != 5) {
-        fputs("usage: bulk_create PLURAL COUNT IN_FLIGHT EVERY_MS < object.json\n", stderr);
+    if (argc != 8) {
+        fputs("usage: bulk_create SERVER CA_FILE TOKEN_FILE PLURAL COUNT IN_FLIGHT EVERY_MS < object.json\n",
+              stderr);
         return 2;
     }
-    if (read_number("COUNT", argv[2], 1, COUNT_MAX, &b.count, &err) < 0 ||
-        read_number("IN_FLIGHT", argv[3], 1, COUNT_MAX, &b.in_flight, &err) < 0 ||
-        read_number("EVERY_MS", argv[4], 0, EVERY_MS_MAX, &b.every_ms, &err) < 0) {
+    b.server = (struct kube_config_given){argv[1], argv[2], argv[3]};
+    if (read_number("COUNT", argv[5], 1, COUNT_MAX, &b.count, &err) < 0 ||
+        read_number("IN_FLIGHT", argv[6], 1, COUNT_MAX, &b.in_flight, &err) < 0 ||
+        read_number("EVERY_MS", argv[7], 0, EVERY_MS_MAX, &b.every_ms, &err) < 0) {
         fprintf(stderr, "bulk_create: %s\n", err.msg);
         return 2;
     }
     cleanup_json cJSON *object = read_object(&err);
     b.object = object;
-    if (object && read_resource(&b, argv[1], group, sizeof(group), &err) == 0) {
+    if (object && read_resource(&b, argv[4], group, sizeof(group), &err) == 0) {
         snprintf(name, sizeof(name), "%s", b.name); /* the object's own is replaced */
         b.name = name;
         if (run(&b, &err) == 0)

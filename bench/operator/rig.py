@@ -117,20 +117,22 @@ class Rig:
     def tool(self, name):
         return REPO / "build/tools" / name
 
-    def account_config(self, ns, name):
-        """A kubeconfig with which the operator is who it is in a cluster, with what deploy/rbac grants it."""
-        token = self.kubectl("-n", ns, "create", "token", name, "--duration=24h").stdout.strip()
-        path = self.folder / f"{name}.conf"
-        server = self.kubectl("config", "view", "-o", "jsonpath={.clusters[0].cluster.server}").stdout
+    def server(self):
+        return self.kubectl("config", "view", "-o", "jsonpath={.clusters[0].cluster.server}").stdout
+
+    def authority(self):
+        return self.state / "pki/ca.crt"
+
+    def token(self, ns, name, file=None):
+        """A file with a token of this account."""
+        path = self.folder / (file or f"{name}.token")
         path.touch(0o600)
-        path.write_text(f"""apiVersion: v1
-kind: Config
-current-context: bench
-clusters: [{{name: bench, cluster: {{server: "{server}", certificate-authority: {self.state}/pki/ca.crt}}}}]
-users: [{{name: {name}, user: {{token: {token}}}}}]
-contexts: [{{name: bench, context: {{cluster: bench, user: {name}}}}}]
-""")
+        path.write_text(self.kubectl("-n", ns, "create", "token", name, "--duration=24h").stdout)
         return path
+
+    def flags(self, token):
+        """With which an operator is who the token says it is; with its account's, what deploy/rbac grants it."""
+        return (f"--server={self.server()}", f"--ca-file={self.authority()}", f"--token-file={token}")
 
     def kubectl(self, *args, check=True, text=None):
         done = subprocess.run([str(self.tool("kubectl")), "--kubeconfig", str(self.admin), *args], input=text, capture_output=True, text=True)

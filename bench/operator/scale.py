@@ -86,7 +86,10 @@ class Bench:
         rig.kubectl("apply", "--server-side", "-f", str(REPO / "crds/pytorchtrainingjob.yaml"), "-f", str(REPO / "deploy/manager/namespace.yaml"))
         rig.kubectl("apply", "-k", str(REPO / "deploy/rbac"))
         self.api = Api(rig)
-        self.config = rig.account_config(*OPERATOR_ACCOUNT)
+        self.flags = rig.flags(rig.token(*OPERATOR_ACCOUNT))
+        rig.kubectl("-n", "default", "create", "serviceaccount", "maker")
+        rig.kubectl("create", "clusterrolebinding", "maker", "--clusterrole=cluster-admin", "--serviceaccount=default:maker")
+        self.maker = rig.token("default", "maker")
         for i in range(self.args.nodes):
             self.api.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
                 "name": f"node-{i}", "labels": {"kubernetes.io/hostname": f"node-{i}"}}})
@@ -111,7 +114,7 @@ class Bench:
     def start_operator(self):
         port = ports.take()
         self.operator = self.rig.start("ptj-operator", [
-            *self.args.wrap, self.args.operator, f"--kubeconfig={self.config}",
+            *self.args.wrap, self.args.operator, *self.flags,
             f"--metrics-bind-address=127.0.0.1:{port}", "--health-probe-bind-address=0",
             "--leader-elect-namespace=torchkeeper-system"])
         self.metrics = measure.Metrics(port)
@@ -147,9 +150,8 @@ class Bench:
         self.wait("the operator to settle", quiet, 120)
 
     def bulk_create(self, plural, manifest, count, every_ms=0):
-        env = {"KUBECONFIG": str(self.rig.admin), "PATH": "/usr/bin:/bin"}
-        done = subprocess.run([str(self.args.bulk_create), plural, str(count), str(IN_FLIGHT), str(every_ms)], env=env,
-                              input=json.dumps(manifest), capture_output=True, text=True)
+        done = subprocess.run([str(self.args.bulk_create), self.rig.server(), str(self.rig.authority()), str(self.maker), plural, str(count),
+                               str(IN_FLIGHT), str(every_ms)], input=json.dumps(manifest), capture_output=True, text=True)
         if done.returncode:
             raise BenchError(done.stderr.strip())
         rows = [line.split() for line in done.stdout.splitlines()]

@@ -1,9 +1,9 @@
 /* code.c - read a script or a folder, within the bounds of a ConfigMap. */
 #include "cli/submit/code.h"
 
+#include "cli/submit/base64.h"
 #include "common/fsutil.h"
 #include "common/text.h"
-#include "kube/auth/base64.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -154,7 +154,7 @@ static void say_state(const struct watch *w, char *to, size_t size)
     if (t->since_ms && t->why[0])
         snprintf(to, size, "No server since %s, trying again: %s", at, t->why);
     else if (t->since_ms)
-        snprintf(to, size, "No answer since %s, waiting: API server %s", at, w->session->config.server);
+        snprintf(to, size, "No answer since %s, waiting for the API server", at);
     else if (t->events[0])
         snprintf(to, size, "No events: %s", t->events);
 }
@@ -271,7 +271,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     w.display.table.waiting = true;
     w.display.quit = on_quit;
     w.display.ctx = &w;
-    if (catch_signals(&w, err) < 0)
+    if ((w.on_terminal && session_greet(s, err) < 0) || catch_signals(&w, err) < 0)
         return -1;
     board_init(&w.board);
     w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""F8: tokens, certificates and authorities change under a running operator, against a real API server. It is never started again.
+"""F8: tokens and authorities change under a running operator, against a real API server. It is never started again.
 Each operator has a namespace and credentials of its own; a job of many pods there makes it use new connections, too."""
 
 import json
@@ -11,20 +11,13 @@ from datetime import datetime
 
 from cases import Cases, check
 from jobs import job
-from keys import CACHED_S, Keys, put, stamp
+from keys import Keys, put
 from plane import Plane, job_path, pod_path
 
 PODS = 12  # more than it keeps connections
 REREAD_S = 61  # files are read again after a minute
 RECOVER_S = 600  # bounds a hang
-CERTIFICATE_USER = "operator-by-certificate"
 BACKOFF_MS = 5  # at first, and twice as long after each failure
-
-
-def kubeconfig(plane, ca, user):
-    return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
-                       "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{plane.port()}", "certificate-authority": str(ca)}}],
-                       "users": [{"name": "u", "user": user}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]})
 
 
 def check_patience(name, complaints):
@@ -38,7 +31,7 @@ def check_patience(name, complaints):
 
 
 class Change:
-    """One operator and what happens to its credentials. Sub-classes: `begin` returns the kubeconfig's user, `change` replaces, `outdate`
+    """One operator and what happens to its credentials. Sub-classes: `begin` writes the token's file, `change` replaces, `outdate`
     ends the old ones; silent: there was always a good one, so nothing may be said."""
 
     silent, waits = True, False
@@ -48,14 +41,14 @@ class Change:
         self.name = type(self).__name__.lower()
         self.folder = plane.folder / self.name
         self.folder.mkdir()
-        self.ca = self.folder / "ca.crt"
+        self.ca, self.file = self.folder / "ca.crt", self.folder / "token"
         self.ca.write_text(plane.serving_ca.read_text())
         self.ns = plane.namespace()
 
     def start(self):
-        self.config = self.folder / "config"
-        put(self.config, kubeconfig(self.plane, self.ca, self.begin()))
-        self.operator = self.plane.operator(self.config, f"--namespace={self.ns}", "--leader-elect=false", name=f"operator-{self.name}")
+        self.begin()
+        access = (f"--server={self.plane.server()}", f"--ca-file={self.ca}", f"--token-file={self.file}")
+        self.operator = self.plane.operator(access, f"--namespace={self.ns}", "--leader-elect=false", name=f"operator-{self.name}")
 
     def prove(self):
         """A new job gets all its pods."""
@@ -81,10 +74,8 @@ class TokenFile(Change):
     """Replaced, and the old one is revoked at once: the first 401 leads to the new one."""
 
     def begin(self):
-        self.file = self.folder / "token"
         self.old = self.keys.bound(f"{self.name}-old")
         put(self.file, self.old)
-        return {"tokenFile": str(self.file)}
 
     def change(self):
         put(self.file, self.keys.bound(f"{self.name}-new"))
@@ -106,10 +97,8 @@ class TokenExpired(Change):
     silent = False
 
     def begin(self):
-        self.file = self.folder / "token"
         self.old = self.keys.token(40)
         put(self.file, self.old)
-        return {"tokenFile": str(self.file)}
 
     def change(self):
         self.keys.await_refused(self.old)
@@ -129,8 +118,7 @@ class HalfWritten(Change):
     def begin(self):
         self.old = self.keys.bound(f"{self.name}-old")
         self.version("one", self.old)
-        (self.folder / "token").symlink_to("..data/token")
-        return {"tokenFile": str(self.folder / "token")}
+        self.file.symlink_to("..data/token")
 
     def version(self, name, token):
         (self.folder / name).mkdir()
@@ -157,98 +145,6 @@ class HalfWritten(Change):
         pass
 
 
-class Kubeconfig(Change):
-    """The token stands in the kubeconfig, which is written anew."""
-
-    def begin(self):
-        self.old = self.keys.bound(f"{self.name}-old")
-        return {"token": self.old}
-
-    def change(self):
-        self.config.write_text("{")  # someone's editor
-        put(self.config, kubeconfig(self.plane, self.ca, {"token": self.keys.bound(f"{self.name}-new")}))
-
-    def outdate(self):
-        self.keys.revoke(f"{self.name}-old")
-        self.keys.await_refused(self.old)
-
-
-class Plugin(Change):
-    """A credential plugin whose tokens last seconds: each ends while the next one is used."""
-
-    waits = True
-    EVERY_S = 12
-
-    def begin(self):
-        began = int(time.time())
-        for n in range(60):
-            end = self.EVERY_S * (n + 1) + 3
-            token = self.keys.token(end + 5)
-            (self.folder / f"{n}.json").write_text(json.dumps({
-                "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
-                "status": {"token": token, "expirationTimestamp": stamp(end)}}))
-        script = self.folder / "plugin"
-        script.write_text(f"#!/bin/sh\ncd {self.folder} && echo run >>runs && cat $((($(date +%s) - {began}) / {self.EVERY_S})).json\n")
-        script.chmod(0o755)
-        return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script), "interactiveMode": "Never"}}
-
-    def change(self):
-        pass
-
-    def outdate(self):
-        for _ in range(2):
-            time.sleep(self.EVERY_S + CACHED_S)
-            self.prove()
-        runs = len((self.folder / "runs").read_text().splitlines())
-        check(3 <= runs <= 60, f"{self.name}: the plugin ran {runs} times")
-
-
-class ClientCertificate(Change):
-    """Both files are replaced, one after the other, a minute before the old certificate ends."""
-
-    waits = True
-
-    def begin(self):
-        self.place("old", REREAD_S + 25)
-        return {"client-certificate": str(self.folder / "client.crt"), "client-key": str(self.folder / "client.key")}
-
-    def place(self, name, seconds):
-        self.ends = time.time() + seconds
-        certificate, key = self.keys.pair(f"{self.name}-{name}", f"/CN={CERTIFICATE_USER}", seconds)
-        put(self.folder / "client.crt", certificate)
-        put(self.folder / "client.key", key)
-
-    def change(self):
-        self.old_ends = self.ends
-        self.place("new", 3600)
-
-    def outdate(self):
-        time.sleep(max(0, self.old_ends + 1 - time.time()))
-
-
-class ClientCertificateLate(ClientCertificate):
-    """The old one has ended before the new one is there, and for a while the key is of another one."""
-
-    silent, waits = False, False
-
-    def begin(self):
-        user = super().begin()
-        self.place("short", 30)
-        return user
-
-    def change(self):
-        time.sleep(max(0, self.ends + 1 - time.time()))
-        self.plane.api.post(job_path(self.ns), job("while-refused"))
-        self.plane.wait("it to be refused", self.operator.complaints)
-        certificate, key = self.keys.pair(f"{self.name}-new", f"/CN={CERTIFICATE_USER}", 3600)
-        put(self.folder / "client.key", key)
-        time.sleep(3)
-        put(self.folder / "client.crt", certificate)
-
-    def outdate(self):
-        pass
-
-
 class Authority(Change):
     """The file holds both authorities a minute before the server shows a certificate of the new one."""
 
@@ -256,8 +152,7 @@ class Authority(Change):
 
     def begin(self):
         put(self.ca, self.plane.old_ca)
-        put(self.folder / "token", self.keys.bound(self.name))
-        return {"tokenFile": str(self.folder / "token")}
+        put(self.file, self.keys.bound(self.name))
 
     def change(self):
         put(self.ca, self.plane.old_ca + self.plane.new_ca)
@@ -281,9 +176,9 @@ class AuthorityLate(Authority):
         put(self.ca, self.plane.new_ca)
 
 
-AT_ONCE = [TokenFile, TokenExpired, HalfWritten, Kubeconfig, ClientCertificateLate]
-SHORT = [TokenFile, HalfWritten, Kubeconfig]
-IN_TIME = [TokenFileInTime, ClientCertificate, Plugin, Authority, AuthorityLate]
+AT_ONCE = [TokenFile, TokenExpired, HalfWritten]
+SHORT = [TokenFile, HalfWritten]
+IN_TIME = [TokenFileInTime, Authority, AuthorityLate]
 
 
 class TlsPlane(Plane):
@@ -297,7 +192,6 @@ class TlsPlane(Plane):
         both = self.folder / "both.crt"
         both.write_text(self.old_ca + self.new_ca)
         self.serving_ca = both
-        self.kubectl("create", "clusterrolebinding", CERTIFICATE_USER, "--clusterrole=torchkeeper-operator", f"--user={CERTIFICATE_USER}")
 
     def shown(self):
         connection = self.api.connect()

@@ -1,4 +1,4 @@
-"""keys.py - credentials of every kind, made with the throw-away keys of a plane: tokens that end when they should, certificates."""
+"""keys.py - credentials made with the throw-away keys of a plane: tokens that end when they should, an authority of its own."""
 
 import base64
 import json
@@ -9,23 +9,6 @@ from pathlib import Path
 from plane import ACCOUNT, SYSTEM, RigError
 
 LEEWAY_S = 60  # the API server takes a token so much longer than it says
-CACHED_S = 10  # and what it took a moment ago without another look
-
-CA_CONFIG = """[ca]
-default_ca = own
-[own]
-database = {folder}/index.txt
-serial = {folder}/serial
-new_certs_dir = {folder}
-certificate = {pki}/ca.crt
-private_key = {pki}/ca.key
-default_md = sha256
-policy = any
-unique_subject = no
-[any]
-organizationName = optional
-commonName = supplied
-"""
 
 
 def openssl(*args, text=None):
@@ -33,10 +16,6 @@ def openssl(*args, text=None):
     if done.returncode:
         raise RigError(f"openssl {args[0]}: {done.stderr.decode(errors='replace').strip()}")
     return done.stdout
-
-
-def stamp(seconds, layout="%Y-%m-%dT%H:%M:%SZ"):
-    return time.strftime(layout, time.gmtime(time.time() + seconds))
 
 
 def put(path, text):
@@ -52,9 +31,6 @@ class Keys:
         self.plane, self.pki = plane, plane.state / "pki"
         self.folder = plane.folder / "keys"
         self.folder.mkdir()
-        (self.folder / "index.txt").touch()
-        (self.folder / "serial").write_text("1000\n")
-        (self.folder / "ca.conf").write_text(CA_CONFIG.format(folder=self.folder, pki=self.pki))
         self.secrets = []  # none of these may ever be logged
 
     def token(self, seconds):
@@ -81,17 +57,6 @@ class Keys:
     def secret(self, text):
         self.secrets.append(text.rpartition(".")[2])
         return text
-
-    def pair(self, name, subject, seconds):
-        """A client's certificate and key, as two texts."""
-        base = self.folder / name
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{base}.key", "-subj", subject,
-                "-out", f"{base}.csr")
-        openssl("ca", "-batch", "-notext", "-config", self.folder / "ca.conf", "-in", f"{base}.csr", "-out", f"{base}.crt",
-                "-startdate", stamp(-60, "%y%m%d%H%M%SZ"), "-enddate", stamp(seconds, "%y%m%d%H%M%SZ"))
-        key = Path(f"{base}.key").read_text()
-        self.secrets.append(key.splitlines()[1])
-        return Path(f"{base}.crt").read_text(), key
 
     def new_authority(self):
         """Another authority and a certificate of it for the API server: (authority, certificate, key) as texts."""

@@ -34,8 +34,8 @@ class Trial:
         for follow in self.follows:
             follow.start()
         for name in ("a", "b"):
-            config = plane.account_config(SYSTEM, ACCOUNT).rename(plane.folder / f"{name}.conf")
-            self.operators[name] = plane.operator(config, name=f"operator-{name}")
+            access = plane.flags(plane.token(SYSTEM, ACCOUNT, f"{name}.token"))
+            self.operators[name] = plane.operator(access, name=f"operator-{name}")
             plane.wait(f"{name} to lead or to wait", lambda o=self.operators[name]: o.told("leading") or o.told("waiting for the lease"))
 
     def holder(self):

@@ -232,11 +232,11 @@ class Plane(Rig):
 
     # --- operators
 
-    def operator(self, config=None, *flags, name="ptj-operator", env=None):
-        """Started; `config` is a kubeconfig, otherwise one with a fresh token of its account."""
+    def operator(self, access=None, *flags, name="ptj-operator", env=None):
+        """Started; `access` are the flags that say where the API server is and who asks, otherwise those of a fresh token of its account."""
         port = ports.take()
-        config = config or self.account_config(SYSTEM, ACCOUNT)
-        process = self.start(name, [*self.wrap, self.program, f"--kubeconfig={config}", f"--metrics-bind-address=127.0.0.1:{port}",
+        access = access or self.flags(self.token(SYSTEM, ACCOUNT))
+        process = self.start(name, [*self.wrap, self.program, *access, f"--metrics-bind-address=127.0.0.1:{port}",
                                     "--health-probe-bind-address=0", f"--leader-elect-namespace={SYSTEM}", *flags],
                              env=env and {**os.environ, **env})
         return Operator(self, process, port)

@@ -25,8 +25,7 @@ class World:
 
     def __init__(self, plane):
         self.plane, self.follows, self.kubelet = plane, [], None
-        self.config = plane.account_config(SYSTEM, ACCOUNT)
-        self.operator = plane.operator(self.config)
+        self.operator = plane.operator()
         self.look()
 
     def look(self):
@@ -177,7 +176,7 @@ def wiped(world, prefix):
     plane.wipe_store()
     plane.up()
     plane.install()
-    plane.account_config(SYSTEM, ACCOUNT)  # written anew: the old token is of another account
+    plane.token(SYSTEM, ACCOUNT)  # written anew: the old token is of another account
     world.look()
     through(world, f"{prefix}-anew", lambda: None)
 

@@ -50,13 +50,13 @@ def installed():
     return done.stdout, done.stderr
 
 
-def kubeconfig(token):
-    admin = json.loads(kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    admin["users"][0]["user"] = {"token": token}
-    path = STATE / "operator.conf"
-    path.write_text(json.dumps(admin))
-    path.chmod(0o600)
-    return path
+def access(account):
+    """The flags with which an operator reaches the servers as this account."""
+    token = STATE / "operator.token"
+    token.touch(0o600)
+    token.write_text(kubectl("-n", SYSTEM, "create", "token", account))
+    server = kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+    return [f"--server={server}", f"--ca-file={STATE}/pki/ca.crt", f"--token-file={token}"]
 
 
 def leads():
@@ -66,10 +66,9 @@ def leads():
 @pytest.fixture(scope="session")
 def operator(installed):
     """The running operator; it must end well when it is asked to."""
-    config = kubeconfig(kubectl("-n", SYSTEM, "create", "token", OPERATOR).strip())
     with LOG.open("w") as log:
         process = subprocess.Popen(
-            [PROGRAM, f"--kubeconfig={config}", f"--leader-elect-namespace={SYSTEM}", "--metrics-bind-address=0",
+            [PROGRAM, *access(OPERATOR), f"--leader-elect-namespace={SYSTEM}", "--metrics-bind-address=0",
              "--health-probe-bind-address=0"], stderr=log)
     try:
         wait_for(lambda: f"the operator to lead: {LOG.read_text()}", lambda: leads() or process.poll() is not None)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jobs
 import pytest
-from conftest import PROGRAM, established, kubeconfig
+from conftest import PROGRAM, access, established
 from kube import BOUND_S, GROUP, REPO, STATE, SYSTEM, apply, field, get, kubectl, status, wait_for, wait_phase
 from prometheus import Prometheus, discovered, job_of, static_job
 
@@ -52,11 +52,10 @@ def operator(release_notes):
     """The process, with the arguments of the Deployment but for its addresses; yields the port of its metrics."""
     pod = get("deployment", "torchkeeper-operator", SYSTEM)["spec"]["template"]["spec"]
     args = [a for a in pod["containers"][0]["args"] if "-bind-address=" not in a]
-    account = kubeconfig(kubectl("-n", SYSTEM, "create", "token", pod["serviceAccountName"]).strip())
     log = STATE / "logs" / "operator.log"
     with log.open("w") as out:
         process = subprocess.Popen(
-            [PROGRAM, *args, f"--kubeconfig={account}", f"--leader-elect-namespace={SYSTEM}",
+            [PROGRAM, *args, *access(pod["serviceAccountName"]), f"--leader-elect-namespace={SYSTEM}",
              "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"], stderr=out)
     try:
         port = wait_for(lambda: f"the operator's port: {log.read_text()}",

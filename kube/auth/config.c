@@ -1,34 +1,23 @@
-/* config.c - load a configuration: the pod's service account or kubeconfig files, which of them, and when their files
- * change. */
+/* config.c - find the API server and read its authority and the token, once and again when their files change. */
 #include "kube/auth/config.h"
 
 #include "common/fsutil.h"
 #include "common/memory.h"
 #include "common/sv.h"
-#include "kube/auth/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256 };
+enum { PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256, REREAD_MS = 60000 };
 
 void kube_config_release(struct kube_config *c)
 {
     free(c->server);
+    free(c->socket);
     free(c->namespace_name);
-    free(c->tls_server_name);
-    free(c->proxy_url);
-    free(c->environment_proxy);
-    free(c->source);
-    free(c->context);
     kube_secret_release(&c->ca);
-    kube_secret_release(&c->client_cert);
-    kube_secret_release(&c->client_key);
     kube_secret_release(&c->token);
-    free(c->username);
-    kube_secret_release(&c->password);
-    arena_release(&c->arena);
     *c = (struct kube_config){0};
 }
 
@@ -42,16 +31,21 @@ static char *server_url(const char *host, const char *port)
     return url;
 }
 
+static int read_token(struct kube_secret *s, const char *path, struct err *err)
+{
+    if (kube_secret_from_file(s, path, err) < 0)
+        return -1;
+    return kube_secret_check_token(s, err) < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
 static int read_account(struct kube_config *c, const char *dir, struct err *err)
 {
     char path[PATH_BYTES];
     cleanup_buf struct buf ns = BUF_INIT(NAMESPACE_MAX_BYTES);
 
     snprintf(path, sizeof(path), "%s/token", dir);
-    if (kube_secret_from_file(&c->token, path, err) < 0)
+    if (read_token(&c->token, path, err) < 0)
         return -1;
-    if (kube_secret_check_token(&c->token, err) < 0)
-        return err_wrap(err, "%s", path);
     snprintf(path, sizeof(path), "%s/ca.crt", dir);
     if (kube_secret_from_file(&c->ca, path, err) < 0)
         return -1;
@@ -84,51 +78,75 @@ int kube_config_in_cluster(struct kube_config *c, const char *host, const char *
     return 0;
 }
 
-static int find(struct kube_config *c, const char *path, const char *context, struct err *err)
+static int read_given(struct kube_config *c, const struct kube_config_given *g, struct err *err)
 {
-    const char *listed = getenv("KUBECONFIG");
-    const char *host = getenv("KUBERNETES_SERVICE_HOST");
-    const char *home = getenv("HOME");
-    char fallback[PATH_BYTES];
+    cleanup_kube_config struct kube_config fresh = {.namespace_name = memory_strdup("default")};
+    const bool is_socket = strncmp(g->server, "unix:", 5) == 0;
+    size_t len = strlen(g->server);
 
-    if (path)
-        return kube_config_read(c, path, context, err);
-    if (listed && *listed)
-        return kube_config_read_list(c, listed, context, err) < 0 ? err_wrap(err, "KUBECONFIG") : 0;
-    if (host && *host && !context)
-        return kube_config_in_cluster(c, host, getenv("KUBERNETES_SERVICE_PORT"), KUBE_SERVICE_ACCOUNT_DIR,
-                                      err);
-    snprintf(fallback, sizeof(fallback), "%s/.kube/config", home ? home : "");
-    if (kube_config_read(c, fallback, context, err) < 0)
-        return err_wrap(err, context ? "no --kubeconfig, no KUBECONFIG"
-                                     : "no --kubeconfig, no KUBECONFIG, not in a pod");
-    return 0;
-}
-
-static const char *either(const char *upper, const char *lower)
-{
-    const char *value = getenv(upper);
-
-    return value && *value ? value : getenv(lower);
-}
-
-int kube_config_find(struct kube_config *c, const char *path, const char *context, struct err *err)
-{
-    cleanup_kube_config struct kube_config fresh = {0};
-
-    if (find(&fresh, path, context, err) < 0 ||
-        proxy_from_environment(either("HTTPS_PROXY", "https_proxy"), either("NO_PROXY", "no_proxy"),
-                               fresh.server, &fresh.environment_proxy, err) < 0)
+    while (len && g->server[len - 1] == '/')
+        len--;
+    fresh.server = is_socket ? memory_strdup("http://localhost") : memory_must(strndup(g->server, len));
+    fresh.socket = is_socket ? memory_strdup(g->server + 5) : NULL;
+    if ((g->ca_file && kube_secret_from_file(&fresh.ca, g->ca_file, err) < 0) ||
+        (g->token_file && read_token(&fresh.token, g->token_file, err) < 0))
         return -1;
     *c = fresh;
     fresh = (struct kube_config){0};
     return 0;
 }
 
-const char *kube_config_warning(const struct kube_config *c)
+int kube_config_find(struct kube_config *c, const struct kube_config_given *given, struct err *err)
 {
-    return c->insecure
-               ? "insecure-skip-tls-verify: the server's certificate is not checked; whoever is between can "
-                 "read the credentials and change everything"
-               : NULL;
+    if (given->server)
+        return read_given(c, given, err);
+    if (given->ca_file || given->token_file)
+        return err_set(err, ERR_INVALID, "--%s: needs --server, too",
+                       given->ca_file ? "ca-file" : "token-file");
+    if (kube_config_in_cluster(c, getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT"),
+                               KUBE_SERVICE_ACCOUNT_DIR, err) < 0)
+        return err->kind == ERR_NOT_FOUND ? err_wrap(err, "no --server") : -1;
+    return 0;
+}
+
+static bool same_secret(const struct kube_secret *a, const struct kube_secret *b)
+{
+    return a->bytes.len == b->bytes.len &&
+           (!a->bytes.len || memcmp(a->bytes.data, b->bytes.data, a->bytes.len) == 0);
+}
+
+/* Whether that is news. */
+static bool reread(struct kube_secret *s,
+                   int (*read)(struct kube_secret *s, const char *path, struct err *err))
+{
+    struct kube_secret fresh = {0};
+    struct err ignored;
+
+    if (!s->file || read(&fresh, s->file, &ignored) < 0 || same_secret(s, &fresh)) {
+        kube_secret_release(&fresh);
+        return false;
+    }
+    kube_secret_release(s);
+    *s = fresh;
+    return true;
+}
+
+static void read_again(struct kube_config *c, int64_t now_ms)
+{
+    c->read_ms = now_ms;
+    const bool token = reread(&c->token, read_token), ca = reread(&c->ca, kube_secret_from_file);
+    c->generation += token || ca;
+}
+
+void kube_config_refresh(struct kube_config *c, int64_t now_ms)
+{
+    if (now_ms - c->read_ms >= REREAD_MS)
+        read_again(c, now_ms);
+}
+
+bool kube_config_renewed(struct kube_config *c, uint64_t generation, int64_t now_ms)
+{
+    if (c->generation == generation)
+        read_again(c, now_ms);
+    return c->generation != generation;
 }

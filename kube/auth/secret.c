@@ -3,7 +3,6 @@
 
 #include "common/fsutil.h"
 #include "common/memory.h"
-#include "kube/auth/base64.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +23,7 @@ static void replace(struct kube_secret *s, struct buf *bytes, const char *file)
     kube_secret_release(s);
     s->bytes = *bytes;
     *bytes = (struct buf){0};
-    s->file = file ? strdup(file) : NULL;
-    if (file && !s->file)
-        memory_exhausted();
+    s->file = file ? memory_strdup(file) : NULL;
 }
 
 int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err)
@@ -41,18 +38,6 @@ int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *e
     return 0;
 }
 
-int kube_secret_from_base64(struct kube_secret *s, const char *text, struct err *err)
-{
-    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
-
-    if (base64_decode(text, &bytes, err) < 0)
-        return -1;
-    if (!bytes.len)
-        return err_set(err, ERR_INVALID, "expected base64, got none");
-    replace(s, &bytes, NULL);
-    return 0;
-}
-
 int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err)
 {
     cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
@@ -63,13 +48,6 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
         return err_set(err, ERR_INVALID, "%s: empty", path);
     replace(s, &bytes, path);
     return 0;
-}
-
-void kube_secret_follow(struct kube_secret *s, const char *path)
-{
-    free(s->file);
-    s->file = memory_strdup(path);
-    s->awaited = true;
 }
 
 void kube_secret_release(struct kube_secret *s)

@@ -1,8 +1,8 @@
 /* secret.h - a credential in memory, given as text or read from a file that may be replaced at any time.
  *
  * Ownership: kube_secret_release wipes and frees; a zeroed struct is a valid empty one.
- * Errors:    ERR_NOT_FOUND, ERR_INVALID (empty, over 1 MiB, not base64), ERR_FATAL (reading). Messages never
- *            hold the bytes. *s is untouched on failure.
+ * Errors:    ERR_NOT_FOUND, ERR_INVALID (empty, over 1 MiB), ERR_FATAL (reading). Messages never hold the bytes. *s is
+ *            untouched on failure.
  */
 #ifndef TK_KUBE_AUTH_SECRET_H
 #define TK_KUBE_AUTH_SECRET_H
@@ -11,20 +11,13 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-#include <stdbool.h>
-
 struct kube_secret {
     struct buf bytes; /* len 0: not set */
     char *file;       /* NULL: not from a file */
-    bool awaited;     /* the file could not be read yet: the bytes are not from it */
 };
 
 int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;
-int kube_secret_from_base64(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;
 int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err) MUST_CHECK;
-
-/* Read the secret from this file once it can be read; until then the present bytes stay. */
-void kube_secret_follow(struct kube_secret *s, const char *path);
 
 void kube_secret_release(struct kube_secret *s);
 

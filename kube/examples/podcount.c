@@ -1,6 +1,6 @@
 /* podcount.c - an example of a whole controller: a ConfigMap "pod-count" in each namespace says how many pods it has.
  *
- * Usage: podcount [NAMESPACE]       (KUBECONFIG, the pod's own account or ~/.kube/config, as kubectl does)
+ * Usage: podcount [NAMESPACE [SERVER]]       (default: all namespaces, and the API server of the pod that it runs in)
  * Start your own from here: caches of what you read, a queue of keys, one function that compares what is with
  * what should be and sends one request.
  */
@@ -87,14 +87,14 @@ int main(int argc, char **argv)
     cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
-    if (kube_config_find(&config, NULL, NULL, &err) < 0)
+    if (kube_config_find(&config, &(struct kube_config_given){.server = argc > 2 ? argv[2] : NULL}, &err) < 0)
         return failed(&err);
     cleanup_kube_manager struct kube_manager *m =
         kube_manager_new(&config, &(struct kube_manager_options){.name = "podcount", .version = "1"}, &err);
     if (!m)
         return failed(&err);
-    cleanup_kube_reconciler struct kube_reconciler *r =
-        podcount_new(kube_manager_loop(m), kube_manager_transport(m), &app, argc > 1 ? argv[1] : NULL);
+    cleanup_kube_reconciler struct kube_reconciler *r = podcount_new(
+        kube_manager_loop(m), kube_manager_transport(m), &app, argc > 1 && argv[1][0] ? argv[1] : NULL);
     kube_manager_add(m, r);
     return kube_manager_run(m, &err) == 0 ? 0 : failed(&err);
 }

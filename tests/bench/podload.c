@@ -1,6 +1,6 @@
 /* podload.c - creates pods as fast as kube/http lets them go, and says how fast that was and what it cost this process.
  *
- * Usage: podload NAMESPACE COUNT [BYTES]       (KUBECONFIG as kubectl does; BYTES pads each pod; default 1500)
+ * Usage: podload NAMESPACE COUNT BYTES SERVER [CA_FILE TOKEN_FILE]       (BYTES pads each pod)
  * The namespace must exist; delete it afterwards. The figures in kube/README.md are this program's.
  */
 #include "common/json.h"
@@ -75,13 +75,13 @@ static double seconds(struct timeval t)
     return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-static int run(struct app *app, struct err *err)
+static int run(struct app *app, const struct kube_config_given *server, struct err *err)
 {
     cleanup_kube_config struct kube_config config = {0};
     struct clock clock = clock_system();
     struct rusage use;
 
-    if (kube_config_find(&config, NULL, NULL, err) < 0)
+    if (kube_config_find(&config, server, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock, err);
     cleanup_http struct http *http = loop ? http_new(loop, &config, "podload", err) : NULL;
@@ -104,11 +104,14 @@ static int run(struct app *app, struct err *err)
 int main(int argc, char **argv)
 {
     long count = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
-    long bytes = argc > 3 ? strtol(argv[3], NULL, 10) : 1500;
+    long bytes = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
+    struct kube_config_given server = {0};
     struct err err;
 
-    if (count < 1 || count > COUNT_MAX || bytes < 0 || bytes > BYTES_MAX) {
-        fprintf(stderr, "usage: podload NAMESPACE COUNT [BYTES]\n  COUNT 1 to %d, BYTES up to %d\n",
+    if (argc < 5 || count < 1 || count > COUNT_MAX || bytes < 0 || bytes > BYTES_MAX) {
+        fprintf(stderr,
+                "usage: podload NAMESPACE COUNT BYTES SERVER [CA_FILE TOKEN_FILE]\n  COUNT 1 to %d, BYTES up "
+                "to %d\n",
                 COUNT_MAX, BYTES_MAX);
         return 2;
     }
@@ -117,7 +120,10 @@ int main(int argc, char **argv)
         abort();
     memset(app.padding, 'x', (size_t)bytes);
     app.padding[bytes] = '\0';
-    int rc = run(&app, &err);
+    server.server = argv[4];
+    server.ca_file = argc > 5 ? argv[5] : NULL;
+    server.token_file = argc > 6 ? argv[6] : NULL;
+    int rc = run(&app, &server, &err);
     if (rc < 0)
         fprintf(stderr, "podload: %s\n", err.msg);
     free(app.padding);

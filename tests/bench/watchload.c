@@ -2,7 +2,7 @@
  *
  * Usage: watchload KUBECTL-PTJ [JOBS] [PERIOD_S] [SECONDS] [--show]       (500, 10 and 30)
  * Each job changes its status every PERIOD_S seconds, one after the other. After the first 3 s, in which all is listed, the
- * program's CPU time is taken for SECONDS. --show: pass its output on to the terminal that this runs on, without an end.
+ * program's CPU time and that of its kubectl ($KUBECTL, or of $PATH) are taken for SECONDS, and their memory at the end. --show: pass its output on to the terminal that this runs on, without an end.
  */
 #include "common/clock.h"
 #include "common/sv.h"
@@ -86,6 +86,34 @@ static pid_t start(const struct load *l, const char *program, int *ret_fd)
     return pid;
 }
 
+/* The process that kubectl-ptj runs, which is kubectl. */
+static pid_t child_of(pid_t pid)
+{
+    char path[64];
+    int child = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = fopen(path, "r");
+    if (!f || fscanf(f, "%d", &child) != 1)
+        abort();
+    fclose(f);
+    return child;
+}
+
+static long resident_kib(pid_t pid)
+{
+    char path[64], line[256];
+    long kib = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f && !kib && fgets(line, sizeof(line), f))
+        sscanf(line, "VmRSS: %ld", &kib);
+    if (f)
+        fclose(f);
+    return kib;
+}
+
 /* CPU time of a process in milliseconds. */
 static double cpu_ms(pid_t pid)
 {
@@ -139,13 +167,17 @@ static int measure(struct load *l, const char *program)
     run_until(l, fd, clock_mono_ms() + WARM_UP_MS);
     l->bytes = l->reads = 0;
     l->changes = 0;
-    const double before = cpu_ms(pid);
+    const pid_t kubectl = child_of(pid);
+    const double before = cpu_ms(pid), kubectl_before = cpu_ms(kubectl);
     const int64_t begin_ms = clock_mono_ms();
     run_until(l, fd, l->show ? INT64_MAX : begin_ms + l->seconds * 1000);
     const double wall = (double)(clock_mono_ms() - begin_ms), used = cpu_ms(pid) - before;
+    const double kubectl_used = cpu_ms(kubectl) - kubectl_before;
     printf("%lld jobs, %.1f changes/s: %.2f %% of a core, %.1f kB/s to the terminal, %.1f reads/s\n",
            (long long)l->jobs, (double)l->changes * 1000 / wall, 100 * used / wall, (double)l->bytes / wall,
            (double)l->reads * 1000 / wall);
+    printf("kubectl: %.2f %% of a core; memory: %ld KiB and kubectl's %ld KiB\n", 100 * kubectl_used / wall,
+           resident_kib(pid), resident_kib(kubectl));
     kill(pid, SIGTERM);
     close(fd);
     waitpid(pid, &status, 0);

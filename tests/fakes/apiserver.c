@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* GET is told apart by what it means. */
@@ -128,6 +129,11 @@ static const char *reason_of(int status)
 /* True when the fault took the place of the answer. */
 static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *ret_status)
 {
+    if (f->fault == FAKE_STATUS && f->text) {
+        *ret_status = f->status;
+        conn_answer(c, f->status, 0, f->message, strlen(f->message), -1);
+        return true;
+    }
     if (f->fault == FAKE_STATUS) {
         *ret_status = f->status;
         c->location = f->location;
@@ -310,19 +316,34 @@ struct fake_apiserver *fake_apiserver_alone(void)
     return s;
 }
 
-struct fake_apiserver *fake_apiserver_start(void)
+static struct fake_apiserver *start(const struct sockaddr *at, socklen_t len)
 {
     struct fake_apiserver *s = fake_apiserver_alone();
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(sa);
 
-    s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    s->listener = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     s->wake = eventfd(0, EFD_CLOEXEC);
-    if (s->listener < 0 || s->wake < 0 || bind(s->listener, (struct sockaddr *)&sa, len) < 0 ||
-        listen(s->listener, 64) < 0 || getsockname(s->listener, (struct sockaddr *)&sa, &len) < 0)
-        abort();
-    snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", ntohs(sa.sin_port));
-    if (pthread_create(&s->thread, NULL, serve, s) != 0)
+    if (s->listener < 0 || s->wake < 0 || bind(s->listener, at, len) < 0 || listen(s->listener, 64) < 0 ||
+        pthread_create(&s->thread, NULL, serve, s) != 0)
         abort();
     return s;
+}
+
+struct fake_apiserver *fake_apiserver_start(void)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(sa);
+    struct fake_apiserver *s = start((struct sockaddr *)&sa, len);
+
+    if (getsockname(s->listener, (struct sockaddr *)&sa, &len) < 0)
+        abort();
+    snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", ntohs(sa.sin_port));
+    return s;
+}
+
+struct fake_apiserver *fake_apiserver_start_at(const char *path)
+{
+    struct sockaddr_un sa = {.sun_family = AF_UNIX};
+
+    snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
+    return start((struct sockaddr *)&sa, sizeof(sa));
 }

@@ -20,6 +20,9 @@ struct fake_apiserver;
 
 struct fake_apiserver *fake_apiserver_start(void);
 
+/* At the unix socket `path` instead. */
+struct fake_apiserver *fake_apiserver_start_at(const char *path);
+
 /* Without thread and port, for direct.h: everything happens in the caller's thread. */
 struct fake_apiserver *fake_apiserver_alone(void);
 void fake_apiserver_stop(struct fake_apiserver *s);
@@ -106,6 +109,7 @@ struct fake_fault_plan {
     bool writes;           /* only those that change something, and no leases */
     enum fake_fault fault;
     int status;           /* FAKE_STATUS */
+    bool text;            /* FAKE_STATUS: `message` in plain text, as by a proxy in front of the server */
     int retry_after_s;    /* FAKE_STATUS; 0: no header */
     const char *location; /* FAKE_STATUS; NULL: no header */
     const char *message;  /* FAKE_STATUS; NULL: that a fault was asked for */

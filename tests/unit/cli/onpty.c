@@ -21,15 +21,13 @@ static void begin(struct onpty *t, const struct ptj *p, const char *program, cha
                   int rows)
 {
     const struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
-    char config[128];
 
     *t = (struct onpty){0};
     vt_init(&t->vt, columns, rows);
-    snprintf(config, sizeof(config), "%s/config", p->dir);
     t->pid = forkpty(&t->fd, NULL, NULL, &size);
     assert_true(t->pid >= 0);
     if (t->pid == 0) {
-        setenv("KUBECONFIG", config, 1);
+        ptj_environment(p);
         setenv("TERM", "xterm-256color", 1);
         setenv("LC_ALL", "C.UTF-8", 1);
         setenv("PTJ", p->program, 1);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,32 +27,45 @@ static const char *path(const struct ptj *p, const char *name, char buf[static 1
 
 void ptj_begin(struct ptj *p, const char *program)
 {
-    char text[1024], at[128];
-    struct err err;
+    char at[128];
 
-    *p = (struct ptj){.program = program, .server = fake_apiserver_start()};
-    fake_add_kind(p->server, "/apis/batch.tensorstack.dev/v1beta1", "pytorchtrainingjobs",
-                  "PyTorchTrainingJob");
+    *p = (struct ptj){.program = program};
     snprintf(p->dir, sizeof(p->dir), "/tmp/ptj.XXXXXX");
     assert_non_null(mkdtemp(p->dir));
-    snprintf(
-        text, sizeof(text),
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: k\n  cluster: {server: '%s'}\n"
-        "contexts:\n- name: c\n  context: {cluster: k, user: u, namespace: team}\nusers:\n- name: u\n  user: "
-        "{token: t}\n",
-        fake_apiserver_url(p->server));
-    assert_int_equal(fs_write_atomic(path(p, "config", at), text, strlen(text), &err), 0);
+    p->server = fake_apiserver_start_at(path(p, "api", at));
+    ptj_kubectl(p, NULL);
+    fake_add_kind(p->server, "/apis/batch.tensorstack.dev/v1beta1", "pytorchtrainingjobs",
+                  "PyTorchTrainingJob");
+}
+
+void ptj_kubectl(const struct ptj *p, const char *serve)
+{
+    static const char SCRIPT[] =
+        "#!/bin/sh\n"
+        "case \"$*\" in\n"
+        "*none*) echo 'error: context \"none\" does not exist' >&2; exit 1 ;;\n"
+        "*'config view'*) printf team ;;\n"
+        "*proxy*) at=${*##*--unix-socket=}; echo \"$$ $*\" >>'%s/started'; ln -s '%s/api' \"$at\"\n"
+        "    echo \"Starting to serve on $at\"\n"
+        "    %s\n"
+        "    exec sleep 1000 ;;\n"
+        "*) echo kubectl \"$@\" ;;\n"
+        "esac\n";
+    char text[2048], at[128];
+    struct err err;
+
+    snprintf(text, sizeof(text), SCRIPT, p->dir, p->dir, serve ? serve : "");
+    assert_int_equal(fs_write_atomic(path(p, "kubectl", at), text, strlen(text), &err), 0);
+    assert_int_equal(chmod(at, 0755), 0);
 }
 
 void ptj_end(struct ptj *p)
 {
-    static const char *const FILES[] = {"config", "out", "err"};
-    char at[128];
+    char command[128];
 
     fake_apiserver_stop(p->server);
-    for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
-        unlink(path(p, FILES[i], at));
-    rmdir(p->dir);
+    snprintf(command, sizeof(command), "/bin/rm -rf %s", p->dir);
+    assert_int_equal(system(command), 0);
 }
 
 int ptj_setup(void **state)
@@ -104,6 +118,14 @@ void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const 
     assert_true(fake_put(p->server, at, text));
 }
 
+void ptj_environment(const struct ptj *p)
+{
+    char at[128];
+
+    setenv("KUBECTL", p->kubectl ? p->kubectl : path(p, "kubectl", at), 1);
+    setenv("XDG_RUNTIME_DIR", p->dir, 1);
+}
+
 static void redirect(int to, const char *file)
 {
     int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -115,18 +137,17 @@ static void redirect(int to, const char *file)
 pid_t ptj_start(struct ptj *p, const char *const *args)
 {
     char *argv[ARGS_MAX] = {(char *)(uintptr_t) "kubectl-ptj"};
-    char config[128], out[128], err[128];
+    char out[128], err[128];
     pid_t pid;
 
     for (int i = 0; args[i]; i++)
         argv[i + 1] = (char *)(uintptr_t)args[i];
-    path(p, "config", config);
     path(p, "out", out);
     path(p, "err", err);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        setenv("KUBECONFIG", config, 1);
+        ptj_environment(p);
         redirect(STDOUT_FILENO, out);
         redirect(STDERR_FILENO, err);
         execv(p->program, argv);

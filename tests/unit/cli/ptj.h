@@ -12,7 +12,9 @@
 struct ptj {
     const char *program;
     struct fake_apiserver *server;
-    char dir[64]; /* with the kubeconfig "config", whose namespace is "team" */
+    char dir
+        [64]; /* with the server's socket "api", and a "kubectl" whose proxy leads there; its namespace is "team" */
+    const char *kubectl; /* NULL: that one */
 };
 
 struct ptj_result {
@@ -24,6 +26,10 @@ struct ptj_result {
 
 void ptj_begin(struct ptj *p, const char *program);
 void ptj_end(struct ptj *p);
+
+/* The kubectl anew: its proxy runs these words of sh when it serves; NULL: none. It writes a line with its pid and its words to
+ * the file "started"; whatever names "none" fails; other words than proxy and config view are printed. */
+void ptj_kubectl(const struct ptj *p, const char *serve);
 
 /* The program that is tested: main sets it. Set-up and tear-down of a case, whose state is a struct ptj of it. */
 extern const char *ptj_program;
@@ -39,6 +45,9 @@ void ptj_put_job(struct ptj *p, const char *name, const char *spec, const char *
 /* Put pod j-node-INDEX of the job "j", which is there; its spec and status are these (JSON). */
 #define PTJ_PODS "/api/v1/namespaces/team/pods"
 void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const char *status);
+
+/* In a child that becomes the program: which kubectl it runs, and that folders are made in p->dir. */
+void ptj_environment(const struct ptj *p);
 
 /* Begin it with these arguments (NULL ends them), and wait for its end. */
 pid_t ptj_start(struct ptj *p, const char *const *args);

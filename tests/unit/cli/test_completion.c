@@ -86,7 +86,7 @@ static void expect_shell(const struct ptj *p, const char *shell, const char *scr
 
     snprintf(of_program, sizeof(of_program), "%s", ptj_program);
     snprintf(of_plugin, sizeof(of_plugin), "%s", plugin);
-    snprintf(line, sizeof(line), "PATH='%s:%s':$PATH KUBECONFIG=%s/config %s 2>&1 <<'END'\n%s\nEND\n",
+    snprintf(line, sizeof(line), "PATH='%s:%s':$PATH KUBECTL=%s/kubectl %s 2>&1 <<'END'\n%s\nEND\n",
              dirname(of_program), dirname(of_plugin), p->dir, shell, script);
     FILE *f = popen(line, "r");
     assert_non_null(f);

@@ -31,18 +31,10 @@ static void put(const char *path, const char *text, size_t len)
 static int begin(void **state)
 {
     static struct ptj p;
-    static const char KUBECTL[] = "#!/bin/sh\necho kubectl \"$@\"\n";
-    char path[256];
-
     ptj_begin(&p, ptj_program);
     snprintf(folder, sizeof(folder), "/tmp/ptj-submit.XXXXXX");
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
-    assert_int_equal(mkdir("bin", 0755), 0);
-    put("bin/kubectl", KUBECTL, strlen(KUBECTL));
-    assert_int_equal(chmod("bin/kubectl", 0755), 0);
-    snprintf(path, sizeof(path), "%s/bin:/usr/bin:/bin", folder);
-    setenv("PATH", path, 1);
     put("train.py", "import torch\nprint('hi')\n", 25);
     *state = &p;
     return 0;
@@ -322,7 +314,7 @@ static void test_debug(void **state)
     ptj_expect(p, RUN("debug", "a"), 0,
                "kubectl --namespace team exec -i a-node-0 -c pytorch -- sh -c command -v bash", NULL);
     ptj_expect(p, RUN("debug", "a", "--context=c", "--", "ls", "-l"), 0,
-               "kubectl --context c --namespace team exec -i a-node-0 -c pytorch -- ls -l\n", NULL);
+               "kubectl --context=c --namespace team exec -i a-node-0 -c pytorch -- ls -l\n", NULL);
     ptj_expect(p, RUN("debug", "a", "--rank=3"), 1, NULL, "the pod a-node-1 does not exist now");
     ptj_expect(p, RUN("debug", "a", "-r4"), 1, NULL, "--rank: expected 0..3, got 4");
     fake_put(p->server, PODS "/a-node-1",
@@ -357,8 +349,7 @@ static void test_debug(void **state)
     ptj_expect(p, RUN("debug", "none"), 1, NULL, "there is no training job \"none\"");
     put_running(p, "a-node-0", "side"); /* as the template was when the pod was made */
     ptj_expect(p, RUN("debug", "a", "--", "ls"), 0, "exec -i a-node-0 -c side -- ls\n", NULL);
-    unlink("bin/kubectl");
-    setenv("PATH", "bin", 1);
+    p->kubectl = "/nowhere/kubectl";
     ptj_expect(p, RUN("debug", "a"), 1, NULL, "kubectl, which this needs: No such file");
 }
 

@@ -25,7 +25,7 @@ DIGEST = "sha256:" + "a" * 64
 # Alerts from what jobs' pods export, of whatever scrape.
 OF_PODS = {"TorchkeeperJobRestarts", "TorchkeeperRankSlow", "TorchkeeperProgressStalled"}
 # Flags that the chart sets itself, or that make no sense in its Deployment.
-OWN_FLAGS = {"namespace", "kubeconfig", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
+OWN_FLAGS = {"namespace", "server", "ca-file", "token-file", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
              "leader-elect-namespace", "tensorboard-image", "launcher-image", "log-level", "version", "help"}
 
 

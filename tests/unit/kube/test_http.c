@@ -462,6 +462,22 @@ static void test_later_goes_behind(void **ctx)
     assert_in_range(at, 100 - 9, 100);
 }
 
+/* A token goes to the server alone, whatever the environment says. */
+static void test_no_proxy_of_the_environment(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct plain p = {0};
+
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    setenv("all_proxy", "http://127.0.0.1:1", 1);
+    start_plain(r, &p, &get, false);
+    rig_until(r->loop, plain_over, &p);
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    assert_int_equal(p.status, 200);
+}
+
 static void test_servers_that_cannot_be(void **ctx)
 {
     static const char *const urls[] = {"http://10.0.0.1:80", "http://example.com", "http://127.example.com",
@@ -497,6 +513,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_slow_namespaces_hold_up_nobody_else, rig_setup_fast,
                                         rig_teardown),
         T(test_later_goes_behind),
+        T(test_no_proxy_of_the_environment),
         T(test_servers_that_cannot_be),
     };
 

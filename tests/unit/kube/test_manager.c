@@ -39,8 +39,8 @@ struct lab {
 
 static void tell(void *ctx, enum kube_manager_news news, const char *detail)
 {
-    static const char *const WORDS[] = {"started",      "",      "leads", "leads-no-more", "waits",
-                                        "lease-failed", "stops", "unsafe"};
+    static const char *const WORDS[] = {"started",      "",     "leads", "leads-no-more", "waits",
+                                        "lease-failed", "stops"};
     struct lab *l = ctx;
     size_t len = strlen(l->news);
 
@@ -376,37 +376,14 @@ static void test_bad_address(void **ctx)
     assert_non_null(strstr(err.msg, "nonsense"));
 }
 
-static void stop_once_it_works(struct lab *l)
-{
-    if (l->stage == 0 && l->works > 0) {
-        l->stage = 1;
-        raise(SIGTERM);
-    }
-}
-
-static void test_an_unchecked_server_is_said_aloud(void **ctx)
-{
-    struct lab *l = *ctx;
-
-    l->config.insecure = true;
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
-    run(l, NULL, reconcile, stop_once_it_works);
-    assert_int_equal(strncmp(l->news, "started unsafe:insecure-skip-tls-verify: ", 41), 0);
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_events_go_before_the_lease),
-        T(test_events_that_hang_do_not_keep_the_lease),
-        T(test_work_is_finished_first),
-        T(test_work_that_does_not_end),
-        T(test_waits_while_another_leads),
-        T(test_metrics),
-        T(test_metrics_cost_little),
-        T(test_bad_address),
-        T(test_an_unchecked_server_is_said_aloud),
+        T(test_events_go_before_the_lease), T(test_events_that_hang_do_not_keep_the_lease),
+        T(test_work_is_finished_first),     T(test_work_that_does_not_end),
+        T(test_waits_while_another_leads),  T(test_metrics),
+        T(test_metrics_cost_little),        T(test_bad_address),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

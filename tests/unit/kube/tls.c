@@ -5,20 +5,17 @@
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[64];
 static char cwd[4096];
 
-/* A throw-away authority, a certificate of its own for "api.example", a stranger's authority, a client's pair. */
+/* A throw-away authority, a certificate of its own for "api.example", a stranger's authority. */
 static const char make_certs[] =
     "set -e\n"
     "key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }\n"
@@ -29,7 +26,6 @@ static const char make_certs[] =
     "ca ca; ca stranger\n"
     "sign server 'subjectAltName=DNS:api.example'\n"
     "sign local 'subjectAltName=IP:127.0.0.1'\n"
-    "sign client 'extendedKeyUsage=clientAuth'\n"
     "sign expired 'subjectAltName=IP:127.0.0.1' -1\n"
     "sign for-clients 'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=clientAuth'\n"
     "sign forged 'subjectAltName=IP:127.0.0.1' 2 local\n"
@@ -70,8 +66,8 @@ int tls_teardown(void **ctx)
     return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Its standard input and output; -1: none, and what it prints comes to s->out. */
-static void start(struct tls_server *s, const char *const *argv, int in_out)
+/* What it prints comes to s->out. */
+static void start(struct tls_server *s, const char *const *argv)
 {
     int fds[2];
 
@@ -79,9 +75,7 @@ static void start(struct tls_server *s, const char *const *argv, int in_out)
     s->pid = fork();
     if (s->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive a test that fails */
-        if (in_out >= 0)
-            dup2(in_out, 0);
-        dup2(in_out >= 0 ? in_out : fds[1], 1);
+        dup2(fds[1], 1);
         dup2(fds[1], 2);
         execvp("openssl", (char *const *)argv);
         _exit(127);
@@ -93,7 +87,7 @@ static void start(struct tls_server *s, const char *const *argv, int in_out)
 /* The machine chooses the port, and the server prints it. */
 struct tls_server tls_serve(const char *cert, const char *const *extra)
 {
-    struct tls_server s = {.inner = -1};
+    struct tls_server s = {0};
     char crt[32], key[32], line[256];
     const char *argv[24] = {"openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-cert",
                             crt,       "-key",     key};
@@ -102,64 +96,11 @@ struct tls_server tls_serve(const char *cert, const char *const *extra)
     snprintf(key, sizeof(key), "%s.key", cert);
     for (int i = 9; extra && *extra && i < 23; i++)
         argv[i] = *extra++;
-    start(&s, argv, -1);
+    start(&s, argv);
     while (!s.port && fgets(line, sizeof(line), s.out))
         if (strncmp(line, "ACCEPT ", 7) == 0 && strrchr(line, ':'))
             s.port = atoi(strrchr(line, ':') + 1);
     assert_in_range(s.port, 1, 65535);
-    return s;
-}
-
-/* Bound and not listened on: nobody else gets the port, and the server may listen on it. */
-static int hold_port(int *ret_port)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-    *ret_port = ntohs(at.sin_port);
-    return fd;
-}
-
-static bool is_listened_on(int port)
-{
-    FILE *f = fopen("/proc/net/tcp", "r");
-    char line[256], want[32];
-    bool found = false;
-
-    assert_non_null(f);
-    snprintf(want, sizeof(want), ":%04X 00000000:0000 0A", (unsigned)port);
-    while (!found && fgets(line, sizeof(line), f))
-        found = strstr(line, want) != NULL;
-    fclose(f);
-    return found;
-}
-
-/* s_server that prints nothing of its own does not print its port either. */
-struct tls_server tls_wrap(const char *cert)
-{
-    struct tls_server s = {.inner = -1};
-    char crt[32], key[32], accept_at[32];
-    const char *argv[] = {"openssl", "s_server", "-accept", accept_at, "-quiet", "-naccept",
-                          "1",       "-cert",    crt,       "-key",    key,      NULL};
-    int pair[2];
-
-    snprintf(crt, sizeof(crt), "%s.crt", cert);
-    snprintf(key, sizeof(key), "%s.key", cert);
-    int held = hold_port(&s.port);
-    snprintf(accept_at, sizeof(accept_at), "127.0.0.1:%d", s.port);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    start(&s, argv, pair[1]);
-    close(pair[1]);
-    while (!is_listened_on(s.port)) {
-        assert_int_equal(waitpid(s.pid, NULL, WNOHANG), 0);
-        usleep(1000);
-    }
-    close(held);
-    s.inner = pair[0];
     return s;
 }
 

@@ -1,5 +1,5 @@
 /* tls.h - openssl's own server with throw-away certificates: in the present folder ca, stranger (.crt, .key), server
- * for the name "api.example", local for 127.0.0.1 and client, the last three signed by ca. For 127.0.0.1 as well, and
+ * for the name "api.example" and local for 127.0.0.1, both signed by ca. For 127.0.0.1 as well, and
  * each with one thing wrong: expired, self (signed by itself), forged (signed by local, which is no authority),
  * for-clients (what it may be used for).
  */
@@ -17,14 +17,10 @@ struct tls_server {
     pid_t pid;
     FILE *out;
     int port;
-    int inner; /* tls_wrap only: what came out of the TLS goes in here, and the other way round */
 };
 
 /* A page for every GET, with <cert>.crt; `extra` are more arguments, ended by NULL. */
 struct tls_server tls_serve(const char *cert, const char *const *extra);
-
-/* TLS around one connection, whose plain side is `inner`. The caller closes it or gives it away. */
-struct tls_server tls_wrap(const char *cert);
 
 void tls_stop(struct tls_server *s);
 

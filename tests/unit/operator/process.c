@@ -22,37 +22,27 @@ static void path_of(const struct process *p, const char *name, char *out, size_t
     snprintf(out, size, "%s/%s-%d", p->dir, name, p->number);
 }
 
-static void write_kubeconfig(const char *path, const char *url, int number)
-{
-    char text[512];
-    struct err err;
-    int n = snprintf(
-        text, sizeof(text),
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n  context: {cluster: "
-        "k, user: u}\nclusters:\n- name: k\n  cluster: {server: \"%s\"}\nusers:\n- name: u\n  user: "
-        "{token: operator-%d}\n",
-        url, number);
-
-    assert_int_equal(fs_write_atomic(path, text, (size_t)n, &err), 0);
-}
-
 void process_start(struct process *p, const char *program, const char *url)
 {
     char log[128];
-    char config[128];
-    char flag[160];
+    char file[128], text[64];
+    char token[160], server[160];
+    struct err err;
 
     path_of(p, "log", log, sizeof(log));
-    path_of(p, "kubeconfig", config, sizeof(config));
-    write_kubeconfig(config, url, p->number);
-    snprintf(flag, sizeof(flag), "--kubeconfig=%s", config);
+    path_of(p, "token", file, sizeof(file));
+    snprintf(text, sizeof(text), "operator-%d", p->number);
+    assert_int_equal(fs_write_atomic(file, text, strlen(text), &err), 0);
+    snprintf(server, sizeof(server), "--server=%s", url);
+    snprintf(token, sizeof(token), "--token-file=%s", file);
     p->pid = fork();
     assert_true(p->pid >= 0);
     if (p->pid == 0) {
         int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         dup2(fd, STDERR_FILENO);
-        execl(program, "ptj-operator", flag, "--metrics-bind-address=0", "--health-probe-bind-address=0",
-              "--leader-elect-namespace=sys", "--leader-elect-lease-duration=3", (char *)NULL);
+        execl(program, "ptj-operator", server, token, "--metrics-bind-address=0",
+              "--health-probe-bind-address=0", "--leader-elect-namespace=sys",
+              "--leader-elect-lease-duration=3", (char *)NULL);
         _exit(127);
     }
 }
@@ -118,6 +108,6 @@ void process_remove(struct process *p)
     }
     path_of(p, "log", path, sizeof(path));
     unlink(path);
-    path_of(p, "kubeconfig", path, sizeof(path));
+    path_of(p, "token", path, sizeof(path));
     unlink(path);
 }

@@ -10,7 +10,7 @@
 
 struct process {
     pid_t pid;       /* 0: it does not run */
-    const char *dir; /* for its kubeconfig and its log */
+    const char *dir; /* for its token and its log */
     int number;      /* its token is operator-NUMBER */
 };
 

@@ -36,7 +36,7 @@ static void test_defaults(void **state)
     (void)state;
     assert_int_equal(parse(&o, &err, NULL, NULL), 0);
     assert_null(o.ns);
-    assert_null(o.kubeconfig);
+    assert_null(o.api.server);
     assert_string_equal(o.metrics_address, ":8080");
     assert_string_equal(o.health_address, ":8081");
     assert_int_equal(o.log_level, LOG_INFO);
@@ -67,6 +67,12 @@ static void test_values(void **state)
     assert_int_equal(o.lease_duration_s, 15);
     assert_int_equal(parse(&o, &err, "--leader-elect-lease-duration=3", NULL), 0);
     assert_int_equal(o.lease_duration_s, 3);
+    assert_int_equal(parse(&o, &err, "--server=https://h", "--token-file=/t"), 0);
+    assert_string_equal(o.api.server, "https://h");
+    assert_string_equal(o.api.token_file, "/t");
+    assert_int_equal(parse(&o, &err, "--ca-file=/ca", "--server="), 0);
+    assert_string_equal(o.api.ca_file, "/ca");
+    assert_null(o.api.server);
     assert_int_equal(parse(&o, &err, "--help", NULL), 0);
     assert_true(o.help);
 }
@@ -115,7 +121,9 @@ static void test_refusals(void **state)
 static void test_help_names_the_flags(void **state)
 {
     static const char *const FLAGS[] = {"--namespace",
-                                        "--kubeconfig",
+                                        "--server",
+                                        "--ca-file",
+                                        "--token-file",
                                         "--metrics-bind-address",
                                         "--health-probe-bind-address",
                                         "--leader-elect=",

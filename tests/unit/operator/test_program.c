@@ -62,7 +62,8 @@ static void test_flags(void **state)
     char out[256];
     char help[] = "--help";
     char bad[] = "--leader-elect=maybe";
-    char missing[] = "--kubeconfig=/nonexistent/kubeconfig";
+    char server[] = "--server=http://127.0.0.1:1";
+    char missing[] = "--token-file=/nonexistent/token";
     char name[] = "ptj-operator";
 
     snprintf(out, sizeof(out), "%s/out", dir);
@@ -70,22 +71,8 @@ static void test_flags(void **state)
     assert_says(out, "SIGTERM");
     assert_int_equal(exit_code(start(out, (char *[]){name, bad, NULL})), 2);
     assert_says(out, "expected true or false");
-    assert_int_equal(exit_code(start(out, (char *[]){name, missing, NULL})), 1);
-    assert_says(out, "/nonexistent/kubeconfig");
-}
-
-static void write_kubeconfig(const char *path, const char *url)
-{
-    char text[1024];
-    struct err err;
-    int n = snprintf(
-        text, sizeof(text),
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n  context: {cluster: k, "
-        "user: u}\nclusters:\n- name: k\n  cluster: {server: \"%s\"}\nusers:\n- name: u\n  user: {token: "
-        "t}\n",
-        url);
-
-    assert_int_equal(fs_write_atomic(path, text, (size_t)n, &err), 0);
+    assert_int_equal(exit_code(start(out, (char *[]){name, server, missing, NULL})), 1);
+    assert_says(out, "/nonexistent/token");
 }
 
 static void add_job(struct fake_apiserver *server, const char *name)
@@ -102,31 +89,29 @@ static void add_job(struct fake_apiserver *server, const char *name)
     assert_true(fake_put(server, path, text));
 }
 
-static struct fake_apiserver *start_server(const char *dir)
+static struct fake_apiserver *start_server(void)
 {
     struct fake_apiserver *server = fake_apiserver_start();
-    char kubeconfig[256];
 
     fake_add_kind(server, "/apis/" TRAINJOB_API_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND);
-    snprintf(kubeconfig, sizeof(kubeconfig), "%s/kubeconfig", dir);
-    write_kubeconfig(kubeconfig, fake_apiserver_url(server));
     return server;
 }
 
 /* An operator whose log is dir/out_name. */
-static pid_t start_operator(const char *dir, const char *out_name, const char *last_flag)
+static pid_t start_operator(const struct fake_apiserver *api, const char *dir, const char *out_name,
+                            const char *last_flag)
 {
     char out[256];
-    char config_flag[300];
+    char server[64];
     char flag[64];
     char metrics[] = "--metrics-bind-address=127.0.0.1:0";
     char health[] = "--health-probe-bind-address=127.0.0.1:0";
     char name[] = "ptj-operator";
 
     snprintf(out, sizeof(out), "%s/%s", dir, out_name);
-    snprintf(config_flag, sizeof(config_flag), "--kubeconfig=%s/kubeconfig", dir);
+    snprintf(server, sizeof(server), "--server=%s", fake_apiserver_url(api));
     snprintf(flag, sizeof(flag), "%s", last_flag);
-    return start(out, (char *[]){name, config_flag, metrics, health, flag, NULL});
+    return start(out, (char *[]){name, server, metrics, health, flag, NULL});
 }
 
 static void assert_goes_on(pid_t pid)
@@ -166,12 +151,12 @@ static bool job_is_pending(struct fake_apiserver *server)
 static void test_works_and_leaves(void **state)
 {
     const char *dir = *state;
-    struct fake_apiserver *server = start_server(dir);
+    struct fake_apiserver *server = start_server();
     char out[256];
 
     snprintf(out, sizeof(out), "%s/out", dir);
     add_job(server, "j");
-    pid_t pid = start_operator(dir, "out", "--leader-elect=false");
+    pid_t pid = start_operator(server, dir, "out", "--leader-elect=false");
     while (!job_is_pending(server))
         assert_goes_on(pid);
     assert_int_equal(kill(pid, SIGTERM), 0);
@@ -186,14 +171,14 @@ static void test_works_and_leaves(void **state)
 static void test_events_are_sent_before_it_leaves(void **state)
 {
     const char *dir = *state;
-    struct fake_apiserver *server = start_server(dir);
+    struct fake_apiserver *server = start_server();
 
     fake_plan_fault(
         server,
         &(struct fake_fault_plan){
             .request = 1, .method = "POST", .path_part = "/events", .fault = FAKE_STATUS, .status = 500});
     add_job(server, "j");
-    pid_t pid = start_operator(dir, "out", "--leader-elect=false");
+    pid_t pid = start_operator(server, dir, "out", "--leader-elect=false");
     while (fake_faults_done(server) == 0)
         assert_goes_on(pid);
     assert_int_equal(kill(pid, SIGTERM), 0);
@@ -206,13 +191,13 @@ static void test_events_are_sent_before_it_leaves(void **state)
 static void test_second_signal_while_a_request_hangs(void **state)
 {
     const char *dir = *state;
-    struct fake_apiserver *server = start_server(dir);
+    struct fake_apiserver *server = start_server();
     char out[256];
 
     snprintf(out, sizeof(out), "%s/out", dir);
     add_job(server, "j");
     fake_plan_fault(server, &(struct fake_fault_plan){.method = "PATCH", .fault = FAKE_HANG_BEFORE});
-    pid_t pid = start_operator(dir, "out", "--leader-elect=false");
+    pid_t pid = start_operator(server, dir, "out", "--leader-elect=false");
     while (fake_faults_done(server) == 0)
         assert_goes_on(pid);
     assert_int_equal(kill(pid, SIGTERM), 0);
@@ -228,15 +213,15 @@ static void test_second_signal_while_a_request_hangs(void **state)
 static void test_one_works_at_a_time(void **state)
 {
     const char *dir = *state;
-    struct fake_apiserver *server = start_server(dir);
+    struct fake_apiserver *server = start_server();
     char second[256];
 
     snprintf(second, sizeof(second), "%s/second", dir);
     add_job(server, "j");
-    pid_t a = start_operator(dir, "out", "--leader-elect-namespace=sys");
+    pid_t a = start_operator(server, dir, "out", "--leader-elect-namespace=sys");
     while (!job_is_pending(server))
         assert_goes_on(a);
-    pid_t b = start_operator(dir, "second", "--leader-elect-namespace=sys");
+    pid_t b = start_operator(server, dir, "second", "--leader-elect-namespace=sys");
     until_says(second, b, "waiting for the lease");
     add_job(server, "k");
     until_pods(server, a, 2);
@@ -272,7 +257,7 @@ int main(int argc, char **argv)
     }
     program = argv[1];
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const FILES[] = {"out", "second", "kubeconfig"};
+    static const char *const FILES[] = {"out", "second"};
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, FILES[i]);
         unlink(path);

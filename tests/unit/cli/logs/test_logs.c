@@ -481,7 +481,7 @@ static void test_broken_pipe(void **state)
     prints(p, 0, buf_str(&lines));
     ends(p, 0);
     snprintf(command, sizeof(command),
-             "{ KUBECONFIG=%s/config '%s' logs j 2>%s/err; echo $? >%s/out; } | head -n 1 >/dev/null", p->dir,
+             "{ KUBECTL=%s/kubectl '%s' logs j 2>%s/err; echo $? >%s/out; } | head -n 1 >/dev/null", p->dir,
              ptj_program, p->dir, p->dir);
     assert_int_equal(system(command), 0);
     await(p, "out", "\n"); /* that its status is there */

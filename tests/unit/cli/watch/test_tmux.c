@@ -66,7 +66,7 @@ static void test_screen(void **state)
                 "{\"phase\":\"Pending\",\"ready\":\"0/4\",\"reason\":\"PodsStarting 0/4\"}");
     snprintf(
         command, sizeof(command),
-        "-u new-session -d -x 80 -y 10 'KUBECONFIG=%s/config LC_ALL=C.UTF-8 %s watch; echo status $?; cat'",
+        "-u new-session -d -x 80 -y 10 'KUBECTL=%s/kubectl LC_ALL=C.UTF-8 %s watch; echo status $?; cat'",
         p->dir, p->program);
     assert_int_equal(tmux(p, command, out), 0);
     until(p, "bert         Running     2/2 \xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88"

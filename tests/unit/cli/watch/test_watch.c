@@ -201,7 +201,8 @@ static void lose(struct ptj *p)
 /* Beside each other, since each takes the program's own time: a server that is lost and comes back, and one that never answers. */
 static void test_lost_and_slow_server(void **state)
 {
-    static const struct fake_fault_plan HANGS = {.request = 1, .fault = FAKE_HANG_BEFORE};
+    static const struct fake_fault_plan HANGS = {.path_part = "/pytorchtrainingjobs",
+                                                 .fault = FAKE_HANG_BEFORE};
     struct ptj *p = *state, slow;
     struct onpty t, waiting;
 

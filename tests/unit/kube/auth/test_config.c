@@ -1,9 +1,10 @@
-/* test_config.c - where a configuration is looked for: in a pod, in KUBECONFIG, at home; and the proxy of the environment. */
+/* test_config.c - where the API server is: in a pod, or as the command line says; and what is read again. */
 #include "kube/auth/config.h"
 
 #include "folder.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,76 +70,80 @@ static void test_in_cluster_refused(void **ctx)
     assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
-/* HTTPS_PROXY goes for what `find` finds, unless NO_PROXY has the server; a kubeconfig's proxy-url comes before it. */
-static void test_proxy_of_the_environment(void **ctx)
-{
-    cleanup_kube_config struct kube_config c = {0};
-    struct err err;
-
-    (void)ctx;
-    unsetenv("https_proxy");
-    unsetenv("no_proxy");
-    folder_write("config", KUBECONFIG("server: 'https://10.1.2.3:6443'", ""));
-    setenv("HTTPS_PROXY", "proxy:3128", 1);
-    setenv("NO_PROXY", "10.9.0.0/16", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
-    assert_string_equal(c.environment_proxy, "http://proxy:3128");
-    assert_null(c.proxy_url);
-    kube_config_release(&c);
-    setenv("NO_PROXY", "10.1.0.0/16", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
-    assert_null(c.environment_proxy);
-    kube_config_release(&c);
-    unsetenv("NO_PROXY");
-    setenv("no_proxy", "10.1.2.3", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
-    assert_null(c.environment_proxy);
-    kube_config_release(&c);
-    unsetenv("no_proxy");
-    setenv("HTTPS_PROXY", "gopher://p", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), -1);
-    assert_non_null(strstr(err.msg, "HTTPS_PROXY"));
-    assert_null(c.server);
-    unsetenv("HTTPS_PROXY");
-    setenv("https_proxy", "socks5://p", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
-    assert_string_equal(c.environment_proxy, "socks5://p");
-    unsetenv("https_proxy");
-}
-
 static void test_find(void **ctx)
 {
     cleanup_kube_config struct kube_config c = {0};
+    char token[200], ca[200];
     struct err err;
 
     (void)ctx;
+    write_account();
+    snprintf(token, sizeof(token), "%s", folder_path("token"));
+    snprintf(ca, sizeof(ca), "%s", folder_path("ca.crt"));
+    assert_int_equal(
+        kube_config_find(&c, &(struct kube_config_given){"https://h:6443/k8s//", ca, token}, &err), 0);
+    assert_string_equal(c.server, "https://h:6443/k8s");
+    assert_string_equal(c.namespace_name, "default");
+    assert_string_equal(buf_str(&c.token.bytes), "tok-1");
+    assert_string_equal(buf_str(&c.ca.bytes), "CA");
+    kube_config_release(&c);
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){"unix:/run/s", NULL, NULL}, &err), 0);
+    assert_string_equal(c.server, "http://localhost");
+    assert_string_equal(c.socket, "/run/s");
+    assert_int_equal(c.token.bytes.len, 0);
+    kube_config_release(&c);
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){"https://h", "/none/ca", token}, &err),
+                     -1);
+    assert_non_null(strstr(err.msg, "/none/ca"));
+    assert_null(c.server);
+    folder_write("token", "a\r\nX-Header: 1");
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){"https://h", NULL, token}, &err), -1);
+    assert_non_null(strstr(err.msg, token));
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){NULL, NULL, token}, &err), -1);
+    assert_string_equal(err.msg, "--token-file: needs --server, too");
     unsetenv("KUBERNETES_SERVICE_HOST");
-    folder_write("config", KUBECONFIG("server: 'https://from-env'", ""));
-    setenv("KUBECONFIG", folder_path("config"), 1);
-    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), 0);
-    assert_string_equal(c.server, "https://from-env");
-    kube_config_release(&c);
-    setenv("KUBECONFIG", "/nowhere/a:/nowhere/b", 1);
-    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), -1);
-    assert_int_equal(err.kind, ERR_NOT_FOUND);
-    assert_non_null(strstr(err.msg, "KUBECONFIG: \"/nowhere/a:/nowhere/b\""));
-    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err),
-                     0); /* what is asked for comes first */
-    kube_config_release(&c);
-    unsetenv("KUBECONFIG");
-    setenv("HOME", folder_root(), 1);
-    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), -1);
-    assert_int_equal(err.kind, ERR_NOT_FOUND);
-    assert_non_null(strstr(err.msg, "not in a pod"));
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){0}, &err), -1);
+    assert_string_equal(
+        err.msg,
+        "no --server: not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
     setenv("KUBERNETES_SERVICE_HOST", "h", 1);
     setenv("KUBERNETES_SERVICE_PORT", "bad", 1);
-    /* A pod's account has no contexts. */
-    assert_int_equal(kube_config_find(&c, NULL, "c1", &err), -1);
-    assert_non_null(strstr(err.msg, ".kube/config"));
-    assert_int_equal(kube_config_find(&c, folder_path("config"), "lost", &err), -1);
-    assert_non_null(strstr(err.msg, "nowhere"));
-    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), -1);
-    assert_non_null(strstr(err.msg, "KUBERNETES_SERVICE_PORT"));
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){0}, &err), -1);
+    assert_non_null(strstr(err.msg, "KUBERNETES_SERVICE_PORT: expected 1..65535"));
+}
+
+/* Replaced while we run: believed after a minute, or at once when a request was refused; the old bytes stay when it cannot be. */
+static void test_rotation(void **ctx)
+{
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    write_account();
+    assert_int_equal(kube_config_in_cluster(&c, "h", "443", folder_root(), &err), 0);
+    c.read_ms = 1000;
+    folder_write("token", "tok-2\n");
+    folder_write("ca.crt", "CA2");
+    kube_config_refresh(&c, 1000 + 59999);
+    assert_string_equal(buf_str(&c.token.bytes), "tok-1");
+    kube_config_refresh(&c, 1000 + 60000);
+    assert_string_equal(buf_str(&c.token.bytes), "tok-2");
+    assert_string_equal(buf_str(&c.ca.bytes), "CA2");
+    assert_int_equal(c.generation, 1);
+    assert_false(kube_config_renewed(&c, 1, 1000 + 60001)); /* nothing new */
+    folder_write("token", "tok-3");
+    assert_true(kube_config_renewed(&c, 1, 1000 + 60001));
+    assert_string_equal(buf_str(&c.token.bytes), "tok-3");
+    assert_true(kube_config_renewed(&c, 1, 1000 + 60001)); /* another request found it */
+    assert_int_equal(c.generation, 2);
+    /* gone, empty or broken: the old ones stay */
+    unlink(folder_path("token"));
+    folder_write("ca.crt", "");
+    assert_false(kube_config_renewed(&c, 2, 500000));
+    folder_write("token", "bad\ntoken");
+    assert_false(kube_config_renewed(&c, 2, 500001));
+    assert_string_equal(buf_str(&c.token.bytes), "tok-3");
+    assert_string_equal(buf_str(&c.ca.bytes), "CA2");
 }
 
 int main(void)
@@ -147,8 +152,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_in_cluster),
         T(test_in_cluster_refused),
-        T(test_proxy_of_the_environment),
         T(test_find),
+        T(test_rotation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,350 @@
+/* test_proxy.c - the connection through `kubectl proxy`: what it is given, what it says, and that nothing of it stays.
+ *
+ * usage: test_proxy <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "onpty.h"
+
+#include "cli/proxy.h"
+#include "cli/watch/display.h"
+#include "common/cleanup.h"
+#include "common/fsutil.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE = 60000, COLUMNS = 100, ROWS = 12 };
+
+#define RUNNING(percent)                                                                                     \
+    "{\"phase\":\"Running\",\"progress\":{\"time\":\"2026-11-24T11:59:50Z\",\"percent\":" percent            \
+    ",\"loss\":0.5}}"
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, ptj_program);
+    ptj_put_job(&p, "bert", "{}", RUNNING("47"));
+    /* Whoever is left behind becomes a child of this process. */
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    *state = &p;
+    return 0;
+}
+
+static bool is_there(const struct ptj *p, const char *file)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
+    return access(path, F_OK) == 0;
+}
+
+/* All that the file has; "": it is not there. */
+static const char *text_of(const struct ptj *p, const char *file)
+{
+    static char text[1 << 16];
+    cleanup_buf struct buf b = BUF_INIT(sizeof(text) - 1);
+    char path[128];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
+    snprintf(text, sizeof(text), "%s", fs_read(path, &b, &err) == 0 ? buf_str(&b) : "");
+    return text;
+}
+
+static void await(const struct ptj *p, const char *file, const char *text)
+{
+    for (int i = 0; i < PATIENCE && !strstr(text_of(p, file), text); i++)
+        usleep(1000);
+    assert_non_null(strstr(text_of(p, file), text));
+}
+
+static void make(const struct ptj *p, const char *file)
+{
+    char path[128];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
+    assert_int_equal(fs_write_atomic(path, "", 0, &err), 0);
+}
+
+static pid_t proxys_pid(const struct ptj *p)
+{
+    return (pid_t)atoi(text_of(p, "started"));
+}
+
+static size_t folders(const struct ptj *p)
+{
+    char pattern[128];
+    struct stat st;
+    glob_t found;
+
+    snprintf(pattern, sizeof(pattern), "%s/kubectl-ptj-*", p->dir);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return 0;
+    const size_t n = found.gl_pathc;
+    assert_int_equal(stat(found.gl_pathv[0], &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    globfree(&found);
+    return n;
+}
+
+static void test_what_it_is_given(void **state)
+{
+    static const char *const GIVEN =
+        " --context=c --as=me --as-group=a --as-group=b c --insecure-skip-tls-verify "
+        "--disable-compression=false --server=https://h:1/k8s --token= proxy --append-server-path "
+        "--reject-paths=^$ "
+        "--unix-socket=/";
+    struct ptj *p = *state;
+
+    ptj_expect(p,
+               RUN("suspend", "bert", "--context=c", "--as", "me", "--as-group=a", "--as-group", "b c",
+                   "--insecure-skip-tls-verify", "--disable-compression=false", "-s", "https://h:1/k8s",
+                   "--token="),
+               0, "bert suspended", NULL);
+    if (!strstr(text_of(p, "started"), GIVEN))
+        fail_msg("%s", text_of(p, "started"));
+    ptj_expect(p, RUN("suspend", "bert", "--context"), 2, NULL, "--context: expected a value");
+    assert_int_equal(folders(p), 0);
+}
+
+/* $KUBECTL, else the first of $PATH. */
+static void test_which_kubectl(void **state)
+{
+    struct ptj *p = *state;
+    char path[256], program[512];
+
+    snprintf(path, sizeof(path), "%s:/usr/bin:/bin", p->dir);
+    snprintf(program, sizeof(program), "%s", p->program);
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    p->program = "/usr/bin/env";
+    ptj_expect(p, RUN("-u", "KUBECTL", program, "suspend", "bert"), 0, "bert suspended", NULL);
+    p->program = program;
+    p->kubectl = "/nowhere/kubectl";
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl, which this needs: No such file");
+    assert_int_equal(folders(p), 0);
+}
+
+static void test_none_is_started(void **state)
+{
+    struct ptj *p = *state;
+
+    p->kubectl = "/nowhere/kubectl";
+    ptj_expect(p, RUN("--version"), 0, "kubectl-ptj", NULL);
+    ptj_expect(p, RUN("watch", "--help"), 0, "--kubeconfig", NULL);
+    ptj_expect(p, RUN("completion", "bash"), 0, "_kubectl_ptj", NULL);
+    ptj_expect(p, RUN("run", "/nowhere/f"), 1, NULL, "/nowhere/f");
+    ptj_expect(p, RUN("convert", "/nowhere/f"), 1, NULL, "/nowhere/f");
+    ptj_expect(p, RUN("submit", "/nowhere/f", "--image=i", "--dry-run"), 1, NULL, "/nowhere/f");
+    assert_int_equal(folders(p), 0);
+}
+
+/* kubectl's own answer where the API server gives none. */
+static void test_server_away(void **state)
+{
+    static const struct fake_fault_plan AWAY = {.fault = FAKE_STATUS,
+                                                .text = true,
+                                                .status = 500,
+                                                .message =
+                                                    "dial tcp 10.0.0.1:6443: connect: connection refused\n"};
+    static const struct fake_fault_plan BROKEN = {.fault = FAKE_STATUS, .status = 500};
+    struct ptj *p = *state;
+    struct onpty t;
+
+    fake_plan_fault(p->server, &AWAY);
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL,
+               "kubectl ptj suspend: API server: dial tcp 10.0.0.1:6443: connect: connection refused\n");
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    assert_int_equal(onpty_wait(&t), 1);
+    onpty_until(&t, "kubectl ptj watch: API server: dial tcp 10.0.0.1:6443: connect: connection refused");
+    onpty_end(&t);
+    fake_plan_fault(p->server, &BROKEN);
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL,
+               "suspend: a fault was asked for (HTTP 500 InternalError)\n");
+    /* It goes away, and comes back. */
+    fake_plan_fault(p->server, NULL);
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    fake_plan_fault(p->server, &AWAY);
+    fake_close_watches(p->server);
+    onpty_until(&t, "trying again: API server: list pytorchtrainingjobs: dial tcp 10.0.0.1:");
+    fake_plan_fault(p->server, NULL);
+    onpty_while(&t, "trying again");
+    onpty_end(&t);
+}
+
+/* What it says in the middle of a screen stands behind it, and not in it. */
+static void test_it_speaks_later(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    ptj_kubectl(p, "(cd \"${0%/*}\"; until [ -e speak ]; do sleep 0.01; done; echo E1125 proxy_server.go:1 "
+                   ">&2; : >spoken) &");
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    make(p, "speak");
+    await(p, "started", "proxy");
+    for (int i = 0; i < PATIENCE && !is_there(p, "spoken"); i++)
+        usleep(1000);
+    ptj_put_job(p, "bert", "{}", RUNNING("48"));
+    onpty_until(&t, "48%");
+    char *screen = vt_text(&t.vt);
+    assert_null(strstr(screen, "E1125"));
+    free(screen);
+    onpty_keys(&t, "q");
+    assert_int_equal(onpty_wait(&t), 0);
+    onpty_until(&t, "E1125 proxy_server.go:1");
+    onpty_until(&t, "48%");
+    onpty_end(&t);
+    assert_int_equal(folders(p), 0);
+}
+
+/* A credential plug-in asks before the first answer: the terminal is the user's until then. */
+static void test_it_asks(void **state)
+{
+    static const struct fake_fault_plan HANGS = {.path_part = "/version", .fault = FAKE_HANG_BEFORE};
+    struct ptj *p = *state;
+    struct onpty t;
+
+    ptj_kubectl(p, "printf 'Password: ' >&2; read -r word; echo \"got $word\" >\"${0%/*}/word\"");
+    fake_plan_fault(p->server, &HANGS);
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "Password:");
+    assert_int_equal(t.vt.page, 0);
+    assert_true(onpty_is_sane(&t));
+    onpty_keys(&t, "open\n");
+    await(p, "word", "got open");
+    while (onpty_read(&t, 2 * DISPLAY_FRAME_MS))
+        continue;
+    assert_int_equal(t.vt.page, 0);
+    onpty_keys(&t, "\x03");
+    assert_int_equal(onpty_wait(&t), 128 + SIGINT);
+    onpty_end(&t);
+    assert_int_equal(folders(p), 0);
+}
+
+/* Wait for the end of a process that became a child of this one. */
+static void await_end(pid_t pid)
+{
+    for (int i = 0; i < PATIENCE; i++) {
+        const pid_t ended = waitpid(pid, NULL, WNOHANG);
+        if (ended == pid)
+            return;
+        assert_true(ended == 0 || errno == ECHILD);
+        usleep(1000);
+    }
+    fail_msg("the proxy outlives kubectl-ptj");
+}
+
+static void test_nothing_stays(void **state)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGKILL};
+    struct ptj *p = *state;
+    const pid_t lives = ptj_start(p, RUN("wait", "bert"));
+
+    await(p, "started", "proxy");
+    const pid_t proxy_of_it = proxys_pid(p);
+    for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
+        char file[128];
+        snprintf(file, sizeof(file), "%s/started", p->dir);
+        assert_int_equal(unlink(file), 0);
+        const pid_t pid = ptj_start(p, RUN("wait", "bert"));
+        await(p, "started", "proxy");
+        fake_settle(p->server);
+        assert_int_equal(folders(p), 2);
+        kill(pid, SIGNALS[i]);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        await_end(proxys_pid(p));
+        assert_int_equal(folders(p), SIGNALS[i] == SIGKILL ? 2 : 1);
+    }
+    /* The next one removes what the killed one left, and not what is in use. */
+    ptj_expect(p, RUN("suspend", "bert"), 0, "bert suspended", NULL);
+    assert_int_equal(folders(p), 1);
+    assert_int_equal(kill(proxy_of_it, 0), 0);
+    kill(lives, SIGTERM);
+    assert_int_equal(waitpid(lives, NULL, 0), lives);
+    await_end(proxy_of_it);
+    assert_int_equal(folders(p), 0);
+}
+
+/* Ended before kubectl takes our place: nobody would remove the folder then. */
+static void test_ended_before_kubectl(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":true}}");
+    ptj_expect(p, RUN("tensorboard", "on"), 0, "kubectl --namespace team port-forward", NULL);
+    assert_int_equal(kill(proxys_pid(p), 0), -1);
+    assert_int_equal(folders(p), 0);
+}
+
+/* It is ended by somebody else. */
+static void test_it_ends(void **state)
+{
+    struct ptj *p = *state;
+    const pid_t pid = ptj_start(p, RUN("watch"));
+
+    await(p, "out", "47%");
+    kill(proxys_pid(p), SIGKILL);
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
+    fake_close_watches(p->server);
+    await(p, "err", "kubectl proxy, through which requests go, has ended");
+    kill(pid, SIGTERM);
+    struct ptj_result r = ptj_wait(p, pid);
+    ptj_forget(&r);
+}
+
+static void test_namespace(void **state)
+{
+    struct ptj *p = *state;
+    char ns[KUBECTL_PROXY_NS_BYTES], path[128];
+    struct err err;
+
+    ptj_expect(p, RUN("suspend", "none-such", "-n", "other"), 1, NULL, "in namespace other");
+    unsetenv("KUBERNETES_SERVICE_HOST");
+    snprintf(path, sizeof(path), "%s/namespace", p->dir);
+    assert_int_equal(fs_write_atomic(path, "of-the-pod\n", 11, &err), 0);
+    kubectl_proxy_namespace("team", p->dir, ns);
+    assert_string_equal(ns, "team");
+    kubectl_proxy_namespace("", p->dir, ns);
+    assert_string_equal(ns, "default");
+    assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1), 0);
+    kubectl_proxy_namespace("", p->dir, ns);
+    assert_string_equal(ns, "of-the-pod");
+    kubectl_proxy_namespace("team\n", p->dir, ns);
+    assert_string_equal(ns, "team");
+    kubectl_proxy_namespace("", "/nowhere", ns);
+    assert_string_equal(ns, "default");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_it_is_given, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_none_is_started, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_server_away, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_it_speaks_later, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_it_asks, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_stays, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_ended_before_kubectl, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_it_ends, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_which_kubectl, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_namespace, begin, ptj_teardown),
+    };
+
+    if (argc < 2)
+        return 2;
+    ptj_program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
