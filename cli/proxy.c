@@ -58,17 +58,18 @@ static void take(struct start *st, int i)
 static int ended_early(struct kubectl_proxy *p, struct err *err)
 {
     const int status = wait_end(p->child.pid);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    const bool exited = WIFEXITED(status);
+    const int code = exited ? WEXITSTATUS(status) : WTERMSIG(status);
 
     p->child.pid = 0;
     kubectl_proxy_read(p, false);
     close(p->child.out);
     close(p->child.err);
-    if (code == 127)
+    if (exited && code == 127)
         return err_set(err, ERR_FATAL,
                        "kubectl, which this needs: No such file or directory ($KUBECTL or $PATH)");
     return err_set(err, ERR_FATAL, "no connection: kubectl ended with %s %d before it served",
-                   code ? "exit status" : "signal", code ? code : WTERMSIG(status));
+                   exited ? "exit status" : "signal", code);
 }
 
 static int await(struct kubectl_proxy *p, struct start *st, struct err *err)

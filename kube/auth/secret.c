@@ -18,26 +18,6 @@ static void wipe(struct buf *b)
 
 #define cleanup_wipe __attribute__((cleanup(wipe)))
 
-static void replace(struct kube_secret *s, struct buf *bytes, const char *file)
-{
-    kube_secret_release(s);
-    s->bytes = *bytes;
-    *bytes = (struct buf){0};
-    s->file = file ? memory_strdup(file) : NULL;
-}
-
-int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err)
-{
-    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
-
-    if (!*text)
-        return err_set(err, ERR_INVALID, "expected a value, got an empty one");
-    if (buf_puts(&bytes, text, err) < 0)
-        return -1;
-    replace(s, &bytes, NULL);
-    return 0;
-}
-
 int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err)
 {
     cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
@@ -46,7 +26,9 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
         return -1;
     if (!bytes.len)
         return err_set(err, ERR_INVALID, "%s: empty", path);
-    replace(s, &bytes, path);
+    kube_secret_release(s);
+    *s = (struct kube_secret){bytes, memory_strdup(path)};
+    bytes = (struct buf){0};
     return 0;
 }
 

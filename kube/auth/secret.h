@@ -1,4 +1,4 @@
-/* secret.h - a credential in memory, given as text or read from a file that may be replaced at any time.
+/* secret.h - a credential in memory, read from a file that may be replaced at any time.
  *
  * Ownership: kube_secret_release wipes and frees; a zeroed struct is a valid empty one.
  * Errors:    ERR_NOT_FOUND, ERR_INVALID (empty, over 1 MiB), ERR_FATAL (reading). Messages never hold the bytes. *s is
@@ -13,10 +13,9 @@
 
 struct kube_secret {
     struct buf bytes; /* len 0: not set */
-    char *file;       /* NULL: not from a file */
+    char *file;       /* NULL: none */
 };
 
-int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;
 int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err) MUST_CHECK;
 
 void kube_secret_release(struct kube_secret *s);

@@ -132,6 +132,8 @@ static void test_which_kubectl(void **state)
     p->program = program;
     p->kubectl = "/nowhere/kubectl";
     ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl, which this needs: No such file");
+    p->kubectl = "/bin/true";
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl ended with exit status 0 before it served");
     assert_int_equal(folders(p), 0);
 }
 

@@ -11,7 +11,8 @@ void rig_config(struct kube_config *c, const char *url)
     struct err err;
 
     *c = (struct kube_config){.server = strdup(url), .namespace_name = strdup("default")};
-    assert_int_equal(kube_secret_from_text(&c->token, "secret-token", &err), 0);
+    c->token.bytes = (struct buf)BUF_INIT(16);
+    assert_int_equal(buf_puts(&c->token.bytes, "secret-token", &err), 0);
 }
 
 static int64_t fast_ms(void *ctx)

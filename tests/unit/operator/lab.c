@@ -120,7 +120,8 @@ static void start(struct lab *l, int (*script)(int attempt, int index), int n_op
     fake_set_time(l->server, lab_wall_ms(l));
     l->config =
         (struct kube_config){.server = strdup(fake_apiserver_url(l->server)), .namespace_name = strdup("ns")};
-    assert_int_equal(kube_secret_from_text(&l->config.token, "token", &err), 0);
+    l->config.token.bytes = (struct buf)BUF_INIT(16);
+    assert_int_equal(buf_puts(&l->config.token.bytes, "token", &err), 0);
     for (int i = 0; i < n_operators; i++)
         operator_start(l, &l->operators[i]);
 }
