@@ -5,6 +5,8 @@
 #ifndef TK_COMMON_BACKOFF_H
 #define TK_COMMON_BACKOFF_H
 
+#include "common/random.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,9 +35,20 @@ struct backoff {
 };
 
 /* Whether a failure now would be the first since the last quiet time. */
-bool backoff_is_first(const struct backoff *b, int64_t now_ms);
+static inline bool backoff_is_first(const struct backoff *b, int64_t now_ms)
+{
+    return b->failures == 0 || now_ms - b->failed_ms >= BACKOFF_QUIET_MS;
+}
 
 /* Count a failure. Returns how long to wait before the next try, at least at_least_ms. */
-int64_t backoff_failed(struct backoff *b, int64_t now_ms, int64_t at_least_ms);
+static inline int64_t backoff_failed(struct backoff *b, int64_t now_ms, int64_t at_least_ms)
+{
+    if (backoff_is_first(b, now_ms))
+        b->failures = 0;
+    int64_t delay = backoff_delay_ms(BACKOFF_MIN_MS, BACKOFF_MAX_MS, b->failures++);
+    delay += (int64_t)(random_next(&b->random) % (uint64_t)delay);
+    b->failed_ms = now_ms;
+    return delay > at_least_ms ? delay : at_least_ms;
+}
 
 #endif

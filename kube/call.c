@@ -23,6 +23,21 @@ void call_free(struct kube_http_call *c)
     free(c);
 }
 
+/* The first reason counts. */
+static void fail(struct kube_http_call *c, enum err_kind kind, const char *why)
+{
+    if (c->failure.kind == ERR_NONE)
+        err_set(&c->failure, kind, "%s %s: %s", c->method, c->shown, why);
+}
+
+static bool is_shut(struct kube_http_call *c)
+{
+    if (!c->gate || c->gate->is_open(c->gate->ctx))
+        return false;
+    fail(c, ERR_TRANSIENT, "not sent, since this process may not write any more");
+    return true;
+}
+
 /* Inside libcurl: keep the bytes, or make the peer wait; nothing else happens here. */
 static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 {
@@ -55,8 +70,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
     struct kube_http_call *c = ctx;
 
     (void)ip, (void)local_ip, (void)port, (void)local_port;
-    c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
-    return c->shut ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+    return is_shut(c) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* False when the handler cancelled the call, which is then gone. */
@@ -78,51 +92,20 @@ static bool deliver_chunk(struct kube_http_call *c)
     return true;
 }
 
-static int failure(const struct kube_http_call *c, struct err *err)
-{
-    const char *why = c->curl_error[0] ? c->curl_error : curl_easy_strerror((CURLcode)c->curl_code);
-
-    if (c->refusal.kind != ERR_NONE) {
-        *err = c->refusal;
-        return err_wrap(err, "%s %s", c->method, c->shown);
-    }
-    if (c->idled)
-        return err_set(err, ERR_TIMEOUT, "%s %s: no data for %lld ms", c->method, c->shown,
-                       (long long)c->idle_timeout_ms);
-    if (c->shut)
-        return err_set(err, ERR_TRANSIENT, "%s %s: not sent, since this process may not write any more",
-                       c->method, c->shown);
-    return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT, "%s %s: %s",
-                   c->method, c->shown, why);
-}
-
-/* Nobody has looked at the request: the token is not accepted, or the server's certificate is not. */
-static bool is_refused(const struct kube_http_call *c, int status)
-{
-    if (c->again || c->refusal.kind != ERR_NONE || c->idled || c->shut)
-        return false;
-    return c->curl_code == CURLE_OK
-               ? status == 401
-               : c->curl_code == CURLE_PEER_FAILED_VERIFICATION || c->curl_code == CURLE_SSL_CONNECT_ERROR ||
-                     c->curl_code == CURLE_SSL_CACERT_BADFILE;
-}
-
 static void finish(struct kube_http_call *c)
 {
     struct kube_http_handler handler = c->handler;
     struct kube_http_response r = {.retry_after_ms = -1};
-    struct err err;
+    const struct err failure = c->failure;
+    const bool failed = failure.kind != ERR_NONE;
     curl_off_t retry_s = 0;
     long status = 0;
-    bool failed =
-        c->refusal.kind != ERR_NONE || c->idled || c->shut || (c->curl_code != CURLE_OK && !c->over);
 
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
-    if (is_refused(c, (int)status) && c->refused(c->pool, c, failed ? 0 : (int)status))
+    /* Such a request was not processed: it is safe to send it again with new credentials. */
+    if (!c->again && (failed ? c->no_tls : status == 401) && c->refused(c->pool, c, failed ? 0 : (int)status))
         return;
-    if (failed)
-        failure(c, &err);
     r.status = (int)status;
     r.cut = c->over; /* what was asked for is done, or refused: the status says which */
     if (retry_s > 0)
@@ -132,7 +115,7 @@ static void finish(struct kube_http_call *c)
     c->ended(c->pool, c, failed ? 0 : r.status);
     call_free(c);
     r.body = (struct sv){buf_str(&body), body.len};
-    handler.done(handler.ctx, failed ? NULL : &r, failed ? &err : NULL);
+    handler.done(handler.ctx, failed ? NULL : &r, failed ? &failure : NULL);
 }
 
 /* A task of the loop: first what came, then the end. */
@@ -169,13 +152,20 @@ static void on_transfer_done(void *ctx, int curl_code)
 {
     struct kube_http_call *c = ctx;
 
-    c->curl_code = curl_code;
+    if (curl_code != CURLE_OK && !c->over) {
+        c->no_tls = c->failure.kind == ERR_NONE &&
+                    (curl_code == CURLE_PEER_FAILED_VERIFICATION || curl_code == CURLE_SSL_CONNECT_ERROR ||
+                     curl_code == CURLE_SSL_CACERT_BADFILE);
+        fail(c, curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT,
+             c->curl_error[0] ? c->curl_error : curl_easy_strerror((CURLcode)curl_code));
+    }
     end_call(c);
 }
 
 static void on_idle(void *ctx)
 {
     struct kube_http_call *c = ctx;
+    char why[48];
 
     if (c->held) /* the peer waits for us */
         c->last_byte_ms = kube_loop_now_ms(c->loop);
@@ -184,13 +174,8 @@ static void on_idle(void *ctx)
         kube_loop_timer_set(c->loop, &c->idle, due);
         return;
     }
-    c->idled = true;
-    end_call(c);
-}
-
-static void refuse(struct kube_http_call *c, const struct err *why)
-{
-    c->refusal = *why;
+    snprintf(why, sizeof(why), "no data for %lld ms", (long long)c->idle_timeout_ms);
+    fail(c, ERR_TIMEOUT, why);
     end_call(c);
 }
 
@@ -198,13 +183,13 @@ void call_launch(struct kube_http_call *c, int64_t idle_max_s)
 {
     struct err err;
 
-    c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
-    if (c->shut) {
+    if (is_shut(c)) {
         end_call(c);
         return;
     }
     if (endpoint_sign(c->endpoint, c->content_type, c->easy, &c->headers, &err) < 0) {
-        refuse(c, &err);
+        fail(c, err.kind, err.msg);
+        end_call(c);
         return;
     }
     c->launched_ms = c->last_byte_ms = kube_loop_now_ms(c->loop);
@@ -225,8 +210,8 @@ void call_again(struct kube_http_call *c, int64_t idle_max_s)
     c->body.max = c->body_max_bytes;
     buf_clear(&c->body);
     c->curl_error[0] = '\0';
-    c->curl_code = CURLE_OK;
-    c->running = c->finished = c->over = c->paused = c->in_chunks = false;
+    c->failure = (struct err){0};
+    c->running = c->finished = c->over = c->paused = c->in_chunks = c->no_tls = false;
     c->again = true;
     call_launch(c, idle_max_s);
 }

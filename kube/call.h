@@ -40,7 +40,7 @@ struct kube_http_call {
     struct kube_loop_timer idle;
     struct buf body; /* received and not yet delivered */
     char *content_type;
-    struct err refusal; /* why it was not sent; ERR_NONE: it was */
+    struct err failure; /* why there is no whole answer; ERR_NONE: there is one, or none yet */
     char shown[100];    /* the path without its query, for messages */
     char curl_error[CURL_ERROR_SIZE];
     int64_t idle_timeout_ms, last_byte_ms;
@@ -48,10 +48,11 @@ struct kube_http_call {
     bool in_chunks; /* a 2xx answer to a handler with chunk */
     bool paused;
     bool held; /* see transport.h */
-    bool finished, again;
-    bool idled, over, shut;
-    bool *gone; /* NULL, or set to true when the handler frees the call */
-    int curl_code;
+    bool finished;
+    bool over;   /* the answer is longer than its limit */
+    bool no_tls; /* the failure is one of TLS, before anything was sent */
+    bool again;  /* see call_again */
+    bool *gone;  /* NULL, or set to true when the handler frees the call */
     size_t body_max_bytes;
 };
 

@@ -85,8 +85,10 @@ static int listen_on(const char *address, struct err *err)
     return fd < 0 ? err_errno(err, ERR_FATAL, errno, "listen on %s", address) : fd;
 }
 
-static void close_client(struct client *c)
+static void close_client(void *ctx)
 {
+    struct client *c = ctx;
+
     kube_loop_fd_remove(c->h->loop, &c->io);
     kube_loop_timer_cancel(c->h->loop, &c->deadline);
     close(c->io.fd);
@@ -180,11 +182,6 @@ static void on_client(void *ctx, short revents)
         write_client(c);
 }
 
-static void on_deadline(void *ctx)
-{
-    close_client(ctx);
-}
-
 static void on_reopen(void *ctx)
 {
     struct health *h = ctx;
@@ -229,7 +226,7 @@ static void on_listener(void *ctx, short revents)
                          .in = BUF_INIT(REQUEST_MAX_BYTES),
                          .out = BUF_INIT(ANSWER_MAX_BYTES + 4096)};
     c->io = (struct kube_loop_fd){.ready = on_client, .ctx = c, .fd = fd, .events = POLLIN};
-    c->deadline = (struct kube_loop_timer){.fire = on_deadline, .ctx = c};
+    c->deadline = (struct kube_loop_timer){.fire = close_client, .ctx = c};
     kube_loop_timer_set(h->loop, &c->deadline, kube_loop_now_ms(h->loop) + CLIENT_TIMEOUT_MS);
     if (kube_loop_fd_add(h->loop, &c->io, &ignored) < 0)
         close_client(c);

@@ -19,34 +19,32 @@ static const char HELP_HEAD[] =
     "    ptj-operator [--flag=value ...]\n"
     "\n"
     "DESCRIPTION\n"
-    "    Watches PyTorchTrainingJobs and creates their pods, the Service through which the pods find each "
-    "other, and\n"
-    "    a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a pod it uses "
-    "the pod's\n"
-    "    service account, elsewhere what --server and its companions say. It logs JSON lines to standard "
-    "error.\n"
-    "    Two operators must not be responsible for the same job: one for the whole cluster and one for a "
-    "namespace\n"
-    "    must not overlap. Several with the same flags may run: one works, the others wait.\n"
+    "    Watches PyTorchTrainingJobs and creates their pods, the Service through which the pods find each\n"
+    "    other, and a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a\n"
+    "    pod it uses the pod's service account, elsewhere what --server and its companions say. It logs "
+    "JSON\n"
+    "    lines to standard error.\n"
+    "    Two operators must not be responsible for the same job: one for the whole cluster and one for a\n"
+    "    namespace must not overlap. Several with the same flags may run: one works, the others wait.\n"
     "\n"
     "FLAGS\n";
 
-static const char HELP_TAIL[] = "\n"
-                                "SIGNALS\n"
-                                "    SIGTERM, SIGINT    finish the requests under way, give up the Lease and "
-                                "exit, within 5 seconds; jobs go on\n"
-                                "                       running\n"
-                                "\n"
-                                "EXIT STATUS\n"
-                                "    0 after a signal, 1 when the API server cannot be configured or an "
-                                "address not be bound, 2 for a bad flag\n";
+static const char HELP_TAIL[] =
+    "\n"
+    "SIGNALS\n"
+    "    SIGTERM, SIGINT    finish the requests under way, give up the Lease and exit, within 5 seconds;\n"
+    "                       jobs go on running\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 after a signal, 1 when the API server cannot be configured or an address not be bound, 2 for a\n"
+    "    bad flag\n";
 
 struct flag {
     const char *name;
     const char *value; /* what --help calls its value; NULL: it takes none */
-    const char *help;
     int (*set)(void *field, const struct flag *f, const char *value, struct err *err);
     size_t field; /* its place in struct options */
+    const char *help;
 };
 
 static int set_bool(void *field, const struct flag *f, const char *value, struct err *err)
@@ -67,7 +65,7 @@ static int set_text(void *field, const struct flag *f, const char *value, struct
 }
 
 /* Empty is as if not given, so that a manifest can pass on a variable that may be unset. */
-static int set_given(void *field, const struct flag *f, const char *value, struct err *err)
+static int set_file(void *field, const struct flag *f, const char *value, struct err *err)
 {
     return set_text(field, f, value[0] ? value : NULL, err);
 }
@@ -78,7 +76,7 @@ static int set_namespace(void *field, const struct flag *f, const char *value, s
     if (value[0] && !decode_is_dns_label(value, 63, false))
         return err_set(err, ERR_INVALID, "--%s: expected the name of a namespace, got \"%s\"", f->name,
                        value);
-    return set_given(field, f, value, err);
+    return set_file(field, f, value, err);
 }
 
 static int set_image(void *field, const struct flag *f, const char *value, struct err *err)
@@ -114,40 +112,33 @@ static int set_log_level(void *field, const struct flag *f, const char *value, s
 #define FIELD(f) offsetof(struct options, f)
 
 static const struct flag FLAGS[] = {
-    {"namespace", "NAME", "only jobs of this namespace (default: all namespaces)", set_namespace, FIELD(ns)},
-    {"server", "URL",
+    {"namespace", "NAME", set_namespace, FIELD(ns), "only jobs of this namespace (default: all namespaces)"},
+    {"server", "URL", set_file, FIELD(api.server),
      "the API server, outside a cluster: https://HOST:PORT, or of this machine itself\n"
      "http://127.0.0.1:PORT or unix:SOCKET, as `kubectl proxy` serves (default: the\n"
-     "pod's)",
-     set_given, FIELD(api.server)},
-    {"ca-file", "FILE", "the authority of its certificate (default: the system's)", set_given,
-     FIELD(api.ca_file)},
-    {"token-file", "FILE", "who we are; both files are read again when they change (default: nobody)",
-     set_given, FIELD(api.token_file)},
-    {"metrics-bind-address", "ADDR", "where /metrics is served; 0 turns it off (default :8080)", set_text,
-     FIELD(metrics_address)},
-    {"health-probe-bind-address", "ADDR",
-     "where /healthz and /readyz are served; 0 turns it off (default :8081)", set_text,
-     FIELD(health_address)},
-    {"leader-elect", "BOOL",
-     "work only while holding the Lease torchkeeper-operator, so that several may run\n(default true)",
-     set_bool, FIELD(leader_elect)},
-    {"leader-elect-namespace", "NAME",
-     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else default)", set_namespace,
-     FIELD(leader_elect_ns)},
-    {"leader-elect-lease-duration", "S",
+     "pod's)"},
+    {"ca-file", "FILE", set_file, FIELD(api.ca_file),
+     "the authority of its certificate (default: the system's)"},
+    {"token-file", "FILE", set_file, FIELD(api.token_file),
+     "who we are; both files are read again when they change (default: nobody)"},
+    {"metrics-bind-address", "ADDR", set_text, FIELD(metrics_address),
+     "where /metrics is served; 0 turns it off (default :8080)"},
+    {"health-probe-bind-address", "ADDR", set_text, FIELD(health_address),
+     "where /healthz and /readyz are served; 0 turns it off (default :8081)"},
+    {"leader-elect", "BOOL", set_bool, FIELD(leader_elect),
+     "work only while holding the Lease torchkeeper-operator, so that several may run\n(default true)"},
+    {"leader-elect-namespace", "NAME", set_namespace, FIELD(leader_elect_ns),
+     "where that Lease is (default: POD_NAMESPACE, else the pod's own, else default)"},
+    {"leader-elect-lease-duration", "S", set_lease_s, FIELD(lease_duration_s),
      "an operator that leads and did not renew the Lease for so many seconds is\n"
-     "replaced by another one, 2 to 3600 (default 15)",
-     set_lease_s, FIELD(lease_duration_s)},
-    {"tensorboard-image", "IMAGE",
-     "for jobs whose tensorboardSpec names none\n(default " DEFAULT_TENSORBOARD_IMAGE ")", set_image,
-     FIELD(tensorboard_image)},
-    {"launcher-image", "IMAGE",
-     "for jobs with torchrunConfig.launcher Torchkeeper\n(default " DEFAULT_LAUNCHER_IMAGE ")", set_image,
-     FIELD(launcher_image)},
-    {"log-level", "LEVEL", "debug, info, warn or error (default info)", set_log_level, FIELD(log_level)},
-    {"version", NULL, "print the version", set_bool, FIELD(version)},
-    {"help", NULL, "print this", set_bool, FIELD(help)},
+     "replaced by another one, 2 to 3600 (default 15)"},
+    {"tensorboard-image", "IMAGE", set_image, FIELD(tensorboard_image),
+     "for jobs whose tensorboardSpec names none\n(default " DEFAULT_TENSORBOARD_IMAGE ")"},
+    {"launcher-image", "IMAGE", set_image, FIELD(launcher_image),
+     "for jobs with torchrunConfig.launcher Torchkeeper\n(default " DEFAULT_LAUNCHER_IMAGE ")"},
+    {"log-level", "LEVEL", set_log_level, FIELD(log_level), "debug, info, warn or error (default info)"},
+    {"version", NULL, set_bool, FIELD(version), "print the version"},
+    {"help", NULL, set_bool, FIELD(help), "print this"},
 };
 
 void options_help(FILE *out)
