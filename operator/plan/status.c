@@ -207,8 +207,8 @@ static void keep_transition_times(struct planner *p)
 /* The first status of a job whose pods came before it waits for them a little: often the first word is Running. */
 static bool just_begins(const struct planner *p)
 {
-    return !p->job->status_tree && (p->in->n_pods == p->n_slots || p->others_follow) && p->st.phase == JOB_PENDING &&
-           p->st.attempt == 0 && !awaited_reason(p->st.reason);
+    return !p->job->status_tree && (p->in->n_pods == p->n_slots || p->others_follow) &&
+           p->st.phase == JOB_PENDING && p->st.attempt == 0 && !awaited_reason(p->st.reason);
 }
 
 bool status_patch(struct planner *p, struct action *out)
