@@ -43,7 +43,7 @@ static void on_lost(void *ctx, const struct err *err)
         return;
     stream_failed(s);
     (void)session_explain(f->o.session, &s->what, &shown);
-    if (!s->synced) {
+    if (!s->synced || f->o.session->proxy.ended) { /* nobody starts kubectl again */
         f->over = true;
         kube_loop_timer_cancel(f->o.session->loop, &f->late);
         f->o.failed(f->o.ctx, &shown);

@@ -31,7 +31,8 @@ struct session {
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
 void session_close(struct session *s);
 
-/* Wait for a first answer, whatever it is: until then a credential plug-in of kubectl's may ask for something on the terminal. */
+/* Wait for a first answer, whatever it is and however long: until then a credential plug-in of kubectl's may ask for something on
+ * the terminal. */
 int session_greet(struct session *s, struct err *err) MUST_CHECK;
 
 /* Send one request and wait for its answer; *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too

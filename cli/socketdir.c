@@ -32,6 +32,9 @@ static void on_end(int signal_number)
     }
     signal(signal_number, SIG_DFL);
     raise(signal_number);
+    /* Blocked in here, it ends the process behind this line; process 1 of a container would live on without its socket. */
+    if (getpid() == 1)
+        _exit(128 + signal_number);
 }
 
 /* What is ignored stays ignored, as under nohup. */
@@ -100,7 +103,8 @@ int socketdir_make(struct socketdir *d, struct err *err)
     for (int i = 0; i < TRIES; i++) {
         snprintf(d->path, sizeof(d->path), "%.*s/" PREFIX "XXXXXX", BASE_MAX, base);
         if (!mkdtemp(d->path)) {
-            err_errno(err, ERR_FATAL, errno, "%s, the folder of kubectl's socket", d->path);
+            err_errno(err, ERR_FATAL, errno,
+                      "%s, the folder of kubectl's socket (XDG_RUNTIME_DIR may name another one)", d->path);
             d->path[0] = '\0';
             return -1;
         }

@@ -194,14 +194,14 @@ static int poll_all(struct kube_loop *l, int timeout_ms, struct err *err)
 }
 
 /* From the last to the first: a callback may remove any descriptor, and the one that is moved into its place has had its turn.
- * A callback may also change what another one waits for. */
+ * A callback may also change what another one waits for. libcurl reports an error as both, asked for or not. */
 static void run_fds(struct kube_loop *l)
 {
     for (size_t i = l->n_fds; i-- > 0;) {
         if (i >= l->n_fds)
             continue;
         struct kube_loop_fd *f = l->fds[i];
-        short revents = l->waits[i].revents & f->events;
+        short revents = (short)(l->waits[i].revents & (f->events | ~l->waits[i].events));
         l->waits[i].revents = 0;
         if (revents)
             f->ready(f->ctx, revents);

@@ -167,7 +167,6 @@ static void on_older_deleted(void *ctx, struct kube_reply *reply)
     struct step *s = ctx;
 
     s->call = NULL;
-    (void)note_version(s, reply);
     if (reply->err && reply->err->kind != ERR_NOT_FOUND && reply->err->kind != ERR_CONFLICT)
         fail_step(s, reply->err, &reply->status);
     else

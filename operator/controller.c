@@ -308,7 +308,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
 
     *in = (struct plan_input){
         .now_ms = wall_ms(c),
-        .answer_lost = m->lost,
+        .status_first = m->lost || m->waits > 0 || m->unseen > 0,
         .tb_unknown = !watches_listed(&c->watches, CHILD_DEPLOYMENT, c->term->deployments) ||
                       !jobmemory_is_shown(m, &c->watches, CHILD_DEPLOYMENT),
         .unreadable_told = strcmp(m->unreadable_told, job->resource_version) == 0,

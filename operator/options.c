@@ -21,7 +21,7 @@ static const char HELP_HEAD[] =
     "DESCRIPTION\n"
     "    Watches PyTorchTrainingJobs and creates their pods, the Service through which the pods find each\n"
     "    other, and a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a\n"
-    "    pod it uses the pod's service account, elsewhere what --server and its companions say. It logs "
+    "    pod it uses the pod's service account, elsewhere --server, --ca-file and --token-file. It logs "
     "JSON\n"
     "    lines to standard error.\n"
     "    Two operators must not be responsible for the same job: one for the whole cluster and one for a\n"
@@ -120,7 +120,7 @@ static const struct flag FLAGS[] = {
     {"ca-file", "FILE", set_file, FIELD(api.ca_file),
      "the authority of its certificate (default: the system's)"},
     {"token-file", "FILE", set_file, FIELD(api.token_file),
-     "who we are; both files are read again when they change (default: nobody)"},
+     "who we are; both files are read again every minute\n(default: no token is sent)"},
     {"metrics-bind-address", "ADDR", set_text, FIELD(metrics_address),
      "where /metrics is served; 0 turns it off (default :8080)"},
     {"health-probe-bind-address", "ADDR", set_text, FIELD(health_address),

@@ -121,8 +121,10 @@ class Bench:
         self.rig.wait("the operator", self.operator_synced)
 
     def operator_synced(self):
+        """It lists everything at its start, and again when it has the lease."""
         try:
-            return self.metrics.value("pytorchtrainingjob_caches_synced") == 1
+            lists = self.metrics.read()["reflector_lists_total"].values()
+            return self.metrics.value("pytorchtrainingjob_caches_synced") == 1 and min(lists) >= 2
         except OSError:
             return False
 

@@ -271,7 +271,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     w.display.table.waiting = true;
     w.display.quit = on_quit;
     w.display.ctx = &w;
-    if ((w.on_terminal && session_greet(s, err) < 0) || catch_signals(&w, err) < 0)
+    if (catch_signals(&w, err) < 0)
         return -1;
     board_init(&w.board);
     w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,

@@ -76,7 +76,7 @@ static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_
     event->reason = "SidecarEnded";
     event->message = arena_printf(
         p->a,
-        "pod %s: the kubelet ends %s: still there sidecarGraceSeconds (%d) after the training had ended",
+        "pod %s: the operator ends %s: still there sidecarGraceSeconds (%d) after the training had ended",
         pod->name, pod->working, (int)p->spec->run_policy.sidecar_grace_s);
 }
 

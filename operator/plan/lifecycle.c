@@ -93,7 +93,7 @@ static bool may_create(const struct slot *s)
         return false;
     if (!s->seen || !s->seen->uid)
         return true;
-    /* It was here in this attempt. Only Always brings a finished one back; of any other we ask first. */
+    /* It was here in this attempt. Only Always brings a finished one back; any other one is judged first. */
     return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && planner_slot_done(s);
 }
 
@@ -125,7 +125,7 @@ static int64_t others_due_ms(struct planner *p)
         return 0;
     if (!pod)
         return may_create(first) || first->leaving ? p->now_ms + MASTER_WAIT_MS : 0;
-    p->others_follow = p->in->n_pods == 1;
+    p->others_follow = p->in->n_pods == 1 && !p->in->status_first;
     if (pod->ip[0] || pod_is_running(pod) || waiting_of(pod, first->spec->template, p->now_ms, p->a).reason)
         return 0;
     int64_t due = pod->created_ms + MASTER_WAIT_MS;

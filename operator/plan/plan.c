@@ -36,7 +36,7 @@ static void note_transitions(const struct planner *p, struct plan *out)
 /* Of a job that has no status at all, nor a pod: nothing is counted yet. */
 static bool may_begin_with_pods(const struct planner *p)
 {
-    return !p->job->status_tree && p->st.attempt == 0 && p->in->n_pods == 0 && !p->in->answer_lost &&
+    return !p->job->status_tree && p->st.attempt == 0 && p->in->n_pods == 0 && !p->in->status_first &&
            p->in->problem.kind == PROBLEM_NONE;
 }
 

@@ -81,7 +81,8 @@ struct plan_seen {
 
 struct plan_input {
     const struct trainjob *job;
-    bool answer_lost;              /* to a write of this term: what it made or wrote may not be here yet */
+    /* An earlier pass of this term did not get an answer, or found an object in its way: the status is the next write. */
+    bool status_first;
     const struct pod *const *pods; /* pods whose controller is this job */
     int n_pods;
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */

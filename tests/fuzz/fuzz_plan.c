@@ -60,7 +60,7 @@ static void read_state(struct state *s, const cJSON *doc)
             pod_free(pod);
     }
     s->in.job = s->job;
-    s->in.answer_lost = cJSON_IsTrue(get(doc, "lost"));
+    s->in.status_first = cJSON_IsTrue(get(doc, "lost"));
     s->in.pods = (const struct pod *const *)s->pods;
     s->in.now_ms = INT64_C(1767225600000) + json_i64(doc, "now", 0) % INT64_C(1000000000000);
     read_progress(&s->progress, doc);

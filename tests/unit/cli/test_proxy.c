@@ -301,9 +301,9 @@ static void test_it_ends(void **state)
     kill(proxys_pid(p), SIGKILL);
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
     fake_close_watches(p->server);
-    await(p, "err", "kubectl proxy, through which requests go, has ended");
-    kill(pid, SIGTERM);
     struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.err, "kubectl proxy, through which requests go, has ended"));
     ptj_forget(&r);
 }
 

@@ -194,7 +194,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     struct plan_input *in = &i->in;
 
     in->job = job;
-    in->answer_lost = cJSON_IsTrue(get(doc, "lost"));
+    in->status_first = cJSON_IsTrue(get(doc, "lost"));
     in->tb_unknown = cJSON_IsTrue(get(doc, "tensorboardUnknown"));
     in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
