@@ -199,6 +199,7 @@ class Bench:
         self.cpu = measure.cpu_s(pid) - cpu
         audit = self.compare_requests(requests, "burst")
         first = [(seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
+        self.burst_s = end_s
         self.pod_bytes = self.metrics.value("pytorchtrainingjob_cached_pod_bytes") / (n * p)
         self.requests = audit
         print(f"  jobs created                {jobs_s:9.1f} s")
@@ -326,7 +327,9 @@ class Bench:
         self.check(r["create", "services"] == n, f"{r['create', 'services']} creates of Services, expected {n}")
         self.check(self.pod_bytes <= 600, f"{self.pod_bytes:.0f} bytes of cache per pod, expected at most 600")
         reads = sum(count for (verb, _), count in r.items() if verb in ("get", "list"))
-        self.check(reads == 0, f"{reads} reads during the burst, expected none")
+        # Caches that are 5 s behind own writes are listed again, each at most once a minute.
+        most = 0 if self.burst_s < 20 else 4 * (1 + self.burst_s // 60)
+        self.check(reads <= most, f"{reads} reads during a burst of {self.burst_s:.0f} s, expected at most {most:.0f}")
 
     def run(self):
         self.prepare()
