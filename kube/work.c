@@ -79,11 +79,6 @@ void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *d
     w->free_data = free_data;
 }
 
-void *kube_work_data(const struct kube_work *w)
-{
-    return w->data;
-}
-
 void kube_work_done(struct kube_work *w)
 {
     workqueue_forget(w->ws->queue, w->key);

@@ -19,7 +19,6 @@ const char *kube_work_ns(const struct kube_work *w);
 
 /* Attach memory that is freed with the work, however that ends. Once per work. */
 void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *data));
-void *kube_work_data(const struct kube_work *w);
 
 void kube_work_done(struct kube_work *w); /* success: earlier failures are forgotten */
 void kube_work_after(struct kube_work *w,

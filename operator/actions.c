@@ -193,11 +193,10 @@ static void send(struct step *s, const struct kube_request *r,
 static void delete_it(struct step *s, const char *uid, const char *version,
                       void (*done)(void *ctx, struct kube_reply *reply))
 {
-    struct kube_request r = {
-        .verb = KUBE_DELETE, .resource = resource_of(s->act->child), .ns = s->as->target.ns};
+    const struct action act = {
+        .kind = ACTION_DELETE, .child = s->act->child, .name = s->act->name, .uid = uid, .version = version};
+    const struct kube_request r = request_of(&act, s->as->target.ns, s->as->arena);
 
-    r.name = s->act->name;
-    r.body = kube_delete_options(s->as->arena, uid, version, "Background", -1);
     send(s, &r, done);
 }
 

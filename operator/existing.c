@@ -19,7 +19,7 @@ static int64_t number_label(const cJSON *object, const char *key, int64_t fallba
 /* Attempt and restart as one number; -1: not one of ours to tell. */
 static int64_t life_of(const cJSON *object)
 {
-    int64_t attempt = existing_is_labelled(object) ? number_label(object, LABEL_ATTEMPT, -1) : -1;
+    int64_t attempt = number_label(object, LABEL_ATTEMPT, -1);
 
     return attempt < 0 ? -1 : attempt * ((int64_t)INT32_MAX + 1) + number_label(object, LABEL_RESTART, 0);
 }

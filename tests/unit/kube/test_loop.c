@@ -280,6 +280,33 @@ static void test_descriptors_that_change_under_way(void **ctx)
     }
 }
 
+static void on_error(void *ctx, short revents)
+{
+    assert_int_not_equal(revents, 0);
+    ++*(int *)ctx;
+}
+
+/* Who waits for nothing hears of an error all the same: the reader of a pipe that is gone. */
+static void test_an_error_that_nobody_asked_for(void **ctx)
+{
+    cleanup_kube_loop struct kube_loop *l = fake_loop();
+    int n = 0, ends[2];
+    struct kube_loop_fd f = {.ready = on_error, .ctx = &n};
+    struct err err;
+
+    (void)ctx;
+    assert_int_equal(pipe(ends), 0);
+    f.fd = ends[1];
+    assert_int_equal(kube_loop_fd_add(l, &f, &err), 0);
+    turn(l);
+    assert_int_equal(n, 0);
+    close(ends[0]);
+    turn(l);
+    assert_int_equal(n, 1);
+    kube_loop_fd_remove(l, &f);
+    close(ends[1]);
+}
+
 static void test_too_many_descriptors_is_an_error(void **ctx)
 {
     cleanup_kube_loop struct kube_loop *l = fake_loop();
@@ -346,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_descriptors_that_change_under_way),
+        cmocka_unit_test(test_an_error_that_nobody_asked_for),
         cmocka_unit_test(test_too_many_descriptors_is_an_error),
         cmocka_unit_test(test_signals_stop_the_loop),
         cmocka_unit_test(test_it_waits_for_the_next_timer),
