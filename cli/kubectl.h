@@ -23,8 +23,7 @@ int kubectl_options(const struct args *a, struct buf *out, struct err *err) MUST
 int kubectl_start(const struct args *a, const char *const *words, struct kubectl_child *ret,
                   struct err *err) MUST_CHECK;
 
-/* Send it this signal, 0 for none, and wait for its end, whose status is that of waitpid. `err` can still be read; the caller closes
- * it. */
+/* Send it this signal (0: none) and wait for its end: waitpid's status. `err` can still be read, and is the caller's to close. */
 int kubectl_end(struct kubectl_child *c, int signal_number);
 
 /* Replace this process by kubectl with these words, in this namespace. Returns only on failure: -1. */
