@@ -81,7 +81,7 @@ int kube_config_in_cluster(struct kube_config *c, const char *host, const char *
 static int read_given(struct kube_config *c, const struct kube_config_given *g, struct err *err)
 {
     cleanup_kube_config struct kube_config fresh = {.namespace_name = memory_strdup("default")};
-    const bool is_socket = strncmp(g->server, "unix:", 5) == 0;
+    const bool is_socket = strncmp(g->server, "unix:", 5) == 0 && g->server[5];
     size_t len = strlen(g->server);
 
     while (len && g->server[len - 1] == '/')

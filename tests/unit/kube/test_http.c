@@ -480,8 +480,18 @@ static void test_no_proxy_of_the_environment(void **ctx)
 
 static void test_servers_that_cannot_be(void **ctx)
 {
-    static const char *const urls[] = {"http://10.0.0.1:80", "http://example.com", "http://127.example.com",
-                                       "https://:443",       "https://a:99999",    "x"};
+    static const char *const urls[] = {"http://10.0.0.1:80",
+                                       "http://example.com",
+                                       "http://127.example.com",
+                                       "https://:443",
+                                       "https://a:99999",
+                                       "x",
+                                       "ftp://127.0.0.1:21",
+                                       "ftps://localhost",
+                                       "localhost:8001",
+                                       "https://a?b=c",
+                                       "unix:",
+                                       "file:///run/s"};
     struct rig *r = *ctx;
 
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
@@ -491,6 +501,8 @@ static void test_servers_that_cannot_be(void **ctx)
         if (http_new(r->loop, &c, NULL, &err))
             fail_msg("accepted %s", urls[i]);
         assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.msg, i < 3 ? "plain http only to this machine" : "127.0.0.1:PORT or unix:SOCKET"))
+            fail_msg("%s", err.msg);
     }
 }
 
