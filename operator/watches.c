@@ -113,7 +113,8 @@ static size_t bytes_of_pod(const void *value)
 }
 
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
-                 void (*job_gone)(void *ctx, const struct kube_store_entry *job))
+                 void (*job_gone)(void *ctx, const struct kube_store_entry *job),
+                 void (*deployments_listed)(void *ctx))
 {
     const struct kube_reconciler_source sources[WATCHES_KINDS] = {
         [CHILD_POD] = {.watch.resource = KUBE_PODS,
@@ -128,6 +129,7 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                            .free_value = free_child},
         [CHILD_DEPLOYMENT] = {.watch.resource = KUBE_DEPLOYMENTS,
                               .spare = true,
+                              .listed = deployments_listed,
                               .decode = decode_child,
                               .decode_unreadable = unreadable_child,
                               .unsure = unsure_child,
@@ -232,12 +234,11 @@ uint64_t watches_lists(const struct watches *w, enum child_kind kind)
 void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms)
 {
     struct kube_cache *c = w->kinds[kind];
-    bool waits = w->relists[kind] && !kube_cache_is_listed(c, w->behind[kind]);
 
-    if (waits || (w->relists[kind] && now_ms < kube_cache_stats(c).listed_ms + RELIST_SPACING_MS))
+    if (!kube_cache_is_listed(c, w->lists[kind]) ||
+        (w->lists[kind] && now_ms < kube_cache_stats(c).listed_ms + RELIST_SPACING_MS))
         return;
-    w->relists[kind] = true;
-    w->behind[kind] = kube_cache_lists(c);
+    w->lists[kind] = kube_cache_lists(c);
     kube_cache_relist(c, false);
 }
 

@@ -6,10 +6,7 @@
 
 #include <string.h>
 
-enum {
-    UNAVAILABLE_MS = 60000, /* an image is pulled, a server starts */
-    LOOK_AGAIN_MS = 1000
-};
+enum { UNAVAILABLE_MS = 60000 }; /* an image is pulled, a server starts */
 
 /* While pod 0 of a live job has no node, TensorBoard could bind or hold the volume on the wrong one. */
 static bool waits_for_master(const struct planner *p)
@@ -142,9 +139,9 @@ void tensorboard_plan(struct planner *p)
     struct tensorboard_status *tb = &p->st.tensorboard;
     const struct child *d = p->in->tb_deployment;
 
-    if (p->in->tb_unknown) {
+    if (p->in->tb_look_ms) {
         if (tb->present || p->spec->tensorboard.present)
-            planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
+            planner_requeue(p, p->in->tb_look_ms);
         return;
     }
     *tb = (struct tensorboard_status){.present = p->spec->tensorboard.present};

@@ -328,8 +328,8 @@ static void test_who_refused_decides(void **state)
             "admission webhook \"w\" denied the request: Pod \"j\" is invalid: no (HTTP 400)");
     refused(403, STATUS(403, "exceeded quota"), PROBLEM_REFUSED, "exceeded quota (HTTP 403)");
     /* It was made, and would be made and removed again for ever. */
-    refused(201, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}", PROBLEM_REFUSED,
-            "a webhook or a policy took the label " LABEL_JOB " from pod pod");
+    refused(201, "{\"metadata\":{\"uid\":\"u\",\"labels\":{\"a\":\"b\"}}}", PROBLEM_REFUSED,
+            "a webhook or a policy took the label " LABEL_JOB " from Pod pod");
 }
 
 /* A group stands behind the kinds of some. */
@@ -421,6 +421,21 @@ static void do_one(struct bench *b, enum action_kind kind, enum child_kind child
     actions_run(b->run);
     answer(b, 0, status, body);
     assert_int_equal(b->n_done, 1);
+}
+
+/* No watch would ever show it: nothing is awaited, and it is told. */
+static void test_children_without_the_label(void **state)
+{
+    static const enum child_kind KINDS[] = {CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT};
+    static struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        do_one(&b, ACTION_CREATE, KINDS[i], 201, "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\"}}");
+        assert_int_equal(b.result.problem.kind, PROBLEM_REFUSED);
+        assert_string_equal(b.result.versions[KINDS[i]], "");
+        end(&b);
+    }
 }
 
 /* Those of an attempt go beside each other; what comes behind them waits for the last. */
@@ -678,6 +693,7 @@ int main(void)
         cmocka_unit_test(test_a_job_that_ran_goes_on_without_the_field),
         cmocka_unit_test(test_a_lenient_pod_may_be_refused),
         cmocka_unit_test(test_a_failed_create_is_a_problem),
+        cmocka_unit_test(test_children_without_the_label),
         cmocka_unit_test(test_deletes_beside_each_other),
         cmocka_unit_test(test_nothing_more_is_sent),
         cmocka_unit_test(test_deletes),

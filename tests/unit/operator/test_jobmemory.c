@@ -49,7 +49,7 @@ static int set_up(void **state)
     W.reconciler = kube_reconciler_new(
         W.loop, &t,
         &(struct kube_reconciler_options){.name = "r", .reconcile = no_work, .problem = no_problem});
-    watches_add(&W.watches, W.reconciler, NULL, NULL);
+    watches_add(&W.watches, W.reconciler, NULL, NULL, NULL);
     return 0;
 }
 
@@ -131,13 +131,14 @@ static void test_a_cache_that_is_behind(void **state)
     (void)state;
     for (int again = 0; again < 2; again++) {
         int64_t now_ms = 1000;
-        assert_false(jobmemory_is_overdue(m, CHILD_POD, now_ms - 5000));
-        assert_false(jobmemory_is_overdue(m, CHILD_JOB, now_ms)); /* another one: from now on */
+        assert_false(jobmemory_is_overdue(m, CHILD_JOB, true, now_ms));
         for (size_t i = 0; i < ARRAY_LEN(WANT_MS); i++) {
-            assert_false(jobmemory_is_overdue(m, CHILD_JOB, now_ms + WANT_MS[i] - 1));
-            assert_true(jobmemory_is_overdue(m, CHILD_JOB, now_ms += WANT_MS[i]));
+            assert_false(jobmemory_is_overdue(m, CHILD_DEPLOYMENT, true, now_ms)); /* each for itself */
+            assert_false(jobmemory_is_overdue(m, CHILD_DEPLOYMENT, false, now_ms));
+            assert_false(jobmemory_is_overdue(m, CHILD_JOB, true, now_ms + WANT_MS[i] - 1));
+            assert_true(jobmemory_is_overdue(m, CHILD_JOB, true, now_ms += WANT_MS[i]));
         }
-        assert_false(jobmemory_is_overdue(m, -1, now_ms));
+        assert_false(jobmemory_is_overdue(m, CHILD_JOB, false, now_ms));
     }
     jobmemory_free(m);
 }

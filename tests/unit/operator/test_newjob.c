@@ -164,6 +164,19 @@ static void test_not_after_a_lost_answer(void **state)
     lab_stop(&l);
 }
 
+static uint64_t passes(struct lab *l)
+{
+    return controller_counts(l->operators[0].controller).passes;
+}
+
+static void for_ms(struct lab *l, int64_t ms)
+{
+    int64_t until_ms = l->offset_ms + ms;
+
+    while (l->offset_ms < until_ms)
+        lab_turn(l);
+}
+
 /* Not served, say: no key is worked on. Deployments are TensorBoard's alone. */
 static void test_nothing_before_the_lists(void **state)
 {
@@ -176,24 +189,104 @@ static void test_nothing_before_the_lists(void **state)
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     while (l.offset_ms < 120000)
         lab_turn(&l);
-    assert_int_equal(controller_counts(l.operators[0].controller).passes, 0);
+    assert_int_equal(passes(&l), 0);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
     lab_until(&l, runs);
     lab_stop(&l);
 }
 
+#define TENSORBOARD(suspend)                                                                                 \
+    "{\"spec\":{\"tensorboardSpec\":{\"suspend\":" suspend ",\"logDir\":{\"pvc\":[{\"name\":\"p\"}]}}}}"
+
+static int tensorboards(struct lab *l)
+{
+    cleanup_json cJSON *d = lab_get(l, LAB_DEPLOYMENTS "/j-tensorboard");
+
+    return (int)json_i64(json_find(d, (const char *[]){"spec", NULL}), "replicas", -1);
+}
+
+static bool shows_logs(struct lab *l)
+{
+    return tensorboards(l) == 1;
+}
+
+static bool hides_logs(struct lab *l)
+{
+    return tensorboards(l) == 0;
+}
+
+/* The job runs without its TensorBoard, and is not planned again and again for it. */
+static void test_deployments_that_cannot_be_listed(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    assert_true(fake_put(l.server, LAB_JOB, TENSORBOARD("false")));
+    lab_until(&l, runs);
+    uint64_t before = passes(&l);
+    for_ms(&l, 600000);
+    assert_in_range(passes(&l) - before, 9, 18);
+    fake_plan_fault(l.server, NULL);
+    int64_t from_ms = l.offset_ms;
+    lab_until(&l, shows_logs);
+    assert_in_range(l.offset_ms - from_ms, 0, 75000); /* a list that fails is tried again after a minute at most */
+    lab_stop(&l);
+}
+
+/* The watch of Deployments is up and says nothing: what was written there is looked for in a list, and training goes on. */
+static void test_deployments_that_are_behind(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    assert_true(fake_put(l.server, LAB_JOB, TENSORBOARD("false")));
+    lab_until(&l, shows_logs);
+    lab_until(&l, lab_settled);
+    int before = fake_log_count(l.server, "LIST", "/deployments");
+    fake_freeze(l.server, "deployments", 0);
+    assert_true(fake_put(l.server, LAB_JOB, TENSORBOARD("true")));
+    lab_until(&l, hides_logs);
+    assert_true(fake_put(l.server, LAB_JOB, TENSORBOARD("false")));
+    assert_true(fake_delete(l.server, LAB_PODS "/j-node-1"));
+    int64_t from_ms = l.offset_ms;
+    while (!shows_logs(&l) && l.offset_ms < from_ms + 180000)
+        lab_turn(&l);
+    assert_true(shows_logs(&l) && runs(&l));
+    assert_int_equal(l.n_pods, 8);
+    assert_in_range(fake_log_count(l.server, "LIST", "/deployments") - before, 1, 2);
+    lab_stop(&l);
+}
+
+/* The watch of pods says nothing: a list is asked for after five seconds, and another one not within a minute after it. */
+static void test_lists_are_a_minute_apart(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    fake_freeze(l.server, "pods", 0);
+    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    while (fake_log_count(l.server, "LIST", "/pods") < 2)
+        lab_turn(&l);
+    assert_in_range(l.offset_ms, 5000, 9000);
+    int64_t from_ms = l.offset_ms;
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    while (fake_log_count(l.server, "LIST", "/pods") < 3)
+        lab_turn(&l);
+    assert_in_range(l.offset_ms - from_ms, 59000, 80000);
+    lab_stop(&l);
+}
+
 static bool is_made(struct lab *l)
 {
     return fake_log_count(l->server, "POST", "/pods") == 4;
-}
-
-static void for_ms(struct lab *l, int64_t ms)
-{
-    int64_t until_ms = l->offset_ms + ms;
-
-    while (l->offset_ms < until_ms)
-        lab_turn(l);
 }
 
 /* The status that knows the pods is written, and the cache of jobs never shows it: what went meanwhile is not made again by one
@@ -296,11 +389,19 @@ static void test_what_tells_may_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods_come_first),           cmocka_unit_test(test_pods_that_do_not_start),
-        cmocka_unit_test(test_a_job_from_before),         cmocka_unit_test(test_a_status_of_others),
-        cmocka_unit_test(test_not_after_a_lost_answer),   cmocka_unit_test(test_nothing_before_the_lists),
-        cmocka_unit_test(test_never_from_an_older_cache), cmocka_unit_test(test_a_term_remembers_nothing),
-        cmocka_unit_test(test_what_tells_may_wait),       cmocka_unit_test(test_others_wait_for_pod_0),
+        cmocka_unit_test(test_pods_come_first),
+        cmocka_unit_test(test_pods_that_do_not_start),
+        cmocka_unit_test(test_a_job_from_before),
+        cmocka_unit_test(test_a_status_of_others),
+        cmocka_unit_test(test_not_after_a_lost_answer),
+        cmocka_unit_test(test_nothing_before_the_lists),
+        cmocka_unit_test(test_never_from_an_older_cache),
+        cmocka_unit_test(test_a_term_remembers_nothing),
+        cmocka_unit_test(test_what_tells_may_wait),
+        cmocka_unit_test(test_others_wait_for_pod_0),
+        cmocka_unit_test(test_deployments_that_are_behind),
+        cmocka_unit_test(test_lists_are_a_minute_apart),
+        cmocka_unit_test(test_deployments_that_cannot_be_listed),
     };
 
     json_memory_must();
