@@ -2,7 +2,7 @@
 #include "operator/watches.h"
 
 #include "operator/actions.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -206,11 +206,11 @@ void watches_gather(const struct watches *w, const struct trainjob *job, struct 
                     struct plan_input *in)
 {
     const struct kube_store *services = watches_children(w, CHILD_SERVICE);
-    const char *tensorboard = naming_tensorboard(a, job->name);
+    const char *tensorboard = desired_tensorboard_name(a, job->name);
 
     in->job = job;
     take_pods(in, a, watches_children(w, CHILD_POD), job);
-    in->service = child_named(services, job, naming_service(a, job->name));
+    in->service = child_named(services, job, desired_service_name(a, job->name));
     in->tb_service = child_named(services, job, tensorboard);
     in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
     in->unreadable = find_unreadable(in, a);

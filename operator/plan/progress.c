@@ -1,8 +1,8 @@
 /* progress.c - what the status says of a training's progress, and when that is worth a write. */
 #include "operator/plan/progress.h"
 
+#include "operator/plan/desired.h"
 #include "operator/plan/mend.h"
-#include "operator/plan/naming.h"
 #include "operator/plan/planner.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct pod *first_pod(const struct plan_input *in)
 
     if (in->job->spec_error || !spec->torchrun.enabled || spec->debug.enabled)
         return NULL;
-    const char *name = naming_pod(&a, in->job->name, spec->replica_specs[0].type, 0);
+    const char *name = desired_pod_name(&a, in->job->name, spec->replica_specs[0].type, 0);
     for (int i = 0; i < in->n_pods; i++)
         if (strcmp(in->pods[i]->name, name) == 0 && in->pods[i]->attempt == in->job->status.attempt)
             return in->pods[i];

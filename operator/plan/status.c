@@ -78,7 +78,7 @@ static int64_t restarts_of(const struct jobstatus *st)
     return n;
 }
 
-/* A count of pods is none: it would be one write for each pod that starts. */
+/* A change of the count in "PodsStarting 3/64" is no transition: each pod that starts would cost a write. */
 static const char *awaited_reason(const char *reason)
 {
     return reason && strncmp(reason, STATUS_PODS_STARTING, strlen(STATUS_PODS_STARTING)) == 0 ? NULL : reason;
@@ -99,7 +99,7 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
            !same_text(awaited_reason(old->reason), awaited_reason(st->reason));
 }
 
-/* The reason's word is one that an event tells too. Of some it is no warning: waiting may be what was wanted. */
+/* Reasons that also raise an event when they appear; a Warning, but for the first three: waiting may be what was wanted. */
 static bool is_told(const char *reason, bool *warning)
 {
     static const char *const TOLD[] = {
@@ -184,14 +184,18 @@ void status_announce(struct planner *p)
         planner_event(p, false, "TensorBoardReady", "service %s, port 6006", p->st.tensorboard.service);
 }
 
-static cJSON *patch_document(struct planner *p, const cJSON *status)
+struct action status_action(struct planner *p, const cJSON *diff)
 {
-    cJSON *doc = cJSON_CreateObject();
-    cJSON *meta = cJSON_AddObjectToObject(doc, "metadata");
+    cleanup_json cJSON *doc = cJSON_CreateObject();
 
-    cJSON_AddStringToObject(meta, "resourceVersion", p->job->resource_version);
-    cJSON_AddItemToObject(doc, "status", cJSON_Duplicate(status, true));
-    return doc;
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(doc, "metadata"), "resourceVersion",
+                            p->job->resource_version);
+    cJSON_AddItemToObject(doc, "status", cJSON_Duplicate(diff, true));
+    return (struct action){.kind = ACTION_STATUS,
+                           .child = CHILD_JOB,
+                           .name = arena_strdup(p->a, p->job->name),
+                           .uid = arena_strdup(p->a, p->job->uid),
+                           .body = planner_json(p, doc)};
 }
 
 /* A state that went there and back within the pass did not change. */
@@ -235,10 +239,6 @@ bool status_patch(struct planner *p, struct action *out)
     }
     p->progressed = progressed;
     p->progress_only = !more;
-    cleanup_json cJSON *doc = patch_document(p, diff);
-    *out =
-        (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = arena_strdup(p->a, p->job->name)};
-    out->uid = arena_strdup(p->a, p->job->uid);
-    out->body = planner_json(p, doc);
+    *out = status_action(p, diff);
     return true;
 }

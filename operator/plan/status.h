@@ -19,6 +19,9 @@ void status_finish(struct planner *p, enum job_phase phase, const char *reason, 
 /* Add events about changes from the old to the new status. */
 void status_announce(struct planner *p);
 
+/* A merge patch of the status, at the version that was planned from. */
+struct action status_action(struct planner *p, const cJSON *diff);
+
 /* The merge patch from the old status to the new one, as an action in *out. False: nothing to write now. A
  * change that is not a transition is written a second after the last write at the earliest. */
 bool status_patch(struct planner *p, struct action *out);

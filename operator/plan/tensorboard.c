@@ -1,8 +1,7 @@
 /* tensorboard.c - decide whether TensorBoard runs, and create, replace or delete its objects. */
 #include "operator/plan/tensorboard.h"
 
-#include "operator/plan/desired_tensorboard.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -28,12 +27,7 @@ static char *spec_hash(struct planner *p)
 
 static void create(struct planner *p, enum child_kind child, cJSON *body)
 {
-    struct action *act = planner_add(p, &p->tensorboard, ACTION_CREATE);
-
-    act->child = child;
-    act->name = naming_tensorboard(p->a, p->job->name);
-    act->body = planner_json(p, body);
-    cJSON_Delete(body);
+    (void)planner_create(p, &p->tensorboard, child, desired_tensorboard_name(p->a, p->job->name), body);
 }
 
 static void scale(struct planner *p, const struct child *d, int replicas)
@@ -104,7 +98,7 @@ static bool held(struct planner *p)
 
     if (problem->kind == PROBLEM_NONE)
         return false;
-    if (strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) == 0) {
+    if (strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0) {
         p->st.tensorboard.reason = WORDS[problem->kind];
         p->st.tensorboard.note = problem->message;
     }
@@ -152,7 +146,7 @@ void tensorboard_plan(struct planner *p)
     }
     bool waits = waits_for_master(p);
     bool off = p->spec->tensorboard.suspend;
-    tb->service = naming_tensorboard(p->a, p->job->name);
+    tb->service = desired_tensorboard_name(p->a, p->job->name);
     tb->ready = !off && !waits && d && d->available > 0;
     tb->reason = off ? "Suspended" : tb->ready ? "Available" : waits ? "WaitingForPod" : "Starting";
     tb->note = waits && !off ? "starts once pod 0 has a node" : NULL;
