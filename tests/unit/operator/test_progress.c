@@ -1,11 +1,10 @@
 /* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything.
  * A proxy stands in front of the training container.
  */
-#include "test.h"
-
 #include "common/contract.h"
 #include "fakepods.h"
 #include "lab.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,7 @@
 /* test_backoff.c - when the next attempt is due. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "operator/plan/restart.h"
-#include "operator/plan/restart.h"
+#include "test.h"
 
 enum { S = 1000, MIN = 60 * S };
 

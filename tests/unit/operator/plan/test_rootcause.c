@@ -1,13 +1,7 @@
 /* test_rootcause.c - torchrun's failure report, whole and mangled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "operator/plan/rootcause.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
