@@ -28,7 +28,7 @@ struct jobmemory {
     struct jobmemory_mark
         doubt;              /* the job's version that may not be the present one: see actions_result.doubt */
     int doubts;             /* of this version, in a row */
-    int64_t doubt_until_ms; /* it is not planned sooner, as long as the cache shows it */
+    int64_t doubt_until_ms; /* the job is not planned sooner from that version */
     bool lost;              /* an answer was lost, and no status was written since */
     struct jobmemory_late late[ACTIONS_KINDS]; /* by enum child_kind */
     int64_t tb_unseen_ms;        /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
@@ -48,7 +48,7 @@ struct jobmemory {
     size_t need_bytes, need_create;
     int64_t need_generation;
     int64_t status_written_ms; /* creating the first pods of a new job counts, too */
-    int64_t rest_until_ms;     /* it is not planned sooner */
+    int64_t rest_until_ms;     /* the job is not planned sooner: its last plan took long */
     struct plan_seen seen;
     int64_t put_off_ms;            /* since when actions that may wait are put off; 0: they are not */
     struct plan_progress progress; /* its times are wall */
@@ -63,9 +63,10 @@ void jobmemory_free(void *memory);
 /* Whether the cache of this kind shows what was written for the job; what it shows is forgotten. */
 bool jobmemory_is_shown(struct jobmemory *m, const struct watches *w, enum child_kind kind);
 
-/* Whether the job may be at another version than this one, which the cache shows; and for how long it is left alone then, or after
- * a list that showed the same. */
+/* Whether the job may be at another version than this one, which the cache shows. */
 bool jobmemory_doubts(const struct jobmemory *m, const struct watches *w, const char *job_version);
+
+/* For how long the job is not planned from this version, since a write from it was refused or lost; 0: it may be planned. */
 int64_t jobmemory_rest_ms(const struct jobmemory *m, const char *job_version, int64_t now_ms);
 
 /* late: the cache of this kind does not show what it has to. True: that has lasted so long (5 s, then twice as long each time,
