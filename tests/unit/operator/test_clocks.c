@@ -105,8 +105,7 @@ static void test_a_step_back_while_a_pod_is_refused(void **state)
     fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
     assert_true(fake_put(l->server, LAB_JOB, LAB_SPEC("", "2")));
-    while (!lab_status_is(l, LAB_JOB, "reason", "PodRefused"))
-        lab_turn(l);
+    lab_until_status(l, "reason", "PodRefused");
     fake_plan_fault(l->server, NULL);
     l->back_ms = HOUR_MS;
     int64_t from_ms = l->offset_ms;
