@@ -2,8 +2,8 @@
 #include "operator/plan/progress.h"
 
 #include "operator/plan/desired.h"
-#include "operator/plan/mend.h"
 #include "operator/plan/planner.h"
+#include "operator/plan/status.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void take(struct planner *p, const struct jobprogress *from)
     if (!from->time_ms)
         return;
     p->st.progress = *from;
-    p->st.progress.time_ms = mend_time(p, from->time_ms);
+    p->st.progress.time_ms = status_time(p, from->time_ms);
 }
 
 /* What pod 0's launcher left when it ended, which is later than any answer. */
