@@ -2,7 +2,7 @@
 #include "cli/session.h"
 
 #include "common/json.h"
-#include "operator/plan/desired_tensorboard.h"
+#include "operator/plan/desired.h"
 
 #include <stdio.h>
 

@@ -84,6 +84,8 @@ static void on_synced(void *ctx)
 {
     struct source *s = ctx;
 
+    if (s->o.listed)
+        s->o.listed(s->r->o.ctx);
     wake(s->r);
     tell_synced(s->r);
 }

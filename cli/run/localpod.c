@@ -3,8 +3,7 @@
 
 #include "cli/shown.h"
 #include "common/sv.h"
-#include "operator/plan/desired_pod.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -197,7 +196,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     cleanup_json cJSON *pod = desired_pod(&p, &p.slots[order]);
     const cJSON *container = pod_training_container(pod);
     m.pod = pod;
-    m.master = arena_printf(a, "%s.%s", p.slots[0].name, naming_service(a, job->name));
+    m.master = arena_printf(a, "%s.%s", p.slots[0].name, desired_service_name(a, job->name));
     ret->name = p.slots[order].name;
     const char *folder = json_str(container, "workingDir");
     ret->working_dir = folder && folder[0] ? arena_strdup(a, folder) : NULL;

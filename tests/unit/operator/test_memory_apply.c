@@ -5,17 +5,11 @@
  *
  * usage: test_memory_apply [test]
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "failing.h"
 #include "lab.h"
 #include "operator/actions.h"
 #include "operator/plan/plan.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
