@@ -54,7 +54,7 @@ static void drop(struct kube_cache *c, const struct kube_store_entry *old)
     kube_store_remove(c->store, old->ns, old->name, NULL);
 }
 
-/* The last good entry stays, also after the list under way. */
+/* The last good entry stays, also when the list under way is complete. */
 static void leave(struct kube_cache *c, const struct kube_store_entry *e)
 {
     kube_store_unmark_one(e);
@@ -107,14 +107,6 @@ static void on_upsert(void *ctx, const cJSON *object)
     put(ctx, object, NULL);
 }
 
-/* Any entry of that namespace that the list has not named yet may be the item. */
-static void leave_all(struct kube_cache *c, const char *ns)
-{
-    for (const struct kube_store_entry *e = kube_store_first(c->store); e; e = kube_store_next(c->store, e))
-        if (kube_store_is_marked(e) && (!ns || strcmp(e->ns, ns) == 0))
-            leave(c, e);
-}
-
 static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 {
     struct kube_cache *c = ctx;
@@ -129,8 +121,8 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
         return;
     }
     c->o.problem(c->o.ctx, why);
-    if (!placed)
-        leave_all(c, ns);
+    if (!placed) /* any of that namespace that the list does not name */
+        kube_store_doubt(c->store, ns);
     else if (old)
         leave(c, old);
 }
@@ -156,6 +148,9 @@ static void on_replace_end(void *ctx)
 {
     struct kube_cache *c = ctx;
 
+    for (const struct kube_store_entry *e = kube_store_first(c->store); e; e = kube_store_next(c->store, e))
+        if (kube_store_is_doubted(e))
+            leave(c, e);
     kube_store_sweep(c->store, tell_gone, c);
     c->o.synced(c->o.ctx);
 }

@@ -26,6 +26,7 @@ struct watcher {
     char *continue_token;
     bool whole_list; /* the next list comes in one piece: a continue token expired */
     bool replacing;  /* replace_begin was called for this list */
+    bool heard;      /* this watch named a version */
     bool advanced;   /* this watch moved resource_version */
     bool listing;    /* a request for a list was begun, and it is not complete */
     bool again;      /* another list follows it */
@@ -120,7 +121,9 @@ bool watcher_relist(struct watcher *w, bool give_up)
 
 const char *watcher_version(const struct watcher *w)
 {
-    return w->resource_version ? w->resource_version : "";
+    bool known = w->state == WATCH && (!w->resumes || w->heard);
+
+    return known ? w->resource_version : "";
 }
 
 void watcher_begin(struct watcher *w, int64_t now_ms)
@@ -130,7 +133,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
     w->begin_ms = now_ms;
     w->byte_ms = now_ms;
     w->broken = false;
-    w->advanced = false;
+    w->advanced = w->heard = false;
     w->stream_status = (struct kube_status){.retry_after_ms = -1};
     items_reset(&w->items);
     gather_reset(&w->line);
@@ -229,6 +232,7 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
         return err_set(err, ERR_INVALID, "resourceVersion %.20s after %.20s: expected none that is lower",
                        e->version, w->resource_version);
     if (e->version[0]) {
+        w->heard = true;
         w->advanced = w->advanced || strcmp(e->version, w->resource_version) != 0;
         set_text(&w->resource_version, e->version);
     }
@@ -236,8 +240,6 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
         return 0;
     w->stats.events++;
     w->stats.unreadable += unreadable != NULL;
-    if (!e->object)
-        return 0;
     if (e->kind == WATCH_REMOVED)
         w->sink.removed(w->sink.ctx, e->object);
     else if (unreadable)

@@ -106,6 +106,34 @@ static void test_bookmarks_move_the_start(void **ctx)
     talk_asks(t, "resourceVersion=77");
 }
 
+/* The versions of a restored etcd may be lower: after a failure the server names one before any counts. */
+static void test_which_version_is_known(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    assert_string_equal(watcher_version(t->w), "");
+    talk_synced(t);
+    assert_string_equal(watcher_version(t->w), "10");
+    talk_asks(t, "resourceVersion=10");
+    assert_string_equal(watcher_version(t->w), "10");
+    talk_breaks(t, ERR_TRANSIENT);
+    assert_string_equal(watcher_version(t->w), "");
+    talk_asks(t, "resourceVersion=10");
+    assert_string_equal(watcher_version(t->w), "");
+    assert_int_equal(talk_feed(t, BOOKMARK("10")), 0); /* nothing new, and the server is there */
+    assert_string_equal(watcher_version(t->w), "10");
+    talk_ends(t, 410);
+    assert_string_equal(watcher_version(t->w), "");
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("7", "tok", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_asks(t, "continue=tok");
+    assert_string_equal(watcher_version(t->w), "");
+    assert_int_equal(talk_feed(t, LIST("7", "", ITEM("b", "6"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    assert_string_equal(watcher_version(t->w), "7");
+}
+
 /* A truth told in random pieces, broken off at random places, still ends in the same copy. */
 static void test_random_pieces(void **ctx)
 {
@@ -159,6 +187,7 @@ int main(void)
         T(test_pages),
         T(test_a_list_is_wanted_while_one_comes),
         T(test_bookmarks_move_the_start),
+        T(test_which_version_is_known),
         T(test_random_pieces),
         T(test_a_line_without_end_is_refused),
     };
