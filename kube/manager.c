@@ -256,7 +256,7 @@ static int set_up(struct kube_manager *m, struct err *err)
     struct kube_transport plain = http_transport(m->http);
     m->elector = new_elector(m, &plain);
     m->transport = m->elector ? elector_transport(m->elector) : plain;
-    m->recorder = kube_recorder_new(m->loop, &m->transport, m->o.name, NULL);
+    m->recorder = kube_recorder_new(m->loop, &m->transport, m->o.name);
     return listen_all(m, err);
 }
 

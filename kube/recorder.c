@@ -37,7 +37,7 @@ struct pending {
 struct kube_recorder {
     struct kube_loop *loop;
     struct kube_transport transport;
-    char *component, *host;
+    char *component;
     struct correlator correlator;
     struct pending *pending;        /* the oldest first */
     struct kube_loop_timer give_up; /* of a flush */
@@ -61,14 +61,13 @@ static void end_flush(void *ctx)
 }
 
 struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
-                                        const char *component, const char *host)
+                                        const char *component)
 {
     struct kube_recorder *r = memory_must(calloc(1, sizeof(*r)));
 
     r->loop = l;
     r->transport = *t;
     r->component = memory_strdup(component);
-    r->host = memory_strdup(host ? host : component);
     r->give_up = (struct kube_loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
@@ -96,7 +95,6 @@ void kube_recorder_free(struct kube_recorder *r)
         drop(r, r->pending);
     kube_loop_timer_cancel(r->loop, &r->give_up);
     free(r->component);
-    free(r->host);
     free(r);
 }
 
@@ -211,12 +209,12 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
     clock_rfc3339(clock.wall_ms(clock.ctx), false, last);
     PUT(e, "apiVersion", "v1", "kind", "Event", "type", warning ? "Warning" : "Normal", "reason", reason,
         "message", message, "firstTimestamp", first, "lastTimestamp", last, "reportingComponent",
-        r->component, "reportingInstance", r->host);
+        r->component, "reportingInstance", r->component);
     cJSON_AddNumberToObject(e, "count", counted->count);
     PUT(cJSON_AddObjectToObject(e, "metadata"), "name", name, "namespace", ns);
     PUT(cJSON_AddObjectToObject(e, "involvedObject"), "apiVersion", o->api_version, "kind", o->kind,
         "namespace", o->ns, "name", o->name, "uid", o->uid, "resourceVersion", o->resource_version);
-    PUT(cJSON_AddObjectToObject(e, "source"), "component", r->component, "host", r->host);
+    PUT(cJSON_AddObjectToObject(e, "source"), "component", r->component, "host", r->component);
     return memory_strdup(json_print(e, &a));
 }
 

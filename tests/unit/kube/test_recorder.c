@@ -45,8 +45,7 @@ static cJSON *nth(struct rig *r, int n)
 static void test_one_event(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec =
-        kube_recorder_new(r->loop, &r->api, "operator", "pod-1");
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     kube_recorder_event(rec, &job, true, "Restarting", "attempt %d of %d", 1, 3);
     until(r, rec, 1, 0);
@@ -65,7 +64,7 @@ static void test_one_event(void **ctx)
 static void test_again_counts_up(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     for (int i = 0; i < 3; i++) {
         kube_recorder_event(rec, &job, false, "Paused", "by request");
@@ -88,7 +87,7 @@ static void test_again_counts_up(void **ctx)
 static void test_waiting_ones_are_merged(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     for (int i = 0; i < 20; i++)
         kube_recorder_event(rec, &job, false, "Paused", "by request");
@@ -101,7 +100,7 @@ static void test_waiting_ones_are_merged(void **ctx)
 static void test_too_many_are_dropped(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     for (int i = 0; i < 40; i++)
         kube_recorder_event(rec, &job, true, "ReplicaFailed", "replica %d", i);
@@ -115,7 +114,7 @@ static void test_too_many_are_dropped(void **ctx)
 static void test_refused_is_dropped(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 403});
     kube_recorder_event(rec, &job, false, "First", "x");
@@ -129,7 +128,7 @@ static void test_refused_is_dropped(void **ctx)
 static void test_a_long_retry_after(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     fake_plan_fault(
         r->server,
@@ -142,7 +141,7 @@ static void test_a_long_retry_after(void **ctx)
 static void test_full_queue_drops(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     for (int i = 0; i < 300; i++) {
         char name[16];
@@ -172,7 +171,7 @@ static void in_namespace(struct kube_recorder *rec, const char *ns, int n)
 static void test_other_namespaces_do_not_wait(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.path_part = "/slow-", .fault = FAKE_HANG_BEFORE});
     in_namespace(rec, "slow-1", 300);
@@ -189,7 +188,7 @@ static void test_other_namespaces_do_not_wait(void **ctx)
 static void test_long_messages_are_cut_between_characters(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
     char text[3001];
 
     for (size_t i = 0; i < 3000; i += 3)
@@ -205,7 +204,7 @@ static void test_long_messages_are_cut_between_characters(void **ctx)
 static void test_freed_with_a_call_under_way(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
     struct err err;
 
     kube_recorder_event(rec, &job, false, "A", "x");
@@ -242,7 +241,7 @@ static bool has_failed_once(void *ctx)
 static void test_flush_of_nothing(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
     struct flush f = {rec, 0, 0};
 
     kube_recorder_flush(rec, kube_loop_now_ms(r->loop) + 60000, on_flushed, &f);
@@ -253,7 +252,7 @@ static void test_flush_of_nothing(void **ctx)
 static void test_flush_waits_for_no_back_off(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
     struct flush f = {rec, 0, 0};
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 500});
@@ -271,7 +270,7 @@ static void test_flush_waits_for_no_back_off(void **ctx)
 static void test_flush_is_bounded(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
     struct flush f = {rec, 0, 0};
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});

@@ -127,7 +127,7 @@ static void begin(struct bench *b, int pods)
     *b = (struct bench){.transport = {.start = start, .cancel = cancel, .ctx = b}};
     b->loop = kube_loop_new(clock_system(), &err);
     assert_non_null(b->loop);
-    b->recorder = kube_recorder_new(b->loop, &b->transport, "test", NULL);
+    b->recorder = kube_recorder_new(b->loop, &b->transport, "test");
     b->plan.actions = b->actions;
     add(b, ACTION_CREATE, CHILD_SERVICE, "service");
     for (int i = 0; i < pods; i++)
