@@ -42,7 +42,6 @@ static bool is_shut(struct kube_http_call *c)
 static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 {
     struct kube_http_call *c = ctx;
-    struct err ignored;
     long status = 0;
 
     n *= size;
@@ -57,7 +56,7 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
         c->body.max = KUBE_TRANSPORT_ERROR_MAX_BYTES;
     c->over = n > c->body.max - c->body.len;
     size_t fits = c->over ? c->body.max - c->body.len : n;
-    if (buf_append(&c->body, p, fits, &ignored) < 0 || c->over)
+    if (buf_append(&c->body, p, fits, NULL) < 0 || c->over)
         return 0;
     if (c->in_chunks)
         kube_loop_task_add(c->loop, &c->deliver);

@@ -25,7 +25,6 @@ struct kube_manager {
     struct health_page metrics_page, probe_pages[2];
     struct buf page; /* of metrics, as it was written last */
     int64_t page_ms;
-    int page_status;
     struct health *metrics, *probes;
     struct kube_reconciler **reconcilers;
     size_t n_reconcilers;
@@ -55,9 +54,7 @@ uint64_t kube_manager_seed(void)
 
 static int answer(struct buf *body, int status, const char *text)
 {
-    struct err err;
-
-    (void)buf_puts(body, text, &err);
+    buf_puts(body, text, NULL);
     return status;
 }
 
@@ -78,17 +75,15 @@ static int on_readyz(void *ctx, struct buf *body)
     return ok ? answer(body, 200, "ok\n") : answer(body, 503, "the caches are not complete yet\n");
 }
 
-static int write_metrics(const struct kube_manager *m, struct buf *body)
+static void write_metrics(const struct kube_manager *m, struct buf *body)
 {
     const struct prometheus_sources sources = {(const struct kube_reconciler *const *)m->reconcilers,
                                                m->n_reconcilers, m->http, m->o.lease,
                                                m->elector && elector_is_held(m->elector)};
-    struct err err;
 
-    if (prometheus_write(&sources, body, &err) < 0 ||
-        (m->o.metrics && m->o.metrics(m->o.ctx, body, &err) < 0))
-        return 500;
-    return 200;
+    prometheus_write(&sources, body);
+    if (m->o.metrics)
+        m->o.metrics(m->o.ctx, body);
 }
 
 /* It visits all that is in the caches, in the one thread: whoever asks more often gets what was written last. */
@@ -96,15 +91,15 @@ static int on_metrics(void *ctx, struct buf *body)
 {
     struct kube_manager *m = ctx;
     int64_t now_ms = kube_loop_now_ms(m->loop);
-    struct err err;
 
     if (!m->page.len || now_ms >= m->page_ms + KUBE_MANAGER_PAGE_MS) {
         buf_release(&m->page);
         m->page = (struct buf)BUF_INIT(body->max);
         m->page_ms = now_ms;
-        m->page_status = write_metrics(m, &m->page);
+        write_metrics(m, &m->page);
     }
-    return buf_append(body, buf_str(&m->page), m->page.len, &err) < 0 ? 500 : m->page_status;
+    buf_append(body, buf_str(&m->page), m->page.len, NULL);
+    return m->page.full ? 500 : 200;
 }
 
 static int listen_on(struct health **ret, struct kube_loop *l, const char *address,

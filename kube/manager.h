@@ -45,7 +45,7 @@ struct kube_manager_options {
     void *ctx;
     void (*tell)(void *ctx, enum kube_manager_news news, const char *detail); /* for the log; may be NULL */
     /* Append metrics to those of prometheus.h. May be NULL. */
-    int (*metrics)(void *ctx, struct buf *out, struct err *err);
+    void (*metrics)(void *ctx, struct buf *out);
 };
 
 struct kube_manager;

@@ -35,6 +35,19 @@ static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WO
                                                .share_max = WORKQUEUE_NAMESPACE,
                                                .slow_ms = INT64_MAX};
 
+/* Printed as Go prints what client-go reaches by multiplying: sums over `le` join both kinds of controllers. */
+const struct histogram_bound WORKQUEUE_BOUNDS[11] = {{0, "1e-08"},
+                                                     {0, "1e-07"},
+                                                     {0, "1e-06"},
+                                                     {0, "9.999999999999999e-06"},
+                                                     {0, "9.999999999999999e-05"},
+                                                     {1, "0.001"},
+                                                     {10, "0.01"},
+                                                     {100, "0.1"},
+                                                     {1000, "1"},
+                                                     {10000, "10"},
+                                                     HISTOGRAM_INF};
+
 static uint32_t hash_key(struct workqueue_key key)
 {
     return hashtable_fold(hash_seeded(hash_seeded(0, key.ns, strlen(key.ns)), key.name, strlen(key.name)));
@@ -200,7 +213,7 @@ struct workqueue_key workqueue_take(struct workqueue *q, int64_t now_ms)
     struct fairqueue_item *turn = fairqueue_next(q->turns, now_ms);
     if (!turn)
         return (struct workqueue_key){0};
-    histogram_add(&q->stats.queued, now_ms - turn->since_ms);
+    histogram_add(&q->stats.queued, WORKQUEUE_BOUNDS, now_ms - turn->since_ms);
     fairqueue_go(q->turns, turn, now_ms);
     q->stats.depth--;
     q->stats.processing++;
@@ -215,7 +228,7 @@ void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_m
 
     if (!it || !is_processed(it))
         return;
-    histogram_add(&q->stats.worked, now_ms - it->turn.since_ms);
+    histogram_add(&q->stats.worked, WORKQUEUE_BOUNDS, now_ms - it->turn.since_ms);
     fairqueue_end(q->turns, &it->turn);
     q->stats.processing--;
     if (!it->dirty) {

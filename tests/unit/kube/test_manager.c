@@ -52,13 +52,13 @@ static void tell(void *ctx, enum kube_manager_news news, const char *detail)
              news >= KUBE_MANAGER_WAITS ? ":" : "", news >= KUBE_MANAGER_WAITS ? detail : "");
 }
 
-static int own_metrics(void *ctx, struct buf *out, struct err *err)
+static void own_metrics(void *ctx, struct buf *out)
 {
     ((struct lab *)ctx)->written++;
     const struct prometheus_family f = {"own_works_total", "", "counter", "Works.",
                                         (uint64_t)((struct lab *)ctx)->works};
 
-    return prometheus_families(out, &f, 1, err);
+    prometheus_families(out, &f, 1);
 }
 
 static void reconcile(void *ctx, struct kube_work *w)
