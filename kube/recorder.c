@@ -30,7 +30,7 @@ struct pending {
     char *ns, *name, *body;
     bool patch;
     int tries;
-    struct kube_call *call;
+    struct kube_request_run *run;
     struct kube_loop_timer next_try;
 };
 
@@ -79,7 +79,7 @@ static void drop(struct kube_recorder *r, struct pending *p)
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
-    kube_call_cancel(p->call);
+    kube_request_cancel(p->run);
     kube_loop_timer_cancel(r->loop, &p->next_try);
     free(p->ns);
     free(p->name);
@@ -136,7 +136,7 @@ static void on_sent(void *ctx, struct kube_reply *reply)
     struct pending *p = ctx;
     struct kube_recorder *r = p->recorder;
 
-    p->call = NULL;
+    p->run = NULL;
     if (!reply->err) {
         r->stats.sent++;
         end_event(p);
@@ -168,8 +168,8 @@ static void send_event(void *ctx)
         .later = !r->flushing,
     };
 
-    p->call = kube_call_start(&r->transport, &req, on_sent, p, &err);
-    if (!p->call)
+    p->run = kube_request_start(&r->transport, &req, on_sent, p, &err);
+    if (!p->run)
         try_again(p, RETRY_MS);
 }
 
@@ -228,7 +228,7 @@ static void enqueue(struct kube_recorder *r, const char *ns, const char *name, b
 
     for (; *at; at = &(*at)->next) {
         bool same_ns = strcmp((*at)->ns, ns) == 0;
-        if (same_ns && !(*at)->call && strcmp((*at)->name, name) == 0) {
+        if (same_ns && !(*at)->run && strcmp((*at)->name, name) == 0) {
             free((*at)->body);
             (*at)->body = body;
             return;

@@ -85,7 +85,7 @@ static void create_one(struct bulk *b)
     cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(b->object, "metadata"), "name",
                                            cJSON_CreateString(name));
     r.body = sv_from(json_print(b->object, &a));
-    if (kube_call_start(&b->api, &r, on_created, c, &err))
+    if (kube_request_start(&b->api, &r, on_created, c, &err))
         return;
     free(c);
     fail(b, &err);

@@ -120,7 +120,7 @@ void rig_call(struct rig *r, const struct kube_request *req, struct rig_reply *r
     struct err err;
 
     *reply = (struct rig_reply){0};
-    if (!kube_call_start(&r->api, req, on_reply, reply, &err))
+    if (!kube_request_start(&r->api, req, on_reply, reply, &err))
         fail_msg("start: %s", err.msg);
     rig_until(r->loop, is_over, reply);
 }

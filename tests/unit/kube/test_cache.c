@@ -194,11 +194,14 @@ static void test_an_event_without_names(void **ctx)
     expect(r, &w, "/a:- ");
     while (!fake_open_watches(r->server))
         assert_int_equal(kube_loop_turn(r->loop, 1, &(struct err){0}), 0);
-    fake_watch_raw(r->server, "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"namespace\":\"ns\",\"name\":\"\\u0061\","
-                              "\"uid\":\"u\",\"resourceVersion\":\"9999\"},\"a\":\"\\u0000\"}}\n");
+    fake_watch_raw(
+        r->server,
+        "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"namespace\":\"ns\",\"name\":\"\\u0061\","
+        "\"uid\":\"u\",\"resourceVersion\":\"9999\"},\"a\":\"\\u0000\"}}\n");
     assert_true(fake_remove(r->server, POD "a"));
     rig_until(r->loop, has_problem, &w);
-    assert_string_equal(w.problem, "watch event: an object whose name, UID or resourceVersion cannot be read");
+    assert_string_equal(w.problem,
+                        "watch event: an object whose name, UID or resourceVersion cannot be read");
     assert_false(kube_cache_shows(c, "9998", kube_cache_lists(c)));
     expect(r, &w, "-a /a:- ");
     assert_int_equal(w.synced, 2);
@@ -212,18 +215,18 @@ struct canned {
     int asked;
 };
 
-static struct kube_http_call *ask_canned(void *ctx, const struct kube_http_request *req,
-                                         const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *ask_canned(void *ctx, const struct kube_http_request *req,
+                                        const struct kube_http_handler *handler, struct err *err)
 {
     struct canned *d = ctx;
 
     (void)req, (void)err;
     d->handler = *handler;
     d->asked++;
-    return (struct kube_http_call *)ctx;
+    return (struct kube_transfer *)ctx;
 }
 
-static void cancel_canned(void *ctx, struct kube_http_call *call)
+static void cancel_canned(void *ctx, struct kube_transfer *call)
 {
     (void)ctx, (void)call;
 }

@@ -247,7 +247,7 @@ static void test_all_that_left_with_the_old_token_go_again(void **ctx)
     write_token(path, "new");
     fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 401});
     for (int i = 0; i < N; i++)
-        assert_non_null(kube_call_start(&r->api, GET_POD, on_kube_reply, &replies[i], &err));
+        assert_non_null(kube_request_start(&r->api, GET_POD, on_kube_reply, &replies[i], &err));
     for (int i = 0; i < N; i++) {
         rig_until(r->loop, is_over, &replies[i]);
         assert_int_equal(replies[i].status.code, 401);

@@ -238,20 +238,20 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     /* From here on a does not run, but a write of it waits for its turn behind eight that get no answer. */
     fake_plan_fault(w->server, &(struct fake_fault_plan){.method = "GET", .fault = FAKE_HANG_BEFORE});
     struct kube_request get = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "x"};
-    struct kube_call *hanging[8];
+    struct kube_request_run *hanging[8];
     struct rig_reply ignored[8] = {0};
     for (int i = 0; i < 8; i++)
-        hanging[i] = kube_call_start(&fenced, &get, on_reply, &ignored[i], &err);
-    assert_non_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+        hanging[i] = kube_request_start(&fenced, &get, on_reply, &ignored[i], &err);
+    assert_non_null(kube_request_start(&fenced, &create, on_reply, &reply, &err));
     fake_plan_fault(w->server, NULL);
     node_start(&b, w, "b");
     jump(w, &b, holds);
     /* It goes on: not one turn of its loop has told it yet. */
     assert_false(elector_is_held(a.elector));
-    assert_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+    assert_null(kube_request_start(&fenced, &create, on_reply, &reply, &err));
     assert_int_equal(err.kind, ERR_TRANSIENT);
     for (int i = 0; i < 8; i++)
-        kube_call_cancel(hanging[i]);
+        kube_request_cancel(hanging[i]);
     rig_until(a.loop, is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_TRANSIENT);
     assert_non_null(strstr(reply.err.msg, "may not write any more"));
@@ -278,7 +278,7 @@ static void test_a_suspended_leader_holds_nothing(void **ctx)
     w->asleep_ms += LEASE_RENEW_DEADLINE_MS + 1;
     assert_false(elector_is_held(a.elector));
     struct kube_transport fenced = elector_transport(a.elector);
-    assert_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+    assert_null(kube_request_start(&fenced, &create, on_reply, &reply, &err));
     assert_int_equal(err.kind, ERR_TRANSIENT);
     rig_until(a.loop, lost, &a);
     rig_until(a.loop, holds, &a); /* nobody else wanted it */
@@ -301,12 +301,12 @@ static void test_the_leader_writes_and_others_read(void **ctx)
     rig_until(b.loop, waits, &b);
     struct kube_transport leaders = elector_transport(a.elector);
     struct kube_transport others = elector_transport(b.elector);
-    assert_non_null(kube_call_start(&leaders, &create, on_reply, &reply, &err));
+    assert_non_null(kube_request_start(&leaders, &create, on_reply, &reply, &err));
     rig_until(a.loop, is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_NONE);
     reply = (struct rig_reply){0};
-    assert_null(kube_call_start(&others, &create, on_reply, &reply, &err));
-    assert_non_null(kube_call_start(&others, &get, on_reply, &reply, &err));
+    assert_null(kube_request_start(&others, &create, on_reply, &reply, &err));
+    assert_non_null(kube_request_start(&others, &get, on_reply, &reply, &err));
     rig_until(b.loop, is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_NONE);
     node_kill(&a);

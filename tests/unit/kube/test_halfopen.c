@@ -151,7 +151,7 @@ static void get_pod(struct lab *l, struct rig_reply *reply)
     struct err err;
 
     *reply = (struct rig_reply){0};
-    if (!kube_call_start(&l->rig->api, &get, on_reply, reply, &err))
+    if (!kube_request_start(&l->rig->api, &get, on_reply, reply, &err))
         fail_msg("start: %s", err.msg);
 }
 
@@ -196,8 +196,8 @@ static unsigned new_port(const struct lab *l, const unsigned pool[static WARM])
     return sum;
 }
 
-static struct kube_http_call *start_sooner(void *ctx, const struct kube_http_request *req,
-                                           const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start_sooner(void *ctx, const struct kube_http_request *req,
+                                          const struct kube_http_handler *handler, struct err *err)
 {
     struct kube_http_request sooner = *req;
 
@@ -205,12 +205,12 @@ static struct kube_http_call *start_sooner(void *ctx, const struct kube_http_req
     return kube_transport_start(&((struct lab *)ctx)->http, &sooner, handler, err);
 }
 
-static void cancel(void *ctx, struct kube_http_call *call)
+static void cancel(void *ctx, struct kube_transfer *call)
 {
     kube_transport_cancel(&((struct lab *)ctx)->http, call);
 }
 
-static void hold(void *ctx, struct kube_http_call *call, bool held)
+static void hold(void *ctx, struct kube_transfer *call, bool held)
 {
     kube_transport_hold(&((struct lab *)ctx)->http, call, held);
 }

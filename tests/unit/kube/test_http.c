@@ -13,7 +13,7 @@ struct plain {
     size_t bytes;
     bool over, cut;
     struct rig *rig;
-    struct kube_http_call *call;
+    struct kube_transfer *call;
     bool cancel_at_chunk, hold_at_chunk;
     int64_t due_ms;
 };

@@ -19,7 +19,7 @@ enum { CALLS_MAX = 64, PODS = 20 };
 static const struct actions_target TARGET = {.ns = "ns", .job = "job", .uid = "job-uid"};
 
 /* The n-th request ever made is calls[n]. */
-struct kube_http_call {
+struct kube_transfer {
     struct kube_http_handler handler;
     char method[8];
     char path[160];
@@ -29,7 +29,7 @@ struct kube_http_call {
 };
 
 struct bench {
-    struct kube_http_call calls[CALLS_MAX];
+    struct kube_transfer calls[CALLS_MAX];
     int n, cancelled;
     struct kube_loop *loop;
     struct kube_transport transport;
@@ -42,15 +42,15 @@ struct bench {
     int n_done;
 };
 
-static struct kube_http_call *start(void *ctx, const struct kube_http_request *req,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start(void *ctx, const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     struct bench *b = ctx;
 
     (void)err;
     assert_in_range(b->n, 0, CALLS_MAX - 1);
-    struct kube_http_call *c = &b->calls[b->n++];
-    *c = (struct kube_http_call){.handler = *handler, .open = true, .later = req->later};
+    struct kube_transfer *c = &b->calls[b->n++];
+    *c = (struct kube_transfer){.handler = *handler, .open = true, .later = req->later};
     snprintf(c->ns, sizeof(c->ns), "%s", req->ns);
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->path, sizeof(c->path), "%s", req->path);
@@ -58,7 +58,7 @@ static struct kube_http_call *start(void *ctx, const struct kube_http_request *r
     return c;
 }
 
-static void cancel(void *ctx, struct kube_http_call *call)
+static void cancel(void *ctx, struct kube_transfer *call)
 {
     struct bench *b = ctx;
 
