@@ -54,7 +54,7 @@ struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transpo
                                   const struct kube_cache_options *options);
 void kube_cache_free(struct kube_cache *c);
 
-/* List anew, as reflector_relist does; what is in the copy stays meanwhile. */
+/* List again, as reflector_relist does; the copy keeps what it has until the list is complete. */
 void kube_cache_relist(struct kube_cache *c, bool at_once);
 
 /* Lists that were begun so far; and whether one that was begun after the first `lists` is complete. */

@@ -21,7 +21,7 @@ struct elector {
     struct kube_request_run *run;
     int64_t sent_ms;
     struct kube_loop_timer timer;
-    bool leads; /* as last told */
+    bool leads; /* as last reported by `changed` */
     char holder[HOLDER_BYTES];
     void (*done)(void *ctx);
     void *done_ctx;
@@ -116,7 +116,7 @@ struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
     return e;
 }
 
-static void tell(struct elector *e, int64_t now_ms)
+static void report(struct elector *e, int64_t now_ms)
 {
     bool leads = lease_is_leader(e->lease, now_ms);
     const char *holder = lease_holder(e->lease);
@@ -213,7 +213,7 @@ static void advance(void *ctx)
     enum lease_step step = lease_next(e->lease, boot_ms(e));
     if (step != LEASE_WAIT)
         send_step(e, step);
-    tell(e, boot_ms(e));
+    report(e, boot_ms(e));
     set_timer(e);
     if (lease_is_over(e->lease) && e->done) {
         void (*done)(void *) = e->done;

@@ -7,7 +7,7 @@
  * Errors:    those of transport.h.
  * Order:     ordinary transfers are sent by namespace in turn, first in first out inside one, by the rules of
  *            fairqueue.h: 8 at a time, and 2 more for namespaces that have none out. A write that is out for
- *            over 1 s frees its place, up to 4 of a namespace and 64 in all. So a slow namespace has at most
+ *            over 1 s frees its place for another one, up to 4 of a namespace and 64 in all. So a slow namespace has at most
  *            8 transfers out and does not delay the others. Those marked `later` go behind. Watches and urgent
  *            transfers start at once. Connections are kept. After a transfer without an answer no connection is
  *            reused that was idle since before that one was sent.

@@ -259,7 +259,7 @@ static void after_write(struct lease *l, int64_t now_ms)
     set_step(l, LEASE_WRITE, l->letting_go ? now_ms : now_ms + l->retry_ms);
 }
 
-/* Somebody else was first, or took the lease away: look at once, but only once. */
+/* Another candidate wrote the lease first: read it at once, but only once. */
 static void after_conflict(struct lease *l, int64_t now_ms)
 {
     l->in_doubt = true;
@@ -280,7 +280,7 @@ static void after_failure(struct lease *l, const struct kube_status *status, int
     int64_t asked_ms = status->retry_after_ms < patience_ms ? status->retry_after_ms : patience_ms;
     if (asked_ms > wait_ms)
         wait_ms = asked_ms;
-    /* A write without an answer may have taken place: then the next one conflicts, and a read tells. */
+    /* A write without an answer may have taken place: then the next one conflicts, and a read shows who holds it. */
     set_step(l, l->leader && l->step == LEASE_WRITE ? LEASE_WRITE : LEASE_READ, now_ms + wait_ms);
 }
 
@@ -315,7 +315,7 @@ void lease_let_go(struct lease *l, int64_t now_ms)
     if (l->letting_go)
         return;
     l->letting_go = true;
-    if (l->under_way) /* a write that is taking place must be taken back: its answer tells */
+    if (l->under_way) /* a write under way must be taken back: its answer says whether it happened */
         return;
     if (l->seen && lease_is_ours(l))
         set_step(l, LEASE_WRITE, now_ms);

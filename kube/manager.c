@@ -35,10 +35,10 @@ struct kube_manager {
     size_t undrained; /* reconcilers with work under way, once it stops */
 };
 
-static void tell(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
+static void report(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
 {
-    if (m->o.tell)
-        m->o.tell(m->o.ctx, news, detail);
+    if (m->o.report)
+        m->o.report(m->o.ctx, news, detail);
 }
 
 uint64_t kube_manager_seed(void)
@@ -86,7 +86,7 @@ static void write_metrics(const struct kube_manager *m, struct buf *body)
         m->o.metrics(m->o.ctx, body);
 }
 
-/* It visits all that is in the caches, in the one thread: whoever asks more often gets what was written last. */
+/* Writing the page visits every cached object, in the only thread: more frequent requests get the last page again. */
 static int on_metrics(void *ctx, struct buf *body)
 {
     struct kube_manager *m = ctx;
@@ -111,14 +111,14 @@ static int listen_on(struct health **ret, struct kube_loop *l, const char *addre
     return *ret ? 0 : -1;
 }
 
-static void tell_port(const struct kube_manager *m, const struct health *h, const struct health_page *page)
+static void report_port(const struct kube_manager *m, const struct health *h, const struct health_page *page)
 {
     char text[64];
 
     if (!h)
         return;
     snprintf(text, sizeof(text), "%s on port %d", page->path, health_port(h));
-    tell(m, KUBE_MANAGER_LISTENS, text);
+    report(m, KUBE_MANAGER_LISTENS, text);
 }
 
 static int listen_all(struct kube_manager *m, struct err *err)
@@ -145,18 +145,18 @@ static void on_leads(void *ctx, bool leads)
 {
     struct kube_manager *m = ctx;
 
-    tell(m, leads ? KUBE_MANAGER_LEADS : KUBE_MANAGER_LEADS_NO_MORE, NULL);
+    report(m, leads ? KUBE_MANAGER_LEADS : KUBE_MANAGER_LEADS_NO_MORE, NULL);
     lead(m, leads);
 }
 
 static void on_other_leads(void *ctx, const char *holder)
 {
-    tell(ctx, KUBE_MANAGER_WAITS, holder);
+    report(ctx, KUBE_MANAGER_WAITS, holder);
 }
 
 static void on_lease_problem(void *ctx, const struct err *err)
 {
-    tell(ctx, KUBE_MANAGER_LEASE_FAILED, err->msg);
+    report(ctx, KUBE_MANAGER_LEASE_FAILED, err->msg);
 }
 
 static const char *lease_namespace(const struct kube_manager *m)
@@ -225,12 +225,13 @@ static void on_signal(void *ctx, int number)
 {
     struct kube_manager *m = ctx;
 
-    tell(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
+    report(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
     if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal buys no more time */
         return;
     m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
     kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
-    m->undrained = m->n_reconcilers + 1; /* one more, so that all are told before the last is done */
+    m->undrained =
+        m->n_reconcilers + 1; /* one more, so that all reconcilers drain before the last one counts */
     for (size_t i = 0; i < m->n_reconcilers; i++)
         kube_reconciler_drain(m->reconcilers[i], on_drained, m);
     on_drained(m);
@@ -330,9 +331,9 @@ static void stand_for_election(struct kube_manager *m)
 
 int kube_manager_run(struct kube_manager *m, struct err *err)
 {
-    tell(m, KUBE_MANAGER_STARTED, m->config->server);
-    tell_port(m, m->metrics, &m->metrics_page);
-    tell_port(m, m->probes, &m->probe_pages[0]);
+    report(m, KUBE_MANAGER_STARTED, m->config->server);
+    report_port(m, m->metrics, &m->metrics_page);
+    report_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)
         stand_for_election(m);
     return kube_loop_run(m->loop, err);

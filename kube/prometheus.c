@@ -161,7 +161,7 @@ static void write_leader(const struct prometheus_sources *s, struct buf *out)
     buf_printf(out, NULL, "leader_election_master_status{name=\"%s\"} %d\n", s->lease, s->leads);
 }
 
-/* 0 when /proc is not there: a gauge of 0 is told from a real one. */
+/* 0 without /proc: no real process has 0. */
 static uint64_t resident_bytes(void)
 {
     unsigned long long pages = 0;

@@ -37,7 +37,7 @@ struct watcher {
     int64_t lost_ms; /* when the first of these watches failed */
     struct backoff backoff;
     int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
-    bool doubted;              /* something was no JSON, last at doubted_ms */
+    bool doubted;              /* some text was no JSON, last at doubted_ms */
     int64_t doubted_ms;
 };
 
@@ -107,7 +107,7 @@ static void start_over(struct watcher *w)
 {
     w->resumes = 0;
     w->state = LIST;
-    w->again = w->listing = w->replacing = false; /* what is begun now is new enough for all who wait */
+    w->again = w->listing = w->replacing = false; /* this list begins after every request for one */
     set_text(&w->continue_token, NULL);
 }
 
@@ -151,8 +151,9 @@ static void begin_replace(struct watcher *w)
     w->replacing = true;
 }
 
-/* Whether the server means it: what it sends once more was not spoiled on the way. */
-static bool is_meant(struct watcher *w, const struct err *why)
+/* Whether the object itself is unreadable. Text that is no JSON may have been damaged on the way: once it is listed again, twice
+ * within two minutes it is the object. */
+static bool is_object_bad(struct watcher *w, const struct err *why)
 {
     bool again = w->doubted && w->byte_ms - w->doubted_ms < WATCHER_QUIET_MS;
 
@@ -192,7 +193,7 @@ static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err
     cleanup_json cJSON *names = NULL;
     cleanup_json cJSON *object = read_text(w, text, over, &names, err);
 
-    if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_meant(w, err))
+    if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_object_bad(w, err))
         return err_wrap(err, "list");
     begin_replace(w);
     w->stats.events++;
@@ -255,7 +256,7 @@ static int on_unreadable_event(struct watcher *w, const cJSON *names, struct err
     struct err unreadable = *err;
     struct watch_event e;
 
-    if (validate_skimmed_event(names, &e, err) < 0 || !is_meant(w, &unreadable))
+    if (validate_skimmed_event(names, &e, err) < 0 || !is_object_bad(w, &unreadable))
         return -1;
     return on_event(w, &e, &unreadable, err);
 }
@@ -300,7 +301,7 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
     if (!resume)
         start_over(w);
     int64_t delay = backoff_failed(&w->backoff, now_ms, status->retry_after_ms);
-    /* Expiry is part of normal life; only in a row does it call for patience. */
+    /* A version expires in normal operation: the first such failure needs no wait. */
     return expired && first ? 0 : delay;
 }
 

@@ -14,7 +14,7 @@ struct kube_work {
     void (*free_data)(void *data);
     void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);
     struct kube_request_run *run;
-    struct kube_loop_task unsent; /* tells of `why` */
+    struct kube_loop_task unsent; /* passes `why` to `answered` */
     struct err why;
 };
 

@@ -17,7 +17,7 @@ struct item {
     struct hashtable_node by_key;
     struct fairqueue_item turn; /* idle, waiting: due, out: being processed */
     int64_t dirty_ms;           /* when dirty: due again from then on */
-    int64_t not_before_ms;      /* a server asked for patience: nothing makes it due sooner */
+    int64_t not_before_ms;      /* from a server's Retry-After: nothing makes it due sooner */
     int failures;
     bool dirty; /* being processed, and added again */
     char name[];

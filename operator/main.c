@@ -65,7 +65,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
                                                         .metrics_address = o->metrics_address,
                                                         .probe_address = o->health_address,
                                                         .ctx = p,
-                                                        .tell = on_news,
+                                                        .report = on_news,
                                                         .metrics = on_metrics},
                          err);
 

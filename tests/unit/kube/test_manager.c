@@ -129,7 +129,7 @@ static void run(struct lab *l, const char *lease, void (*reconciler)(void *ctx, 
                                                         .metrics_address = "127.0.0.1:0",
                                                         .probe_address = "0",
                                                         .ctx = l,
-                                                        .tell = tell,
+                                                        .report = tell,
                                                         .metrics = own_metrics},
                          &err);
 
