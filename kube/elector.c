@@ -84,7 +84,7 @@ struct kube_transport elector_transport(struct elector *e)
         .start = fenced_start, .cancel = fenced_cancel, .ctx = e, .is_full = is_full};
 }
 
-/* The lease's own requests: behind nothing, and over before the next one is due. */
+/* Requests for the lease wait in no queue, and end before the next one is due. */
 static struct kube_transfer *lease_start(void *ctx, const struct kube_http_request *req,
                                          const struct kube_http_handler *handler, struct err *err)
 {
@@ -179,7 +179,7 @@ static void send_step(struct elector *e, enum lease_step step)
         failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
 }
 
-/* The earliest of: the next step, an answer that is overdue, the end of what we hold. */
+/* The earliest of: the next step, an answer that is overdue, the end of the lease that we hold. */
 static void set_timer(struct elector *e)
 {
     const struct clock clock = kube_loop_clock(e->loop);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    WAITING_MAX = 100000, /* beyond that someone is broken */
+    WAITING_MAX = 100000, /* more than any working program has */
     CONNECTIONS_IDLE = HTTP_PLACES + HTTP_RESERVED,
     COUNTS_MAX = 64,
     /* The API server closes what was idle for 90 s (apiserver: pkg/server/secure_serving.go): a request that leaves just then
@@ -67,7 +67,7 @@ static bool is_out(const struct kube_transfer *c)
     return at_once(c) || c->turn.state == FAIRQUEUE_OUT || c->turn.state == FAIRQUEUE_SLOW;
 }
 
-/* Out of every list of ours. */
+/* Remove it from the list, from the queue and from the count of connections. */
 static void unlink_transfer(struct http *h, struct kube_transfer *c)
 {
     if (is_out(c))
@@ -117,8 +117,8 @@ const struct http_count *http_counts(const struct http *h, size_t *ret_n)
     return h->counts;
 }
 
-/* A request got no answer. Where one connection died without a sound, its idle neighbours did so, too, and each of them
- * would cost another request its time, and the lease its holder. */
+/* A request got no answer. Where one connection died silently, those that were idle then are dead, too: each would cost
+ * another request its time-out, and the leader its lease. */
 static void suspect(struct http *h, const struct kube_transfer *c)
 {
     if (!c->own_connection && c->running && c->launched_ms > h->suspect_ms)
@@ -144,7 +144,7 @@ static void on_ended(void *ctx, struct kube_transfer *c, int status)
     launch_waiting(h);
 }
 
-/* It keeps its place. */
+/* A transfer that is sent again keeps its place. */
 static bool on_refused(void *ctx, struct kube_transfer *c, int status)
 {
     struct http *h = ctx;
@@ -170,7 +170,7 @@ static void launch(struct http *h, struct kube_transfer *c)
     transfer_launch(c, idle_max_s(h));
 }
 
-/* Something ended, is due, or has come: a transfer, a place. */
+/* Called when a transfer waits or has ended, and when a slow one frees its place. */
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;

@@ -95,7 +95,7 @@ bool lease_is_over(const struct lease *l)
     return l->over;
 }
 
-/* retry_ms to 1.2 times that, so that candidates do not march in step. */
+/* retry_ms to 1.2 times that, so that candidates do not read at the same moment. */
 static int64_t jittered(struct lease *l)
 {
     return l->retry_ms + (int64_t)(random_next(&l->random) % (uint64_t)(l->retry_ms / 5 + 1));
@@ -243,7 +243,7 @@ static void after_read(struct lease *l, int64_t now_ms)
 
 static void after_write(struct lease *l, int64_t now_ms)
 {
-    if (!lease_is_ours(l)) { /* the empty holder that we wrote, or a server that changed our words */
+    if (!lease_is_ours(l)) { /* we released it, or the server changed what we wrote */
         if (l->letting_go)
             finish(l);
         else
@@ -271,11 +271,11 @@ static void after_failure(struct lease *l, const struct kube_status *status, int
 {
     int64_t wait_ms = jittered(l);
 
-    if (l->letting_go) { /* the others wait for the lease to expire; that is all that is lost */
+    if (l->letting_go) { /* the others wait until the lease expires; nothing else is lost */
         finish(l);
         return;
     }
-    /* The server's word counts, but never for so long that the lease is lost or left lying by it. */
+    /* Retry-After counts, up to a bound: beyond it we would lose the lease, or leave a free one unused. */
     int64_t patience_ms = l->renew_deadline_ms / 2;
     int64_t asked_ms = status->retry_after_ms < patience_ms ? status->retry_after_ms : patience_ms;
     if (asked_ms > wait_ms)

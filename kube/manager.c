@@ -58,7 +58,7 @@ static int answer(struct buf *body, int status, const char *text)
     return status;
 }
 
-/* That the loop turns. A server that is away is no reason to start again. */
+/* Answers as long as the loop turns: a server that is away is no reason to restart the process. */
 static int on_healthz(void *ctx, struct buf *body)
 {
     (void)ctx;
@@ -168,7 +168,7 @@ static const char *lease_namespace(const struct kube_manager *m)
     return pods_own && pods_own[0] ? pods_own : m->config->namespace_name;
 }
 
-/* The host's name (a pod's is its own) and a number: a process that starts again is someone else. */
+/* The host's name (a pod's is its own) and a number: a restarted process is another candidate. */
 static struct elector *new_elector(struct kube_manager *m, const struct kube_transport *t)
 {
     char host[64] = "";
@@ -226,7 +226,7 @@ static void on_signal(void *ctx, int number)
     struct kube_manager *m = ctx;
 
     report(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
-    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal buys no more time */
+    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal gives no more time */
         return;
     m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
     kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
@@ -312,7 +312,7 @@ void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
     kube_reconciler_lead(r, m->leads);
 }
 
-/* Who cannot read what it needs does not take the lease from one who can. */
+/* A process that cannot list what it needs does not take the lease from one that can. */
 static void on_synced(void *ctx)
 {
     struct kube_manager *m = ctx;

@@ -83,8 +83,8 @@ static void trim(void *ctx)
 #endif
 }
 
-/* A list leaves the heap full of holes, and so do the trees of TRIM_BYTES of objects and what was done about them: hand the
- * free pages back, once a second at most. */
+/* A list leaves holes in the heap, and so do the events of TRIM_BYTES of objects: give the free pages back, once a second at
+ * most. */
 static void trim_after_much(struct reflector *r)
 {
     struct kube_watcher_stats s = watcher_stats(r->watcher);
