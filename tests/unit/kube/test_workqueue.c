@@ -149,17 +149,6 @@ static void test_back_off_doubles_and_forgets(void **ctx)
     assert_int_equal(workqueue_stats(q).retries, 41);
 }
 
-static void test_retry_after_is_a_lower_bound(void **ctx)
-{
-    cleanup_workqueue struct workqueue *q = workqueue_new();
-
-    (void)ctx;
-    workqueue_retry(q, K("a"), 100, 5000);
-    assert_true(workqueue_next_ms(q) == 5000);
-    workqueue_retry(q, K("b"), 100, 101);
-    assert_true(workqueue_next_ms(q) == 105);
-}
-
 /* As long as the server asked for, whatever is added before the failure, with it or after it. */
 static void test_retry_after_holds_against_adds(void **ctx)
 {
@@ -312,7 +301,6 @@ int main(void)
         cmocka_unit_test(test_added_while_processing_comes_again),
         cmocka_unit_test(test_the_earlier_time_wins),
         cmocka_unit_test(test_back_off_doubles_and_forgets),
-        cmocka_unit_test(test_retry_after_is_a_lower_bound),
         cmocka_unit_test(test_retry_after_holds_against_adds),
         cmocka_unit_test(test_done_or_forget_of_strangers),
         cmocka_unit_test(test_namespaces_take_turns),
