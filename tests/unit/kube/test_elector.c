@@ -24,7 +24,6 @@ struct node {
     struct elector *elector;
     int won, lost, problems;
     char waits_for[64];
-    bool gone;
 };
 
 static int64_t mono_ms(void *ctx)
@@ -108,16 +107,6 @@ static bool lost(void *ctx)
     return ((struct node *)ctx)->lost > 0;
 }
 
-static bool gone(void *ctx)
-{
-    return ((struct node *)ctx)->gone;
-}
-
-static void on_gone(void *ctx)
-{
-    ((struct node *)ctx)->gone = true;
-}
-
 struct jumping {
     struct world *world;
     struct node *node;
@@ -191,25 +180,6 @@ static void test_takeover_after_a_crash(void **ctx)
     node_kill(&b);
 }
 
-static void test_graceful_hand_over(void **ctx)
-{
-    struct world *w = *ctx;
-    struct node a, b;
-
-    node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
-    elector_let_go(a.elector, on_gone, &a);
-    assert_false(elector_is_held(a.elector));
-    rig_until(a.loop, gone, &a);
-    assert_lease(w, "\"holderIdentity\":\"\"");
-    assert_lease(w, "\"leaseDurationSeconds\":1");
-    node_start(&b, w, "b");
-    rig_until(b.loop, holds, &b); /* its clock does not jump: nothing to wait for */
-    assert_int_equal(a.lost, 1);
-    node_kill(&a);
-    node_kill(&b);
-}
-
 static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
 {
     struct world *w = *ctx;
@@ -272,33 +242,6 @@ static void test_a_suspended_leader_holds_nothing(void **ctx)
     node_kill(&a);
 }
 
-static void test_the_leader_writes_and_others_read(void **ctx)
-{
-    struct world *w = *ctx;
-    struct node a, b;
-    struct kube_request create = create_pod();
-    struct kube_request get = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "p"};
-    struct rig_reply reply = {0};
-    struct err err;
-
-    node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
-    node_start(&b, w, "b");
-    rig_until(b.loop, waits, &b);
-    struct kube_transport leaders = elector_transport(a.elector);
-    struct kube_transport others = elector_transport(b.elector);
-    assert_non_null(kube_request_start(&leaders, &create, rig_on_reply, &reply, &err));
-    rig_until(a.loop, rig_is_over, &reply);
-    assert_int_equal(reply.err.kind, ERR_NONE);
-    reply = (struct rig_reply){0};
-    assert_null(kube_request_start(&others, &create, rig_on_reply, &reply, &err));
-    assert_non_null(kube_request_start(&others, &get, rig_on_reply, &reply, &err));
-    rig_until(b.loop, rig_is_over, &reply);
-    assert_int_equal(reply.err.kind, ERR_NONE);
-    node_kill(&a);
-    node_kill(&b);
-}
-
 static bool renewed(void *ctx)
 {
     return fake_log_count(((struct world *)ctx)->server, "PUT", "/leases/op") > 0;
@@ -337,10 +280,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
     const struct CMUnitTest tests[] = {
         T(test_takeover_after_a_crash),
-        T(test_graceful_hand_over),
         T(test_a_stopped_leader_writes_nothing_when_it_goes_on),
         T(test_a_suspended_leader_holds_nothing),
-        T(test_the_leader_writes_and_others_read),
         T(test_429_and_silence),
     };
 
