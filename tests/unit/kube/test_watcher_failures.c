@@ -156,8 +156,8 @@ static void test_useless_streams_relist(void **ctx)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"this is not JSON\n", "not JSON"},
-        {"{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"meta\n", "not JSON"},
+        {"this is not JSON\n", "an incomplete event"},
+        {"{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"meta\n", "an incomplete event"},
         {"[]\n", "expected \"type\" and \"object\""},
         {"7\n", "expected \"type\" and \"object\""},
         {"{\"type\":\"ADDED\"}\n", "expected \"type\" and \"object\""},
