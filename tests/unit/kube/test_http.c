@@ -208,6 +208,36 @@ static void test_cancel(void **ctx)
     assert_int_equal(next.status, 200);
 }
 
+static bool has_bytes(void *ctx)
+{
+    return ((struct plain *)ctx)->bytes > 0;
+}
+
+/* Whoever brings something is not idle, however long it has been watched. */
+static void test_bytes_keep_a_watch(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct kube_http_request watch = {.method = "GET",
+                                      .path = "/api/v1/pods?watch=true",
+                                      .idle_timeout_ms = HELD_MS,
+                                      .own_connection = true};
+    struct plain p = {0};
+    char path[80];
+
+    start_plain(r, &p, &watch, true);
+    for (int i = 0; i < 3; i++) {
+        p.bytes = 0;
+        snprintf(path, sizeof(path), "/api/v1/namespaces/ns/pods/p%d", i);
+        assert_true(fake_put(r->server, path, "{}"));
+        rig_until(r->loop, has_bytes, &p);
+        r->jumped_ms += HELD_MS * 2 / 3;
+    }
+    p.due_ms = kube_loop_now_ms(r->loop) + 1;
+    rig_until(r->loop, after_due, &p);
+    assert_int_equal(p.n_done, 0);
+    kube_transport_cancel(&r->api, p.transfer);
+}
+
 static bool opens_n_times(void *ctx)
 {
     return (*(int *)ctx)-- > 0;
@@ -432,6 +462,7 @@ int main(void)
         T(test_silence_takes_the_idle_connections_along),
         T(test_answer_over_its_limit),
         cmocka_unit_test_setup_teardown(test_hold, rig_setup_jumps, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_bytes_keep_a_watch, rig_setup_jumps, rig_teardown),
         T(test_cancel),
         T(test_gate_that_closes_while_it_connects),
         T(test_connections_are_kept_beside_watches),
