@@ -39,8 +39,8 @@ static void on_words(void *ctx, short revents)
 }
 
 /* Of http_transport(ctx). Until the first answer kubectl may ask for a password: whoever sits at the terminal takes the time. */
-static struct kube_http_call *start(void *ctx, const struct kube_http_request *r,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start(void *ctx, const struct kube_http_request *r,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     const struct kube_transport http = http_transport(ctx);
     struct kube_http_request patient = *r;
@@ -120,13 +120,13 @@ static void on_answer(void *ctx, struct kube_reply *reply)
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err)
 {
     struct answer a = {.loop = s->loop, .wanted = ret != NULL};
-    struct kube_call *call = kube_call_start(&s->api, r, on_answer, &a, err);
+    struct kube_request_run *call = kube_request_start(&s->api, r, on_answer, &a, err);
 
     if (!call)
         return -1;
     if (kube_loop_run(s->loop, err) < 0) {
         if (!a.done)
-            kube_call_cancel(call);
+            kube_request_cancel(call);
         cJSON_Delete(a.object);
         return -1;
     }

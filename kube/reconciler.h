@@ -46,7 +46,8 @@ void kube_reconciler_free(struct kube_reconciler *r);
 
 struct kube_reconciler_source {
     struct kube_watcher_options watch; /* the reconciler sets its seed */
-    bool spare; /* keys are worked on without it: whoever needs it asks whether it is listed */
+    bool
+        spare; /* keys are worked on before it is listed: `reconcile` checks kube_cache_is_listed where it needs it */
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
@@ -69,8 +70,8 @@ void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *
 
 /* ---- leadership and shutdown */
 
-/* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed anew, so that what
- * earlier leaders wrote is in it, and each object of these lists adds its key. At the end the queue is emptied, and what is
+/* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed again, so that it has
+ * what earlier leaders wrote, and each object of these lists adds its key. At the end the queue is emptied, and what is
  * under way is cancelled without a callback. The caches are kept up to date either way. Not from a callback of a work. */
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads);
 bool kube_reconciler_leads(const struct kube_reconciler *r);

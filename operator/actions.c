@@ -25,7 +25,7 @@ const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJ
 struct step {
     struct actions *as;
     const struct action *act; /* NULL: the step is free */
-    struct kube_call *call;
+    struct kube_request_run *call;
     bool lenient; /* what the server does not know is left out */
 };
 
@@ -184,7 +184,7 @@ static void send(struct step *s, const struct kube_request *r,
         end_step(s);
         return;
     }
-    s->call = kube_call_start(s->as->transport, r, done, s, &err);
+    s->call = kube_request_start(s->as->transport, r, done, s, &err);
     if (!s->call)
         fail_step(s, &err, NULL);
 }
@@ -513,6 +513,6 @@ void actions_cancel(struct actions *as)
     if (!as)
         return;
     for (int i = 0; i < STEPS_MAX; i++)
-        kube_call_cancel(as->steps[i].call);
+        kube_request_cancel(as->steps[i].call);
     free(as);
 }

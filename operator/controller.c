@@ -162,10 +162,10 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
     return p;
 }
 
-static void count_wait(struct latency *l, int64_t since_ms, int64_t until_ms)
+static void count_wait(struct histogram *h, int64_t since_ms, int64_t until_ms)
 {
     if (since_ms)
-        latency_add(l, until_ms - since_ms);
+        histogram_add(h, LATENCY_BOUNDS, until_ms - since_ms);
 }
 
 static void count(const struct pass *p, const struct actions_result *r)

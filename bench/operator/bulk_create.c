@@ -77,7 +77,7 @@ static void create_one(struct bulk *b)
     struct err err;
 
     o->sent_ns = now_ns();
-    if (!kube_call_start(&b->api, &r, on_created, o, &err))
+    if (!kube_request_start(&b->api, &r, on_created, o, &err))
         fail(b, &err);
 }
 

@@ -115,7 +115,7 @@ static bool same_secret(const struct kube_secret *a, const struct kube_secret *b
            (!a->bytes.len || memcmp(a->bytes.data, b->bytes.data, a->bytes.len) == 0);
 }
 
-/* Whether that is news. */
+/* Whether it changed anything. */
 static bool reread(struct kube_secret *s,
                    int (*read)(struct kube_secret *s, const char *path, struct err *err))
 {

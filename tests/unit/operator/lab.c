@@ -90,7 +90,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
     assert_non_null(o->loop);
     reach_server(l, o);
     elect(l, o);
-    o->recorder = kube_recorder_new(o->loop, &o->transport, "ptj-operator", NULL);
+    o->recorder = kube_recorder_new(o->loop, &o->transport, "ptj-operator");
     o->controller = controller_new(o->loop, &o->transport, o->recorder, &l->log, &options);
     if (o->elector)
         kube_reconciler_await(controller_reconciler(o->controller), on_synced, o);

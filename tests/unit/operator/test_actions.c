@@ -13,7 +13,7 @@ enum { CALLS_MAX = 64, PODS = 20 };
 static const struct actions_target TARGET = {.ns = "ns", .job = "job", .uid = "job-uid"};
 
 /* The n-th request ever made is calls[n]. */
-struct kube_http_call {
+struct kube_transfer {
     struct kube_http_handler handler;
     char method[8];
     char path[160];
@@ -23,7 +23,7 @@ struct kube_http_call {
 };
 
 static struct bench {
-    struct kube_http_call calls[CALLS_MAX];
+    struct kube_transfer calls[CALLS_MAX];
     int n, cancelled;
     struct kube_loop *loop;
     struct kube_transport transport;
@@ -36,14 +36,14 @@ static struct bench {
     int n_done;
 } B;
 
-static struct kube_http_call *start(void *ctx, const struct kube_http_request *req,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start(void *ctx, const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     (void)ctx;
     (void)err;
     assert_in_range(B.n, 0, CALLS_MAX - 1);
-    struct kube_http_call *c = &B.calls[B.n++];
-    *c = (struct kube_http_call){.handler = *handler, .open = true, .later = req->later};
+    struct kube_transfer *c = &B.calls[B.n++];
+    *c = (struct kube_transfer){.handler = *handler, .open = true, .later = req->later};
     snprintf(c->ns, sizeof(c->ns), "%s", req->ns);
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->path, sizeof(c->path), "%s", req->path);
@@ -51,7 +51,7 @@ static struct kube_http_call *start(void *ctx, const struct kube_http_request *r
     return c;
 }
 
-static void cancel(void *ctx, struct kube_http_call *call)
+static void cancel(void *ctx, struct kube_transfer *call)
 {
     (void)ctx;
     assert_true(call->open);
@@ -128,7 +128,7 @@ static void fresh(void)
     B = (struct bench){.transport = {.start = start, .cancel = cancel, .ctx = &B}};
     B.loop = kube_loop_new(clock_system(), &err);
     assert_non_null(B.loop);
-    B.recorder = kube_recorder_new(B.loop, &B.transport, "test", NULL);
+    B.recorder = kube_recorder_new(B.loop, &B.transport, "test");
     B.plan.actions = B.actions;
 }
 

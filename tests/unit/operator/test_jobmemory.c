@@ -15,8 +15,8 @@ struct world {
 
 static struct world W;
 
-static struct kube_http_call *never(void *ctx, const struct kube_http_request *req,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *never(void *ctx, const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     (void)ctx, (void)req, (void)handler;
     (void)err_set(err, ERR_TRANSIENT, "no server");

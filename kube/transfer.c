@@ -1,5 +1,5 @@
-/* call.c - run one libcurl transfer: collect bytes in libcurl's callbacks, and call the handler from the event loop. */
-#include "kube/call.h"
+/* transfer.c - run one libcurl transfer: collect bytes in libcurl's callbacks, and call the handler from the event loop. */
+#include "kube/transfer.h"
 #include "common/memory.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 /* Of a stream: read and not yet delivered. Beyond that the peer waits. */
 enum { PENDING_MAX_BYTES = 64 << 10 };
 
-void call_free(struct kube_http_call *c)
+void transfer_free(struct kube_transfer *c)
 {
     kube_loop_timer_cancel(c->loop, &c->idle);
     kube_loop_task_cancel(c->loop, &c->deliver);
@@ -24,13 +24,13 @@ void call_free(struct kube_http_call *c)
 }
 
 /* The first reason counts. */
-static void fail(struct kube_http_call *c, enum err_kind kind, const char *why)
+static void fail(struct kube_transfer *c, enum err_kind kind, const char *why)
 {
     if (c->failure.kind == ERR_NONE)
         err_set(&c->failure, kind, "%s %s: %s", c->method, c->shown, why);
 }
 
-static bool is_shut(struct kube_http_call *c)
+static bool is_shut(struct kube_transfer *c)
 {
     if (!c->gate || c->gate->is_open(c->gate->ctx))
         return false;
@@ -41,8 +41,7 @@ static bool is_shut(struct kube_http_call *c)
 /* Inside libcurl: keep the bytes, or make the peer wait; nothing else happens here. */
 static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 {
-    struct kube_http_call *c = ctx;
-    struct err ignored;
+    struct kube_transfer *c = ctx;
     long status = 0;
 
     n *= size;
@@ -57,7 +56,7 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
         c->body.max = KUBE_TRANSPORT_ERROR_MAX_BYTES;
     c->over = n > c->body.max - c->body.len;
     size_t fits = c->over ? c->body.max - c->body.len : n;
-    if (buf_append(&c->body, p, fits, &ignored) < 0 || c->over)
+    if (buf_append(&c->body, p, fits, NULL) < 0 || c->over)
         return 0;
     if (c->in_chunks)
         kube_loop_task_add(c->loop, &c->deliver);
@@ -67,14 +66,14 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 /* Inside libcurl: the connection stands, and the first byte is about to leave. To get here may have taken long. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
-    struct kube_http_call *c = ctx;
+    struct kube_transfer *c = ctx;
 
     (void)ip, (void)local_ip, (void)port, (void)local_port;
     return is_shut(c) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
-/* False when the handler cancelled the call, which is then gone. */
-static bool deliver_chunk(struct kube_http_call *c)
+/* False when the handler cancelled the transfer, which is then gone. */
+static bool deliver_chunk(struct kube_transfer *c)
 {
     struct buf bytes = c->body;
     bool gone = false;
@@ -92,7 +91,7 @@ static bool deliver_chunk(struct kube_http_call *c)
     return true;
 }
 
-static void finish(struct kube_http_call *c)
+static void finish(struct kube_transfer *c)
 {
     struct kube_http_handler handler = c->handler;
     struct kube_http_response r = {.retry_after_ms = -1};
@@ -113,7 +112,7 @@ static void finish(struct kube_http_call *c)
     cleanup_buf struct buf body = c->body;
     c->body = (struct buf){0};
     c->ended(c->pool, c, failed ? 0 : r.status);
-    call_free(c);
+    transfer_free(c);
     r.body = (struct sv){buf_str(&body), body.len};
     handler.done(handler.ctx, failed ? NULL : &r, failed ? &failure : NULL);
 }
@@ -121,7 +120,7 @@ static void finish(struct kube_http_call *c)
 /* A task of the loop: first what came, then the end. */
 static void deliver(void *ctx)
 {
-    struct kube_http_call *c = ctx;
+    struct kube_transfer *c = ctx;
 
     if (c->held || (c->in_chunks && c->body.len && !deliver_chunk(c)) || c->held)
         return;
@@ -133,7 +132,7 @@ static void deliver(void *ctx)
     }
 }
 
-void call_hold(struct kube_http_call *c, bool held)
+void transfer_hold(struct kube_transfer *c, bool held)
 {
     c->held = held;
     c->last_byte_ms = kube_loop_now_ms(c->loop);
@@ -141,7 +140,7 @@ void call_hold(struct kube_http_call *c, bool held)
         kube_loop_task_add(c->loop, &c->deliver);
 }
 
-static void end_call(struct kube_http_call *c)
+static void end_transfer(struct kube_transfer *c)
 {
     c->finished = true;
     kube_loop_timer_cancel(c->loop, &c->idle);
@@ -150,7 +149,7 @@ static void end_call(struct kube_http_call *c)
 
 static void on_transfer_done(void *ctx, int curl_code)
 {
-    struct kube_http_call *c = ctx;
+    struct kube_transfer *c = ctx;
 
     if (curl_code != CURLE_OK && !c->over) {
         c->no_tls = c->failure.kind == ERR_NONE &&
@@ -159,12 +158,12 @@ static void on_transfer_done(void *ctx, int curl_code)
         fail(c, curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT,
              c->curl_error[0] ? c->curl_error : curl_easy_strerror((CURLcode)curl_code));
     }
-    end_call(c);
+    end_transfer(c);
 }
 
 static void on_idle(void *ctx)
 {
-    struct kube_http_call *c = ctx;
+    struct kube_transfer *c = ctx;
     char why[48];
 
     if (c->held) /* the peer waits for us */
@@ -176,20 +175,20 @@ static void on_idle(void *ctx)
     }
     snprintf(why, sizeof(why), "no data for %lld ms", (long long)c->idle_timeout_ms);
     fail(c, ERR_TIMEOUT, why);
-    end_call(c);
+    end_transfer(c);
 }
 
-void call_launch(struct kube_http_call *c, int64_t idle_max_s)
+void transfer_launch(struct kube_transfer *c, int64_t idle_max_s)
 {
     struct err err;
 
     if (is_shut(c)) {
-        end_call(c);
+        end_transfer(c);
         return;
     }
     if (endpoint_sign(c->endpoint, c->content_type, c->easy, &c->headers, &err) < 0) {
         fail(c, err.kind, err.msg);
-        end_call(c);
+        end_transfer(c);
         return;
     }
     c->launched_ms = c->last_byte_ms = kube_loop_now_ms(c->loop);
@@ -201,7 +200,7 @@ void call_launch(struct kube_http_call *c, int64_t idle_max_s)
         on_transfer_done(c, CURLE_FAILED_INIT);
 }
 
-void call_again(struct kube_http_call *c, int64_t idle_max_s)
+void transfer_again(struct kube_transfer *c, int64_t idle_max_s)
 {
     if (c->running)
         curl_multi_remove_handle(kube_loop_curl(c->loop), c->easy);
@@ -213,7 +212,7 @@ void call_again(struct kube_http_call *c, int64_t idle_max_s)
     c->failure = (struct err){0};
     c->running = c->finished = c->over = c->paused = c->in_chunks = c->no_tls = false;
     c->again = true;
-    call_launch(c, idle_max_s);
+    transfer_launch(c, idle_max_s);
 }
 
 static size_t body_limit(const struct kube_http_request *req, const struct kube_http_handler *handler)
@@ -223,24 +222,24 @@ static size_t body_limit(const struct kube_http_request *req, const struct kube_
     return req->body_max_bytes ? req->body_max_bytes : KUBE_TRANSPORT_BODY_MAX_BYTES;
 }
 
-struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
-                                const struct kube_http_request *req, const struct kube_http_handler *handler,
-                                struct err *err)
+struct kube_transfer *transfer_new(struct kube_loop *l, const struct endpoint *e,
+                                   const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     CURL *easy = curl_easy_init();
-    struct kube_http_call *c = calloc(1, sizeof(*c));
+    struct kube_transfer *c = calloc(1, sizeof(*c));
 
     if (!easy || !c)
         memory_exhausted();
-    *c = (struct kube_http_call){.loop = l,
-                                 .endpoint = e,
-                                 .easy = easy,
-                                 .handler = *handler,
-                                 .own_connection = req->own_connection,
-                                 .urgent = req->urgent,
-                                 .gate = req->gate,
-                                 .idle_timeout_ms = req->idle_timeout_ms,
-                                 .body = BUF_INIT(body_limit(req, handler))};
+    *c = (struct kube_transfer){.loop = l,
+                                .endpoint = e,
+                                .easy = easy,
+                                .handler = *handler,
+                                .own_connection = req->own_connection,
+                                .urgent = req->urgent,
+                                .gate = req->gate,
+                                .idle_timeout_ms = req->idle_timeout_ms,
+                                .body = BUF_INIT(body_limit(req, handler))};
     c->body_max_bytes = c->body.max;
     c->transfer = (struct kube_loop_transfer){on_transfer_done, c};
     c->deliver = (struct kube_loop_task){.run = deliver, .ctx = c};
@@ -251,7 +250,7 @@ struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
         c->content_type = memory_strdup(req->content_type);
     }
     if (endpoint_setup(e, req, easy, err) < 0) {
-        call_free(c);
+        transfer_free(c);
         return NULL;
     }
     (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, &c->transfer);
