@@ -27,10 +27,8 @@ struct position {
     int64_t step, steps;
     /* Bars without words: one, or one in another. */
     int64_t outer, outer_steps, inner, inner_steps;
-    int strangers;        /* another bar was seen since the outer one moved: so often */
-    int64_t bars_steps;   /* of the bars that ended before */
-    int64_t former_steps; /* the total of the bar that ended before this one */
-    bool repeats;         /* such a bar began again: it is of an epoch, and nobody told of how many */
+    int strangers; /* another bar was seen since the outer one moved: so often */
+    bool unclear;  /* one began behind the end of another: it is of an epoch, and nobody told of how many */
 };
 
 /* What a position rests on. */

@@ -38,12 +38,12 @@ static void check(const struct case_ *c)
     bool says;
     const struct progress_seen s = recognise(c->line, &says);
 
-    if (!says || s.sideline || s.step != c->step || s.total_steps != c->total_steps || s.epoch != c->epoch ||
+    if (!says || s.download || s.step != c->step || s.total_steps != c->total_steps || s.epoch != c->epoch ||
         s.total_epochs != c->total_epochs || s.epoch_step != c->epoch_step ||
         s.epoch_steps != c->epoch_steps || !same(s.loss, c->loss) || !same(s.samples_per_second, c->samples))
-        fail_msg("%s: says %d, sideline %d, step %lld/%lld, epoch %lld/%lld, in it %lld/%lld, loss %g, "
+        fail_msg("%s: says %d, download %d, step %lld/%lld, epoch %lld/%lld, in it %lld/%lld, loss %g, "
                  "samples/s %g",
-                 c->line, says, s.sideline, (long long)s.step, (long long)s.total_steps, (long long)s.epoch,
+                 c->line, says, s.download, (long long)s.step, (long long)s.total_steps, (long long)s.epoch,
                  (long long)s.total_epochs, (long long)s.epoch_step, (long long)s.epoch_steps, s.loss,
                  s.samples_per_second);
 }
@@ -64,27 +64,22 @@ static void test_lines(void **state)
         {"Epoch [3/10]", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
         {"epoch: 3 / 10 | loss=0.25", NONE, NONE, 3, 10, NONE, NONE, 0.25, 0},
         {"Epoch 3 of 10", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
-        {"Epoch-3: loss -0.5", NONE, NONE, 3, NONE, NONE, NONE, -0.5, 0},
+        {"Epoch 3: loss -0.5", NONE, NONE, 3, NONE, NONE, NONE, -0.5, 0},
         {"step 40/500", 40, 500, NONE, NONE, NONE, NONE, 0, 0},
         {"Iteration: 1,200/5,000 loss: 1.5", 1200, 5000, NONE, NONE, NONE, NONE, 1.5, 0},
         {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3", 10, 500, NONE, NONE, NONE,
          NONE, 1.5e-3, 0},
         {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", 300, NONE, NONE, NONE, NONE, NONE, 4.25, 0},
-        {"{\"current_steps\": 5, \"total_steps\": 100, \"loss\": 0.5}", 5, 100, NONE, NONE, NONE, NONE, 0.5,
-         0},
-        {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", NONE, NONE, 2, NONE, 10, 5005,
+        {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", NONE, NONE, 2, NONE, NONE, NONE,
          6.9, 0},
         {"[GPU0] Epoch 3 | Batchsize: 32 | Steps: 938", NONE, NONE, 3, NONE, NONE, 938, 0, 0},
+        {"Epoch 3 | Steps: 938", NONE, NONE, 3, NONE, NONE, NONE, 0, 0},
         {" 20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]", 8, 40, NONE, NONE, NONE, NONE, 0.467,
          0},
-        {"train: 45%|####5     | 12.5k/50.0k [00:00<00:01, 77.3it/s]", 12500, 50000, NONE, NONE, NONE, NONE,
-         0, 0},
         {"Epoch 2/3:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", NONE, NONE, 2, 3, 8, 40, 0, 0},
         {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", NONE, NONE, 2, 5, NONE, NONE, 0, 0},
         {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", NONE, NONE, 5, 5, NONE, NONE, 0, 0},
         {"train: 20it [00:00, 46.26it/s]", 20, NONE, NONE, NONE, NONE, NONE, 0, 0},
-        {" 32/938 [>.............................] - ETA: 1s - loss: 0.3", 32, 938, NONE, NONE, NONE, NONE,
-         0.3, 0},
         {"\x1b[2KEpoch 0/2  \x1b[35m\xe2\x94\x81\x1b[0m 3/40 \x1b[2m0:00:00 \xe2\x80\xa2 0:00:01\x1b[0m "
          "56.3it/s "
          "train_loss: 0.757",
@@ -99,8 +94,8 @@ static void test_lines(void **state)
         {"{'train_runtime': '0.1', 'train_samples_per_second': '1846', 'train_loss': '0.76', 'epoch': '3'}",
          NONE, NONE, 3, NONE, NONE, NONE, 0.76, 1846},
         {"train loss: 0.5  val loss: 0.25", NONE, NONE, NONE, NONE, NONE, NONE, 0.5, 0},
-        {"val loss: 0.25  epoch 3/4  train loss: 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
-        {"(0/4) Epoch 3 [40/500] loss 0.5", NONE, NONE, 3, NONE, 40, 500, 0.5, 0},
+        {"(0/4) Epoch 3 [40/500] loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
+        {"Epoch [3/10][40/500] loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
         {"epoch 3, step 40/500, loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
         {"epoch 3/4, step 40, loss 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
         {"step 40 loss 5 (4.5)", 40, NONE, NONE, NONE, NONE, NONE, 5, 0},
@@ -186,21 +181,6 @@ static void test_nothing(void **state)
         "bad epochs 2",
         "train loss 1200 0.5",
         "batch 40/500 loss: 0.5",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        bool says;
-        const struct progress_seen s = recognise(lines[i], &says);
-        if (says && !s.sideline)
-            fail_msg("%s: step %lld/%lld, epoch %lld/%lld, loss %g", lines[i], (long long)s.step,
-                     (long long)s.total_steps, (long long)s.epoch, (long long)s.total_epochs, s.loss);
-    }
-}
-
-static void test_sideline(void **state)
-{
-    static const char *const lines[] = {
         "val 10/50 step 3/4",
         "Test: [10/50] loss 0.5",
         "Validation step 10/50",
@@ -218,15 +198,21 @@ static void test_sideline(void **state)
         "{\"time\":\"x\",\"event\":\"val\",\"epoch\":1,\"epochs\":2,\"global_step\":4,\"loss\":0.5}",
         ("{'eval_loss': '0.7616', 'eval_runtime': '0.0074', 'eval_steps_per_second': '1081', 'x': 'valid', "
          "'epoch': '1'}"),
+        /* in brackets behind brackets, counters in the plural, a download's sizes, what no form has */
+        "steps: 10 loss: 0.5",
+        "iters: 100, epoch: | loss: 0.5",
+        "train: 45%|####5     | 12.5k/50.0k [00:00<00:01, 77.3it/s]",
+        " 32/938 [>.............................] - ETA: 1s - loss: 0.3",
+        "train: 45%|####5     | 5/50 [00:00<00:01, 77.3rows/s]",
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         bool says;
         const struct progress_seen s = recognise(lines[i], &says);
-        if (!says || !s.sideline || s.step != NONE || s.epoch != NONE || !isnan(s.loss))
-            fail_msg("%s: says %d, sideline %d, step %lld, epoch %lld, loss %g", lines[i], says, s.sideline,
-                     (long long)s.step, (long long)s.epoch, s.loss);
+        if (says)
+            fail_msg("%s: step %lld/%lld, epoch %lld/%lld, loss %g", lines[i], (long long)s.step,
+                     (long long)s.total_steps, (long long)s.epoch, (long long)s.total_epochs, s.loss);
     }
 }
 
@@ -332,7 +318,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_sideline),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_stream_in_any_pieces),
         cmocka_unit_test(test_stream_drops_the_rest_of_a_long_line),
