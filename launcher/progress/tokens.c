@@ -87,7 +87,7 @@ static double take_number(struct sv *rest, bool *whole)
 
     for (bool point = false, exponent = false;; n++) {
         const char c = at(*rest, n), next = at(*rest, n + 1);
-        if (!point && !exponent && n > 0 && at(*rest, 0) != '0' && is_group(*rest, n))
+        if (!point && !exponent && n > 0 && is_group(*rest, n))
             continue;
         const bool sign = (next == '-' || next == '+') && sv_is_digit(at(*rest, n + 2));
         const bool dot = c == '.' && !point && !exponent && sv_is_digit(next),
@@ -144,9 +144,9 @@ static bool read_number(struct tokens *t, char in_front, struct number *ret)
     ret->end = t->rest.p;
     ret->value = in_front == '-' ? -v : v;
     const char next = at(t->rest, 0);
-    /* not "-3", "3GB", a path, a date; but tqdm's "20it [" */
-    ret->count = ret->count && !strchr("-/.", in_front) && (!is_word(next) || sv_starts(t->rest, "it [")) &&
-                 next != '%' && !(next == '.' && sv_is_digit(at(t->rest, 1)));
+    /* not "3GB", a path, a date; but tqdm's "20it [" */
+    ret->count = ret->count && (!is_word(next) || sv_starts(t->rest, "it [")) && next != '%' &&
+                 !(next == '.' && sv_is_digit(at(t->rest, 1)));
     while (is_word(at(t->rest, 0)))
         t->rest = from(t->rest, 1);
     t->key = t->before = (struct sv){t->rest.p, 0};

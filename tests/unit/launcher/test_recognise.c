@@ -101,6 +101,8 @@ static void test_lines(void **state)
         {"step 40 loss 5 (4.5)", 40, NONE, NONE, NONE, NONE, NONE, 5, 0},
         {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]", NONE, NONE, 3, 100, 8, 40,
          0, 0},
+        {"step 7/9 loss 1,234", 7, 9, NONE, NONE, NONE, NONE, 0, 0}, /* or a decimal comma */
+        {"step 7/9 D: loss 0.5 G: loss 0.7", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
         {"step 7/9 loss nan", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
         {"step 7/9 loss inf", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
     };
