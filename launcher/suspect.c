@@ -194,39 +194,17 @@ static bool by_stack(const struct suspect_rank *r, int n, struct suspect *ret)
     return true;
 }
 
-static bool same_look(const struct suspect_rank *a, const struct suspect_rank *b)
+/* Nothing tells who waits for whom. */
+static struct suspect by_looks(const struct suspect_rank *r)
 {
-    const bool known = a->wchan[0] && b->wchan[0] && !runs(a);
+    struct suspect s = name(r, 0, STRENGTH_UNKNOWN);
 
-    return a->ended == b->ended && runs(a) == runs(b) && (!known || strcmp(a->wchan, b->wchan) == 0);
-}
-
-/* The one rank that looks unlike all others, which look alike; -1: none, or there are only two. */
-static int odd_one(const struct suspect_rank *r, int n)
-{
-    for (int i = 0; i < n && n > 2; i++) {
-        const int other = i == 0 ? 1 : 0;
-        int alike = 0;
-        for (int k = 0; k < n; k++)
-            alike += k != i && same_look(&r[k], &r[other]);
-        if (alike == n - 1 && !same_look(&r[i], &r[other]))
-            return i;
-    }
-    return -1;
-}
-
-static struct suspect by_looks(const struct suspect_rank *r, int n)
-{
-    const int odd = odd_one(r, n), i = odd < 0 ? 0 : odd;
-    struct suspect s = name(r, i, odd < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
-    const char *how = r[i].ended ? "has ended" : runs(&r[i]) ? "runs" : "sleeps";
-
-    if (odd < 0)
-        text_add(s.text, SUSPECT_BYTES, "cannot tell which rank: rank %d %s", r[i].rank, how);
-    else
-        text_add(s.text, SUSPECT_BYTES, "rank %d %s, unlike the others", r[i].rank, how);
-    if (!r[i].ended)
-        add_state(&r[i], s.text);
+    text_add(s.text, SUSPECT_BYTES, "cannot tell which rank: rank %d %s", r->rank,
+             r->ended  ? "has ended"
+             : runs(r) ? "runs"
+                       : "sleeps");
+    if (!r->ended)
+        add_state(r, s.text);
     return s;
 }
 
@@ -261,7 +239,7 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
         !by_state(r, n, "t", "stopped by a debugger", STRENGTH_STOPPED, &s) &&
         !by_disk(r, n, reached, call, &s) && !by_call(r, n, reached, call, &s) &&
         !by_last_call(r, n, reached, call, &s) && !by_stack(r, n, &s))
-        s = by_looks(r, n);
+        s = by_looks(r);
     if (s.strength == STRENGTH_UNKNOWN)
         by_network(r, n, &s);
     return s;
