@@ -72,7 +72,9 @@ static const char *const WORDS_OF_BARS[] = {TRAIN,   "epoch",     "epochs",     
                                             "iters", "iteration", "iterations", "batch",   "batches", "loss",
                                             "rank",  "progress",  "fit",        "fitting", NULL};
 
-enum { DOWNLOAD_PER_S = 10000 }; /* no loop of a training is so fast: what is counted is bytes */
+/* DOWNLOAD_PER_S: no loop of a training is so fast: what is counted is bytes. FEW_STEPS: "Step 2/4: training" is of a list of what a
+ * script does. */
+enum { DOWNLOAD_PER_S = 10000, FEW_STEPS = 10 };
 
 /* The first number of each role, and the bar. */
 struct reading {
@@ -323,11 +325,22 @@ static void take_epoch(const struct reading *r, struct progress_seen *s)
     }
 }
 
-/* Beside an epoch without its total nothing tells whether a step is of the epoch or of the run. */
+/* Whether "step 3/40" counts, and of what is for position.c to say. Beside an epoch without its total, and in front of the epoch, nothing
+ * tells. */
+static bool step_counts(const struct reading *r)
+{
+    const struct number *step = &r->of[ROLE_STEP], *epoch = &r->of[ROLE_EPOCH];
+
+    if (!r->has[ROLE_STEP] || !is_pair(step))
+        return false;
+    return r->has[ROLE_EPOCH] ? is_pair(epoch) && !r->boxed && epoch->start < step->start
+                              : step->of >= FEW_STEPS || r->has[ROLE_LOSS];
+}
+
 static void take_text(const struct reading *r, struct progress_seen *s)
 {
     const struct number *step = &r->of[ROLE_STEP], *batch = &r->of[ROLE_BATCH], *steps = &r->of[ROLE_STEPS];
-    const bool epoch = r->has[ROLE_EPOCH], has_step = r->has[ROLE_STEP];
+    const bool epoch = r->has[ROLE_EPOCH], single = r->has[ROLE_STEP] && !is_pair(step);
 
     if (epoch)
         take_epoch(r, s);
@@ -337,12 +350,10 @@ static void take_text(const struct reading *r, struct progress_seen *s)
         s->total_steps = (int64_t)r->of[ROLE_TOTAL_STEPS].value;
     if (epoch && r->has[ROLE_BATCH] && is_pair(batch) && s->total_epochs >= 0)
         step_of_epoch(s, batch->value, batch->of);
-    else if (has_step && is_pair(step) && (!epoch || s->total_epochs >= 0))
+    else if (step_counts(r) || (single && !epoch && r->has[ROLE_LOSS]))
         step_of_any(s, step, false);
-    else if (has_step && epoch && r->has[ROLE_STEPS] && step->value <= steps->value)
+    else if (single && epoch && r->has[ROLE_STEPS] && step->value <= steps->value)
         step_of_epoch(s, step->value, steps->value);
-    else if (has_step && !epoch && !is_pair(step) && r->has[ROLE_LOSS])
-        step_of_any(s, step, false);
     else if (epoch && r->has[ROLE_BATCHSIZE] && r->has[ROLE_STEPS])
         s->epoch_steps = (int64_t)steps->value;
     else if (epoch && s->total_epochs >= 0 && r->has[ROLE_SCORE] &&

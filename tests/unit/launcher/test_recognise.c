@@ -97,14 +97,16 @@ static void test_lines(void **state)
         {"(0/4) Epoch 3 [40/500] loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
         {"Epoch [3/10][40/500] loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
         {"epoch 3, step 40/500, loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
+        {"step 40/500, epoch 3/4, loss 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
+        {"step 3/4 loss 0.5", 3, 4, NONE, NONE, NONE, NONE, 0.5, 0},
         {"epoch 3/4, step 40, loss 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
         {"step 40 loss 5 (4.5)", 40, NONE, NONE, NONE, NONE, NONE, 5, 0},
         {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]", NONE, NONE, 3, 100, 8, 40,
          0, 0},
-        {"step 7/9 loss 1,234", 7, 9, NONE, NONE, NONE, NONE, 0, 0}, /* or a decimal comma */
-        {"step 7/9 D: loss 0.5 G: loss 0.7", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
-        {"step 7/9 loss nan", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
-        {"step 7/9 loss inf", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
+        {"step 7/90 loss 1,234", 7, 90, NONE, NONE, NONE, NONE, 0, 0}, /* or a decimal comma */
+        {"step 7/90 D: loss 0.5 G: loss 0.7", 7, 90, NONE, NONE, NONE, NONE, 0, 0},
+        {"step 7/90 loss nan", 7, 90, NONE, NONE, NONE, NONE, 0, 0},
+        {"step 7/90 loss inf", 7, 90, NONE, NONE, NONE, NONE, 0, 0},
     };
 
     (void)state;
@@ -200,6 +202,9 @@ static void test_nothing(void **state)
         "{\"time\":\"x\",\"event\":\"val\",\"epoch\":1,\"epochs\":2,\"global_step\":4,\"loss\":0.5}",
         ("{'eval_loss': '0.7616', 'eval_runtime': '0.0074', 'eval_steps_per_second': '1081', 'x': 'valid', "
          "'epoch': '1'}"),
+        /* lists of what a script does */
+        "Step 2/4: training",
+        "Step 1/4",
         /* in brackets behind brackets, counters in the plural, a download's sizes, what no form has */
         "steps: 10 loss: 0.5",
         "iters: 100, epoch: | loss: 0.5",
@@ -234,13 +239,13 @@ static void test_hostile(void **state)
     assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
     /* behind what is looked at */
     memset(line, ' ', sizeof(line));
-    memcpy(line + RECOGNISE_LINE_BYTES, "step 1/2", 8);
+    memcpy(line + RECOGNISE_LINE_BYTES, "step 1/20", 9);
     assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
-    memcpy(line + RECOGNISE_LINE_BYTES - 8, "step 1/2", 8);
+    memcpy(line + RECOGNISE_LINE_BYTES - 9, "step 1/20", 9);
     assert_true(recognise_line((struct sv){line, sizeof(line)}, &s));
     /* a NUL ends nothing */
-    assert_true(recognise_line((struct sv){"\0step 1/2\0", 10}, &s));
-    assert_int_equal(s.total_steps, 2);
+    assert_true(recognise_line((struct sv){"\0step 1/20\0", 11}, &s));
+    assert_int_equal(s.total_steps, 20);
     assert_true(recognise_line((struct sv){"step 1000000000000000/1000000000000000", 38}, &s));
     assert_int_equal(s.step, PROGRESS_COUNT_MAX);
     assert_false(recognise_line((struct sv){"step 1000000000000001/1000000000000001", 38}, &s));
@@ -254,7 +259,7 @@ static void count(void *ctx, const struct progress_seen *s)
 
 static void test_stream_in_any_pieces(void **state)
 {
-    static const char text[] = "step 1/9\rstep 2/9\r\n\nno\nstep 3/9\nstep 4/9";
+    static const char text[] = "step 1/90\rstep 2/90\r\n\nno\nstep 3/90\nstep 4/90";
 
     (void)state;
     for (size_t piece = 1; piece <= sizeof(text); piece++) {
@@ -275,10 +280,10 @@ static void test_stream_drops_the_rest_of_a_long_line(void **state)
     int64_t sum = 0;
 
     (void)state;
-    recogniser_take(&r, "step 1/9 ", 9, count, &sum);
+    recogniser_take(&r, "step 1/90 ", 10, count, &sum);
     for (int i = 0; i < 100000; i++)
         recogniser_take(&r, "0123456789", 10, count, &sum);
-    recogniser_take(&r, "\nstep 2/9\n", 10, count, &sum);
+    recogniser_take(&r, "\nstep 2/90\n", 11, count, &sum);
     assert_int_equal(sum, 102);
 }
 
