@@ -46,6 +46,8 @@ static bool take_epoch(struct position *p, const struct progress_seen *s)
     const int64_t epochs = s->epoch - !p->zero_based;
     if (paired)
         p->total_epochs = s->total_epochs + p->zero_based;
+    if (paired && epochs == 0 && p->epochs > 0 && (double)p->epochs + p->within >= (double)p->total_epochs)
+        p->again = true;
     if (epochs != p->epochs) {
         p->epochs = epochs;
         p->within = 0;
@@ -167,6 +169,8 @@ static void epochs_now(const struct position *p, struct position_now *now)
     const double done = (double)p->epochs + p->within;
 
     now->source = POSITION_EPOCHS;
+    if (p->again)
+        return;
     now->step = p->epoch_steps > 0 ? count(done * (double)p->epoch_steps) : p->step;
     if (p->total_epochs <= 0)
         return;

@@ -21,6 +21,7 @@ struct position {
     bool paired;     /* lines have "epoch 1/3": one without the total counts no more */
     bool zero_based; /* the first epoch is 0 */
     bool ended;      /* the last line closed the epoch: what begins anew is in the next one */
+    bool again;      /* all epochs were done, and they began again: of another fold, or stage */
     bool lead;       /* bars that have no words are of an epoch */
     int64_t heard_epochs, heard_step; /* at the last bar of an epoch */
     /* Steps of the run. */

@@ -49,7 +49,8 @@ static const struct form {
     const char *const *key, *const *before; /* before: ANY, or none too; "" in it: none */
 } FORMS[] = {
     {ROLE_EPOCH, WORDS("epoch"), ANY},
-    {ROLE_STEP, WORDS("step", "iter", "iteration"), ANY},
+    {ROLE_STEP, WORDS("step", "iter", "iteration"),
+     WORDS("", TRAIN, "global", "current", "learning", "finished", "completed", "info")},
     {ROLE_BATCH, WORDS("batch"), ANY},
     {ROLE_EPOCHS, WORDS("epochs"), NO_WORD}, /* of our JSON */
     {ROLE_STEPS, WORDS("steps"), NO_WORD},   /* the same, and "Epoch 0 | Batchsize: 32 | Steps: 64" */

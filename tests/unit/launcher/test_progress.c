@@ -65,6 +65,9 @@ static void test_epochs_and_steps(void **state)
     CHECK({"Epoch [1/2], Step [10/40], Loss: 0.5", 12.5}, {"Epoch [1/2], Step [40/40], Loss: 0.5", 50},
           {"Epoch [2/2], Step [20/40], Loss: 0.5", 75});
     CHECK({"Epoch 1/4", 0}, {"Epoch 1/4 loss: 0.5", 25}, {"Epoch 2/4", 25}, {"Epoch 2/4 val loss: 0.5", 50});
+    /* and again, of a second fold */
+    CHECK({"Epoch 1/2 loss: 0.5", 50}, {"Epoch 2/2 loss: 0.5", 100}, {"Epoch 2/2 val loss: 0.5", 100},
+          {"Epoch 1/2", -1}, {"Epoch 1/2 loss: 0.5", -1}, {"Epoch 2/2 loss: 0.5", -1});
     /* from 0, to the number of the last one */
     CHECK({"Epoch 0/3", 0}, {"Epoch 0/3 loss: 0.5", 25}, {"Epoch 3/3", 75}, {"Epoch 3/3 loss: 0.5", 100});
     CHECK({"Epoch 3", -1}, {"Epoch: [3][10/40] loss 0.5", -1}, {"Epoch 4/10", 30});
@@ -272,7 +275,7 @@ static void test_bounds(void **state)
 {
     (void)state;
     CHECK({"epoch 1000000000000000/1000000000000000, batch 1000000000000000/1000000000000000", 100},
-          {"epoch 1/1000000000000000", 100});
+          {"epoch 1/1000000000000000", -1});
     CHECK({"Epoch 0/1000000000000000", 0}, {BAR(1, 1000000000000000), 0});
 }
 

@@ -205,6 +205,12 @@ static void test_nothing(void **state)
         /* lists of what a script does */
         "Step 2/4: training",
         "Step 1/4",
+        /* another kind of steps */
+        "accumulation step 2/16",
+        "Gradient step 3/16 loss 0.5",
+        "denoising step 10/50",
+        "inner iteration 3/40",
+        "warmup step 10/100",
         /* in brackets behind brackets, counters in the plural, a download's sizes, what no form has */
         "steps: 10 loss: 0.5",
         "iters: 100, epoch: | loss: 0.5",
