@@ -65,13 +65,10 @@ static const struct form {
     {ROLE_SAMPLES, SAMPLES, ANY},
 };
 
-/* tqdm's unit of what a training counts. */
-static const char *const UNITS[] = {"it",    "step",      "steps",  "batch",  "batches", "iter",
-                                    "iters", "iteration", "epoch",  "epochs", "sample",  "samples",
-                                    "img",   "image",     "images", NULL};
-static const char *const WORDS_OF_BARS[] = {TRAIN,   "epoch",     "epochs",     "step",    "steps",   "iter",
-                                            "iters", "iteration", "iterations", "batch",   "batches", "loss",
-                                            "rank",  "progress",  "fit",        "fitting", NULL};
+/* What a bar of a training has in front of it, or counts. */
+static const char *const OF_BARS[] = {TRAIN,  "epoch", "epochs",    "step",       "steps",   "it",
+                                      "iter", "iters", "iteration", "iterations", "batch",   "batches",
+                                      "loss", "rank",  "progress",  "fit",        "fitting", NULL};
 
 /* DOWNLOAD_PER_S: no loop of a training is so fast: what is counted is bytes. FEW_STEPS: "Step 2/4: training" is of a list of what a
  * script does. */
@@ -292,8 +289,8 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
                bare = !r->words.len && !r->has[ROLE_LOSS];
     const bool epoch = r->has[ROLE_EPOCH] && r->of[ROLE_EPOCH].start < r->bar.start;
 
-    if (!is_count(&r->bar) || tokens_aside(r->words) || (r->tqdm && !tokens_is(unit, UNITS)) ||
-        !(numbered || bare || r->has[ROLE_LOSS] || tokens_has(r->words, WORDS_OF_BARS)))
+    if (!is_count(&r->bar) || tokens_aside(r->words) || (r->tqdm && !tokens_is(unit, OF_BARS)) ||
+        !(numbered || bare || r->has[ROLE_LOSS] || tokens_has(r->words, OF_BARS)))
         return false;
     if (bare && per_s >= DOWNLOAD_PER_S) {
         s->download = is_pair(&r->bar);
