@@ -4,7 +4,7 @@
  * Numerics:  torch.optim's formulas and order of operations (kernels/adam.h, kernels/sgd.h). Rates are f64;
  *            those of step and multi_step are torch.optim.lr_scheduler's to the bit (but for more than 1024
  *            multiplications, which end in a power), the others to 1e-12: there torch goes from one rate to
- *            the next, and we compute each from its time.
+ *            the next, and we compute each from its time. A cosine stays at its least rate behind its end.
  */
 #ifndef TK_TRAINER_MODEL_OPTIM_H
 #define TK_TRAINER_MODEL_OPTIM_H
