@@ -46,9 +46,9 @@ static const struct option_row OPTIONS[] = {
     {"sampler_seed", "N", OPTION_INTEGER, AT(sampler_seed), 0, INT64_MAX,
      .help = "Seed of the order of samples, as DistributedSampler's."},
     {"init_from", "FILE", OPTION_TEXT, AT(init_from),
-     .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
-             "GPT-2 may "
-             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before: FILE is "
+     .help = "Begin with the weights of FILE, a .safetensors: of f32, f16, bf16 or f64, also behind prefixes "
+             "of wrappers such as module.; other tensors in it do not matter. A GPT-2's may lie as Hugging "
+             "Face's Conv1D or as nn.Linear. A checkpoint that the run resumes from goes before: FILE is "
              "then not read."},
     {"val_every", "N", OPTION_INTEGER, AT(val_every), 1, INT32_MAX,
      .help = "Validate after every N-th step too, and after --max_steps. Default: behind epochs alone."},
@@ -127,8 +127,9 @@ static const struct option_row OPTIONS[] = {
     {.group = "Checkpoints and resuming"},
     {"ckpt_dir", "DIR", OPTION_TEXT, AT(ckpt_dir),
      .help =
-         "Folder of the checkpoints: step-<number> in it holds model.safetensors, state.pt (torch.optim's "
-         "state_dict) and manifest.json. Rank 0 alone writes and reads it. Default ./checkpoints."},
+         "Folder of the checkpoints: one folder per run, with step-<number> in it, which holds "
+         "model.safetensors, optim.safetensors, manifest.json and, of a GPT-2, Hugging Face's config.json. "
+         "Rank 0 alone writes and reads it. Default ./checkpoints."},
     {"save_steps", "N", OPTION_INTEGER, AT(save_steps), 1, INT32_MAX,
      .help =
          "A checkpoint after every N-th step of the run. Default: none by steps. It is written beside the "

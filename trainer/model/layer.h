@@ -57,6 +57,8 @@ struct layer {
     int params;
     const char *tied[LAYER_PARAMS_MAX]; /* it is another layer's: the first before it whose name ends so */
     bool f32[LAYER_PARAMS_MAX];         /* passes read it in f32, whatever the elements */
+    bool turned
+        [LAYER_PARAMS_MAX]; /* .safetensors files have the transpose, as Hugging Face's Conv1D keeps it */
     struct layer_buffer buffer[LAYER_BUFFERS_MAX];
     int buffers;
     size_t workspace_bytes; /* of kctx, for the largest batch */

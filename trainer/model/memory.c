@@ -57,7 +57,8 @@ static void add_layer_state(struct model *m, int i, size_t *at)
     for (int p = 0; p < l->params; p++) {
         const struct param_row *row = &m->row[m->row_of[i][p]];
         struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p]};
+        *s = (struct state_row){
+            .dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p], .turned = l->turned[p]};
         s->bytes = row->len * sizeof(float);
         if (s->tied)
             model_name(l, l->param[p].suffix, s->name);

@@ -5,6 +5,7 @@
 #include "trainer/model/model.h"
 
 struct model {
+    const struct model_spec *spec;
     int batch_max, batch; /* batch: of the last forward pass */
     bool train;           /* so was that pass */
     bool twin;            /* values, buffers and grad are another's */

@@ -13,6 +13,7 @@ struct model *model_make(const struct model_spec *spec, int batch_max, struct er
     }
     m->batch_max = batch_max;
     m->numbers = spec->numbers;
+    m->spec = spec;
     if (model_plan(m, spec, err) || model_make_state(m, err) || model_make_activations(m, err))
         return NULL;
     return TAKE(m);
@@ -65,6 +66,11 @@ void *model_buffers(struct model *m)
 size_t model_buffers_bytes(const struct model *m)
 {
     return m->buffers_bytes;
+}
+
+const struct model_spec *model_spec_of(const struct model *m)
+{
+    return m->spec;
 }
 
 struct shape model_output(const struct model *m)

@@ -37,6 +37,7 @@ struct state_row {
     enum state_type type;
     bool buffer;  /* not a parameter: no gradient, no moments */
     bool tied;    /* a parameter under another name: its data are those of a row before */
+    bool turned;  /* a matrix that .safetensors files have as its transpose */
     int32_t dims; /* 0: one number */
     int64_t dim[PARAM_DIMS_MAX];
     void *data; /* in model_values or model_buffers */
@@ -71,6 +72,7 @@ size_t model_len(const struct model *m); /* floats of all parameters */
 float *model_values(struct model *m);    /* 64-byte aligned */
 const struct param_row *model_params(const struct model *m, int *ret_count);
 struct shape model_output(const struct model *m);
+const struct model_spec *model_spec_of(const struct model *m); /* as it was made */
 int model_batch_max(const struct model *m);
 size_t model_workspace_bytes(const struct model *m,
                              int threads); /* to reserve in the kctx, of so many threads, of every pass */

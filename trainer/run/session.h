@@ -53,7 +53,8 @@ struct session {
     uint32_t *split_order;
     struct split split;
     struct train train;
-    struct run_id run_id; /* rank 0's counts */
+    struct run_id run_id;   /* rank 0's counts */
+    char run_dir[PATH_MAX]; /* of its checkpoints, in --ckpt_dir */
     struct cursor cursor;
     double *sums; /* [1 + world] as struct snapshot's, at the last checkpoint */
     struct saver saver;

@@ -5,14 +5,11 @@
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
-#include <math.h>
-
 struct snapshot session_snapshot(struct session *s)
 {
     struct snapshot all = {.model = s->model,
                            .optim = &s->optim,
                            .cursor = &s->cursor,
-                           .lr = s->lr,
                            .sums = s->sums,
                            .n_sums = 1 + s->comm->world};
 
@@ -62,7 +59,7 @@ static void compare_items(struct session *s)
     struct cursor *c = &s->cursor;
     const int64_t items = s->split.first_items;
 
-    if (c->consumed && !c->validated && c->items && c->items != items)
+    if (c->consumed && !c->validated && c->items != items)
         resume_note(
             &s->resumed, true,
             "the training data have %lld samples, and had %lld when the checkpoint was written: what is left "
@@ -71,30 +68,10 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
-/* What an older checkpoint does not tell. */
-static void complete_cursor(struct session *s)
-{
-    struct cursor *c = &s->cursor;
-    const int64_t now = s->cfg->batch_size * s->pipeline.at.replicas;
-
-    c->items = c->items ? c->items : s->split.first_items;
-    if (!c->step_samples && !cursor_find_step(c, now) && s->cfg->schedule.per_step)
-        resume_note(
-            &s->resumed, true,
-            "the checkpoint does not tell how many samples a step had when the run began: the schedule "
-            "of the learning rate goes on in steps of %lld samples",
-            (long long)now);
-    if (isnan(s->sums[0]) && c->consumed && (s->cfg->lines.epoch_end || s->cfg->lines.epoch_all))
-        resume_note(&s->resumed, true,
-                    "the checkpoint does not hold the losses of epoch %lld so far: the sum of that epoch is "
-                    "not known",
-                    (long long)c->epoch);
-    compare_items(s);
-}
-
 int session_begin(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
+    char folder[RUN_ID_FOLDER_BYTES];
 
     if (run_id_find(s->env->get, &s->run_id, err))
         return -1;
@@ -111,19 +88,23 @@ int session_begin(struct session *s, struct err *err)
     if (!s->sums)
         return err_memory(err, "no memory for a list of %d ranks", s->comm->world);
     struct snapshot all = session_snapshot(s);
-    s->cursor = (struct cursor){.epoch = 1};
+    s->cursor = (struct cursor){
+        .epoch = 1, .items = s->split.first_items, .step_samples = cfg->batch_size * s->pipeline.at.replicas};
     if (resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)) ||
         collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;
-    complete_cursor(s);
+    compare_items(s);
     /* A later attempt needs the first weights no more, and they may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");
     train_push(&s->train); /* behind the last that writes weights here */
     if (s->resumed.resumed)
         run_id_take_over(&s->run_id, s->resumed.run_id);
-    s->saver = (struct saver){.dir = cfg->ckpt_dir,
+    run_id_folder(s->run_id.text, folder);
+    if (ckpt_path(s->run_dir, cfg->ckpt_dir, folder, err))
+        return err_wrap(err, "--ckpt_dir");
+    s->saver = (struct saver){.dir = s->run_dir,
                               .save_steps = cfg->save_steps,
                               .save_ms = (int64_t)(cfg->save_seconds * 1000),
                               .keep = cfg->keep,
