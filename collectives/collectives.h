@@ -43,8 +43,7 @@ enum collectives_flag {
     COLLECTIVES_STOP_TERM = 1u << 0, /* this rank received SIGTERM */
     COLLECTIVES_STOP_INT = 1u << 1,  /* this rank received SIGINT */
     COLLECTIVES_NONFINITE = 1u << 2, /* this rank's loss is not a finite number */
-    COLLECTIVES_SAVE = 1u << 3,      /* a checkpoint is due, by rank 0's clock */
-    COLLECTIVES_WRITING = 1u << 4,   /* rank 0 is still writing the last one */
+    COLLECTIVES_SAVE = 1u << 3,      /* rank 0 wants a checkpoint of this step */
 };
 
 enum collectives_backend {

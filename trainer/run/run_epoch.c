@@ -51,11 +51,14 @@ static int describe_step(struct session *s, struct err *ret)
     return 0;
 }
 
-/* Is the loss of the coming step asked for at once? Of others a device may tell later. */
-static bool wants_loss(const struct session *s, int64_t steps)
+/* Is what the coming step gives asked for at once, its loss or a checkpoint of it? Of others a device may tell later. */
+static bool is_exact(const struct session *s, int64_t steps)
 {
     const struct cursor *c = &s->cursor;
+    const int64_t each = s->saver.save_steps;
 
+    if (each && (c->step + 1) % each == 0)
+        return true;
     return (c->epoch_step + 1) % log_interval(s->cfg, s->pipeline.at.replicas) == 0 ||
            c->epoch_step + 1 == steps;
 }
@@ -80,11 +83,12 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    run_learn_saves(s, r);
+    run_tell_saves(s);
+    s->saver.wanted = s->saver.wanted || (r->flags & COLLECTIVES_SAVE);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
-    return s->saver.due && !s->saver.deferred && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
+    return s->saver.wanted && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
 }
 
 bool run_has_all_steps(const struct session *s)
@@ -126,8 +130,8 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
         if (run_has_all_steps(s))
             break;
         s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, cursor_time(c));
-        s->train.raise = saver_flags(&s->saver);
-        s->train.exact = wants_loss(s, steps);
+        s->train.raise = saver_flags(&s->saver, c->step + 1);
+        s->train.exact = is_exact(s, steps);
         if (train_step(&s->train, taken, s->lr, &r, err))
             return -1;
         rank_state_step(s->slot);

@@ -114,8 +114,6 @@ int session_begin(struct session *s, struct err *err)
                               .rank = s->comm->rank,
                               .clock = s->env->clock,
                               .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
-                              .last_step = -1,
-                              .saved_step = -1,
-                              .flags_step = -1};
+                              .last_step = -1};
     return 0;
 }

@@ -59,11 +59,10 @@ struct train {
 };
 
 struct train_result {
-    int back;       /* the result is that of the step this many steps ago: a device may run ahead */
-    int flags_back; /* the same of the newest of the flags: they are this step's where no device sends them */
-    bool known;     /* false: no step's result is available yet */
-    float loss;     /* mean over all ranks */
-    double own;     /* this rank's; where it is not the last stage, the mean */
+    int back;   /* the result is that of the step this many steps ago: a device may run ahead */
+    bool known; /* false: no step's result is available yet */
+    float loss; /* mean over all ranks */
+    double own; /* this rank's; where it is not the last stage, the mean */
     uint32_t
         flags; /* enum collectives_flag, the union of all ranks', so that all ranks act alike after this step */
 };

@@ -272,7 +272,6 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
         return -1;
     const int back = (int)(r->launched - r->seen);
     *ret = (struct train_result){.back = back,
-                                 .flags_back = r->flags ? back : 0,
                                  .known = r->seen > 0,
                                  .loss = r->last.loss,
                                  .own = (double)(pipeline_is_last(p->pipeline) ? r->last.own : r->last.loss),
