@@ -116,7 +116,8 @@ static void about_training(FILE *out)
         "rate; warmup_full: last is GPT-2's rule: "
         "the last time of the warmup has the whole rate, and the first of W has 1/W of it (warmup_from is 0 "
         "then). A cosine without "
-        "total ends with the run; behind its end the rate stays at min_lr. decay: matrices leaves parameters of one dimension alone.");
+        "total ends with the run; behind its end the rate stays at min_lr. decay: matrices leaves parameters "
+        "of one dimension alone.");
 }
 
 /* What `data` can say; its readers are in config/decode_data.c. */

@@ -68,10 +68,32 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
-int session_begin(struct session *s, struct err *err)
+/* In the run's own folder. */
+static int make_saver(struct session *s, const struct resume_options *o, struct err *err)
 {
     const struct config *cfg = s->cfg;
     char folder[RUN_ID_FOLDER_BYTES];
+
+    run_id_folder(s->run_id.text, folder);
+    if (ckpt_path(s->run_dir, cfg->ckpt_dir, folder, err))
+        return err_wrap(err, "--ckpt_dir");
+    s->saver = (struct saver){.dir = s->run_dir,
+                              .save_steps = cfg->save_steps,
+                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
+                              .keep = cfg->keep,
+                              .config = o->config,
+                              .run_id = o->run_id,
+                              .launch = o->launch,
+                              .rank = s->comm->rank,
+                              .clock = s->env->clock,
+                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_step = -1};
+    return 0;
+}
+
+int session_begin(struct session *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
 
     if (run_id_find(s->env->get, &s->run_id, err))
         return -1;
@@ -101,19 +123,5 @@ int session_begin(struct session *s, struct err *err)
     train_push(&s->train); /* behind the last that writes weights here */
     if (s->resumed.resumed)
         run_id_take_over(&s->run_id, s->resumed.run_id);
-    run_id_folder(s->run_id.text, folder);
-    if (ckpt_path(s->run_dir, cfg->ckpt_dir, folder, err))
-        return err_wrap(err, "--ckpt_dir");
-    s->saver = (struct saver){.dir = s->run_dir,
-                              .save_steps = cfg->save_steps,
-                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
-                              .keep = cfg->keep,
-                              .config = o.config,
-                              .run_id = o.run_id,
-                              .launch = o.launch,
-                              .rank = s->comm->rank,
-                              .clock = s->env->clock,
-                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
-                              .last_step = -1};
-    return 0;
+    return make_saver(s, &o, err);
 }

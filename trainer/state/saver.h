@@ -48,8 +48,8 @@ void saver_close(struct saver *s);
 /* The flags that this rank sends with step `step` (of the run, from 1). */
 uint32_t saver_flags(struct saver *s, int64_t step);
 
-/* Save the state of this step: rank 0 has it written, unless a checkpoint of this step exists. `unchanging`: nobody changes the state until it is written, so no copy is made. The checkpoint before it has to be
- * written, and its outcome taken by saver_end. */
+/* Save the state of this step: rank 0 has it written, unless a checkpoint of this step exists. `unchanging`: nobody changes the state
+ * until it is written, so no copy is made. The checkpoint before it has to be written, and its outcome taken by saver_end. */
 void saver_save(struct saver *s, const struct snapshot *what, bool unchanging);
 
 /* Wait until nothing is being written, timeout_ms at most (-1: without limit). Returns whether that is so. */

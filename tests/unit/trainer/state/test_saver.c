@@ -1,4 +1,5 @@
-/* test_saver.c - when checkpoints are asked for, and what is told of them; and that weights or moments that are not finite are never in one. */
+/* test_saver.c - when checkpoints are asked for, and what is told of them; and that weights or moments that are not finite are never in
+ * one. */
 #include "test.h"
 
 #include "a_state.h"
