@@ -43,8 +43,7 @@ enum collectives_flag {
     COLLECTIVES_STOP_TERM = 1u << 0, /* this rank received SIGTERM */
     COLLECTIVES_STOP_INT = 1u << 1,  /* this rank received SIGINT */
     COLLECTIVES_NONFINITE = 1u << 2, /* this rank's loss is not a finite number */
-    COLLECTIVES_SAVE = 1u << 3,      /* a checkpoint is due, by rank 0's clock */
-    COLLECTIVES_WRITING = 1u << 4,   /* rank 0 is still writing the last one */
+    COLLECTIVES_SAVE = 1u << 3,      /* rank 0 wants a checkpoint of this step */
 };
 
 enum collectives_backend {
@@ -62,9 +61,8 @@ struct collectives {
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    /* Where noted.h notes calls; NULL: nowhere. of_all: a collective of this table is one of all ranks of the run. */
+    /* Where noted.h notes calls; NULL: nowhere. */
     struct rank_slot *slot;
-    bool of_all;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
      * recv. */
     uint32_t unauthenticated;
@@ -104,14 +102,6 @@ struct collectives {
      * staging copy when every rank passes the same range of it. A collective call; at most
      * COLLECTIVES_SHARED_MAX per table. NULL on failure. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
-
-    /* A collective call that gives direct access to the ranks' vectors, so that the caller can sum and use the
-     * sum in one pass: each[r] (r below world) points to rank r's x of n floats, which must lie in a shared
-     * piece (else ERR_INVALID); flags as in all_reduce. Until its next collective call a rank may write its own
-     * part (collectives_part) of every vector, and read what no other rank writes meanwhile. NULL: the ranks do
-     * not all share memory. */
-    int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-                struct err *err) MUST_CHECK;
 
     /* Free what the transport holds; collectives_close calls it. */
     void (*close)(struct collectives *c);

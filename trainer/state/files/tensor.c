@@ -1,7 +1,5 @@
-/* pt_value.c - sizes and look-ups of pt_values. */
-#include "trainer/state/files/pt_value.h"
-
-#include <string.h>
+/* tensor.c - names and sizes of tensors' elements. */
+#include "trainer/state/files/tensor.h"
 
 /* In the order of enum pt_dtype. */
 static const struct {
@@ -33,29 +31,4 @@ int64_t pt_tensor_bytes(const struct pt_tensor *t)
         if (t->dim[i] < 0 || __builtin_mul_overflow(bits, t->dim[i], &bits))
             return -1;
     return bits % 8 ? -1 : bits / 8;
-}
-
-static bool is_dict(const struct pt_value *v)
-{
-    return v && (v->type == PT_DICT || v->type == PT_ORDERED_DICT);
-}
-
-const struct pt_value *pt_find(const struct pt_value *v, const char *key)
-{
-    for (size_t i = is_dict(v) ? v->dict.len : 0; i-- > 0;) {
-        const struct pt_item *item = &v->dict.items[i];
-        if (item->key.type == PT_STR && strcmp(item->key.s, key) == 0)
-            return &item->value;
-    }
-    return NULL;
-}
-
-const struct pt_value *pt_find_int(const struct pt_value *v, int64_t key)
-{
-    for (size_t i = is_dict(v) ? v->dict.len : 0; i-- > 0;) {
-        const struct pt_item *item = &v->dict.items[i];
-        if (item->key.type == PT_INT && item->key.i == key)
-            return &item->value;
-    }
-    return NULL;
 }
