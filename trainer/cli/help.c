@@ -3,7 +3,6 @@
 
 #include "common/arena.h"
 #include "common/wrap.h"
-#include "trainer/cli/command.h"
 #include "trainer/cli/config.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
@@ -139,8 +138,8 @@ static void about_data(FILE *out)
          "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
          "model's length are samples. llm.c's shards (*.bin), vectors of uint16 (*.npy), or any other files "
          "as "
-         "bytes, a token 0..255 each; "
-         "`trainer tokenize` makes shards. val (or val_items, val_fraction) validates."},
+         "bytes, a token 0..255 each. "
+         "val (or val_items, val_fraction) validates."},
         {"{format: csv, train [, test, header, target, target_columns]}",
          "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
          "first "
@@ -180,7 +179,7 @@ static void about_lines(FILE *out)
         "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
 }
 
-void help_program(FILE *out, const struct command *const *commands)
+void help_program(FILE *out)
 {
     fputs("NAME\n"
           "    trainer - data-parallel training of networks that are described by data\n\n"
@@ -189,11 +188,7 @@ void help_program(FILE *out, const struct command *const *commands)
           "    trainer FILE.yaml [options]\n"
           "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
           "    trainer NAME --show > FILE.yaml\n"
-          "    trainer --version\n",
-          out);
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(out, "    trainer %s ...\n", commands[i]->name);
-    fputs("\n"
+          "    trainer --version\n\n"
           "DESCRIPTION\n",
           out);
     wrap_text(
@@ -204,12 +199,7 @@ void help_program(FILE *out, const struct command *const *commands)
         "each "
         "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
         "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
-    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\nCOMMANDS\n", out);
-    for (size_t i = 0; commands[i]; i++) {
-        fprintf(out, "    %s\n", commands[i]->name);
-        wrap_text(out, 8, commands[i]->about);
-    }
-    fputs("\n", out);
+    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
     about_stages(out);

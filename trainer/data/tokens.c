@@ -64,15 +64,6 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
     return 0;
 }
 
-void tokens_shard_header(int64_t count, uint8_t out[static TOKENS_SHARD_HEADER])
-{
-    const uint32_t field[] = {TOKENS_SHARD_MAGIC, TOKENS_SHARD_VERSION, (uint32_t)count};
-
-    memset(out, 0, TOKENS_SHARD_HEADER);
-    for (size_t i = 0; i < ARRAY_LEN(field); i++)
-        le_put(out + 4 * i, field[i], 4);
-}
-
 static int parse_npy(struct file *f, struct err *err)
 {
     struct npy n;
@@ -231,16 +222,6 @@ void tokens_free(struct tokens *t)
 int64_t tokens_windows(const struct tokens *t)
 {
     return t->windows;
-}
-
-int64_t tokens_count(const struct tokens *t)
-{
-    return t->count;
-}
-
-size_t tokens_files(const struct tokens *t)
-{
-    return t->files;
 }
 
 int32_t tokens_vocab(const struct tokens *t)

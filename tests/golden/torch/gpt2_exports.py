@@ -3,9 +3,9 @@
 
     gpt2_exports.py TRAINER [SCRATCH]    with torch 2.15 and safetensors
 
-Exports are --save_path's (.pt, .safetensors) and those of `trainer convert`: nanoGPT's names, Hugging Face's names with
-matrices as (in, out), llm.c's .bin of both numbers. Each goes into a module by load_state_dict, which says the loss that the
-trainer says. Then weights that PyTorch drew are written in all of these ways, and the trainer has to say their loss.
+Exports are --save_path's (.pt, .safetensors). Each goes into a module by load_state_dict, which says the loss that the
+trainer says. Then weights that PyTorch drew are written in several ways (nanoGPT's names, Hugging Face's names with matrices as
+(in, out), llm.c's .bin of both numbers), and the trainer has to say their loss.
 """
 import json
 import pathlib
@@ -140,24 +140,6 @@ def exports(folder):
             pointers = {state[k].data_ptr() for k in ("lm_head.weight", "transformer.wte.weight")}
             assert len(pointers) == 1, "tied weights lie twice"
         near(f"--save_path {name}", loss_of(model), want)
-    for source in ("m.pt", "m.safetensors"):
-        for name in ("n.pt", "n.safetensors"):
-            trainer(folder, "convert", source, "--output", name, "--heads", HEADS)
-            model = Gpt2()
-            fill(model, folder / name)
-            near(f"convert {source} to {name}", loss_of(model), want)
-        for name in ("h.pt", "h.safetensors"):
-            trainer(folder, "convert", source, "--output", name, "--huggingface")
-            model = hugging_face()
-            fill(model, folder / name)
-            near(f"convert {source} to {name}, Hugging Face's", loss_of(model), want)
-        for dtype, kind, bound in (("f32", torch.float32, 2e-6), ("bf16", torch.bfloat16, 5e-3)):
-            trainer(folder, "convert", source, "--output", "l.bin", "--heads", HEADS, "--dtype", dtype)
-            state, found = llmc_read(folder / "l.bin")
-            assert found == kind
-            model = Gpt2()
-            model.load_state_dict(state, strict=True)
-            near(f"convert {source} to l.bin, {dtype}", loss_of(model), want, bound)
 
 
 def imports(folder):

@@ -1,5 +1,6 @@
 /* test_first_bytes.c - files of another format: every reader names what they are, and no bytes of a right one are named. */
 #include "files.h"
+#include "shard.h"
 #include "test.h"
 
 #include "trainer/data/first_bytes.h"
@@ -127,7 +128,7 @@ static void readers_name_each_others_files(void **state)
     uint8_t shard[TOKENS_SHARD_HEADER];
     static const uint8_t weights[1024] = {0xc6, 0xd7, 0x34, 0x01, 3}; /* 20240326 */
 
-    tokens_shard_header(0, shard);
+    shard_header(0, shard);
     refuse(f, &READERS[4], shard, sizeof(shard), "llm.c's shard of tokens");
     refuse(f, &READERS[3], weights, sizeof(weights), "llm.c's weights");
     refuse(f, &READERS[0], TEXT("\x93NUMPY\1\0 and what follows it"), "a NumPy array (.npy)");
