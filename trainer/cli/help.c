@@ -128,23 +128,14 @@ static void about_data(FILE *out)
         {"{format: idx [, dataset]}",
          "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
          "fashion-mnist."},
-        {"{format: idx | npy, train, train_targets [, test, test_targets]}",
-         "Pairs of files below --data, gzip-compressed or not. idx: images and labels of one byte. npy: "
-         "uint8, int32, "
-         "int64, float32, float64 in C order; inputs (n, values), (n, h, w) or (n, channels, h, w); labels "
-         "(n), values (n) "
-         "or (n, values)."},
+        {"{format: idx, train, train_targets [, test, test_targets]}",
+         "Pairs of files below --data, gzip-compressed or not: images and labels of one byte."},
         {"{format: tokens, train [, val, shuffle, ...]}",
          "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
          "model's length are samples. llm.c's shards (*.bin), vectors of uint16 (*.npy), or any other files "
          "as "
          "bytes, a token 0..255 each. "
          "val (or val_items, val_fraction) validates."},
-        {"{format: csv, train [, test, header, target, target_columns]}",
-         "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
-         "first "
-         "column from 0, or from the end when negative; default the last. target_columns: how many, for "
-         "values."},
         {"{format: synthetic, items, outputs [, targets, generator]}",
          "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
          "uniform (values "

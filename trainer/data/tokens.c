@@ -64,31 +64,19 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
     return 0;
 }
 
-static int parse_npy(struct file *f, struct err *err)
-{
-    struct npy n;
-
-    if (npy_probe(f->path, &n, err))
-        return -1;
-    if (n.type != NPY_U16 || n.dims != 1)
-        return err_set(err, ERR_INVALID, "%s: expected a vector of uint16, as tokens are stored", f->path);
-    /* Compressed, or another file by now. */
-    if (n.data + 2 * (uint64_t)n.count != f->map_bytes)
-        return err_set(err, ERR_INVALID, "%s: size: %zu bytes, expected %" PRIu64 ", not compressed", f->path,
-                       f->map_bytes, n.data + 2 * (uint64_t)n.count);
-    f->first += n.data;
-    f->count = n.count;
-    return 0;
-}
-
 static int parse(struct file *f, struct err *err)
 {
     char name[FIRST_BYTES_NAME];
+    size_t first;
 
     f->first = f->map;
     f->width = 2;
-    if (sv_ends(sv_from(f->path), ".npy"))
-        return parse_npy(f, err);
+    if (sv_ends(sv_from(f->path), ".npy")) {
+        if (npy_vector(f->path, f->map, f->map_bytes, &first, &f->count, err))
+            return -1;
+        f->first += first;
+        return 0;
+    }
     if (sv_ends(sv_from(f->path), ".bin")) {
         f->first += TOKENS_SHARD_HEADER;
         return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);

@@ -43,7 +43,7 @@ static void the_program_names_presets_and_layers(void **state)
         expect(text, all[i].name);
     for (int i = 0; i < kinds; i++)
         expect(text, names[i]);
-    expect(text, "{format: csv, train [, test, header, target, target_columns]}");
+    expect(text, "{format: idx, train, train_targets [, test, test_targets]}");
     expect(text, "val_fraction");
     expect(text, "{save_every},");
     expect(text, "{save_path} and {loss}");

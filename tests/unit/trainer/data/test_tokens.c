@@ -235,7 +235,7 @@ static void compressed_arrays_are_refused(void **state)
 
     start[8] = (char)len;
     put(f, "packed.npy", packed, files_gzip(start, 10 + (size_t)len + 80, packed, sizeof(packed)));
-    refuse(f, "packed.npy", ERR_INVALID, "not compressed");
+    refuse(f, "packed.npy", ERR_INVALID, "gzip-compressed (gunzip it), expected a NumPy array");
 }
 
 int main(void)
