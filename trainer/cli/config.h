@@ -65,7 +65,6 @@ struct config {
     int64_t batch_size;         /* per rank; of a model in stages: per replica. 0: session_batch.c chooses */
     int64_t micro_batches;      /* parts of a batch that go through the model one after the other */
     int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
-    int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
     int64_t seed, sampler_seed;
     int64_t val_every;              /* steps between validations, besides those behind epochs; 0: none */
     int64_t val_steps;              /* steps' worth of samples that validate; 0: all */

@@ -40,11 +40,6 @@ static const struct option_row OPTIONS[] = {
      .help =
          "Of a model of sequences: tokens of a step on all ranks together. --batch_size is then what goes "
          "through a rank at a time, and gradients are added up until it is enough: one exchange per step."},
-    {"zero_stage", "0|1", OPTION_INTEGER, AT(zero_stage), 0, 1,
-     .help =
-         "1: each rank keeps and updates its own part of the optimiser's state, and hands the new weights to "
-         "the others (ZeRO). Less memory per rank, the same weights. On GPUs with --precision bf16 of the "
-         "weights' f32 too each rank keeps its part."},
     {"lr", "RATE", OPTION_NUMBER, AT(optimizer.lr), .max_number = 1e6, .help = "Learning rate of one rank."},
     {"seed", "N", OPTION_INTEGER, AT(seed), 0, INT64_MAX,
      .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},
@@ -107,8 +102,7 @@ static const struct option_row OPTIONS[] = {
     {"bucket_mb", "MIB", OPTION_NUMBER, AT(bucket_mb), .min_number = 0, .max_number = 65536,
      .help =
          "With --backend nccl: gradients are summed in pieces of at least so many MiB, beside the backward "
-         "pass that makes the others; those of a model smaller than two such pieces, or with --zero_stage 1, "
-         "at once, behind it. 0: "
+         "pass that makes the others; those of a model smaller than two such pieces at once, behind it. 0: "
          "always so. Default 25, PyTorch's."},
     {.group = "Output"},
     {"log_interval", "N", OPTION_INTEGER, AT(log_interval), 1, 1000000000,
@@ -141,7 +135,7 @@ static const struct option_row OPTIONS[] = {
      .help =
          "A checkpoint after every N-th step of the run. Default: none by steps. It is written beside the "
          "training, from a copy of the state, which takes memory on rank 0: 4 bytes per parameter, and on "
-         "a CPU the optimizer's moments, with Adam 8 bytes more (not with --zero_stage 1 or in stages, "
+         "a CPU the optimizer's moments, with Adam 8 bytes more (not in stages, "
          "where rank 0 has memory to gather them in anyway). A step that is due while one is still being "
          "written is put off until that is done."},
     {"save_seconds", "N", OPTION_NUMBER, AT(save_seconds), .min_number = 0, .max_number = 1e7,

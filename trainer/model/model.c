@@ -112,7 +112,7 @@ static const void *param_of(const struct model *m, int i, int k)
 
     if (m->here.copies && !l->f32[k])
         return layer_at(l, m->here.copies, offset);
-    return m->in_part ? m->here.exact + m->exact_at[row] : m->here.values + offset;
+    return m->here.values + offset;
 }
 
 static struct layer_pass pass_of(struct model *m, int i)

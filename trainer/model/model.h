@@ -120,34 +120,14 @@ bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *p
 
 /* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
  * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
- * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance.
- *
- * own: where each rank trains a part of the weights (trainer/run/shard.h), this one's (NULL: all), and for how many there is to be
- * room, for parts of one length. Where passes read copies, the device then keeps that part of the weights alone, and pull
- * brings no other. */
-struct model_part {
-    size_t begin, end, room;
-};
-int model_place(struct model *m, struct kctx *ctx, const struct model_part *own, struct err *err) MUST_CHECK;
+ * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance. */
+int model_place(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
 void model_push(struct model *m, int64_t steps);
 void model_push_buffers(struct model *m); /* alone */
 int model_pull(struct model *m, struct err *err) MUST_CHECK;
 
-/* What a device's optimiser works on: the parameters there, or its own part of them. */
+/* What a device's optimiser works on: the parameters there. */
 struct queued_params model_trained(const struct model *m);
-
-/* What passes read there, for who gathers it from ranks with parts: of all weights the elements (`room` of them), and in f32
- * beside copies the few of which passes want that. `part`: of the weights themselves the device has its own alone. */
-struct model_weights {
-    void *all;
-    float *exact;
-    size_t exact_len; /* floats; 0: none */
-    bool part;
-};
-struct model_weights model_weights(const struct model *m);
-
-/* Queued: in `exact` what stands in the own part, zeros elsewhere, so that the sum over ranks has all. */
-void model_put_exact(struct model *m);
 
 /* The same network for another batch that is under way at the same time: parameters, buffers and scratch are m's, the
  * activations its own. To be freed before m. One thread uses both. */

@@ -76,7 +76,7 @@ static int make_replicas(struct pipeline *p, struct err *err)
 /* Before there are twins. Who trains a model that is not cut on a device places it. */
 static int place(struct pipeline *p, struct err *err)
 {
-    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, NULL, err) : 0;
+    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, err) : 0;
 }
 
 /* A model that is not cut goes back right after it went forward: it needs no twins. */

@@ -11,7 +11,7 @@ static bool can(const struct train_parts *p)
 {
     const struct optim *o = p->optim;
 
-    return p->comm->view && p->pipeline->at.stages == 1 && !p->shard.each && device_is_host(p->ctx) &&
+    return p->comm->view && p->pipeline->at.stages == 1 && device_is_host(p->ctx) &&
            o->spec.type == OPTIMIZER_SGD && !o->square && model_len(p->pipeline->model) >= PAIR_FLOATS_MIN;
 }
 

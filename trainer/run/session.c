@@ -130,11 +130,7 @@ static int make_model(struct session *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    if (cfg->zero_stage && s->pipeline.at.stages > 1)
-        return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
-    s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);
-    if (make_split(s, &rng, err) ||
-        optim_make_part(&s->optim, &cfg->optimizer, row, rows, s->shard.begin, s->shard.end, err))
+    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     if (!s->pipeline.whole)
         return 0;
@@ -151,7 +147,6 @@ static int make_train(struct session *s, struct err *err)
         .pipeline = &s->pipeline,
         .optim = &s->optim,
         .device_comm = s->device_comm,
-        .shard = s->shard,
         .stop = s->env->stop,
         .sampler = {.items = s->split.first_items,
                     .rank = s->pipeline.at.replica,

@@ -49,9 +49,7 @@ struct session {
     struct pipeline pipeline;
     struct model *model; /* this rank's stage of it */
     struct optim optim;
-    struct shard_parts shard;
-    struct optim
-        whole_optim; /* rank 0, where ranks have stages or parts: memory for the moments of all of them */
+    struct optim whole_optim; /* rank 0, where ranks have stages: memory for the moments of all of them */
     uint32_t *split_order;
     struct split split;
     struct train train;

@@ -16,51 +16,18 @@ struct snapshot session_snapshot(struct session *s)
                            .sums = s->sums,
                            .n_sums = 1 + s->comm->world};
 
-    if (s->shard.each || s->pipeline.whole)
+    if (s->pipeline.whole) {
         all.optim = &s->whole_optim;
-    if (s->pipeline.whole)
         all.model = s->pipeline.whole;
-    /* The moments of the training lie elsewhere: in parts, or on a device. */
+    }
+    /* The moments of the training lie elsewhere: in stages, or on a device. */
     all.moments_stay = all.optim != &s->optim || !device_is_host(s->ctx);
     return all;
 }
 
-/* Memory for all parts' moments, on rank 0. */
-static int make_whole_optim(struct session *s, struct err *err)
-{
-    int rows;
-    const struct param_row *row = model_params(s->model, &rows);
-
-    return s->comm->rank ? 0 : optim_make(&s->whole_optim, &s->cfg->optimizer, row, rows, err);
-}
-
-static int gather_parts(struct session *s, struct err *err)
-{
-    s->whole_optim.step = s->optim.step;
-    return (s->optim.m && shard_gather(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
-                   (s->optim.v && shard_gather(&s->shard, s->optim.v, s->whole_optim.v, err))
-               ? -1
-               : 0;
-}
-
-static int scatter_parts(struct session *s, struct err *err)
-{
-    struct collectives *c = s->comm;
-    struct model *m = s->model;
-    const size_t buffers = model_buffers_bytes(m);
-
-    s->optim.step = s->cursor.step;
-    return collectives_broadcast(c, model_values(m), model_len(m) * sizeof(float), 0, s->timeout_ms, err) ||
-                   (buffers && collectives_broadcast(c, model_buffers(m), buffers, 0, s->timeout_ms, err)) ||
-                   (s->optim.m && shard_scatter(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
-                   (s->optim.v && shard_scatter(&s->shard, s->optim.v, s->whole_optim.v, err))
-               ? -1
-               : 0;
-}
-
 int session_gather(struct session *s, struct err *err)
 {
-    const bool reads = s->shard.each || s->pipeline.at.replica == 0;
+    const bool reads = s->pipeline.at.replica == 0;
     struct model *whole;
     double own;
 
@@ -68,8 +35,6 @@ int session_gather(struct session *s, struct err *err)
         train_sums(&s->train, &own, s->sums, err) ||
         collectives_all_gather(s->comm, &own, sizeof(own), s->sums + 1, s->timeout_ms, err))
         return -1;
-    if (s->shard.each)
-        return gather_parts(s, err);
     if (s->pipeline.at.stages == 1)
         return 0;
     s->whole_optim.step = s->optim.step;
@@ -83,8 +48,6 @@ int session_gather(struct session *s, struct err *err)
 /* The way back, after rank 0 has read a checkpoint. */
 static int scatter(struct session *s, struct err *err)
 {
-    if (s->shard.each)
-        return scatter_parts(s, err);
     s->optim.step = s->cursor.step;
     return pipeline_spread(&s->pipeline, err) ||
                    (s->optim.m && pipeline_scatter(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
@@ -141,7 +104,7 @@ int session_begin(struct session *s, struct err *err)
                                .run_id = s->run_id.text,
                                .later_attempt = s->run_id.later_attempt,
                                .launch = s->run_id.launch,
-                               .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
+                               .in_parts = s->pipeline.at.stages > 1,
                                .timeout_ms = s->timeout_ms};
 
     s->sums = calloc(1 + (size_t)s->comm->world, sizeof(*s->sums));
@@ -149,7 +112,7 @@ int session_begin(struct session *s, struct err *err)
         return err_memory(err, "no memory for a list of %d ranks", s->comm->world);
     struct snapshot all = session_snapshot(s);
     s->cursor = (struct cursor){.epoch = 1};
-    if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
+    if (resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)) ||
         collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;

@@ -20,8 +20,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(p->ctx);
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
-    t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
-    t->grad = collectives_shared(sharers, t->loss_at + 1, p->timeout_ms, err);
+    t->grad = collectives_shared(sharers, t->grad_len + 1, p->timeout_ms, err);
     if (!t->grad || pair_agree(p, &t->pair, err))
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
@@ -167,7 +166,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
             return -1;
     }
     *ret_loss = sum / rows;
-    t->grad[t->loss_at] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
+    t->grad[t->grad_len] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
     return 0;
 }
 
@@ -176,19 +175,13 @@ int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, st
 {
     struct collectives *replicas = p->pipeline->replicas;
     const size_t len = model_len(p->pipeline->model);
-    float *loss = grad + (p->shard.each ? shard_len(&p->shard) : len);
 
-    if (p->shard.each)
-        return shard_sum(&p->shard, grad, err) ||
-                       collectives_all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err)
-                   ? -1
-                   : 0;
     if (replicas == p->comm)
         return collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err);
     if (replicas->world > 1 && collectives_all_reduce(replicas, grad, len, NULL, p->timeout_ms, err))
         return -1;
     /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
-    return collectives_all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
+    return collectives_all_reduce(p->comm, grad + len, 1, flags, p->timeout_ms, err);
 }
 
 /* The norm that is bounded is one over all stages' gradients. */
@@ -215,11 +208,11 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     *ret = (struct train_result){.known = true};
     if (own_gradient(t, step, &ret->own, err))
         return -1;
-    if (!isfinite(t->grad[t->loss_at]))
+    if (!isfinite(t->grad[t->grad_len]))
         flags |= COLLECTIVES_NONFINITE;
     if (t->pair ? pair_step(p, lr, t->grad, &flags, err) : train_exchange(p, t->grad, &flags, err))
         return -1;
-    ret->loss = t->grad[t->loss_at];
+    ret->loss = t->grad[t->grad_len];
     if (!pipeline_is_last(p->pipeline))
         ret->own = (double)ret->loss;
     if (!isfinite(ret->loss))
@@ -229,7 +222,5 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     t->mean_sum += (double)ret->loss;
     if (t->pair || (flags & COLLECTIVES_NONFINITE))
         return 0;
-    if (p->shard.each)
-        return shard_step(&p->shard, p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, err);
     return update(t, lr, err);
 }

@@ -59,7 +59,7 @@ static struct net open_net(struct golden *g, bool device)
     if (!n.model || !n.ctx || kctx_reserve(n.ctx, model_workspace_bytes(n.model, 1), &err))
         fail_msg("%s", err.msg);
     memcpy(model_values(n.model), golden_flat(g, n.model, "weights"), model_len(n.model) * sizeof(float));
-    if (model_place(n.model, n.ctx, NULL, &err))
+    if (model_place(n.model, n.ctx, &err))
         fail_msg("%s", err.msg);
     n.x = space(&n, TIME * sizeof(float));
     n.labels = space(&n, TIME * sizeof(int32_t));
