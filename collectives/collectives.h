@@ -62,9 +62,8 @@ struct collectives {
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    /* Where noted.h notes calls; NULL: nowhere. of_all: a collective of this table is one of all ranks of the run. */
+    /* Where noted.h notes calls; NULL: nowhere. */
     struct rank_slot *slot;
-    bool of_all;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
      * recv. */
     uint32_t unauthenticated;

@@ -7,8 +7,7 @@
  *            CUDA's cudaStream_t and cudaEvent_t, passed as void *.
  * Ownership: the opener closes a table with device_comm_close: before the host table and the device, and after
  *            it has destroyed every CUDA graph that contains one of the table's calls, because NCCL waits for
- *            those. Memory from `buffer` is valid until the table is closed. A table from `among` is closed
- *            before its parent.
+ *            those. Memory from `buffer` is valid until the table is closed.
  * Threads:   one thread uses a table at a time.
  * Capture:   the queueing calls may be captured into a CUDA graph, in thread-local mode, once the same sizes
  *            have run outside of a capture (`buffer` runs its size). `buffer`, `wait` and `sync` may not be
@@ -62,13 +61,6 @@ struct device_comm {
                 struct err *err) MUST_CHECK;
     int (*recv)(struct device_comm *c, void *bytes, size_t len, int from, void *stream,
                 struct err *err) MUST_CHECK;
-
-    /* A table for a subset of this table's ranks, those of `host` (collectives/group.h); a collective call of
-     * that subset. When one of the two tables is lost, so is the other, and a wait on either checks both. Calls
-     * of both may be in flight together if all ranks queue them in the same order on one stream. NULL on
-     * failure: ERR_INVALID for a second such table or a negative timeout; any other failure loses both tables. */
-    struct device_comm *(*among)(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
-                                 struct err *err);
 
     /* Wait until all work queued before `event` was recorded, or all work on `stream`, is done. `what` names the
      * work in messages. */

@@ -112,7 +112,6 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
     const int rc = open_transport(c, cfg, timeout_ms, err);
     rank_state_end(cfg->slot, true);
     c->slot = cfg->slot; /* the transport has filled in all the rest */
-    c->of_all = true;
     if (rc < 0) {
         free(c);
         return NULL;

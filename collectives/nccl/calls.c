@@ -15,7 +15,7 @@ static ncclDataType_t type_of(enum device_type type)
 /* Wait until NCCL has queued the call that returned r, and count it in the rank's slot. */
 static int taken(struct nccl *n, ncclResult_t r, enum rank_call call, struct err *err)
 {
-    const bool all = n->host->of_all && call != RANK_CALL_SEND && call != RANK_CALL_RECV;
+    const bool all = call != RANK_CALL_SEND && call != RANK_CALL_RECV;
 
     rank_state_begin(n->host->slot, call, all);
     const int rc =

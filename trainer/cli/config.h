@@ -62,7 +62,7 @@ struct config {
     bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
-    int64_t batch_size;         /* per rank; of a model in stages: per replica. 0: session_batch.c chooses */
+    int64_t batch_size;         /* per rank; of a model in stages: of all. 0: session_batch.c chooses */
     int64_t micro_batches;      /* parts of a batch that go through the model one after the other */
     int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
     int64_t seed, sampler_seed;

@@ -72,9 +72,9 @@ static void about_stages(FILE *out)
           out);
     wrap_text(
         out, 8,
-        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
-        "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
-        "the whole model. --micro_batches lets the stages work at the same time. Weights, losses and "
+        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. There are "
+        "as many ranks as stages, or 1, which holds the whole model. --micro_batches lets the stages work at "
+        "the same time. Weights, losses and "
         "exports are those of one process with as many micro-batches. On GPUs likewise: --backend nccl "
         "sends from GPU to GPU.");
 }

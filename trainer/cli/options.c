@@ -31,7 +31,7 @@ static const struct option_row OPTIONS[] = {
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
      .help = "Stop training after N steps, wherever that is. Default: none."},
     {"batch_size", "N", OPTION_INTEGER, AT(batch_size), 1, BATCH_SIZE_MAX,
-     .help = "Samples per rank and step; of a model in stages, per copy of the whole model."},
+     .help = "Samples per rank and step; of a model in stages, of all ranks together."},
     {"micro_batches", "N", OPTION_INTEGER, AT(micro_batches), 1, MICRO_BATCHES_MAX,
      .help = "Parts of a batch that go through the model one after the other, so that the stages of a "
              "pipeline work "

@@ -36,7 +36,7 @@ void run_say_epoch(struct session *s, int64_t epoch, const char *event, const ch
 /* All ranks; rank 0 writes. */
 static int save(struct session *s, struct err *err)
 {
-    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole */
+    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole reads */
     struct model *whole;
 
     if (train_pull(&s->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err) ||

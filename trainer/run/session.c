@@ -23,10 +23,6 @@ void session_leave(struct session *s)
     train_release(&s->train);
     /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
     s->lost = session_device_lost(s);
-    if (!s->lost) {
-        pipeline_leave(&s->pipeline);
-        s->lost = session_device_lost(s);
-    }
     if (!s->lost)
         device_comm_close(s->device_comm);
     idle_close(&s->idle);

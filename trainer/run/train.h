@@ -2,11 +2,10 @@
  *
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
  * Order:     every rank runs the same steps. One all_reduce carries all gradients, the loss and the
- *            flags. Of a model in several stages the replicas of a stage sum its gradients, and all ranks then
- *            the loss, which the last stages know, and the flags. Two ranks of one host sum and update at once (pair.h).
+ *            flags. Of a model in several stages it carries the loss, which the last stage knows, and the flags. Two ranks of one host sum and update at once (pair.h).
  *            On a GPU all of this is resident/'s.
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
- * Numerics:  the gradient is the mean over all replicas' samples. Each one's share is divided by their number
+ * Numerics:  the gradient is the mean over all ranks' samples. Each one's share is divided by their number
  *            before the sum, as a factor of the loss's gradient; so is each micro-batch's.
  */
 #ifndef TK_TRAINER_RUN_TRAIN_H
@@ -33,7 +32,7 @@ struct train_parts {
     struct stop *stop; /* NULL: nobody stops this run */
     struct feed feed;
     struct sampler sampler;
-    int64_t batch_size; /* per replica */
+    int64_t batch_size; /* per rank; of stages: of all together */
     int64_t timeout_ms;
     /* Gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end. */
     size_t bucket_bytes;
@@ -44,7 +43,8 @@ struct train_parts {
 struct train {
     struct train_parts p;
     size_t grad_len; /* parameters of this stage */
-    float *grad;     /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
+    float *grad;     /* (grad_len + 1): gradients, then the loss; the collectives' memory, or */
+    float *own_grad; /* of a stage, its own */
     float *x;        /* (batch, elements of an input) */
     /* (batch, classes), on the last stage; of what a head takes, and of one micro-batch where there are no stages. NULL:
      * elsewhere, or on a device. */

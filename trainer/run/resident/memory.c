@@ -12,7 +12,7 @@ _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say
 /* Over which the gradient is summed; NULL: over none. */
 static struct device_comm *gradient_comm(const struct resident *r)
 {
-    return r->apart ? r->p.pipeline->device_replicas : r->p.device_comm;
+    return r->stages ? NULL : r->p.device_comm;
 }
 
 /* Memory of the table that sums it, which frees it; without one our own. */
@@ -22,8 +22,7 @@ static float *summed(struct resident *r, struct device_comm *by, size_t n, struc
               : device_alloc(r->ctx, n * sizeof(float), err);
 }
 
-/* Gradient, loss and flags in one piece, which one call sums; but of stages loss and flags are all ranks' affair, and the
- * gradient is the replicas'. */
+/* Gradient, loss and flags in one piece, which one call sums; but of stages the ranks sum loss and flags alone. */
 static bool take_gradient(struct resident *r, struct err *err)
 {
     struct device_comm *all = r->p.device_comm;

@@ -14,7 +14,7 @@
  * step is waited for.
  *
  * Of a model in stages a step is one graph with NCCL, whatever the number of micro-batches: what is sent and received is in it,
- * then the sum of the stage's replicas over a table of their own, then loss and flags of all ranks. Without NCCL its first half
+ * then the sum of loss and flags. Without NCCL its first half
  * is queued as it is: activations go by way of the process.
  *
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
