@@ -104,14 +104,6 @@ struct collectives {
      * COLLECTIVES_SHARED_MAX per table. NULL on failure. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
 
-    /* A collective call that gives direct access to the ranks' vectors, so that the caller can sum and use the
-     * sum in one pass: each[r] (r below world) points to rank r's x of n floats, which must lie in a shared
-     * piece (else ERR_INVALID); flags as in all_reduce. Until its next collective call a rank may write its own
-     * part (collectives_part) of every vector, and read what no other rank writes meanwhile. NULL: the ranks do
-     * not all share memory. */
-    int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-                struct err *err) MUST_CHECK;
-
     /* Free what the transport holds; collectives_close calls it. */
     void (*close)(struct collectives *c);
 };

@@ -181,7 +181,6 @@ int host_open(struct collectives *c, const struct collectives_config *run, int64
         .recv = host_recv,
         .look = host_look,
         .shared = host_shared,
-        .view = host_view,
         .close = host_close,
     };
     return 0;

@@ -45,7 +45,6 @@ enum host_op {
     HOST_REDUCE_SCATTER,
     HOST_BARRIER,
     HOST_SHARED,
-    HOST_VIEW,
 };
 
 /* The description of a call, which ranks compare: all fields but `flags` must be the same on every rank. */
@@ -207,8 +206,6 @@ int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
                         struct err *err) MUST_CHECK;
 int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
-int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-              struct err *err) MUST_CHECK;
 
 /* host_link.c: a message to rank `to` or from rank `from` of this host; waits until it is sent or received.
  * ERR_INVALID when sender and receiver pass different lengths. */

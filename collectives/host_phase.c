@@ -53,7 +53,6 @@ const char *host_op_name(uint32_t op)
         [HOST_REDUCE_SCATTER] = "reduce_scatter",
         [HOST_BARRIER] = "barrier",
         [HOST_SHARED] = "shared",
-        [HOST_VIEW] = "view",
     };
     return op < ARRAY_LEN(names) ? names[op] : "something unknown";
 }

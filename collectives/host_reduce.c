@@ -1,4 +1,4 @@
-/* host_reduce.c - all_reduce, reduce_scatter and view between the ranks of one host. Three algorithms give the
+/* host_reduce.c - all_reduce and reduce_scatter between the ranks of one host. Three algorithms give the
  * same bits: every rank sums the whole of a small vector; vectors in a shared piece are summed in place; other
  * vectors pass through the staging halves in chunks. */
 #include "collectives/host.h"
@@ -188,28 +188,4 @@ int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeo
     call.place = host_segment_place(h, x, n, &piece);
     return piece ? reduce_in_place(h, piece, &call, true, &none, deadline_ms, err)
                  : scatter_staged(h, &call, x, deadline_ms, err);
-}
-
-int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-              struct err *err)
-{
-    struct host *h = c->state;
-    const struct host_piece *piece = NULL;
-    struct host_call call = {.op = HOST_VIEW, .n = n, .has_flags = flags != NULL};
-    const uint32_t phase = h->phase;
-    int64_t deadline_ms;
-
-    if (host_begin(h, "view", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    call.place = host_segment_place(h, x, n, &piece);
-    if (!piece)
-        return err_set(err, ERR_INVALID, "view: %zu floats that lie in no shared piece", n);
-    call.flags = flags ? *flags : 0;
-    if (host_phase(h, &call, deadline_ms, err) < 0)
-        return -1;
-    if (flags)
-        *flags = gather_flags(h, phase);
-    for (int r = 0; r < h->world; r++)
-        each[r] = part_in(piece, call.place, r);
-    return 0;
 }

@@ -66,12 +66,6 @@ static inline MUST_CHECK int collectives_recv(struct collectives *c, void *bytes
     return COLLECTIVES_NOTED(c, RANK_CALL_RECV, false, c->recv(c, bytes, len, from, timeout_ms, err));
 }
 
-static inline MUST_CHECK int collectives_view(struct collectives *c, float *x, size_t n, uint32_t *flags,
-                                              float **each, int64_t timeout_ms, struct err *err)
-{
-    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, true, c->view(c, x, n, flags, each, timeout_ms, err));
-}
-
 /* NULL on failure. */
 static inline float *collectives_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
 {

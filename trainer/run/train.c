@@ -4,7 +4,6 @@
 #include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/model/loss.h"
-#include "trainer/run/pair.h"
 #include "trainer/run/resident/resident.h"
 
 #include <math.h>
@@ -34,10 +33,8 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
     t->grad = gradient_memory(t, err);
-    if (!t->grad || pair_agree(p, &t->pair, err)) {
-        train_release(t);
+    if (!t->grad)
         return -1;
-    }
     t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = takes_loss ? calloc(kept * p->pipeline->forward_len, sizeof(float)) : NULL;
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
@@ -222,7 +219,7 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
         return -1;
     if (!isfinite(t->grad[t->grad_len]))
         flags |= COLLECTIVES_NONFINITE;
-    if (t->pair ? pair_step(p, lr, t->grad, &flags, err) : train_exchange(p, t->grad, &flags, err))
+    if (train_exchange(p, t->grad, &flags, err))
         return -1;
     ret->loss = t->grad[t->grad_len];
     if (!pipeline_is_last(p->pipeline))
@@ -232,7 +229,5 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     ret->flags = flags;
     t->own_sum += ret->own;
     t->mean_sum += (double)ret->loss;
-    if (t->pair || (flags & COLLECTIVES_NONFINITE))
-        return 0;
-    return update(t, lr, err);
+    return flags & COLLECTIVES_NONFINITE ? 0 : update(t, lr, err);
 }

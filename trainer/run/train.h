@@ -2,8 +2,7 @@
  *
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
  * Order:     every rank runs the same steps. One all_reduce carries all gradients, the loss and the
- *            flags. Of a model in several stages it carries the loss, which the last stage knows, and the flags. Two ranks of one host sum and update at once (pair.h).
- *            On a GPU all of this is resident/'s.
+ *            flags. Of a model in several stages it carries the loss, which the last stage knows, and the flags. On a GPU all of this is resident/'s.
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
  * Numerics:  the gradient is the mean over all ranks' samples. Each one's share is divided by their number
  *            before the sum, as a factor of the loss's gradient; so is each micro-batch's.
@@ -53,7 +52,6 @@ struct train {
     float *values;             /* (batch, values) */
     uint32_t *places;          /* (batch) */
     uint32_t *order;           /* (items) of the epoch */
-    bool pair;                 /* two ranks of one host sum and update in one pass (pair.h) */
     uint32_t raise;            /* flags that this rank sends with the next step */
     bool exact;                /* wait for the device, so that the next result is that of its own step */
     double own_sum, mean_sum;  /* losses of the epoch; with a device those of before a resume */

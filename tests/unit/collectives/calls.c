@@ -128,62 +128,6 @@ static void test_reduce_scatter(void **state)
     run_everywhere(scatter_body);
 }
 
-/* Everyone reads all, and sums its own part of all. */
-static void check_view(struct collectives *c, float *x, size_t n)
-{
-    struct err err = {0};
-    uint32_t flags = 1u << c->rank % 32;
-    float *each[RANKS_MAX];
-    size_t begin, end;
-
-    fill(x, n, c->rank);
-    RANK_OK(c->view(c, x, n, &flags, each, RANKS_TIMEOUT_MS, &err));
-    RANK_CHECK(flags == (c->world < 32 ? (1u << c->world) - 1 : UINT32_MAX) && each[c->rank] == x);
-    for (int r = 0; r < c->world && n; r++) /* the last element is in nobody's part below */
-        RANK_CHECK(each[r][n - 1] == (float)value(r, n - 1));
-    collectives_part(n ? n - 1 : 0, c->rank, c->world, &begin, &end);
-    for (size_t i = begin; i < end; i++) {
-        float sum = each[0][i];
-        for (int r = 1; r < c->world; r++)
-            sum += each[r][i];
-        for (int r = 0; r < c->world; r++)
-            each[r][i] = sum;
-    }
-    RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
-    for (size_t i = 0; i + 1 < n; i++) {
-        float want = wanted(c->world, i);
-        RANK_CHECK(memcmp(&x[i], &want, sizeof(want)) == 0);
-    }
-}
-
-static int view_body(struct collectives *c, void *arg)
-{
-    struct err err = {0};
-    const size_t most = sizes[ARRAY_LEN(sizes) - 1];
-    float own[4], *each[RANKS_MAX];
-
-    (void)arg;
-    RANK_CHECK((c->view != NULL) == (strcmp(c->transport, "host") == 0));
-    if (!c->view)
-        return 0;
-    float *x = c->shared(c, most, RANKS_TIMEOUT_MS, &err);
-    RANK_CHECK(x);
-    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
-        check_view(c, x, sizes[i]);
-    check_view(c, x + 3, most - 3);
-    /* Refused here, and nobody else has heard of it. */
-    RANK_CHECK(c->view(c, own, 4, NULL, each, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
-    RANK_CHECK(c->view(c, x + 3, most, NULL, each, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
-    check_view(c, x, 100);
-    return 0;
-}
-
-static void test_view(void **state)
-{
-    (void)state;
-    run_together(2, view_body, NULL);
-}
-
 static int f64_body(struct collectives *c, void *arg)
 {
     struct err err = {0};
@@ -445,7 +389,6 @@ int calls_main(const struct ranks_layout *all, size_t n)
         cmocka_unit_test(test_all_reduce_is_bit_equal),
         cmocka_unit_test(test_random_sizes),
         cmocka_unit_test(test_reduce_scatter),
-        cmocka_unit_test(test_view),
         cmocka_unit_test(test_all_reduce_f64),
         cmocka_unit_test(test_broadcast_and_all_gather),
         cmocka_unit_test(test_send_and_recv),
