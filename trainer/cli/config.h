@@ -84,11 +84,11 @@ struct config {
     const char *log_dir, *save_path; /* NULL: none */
     int64_t
         save_every; /* write save_path after epochs 0, n, 2n, ... and where max_steps ends the run; 0: once, at the end */
-    int log_format;                     /* enum log_format */
-    const char *ckpt_dir, *resume;      /* resume: "auto", "never" or a path */
-    int64_t save_steps, keep;           /* save_steps 0: not by steps */
-    int64_t log_histograms, log_images; /* steps between two; 0: none */
-    double save_seconds;                /* 0: not by time */
+    int log_format;                /* enum log_format */
+    const char *ckpt_dir, *resume; /* resume: "auto", "never" or a path */
+    int64_t save_steps, keep;      /* save_steps 0: not by steps */
+    int64_t log_histograms;        /* steps between two; 0: none */
+    double save_seconds;           /* 0: not by time */
 };
 
 /* Read a preset's text into *ret. `file` names it in errors. */

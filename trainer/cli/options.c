@@ -118,8 +118,6 @@ static const struct option_row OPTIONS[] = {
              "from it."},
     {"log_histograms", "N", OPTION_INTEGER, AT(log_histograms), 1, INT32_MAX,
      .help = "With --log_dir: histograms of all weights after every N-th step. Default: none."},
-    {"log_images", "N", OPTION_INTEGER, AT(log_images), 1, INT32_MAX,
-     .help = "With --log_dir: the first layer's filters as an image after every N-th step. Default: none."},
     {"save_path", "FILE", OPTION_TEXT, AT(save_path),
      .help = "Write the trained weights there as a state_dict that torch.load opens: FILE.pt, or "
              "FILE.safetensors."},

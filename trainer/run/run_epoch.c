@@ -2,7 +2,7 @@
 #include "trainer/run/run_epoch.h"
 
 #include "host/rank_state.h"
-#include "trainer/run/describe.h"
+#include "trainer/events/events.h"
 
 #include <math.h>
 
@@ -22,24 +22,31 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
                    (long long)global_step);
 }
 
-/* Weights as histograms and images, when they are asked for. */
+static int put_histograms(struct events *e, struct model *m, int64_t step, struct err *err)
+{
+    int rows;
+    const struct param_row *row = model_params(m, &rows);
+    char tag[EVENTS_TAG_BYTES];
+
+    for (int i = 0; i < rows; i++) {
+        snprintf(tag, sizeof(tag), "weights/%s", row[i].name);
+        if (events_histogram(e, tag, step, model_values(m) + row[i].offset, row[i].len, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Weights as histograms, when they are asked for. */
 static int describe_step(struct session *s, struct err *ret)
 {
-    const struct config *cfg = s->cfg;
     struct events *events = report_events(s->report);
-    int64_t step = s->cursor.step;
-    bool histograms = s->histograms_every && step % s->histograms_every == 0;
-    bool images = s->images_every && step % s->images_every == 0;
     struct err err;
 
-    if (!histograms && !images)
+    if (!s->histograms_every || s->cursor.step % s->histograms_every != 0)
         return 0;
     if (train_pull(&s->train, events ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, ret))
         return -1;
-    if (!events)
-        return 0;
-    if ((histograms && describe_weights(events, s->model, step, &err)) ||
-        (images && describe_filters(events, s->model, &cfg->model.input, step, &err)))
+    if (events && put_histograms(events, s->model, s->cursor.step, &err))
         report_events_failed(s->report, &err);
     return 0;
 }

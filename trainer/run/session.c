@@ -6,7 +6,6 @@
 #include "host/cpus.h"
 #include "host/rank_contract.h"
 #include "kernels/device.h"
-#include "trainer/run/describe.h"
 #include "trainer/run/threads.h"
 #include "trainer/state/save.h"
 
@@ -198,25 +197,20 @@ static int make_report(struct session *s, struct err *err)
     return s->report ? 0 : -1;
 }
 
-/* Ranks save, gather and describe together, so all must know what rank 0 will do. */
+/* Ranks save, gather and write histograms together, so all must know what rank 0 will do. */
 static int tell_saving(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int64_t told[] = {cfg->save_path != NULL,
-                      cfg->save_every,
-                      cfg->log_dir ? cfg->log_histograms : 0,
-                      cfg->log_dir ? cfg->log_images : 0,
-                      s->saver.asynchronous,
-                      s->saver.save_steps};
+    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
+                      s->saver.asynchronous, s->saver.save_steps};
 
     if (collectives_broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
         return -1;
     s->saves = told[0];
     s->save_every = told[1];
     s->histograms_every = told[2];
-    s->images_every = told[3];
-    s->saver.asynchronous = told[4];
-    s->saver.save_steps = told[5];
+    s->saver.asynchronous = told[3];
+    s->saver.save_steps = told[4];
     return 0;
 }
 
@@ -289,16 +283,6 @@ static int say_start(struct session *s, struct err *err)
     return collectives_barrier(s->comm, s->timeout_ms, err);
 }
 
-/* A resumed run has said so already, in the event file of its first attempt. */
-static void describe_start(struct session *s)
-{
-    struct err why;
-
-    if (!s->resumed.resumed && describe_run(report_events(s->report), s->cfg,
-                                            s->run_id.made_up ? "" : s->run_id.text, s->comm->world, &why))
-        report_events_failed(s->report, &why);
-}
-
 int session_open(struct session *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
@@ -331,7 +315,6 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     open_saver(s);
     if (tell_saving(s, err) || say_start(s, err))
         return -1;
-    describe_start(s);
     if (s->idle.ranks)
         report_note(s->report, true, s->idle.why);
     if (s->gpu.note[0])

@@ -61,10 +61,10 @@ struct session {
         why_synchronous; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */
     double lr;           /* of the last step */
     struct resume_result resumed;
-    struct report *report; /* rank 0 alone */
-    bool saves;            /* rank 0 has a --save_path, and then also needs the others' weights */
-    int64_t save_every;    /* rank 0's, as the next */
-    int64_t histograms_every, images_every; /* steps; 0: never, or no --log_dir */
+    struct report *report;    /* rank 0 alone */
+    bool saves;               /* rank 0 has a --save_path, and then also needs the others' weights */
+    int64_t save_every;       /* rank 0's, as the next */
+    int64_t histograms_every; /* steps; 0: never, or no --log_dir */
     struct report_times times;
     struct session_speed speed;
     bool left, lost; /* by session_leave: the ranks were left; the device was lost before */

@@ -12,12 +12,10 @@ from collections import OrderedDict
 
 import torch
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto import types_pb2
-from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 from tensorboard.util import tensor_util
@@ -177,46 +175,19 @@ def events():
 
 
 def kinds():
-    """One event of every kind but scalars, from TensorBoard's own makers where they take fixed times."""
-    value = Summary.Value
+    """A histogram and a restart, from TensorBoard's own makers where they take fixed times."""
     writer = open("kinds.tfevents", "wb")
     w = RecordWriter(writer)
 
     def put(wall_time, **fields):
         w.write(Event(wall_time=wall_time, **fields).SerializeToString(deterministic=True))
 
-    def meta(plugin, data_class, content=b""):
-        data = SummaryMetadata.PluginData(plugin_name=plugin, content=content)
-        return SummaryMetadata(plugin_data=data, data_class=data_class)
-
     counted = histogram_pb("weights/a", [-3.0, 0.0, 4.5, 27.0, 27.0]).value[0]
-    counted.metadata.CopyFrom(meta("histograms", 2))
+    plugin = SummaryMetadata.PluginData(plugin_name="histograms")
+    counted.metadata.CopyFrom(SummaryMetadata(plugin_data=plugin, data_class=2))
     counted.tensor.tensor_content = struct.pack("<90d", *tensor_util.make_ndarray(counted.tensor).flatten())
     counted.tensor.ClearField("double_val")
     put(1.5, step=7, summary=Summary(value=[counted]))
-    strings = TensorProto(dtype=types_pb2.DT_STRING, string_val=[b"3", b"2", b"PNG"])
-    strings.tensor_shape.dim.add(size=3)
-    put(2.5, step=8, summary=Summary(value=[value(tag="filters/a", tensor=strings, metadata=meta("images", 3))]))
-    strings = TensorProto(dtype=types_pb2.DT_STRING, string_val=[b"# hello"])
-    strings.tensor_shape.dim.add(size=1)
-    put(3.5, summary=Summary(value=[value(tag="model", tensor=strings, metadata=meta("text", 2))]))
-    put(4.5, step=9, summary=Summary(value=[value(tag="model", tensor=strings)]))
-    for name, v in (("lr", 0.25), ("optimizer", "sgd")):
-        content = HParamsPluginData()
-        start = content.session_start_info
-        start.group_name = "run"
-        start.start_time_secs = 5.5
-        if isinstance(v, str):
-            start.hparams[name].string_value = v
-        else:
-            start.hparams[name].number_value = v
-        zero = TensorProto(dtype=types_pb2.DT_FLOAT, tensor_shape=TensorShapeProto(), float_val=[0])
-        put(5.5, summary=Summary(value=[value(tag="_hparams_/session_start_info", tensor=zero,
-                                              metadata=meta("hparams", 0, content.SerializeToString()))]))
-    graph = GraphDef(versions={"producer": 22})
-    graph.node.add(name="input", op="Placeholder")
-    graph.node.add(name="a", op="linear", input=["input"])
-    put(6.5, graph_def=graph.SerializeToString())
     put(7.5, step=11, session_log=SessionLog(status=SessionLog.START))
     writer.close()
 
