@@ -48,15 +48,7 @@ struct device_comm {
     /* x[i] = sum over ranks of x[i], for n elements. */
     int (*all_reduce)(struct device_comm *c, void *x, size_t n, enum device_type type, void *stream,
                       struct err *err) MUST_CHECK;
-    /* all[r * n ..] = rank r's n elements; mine may be all + rank * n. */
-    int (*all_gather)(struct device_comm *c, const void *mine, void *all, size_t n, enum device_type type,
-                      void *stream, struct err *err) MUST_CHECK;
-    /* mine[i] = sum over ranks of all[rank * n + i]; mine may be all + rank * n. */
-    int (*reduce_scatter)(struct device_comm *c, const void *all, void *mine, size_t n, enum device_type type,
-                          void *stream, struct err *err) MUST_CHECK;
     /* As in collectives.h, in device memory. */
-    int (*broadcast)(struct device_comm *c, void *bytes, size_t len, int root, void *stream,
-                     struct err *err) MUST_CHECK;
     int (*send)(struct device_comm *c, const void *bytes, size_t len, int to, void *stream,
                 struct err *err) MUST_CHECK;
     int (*recv)(struct device_comm *c, void *bytes, size_t len, int from, void *stream,
