@@ -124,8 +124,8 @@ struct layer_ops {
     void (*backward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
 
     /* Only of a head, a last layer that computes the loss itself because its outputs are too many to be kept: compute the
-     * loss of p's input and, with p->grad[0], the gradients. ERR_INVALID: a label is not a class. A head has no backward;
-     * its forward computes the outputs of a few samples. */
+     * loss of p's input and, with p->grad[0], the gradients. ERR_INVALID: a label is not a class. A head has neither
+     * forward nor backward. */
     int (*loss)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
                 const struct head_target *t, struct loss_result *ret, struct err *err);
 

@@ -238,12 +238,3 @@ int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target 
         p.grad[k] = grad + m->row[m->row_of[i][k]].offset;
     return m->layer[i].spec->ops->loss(&m->layer[i], ctx, &p, t, ret, err);
 }
-
-void model_head_outputs(struct model *m, struct kctx *ctx, void *out)
-{
-    int i = m->layers - 1;
-    struct layer_pass p = pass_of(m, i);
-
-    p.out = out;
-    m->layer[i].spec->ops->forward(&m->layer[i], ctx, &p);
-}

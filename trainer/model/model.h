@@ -98,9 +98,6 @@ size_t model_forward_len(const struct model *m); /* elements per sample of what 
 int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, void *dforward,
                     float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
-/* The head's outputs, all of them: out (batch, model_output). */
-void model_head_outputs(struct model *m, struct kctx *ctx, void *out);
-
 /* From the gradient of the output to those of all parameters: grad (model_len). */
 void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad);
 

@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include "common/fsutil.h"
+#include "kernels/device.h"
+#include "kernels/linear.h"
 #include "trainer/state/files/torch_unzip.h"
 
 #include <math.h>
@@ -101,6 +103,26 @@ float *golden_flat(struct golden *g, const struct model *m, const char *key)
     for (int i = 0; i < rows; i++)
         golden_take(dict, row[i].name, all + row[i].offset, row[i].len);
     return all;
+}
+
+void golden_logits(const struct model *m, struct kctx *ctx, const void *in, int rows, void *out)
+{
+    const struct queued_params w = model_trained(m);
+    const size_t element = element_bytes(device_element(ctx));
+    int n;
+    const struct param_row *row = model_params(m, &n);
+
+    while (!strstr(row->name, "wte.weight"))
+        row++;
+    const struct linear_shape one = {.rows = 1, .in = (int)row->dim[1], .out = (int)row->dim[0]};
+    const char *weight = w.copy ? (const char *)w.copy : (const char *)w.p;
+    struct err err = {0};
+
+    assert_int_equal(kctx_reserve(ctx, linear_workspace_bytes(&one), &err), 0);
+    for (size_t r = 0; r < (size_t)rows; r++)
+        linear_forward(ctx, &one, (char *)out + r * (size_t)one.out * element,
+                       (const char *)in + r * (size_t)one.in * element, weight + row->offset * element, NULL,
+                       false);
 }
 
 double golden_distance(const float *got, const float *want, size_t n)

@@ -37,6 +37,9 @@ double golden_number(const struct pt_value *in, const char *key);
 /* All parameters of `key` at once, in the model's order. */
 float *golden_flat(struct golden *g, const struct model *m, const char *key);
 
+/* From the outputs of model_forward, of `rows` tokens, to those of the head: out (rows, vocab), where the model's memory is. */
+void golden_logits(const struct model *m, struct kctx *ctx, const void *in, int rows, void *out);
+
 /* Of two tensors: relative to the second as a whole. */
 double golden_distance(const float *got, const float *want, size_t n);
 

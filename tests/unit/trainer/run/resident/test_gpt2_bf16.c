@@ -125,9 +125,9 @@ static void pass(struct golden *g, struct net *n, int which, struct results *r)
     struct err err = {0};
 
     put_tokens(g, n, which);
-    (void)model_forward(n->model, n->ctx, n->x, 1, &(struct model_step){0});
+    const void *out = model_forward(n->model, n->ctx, n->x, 1, &(struct model_step){0});
     if (all)
-        model_head_outputs(n->model, n->ctx, n->logits);
+        golden_logits(n->model, n->ctx, out, TIME, n->logits);
     if (model_head_loss(n->model, n->ctx, &target, all ? n->dforward : NULL, all ? n->grad : NULL, &loss,
                         &err))
         fail_msg("%s", err.msg);
