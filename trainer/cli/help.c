@@ -132,7 +132,8 @@ static void about_data(FILE *out)
          "Pairs of files below --data, gzip-compressed or not: images and labels of one byte."},
         {"{format: tokens, train [, val, shuffle, ...]}",
          "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
-         "model's length are samples. llm.c's shards (*.bin), vectors of uint16 (*.npy), or any other files "
+         "model's length are samples. llm.c's shards (*.bin), uint16 alone (*.bin as nanoGPT's, *.npy), or "
+         "any other files "
          "as "
          "bytes, a token 0..255 each. "
          "val (or val_items, val_fraction) validates."},

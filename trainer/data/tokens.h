@@ -1,7 +1,8 @@
 /* tokens.h - map files of tokens and read them as the windows on which a language model is trained.
  *
  * Formats:   by a file's name: .bin is llm.c's shard (256 int32, of which 20240520, version 1 and the number of tokens;
- *            then uint16), .npy a vector of uint16, anything else plain bytes, a token 0..255 each.
+ *            then uint16), or uint16 alone, as nanoGPT writes; .npy a vector of uint16, anything else plain bytes, a token
+ *            0..255 each.
  * Order:     the files of a pattern sorted by their bytes; each is cut into windows of `time` tokens and the one behind
  *            them, which the next window begins with. What is left of a file is less than a window and not used: that is
  *            llm.c's rule. The sampler decides which rank takes which window.

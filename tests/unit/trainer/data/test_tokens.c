@@ -93,6 +93,22 @@ static void windows_of_all_kinds(void **state)
     expect_window(t, 5, 'a', 4);
 }
 
+/* As nanoGPT's data/openwebtext/prepare.py writes them. */
+static void uint16_alone_are_tokens(void **state)
+{
+    struct files_fixture *f = *state;
+    struct err err;
+
+    put_tokens(f, "train.bin", NULL, 0, 640, 2000);
+    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
+    if (!t)
+        fail_msg("%s", err.msg);
+    assert_int_equal(tokens_windows(t), 1999 / 4);
+    assert_int_equal(tokens_vocab(t), 0);
+    expect_window(t, 0, 640, 4);
+    expect_window(t, 498, 640 + 4 * 498, 4);
+}
+
 static void plain_bytes_have_a_vocabulary(void **state)
 {
     struct files_fixture *f = *state;
@@ -191,12 +207,11 @@ static void hostile_files_are_refused(void **state)
     refuse(f, "empty.bin", ERR_INVALID, "expected a file that is not empty");
     put(f, "short.bin", header, 1023);
     refuse(f, "short.bin", ERR_INVALID, "short.bin: size: 1023 bytes, expected a header of 1024");
+    header[0] = 0xa1, header[1] = 0xd9, header[2] = 0x34, header[3] = 1; /* 20240801: llm.c's uint32 */
     put(f, "magic.bin", header, sizeof(header));
-    refuse(f, "magic.bin", ERR_INVALID, "magic.bin: magic: 0, expected 20240520");
-    put_tokens(f, "raw.bin", NULL, 0, 640, 2000); /* as nanoGPT's */
-    refuse(f, "raw.bin", ERR_INVALID,
-           "raw.bin: magic: 42009216, expected 20240520: llm.c's shard of tokens. Of raw uint16, as nanoGPT "
-           "writes, make a .npy: numpy.save(OUT, numpy.memmap(IN, 'uint16', 'r'))");
+    refuse(f, "magic.bin", ERR_INVALID, "magic.bin: magic: 20240801, expected 20240520");
+    put_tokens(f, "odd.bin", "x", 1, 640, 1000);
+    refuse(f, "odd.bin", ERR_INVALID, "odd.bin: magic: ");
     shard_header(2, header);
     header[4] = 2;
     put(f, "version.bin", header, sizeof(header));
@@ -242,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(windows_of_all_kinds, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(uint16_alone_are_tokens, setup, files_teardown),
         cmocka_unit_test_setup_teardown(plain_bytes_have_a_vocabulary, setup, files_teardown),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_text, setup, files_teardown),
         cmocka_unit_test_setup_teardown(tokens_beyond_the_vocabulary_are_named, setup, files_teardown),
