@@ -123,7 +123,6 @@ struct collectives_config {
     int master_port;         /* where rank 0 serves the rendezvous store: beside that of PyTorch's agent */
     struct rank_slot
         *slot; /* this process's (host/rank_state.h), valid until the table is closed; NULL: none */
-    int lanes; /* links between neighbouring pods; 0: one per rank, up to LAYOUT_LANES_MAX (8) */
 };
 
 /* Fill *cfg from the environment (`get` is getenv or a test's substitute): RANK, WORLD_SIZE, LOCAL_RANK,

@@ -39,7 +39,7 @@ static int check_groups(const struct layout *l, const struct member *members, st
     return 0;
 }
 
-static bool is_apart(const struct member *members, int first, int end)
+static bool is_unshared(const struct member *members, int first, int end)
 {
     for (int r = first; r < end; r++)
         if (members[r].alone || members[r].net != members[first].net)
@@ -56,10 +56,9 @@ static void split(struct layout *l, const struct member *members, int world)
         memory_exhausted();
     for (int pod = 0; pod < l->n_pods; pod++) {
         const int begin = l->first[pod], end = l->first[pod + 1];
-        const bool apart = end - begin > 1 && is_apart(members, begin, end);
-        for (int r = begin; r < (apart ? end : begin + 1); r++)
+        const bool unshared = end - begin > 1 && is_unshared(members, begin, end);
+        for (int r = begin; r < (unshared ? end : begin + 1); r++)
             first[n++] = r;
-        l->lanes = apart ? 1 : l->lanes;
     }
     first[n] = world;
     free(l->first);
@@ -69,15 +68,13 @@ static void split(struct layout *l, const struct member *members, int world)
 
 int layout_make(struct layout *l, const struct member *members, int world, struct err *err)
 {
-    *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = LAYOUT_LANES_MAX};
+    *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first))};
     if (!l->first)
         memory_exhausted();
     int rc = 0;
     for (int r = 0, first = 0; r < world && rc == 0; r++) {
-        if (r == first) {
+        if (r == first)
             l->first[l->n_pods++] = r;
-            l->lanes = members[r].per_group < l->lanes ? members[r].per_group : l->lanes;
-        }
         rc = check_rank(members, world, first, r, err);
         if (r + 1 == first + members[first].per_group)
             first = r + 1;

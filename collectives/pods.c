@@ -77,7 +77,6 @@ static void pods_free(struct pods *p)
     layout_release(&p->layout);
     free(p->area);
     free(p->src);
-    free(p->dst);
     free(p);
 }
 
@@ -100,12 +99,10 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     struct pods *p = calloc(1, sizeof(*p));
     const size_t world = (size_t)cfg->world;
 
-    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))) ||
-        !(p->dst = calloc(world + 1, sizeof(*p->dst))))
+    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))))
         memory_exhausted();
     p->rank = cfg->rank;
     p->world = cfg->world;
-    p->lane = -1;
     p->listener = p->watch.fd = -1;
     p->links = no_fds(world);
     p->from = no_fds(world);
@@ -140,7 +137,7 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
     *c = (struct collectives){
         .rank = cfg->rank,
         .world = cfg->world,
-        .transport = p->apart ? "pods without shared memory" : "pods",
+        .transport = p->unshared ? "pods without shared memory" : "pods",
         .state = p,
         .all_reduce = pods_all_reduce,
         .all_reduce_f64 = pods_all_reduce_f64,

@@ -1,5 +1,5 @@
-/* pods_links.c - TCP links between ranks of different pods: lanes are connected at open, message links with the
- * first message.
+/* pods_links.c - TCP links between ranks of different pods: those of the leaders are connected at open,
+ * message links with the first message.
  *
  * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed and counted as
  * unauthenticated.
@@ -18,7 +18,7 @@ enum {
     PATIENCE_MS = 250, /* how long when the table is full: then a new connection displaces the oldest */
 };
 
-enum link_kind { LINK_LANE = 1, LINK_MESSAGE };
+enum link_kind { LINK_SUMS = 1, LINK_MESSAGE };
 
 struct link_hello {
     uint64_t magic;
@@ -63,6 +63,14 @@ int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct e
     return p->to[rank] < 0 ? -1 : 0;
 }
 
+/* Whether this rank sums with the leader of that pod. The higher pod connects. */
+static bool wants_link(const struct pods *p, int pod)
+{
+    const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;
+
+    return p->host->rank == 0 && pod != p->pod && (neighbour || pods_direct_serves(p));
+}
+
 /* The place for a link with this hello; NULL: it is not expected. */
 static int *place_for(struct pods *p, const struct link_hello *h)
 {
@@ -72,8 +80,8 @@ static int *place_for(struct pods *p, const struct link_hello *h)
     const int pod = layout_pod_of(&p->layout, (int)h->from);
     if (h->kind == LINK_MESSAGE && p->from[h->from] < 0 && pod != p->pod)
         return &p->from[h->from];
-    if (h->kind == LINK_LANE && p->lane >= 0 && pod > p->pod && p->links[pod] < 0 &&
-        (int)h->from == p->layout.first[pod] + p->lane)
+    if (h->kind == LINK_SUMS && wants_link(p, pod) && pod > p->pod && p->links[pod] < 0 &&
+        (int)h->from == p->layout.first[pod])
         return &p->links[pod];
     return NULL;
 }
@@ -138,21 +146,11 @@ int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct er
     return 0;
 }
 
-/* Leaders connect to all other leaders, the other lanes to the neighbouring pods. The higher pod connects. */
-static bool wants_link(const struct pods *p, int pod)
-{
-    const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;
-
-    return p->lane >= 0 && pod != p->pod &&
-           (neighbour || (p->lane == 0 && p->layout.n_pods <= PODS_LEADERS_MAX));
-}
-
-int pods_join_lanes(struct pods *p, int64_t deadline_ms, struct err *err)
+int pods_join_leaders(struct pods *p, int64_t deadline_ms, struct err *err)
 {
     for (int pod = 0; pod < p->pod; pod++)
         if (wants_link(p, pod)) {
-            p->links[pod] =
-                connect_link(p, p->layout.first[pod] + p->lane, LINK_LANE, "open", deadline_ms, err);
+            p->links[pod] = connect_link(p, p->layout.first[pod], LINK_SUMS, "open", deadline_ms, err);
             if (p->links[pod] < 0)
                 return -1;
         }

@@ -3,7 +3,7 @@
  * Order: rank 0 serves the rendezvous store at MASTER_PORT, which accepts only clients that know the run id, and
  *        stores there its watch's port and token. All ranks register with the watch, which sends every rank's
  *        address to all when the last has registered. Then the ranks of each pod connect (host_meet.c), every
- *        lane connects to the pods before its own (pods_links.c), and a first collective call of all ranks
+ *        leader connects to the pods before its own (pods_links.c), and a first collective call of all ranks
  *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/pods.h"
@@ -158,15 +158,12 @@ static int set_layout(struct pods *p, const struct collectives_config *cfg, stru
 {
     if (layout_make(&p->layout, p->watch.members, p->world, err) < 0)
         return -1;
-    if (cfg->lanes && cfg->lanes < p->layout.lanes)
-        p->layout.lanes = cfg->lanes;
     p->pod = layout_pod_of(&p->layout, p->rank);
     struct collectives_config own = *cfg;
     own.local_rank = p->rank - p->layout.first[p->pod];
     own.local_world = p->layout.first[p->pod + 1] - p->layout.first[p->pod];
-    p->lane = own.local_rank < p->layout.lanes ? own.local_rank : -1;
-    p->apart = own.local_world != cfg->local_world;
-    if (p->apart) {
+    p->unshared = own.local_world != cfg->local_world;
+    if (p->unshared) {
         host_free(p->host);
         p->host = host_new(&own);
     }
@@ -175,13 +172,12 @@ static int set_layout(struct pods *p, const struct collectives_config *cfg, stru
 
 static int meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms, struct err *err)
 {
-    const struct host_call open = {
-        .op = HOST_OPEN, .n = (uint64_t)cfg->world, .root = (uint32_t)p->layout.lanes};
+    const struct host_call open = {.op = HOST_OPEN, .n = (uint64_t)cfg->world};
 
     p->host->outlook =
         (struct host_outlook){.look = look, .timed_out = timed_out, .lost = lost, .failed = failed, .arg = p};
     watch_enter(&p->watch, false);
-    if (host_meet(p->host, cfg, deadline_ms, err) < 0 || pods_join_lanes(p, deadline_ms, err) < 0)
+    if (host_meet(p->host, cfg, deadline_ms, err) < 0 || pods_join_leaders(p, deadline_ms, err) < 0)
         return -1;
     return pods_agree(p, &open, deadline_ms, err);
 }

@@ -52,8 +52,7 @@ void watch_enter(struct watch *w, bool message);
  * `what` names the call. */
 int watch_look(struct watch *w, const char *what, struct err *err) MUST_CHECK;
 
-/* Report to the watch, once per call, that this rank has come to the current collective call, or past the last one: once it has
- * waited in it, or has ended a call whose end does not show that all ranks have come, and may do something else for long. */
+/* Report to the watch, once per call, that this rank has come to the current collective call, or past the last one. */
 void watch_report(struct watch *w);
 
 /* The deadline has passed: ask the watch which ranks are missing. ERR_TIMEOUT names them; or the failure that

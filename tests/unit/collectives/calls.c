@@ -57,7 +57,7 @@ static void fill(float *x, size_t n, int rank)
         x[i] = (float)value(rank, i);
 }
 
-static const size_t sizes[] = {0, 1, 15, 16, 17, 2048, 2049, 93322, 131072, 131073, 300001};
+static const size_t sizes[] = {0, 1, 15, 16, 17, 2048, 2049, 4096, 4097, 93322, 131072, 131073, 300001};
 
 static void check_sums(struct collectives *c, float *x, size_t n)
 {

@@ -348,14 +348,14 @@ static void test_crowd_before_the_door(void **state)
         close(fds[i]);
 }
 
-/* Who has the right words and not the token is nobody: to the watch no rank 3, at a lane's end no rank 2. */
+/* Who has the right words and not the token is nobody: to the watch no rank 3, to a leader no rank 2. */
 static void test_forged_words(void **state)
 {
     const struct {
         uint64_t magic;
         uint8_t token[WATCH_TOKEN_BYTES];
         uint32_t kind, from, to;
-    } lane = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
+    } link = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
     const struct {
         struct watch_head head;
         struct watch_register said;
@@ -372,8 +372,8 @@ static void test_forged_words(void **state)
     while (listening_ports(pids[0], ports) < 3)
         nanosleep(&ts, NULL);
     for (int i = 0; i < 6; i++) {
-        const void *words = i < 3 ? (const void *)&lane : &rank;
-        const size_t len = i < 3 ? sizeof(lane) : sizeof(rank);
+        const void *words = i < 3 ? (const void *)&link : &rank;
+        const size_t len = i < 3 ? sizeof(link) : sizeof(rank);
         fds[i] = visit(ports[i % 3], false);
         assert_int_equal(send(fds[i], words, len, MSG_NOSIGNAL), len);
     }
