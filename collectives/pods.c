@@ -71,8 +71,7 @@ static void pods_free(struct pods *p)
     close_all(p->to, p->world);
     for (int i = 0; i < p->n_pending; i++)
         close(p->pending[i].fd);
-    if (p->listener >= 0)
-        close(p->listener);
+    service_close(&p->door);
     host_free(p->host);
     layout_release(&p->layout);
     free(p->area);
@@ -103,7 +102,7 @@ static struct pods *pods_new(const struct collectives_config *cfg)
         memory_exhausted();
     p->rank = cfg->rank;
     p->world = cfg->world;
-    p->listener = p->watch.fd = -1;
+    p->door.listener = p->door.stop = p->watch.fd = -1;
     p->links = no_fds(world);
     p->from = no_fds(world);
     p->to = no_fds(world);

@@ -22,6 +22,7 @@
 #include "collectives/watch.h"
 #include "collectives/watch_server.h"
 #include "rendezvous/server.h"
+#include "rendezvous/service.h"
 
 #include <poll.h>
 
@@ -72,7 +73,7 @@ struct pods {
     uint8_t token[WATCH_TOKEN_BYTES];
     struct store_server *store;  /* rank 0 */
     struct watch_server *server; /* rank 0 */
-    int listener;                /* for links from other pods */
+    struct service door;         /* where links from other pods come in; without a thread */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
     uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */

@@ -111,23 +111,28 @@ static void hear_pending(struct pods *p, int i)
     drop_pending(p, i);
 }
 
-static bool is_crowded(const struct pods *p)
+static bool welcome(struct pods *p)
 {
-    return p->n_pending == PODS_PENDING_MAX && clock_mono_ms() < p->pending[0].came_ms + PATIENCE_MS;
-}
+    const struct service_crowd crowd = {.n = p->n_pending,
+                                        .max = PODS_PENDING_MAX,
+                                        .oldest_ms = p->pending[0].came_ms,
+                                        .patience_ms = PATIENCE_MS};
+    bool displaced;
+    const int fd = service_admit(&p->door, &crowd, &displaced);
 
-static bool make_room(struct pods *p)
-{
-    if (is_crowded(p))
+    if (fd < 0)
         return false;
-    if (p->n_pending == PODS_PENDING_MAX)
+    if (displaced)
         drop_pending(p, 0);
+    net_tune(fd, false);
+    p->pending[p->n_pending++] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
+    hear_pending(p, p->n_pending - 1);
     return true;
 }
 
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
 {
-    struct pollfd pfds[PODS_PENDING_MAX + 2] = {{.fd = is_crowded(p) ? -1 : p->listener, .events = POLLIN}};
+    struct pollfd pfds[PODS_PENDING_MAX + 2] = {{.fd = service_listener(&p->door), .events = POLLIN}};
 
     for (int i = 0; i < p->n_pending; i++)
         pfds[i + 1] = (struct pollfd){.fd = p->pending[i].fd, .events = POLLIN};
@@ -135,14 +140,8 @@ int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct er
         return -1;
     for (int i = p->n_pending - 1; i >= 0; i--)
         hear_pending(p, i);
-    for (int turns = 0; pfds[0].revents && turns < PODS_PENDING_MAX && make_room(p); turns++) {
-        int fd = net_accept(p->listener);
-        if (fd < 0)
-            break;
-        net_tune(fd, false);
-        p->pending[p->n_pending++] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
-        hear_pending(p, p->n_pending - 1);
-    }
+    for (int turns = 0; pfds[0].revents && turns < PODS_PENDING_MAX && welcome(p); turns++)
+        ;
     return 0;
 }
 

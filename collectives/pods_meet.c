@@ -184,15 +184,13 @@ static int meet(struct pods *p, const struct collectives_config *cfg, int64_t de
 
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms, struct err *err)
 {
-    int port;
     struct err why = {0};
 
-    p->listener = net_listen(0, &port, err);
-    if (p->listener < 0)
+    if (service_open(&p->door, 0, err) < 0)
         return err_wrap(err, "collectives");
     if (cfg->rank == 0 && serve(p, cfg, deadline_ms, err) < 0)
         return -1;
-    const struct member me = {.port = (uint32_t)port,
+    const struct member me = {.port = (uint32_t)p->door.port,
                               .group = cfg->group_rank,
                               .local = cfg->local_rank,
                               .per_group = cfg->local_world,

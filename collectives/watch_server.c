@@ -21,32 +21,25 @@ struct watch_server {
     struct pollfd *pfds; /* [max_slots + 2] */
 };
 
-/* The oldest connection that has not registered, when there are UNKNOWN_MAX of them; else -1. */
-static int oldest_unknown(const struct watch_table *r)
-{
-    int n = 0, oldest = -1;
-
-    for (int i = 0; i < r->n_slots; i++)
-        if (r->slots[i]->rank < 0) {
-            n++;
-            oldest = oldest < 0 || r->slots[i]->came_ms < r->slots[oldest]->came_ms ? i : oldest;
-        }
-    return n >= UNKNOWN_MAX ? oldest : -1;
-}
-
 static void welcome(struct watch_server *s)
 {
-    const int64_t now = clock_mono_ms();
-    const int oldest = oldest_unknown(&s->table);
+    const struct watch_table *r = &s->table;
+    struct service_crowd unknown = {.max = UNKNOWN_MAX, .patience_ms = PATIENCE_MS};
+    int oldest = 0;
+    bool displaced;
 
-    if (oldest >= 0 && now < s->table.slots[oldest]->came_ms + PATIENCE_MS) {
-        service_shut(&s->service, s->table.slots[oldest]->came_ms + PATIENCE_MS);
-        return;
+    for (int i = 0; i < r->n_slots; i++) {
+        if (r->slots[i]->rank >= 0)
+            continue;
+        if (!unknown.n++ || r->slots[i]->came_ms < unknown.oldest_ms) {
+            unknown.oldest_ms = r->slots[i]->came_ms;
+            oldest = i;
+        }
     }
-    int fd = service_accept(&s->service);
+    int fd = service_admit(&s->service, &unknown, &displaced);
     if (fd < 0)
         return;
-    if (oldest >= 0)
+    if (displaced)
         watch_table_drop(&s->table, oldest);
     s->table.slots[s->table.n_slots++] = watch_slot_new(fd);
 }
