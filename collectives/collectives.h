@@ -55,6 +55,7 @@ enum collectives_backend {
 enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIVES_RUN_ID_BYTES = 256 };
 
 struct rank_slot;
+struct watch_server;
 
 /* Use the functions of noted.h, which note each call in the rank's slot, rather than the table's own. */
 struct collectives {
@@ -62,6 +63,8 @@ struct collectives {
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
+    struct watch_server
+        *watch; /* rank 0's, where there are ranks in other pods or ranks that take no part; else NULL */
     /* Where noted.h notes calls; NULL: nowhere. */
     struct rank_slot *slot;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
@@ -120,7 +123,8 @@ struct collectives_config {
     int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
-    int master_port;         /* where rank 0 serves the rendezvous store: beside that of PyTorch's agent */
+    int master_port;         /* where rank 0's watch listens: beside the store of PyTorch's agent */
+    int awaiting;            /* ranks beyond `world` that take no part and call collectives_await_end */
     struct rank_slot
         *slot; /* this process's (host/rank_state.h), valid until the table is closed; NULL: none */
 };
@@ -142,6 +146,14 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
 /* Disconnect and free the table with all it holds. Accepts NULL. Peers that still wait for this rank get
  * ERR_PEER. */
 void collectives_close(struct collectives *c);
+
+/* For a rank that takes no part (collectives_config.awaiting): wait until rank 0 reports how the run has ended. timeout_ms
+ * bounds the wait for rank 0 to be there. ERR_PEER: rank 0 went away without a report. */
+int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_ms, int *exit_code,
+                          struct err *err) MUST_CHECK;
+
+/* On rank 0: what collectives_close reports to the ranks that await the end. It waits for them up to wait_ms. */
+void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms);
 
 /* Call c->look where there is one. */
 static inline int collectives_look(struct collectives *c, const char *what, struct err *err)

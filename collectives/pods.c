@@ -12,8 +12,7 @@ void pods_count_unauthenticated(struct collectives *c)
 {
     const struct pods *p = c->state;
 
-    c->unauthenticated = p->unauthenticated + (p->server ? watch_server_unauthenticated(p->server) : 0) +
-                         (p->store ? store_server_unauthenticated(p->store) : 0);
+    c->unauthenticated = p->unauthenticated + (p->server ? watch_server_unauthenticated(p->server) : 0);
 }
 
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
@@ -64,8 +63,6 @@ static void close_all(int *fds, int n)
 static void pods_free(struct pods *p)
 {
     watch_close(&p->watch, p->host->failed.kind == ERR_NONE && p->watch.seq > 0);
-    watch_server_stop(p->server);
-    store_server_stop(p->store);
     close_all(p->links, p->world);
     close_all(p->from, p->world);
     close_all(p->to, p->world);
@@ -129,6 +126,7 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
             "of rank 0",
             cfg->world, cfg->local_world);
     struct pods *p = pods_new(cfg);
+    p->server = c->watch;
     if (pods_meet(p, cfg, deadline_ms, err) < 0) {
         pods_free(p);
         return -1;

@@ -11,7 +11,7 @@
  * Links:     a pod's first rank is its leader and has a link to the leader of each neighbouring pod; where the direct
  *            algorithm serves, to every other rank. Messages have links of their own.
  * Ownership: struct pods owns all that it points to.
- * Threads:   one thread uses a struct pods; rank 0 runs the watch's and the store's threads besides.
+ * Threads:   one thread uses a struct pods; the watch has its own.
  * Errors:    those of collectives.h. The first failure is kept in host->failed.
  */
 #ifndef TK_COLLECTIVES_PODS_H
@@ -21,7 +21,6 @@
 #include "collectives/layout.h"
 #include "collectives/watch.h"
 #include "collectives/watch_server.h"
-#include "rendezvous/server.h"
 #include "rendezvous/service.h"
 
 #include <poll.h>
@@ -70,10 +69,8 @@ struct pods {
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
     struct watch watch;
-    uint8_t token[WATCH_TOKEN_BYTES];
-    struct store_server *store;  /* rank 0 */
-    struct watch_server *server; /* rank 0 */
-    struct service door;         /* where links from other pods come in; without a thread */
+    const struct watch_server *server; /* rank 0's, borrowed; else NULL */
+    struct service door;               /* where links from other pods come in; without a thread */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
     uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */
@@ -88,7 +85,7 @@ static inline bool flow_has_head(const struct flow *f)
     return f->head_at == sizeof(f->head);
 }
 
-/* pods_meet.c: connect all ranks: store, watch, layout, the pod's ranks, then links between pods. */
+/* pods_meet.c: connect all ranks: watch, layout, the pod's ranks, then links between pods. */
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
 /* pods_links.c: the leader: connect to lower pods, and accept the links of higher ones; fills `links`. */

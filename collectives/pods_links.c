@@ -34,7 +34,7 @@ static int connect_link(struct pods *p, int rank, enum link_kind kind, const cha
     struct link_hello hello = {
         .magic = WATCH_MAGIC, .kind = kind, .from = (uint32_t)p->rank, .to = (uint32_t)rank};
 
-    memcpy(hello.token, p->token, sizeof(hello.token));
+    memcpy(hello.token, p->watch.token, sizeof(hello.token));
     for (;;) {
         cleanup_close int fd = net_connect(m->addr, (int)m->port);
         int rc = fd < 0 ? -1 : net_connected(fd);
@@ -74,7 +74,7 @@ static bool wants_link(const struct pods *p, int pod)
 /* The place for a link with this hello; NULL: it is not expected. */
 static int *place_for(struct pods *p, const struct link_hello *h)
 {
-    if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->token, sizeof(h->token)) ||
+    if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->watch.token, sizeof(h->token)) ||
         h->to != (uint32_t)p->rank || h->from >= (uint32_t)p->world)
         return NULL;
     const int pod = layout_pod_of(&p->layout, (int)h->from);

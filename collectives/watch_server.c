@@ -5,8 +5,10 @@
 #include "common/memory.h"
 #include "rendezvous/service.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
@@ -19,6 +21,9 @@ struct watch_server {
     struct service service;
     struct watch_table table;
     struct pollfd *pfds; /* [max_slots + 2] */
+    _Atomic bool ended;  /* watch_server_end was called, which has set the next two */
+    int exit_code;
+    int64_t end_wait_ms;
 };
 
 static void welcome(struct watch_server *s)
@@ -29,7 +34,7 @@ static void welcome(struct watch_server *s)
     bool displaced;
 
     for (int i = 0; i < r->n_slots; i++) {
-        if (r->slots[i]->rank >= 0)
+        if (!watch_slot_unknown(r->slots[i]))
             continue;
         if (!unknown.n++ || r->slots[i]->came_ms < unknown.oldest_ms) {
             unknown.oldest_ms = r->slots[i]->came_ms;
@@ -50,7 +55,7 @@ static int64_t prepare(struct watch_server *s, int64_t until_ms)
     for (int i = 0; i < s->table.n_slots; i++) {
         const struct watch_slot *t = s->table.slots[i];
         s->pfds[i + 2] = (struct pollfd){.fd = t->fd, .events = t->out.len ? POLLIN | POLLOUT : POLLIN};
-        int64_t due = t->answer_ms ? t->answer_ms : t->rank < 0 ? t->came_ms + SPEAK_MS : until_ms;
+        int64_t due = t->answer_ms ? t->answer_ms : watch_slot_unknown(t) ? t->came_ms + SPEAK_MS : until_ms;
         until_ms = due < until_ms ? due : until_ms;
     }
     return until_ms;
@@ -67,7 +72,7 @@ static void serve_slots(struct watch_server *s, int n)
             watch_slot_read(r, t);
         if (t->answer_ms && now >= t->answer_ms)
             watch_table_answer(r, t);
-        if (t->rank < 0 && now >= t->came_ms + SPEAK_MS)
+        if (watch_slot_unknown(t) && now >= t->came_ms + SPEAK_MS)
             t->broken = true;
     }
     watch_table_go(r);
@@ -90,13 +95,19 @@ static int turn(struct watch_server *s, int64_t until_ms)
     return stop;
 }
 
-/* Before the end: read rank 0's last messages, up to the end of its connection, and send what is pending to the
- * others. */
+/* Before the end: read rank 0's last messages, up to the end of its connection, send what is pending to the others, and how
+ * the run has ended to those that await it. */
 static void part(struct watch_server *s)
 {
-    const int64_t end_ms = clock_mono_ms() + PARTING_MS;
+    const int64_t begin_ms = clock_mono_ms();
 
-    while ((s->table.by_rank[0] || watch_table_owes(&s->table)) && clock_mono_ms() < end_ms) {
+    for (int64_t passed_ms = 0;; passed_ms = clock_mono_ms() - begin_ms) {
+        const bool busy = s->table.by_rank[0] || watch_table_owes(&s->table);
+        const bool awaited = s->ended && s->table.n_awaiting > 0;
+        if ((!busy || passed_ms >= PARTING_MS) && (!awaited || passed_ms >= s->end_wait_ms))
+            return;
+        if (s->ended)
+            watch_table_end(&s->table, s->exit_code);
         (void)turn(s, 0);
         poll(NULL, 0, 1);
     }
@@ -117,7 +128,7 @@ static void release(struct watch_server *s)
     while (s->table.n_slots)
         watch_table_drop(&s->table, s->table.n_slots - 1);
     service_close(&s->service);
-    free(s->table.members);
+    free(s->table.go);
     free(s->table.by_rank);
     free(s->table.reported);
     free(s->table.slots);
@@ -125,32 +136,45 @@ static void release(struct watch_server *s)
     free(s);
 }
 
-static void make_room(struct watch_table *r, int world, const uint8_t token[WATCH_TOKEN_BYTES])
+/* Of a world of no ranks, whose end others await, the lists have one entry, which stays empty. */
+static void make_room(struct watch_table *r, const char *run_id, int world, int awaiting)
 {
-    const size_t n = (size_t)world;
+    const size_t n = world ? (size_t)world : 1;
 
     r->world = world;
-    r->max_slots = world + UNKNOWN_MAX;
-    r->members = calloc(n, sizeof(*r->members));
-    r->by_rank = calloc(n, sizeof(*r->by_rank));
+    r->n_awaiting = awaiting;
+    r->max_slots = world + awaiting + UNKNOWN_MAX;
+    r->go = calloc(1, sizeof(*r->go) + n * sizeof(*r->go->members));
+    r->by_rank = calloc(n, sizeof(struct watch_slot *));
     r->reported = calloc(n, sizeof(*r->reported));
-    r->slots = calloc((size_t)r->max_slots, sizeof(*r->slots));
-    if (!r->members || !r->by_rank || !r->reported || !r->slots)
+    r->slots = calloc((size_t)r->max_slots, sizeof(struct watch_slot *));
+    if (!r->go || !r->by_rank || !r->reported || !r->slots)
         memory_exhausted();
-    memcpy(r->token, token, WATCH_TOKEN_BYTES);
+    memcpy(r->run_id, run_id, strnlen(run_id, sizeof(r->run_id)));
 }
 
-struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err)
+struct watch_server *watch_server_start(int port, const char *run_id, int world, int awaiting,
+                                        struct err *err)
 {
     struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
+    int rc = service_open(&s->service, port, err);
 
-    make_room(&s->table, world, token);
+    make_room(&s->table, run_id, world, awaiting);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
-    if (service_open(&s->service, 0, err) == 0 && service_start(&s->service, serve, s, err) == 0)
+    if (rc == 0 && getrandom(s->table.go->token, WATCH_TOKEN_BYTES, 0) != WATCH_TOKEN_BYTES)
+        rc = err_errno(err, ERR_FATAL, errno, "getrandom");
+    if (rc == 0 && service_start(&s->service, serve, s, err) == 0)
         return s;
     err_wrap(err, "collectives: the watch");
     release(s);
     return NULL;
+}
+
+void watch_server_end(struct watch_server *s, int exit_code, int64_t wait_ms)
+{
+    s->exit_code = exit_code;
+    s->end_wait_ms = wait_ms;
+    s->ended = true;
 }
 
 int watch_server_port(const struct watch_server *s)
