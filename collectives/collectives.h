@@ -63,8 +63,8 @@ struct collectives {
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    struct watch_server
-        *watch; /* rank 0's, where there are ranks in other pods or ranks that take no part; else NULL */
+    /* Rank 0's, where there are ranks in other pods or ranks that take no part; else NULL. */
+    struct watch_server *watch;
     /* Where noted.h notes calls; NULL: nowhere. */
     struct rank_slot *slot;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or

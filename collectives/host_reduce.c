@@ -78,14 +78,6 @@ static int reduce_staged(struct host *h, enum reduce_type type, const struct hos
     return 0;
 }
 
-/* Rank r's floats at `place` (host_segment_place) in the piece. */
-static float *part_in(const struct host_piece *piece, uint64_t place, int r)
-{
-    const size_t at = (size_t)(place & (((uint64_t)1 << 48) - 1));
-
-    return (float *)(void *)(piece->base + (size_t)r * piece->stride) + at;
-}
-
 /* All ranks' vectors lie in one shared piece: sum our part in place, and write it to every rank's vector; with
  * `scatter`, to our own only. */
 static int reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
@@ -99,7 +91,7 @@ static int reduce_in_place(struct host *h, const struct host_piece *piece, const
     *flags = gather_flags(h, phase);
     collectives_part(call->n, h->rank, h->world, &begin, &end);
     for (int r = 0; r < h->world; r++) {
-        h->dst[r] = part_in(piece, call->place, r) + begin;
+        h->dst[r] = host_piece_floats(piece, call->shared_at, r) + begin;
         h->src[r] = h->dst[r];
     }
     reduce_vectors(REDUCE_F32, scatter ? h->dst + h->rank : h->dst, scatter ? 1 : h->world, h->src, h->world,
@@ -122,7 +114,7 @@ int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
     call.flags = flags ? *flags : 0;
     if (n <= HOST_SMALL_BYTES / sizeof(float))
         rc = reduce_small(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
-    else if ((call.place = host_segment_place(h, x, n, &piece)) != 0)
+    else if ((call.shared_at = host_segment_find(h, x, n, &piece)) != 0)
         rc = reduce_in_place(h, piece, &call, false, &all, deadline_ms, err);
     else
         rc = reduce_staged(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
@@ -185,7 +177,7 @@ int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeo
 
     if (host_begin(h, "reduce_scatter", timeout_ms, &deadline_ms, err) < 0)
         return -1;
-    call.place = host_segment_place(h, x, n, &piece);
+    call.shared_at = host_segment_find(h, x, n, &piece);
     return piece ? reduce_in_place(h, piece, &call, true, &none, deadline_ms, err)
                  : scatter_staged(h, &call, x, deadline_ms, err);
 }

@@ -71,8 +71,8 @@ static bool wants_link(const struct pods *p, int pod)
     return p->host->rank == 0 && pod != p->pod && (neighbour || pods_direct_serves(p));
 }
 
-/* The place for a link with this hello; NULL: it is not expected. */
-static int *place_for(struct pods *p, const struct link_hello *h)
+/* The entry for a link with this hello; NULL: it is not expected. */
+static int *entry_for(struct pods *p, const struct link_hello *h)
 {
     if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->watch.token, sizeof(h->token)) ||
         h->to != (uint32_t)p->rank || h->from >= (uint32_t)p->world)
@@ -105,9 +105,9 @@ static void hear_pending(struct pods *p, int i)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && clock_mono_ms() < c->came_ms + SPEAK_MS)
         return;
-    int *place = n == (ssize_t)sizeof(hello) ? place_for(p, &hello) : NULL;
-    if (place)
-        *place = TAKE_FD(c->fd);
+    int *entry = n == (ssize_t)sizeof(hello) ? entry_for(p, &hello) : NULL;
+    if (entry)
+        *entry = TAKE_FD(c->fd);
     drop_pending(p, i);
 }
 

@@ -38,7 +38,7 @@ static int join_watch(struct pods *p, const struct collectives_config *cfg, cons
     }
 }
 
-static int look(void *arg, const char *what, struct err *err)
+static int hook_look(void *arg, const char *what, struct err *err)
 {
     struct pods *p = arg;
 
@@ -46,21 +46,21 @@ static int look(void *arg, const char *what, struct err *err)
     return watch_look(&p->watch, what, err);
 }
 
-static int timed_out(void *arg, const char *what, struct err *err)
+static int hook_timed_out(void *arg, const char *what, struct err *err)
 {
     struct pods *p = arg;
 
     return watch_timed_out(&p->watch, what, err);
 }
 
-static void lost(void *arg, const char *what, struct err *err)
+static void hook_lost(void *arg, const char *what, struct err *err)
 {
     struct pods *p = arg;
 
     watch_lost(&p->watch, what, err);
 }
 
-static void failed(void *arg, const struct err *err)
+static void hook_failed(void *arg, const struct err *err)
 {
     struct pods *p = arg;
 
@@ -73,13 +73,13 @@ static int set_layout(struct pods *p, const struct collectives_config *cfg, stru
     if (layout_make(&p->layout, p->watch.members, p->world, err) < 0)
         return -1;
     p->pod = layout_pod_of(&p->layout, p->rank);
-    struct collectives_config own = *cfg;
-    own.local_rank = p->rank - p->layout.first[p->pod];
-    own.local_world = p->layout.first[p->pod + 1] - p->layout.first[p->pod];
-    p->unshared = own.local_world != cfg->local_world;
+    struct collectives_config in_pod = *cfg;
+    in_pod.local_rank = p->rank - p->layout.first[p->pod];
+    in_pod.local_world = p->layout.first[p->pod + 1] - p->layout.first[p->pod];
+    p->unshared = in_pod.local_world != cfg->local_world;
     if (p->unshared) {
         host_free(p->host);
-        p->host = host_new(&own);
+        p->host = host_new(&in_pod);
     }
     return 0;
 }
@@ -88,8 +88,8 @@ static int meet(struct pods *p, const struct collectives_config *cfg, int64_t de
 {
     const struct host_call open = {.op = HOST_OPEN, .n = (uint64_t)cfg->world};
 
-    p->host->outlook =
-        (struct host_outlook){.look = look, .timed_out = timed_out, .lost = lost, .failed = failed, .arg = p};
+    p->host->hooks = (struct host_hooks){
+        .look = hook_look, .timed_out = hook_timed_out, .lost = hook_lost, .failed = hook_failed, .arg = p};
     watch_enter(&p->watch, false);
     if (host_meet(p->host, cfg, deadline_ms, err) < 0 || pods_join_leaders(p, deadline_ms, err) < 0)
         return -1;

@@ -65,12 +65,11 @@ static int reduce_in_place(struct pods *p, const struct host_piece *piece, const
 {
     struct host *h = p->host;
     const uint32_t phase = h->phase;
-    const size_t at = (size_t)(call->place & (((uint64_t)1 << 48) - 1));
 
     if (host_phase(h, call, deadline_ms, err) < 0)
         return -1;
     for (int r = 0; r < h->world; r++)
-        h->src[r] = h->dst[r] = piece->base + (size_t)r * piece->stride + at * sizeof(float);
+        h->src[r] = h->dst[r] = host_piece_floats(piece, call->shared_at, r);
     if ((h->rank == 0 && lead(p, REDUCE_F32, call, call->n, h->world, phase, deadline_ms, err) < 0) ||
         host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
@@ -113,7 +112,7 @@ static int sum_f32(struct pods *p, struct host_call *call, float *x, uint32_t *f
 
     watch_enter(&p->watch, false);
     if (call->n > HOST_SMALL_BYTES / sizeof(float))
-        call->place = host_segment_place(p->host, x, call->n, &piece);
+        call->shared_at = host_segment_find(p->host, x, call->n, &piece);
     return piece && !pods_direct_serves(p) ? reduce_in_place(p, piece, call, flags, deadline_ms, err)
                                            : reduce(p, REDUCE_F32, call, x, call->n, flags, deadline_ms, err);
 }

@@ -97,7 +97,7 @@ static int turn(struct watch_server *s, int64_t until_ms)
 
 /* Before the end: read rank 0's last messages, up to the end of its connection, send what is pending to the others, and how
  * the run has ended to those that await it. */
-static void part(struct watch_server *s)
+static void finish(struct watch_server *s)
 {
     const int64_t begin_ms = clock_mono_ms();
 
@@ -119,7 +119,7 @@ static void *serve(void *arg)
 
     while (!turn(s, INT64_MAX))
         ;
-    part(s);
+    finish(s);
     return NULL;
 }
 
