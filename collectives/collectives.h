@@ -84,9 +84,6 @@ struct collectives {
     /* all[r * len ..] = rank r's `len` bytes. `all` holds world * len bytes; `mine` may be all + rank * len. */
     int (*all_gather)(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,
                       struct err *err) MUST_CHECK;
-    /* This rank's part (collectives_part) of x becomes the sum over ranks; the rest of x is unspecified. */
-    int (*reduce_scatter)(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
-                          struct err *err) MUST_CHECK;
     /* Return when every rank has called it. */
     int (*barrier)(struct collectives *c, int64_t timeout_ms, struct err *err) MUST_CHECK;
 
@@ -102,8 +99,8 @@ struct collectives {
      * NULL: there are no peers; use collectives_look. */
     int (*look)(struct collectives *c, const char *what, struct err *err);
 
-    /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce and reduce_scatter on it need no
-     * staging copy when every rank passes the same range of it. A collective call; at most
+    /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce on it needs no staging
+     * copy when every rank passes the same range of it. A collective call; at most
      * COLLECTIVES_SHARED_MAX per table. NULL on failure. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
 
@@ -167,7 +164,7 @@ static inline void collectives_closep(struct collectives **c)
 }
 #define cleanup_collectives __attribute__((cleanup(collectives_closep)))
 
-/* The part of n elements that rank `rank` of `world` owns in reduce_scatter: [*begin, *end). Parts are multiples
+/* The part of n elements that rank `rank` of `world` sums for all: [*begin, *end). Parts are multiples
  * of 16 elements (a cache line of floats) except at the end of the vector; with small n the last ranks' parts
  * are empty. */
 void collectives_part(size_t n, int rank, int world, size_t *begin, size_t *end);

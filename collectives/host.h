@@ -42,7 +42,6 @@ enum host_op {
     HOST_ALL_REDUCE_F64,
     HOST_BROADCAST,
     HOST_ALL_GATHER,
-    HOST_REDUCE_SCATTER,
     HOST_BARRIER,
     HOST_SHARED,
 };
@@ -210,8 +209,6 @@ int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64
 int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;
 int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
-                        struct err *err) MUST_CHECK;
-int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
 
 /* host_link.c: a message to rank `to` or from rank `from` of this host; waits until it is sent or received.

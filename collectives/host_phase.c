@@ -50,7 +50,6 @@ const char *host_op_name(uint32_t op)
         [HOST_ALL_REDUCE_F64] = "all_reduce_f64",
         [HOST_BROADCAST] = "broadcast",
         [HOST_ALL_GATHER] = "all_gather",
-        [HOST_REDUCE_SCATTER] = "reduce_scatter",
         [HOST_BARRIER] = "barrier",
         [HOST_SHARED] = "shared",
     };

@@ -140,7 +140,6 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
         .all_reduce_f64 = pods_all_reduce_f64,
         .broadcast = pods_broadcast,
         .all_gather = pods_all_gather,
-        .reduce_scatter = pods_reduce_scatter,
         .barrier = pods_barrier,
         .send = pods_send,
         .recv = pods_recv,

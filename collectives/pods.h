@@ -139,8 +139,6 @@ int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
                     struct err *err) MUST_CHECK;
 int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
-int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
-                        struct err *err) MUST_CHECK;
 int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
                    struct err *err) MUST_CHECK;
 int pods_all_gather(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,

@@ -105,30 +105,23 @@ int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms
     return reduce(p, REDUCE_OR, call, &nothing, 0, &none, deadline_ms, err);
 }
 
-static int sum_f32(struct pods *p, struct host_call *call, float *x, uint32_t *flags, int64_t deadline_ms,
-                   struct err *err)
-{
-    const struct host_piece *piece = NULL;
-
-    watch_enter(&p->watch, false);
-    if (call->n > HOST_SMALL_BYTES / sizeof(float))
-        call->shared_at = host_segment_find(p->host, x, call->n, &piece);
-    return piece && !pods_direct_serves(p) ? reduce_in_place(p, piece, call, flags, deadline_ms, err)
-                                           : reduce(p, REDUCE_F32, call, x, call->n, flags, deadline_ms, err);
-}
-
 int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err)
 {
     struct pods *p = c->state;
+    const struct host_piece *piece = NULL;
     struct host_call call = {.op = HOST_ALL_REDUCE, .n = n, .has_flags = flags != NULL};
     uint32_t all = 0;
     int64_t deadline_ms;
 
     if (host_begin(p->host, "all_reduce", timeout_ms, &deadline_ms, err) < 0)
         return -1;
+    watch_enter(&p->watch, false);
     call.flags = flags ? *flags : 0;
-    if (sum_f32(p, &call, x, &all, deadline_ms, err) < 0)
+    if (n > HOST_SMALL_BYTES / sizeof(float))
+        call.shared_at = host_segment_find(p->host, x, n, &piece);
+    if (piece && !pods_direct_serves(p) ? reduce_in_place(p, piece, &call, &all, deadline_ms, err)
+                                        : reduce(p, REDUCE_F32, &call, x, n, &all, deadline_ms, err))
         return -1;
     if (flags)
         *flags = all;
@@ -146,19 +139,6 @@ int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
         return -1;
     watch_enter(&p->watch, false);
     return reduce(p, REDUCE_F64, &call, x, n, &none, deadline_ms, err);
-}
-
-/* As all_reduce, which sums the other ranks' parts too. */
-int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms, struct err *err)
-{
-    struct pods *p = c->state;
-    struct host_call call = {.op = HOST_REDUCE_SCATTER, .n = n};
-    int64_t deadline_ms;
-    uint32_t none;
-
-    return host_begin(p->host, "reduce_scatter", timeout_ms, &deadline_ms, err) < 0
-               ? -1
-               : sum_f32(p, &call, x, &none, deadline_ms, err);
 }
 
 int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
