@@ -59,6 +59,7 @@ static void split(struct layout *l, const struct member *members, int world)
         const bool unshared = end - begin > 1 && is_unshared(members, begin, end);
         for (int r = begin; r < (unshared ? end : begin + 1); r++)
             first[n++] = r;
+        l->lanes = unshared ? 1 : l->lanes;
     }
     first[n] = world;
     free(l->first);
@@ -68,13 +69,15 @@ static void split(struct layout *l, const struct member *members, int world)
 
 int layout_make(struct layout *l, const struct member *members, int world, struct err *err)
 {
-    *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first))};
+    *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = LAYOUT_LANES_MAX};
     if (!l->first)
         memory_exhausted();
     int rc = 0;
     for (int r = 0, first = 0; r < world && rc == 0; r++) {
-        if (r == first)
+        if (r == first) {
             l->first[l->n_pods++] = r;
+            l->lanes = members[r].per_group < l->lanes ? members[r].per_group : l->lanes;
+        }
         rc = check_rank(members, world, first, r, err);
         if (r + 1 == first + members[first].per_group)
             first = r + 1;

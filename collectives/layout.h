@@ -26,9 +26,12 @@ struct member {
     uint64_t net; /* inode number of its network namespace (host_network) */
 };
 
+enum { LAYOUT_LANES_MAX = 8 };
+
 struct layout {
     int n_pods;
     int *first; /* [n_pods + 1] the first rank of each pod; the last entry is the world */
+    int lanes; /* links between two neighbouring pods: the ranks of the smallest pod, at most LAYOUT_LANES_MAX */
 };
 
 /* members: [world], by rank. */

@@ -8,8 +8,9 @@
  *            - direct (pods_direct.c), when every pod has one rank: each rank sums its part of the vector for
  *              all.
  *            All other collectives are sums too (pods_reduce.c).
- * Links:     a pod's first rank is its leader and has a link to the leader of each neighbouring pod; where the direct
- *            algorithm serves, to every other rank. Messages have links of their own.
+ * Links:     rank i of a pod has a link to rank i of each neighbouring pod, for its part of a vector, as far as all pods
+ *            have so many ranks (layout.lanes); where the direct algorithm serves, to every other rank. Messages have links
+ *            of their own.
  * Ownership: struct pods owns all that it points to.
  * Threads:   one thread uses a struct pods; the watch has its own.
  * Errors:    those of collectives.h. The first failure is kept in host->failed.
@@ -74,7 +75,7 @@ struct pods {
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
     uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */
-    int *links;               /* [world] the leader's link to each pod; -1: none */
+    int *links;               /* [world] to each pod; -1: none */
     int *from, *to;           /* [world] links for messages from and to each rank; -1: none yet */
     char *area;               /* [PODS_AREA_BYTES] receive buffer of the sums */
     const void **src;         /* [world + 1] scratch */
@@ -88,8 +89,8 @@ static inline bool flow_has_head(const struct flow *f)
 /* pods_meet.c: connect all ranks: watch, layout, the pod's ranks, then links between pods. */
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
-/* pods_links.c: the leader: connect to lower pods, and accept the links of higher ones; fills `links`. */
-int pods_join_leaders(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
+/* pods_links.c: connect to lower pods, and accept the links of higher ones; fills `links`. */
+int pods_join(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
 /* Wait until connections or hellos arrive, or for a slice of time; store authenticated links in `links` and
  * `from`. */
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
@@ -109,7 +110,7 @@ const char *pods_op_name(uint32_t op);
 /* The header of this rank for `call`. */
 struct wire_head pods_head(const struct pods *p, const struct host_call *call);
 
-/* pods_chain.c: sum a vector of `bytes` bytes over all pods. src: the vectors of this pod's ranks, in rank order. dst:
+/* pods_chain.c: sum a vector of `bytes` bytes over all pods, by the links of this rank. src: the vectors of this pod's ranks, in rank order. dst:
  * n_dst places for the result; dst[0] is written first and may be one of src. *flags: this pod's in, all pods' out. */
 struct chain_vectors {
     int reduce_type;

@@ -27,8 +27,11 @@ static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, cons
 {
     struct flow *f = &c->flows[c->n++];
 
-    *f = (struct flow){
-        .fd = c->p->links[pod], .peer = c->p->layout.first[pod], .out = out, .buf = buf, .len = c->v->bytes};
+    *f = (struct flow){.fd = c->p->links[pod],
+                       .peer = c->p->layout.first[pod] + c->p->host->rank,
+                       .out = out,
+                       .buf = buf,
+                       .len = c->v->bytes};
     if (out)
         f->head = *mine;
     return f;

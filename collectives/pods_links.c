@@ -1,5 +1,5 @@
-/* pods_links.c - TCP links between ranks of different pods: those of the leaders are connected at open,
- * message links with the first message.
+/* pods_links.c - TCP links between ranks of different pods: those for sums are connected at open, those for messages
+ * with the first message.
  *
  * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed and counted as
  * unauthenticated.
@@ -63,12 +63,12 @@ int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct e
     return p->to[rank] < 0 ? -1 : 0;
 }
 
-/* Whether this rank sums with the leader of that pod. The higher pod connects. */
+/* Whether this rank has a link for sums to that pod. The higher pod connects. */
 static bool wants_link(const struct pods *p, int pod)
 {
     const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;
 
-    return p->host->rank == 0 && pod != p->pod && (neighbour || pods_direct_serves(p));
+    return p->host->rank < p->layout.lanes && pod != p->pod && (neighbour || pods_direct_serves(p));
 }
 
 /* The entry for a link with this hello; NULL: it is not expected. */
@@ -81,7 +81,7 @@ static int *entry_for(struct pods *p, const struct link_hello *h)
     if (h->kind == LINK_MESSAGE && p->from[h->from] < 0 && pod != p->pod)
         return &p->from[h->from];
     if (h->kind == LINK_SUMS && wants_link(p, pod) && pod > p->pod && p->links[pod] < 0 &&
-        (int)h->from == p->layout.first[pod])
+        (int)h->from == p->layout.first[pod] + p->host->rank)
         return &p->links[pod];
     return NULL;
 }
@@ -145,11 +145,12 @@ int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct er
     return 0;
 }
 
-int pods_join_leaders(struct pods *p, int64_t deadline_ms, struct err *err)
+int pods_join(struct pods *p, int64_t deadline_ms, struct err *err)
 {
     for (int pod = 0; pod < p->pod; pod++)
         if (wants_link(p, pod)) {
-            p->links[pod] = connect_link(p, p->layout.first[pod], LINK_SUMS, "open", deadline_ms, err);
+            p->links[pod] =
+                connect_link(p, p->layout.first[pod] + p->host->rank, LINK_SUMS, "open", deadline_ms, err);
             if (p->links[pod] < 0)
                 return -1;
         }

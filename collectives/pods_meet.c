@@ -2,7 +2,7 @@
  *
  * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id; it sends
  *        every rank's address to all when the last has registered. Then the ranks of each pod connect (host_meet.c),
- *        every leader connects to the pods before its own (pods_links.c), and a first collective call of all ranks
+ *        each rank connects to the pods before its own (pods_links.c), and a first collective call of all ranks
  *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/pods.h"
@@ -91,7 +91,7 @@ static int meet(struct pods *p, const struct collectives_config *cfg, int64_t de
     p->host->hooks = (struct host_hooks){
         .look = hook_look, .timed_out = hook_timed_out, .lost = hook_lost, .failed = hook_failed, .arg = p};
     watch_enter(&p->watch, false);
-    if (host_meet(p->host, cfg, deadline_ms, err) < 0 || pods_join_leaders(p, deadline_ms, err) < 0)
+    if (host_meet(p->host, cfg, deadline_ms, err) < 0 || pods_join(p, deadline_ms, err) < 0)
         return -1;
     return pods_agree(p, &open, deadline_ms, err);
 }

@@ -1,19 +1,32 @@
 /* pods_reduce.c - the collectives over several pods. All are sums: of bytes, of which all but one rank's are 0, the OR is
  * a broadcast or an all_gather. With one rank per pod the ranks exchange their vectors directly (pods_direct.c). Else the
- * first rank of each pod, its leader, sums its pod's vectors and those of the others along the chain of pods
- * (pods_chain.c), in place for vectors in a shared piece, otherwise in chunks through the staging halves. */
+ * first ranks of each pod, which have links, sum a part each, of their pod's vectors and those of the others, along the
+ * chain of pods (pods_chain.c), in place for vectors in a shared piece, otherwise in chunks through the staging halves. */
 #include "collectives/pods.h"
 #include "collectives/reduce.h"
 
 #include <string.h>
 
-/* The leader: sum n elements of its pod's vectors (h->src) and all other pods', into h->dst[0..n_dst). */
-static int lead(struct pods *p, enum reduce_type type, const struct host_call *call, size_t n, int n_dst,
-                uint32_t phase, int64_t deadline_ms, struct err *err)
+/* A rank with links: sum its part of n elements of its pod's vectors (h->src) and all other pods', into the same part of
+ * h->dst[0..n_dst). A rank without: nothing. */
+static int sum_part(struct pods *p, enum reduce_type type, const struct host_call *call, size_t n, int n_dst,
+                    uint32_t phase, int64_t deadline_ms, struct err *err)
 {
     struct host *h = p->host;
+    const size_t size = reduce_size(type);
+    size_t begin, end;
+
+    if (h->rank >= p->layout.lanes)
+        return 0;
+    collectives_part(n, h->rank, p->layout.lanes, &begin, &end);
+    if (begin == end && h->rank > 0) /* rank 0's carries the flags */
+        return 0;
+    for (int r = 0; r < h->world; r++)
+        h->src[r] = (const char *)h->src[r] + begin * size;
+    for (int d = 0; d < n_dst; d++)
+        h->dst[d] = (char *)h->dst[d] + begin * size;
     const struct chain_vectors v = {.reduce_type = (int)type,
-                                    .bytes = n * reduce_size(type),
+                                    .bytes = (end - begin) * size,
                                     .src = h->src,
                                     .dst = h->dst,
                                     .n_dst = n_dst};
@@ -26,8 +39,8 @@ static int lead(struct pods *p, enum reduce_type type, const struct host_call *c
         *err = why;
         return host_fail(h, &why);
     }
-    /* The next phase repeats its call: the pod's ranks read the flags of all there. */
-    host_slot(h, 0)->call[phase % 2].flags = flags;
+    if (h->rank == 0) /* the next phase repeats its call: the pod's ranks read the flags of all there */
+        host_slot(h, 0)->call[phase % 2].flags = flags;
     return 0;
 }
 
@@ -41,19 +54,24 @@ static int reduce_chunk(struct pods *p, enum reduce_type type, const struct host
 {
     struct host *h = p->host;
     const uint32_t phase = h->phase;
+    const size_t size = reduce_size(type);
+    size_t begin, end;
 
     if (n)
-        memcpy(host_half(h, h->rank, phase), x, n * reduce_size(type));
+        memcpy(host_half(h, h->rank, phase), x, n * size);
     if (host_phase(h, first ? call : NULL, deadline_ms, err) < 0)
         return -1;
     for (int r = 0; r < h->world; r++)
         h->src[r] = host_half(h, r, phase);
-    h->dst[0] = host_half(h, 0, phase + 1);
-    if ((h->rank == 0 && lead(p, type, call, n, 1, phase, deadline_ms, err) < 0) ||
+    h->dst[0] = host_half(h, h->rank, phase + 1);
+    if (sum_part(p, type, call, n, 1, phase, deadline_ms, err) < 0 ||
         host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
-    if (n)
-        memcpy(x, host_half(h, 0, phase + 1), n * reduce_size(type));
+    for (int lane = 0; lane < p->layout.lanes; lane++) {
+        collectives_part(n, lane, p->layout.lanes, &begin, &end);
+        if (end > begin)
+            memcpy(x + begin * size, host_half(h, lane, phase + 1) + begin * size, (end - begin) * size);
+    }
     if (first)
         *flags = flags_of_all(h, phase + 1);
     return 0;
@@ -70,7 +88,7 @@ static int reduce_in_place(struct pods *p, const struct host_piece *piece, const
         return -1;
     for (int r = 0; r < h->world; r++)
         h->src[r] = h->dst[r] = host_piece_floats(piece, call->shared_at, r);
-    if ((h->rank == 0 && lead(p, REDUCE_F32, call, call->n, h->world, phase, deadline_ms, err) < 0) ||
+    if (sum_part(p, REDUCE_F32, call, call->n, h->world, phase, deadline_ms, err) < 0 ||
         host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
     *flags = flags_of_all(h, phase + 1);

@@ -22,6 +22,7 @@ static void test_pods_of_unlike_size(void **state)
     (void)state;
     assert_int_equal(layout_make(&l, members, 6, &err), 0);
     assert_int_equal(l.n_pods, 3);
+    assert_int_equal(l.lanes, 1);
     assert_true(l.first[0] == 0 && l.first[1] == 1 && l.first[2] == 4 && l.first[3] == 6);
     for (int r = 0; r < 6; r++)
         assert_int_equal(layout_pod_of(&l, r), pod_of[r]);
@@ -40,16 +41,30 @@ static void test_pods_that_share_nothing(void **state)
         members[r] = (struct member){.group = r / 2, .local = r % 2, .per_group = 2, .net = 7};
     members[2].net = members[3].net = 8; /* one pod's own namespace is nothing unusual */
     assert_int_equal(layout_make(&l, members, 6, &err), 0);
-    assert_int_equal(l.n_pods, 3);
+    assert_true(l.n_pods == 3 && l.lanes == 2);
     layout_release(&l);
     members[3].alone = 1;
     members[5].net = 9;
     assert_int_equal(layout_make(&l, members, 6, &err), 0);
-    assert_int_equal(l.n_pods, 5);
+    assert_true(l.n_pods == 5 && l.lanes == 1);
     assert_true(l.first[0] == 0 && l.first[1] == 2 && l.first[2] == 3 && l.first[4] == 5 && l.first[5] == 6);
     layout_release(&l);
     members[4].group = 0; /* what was said wrongly is still wrong */
     assert_int_equal(layout_make(&l, members, 6, &err), -1);
+}
+
+static void test_lanes_are_bounded(void **state)
+{
+    struct member members[24];
+    struct layout l;
+    struct err err = {0};
+
+    (void)state;
+    for (int r = 0; r < 24; r++)
+        members[r] = (struct member){.group = r / 12, .local = r % 12, .per_group = 12};
+    assert_int_equal(layout_make(&l, members, 24, &err), 0);
+    assert_int_equal(l.lanes, LAYOUT_LANES_MAX);
+    layout_release(&l);
 }
 
 static void test_refuses_what_does_not_fit(void **state)
@@ -104,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pods_of_unlike_size),
         cmocka_unit_test(test_pods_that_share_nothing),
+        cmocka_unit_test(test_lanes_are_bounded),
         cmocka_unit_test(test_refuses_what_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
