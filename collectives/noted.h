@@ -43,12 +43,6 @@ static inline MUST_CHECK int collectives_all_gather(struct collectives *c, const
                              c->all_gather(c, mine, len, all, timeout_ms, err));
 }
 
-static inline MUST_CHECK int collectives_reduce_scatter(struct collectives *c, float *x, size_t n,
-                                                        int64_t timeout_ms, struct err *err)
-{
-    return COLLECTIVES_NOTED(c, RANK_CALL_REDUCE_SCATTER, true, c->reduce_scatter(c, x, n, timeout_ms, err));
-}
-
 static inline MUST_CHECK int collectives_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
 {
     return COLLECTIVES_NOTED(c, RANK_CALL_BARRIER, true, c->barrier(c, timeout_ms, err));

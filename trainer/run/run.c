@@ -182,7 +182,7 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     (void)report_close(TAKE(s->report), &ret->warning);
     if (stop)
         ret->exit_code = stop_exit_code(stop);
-    idle_end(&s->idle, &s->ranks, s->timeout_ms, ret->exit_code);
+    idle_end(s->comm, s->timeout_ms, ret->exit_code);
     return 0;
 }
 

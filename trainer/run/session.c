@@ -24,7 +24,6 @@ void session_leave(struct session *s)
     s->lost = session_device_lost(s);
     if (!s->lost)
         device_comm_close(s->device_comm);
-    idle_close(&s->idle);
     collectives_close(s->comm);
     s->device_comm = NULL;
     s->comm = NULL;
@@ -68,7 +67,7 @@ static int open_ranks(struct session *s, struct err *err)
         return -1;
     s->ranks.slot = s->slot;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
-    return s->comm ? idle_serve(&s->idle, s->comm, &s->ranks, err) : -1;
+    return s->comm ? 0 : -1;
 }
 
 /* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */

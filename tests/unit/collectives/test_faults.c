@@ -134,7 +134,7 @@ static void test_killed_peer(void **state)
 }
 
 static const struct ranks_layout pods[] = {
-    {.world = 2, .per_pod = 1}, {.world = 4, .per_pod = 2}, {.world = 6, .per_pod = 2, .lanes = 1}};
+    {.world = 2, .per_pod = 1}, {.world = 4, .per_pod = 2}, {.world = 6, .per_pod = 2}};
 
 /* A rank that waits for something else than its table, a GPU say, looks now and then. */
 static int look_body(struct collectives *c, void *arg)

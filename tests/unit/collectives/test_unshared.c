@@ -1,4 +1,4 @@
-/* test_apart.c - every collective between ranks of a pod that are forbidden to share memory: over TCP, the same bits. */
+/* test_unshared.c - every collective between ranks of a pod that are forbidden to share memory: over TCP, the same bits. */
 #include "calls.h"
 
 #include <errno.h>
@@ -81,10 +81,10 @@ static const struct ranks_layout layouts[] = {
 static int transport_body(struct collectives *c, void *arg)
 {
     const struct ranks_layout *l = arg;
-    const bool apart = l->before != one_has_no_memory_files || c->rank / 2 == 1;
+    const bool unshared = l->before != one_has_no_memory_files || c->rank / 2 == 1;
     struct err err = {0};
 
-    RANK_CHECK(strcmp(c->transport, apart ? "pods without shared memory" : "pods") == 0);
+    RANK_CHECK(strcmp(c->transport, unshared ? "pods without shared memory" : "pods") == 0);
     RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
     return 0;
 }
