@@ -35,10 +35,11 @@ static int take(const struct snapshot *into, const char *path, uint32_t config, 
         return -1;
     if (m.config != config)
         resume_note(r, false, "%.120s is of another configuration", path);
+    else
+        memcpy(r->run_id, m.run_id, sizeof(r->run_id));
     resume_note(r, false, "resumed from %.120s: epoch %lld, batch %lld, step %lld", path, (long long)c->epoch,
                 (long long)c->epoch_step, (long long)c->step);
     r->resumed = true;
-    memcpy(r->run_id, m.run_id, sizeof(r->run_id));
     return 0;
 }
 
@@ -87,16 +88,39 @@ static int look(const char *dir, bool all, const struct resume_options *o, struc
     return -1;
 }
 
-/* Why nothing was resumed: whose checkpoints are there. */
-static void tell_others(const struct resume_options *o, const struct candidates *own, const struct err *why,
-                        struct arena *a, struct resume_result *ret)
+/* What was found of this run: in --ckpt_dir itself, where versions before the folders of runs left theirs, and in its folder; and why
+ * one of the two could not be opened. */
+struct found {
+    struct candidates here, own;
+    struct err why_here, why_own;
+};
+
+/* What may be this run's and was not read; first_of has told of those in its folder. */
+static void tell_unread(const struct found *f, struct resume_result *ret)
+{
+    const struct err *const why[] = {&f->why_here, &f->why_own};
+
+    for (size_t i = 0; i < f->here.len; i++)
+        if (f->here.of[i].damaged && !f->here.of[i].other_format)
+            resume_note(ret, true, "damaged checkpoint skipped: %s", f->here.of[i].why.msg);
+    for (size_t i = 0; i < ARRAY_LEN(why); i++)
+        if (why[i]->kind && why[i]->kind != ERR_NOT_FOUND)
+            resume_note(ret, true, "--ckpt_dir: %s", why[i]->msg);
+}
+
+/* Nothing was resumed: whose checkpoints are there? */
+static int begin_anew(const struct resume_options *o, const struct found *f, bool tell, struct arena *a,
+                      struct resume_result *ret, struct err *err)
 {
     struct candidates all;
     struct err ignored;
     const struct candidate *best = NULL;
 
-    if (candidates_of_all(o->dir, o->run_id, o->config, a, &all, &ignored))
-        all.len = 0;
+    if (look(o->dir, true, o, a, &all, &ignored, err) || refuse_older(&all, err))
+        return err_wrap(err, "--ckpt_dir");
+    tell_unread(f, ret);
+    if (!tell)
+        return 0;
     for (size_t i = 0; i < all.len && !best; i++)
         best = all.of[i].damaged ? NULL : &all.of[i];
     if (best && best->same_config)
@@ -104,10 +128,9 @@ static void tell_others(const struct resume_options *o, const struct candidates 
                     best->path, o->dir);
     else if (best)
         resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);
-    else if (own->len)
+    else if (ret->notes)
         resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
-    else if (why->kind && why->kind != ERR_NOT_FOUND)
-        resume_note(ret, true, "started afresh: --ckpt_dir: %s", why->msg);
+    return 0;
 }
 
 /* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. */
@@ -115,23 +138,21 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
                struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct candidates all, here;
-    struct err why = {0}, ignored = {0};
+    struct found f = {0};
+    struct candidates *c = &f.own;
     char folder[RUN_ID_FOLDER_BYTES], dir[PATH_MAX];
 
-    run_id_folder(o->run_id, folder);
-    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &here, &ignored, err) ||
-        look(dir, false, o, &a, &all, &why, err) || refuse_older(&here, err) || refuse_older(&all, err))
+    run_id_folder(o->run_id, o->config, folder);
+    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &f.here, &f.why_here, err) ||
+        look(dir, false, o, &a, c, &f.why_own, err) || refuse_older(&f.here, err) || refuse_older(c, err))
         return err_wrap(err, "--ckpt_dir");
     size_t n = 0;
-    for (size_t i = 0; i < all.len; i++)
-        if (all.of[i].damaged || (all.of[i].same_config && (!launch || all.of[i].launch == launch)))
-            all.of[n++] = all.of[i];
-    all.len = n;
-    const int found = first_of(into, &all, o->config, ret, err);
-    if (!found && tell)
-        tell_others(o, &all, &why, &a, ret);
-    return found;
+    for (size_t i = 0; i < c->len; i++)
+        if (c->of[i].damaged || (c->of[i].same_config && (!launch || c->of[i].launch == launch)))
+            c->of[n++] = c->of[i];
+    c->len = n;
+    const int found = first_of(into, c, o->config, ret, err);
+    return found ? found : begin_anew(o, &f, tell, &a, ret, err);
 }
 
 static bool is_checkpoint(const char *path)
