@@ -445,9 +445,9 @@ static void nothing_unread_is_passed_over_in_silence(void **state)
         if (!says(f, how < 3 ? "warning: damaged checkpoint skipped: " : "warning: --ckpt_dir: ") ||
             !says(f, step) || !says(f, "started afresh: "))
             fail_msg("damage %d: not told", how);
+        if (how)
+            continue;
         /* Beside the run's own it says nothing new. */
-        if (how == 3)
-            assert_int_equal(unlink(step), 0);
         stop_at_step(f, "j");
         assert_int_equal(go(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
         assert_true(says(f, "resumed from ") && !says(f, "warning: "));
