@@ -88,28 +88,26 @@ static int look(const char *dir, bool all, const struct resume_options *o, struc
     return -1;
 }
 
-/* What was found of this run: in --ckpt_dir itself, where versions before the folders of runs left theirs, and in its folder; and why
- * one of the two could not be opened. */
-struct found {
-    struct candidates here, own;
-    struct err why_here, why_own;
+/* What may be this run's: in --ckpt_dir itself, where versions before the folders of runs left theirs; and why that or the run's own
+ * folder could not be opened. */
+struct unread {
+    struct candidates here;
+    struct err why[2];
 };
 
-/* What may be this run's and was not read; first_of has told of those in its folder. */
-static void tell_unread(const struct found *f, struct resume_result *ret)
+/* first_of has told of those in the run's folder. */
+static void tell_unread(const struct unread *u, struct resume_result *ret)
 {
-    const struct err *const why[] = {&f->why_here, &f->why_own};
-
-    for (size_t i = 0; i < f->here.len; i++)
-        if (f->here.of[i].damaged && !f->here.of[i].other_format)
-            resume_note(ret, true, "damaged checkpoint skipped: %s", f->here.of[i].why.msg);
-    for (size_t i = 0; i < ARRAY_LEN(why); i++)
-        if (why[i]->kind && why[i]->kind != ERR_NOT_FOUND)
-            resume_note(ret, true, "--ckpt_dir: %s", why[i]->msg);
+    for (size_t i = 0; i < u->here.len; i++)
+        if (u->here.of[i].damaged && !u->here.of[i].other_format)
+            resume_note(ret, true, "damaged checkpoint skipped: %s", u->here.of[i].why.msg);
+    for (size_t i = 0; i < ARRAY_LEN(u->why); i++)
+        if (u->why[i].kind && u->why[i].kind != ERR_NOT_FOUND)
+            resume_note(ret, true, "--ckpt_dir: %s", u->why[i].msg);
 }
 
 /* Nothing was resumed: whose checkpoints are there? */
-static int begin_anew(const struct resume_options *o, const struct found *f, bool tell, struct arena *a,
+static int begin_anew(const struct resume_options *o, const struct unread *u, bool tell, struct arena *a,
                       struct resume_result *ret, struct err *err)
 {
     struct candidates all;
@@ -118,7 +116,7 @@ static int begin_anew(const struct resume_options *o, const struct found *f, boo
 
     if (look(o->dir, true, o, a, &all, &ignored, err) || refuse_older(&all, err))
         return err_wrap(err, "--ckpt_dir");
-    tell_unread(f, ret);
+    tell_unread(u, ret);
     if (!tell)
         return 0;
     for (size_t i = 0; i < all.len && !best; i++)
@@ -138,21 +136,22 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
                struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct found f = {0};
-    struct candidates *c = &f.own;
+    struct unread u = {0};
+    struct candidates all;
     char folder[RUN_ID_FOLDER_BYTES], dir[PATH_MAX];
 
     run_id_folder(o->run_id, o->config, folder);
-    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &f.here, &f.why_here, err) ||
-        look(dir, false, o, &a, c, &f.why_own, err) || refuse_older(&f.here, err) || refuse_older(c, err))
+    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &u.here, &u.why[0], err) ||
+        look(dir, false, o, &a, &all, &u.why[1], err) || refuse_older(&u.here, err) ||
+        refuse_older(&all, err))
         return err_wrap(err, "--ckpt_dir");
     size_t n = 0;
-    for (size_t i = 0; i < c->len; i++)
-        if (c->of[i].damaged || (c->of[i].same_config && (!launch || c->of[i].launch == launch)))
-            c->of[n++] = c->of[i];
-    c->len = n;
-    const int found = first_of(into, c, o->config, ret, err);
-    return found ? found : begin_anew(o, &f, tell, &a, ret, err);
+    for (size_t i = 0; i < all.len; i++)
+        if (all.of[i].damaged || (all.of[i].same_config && (!launch || all.of[i].launch == launch)))
+            all.of[n++] = all.of[i];
+    all.len = n;
+    const int found = first_of(into, &all, o->config, ret, err);
+    return found ? found : begin_anew(o, &u, tell, &a, ret, err);
 }
 
 static bool is_checkpoint(const char *path)
@@ -169,6 +168,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
 {
     cleanup_arena struct arena a = {0};
     struct candidates all;
+    const int before = ret->notes; /* of the run's own */
 
     if (weights_refuse_pt(o->how, err))
         return err_wrap(err, "--resume");
@@ -184,7 +184,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
     if (found)
         return found;
     return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read%s%.400s", o->how,
-                   ret->notes ? "; " : "", ret->notes ? ret->note[0].text : "");
+                   ret->notes > before ? "; " : "", ret->notes > before ? ret->note[before].text : "");
 }
 
 /* 1: resumed, 0: afresh, -1. */

@@ -418,6 +418,10 @@ static void a_folder_of_older_ones_is_refused_by_their_format(void **state)
     leave(f, f->cfg.resume, "step-0000000005-0a1b2c3d", 1, "j");
     assert_int_equal(go(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
     assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
+    /* Also to a later attempt, which has found something damaged before. */
+    assert_int_equal(fs_mkdirs(path_in(f, "checkpoints/step-0000000007"), &f->err), 0);
+    assert_int_equal(go(f, (struct plan){.world = 1, .job = "k"}, codes), EXIT_CODE_USAGE);
+    assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
 }
 
 /* Beside another run's good one: what cannot be read may be this run's, and a run that begins anew says so. */
