@@ -325,8 +325,7 @@ enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int r
         /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
         const bool lost =
             w.awaited && (w.restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
-        if (!w.ended)
-            set_failed(&w, 0, ERR_PEER, "it does not answer");
+        set_failed(&w, 0, ERR_PEER, "it does not answer");
         rc = w.ended ? WATCH_JOINED : lost ? WATCH_FAILED : again_or_failed(&w.failed);
         *exit_code = w.exit_code;
         *err = w.failed;

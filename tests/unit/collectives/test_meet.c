@@ -372,12 +372,13 @@ static pid_t start_listener(int port, bool closes, int turns, int said)
     const pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (int n = 0; closes; n++) {
+        if (!closes)
+            pause();
+        for (int n = 1;; n++) {
             close(accept(fd, NULL, NULL));
-            if (n + 1 == turns && write(said, "c", 1) != 1)
+            if (n == turns && write(said, "c", 1) != 1)
                 _exit(1);
         }
-        pause();
     }
     close(fd);
     return pid;
