@@ -99,12 +99,12 @@ def exports(folder):
 
 
 def convert(folder, name):
-    """By the line that the trainer gives who hands it a .pt."""
+    """By the line that the trainer gives to who hands it a .pt, with the file's name in its place."""
     done = subprocess.run([sys.argv[1], "m.yaml", "--data", str(HERE), "--eval_only", "--init_from", name], cwd=folder, check=False,
                           capture_output=True, text=True)
     assert done.returncode == 2, done
-    line = re.search(r'python3 (-c ".*")', done.stdout + done.stderr)[1]
-    subprocess.run(f"{shlex.quote(sys.executable)} {line}", shell=True, cwd=folder, check=True)
+    line = re.search(r'python3 (-c ".*") FILE[.]pt', done.stdout + done.stderr)[1]
+    subprocess.run(f"{shlex.quote(sys.executable)} {line} {shlex.quote(name)}", shell=True, cwd=folder, check=True)
 
 
 def imports(folder):
