@@ -5,7 +5,6 @@ import os
 import re
 import urllib.request
 from collections import Counter
-from datetime import datetime
 from pathlib import Path
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -76,7 +75,7 @@ class Audit:
                 ref = event.get("objectRef", {})
                 what = ref.get("resource", "?") + ("/" + ref["subresource"] if "subresource" in ref else "")
                 seen[event["verb"], what] += 1
-                self.firsts.setdefault((event["verb"], what), datetime.fromisoformat(event["stageTimestamp"]))
+                self.firsts.setdefault((event["verb"], what), event["stageTimestamp"])
         return seen
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import measure
@@ -339,9 +340,9 @@ class Bench:
         print(f"  all jobs succeeded          {end_s:9.1f} s")
         print(f"  operator: RSS peak          {measure.memory_kib(pid, 'VmHWM') / 1024:9.1f} MiB", flush=True)
         self.settle()
-        self.takeover(f"takeover beside {self.n_jobs} finished jobs")
+        self.takeover()
 
-    def takeover(self, title):
+    def takeover(self):
         """A new operator meets a job that nobody has seen: it lists everything again once it has the lease, then works."""
         ns = self.namespace("takeover")
         seen = self.watch(ns)
@@ -352,9 +353,9 @@ class Bench:
         self.wait("its pod", lambda: seen.pods, 60)
         self.settle()
         self.audit.read()
-        firsts = self.audit.firsts
-        print(title)
-        print(f"  lease to first write        {(firsts['create', 'services'] - firsts['update', 'leases']).total_seconds():9.2f} s", flush=True)
+        lease, write = (datetime.fromisoformat(self.audit.firsts[key]) for key in (("update", "leases"), ("create", "services")))
+        print(f"takeover beside {self.n_jobs} finished jobs")
+        print(f"  lease to first write        {(write - lease).total_seconds():9.2f} s", flush=True)
 
     def bounds(self):
         """What does not depend on how fast the machine is."""
