@@ -257,10 +257,10 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         const bool member = quorum_is_member(q, s->ticket);
+        done += member && s->node.phase == NODE_DONE; /* also of a node that was lost since */
         if (s->gone)
             continue;
         living++;
-        done += member && s->node.phase == NODE_DONE;
         busy += member && s->node.phase != NODE_DONE;
         going += s->node.phase == NODE_LEAVING;
         if (!member && s->node.phase == NODE_JOINING)

@@ -98,6 +98,9 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
 /* The store has recorded the end of connection `tie` of node `ticket`. */
 void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms);
 
+/* The node whose connection has ended comes back over another: it has QUORUM_CUT_MS from now on. */
+void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms);
+
 /* Whether quorum_hear has been called for the node. */
 bool quorum_knows(const struct quorum *q, int64_t ticket);
 

@@ -92,6 +92,14 @@ void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms)
     judge_cut(s, now_ms);
 }
 
+void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms)
+{
+    struct quorum_slot *s = find(q, ticket);
+
+    if (s && s->cut)
+        s->cut_ms = now_ms;
+}
+
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
@@ -184,6 +192,10 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
         if (missed)
             lost = s->ticket;
     }
+    /* One that was lost while something else was decided. */
+    for (int i = 0; !lost && q->state.stage == STAGE_RUNNING && i < q->n; i++)
+        if (q->slots[i].gone && is_missed(q, i))
+            lost = q->slots[i].ticket;
     return lost;
 }
 

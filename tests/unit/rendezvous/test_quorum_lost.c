@@ -294,6 +294,45 @@ static void test_a_stopped_leader_loses_nobody(void **state)
     quorum_release(&q);
 }
 
+/* It is no newcomer's turn once a member is done, also where that has gone since: the others may be about to end. */
+static void test_done_and_gone(void **state)
+{
+    const int64_t at = 30001;
+    const struct quorum_config c = play_elastic(1, 3);
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &c, 2);
+    play_hear(&q, 1, NODE_DONE, at);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    play_hear(&q, 3, NODE_JOINING, at + 600);
+    assert_false(quorum_step(&q, at + 600));
+    play_hear(&q, 2, NODE_DONE, at + 700);
+    assert_true(quorum_step(&q, at + 700));
+    assert_int_equal(q.state.end, END_SUCCESS);
+    quorum_release(&q);
+}
+
+/* A loss that is seen in the same step as a failure that may follow from it is not forgotten while that is looked into. */
+static void test_lost_beside_an_unsure_failure(void **state)
+{
+    const int64_t at = 30001;
+    const struct quorum_config c = play_elastic(1, 2);
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &c, 2);
+    quorum_cut(&q, 1, 1, at);
+    play_failure(&q, 2, 140, 1, at + QUORUM_CUT_MS);
+    assert_true(quorum_step(&q, at + QUORUM_CUT_MS)); /* it asks */
+    assert_int_equal(q.state.stage, STAGE_RUNNING);
+    assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
+    assert_int_equal(q.state.stage, STAGE_FORMING);
+    assert_non_null(strstr(q.state.why, "node 10.0.0.1 was lost"));
+    quorum_release(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +344,8 @@ int main(void)
         cmocka_unit_test(test_a_silence_while_forming),
         cmocka_unit_test(test_failures_of_a_loss),
         cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_done_and_gone),
+        cmocka_unit_test(test_lost_beside_an_unsure_failure),
         cmocka_unit_test(test_a_stopped_leader_loses_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
