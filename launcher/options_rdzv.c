@@ -10,7 +10,7 @@
 /* PyTorch's defaults. */
 enum { JOIN_S = 600, LAST_CALL_S = 30, KEEP_ALIVE_S = 5, KEEP_ALIVE_ATTEMPTS = 3 };
 
-/* The store's default port is MASTER_PORT minus this: 29400 for 29500. */
+/* The leader's default port is MASTER_PORT minus this: 29400 for 29500. */
 enum { STORE_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
 
 /* A value that cannot be used. Of a setting that PyTorch's backend of that name does not read ("timeout" with c10d, the

@@ -30,7 +30,6 @@ static void client_free(struct clients *s, struct client *c)
     close(c->fd);
     buf_release(&c->in);
     buf_release(&c->out);
-    buf_release(&c->will);
     free(c);
 }
 
@@ -76,10 +75,7 @@ bool clients_add(struct clients *s, int fd)
     if (s->n == s->max)
         return false;
     struct client *c = memory_must(calloc(1, sizeof(*c)));
-    *c = (struct client){.fd = fd,
-                         .in = BUF_INIT(IN_BYTES),
-                         .out = BUF_INIT(OUT_BYTES),
-                         .will = BUF_INIT(REQUESTS_WILL_BYTES)};
+    *c = (struct client){.fd = fd, .in = BUF_INIT(IN_BYTES), .out = BUF_INIT(OUT_BYTES)};
     c->came_ms = clock_mono_ms();
     c->deadline_ms = c->came_ms + s->speak_ms;
     s->list[s->n++] = c;
@@ -158,9 +154,7 @@ static void execute(struct clients *s, struct client *c, const struct protocol_r
     struct view payload = {NULL, 0};
     char sum[8];
 
-    if (r->will)
-        answer(s, c, will_keep(&c->will, r), payload);
-    else if (r->op == OP_GET || r->op == OP_WAIT_COUNT)
+    if (r->op == OP_GET || r->op == OP_WAIT_COUNT)
         wait_for(s, c, r);
     else {
         enum protocol_status status = request_apply(&s->table, r, sum, &payload);
@@ -212,20 +206,6 @@ static bool advance(struct clients *s, struct client *c)
     return true;
 }
 
-/* Whether an errno means that the host cannot be reached, rather than that the process has ended. */
-static bool is_silence(int code)
-{
-    return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
-}
-
-static int socket_error(int fd)
-{
-    int code = 0;
-    socklen_t len = sizeof(code);
-
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 ? errno : code;
-}
-
 static bool receive(struct client *c)
 {
     char bytes[READ_BYTES];
@@ -235,7 +215,6 @@ static bool receive(struct client *c)
 
     if (n > 0)
         return buf_append(&c->in, bytes, (size_t)n, &ignored) == 0;
-    c->silent = n < 0 && is_silence(errno);
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
@@ -246,10 +225,8 @@ static bool flush(struct client *c)
 
     if (n > 0)
         buf_consume(&c->out, (size_t)n);
-    else if (errno != EAGAIN && errno != EINTR) {
-        c->silent = is_silence(errno);
+    else if (errno != EAGAIN && errno != EINTR)
         return false;
-    }
     if (!c->out.len)
         c->deadline_ms = 0;
     return c->admitted || c->out.len;
@@ -257,10 +234,8 @@ static bool flush(struct client *c)
 
 static bool serve(struct clients *s, struct client *c, short revents)
 {
-    if (revents & (POLLERR | POLLNVAL) || (c->waiting && revents & (POLLHUP | POLLRDHUP))) {
-        c->silent = is_silence(socket_error(c->fd));
+    if (revents & (POLLERR | POLLNVAL) || (c->waiting && revents & (POLLHUP | POLLRDHUP)))
         return false;
-    }
     if (revents & (POLLIN | POLLHUP) && !c->out.len && !c->waiting && !receive(c))
         return false;
     if (revents & POLLOUT && c->out.len && !flush(c))
@@ -273,8 +248,7 @@ static bool serve(struct clients *s, struct client *c, short revents)
         if (!flush(c))
             return false;
     } while (!c->out.len);
-    c->silent = !c->waiting && c->deadline_ms && clock_mono_ms() >= c->deadline_ms;
-    return !c->silent;
+    return c->waiting || !c->deadline_ms || clock_mono_ms() < c->deadline_ms;
 }
 
 /* Serve waiting clients once more after all others, so that a value set in this turn wakes them in this turn. */
@@ -287,8 +261,6 @@ void clients_turn(struct clients *s, const struct pollfd *pfds, int n)
                 continue;
             if (serve(s, c, pfds[i].revents))
                 continue;
-            if (!c->silent)
-                will_apply(&c->will, &s->table);
             client_free(s, c);
             s->list[i] = NULL;
         }

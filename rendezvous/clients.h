@@ -20,8 +20,7 @@ struct client {
     bool waiting;  /* the request in `in` waits for a key */
     int64_t came_ms;
     int64_t deadline_ms; /* of the wait, or of the partial message; 0: none */
-    bool silent; /* dropped because it fell silent: its process may still run, so its will is not applied */
-    struct buf in, out, will;
+    struct buf in, out;
 };
 
 struct clients {

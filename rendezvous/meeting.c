@@ -35,6 +35,7 @@ static const struct field node_fields[] = {
     NUMBER(struct meeting_node, round, 0, INT_MAX),
     NUMBER(struct meeting_node, beat, 0, INT64_MAX / 2),
     NUMBER(struct meeting_node, tie, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_node, version, 0, INT64_MAX / 2),
     NUMBER(struct meeting_node, nproc, 1, 1 << 20),
     NUMBER(struct meeting_node, wanted, -1, MEETING_NODES_MAX - 1),
     NUMBER(struct meeting_node, leaders, 0, 1),

@@ -19,8 +19,6 @@ bool protocol_hello_equal(const char *a, const char *b)
     return secret_equal(a, b, PROTOCOL_HELLO_BYTES);
 }
 
-enum { WILL_BIT = 0x80 };
-
 void protocol_put_number(int64_t number, char out[static 8])
 {
     le_put(out, (uint64_t)number, 8);
@@ -51,7 +49,7 @@ static int put_bytes(struct buf *out, struct view v, struct err *err)
 
 int protocol_put_request(struct buf *out, const struct protocol_request *r, struct err *err)
 {
-    const char head[6] = {0, 0, 0, 0, (char)(r->op | (r->will ? WILL_BIT : 0)), (char)r->key.len};
+    const char head[6] = {0, 0, 0, 0, (char)r->op, (char)r->key.len};
     const size_t start = out->len;
     char number[8], wait[4];
 
@@ -112,11 +110,10 @@ bool protocol_parse_request(struct view body, struct protocol_request *ret)
 
     if (!take(&body, 2, &head))
         return false;
-    const int op = head.p[0] & ~WILL_BIT & 0xff;
-    r.will = (head.p[0] & WILL_BIT) != 0;
-    if (op < OP_SET || op > OP_WAIT_COUNT || (r.will && op != OP_SET && op != OP_ADD) ||
-        !take(&body, (unsigned char)head.p[1], &r.key) || r.key.len == 0 || !take(&body, 8, &number) ||
-        !take(&body, 4, &wait) || !take_value(&body, &r.expected) || !take_value(&body, &r.value) || body.len)
+    const int op = (unsigned char)head.p[0];
+    if (op < OP_SET || op > OP_WAIT_COUNT || !take(&body, (unsigned char)head.p[1], &r.key) ||
+        r.key.len == 0 || !take(&body, 8, &number) || !take(&body, 4, &wait) ||
+        !take_value(&body, &r.expected) || !take_value(&body, &r.value) || body.len)
         return false;
     r.op = (enum protocol_op)op;
     r.wait_ms = le_get32(wait.p);

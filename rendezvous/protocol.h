@@ -5,8 +5,7 @@
  * its body (u32) and the body. All integers are little endian.
  *
  * Request: operation byte, key length (u8), key, number (i64), wait_ms (u32), expected (u32 length and bytes),
- *          value (u32 length and bytes). When the operation byte has its highest bit set, the request is a will
- *          (requests.h): a set or add that the server does when the client's connection has ended.
+ *          value (u32 length and bytes).
  * Answer:  status byte, then the payload: a value, or a counter's new value as i64.
  */
 #ifndef TK_RENDEZVOUS_PROTOCOL_H
@@ -29,7 +28,7 @@ enum protocol_status {
     STATUS_OK = 0,
     STATUS_TIMEOUT,
     STATUS_CONFLICT,
-    STATUS_FULL,    /* the table or the will has no room */
+    STATUS_FULL,    /* the table has no room */
     STATUS_BAD,     /* not a valid request, or add on a value that is no counter */
     STATUS_REFUSED, /* answer to a hello with another run id */
     STATUS_CROWDED, /* answer to a connection beyond the limit of clients */
@@ -43,7 +42,6 @@ struct view {
 
 struct protocol_request {
     enum protocol_op op;
-    bool will; /* do it when this connection has ended: OP_SET and OP_ADD only */
     struct view key;
     struct view expected, value; /* of OP_COMPARE_SET; value also of OP_SET */
     int64_t number;              /* of OP_ADD: delta; of OP_WAIT_COUNT: count */

@@ -17,7 +17,7 @@
  *              (state.hung), waits QUORUM_HANG_MS for their suspects, and ends the run with the strongest one,
  *              whatever config.restarts says.
  *            ENDED is final. A run can go on without a node if its size is not fixed, the node does not host the
- *            store, and, while RUNNING, config.min nodes are left.
+ *            leader, and, while RUNNING, config.min nodes are left.
  * Ownership: quorum_init fills *q, quorum_release frees its slots. Strings of the configuration are borrowed.
  * Units:     now_ms and _ms fields are milliseconds of the caller's monotonic clock.
  */
@@ -92,10 +92,10 @@ struct quorum {
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
 void quorum_release(struct quorum *q);
 
-/* Pass the state that node `ticket` has stored. One equal to the last (the same beat) is no heartbeat. */
+/* Pass the state that node `ticket` has sent. One equal to the last (the same beat) is no heartbeat. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
 
-/* The store has recorded the end of connection `tie` of node `ticket`. */
+/* Connection `tie` of node `ticket` has ended, by its process or its kernel. */
 void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms);
 
 /* The node whose connection has ended comes back over another: it has QUORUM_CUT_MS from now on. */

@@ -51,31 +51,3 @@ enum protocol_status request_apply(struct table *t, const struct protocol_reques
     }
     return status;
 }
-
-enum protocol_status will_keep(struct buf *will, const struct protocol_request *r)
-{
-    const size_t before = will->len;
-    struct err full;
-
-    if (protocol_put_request(will, r, &full) == 0)
-        return STATUS_OK;
-    if (will->len > before) { /* part of a frame */
-        will->len = before;
-        will->data[before] = '\0';
-    }
-    return STATUS_FULL;
-}
-
-void will_apply(const struct buf *will, struct table *t)
-{
-    struct view rest = {will->data, will->len}, body, payload;
-    struct protocol_request r;
-    char sum[8];
-    size_t used;
-
-    while (protocol_frame(rest, &body, &used) == 1) {
-        if (protocol_parse_request(body, &r))
-            request_apply(t, &r, sum, &payload);
-        rest = (struct view){rest.p + used, rest.len - used};
-    }
-}

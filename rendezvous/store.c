@@ -74,29 +74,6 @@ bool store_usable(const struct store *s)
     return !s->broken;
 }
 
-static int address_of(const struct store *s, int (*get)(int fd, struct sockaddr *addr, socklen_t *len),
-                      char *out, size_t size, struct err *err)
-{
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof(addr);
-
-    if (get(s->fd, (struct sockaddr *)&addr, &len) < 0)
-        return err_errno(err, ERR_FATAL, errno, "store %s: cannot read its connection's address", s->where);
-    if (getnameinfo((struct sockaddr *)&addr, len, out, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
-        return err_set(err, ERR_FATAL, "store %s: cannot format its address", s->where);
-    return 0;
-}
-
-int store_local_address(const struct store *s, char *out, size_t size, struct err *err)
-{
-    return address_of(s, getsockname, out, size, err);
-}
-
-int store_peer_address(const struct store *s, char *out, size_t size, struct err *err)
-{
-    return address_of(s, getpeername, out, size, err);
-}
-
 int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
               struct err *err)
 {
@@ -148,23 +125,6 @@ int store_compare_set(struct store *s, const char *key, const void *expected, si
 int store_wait_count(struct store *s, const char *key, int64_t count, int64_t timeout_ms, struct err *err)
 {
     struct protocol_request r = {.op = OP_WAIT_COUNT, .number = count, .wait_ms = wait_of(timeout_ms)};
-    struct view payload;
-
-    return ask(s, key, &r, timeout_ms, &payload, err);
-}
-
-int store_will_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
-                   struct err *err)
-{
-    struct protocol_request r = {.op = OP_SET, .will = true, .value = {value, len}};
-    struct view payload;
-
-    return ask(s, key, &r, timeout_ms, &payload, err);
-}
-
-int store_will_add(struct store *s, const char *key, int64_t delta, int64_t timeout_ms, struct err *err)
-{
-    struct protocol_request r = {.op = OP_ADD, .will = true, .number = delta};
     struct view payload;
 
     return ask(s, key, &r, timeout_ms, &payload, err);

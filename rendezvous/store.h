@@ -36,10 +36,6 @@ void store_close(struct store *s);
 /* False when the connection has failed: every later call on it fails with ERR_PEER. */
 bool store_usable(const struct store *s);
 
-/* The local and the server's address of the connection, as text. */
-int store_local_address(const struct store *s, char *out, size_t size, struct err *err) MUST_CHECK;
-int store_peer_address(const struct store *s, char *out, size_t size, struct err *err) MUST_CHECK;
-
 /* Keys are strings of 1..STORE_KEY_BYTES bytes; values have at most STORE_VALUE_BYTES. */
 int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
@@ -61,14 +57,6 @@ int store_compare_set(struct store *s, const char *key, const void *expected, si
 /* Wait until a counter is at least `count`. */
 int store_wait_count(struct store *s, const char *key, int64_t count, int64_t timeout_ms,
                      struct err *err) MUST_CHECK;
-
-/* Add a set or add to this connection's will: the server does it when the connection ends, by store_close or the
- * exit of the process, but not when the client only fell silent. A connection's will holds 1 KiB; beyond that
- * ERR_INVALID. */
-int store_will_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
-                   struct err *err) MUST_CHECK;
-int store_will_add(struct store *s, const char *key, int64_t delta, int64_t timeout_ms,
-                   struct err *err) MUST_CHECK;
 
 static inline void store_closep(struct store **s)
 {

@@ -17,13 +17,12 @@ static void check_again(const struct protocol_request *r, struct buf *out, struc
     MUST(protocol_put_request(out, r, err) == 0);
     MUST(protocol_frame((struct view){out->data + start, out->len - start}, &body, &used) == 1);
     MUST(used == out->len - start && protocol_parse_request(body, &again));
-    MUST(again.op == r->op && again.will == r->will && again.number == r->number &&
-         again.wait_ms == r->wait_ms);
+    MUST(again.op == r->op && again.number == r->number && again.wait_ms == r->wait_ms);
     MUST(again.key.len == r->key.len && memcmp(again.key.p, r->key.p, r->key.len) == 0);
     MUST(again.value.len == r->value.len && again.expected.len == r->expected.len);
 }
 
-static int serve(struct view body, struct table *t, struct buf *will, struct buf *out)
+static int serve(struct view body, struct table *t, struct buf *out)
 {
     struct protocol_request r;
     struct view payload;
@@ -33,10 +32,8 @@ static int serve(struct view body, struct table *t, struct buf *will, struct buf
     if (!protocol_parse_request(body, &r))
         return buf_append(out, "?", 1, &err);
     check_again(&r, out, &err);
-    enum protocol_status status = r.will ? will_keep(will, &r) : request_apply(t, &r, sum, &payload);
-    MUST(t->keys <= KEYS_MAX && t->bytes <= BYTES_MAX && will->len <= REQUESTS_WILL_BYTES);
-    if (r.will)
-        payload = (struct view){NULL, 0};
+    enum protocol_status status = request_apply(t, &r, sum, &payload);
+    MUST(t->keys <= KEYS_MAX && t->bytes <= BYTES_MAX);
     return protocol_put_answer(out, status, payload, &err);
 }
 
@@ -44,7 +41,6 @@ static int talk(struct sv all, size_t piece, struct buf *out)
 {
     struct table t = {.max_keys = KEYS_MAX, .max_bytes = BYTES_MAX};
     cleanup_buf struct buf in = BUF_INIT(1 << 20);
-    cleanup_buf struct buf will = BUF_INIT(REQUESTS_WILL_BYTES);
     struct view body;
     struct err err;
     size_t used;
@@ -56,12 +52,11 @@ static int talk(struct sv all, size_t piece, struct buf *out)
         int whole;
         while ((whole = protocol_frame((struct view){in.data, in.len}, &body, &used)) == 1 && rc == 0) {
             MUST(used <= in.len && body.len == used - 4);
-            rc = serve(body, &t, &will, out);
+            rc = serve(body, &t, out);
             buf_consume(&in, used);
         }
         rc = whole < 0 ? -1 : rc;
     }
-    will_apply(&will, &t);
     MUST(t.keys <= KEYS_MAX && t.bytes <= BYTES_MAX);
     table_release(&t);
     return rc;

@@ -45,26 +45,6 @@ static void test_requests_round_trip(void **state)
     assert_false(protocol_parse_request((struct view){wire.data + 4, body.len + 1}, &got));
 }
 
-/* What waits, or asks for something, cannot be a will. */
-static void test_wills(void **state)
-{
-    (void)state;
-    for (int op = OP_SET; op <= OP_WAIT_COUNT; op++) {
-        const struct protocol_request r = {
-            .op = (enum protocol_op)op, .will = true, .key = text("k"), .number = 3};
-        cleanup_buf struct buf wire = BUF_INIT(1000);
-        struct protocol_request got;
-        struct view body;
-        struct err err = {0};
-        size_t used;
-        assert_int_equal(protocol_put_request(&wire, &r, &err), 0);
-        assert_int_equal(protocol_frame((struct view){wire.data, wire.len}, &body, &used), 1);
-        assert_int_equal(protocol_parse_request(body, &got), op == OP_SET || op == OP_ADD);
-        if (op == OP_SET || op == OP_ADD)
-            assert_true(got.will && got.op == r.op && got.number == 3);
-    }
-}
-
 static void test_bent_bytes_never_reach_outside(void **state)
 {
     const struct protocol_request r = {.op = OP_SET, .key = text("key"), .value = text("value")};
@@ -148,7 +128,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_requests_round_trip),
-        cmocka_unit_test(test_wills),
         cmocka_unit_test(test_bent_bytes_never_reach_outside),
         cmocka_unit_test(test_hello),
         cmocka_unit_test(test_numbers),
