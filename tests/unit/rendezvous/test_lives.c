@@ -1,5 +1,5 @@
 /* test_lives.c - runs of several nodes from the first connection to the last exit, on simulated time: what is meant to happen, and
- * thousands of runs to which faults happen by chance. */
+ * runs by the thousand to which faults happen by chance. */
 #include "seed.h"
 #include "world.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { LIVES = 10000, HARMLESS = 2000, LIMIT_MS = 20000000 };
+enum { LIVES = 500, HARMLESS = 150, LIMIT_MS = 20000000 };
 
 static const struct quorum_config usual = {.min = 2,
                                            .max = 2,
@@ -347,44 +347,51 @@ static void draw_harmless(struct world *w, uint64_t seed)
     }
 }
 
+/* How many lives; TK_LIVES in the environment says otherwise. */
+static int lives(int usual_number)
+{
+    const char *text = getenv("TK_LIVES");
+
+    return text ? atoi(text) : usual_number;
+}
+
 /* What is shorter than the silence costs nothing: no restart, no node. */
 static void harmless_faults_by_chance(void **state)
 {
     const uint64_t seed = seed_of_run();
+    const int n = lives(5 * HARMLESS) / 5;
 
     (void)state;
-    for (int i = 0; i < HARMLESS; i++) {
+    for (int i = 0; i < n; i++) {
         draw_harmless(world, seed + (uint64_t)i);
         const bool good = world_run(world, LIMIT_MS);
         if (!good || starts(world) != 3 || world->launchers[0].node.state->end != END_SUCCESS)
             fail_msg("TK_SEED=%llu: %s; %d starts", (unsigned long long)(seed + (uint64_t)i),
                      good ? world->launchers[0].node.state->why : world->wrong, starts(world));
         expect_codes(world, 3, 0);
-        if (i + 1 < HARMLESS)
+        if (i + 1 < n)
             world_release(world);
     }
 }
 
-/* TK_LIVES: how many. */
 static void by_chance(void **state)
 {
-    const char *text = getenv("TK_LIVES");
-    const int lives = text ? atoi(text) : LIVES;
+    const int n = lives(LIVES);
     const uint64_t seed = seed_of_run();
     int ends[6] = {0};
 
     (void)state;
-    for (int i = 0; i < lives; i++) {
+    for (int i = 0; i < n; i++) {
         draw_life(world, seed + (uint64_t)i);
         if (!world_run(world, LIMIT_MS))
             fail_msg("TK_SEED=%llu TK_LIVES=1, at %lld ms: %s", (unsigned long long)(seed + (uint64_t)i),
                      (long long)world->now_ms, world->wrong);
         ends[world->launchers[0].leads ? world->launchers[0].leader.quorum.state.end : 0]++;
-        if (i + 1 < lives)
+        if (i + 1 < n)
             world_release(world);
     }
-    printf("%d lives: %d without an end, %d well, %d failed, %d by signal, %d lost, %d too few\n", lives,
-           ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]);
+    printf("%d lives: %d without an end, %d well, %d failed, %d by signal, %d lost, %d too few\n", n, ends[0],
+           ends[1], ends[2], ends[3], ends[4], ends[5]);
 }
 
 int main(void)
