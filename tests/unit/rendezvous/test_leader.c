@@ -1,0 +1,177 @@
+/* test_leader.c - the leader's connections: who is let in, who is displaced, whose word counts. */
+#include "rendezvous/leader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct leader_config config = {.run_id = "run",
+                                            .id = "leader",
+                                            .quorum = {.min = 1,
+                                                       .max = 1,
+                                                       .join_ms = 600000,
+                                                       .last_call_ms = 1000,
+                                                       .keep_alive_ms = 5000,
+                                                       .keep_alive_attempts = 3}};
+
+static struct leader l;
+
+static int setup(void **state)
+{
+    (void)state;
+    leader_init(&l, &config, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    leader_release(&l);
+    return 0;
+}
+
+/* The next thing that the leader does, which has to be of this kind at this link. */
+static struct message *expect(int kind, int link, enum message_type type)
+{
+    static struct leader_action a;
+
+    assert_true(leader_act(&l, &a));
+    assert_int_equal(a.kind, kind);
+    assert_int_equal(a.link, link);
+    if (kind == LEADER_SEND)
+        assert_int_equal(a.message.type, type);
+    return &a.message;
+}
+
+static void expect_nothing(void)
+{
+    struct leader_action a;
+
+    assert_false(leader_act(&l, &a));
+}
+
+static int hello(const char *id, uint32_t number, const char *run, int64_t version, int64_t now)
+{
+    struct message m = {.type = MESSAGE_HELLO, .hello = {.version = version, .number = number}};
+    const int link = leader_opened(&l, false, now);
+
+    snprintf((char *)m.hello.id, sizeof(m.hello.id), "%s", id);
+    snprintf(m.hello.run_id, sizeof(m.hello.run_id), "%s", run);
+    assert_true(leader_heard(&l, link, &m, now));
+    leader_decide(&l, now);
+    return link;
+}
+
+static int welcome(const char *id, uint32_t number, int64_t now)
+{
+    const struct message answer = {.type = MESSAGE_ANSWER};
+    const int link = hello(id, number, "run", MESSAGE_VERSION, now);
+
+    expect(LEADER_SEND, link, MESSAGE_CHALLENGE);
+    assert_true(leader_heard(&l, link, &answer, now));
+    leader_decide(&l, now);
+    expect(LEADER_SEND, link, MESSAGE_WELCOME);
+    return link;
+}
+
+static void say(int link, int64_t beat, enum node_phase phase, int64_t version, int64_t now)
+{
+    const struct message m = {
+        .type = MESSAGE_NODE,
+        .node = {.phase = phase, .beat = beat, .nproc = 1, .wanted = -1, .version = version}};
+
+    assert_true(leader_heard(&l, link, &m, now));
+    leader_decide(&l, now);
+}
+
+static void test_who_is_refused(void **state)
+{
+    (void)state;
+    const int other = hello("a", 1, "another run", MESSAGE_VERSION, 1);
+    assert_int_equal(expect(LEADER_SEND, other, MESSAGE_REFUSED)->refusal, REFUSED_RUN);
+    expect(LEADER_CLOSE, other, 0);
+    const int newer = hello("a", 1, "run", MESSAGE_VERSION + 1, 1);
+    assert_int_equal(expect(LEADER_SEND, newer, MESSAGE_REFUSED)->refusal, REFUSED_VERSION);
+    expect(LEADER_CLOSE, newer, 0);
+    expect_nothing();
+    assert_int_equal(l.open, 0);
+    /* What does not belong there ends the connection. */
+    const struct message node = {.type = MESSAGE_NODE};
+    const int early = leader_opened(&l, false, 1);
+    assert_false(leader_heard(&l, early, &node, 1));
+    assert_int_equal(l.open + l.strangers, 0);
+}
+
+static void test_strangers(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
+        assert_int_equal(leader_opened(&l, false, i), i);
+    assert_int_equal(leader_crowded_ms(&l, 200), LEADER_PATIENCE_MS - 200);
+    assert_int_equal(leader_crowded_ms(&l, 300), 0);
+    assert_int_equal(leader_opened(&l, false, 300), LEADER_STRANGERS_MAX);
+    leader_decide(&l, 300);
+    expect(LEADER_CLOSE, 0, 0); /* the oldest */
+    expect_nothing();
+    /* A pause of this process makes none of them late; time does. */
+    leader_decide(&l, 9000);
+    leader_decide(&l, 30000);
+    expect_nothing();
+    for (int64_t now = 32000; now < 42000; now += 2000)
+        leader_decide(&l, now);
+    for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
+        expect(LEADER_CLOSE, i + 1, 0);
+    assert_int_equal(l.open + l.strangers, 0);
+}
+
+static void test_the_newest_connection_counts(void **state)
+{
+    (void)state;
+    const int first = welcome("a", 1, 1);
+    expect(LEADER_SEND, first, MESSAGE_STATE);
+    say(first, 1, NODE_JOINING, 1, 2);
+    expect(LEADER_SEND, first, MESSAGE_HEARD);
+    expect(LEADER_SEND, first, MESSAGE_STATE);
+    assert_int_equal(l.quorum.state.stage, STAGE_RUNNING);
+    const int second = welcome("a", 2, 3);
+    expect_nothing(); /* it is told when it has spoken */
+    say(second, 3, NODE_RUNNING, 2, 4);
+    assert_int_equal(expect(LEADER_SEND, second, MESSAGE_HEARD)->beat, 3);
+    expect(LEADER_SEND, second, MESSAGE_STATE);
+    say(first, 2, NODE_JOINING, 1, 5); /* late */
+    expect_nothing();
+    assert_int_equal(l.quorum.slots[0].node.phase, NODE_RUNNING);
+    leader_closed(&l, first, LINK_CLOSED, 6);
+    assert_false(l.quorum.slots[0].cut);
+    leader_closed(&l, second, LINK_CLOSED, 7);
+    assert_true(l.quorum.slots[0].cut);
+    assert_int_equal(l.n_nodes, 1);
+}
+
+/* It says for the whole silence that it knows less than it was sent. */
+static void test_who_takes_nothing(void **state)
+{
+    (void)state;
+    const int link = welcome("a", 1, 1);
+    expect(LEADER_SEND, link, MESSAGE_STATE);
+    say(link, 1, NODE_JOINING, 1, 2);
+    expect(LEADER_SEND, link, MESSAGE_HEARD);
+    expect(LEADER_SEND, link, MESSAGE_STATE);
+    for (int64_t beat = 2; beat < 14; beat++)
+        say(link, beat, NODE_JOINING, 1, beat * 3000);
+    assert_true(l.quorum.slots[0].gone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_who_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_newest_connection_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_takes_nothing, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
