@@ -4,7 +4,7 @@
     bench/launcher/cut.py [--count 1] [--limit 5] [--max-restarts 0] [--python PYTHON] [WAY...]
 
 The nodes are two network namespaces joined by a cable (root, ip, iptables), with two ranks each. Ways: torch-all (PyTorch over gloo; all
-packets are lost), torch-ranks (those of the launchers' store pass), trainer-all, trainer-ranks. All ranks wait in a collective call
+packets are lost), torch-ranks (those of the launchers' meeting pass), trainer-all, trainer-ranks. All ranks wait in a collective call
 then. Printed for each launcher: its exit code, the seconds from the cut to its first line and to its end, and its last words."""
 
 import argparse
