@@ -16,7 +16,7 @@ help: ## show this text
 	@printf '  REPEATS=5         bench-trainer, bench-gpt2, bench-checkpoints: a minute each\n'
 	@printf '  KILLS=50          bench-recovery: about a second each\n'
 	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
-	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
+	@printf '  TARGET=idx        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
 	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
 	@printf '  PARTS=dashboards  pictures: these alone, without root; cluster: the others\n'

@@ -16,40 +16,16 @@ struct word {
     const char *value; /* behind '='; NULL: none */
 };
 
-static const struct verb_option *in_table(const struct verb_option *table, struct sv name)
-{
-    for (; table && table->name; table++)
-        if (sv_eq(name, table->name))
-            return table;
-    return NULL;
-}
-
-static const struct verb_option *by_name(const struct verb *verb, struct sv name)
+/* By its letter; '\0': by its name. */
+static const struct verb_option *find(const struct verb *verb, struct sv name, char letter)
 {
     const struct verb_options all = verb_options(verb);
-    const struct verb_option *o = NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(all.lists) && !o; i++)
-        o = in_table(all.lists[i], name);
-    return o;
-}
-
-static const struct verb_option *letter_in(const struct verb_option *table, char letter)
-{
-    for (; table && table->name; table++)
-        if (table->letter == letter)
-            return table;
+    for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
+        for (const struct verb_option *o = all.lists[i]; o && o->name; o++)
+            if (letter ? o->letter == letter : sv_eq(name, o->name))
+                return o;
     return NULL;
-}
-
-static const struct verb_option *by_letter(const struct verb *verb, char letter)
-{
-    const struct verb_options all = verb_options(verb);
-    const struct verb_option *o = NULL;
-
-    for (size_t i = 0; i < ARRAY_LEN(all.lists) && !o; i++)
-        o = letter_in(all.lists[i], letter);
-    return o;
 }
 
 const struct verb_option *args_option(const struct verb *verb, const char *word)
@@ -57,8 +33,8 @@ const struct verb_option *args_option(const struct verb *verb, const char *word)
     if (word[0] != '-' || !word[1])
         return NULL;
     if (word[1] == '-')
-        return by_name(verb, sv_from(word + 2));
-    return word[2] ? NULL : by_letter(verb, word[1]);
+        return find(verb, sv_from(word + 2), '\0');
+    return word[2] ? NULL : find(verb, (struct sv){0}, word[1]);
 }
 
 static int no_such_option(const struct args *a, const struct word *w, struct err *err)
@@ -132,11 +108,11 @@ static int take_word(struct args *a, const char *text, const char *next, struct 
     if (text[1] == '-') {
         w.name = equals ? (struct sv){text + 2, (size_t)(equals - text - 2)} : sv_from(text + 2);
         w.value = equals ? equals + 1 : NULL;
-        return take(a, by_name(a->verb, w.name), &w, next, err);
+        return take(a, find(a->verb, w.name, '\0'), &w, next, err);
     }
     w.name = (struct sv){text + 1, 1};
     w.value = text[2] == '=' ? text + 3 : text[2] ? text + 2 : NULL; /* -nteam is -n team */
-    return take(a, by_letter(a->verb, text[1]), &w, next, err);
+    return take(a, find(a->verb, (struct sv){0}, text[1]), &w, next, err);
 }
 
 static int check_operands(const struct args *a, struct err *err)
@@ -188,7 +164,7 @@ void args_release(struct args *a)
 
 static const char *value_of(const struct args *a, const char *option)
 {
-    assert(by_name(a->verb, sv_from(option)));
+    assert(find(a->verb, sv_from(option), '\0'));
     for (int i = 0; i < a->n_set; i++)
         if (!strcmp(a->set[i].option->name, option))
             return a->set[i].value;
@@ -209,7 +185,7 @@ const char *args_text(const struct args *a, const char *option, const char *fall
 
 const char *args_each(const struct args *a, const char *option, int i)
 {
-    assert(by_name(a->verb, sv_from(option)));
+    assert(find(a->verb, sv_from(option), '\0'));
     for (int k = 0; k < a->n_set; k++)
         if (!strcmp(a->set[k].option->name, option) && i-- == 0)
             return a->set[k].value;

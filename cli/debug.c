@@ -6,7 +6,7 @@
 #include "common/json.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
         while (pod && index < r->replicas && !ranks_have_pod(&only, job, r->type, (int32_t)index))
             index++;
         if (index < r->replicas) {
-            *ret = naming_pod(a, job->name, r->type, (int)index);
+            *ret = desired_pod_name(a, job->name, r->type, (int)index);
             return 0;
         }
         before += r->replicas * n;

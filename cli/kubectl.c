@@ -1,6 +1,7 @@
 /* kubectl.c - start kubectl with the options of the connection, or become it. */
 #include "cli/kubectl.h"
 
+#include "cli/shown.h"
 #include "common/arena.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { WORDS_MAX = 1024 };
@@ -59,15 +61,37 @@ static char **argv_of(const struct args *a, const char *ns, const char *const *w
     return argv;
 }
 
-static void run_child(char **argv, const int out[2], const int err[2], pid_t parent)
+int kubectl_options(const struct args *a, struct buf *out, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    char **argv = argv_of(a, NULL, (const char *const[]){NULL}, &arena, err);
+
+    for (int i = 1; argv[i]; i++) {
+        if (strncmp(argv[i], "--token=", 8) == 0 || strncmp(argv[i], "--password=", 11) == 0)
+            argv[i] = arena_printf(&arena, "%.*s...", (int)strcspn(argv[i], "=") + 1, argv[i]);
+        if (buf_puts(out, " ", err) < 0 || shown_word(out, argv[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int not_run(char *const *argv, int why, struct err *err)
+{
+    return err_set(err, ERR_FATAL, "%.200s, which this needs: %s ($KUBECTL or $PATH)", argv[0],
+                   strerror(why));
+}
+
+/* In our memory, as vfork has it: *why, if it becomes no kubectl. */
+static void run_child(char **argv, const int out[2], const int err[2], pid_t parent, volatile int *why)
 {
     /* Not SIGTERM, which waits for the end of a Ctrl-Z. What it leaves behind, its socket, is removed by us. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent || dup2(out[1], STDOUT_FILENO) < 0 ||
-        dup2(err[1], STDERR_FILENO) < 0)
-        _exit(126);
-    signal(SIGPIPE, SIG_DFL); /* main ignores it */
-    execvp(argv[0], argv);
-    _exit(errno == ENOENT ? 127 : 126);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && dup2(out[1], STDOUT_FILENO) >= 0 &&
+        dup2(err[1], STDERR_FILENO) >= 0) {
+        signal(SIGPIPE, SIG_DFL); /* main ignores it */
+        execvp(argv[0], argv);
+    }
+    *why = errno;
+    _exit(126);
 }
 
 int kubectl_start(const struct args *a, const char *const *words, struct kubectl_child *ret, struct err *err)
@@ -76,28 +100,38 @@ int kubectl_start(const struct args *a, const char *const *words, struct kubectl
     char **argv = argv_of(a, NULL, words, &arena, err);
     const pid_t parent = getpid();
     int out[2], errors[2];
+    volatile int why = 0;
 
     if (!argv)
         return -1;
-    if (pipe2(out, O_CLOEXEC) < 0)
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0)
         return err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
-    if (pipe2(errors, O_CLOEXEC) < 0) {
-        close(out[0]);
-        close(out[1]);
-        return err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
-    }
     fflush(NULL);
-    *ret = (struct kubectl_child){.pid = fork(), .out = out[0], .err = errors[0]};
+    *ret = (struct kubectl_child){.pid = vfork(), .out = out[0], .err = errors[0]};
     if (ret->pid == 0)
-        run_child(argv, out, errors, parent);
-    const int why = errno;
+        run_child(argv, out, errors, parent, &why);
+    if (ret->pid < 0)
+        why = errno;
     close(out[1]);
     close(errors[1]);
-    if (ret->pid > 0)
+    if (!why)
         return 0;
-    close(out[0]);
+    (void)kubectl_end(ret, 0);
     close(errors[0]);
-    return err_errno(err, ERR_FATAL, why, "kubectl: fork");
+    return not_run(argv, why, err);
+}
+
+int kubectl_end(struct kubectl_child *c, int signal_number)
+{
+    int status = 0;
+
+    if (c->pid > 0)
+        kill(c->pid, signal_number);
+    while (c->pid > 0 && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    close(c->out);
+    c->pid = 0;
+    return status;
 }
 
 int kubectl_become(const struct args *a, const char *ns, const char *const *words, struct err *err)
@@ -110,5 +144,5 @@ int kubectl_become(const struct args *a, const char *ns, const char *const *word
     fflush(NULL);
     signal(SIGPIPE, SIG_DFL); /* main ignores it */
     execvp(argv[0], argv);
-    return err_errno(err, ERR_FATAL, errno, "%.200s, which this needs", argv[0]);
+    return not_run(argv, errno, err);
 }

@@ -1,12 +1,13 @@
 /* kubectl.h - run kubectl: it knows the API server and the user's credentials, and is better at shells and forwarded ports.
  *
  * It is $KUBECTL, or the kubectl of $PATH. In front of the words stand the options of its connection as they were given to us.
- * Errors:    ERR_FATAL: kubectl does not start. ERR_INVALID: too many words.
+ * Errors:    ERR_FATAL: kubectl does not start, with its name and why. ERR_INVALID: too many words or bytes.
  */
 #ifndef TK_CLI_KUBECTL_H
 #define TK_CLI_KUBECTL_H
 
 #include "cli/args.h"
+#include "common/buf.h"
 
 #include <sys/types.h>
 
@@ -15,10 +16,15 @@ struct kubectl_child {
     int out, err; /* what it writes */
 };
 
-/* A child in our process group, with our stdin, which ends when we do; NULL ends the words. That kubectl is missing shows at its
- * end: exit status 127. */
+/* Append those options as a line that a shell reads has them: " --context=c". A token or a password is not told. */
+int kubectl_options(const struct args *a, struct buf *out, struct err *err) MUST_CHECK;
+
+/* A child in our process group, with our stdin, which ends when we do; NULL ends the words. */
 int kubectl_start(const struct args *a, const char *const *words, struct kubectl_child *ret,
                   struct err *err) MUST_CHECK;
+
+/* Send it this signal (0: none) and wait for its end: waitpid's status. `err` can still be read, and is the caller's to close. */
+int kubectl_end(struct kubectl_child *c, int signal_number);
 
 /* Replace this process by kubectl with these words, in this namespace. Returns only on failure: -1. */
 int kubectl_become(const struct args *a, const char *ns, const char *const *words, struct err *err);

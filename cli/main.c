@@ -37,9 +37,7 @@ static int run(const struct args *a, struct err *err)
 
     if (a->verb->offline || (a->verb->offline_with && args_has(a, a->verb->offline_with)))
         return a->verb->run(NULL, a, err);
-    if (session_open(&s, a, err) < 0 || (isatty(STDIN_FILENO) && session_greet(&s, err) < 0))
-        return -1;
-    return a->verb->run(&s, a, err);
+    return session_open(&s, a, err) < 0 ? -1 : a->verb->run(&s, a, err);
 }
 
 int main(int argc, char **argv)

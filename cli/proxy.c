@@ -27,12 +27,12 @@ struct start {
     bool serves;
 };
 
-static int wait_end(pid_t pid)
+static int end(struct kubectl_proxy *p, int signal_number, bool keep)
 {
-    int status = 0;
+    const int status = kubectl_end(&p->child, signal_number);
 
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
+    kubectl_proxy_read(p, keep);
+    close(p->child.err);
     return status;
 }
 
@@ -57,17 +57,10 @@ static void take(struct start *st, int i)
 
 static int ended_early(struct kubectl_proxy *p, struct err *err)
 {
-    const int status = wait_end(p->child.pid);
+    const int status = end(p, 0, false);
     const bool exited = WIFEXITED(status);
     const int code = exited ? WEXITSTATUS(status) : WTERMSIG(status);
 
-    p->child.pid = 0;
-    kubectl_proxy_read(p, false);
-    close(p->child.out);
-    close(p->child.err);
-    if (exited && code == 127)
-        return err_set(err, ERR_FATAL,
-                       "kubectl, which this needs: No such file or directory ($KUBECTL or $PATH)");
     return err_set(err, ERR_FATAL, "no connection: kubectl ended with %s %d before it served",
                    exited ? "exit status" : "signal", code);
 }
@@ -84,17 +77,6 @@ static int await(struct kubectl_proxy *p, struct start *st, struct err *err)
                 take(st, i);
     }
     return 0;
-}
-
-/* Of the process that told the namespace. Its stderr is not shown: the other one says the same. */
-static void end_view(const struct kubectl_child *view)
-{
-    if (!view->pid)
-        return;
-    kill(view->pid, SIGKILL);
-    wait_end(view->pid);
-    close(view->out);
-    close(view->err);
 }
 
 static int start_both(struct kubectl_proxy *p, const struct args *a, struct kubectl_child *view,
@@ -130,7 +112,10 @@ int kubectl_proxy_start(struct kubectl_proxy *p, const struct args *a, struct er
         kubectl_proxy_namespace(buf_str(&st.ns), KUBE_SERVICE_ACCOUNT_DIR, p->ns);
         buf_release(&st.ns);
     }
-    end_view(&view);
+    if (view.pid) {
+        (void)kubectl_end(&view, SIGKILL);
+        close(view.err); /* it is not shown: the other one says the same */
+    }
     return rc;
 }
 
@@ -156,13 +141,8 @@ void kubectl_proxy_read(struct kubectl_proxy *p, bool keep)
 
 void kubectl_proxy_end(struct kubectl_proxy *p)
 {
-    if (p->child.pid) {
-        kill(p->child.pid, SIGKILL);
-        wait_end(p->child.pid);
-        kubectl_proxy_read(p, true);
-        close(p->child.out);
-        close(p->child.err);
-    }
+    if (p->child.pid)
+        (void)end(p, SIGKILL, true);
     fflush(stdout);
     if (p->kept.len)
         (void)fs_write_all(STDERR_FILENO, p->kept.data, p->kept.len);

@@ -10,14 +10,17 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { OPTIONS_MAX = 64 << 10 };
 
 const struct kube_resource SESSION_JOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                            false};
 
-static bool has_answered(const struct session *s)
+static bool has_answered(const struct http *http)
 {
     size_t n;
-    const struct http_count *rows = http_counts(s->http, &n);
+    const struct http_count *rows = http_counts(http, &n);
 
     while (n && !rows[n - 1].status)
         n--;
@@ -30,15 +33,27 @@ static void on_words(void *ctx, short revents)
     struct session *s = ctx;
 
     (void)revents;
-    kubectl_proxy_read(&s->proxy, has_answered(s));
+    kubectl_proxy_read(&s->proxy, has_answered(s->http));
     if (s->proxy.ended)
         kube_loop_fd_remove(s->loop, &s->words);
 }
 
+/* Of http_transport(ctx). Until the first answer kubectl may ask for a password: whoever sits at the terminal takes the time. */
+static struct kube_transfer *start(void *ctx, const struct kube_http_request *r,
+                                   const struct kube_http_handler *handler, struct err *err)
+{
+    const struct kube_transport http = http_transport(ctx);
+    struct kube_http_request patient = *r;
+
+    if (isatty(STDIN_FILENO) && !has_answered(ctx))
+        patient.timeout_ms = patient.idle_timeout_ms = 0;
+    return kube_transport_start(&http, &patient, handler, err);
+}
+
 int session_open(struct session *s, const struct args *a, struct err *err)
 {
-    *s = (struct session){0};
-    if (kubectl_proxy_start(&s->proxy, a, err) < 0)
+    *s = (struct session){.options = BUF_INIT(OPTIONS_MAX)};
+    if (kubectl_options(a, &s->options, err) < 0 || kubectl_proxy_start(&s->proxy, a, err) < 0)
         return -1;
     s->ns = args_text(a, "namespace", s->proxy.ns);
     s->config.server = memory_strdup("http://localhost");
@@ -48,6 +63,7 @@ int session_open(struct session *s, const struct args *a, struct err *err)
     if (!s->http)
         return -1;
     s->api = http_transport(s->http);
+    s->api.start = start;
     s->words = (struct kube_loop_fd){.ready = on_words, .ctx = s, .fd = s->proxy.child.err, .events = POLLIN};
     return kube_loop_fd_add(s->loop, &s->words, err);
 }
@@ -58,6 +74,7 @@ void session_close(struct session *s)
     http_free(s->http);
     kube_loop_free(s->loop);
     kube_config_release(&s->config);
+    buf_release(&s->options);
     *s = (struct session){0};
 }
 
@@ -103,13 +120,13 @@ static void on_answer(void *ctx, struct kube_reply *reply)
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err)
 {
     struct answer a = {.loop = s->loop, .wanted = ret != NULL};
-    struct kube_call *call = kube_call_start(&s->api, r, on_answer, &a, err);
+    struct kube_request_run *call = kube_request_start(&s->api, r, on_answer, &a, err);
 
     if (!call)
         return -1;
     if (kube_loop_run(s->loop, err) < 0) {
         if (!a.done)
-            kube_call_cancel(call);
+            kube_request_cancel(call);
         cJSON_Delete(a.object);
         return -1;
     }
@@ -132,37 +149,6 @@ int session_become(struct session *s, const struct args *a, const char *const *w
     return kubectl_become(a, ns, words, err);
 }
 
-struct greeting {
-    struct kube_loop *loop;
-    struct err err;
-};
-
-static void on_greeted(void *ctx, const struct kube_http_response *r, const struct err *err)
-{
-    struct greeting *g = ctx;
-    struct kube_status status;
-
-    if (err)
-        g->err = *err;
-    else if (kube_status_check(r, &status, &g->err) == 0 || !is_away(&g->err))
-        g->err.kind = ERR_NONE;
-    kube_loop_stop(g->loop);
-}
-
-int session_greet(struct session *s, struct err *err)
-{
-    const struct kube_http_request r = {.method = "GET", .path = "/version"};
-    struct greeting g = {.loop = s->loop};
-
-    if (!kube_transport_start(&s->api, &r, &(struct kube_http_handler){.ctx = &g, .done = on_greeted}, err) ||
-        kube_loop_run(s->loop, err) < 0)
-        return -1;
-    if (!g.err.kind)
-        return 0;
-    *err = g.err;
-    return away(s, err);
-}
-
 static const char *verb_of(const struct kube_request *r)
 {
     static const char *const NAMES[] = {
@@ -179,15 +165,15 @@ static int explain(const struct session *s, const struct kube_request *r, struct
     const struct err was = *err;
 
     if (was.code == 403)
-        return err_set(
-            err, was.kind,
-            "you lack the right to %s %s%s%s%s%s in %s%s: ask for it, or try `kubectl auth can-i --list`",
-            verb_of(r), r->resource->plural, r->resource->group[0] ? "." : "", r->resource->group,
-            r->subresource ? "/" : "", r->subresource ? r->subresource : "",
-            r->ns                         ? "namespace "
-            : r->resource->cluster_scoped ? "the cluster"
-                                          : "all namespaces",
-            r->ns ? r->ns : "");
+        return err_set(err, was.kind,
+                       "you lack the right to %s %s%s%s%s%s in %s%s: ask for it, or try `kubectl auth can-i "
+                       "--list%s%s%s`",
+                       verb_of(r), r->resource->plural, r->resource->group[0] ? "." : "", r->resource->group,
+                       r->subresource ? "/" : "", r->subresource ? r->subresource : "",
+                       r->ns                         ? "namespace "
+                       : r->resource->cluster_scoped ? "the cluster"
+                                                     : "all namespaces",
+                       r->ns ? r->ns : "", r->ns ? " -n " : "", r->ns ? r->ns : "", buf_str(&s->options));
     if (was.code == 404 && job && r->name) {
         const bool clear = strstr(was.msg, r->name); /* it is the job that the server does not know */
         return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s%s%.100s",

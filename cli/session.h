@@ -24,16 +24,13 @@ struct session {
     struct kube_config config;
     struct kube_loop *loop;
     struct http *http;
-    struct kube_transport api;
-    const char *ns; /* --namespace, else the context's */
+    struct kube_transport api; /* without limits of time until the first answer, if stdin is a terminal */
+    const char *ns;            /* --namespace, else the context's */
+    struct buf options; /* those of the connection that were given, for a line to paste: kubectl_options */
 };
 
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
 void session_close(struct session *s);
-
-/* Wait for a first answer, whatever it is and however long: until then a credential plug-in of kubectl's may ask for something on
- * the terminal. */
-int session_greet(struct session *s, struct err *err) MUST_CHECK;
 
 /* Send one request and wait for its answer; *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
  * large to be read back is no error. */

@@ -148,3 +148,17 @@ size_t shown_columns(struct sv text)
     }
     return columns;
 }
+
+int shown_word(struct buf *out, const char *word, struct err *err)
+{
+    static const char SAFE[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+
+    if (word[0] && strspn(word, SAFE) == strlen(word))
+        return buf_puts(out, word, err);
+    if (buf_puts(out, "'", err) < 0)
+        return -1;
+    for (const char *p = word; *p; p++)
+        if (*p == '\'' ? buf_puts(out, "'\\''", err) < 0 : buf_append(out, p, 1, err) < 0)
+            return -1;
+    return buf_puts(out, "'", err);
+}

@@ -16,6 +16,9 @@ int shown_line(struct buf *out, struct sv text, struct err *err);
 /* Text of any number of lines as one, with a space between them, cut to `size` bytes with its NUL. */
 void shown_text(char *to, size_t size, const char *text);
 
+/* Append a word of a command line, in quotes where a shell would read it otherwise. */
+int shown_word(struct buf *out, const char *word, struct err *err);
+
 /* How many columns a text that shown_line made takes: one per character, none for combining marks, two for East Asian wide
  * characters and emoji. */
 size_t shown_columns(struct sv text);

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define PREFIX "kubectl-ptj-"
@@ -19,17 +21,40 @@ enum { NAME_LEN = sizeof(PREFIX "XXXXXX") - 1, BASE_MAX = SOCKETDIR_PATH_BYTES -
 
 static const int ENDS[] = {SIGINT, SIGTERM, SIGHUP};
 
-/* For on_end only: a handler gets no argument of ours. */
+/* For socketdir_leave: a handler gets no argument of ours. */
 static struct socketdir *volatile made;
 
-static void on_end(int signal_number)
+/* With who listens there: where $KUBECTL is a script that does not `exec`, it outlives the script. At a link it is somebody else. */
+static void remove_socket(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct ucred who;
+    socklen_t size = sizeof(who);
+    struct stat st;
+
+    strncpy(at.sun_path, path, sizeof(at.sun_path) - 1);
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+        connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid > 1)
+        kill(who.pid, SIGKILL);
+    close(fd);
+    unlink(path);
+}
+
+void socketdir_leave(void)
 {
     const struct socketdir *d = made;
 
-    if (d) {
-        unlink(d->socket);
-        rmdir(d->path);
-    }
+    if (!d)
+        return;
+    remove_socket(d->socket);
+    rmdir(d->path);
+}
+
+static void on_end(int signal_number)
+{
+    socketdir_leave();
     signal(signal_number, SIG_DFL);
     raise(signal_number);
     /* Blocked in here, it ends the process behind this line; process 1 of a container would live on without its socket. */
@@ -58,12 +83,14 @@ static const char *base_of(void)
 static void remove_dead(int base, const char *name)
 {
     struct stat st;
+    char path[SOCKETDIR_PATH_BYTES];
     const int fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
         return;
     if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        unlinkat(fd, SOCKET, 0);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d/" SOCKET, fd);
+        remove_socket(path);
         unlinkat(base, name, AT_REMOVEDIR);
     }
     close(fd);
@@ -81,42 +108,43 @@ static void remove_all_dead(const char *base)
         closedir(dir);
 }
 
-/* False: another process took it for dead between mkdtemp and the lock. */
-static bool lock(struct socketdir *d)
+/* 0, or why not as errno. EWOULDBLOCK: another process took it for dead between mkdtemp and the lock. */
+static int lock(struct socketdir *d)
 {
-    struct stat st;
+    struct stat st = {0};
 
     d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (d->lock < 0)
-        return false;
-    if (flock(d->lock, LOCK_EX | LOCK_NB) == 0 && fstat(d->lock, &st) == 0 && st.st_nlink)
-        return true;
+        return errno == ENOENT ? EWOULDBLOCK : errno;
+    const bool fails = flock(d->lock, LOCK_EX | LOCK_NB) < 0 || fstat(d->lock, &st) < 0;
+    if (!fails && st.st_nlink)
+        return 0;
+    const int why = fails ? errno : EWOULDBLOCK;
     close(d->lock);
-    return false;
+    rmdir(d->path); /* without a lock the next one would take it for dead */
+    return why;
 }
 
 int socketdir_make(struct socketdir *d, struct err *err)
 {
     const char *base = base_of();
+    int why = EWOULDBLOCK;
 
     remove_all_dead(base);
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES && why == EWOULDBLOCK; i++) {
         snprintf(d->path, sizeof(d->path), "%.*s/" PREFIX "XXXXXX", BASE_MAX, base);
-        if (!mkdtemp(d->path)) {
-            err_errno(err, ERR_FATAL, errno,
-                      "%s, the folder of kubectl's socket (XDG_RUNTIME_DIR may name another one)", d->path);
-            d->path[0] = '\0';
-            return -1;
-        }
-        if (!lock(d))
-            continue;
-        snprintf(d->socket, sizeof(d->socket), "%.*s/" SOCKET, (int)sizeof(d->path) - 3, d->path);
-        made = d;
-        set_handlers(SIG_DFL, on_end);
-        return 0;
+        why = mkdtemp(d->path) ? lock(d) : errno;
     }
-    d->path[0] = '\0';
-    return err_set(err, ERR_FATAL, "%s: the folder of kubectl's socket is removed again and again", base);
+    if (why) {
+        err_errno(err, ERR_FATAL, why,
+                  "%s, the folder of kubectl's socket (XDG_RUNTIME_DIR may name another one)", d->path);
+        d->path[0] = '\0';
+        return -1;
+    }
+    snprintf(d->socket, sizeof(d->socket), "%.*s/" SOCKET, (int)sizeof(d->path) - 3, d->path);
+    made = d;
+    set_handlers(SIG_DFL, on_end);
+    return 0;
 }
 
 void socketdir_remove(struct socketdir *d)
@@ -124,9 +152,8 @@ void socketdir_remove(struct socketdir *d)
     if (!d->path[0])
         return;
     set_handlers(on_end, SIG_DFL);
+    socketdir_leave();
     made = NULL;
-    unlink(d->socket);
-    rmdir(d->path);
     close(d->lock);
     *d = (struct socketdir){0};
 }

@@ -2,8 +2,8 @@
  *
  * The folder is $XDG_RUNTIME_DIR/kubectl-ptj-XXXXXX, or /tmp/... where that is not set or too long: the path of a socket ends
  * at 104 bytes on some systems. It is locked while this process lives, so what a process that was killed left behind is known,
- * and is removed when the next one begins. A signal that ends this process removes it, too.
- * Errors:    ERR_FATAL: the folder cannot be made.
+ * and is removed when the next one begins. A signal that ends this process removes it, too. With a folder ends who listens there.
+ * Errors:    ERR_FATAL: the folder cannot be made or locked.
  */
 #ifndef TK_CLI_SOCKETDIR_H
 #define TK_CLI_SOCKETDIR_H
@@ -21,5 +21,8 @@ struct socketdir {
 
 int socketdir_make(struct socketdir *d, struct err *err) MUST_CHECK;
 void socketdir_remove(struct socketdir *d);
+
+/* Remove what there is, in a handler of a signal that ends this process. */
+void socketdir_leave(void);
 
 #endif

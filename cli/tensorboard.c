@@ -2,7 +2,7 @@
 #include "cli/session.h"
 
 #include "common/json.h"
-#include "operator/plan/desired_tensorboard.h"
+#include "operator/plan/desired.h"
 
 #include <stdio.h>
 
@@ -31,9 +31,9 @@ static int check_ready(const struct session *s, const cJSON *job, const char *na
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(status, "ready")))
         return err_set(err, ERR_INVALID,
                        "the TensorBoard of %.63s is not ready yet%s%.30s%s%.60s (kubectl -n %.63s describe "
-                       "pods -l " LABEL_TENSORBOARD "=%.63s)",
+                       "pods -l " LABEL_TENSORBOARD "=%.63s%s)",
                        name, reason ? ": " : "", reason ? reason : "", note ? ": " : "", note ? note : "",
-                       s->ns, name);
+                       s->ns, name, buf_str(&s->options));
     return 0;
 }
 

@@ -81,7 +81,7 @@ static int bench_all(struct collectives *c, const char *layout, struct err *err)
 }
 
 struct layout {
-    int world, per_pod, lanes;
+    int world, per_pod;
     int port;
 };
 
@@ -101,8 +101,7 @@ static int rank_main(int rank, const struct layout *l)
                                            .group_rank = pod,
                                            .run_id = run_id,
                                            .master_addr = "127.0.0.1",
-                                           .master_port = l->port,
-                                           .lanes = l->lanes};
+                                           .master_port = l->port};
     cleanup_collectives struct collectives *c = collectives_open(&cfg, TIMEOUT_MS, &err);
     if (c && bench_all(c, name, &err) == 0)
         return EXIT_CODE_OK;
@@ -144,18 +143,17 @@ static bool read_arg(int argc, char **argv, int i, int least, int64_t most, int 
 
 int main(int argc, char **argv)
 {
-    static const struct layout usual[] = {{2, 2, 0, 0}, {2, 1, 0, 0}, {4, 4, 0, 0}, {4, 2, 0, 0}};
+    static const struct layout usual[] = {{2, 2, 0}, {2, 1, 0}, {4, 4, 0}, {4, 2, 0}};
     struct layout only = {0};
     int rc = 0, port = CONTRACT_MASTER_PORT + 1;
 
-    if (argc > 5 || !read_arg(argc, argv, 1, 1, COLLECTIVES_HOST_RANKS_MAX, &only.world) ||
-        !read_arg(argc, argv, 2, 1, only.world, &only.per_pod) ||
-        !read_arg(argc, argv, 3, 0, 64, &only.lanes) || !read_arg(argc, argv, 4, 1, 65535, &port)) {
-        fprintf(stderr,
-                "usage: collectives-bench [RANKS [RANKS_PER_POD [LANES [PORT]]]]   (1..%d ranks; without "
-                "them 2 and 4 "
-                "in one pod, and 2 pods with 1 and 2 each)\n",
-                COLLECTIVES_HOST_RANKS_MAX);
+    if (argc > 4 || !read_arg(argc, argv, 1, 1, COLLECTIVES_HOST_RANKS_MAX, &only.world) ||
+        !read_arg(argc, argv, 2, 1, only.world, &only.per_pod) || !read_arg(argc, argv, 3, 1, 65535, &port)) {
+        fprintf(
+            stderr,
+            "usage: collectives-bench [RANKS [RANKS_PER_POD [PORT]]]   (1..%d ranks; without them 2 and 4 "
+            "in one pod, and 2 pods with 1 and 2 each)\n",
+            COLLECTIVES_HOST_RANKS_MAX);
         return EXIT_CODE_USAGE;
     }
     printf("%6s %8s %12s %12s %12s %10s %10s\n", "pods", "memory", "bytes", "median us", "p99 us",

@@ -43,8 +43,7 @@ enum collectives_flag {
     COLLECTIVES_STOP_TERM = 1u << 0, /* this rank received SIGTERM */
     COLLECTIVES_STOP_INT = 1u << 1,  /* this rank received SIGINT */
     COLLECTIVES_NONFINITE = 1u << 2, /* this rank's loss is not a finite number */
-    COLLECTIVES_SAVE = 1u << 3,      /* a checkpoint is due, by rank 0's clock */
-    COLLECTIVES_WRITING = 1u << 4,   /* rank 0 is still writing the last one */
+    COLLECTIVES_SAVE = 1u << 3,      /* rank 0 wants a checkpoint of this step */
 };
 
 enum collectives_backend {
@@ -55,6 +54,7 @@ enum collectives_backend {
 enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIVES_RUN_ID_BYTES = 256 };
 
 struct rank_slot;
+struct watch_server;
 
 /* Use the functions of noted.h, which note each call in the rank's slot, rather than the table's own. */
 struct collectives {
@@ -62,9 +62,10 @@ struct collectives {
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    /* Where noted.h notes calls; NULL: nowhere. of_all: a collective of this table is one of all ranks of the run. */
+    /* Rank 0's, where there are ranks in other pods or ranks that take no part; else NULL. */
+    struct watch_server *watch;
+    /* Where noted.h notes calls; NULL: nowhere. */
     struct rank_slot *slot;
-    bool of_all;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
      * recv. */
     uint32_t unauthenticated;
@@ -82,9 +83,6 @@ struct collectives {
     /* all[r * len ..] = rank r's `len` bytes. `all` holds world * len bytes; `mine` may be all + rank * len. */
     int (*all_gather)(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,
                       struct err *err) MUST_CHECK;
-    /* This rank's part (collectives_part) of x becomes the sum over ranks; the rest of x is unspecified. */
-    int (*reduce_scatter)(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
-                          struct err *err) MUST_CHECK;
     /* Return when every rank has called it. */
     int (*barrier)(struct collectives *c, int64_t timeout_ms, struct err *err) MUST_CHECK;
 
@@ -100,18 +98,10 @@ struct collectives {
      * NULL: there are no peers; use collectives_look. */
     int (*look)(struct collectives *c, const char *what, struct err *err);
 
-    /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce and reduce_scatter on it need no
-     * staging copy when every rank passes the same range of it. A collective call; at most
+    /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce on it needs no staging
+     * copy when every rank passes the same range of it. A collective call; at most
      * COLLECTIVES_SHARED_MAX per table. NULL on failure. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
-
-    /* A collective call that gives direct access to the ranks' vectors, so that the caller can sum and use the
-     * sum in one pass: each[r] (r below world) points to rank r's x of n floats, which must lie in a shared
-     * piece (else ERR_INVALID); flags as in all_reduce. Until its next collective call a rank may write its own
-     * part (collectives_part) of every vector, and read what no other rank writes meanwhile. NULL: the ranks do
-     * not all share memory. */
-    int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-                struct err *err) MUST_CHECK;
 
     /* Free what the transport holds; collectives_close calls it. */
     void (*close)(struct collectives *c);
@@ -129,10 +119,10 @@ struct collectives_config {
     int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
-    int master_port;         /* where rank 0 serves the rendezvous store: beside that of PyTorch's agent */
+    int master_port;         /* where rank 0's watch listens: beside the store of PyTorch's agent */
+    int awaiting;            /* ranks beyond `world` that take no part and call collectives_await_end */
     struct rank_slot
         *slot; /* this process's (host/rank_state.h), valid until the table is closed; NULL: none */
-    int lanes; /* links between neighbouring pods; 0: one per rank, up to LAYOUT_LANES_MAX (8) */
 };
 
 /* Fill *cfg from the environment (`get` is getenv or a test's substitute): RANK, WORLD_SIZE, LOCAL_RANK,
@@ -153,6 +143,14 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
  * ERR_PEER. */
 void collectives_close(struct collectives *c);
 
+/* For a rank that takes no part (collectives_config.awaiting): wait until rank 0 reports how the run has ended. timeout_ms
+ * bounds the wait for rank 0 to be there. ERR_PEER: rank 0 went away without a report. */
+int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_ms, int *exit_code,
+                          struct err *err) MUST_CHECK;
+
+/* On rank 0: what collectives_close reports to the ranks that await the end. It waits for them up to wait_ms. */
+void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms);
+
 /* Call c->look where there is one. */
 static inline int collectives_look(struct collectives *c, const char *what, struct err *err)
 {
@@ -165,7 +163,7 @@ static inline void collectives_closep(struct collectives **c)
 }
 #define cleanup_collectives __attribute__((cleanup(collectives_closep)))
 
-/* The part of n elements that rank `rank` of `world` owns in reduce_scatter: [*begin, *end). Parts are multiples
+/* The part of n elements that rank `rank` of `world` sums for all: [*begin, *end). Parts are multiples
  * of 16 elements (a cache line of floats) except at the end of the vector; with small n the last ranks' parts
  * are empty. */
 void collectives_part(size_t n, int rank, int world, size_t *begin, size_t *end);

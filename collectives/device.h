@@ -7,8 +7,7 @@
  *            CUDA's cudaStream_t and cudaEvent_t, passed as void *.
  * Ownership: the opener closes a table with device_comm_close: before the host table and the device, and after
  *            it has destroyed every CUDA graph that contains one of the table's calls, because NCCL waits for
- *            those. Memory from `buffer` is valid until the table is closed. A table from `among` is closed
- *            before its parent.
+ *            those. Memory from `buffer` is valid until the table is closed.
  * Threads:   one thread uses a table at a time.
  * Capture:   the queueing calls may be captured into a CUDA graph, in thread-local mode, once the same sizes
  *            have run outside of a capture (`buffer` runs its size). `buffer`, `wait` and `sync` may not be
@@ -49,26 +48,11 @@ struct device_comm {
     /* x[i] = sum over ranks of x[i], for n elements. */
     int (*all_reduce)(struct device_comm *c, void *x, size_t n, enum device_type type, void *stream,
                       struct err *err) MUST_CHECK;
-    /* all[r * n ..] = rank r's n elements; mine may be all + rank * n. */
-    int (*all_gather)(struct device_comm *c, const void *mine, void *all, size_t n, enum device_type type,
-                      void *stream, struct err *err) MUST_CHECK;
-    /* mine[i] = sum over ranks of all[rank * n + i]; mine may be all + rank * n. */
-    int (*reduce_scatter)(struct device_comm *c, const void *all, void *mine, size_t n, enum device_type type,
-                          void *stream, struct err *err) MUST_CHECK;
     /* As in collectives.h, in device memory. */
-    int (*broadcast)(struct device_comm *c, void *bytes, size_t len, int root, void *stream,
-                     struct err *err) MUST_CHECK;
     int (*send)(struct device_comm *c, const void *bytes, size_t len, int to, void *stream,
                 struct err *err) MUST_CHECK;
     int (*recv)(struct device_comm *c, void *bytes, size_t len, int from, void *stream,
                 struct err *err) MUST_CHECK;
-
-    /* A table for a subset of this table's ranks, those of `host` (collectives/group.h); a collective call of
-     * that subset. When one of the two tables is lost, so is the other, and a wait on either checks both. Calls
-     * of both may be in flight together if all ranks queue them in the same order on one stream. NULL on
-     * failure: ERR_INVALID for a second such table or a negative timeout; any other failure loses both tables. */
-    struct device_comm *(*among)(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
-                                 struct err *err);
 
     /* Wait until all work queued before `event` was recorded, or all work on `stream`, is done. `what` names the
      * work in messages. */

@@ -175,13 +175,11 @@ int host_open(struct collectives *c, const struct collectives_config *run, int64
         .all_reduce_f64 = host_all_reduce_f64,
         .broadcast = host_broadcast,
         .all_gather = host_all_gather,
-        .reduce_scatter = host_reduce_scatter,
         .barrier = host_barrier,
         .send = host_send,
         .recv = host_recv,
         .look = host_look,
         .shared = host_shared,
-        .view = host_view,
         .close = host_close,
     };
     return 0;

@@ -42,18 +42,16 @@ enum host_op {
     HOST_ALL_REDUCE_F64,
     HOST_BROADCAST,
     HOST_ALL_GATHER,
-    HOST_REDUCE_SCATTER,
     HOST_BARRIER,
     HOST_SHARED,
-    HOST_VIEW,
 };
 
 /* The description of a call, which ranks compare: all fields but `flags` must be the same on every rank. */
 struct host_call {
     uint32_t op; /* enum host_op */
     uint32_t root;
-    uint64_t n;     /* elements, or bytes where the call counts bytes */
-    uint64_t place; /* of the vector in the shared pieces (host_segment_place); 0: outside */
+    uint64_t n;         /* elements, or bytes where the call counts bytes */
+    uint64_t shared_at; /* where the vector lies in the shared pieces (host_segment_find); 0: outside */
     uint32_t flags;
     uint32_t has_flags;
 };
@@ -83,9 +81,9 @@ struct host_piece {
     size_t n;      /* floats */
 };
 
-/* Callbacks of a transport whose run has ranks on other hosts too (pods_meet.c). All NULL: the run is on this
- * host only. `what` names the call in messages. */
-struct host_outlook {
+/* Hooks of a transport whose run has ranks on other hosts too (pods_meet.c). All NULL: the run is on this host
+ * only. `what` names the call in messages. */
+struct host_hooks {
     /* Called every HOST_SLICE_MS of a wait: 0 to wait on; -1 with *err to end the wait. */
     int (*look)(void *arg, const char *what, struct err *err);
     /* The deadline has passed: sets *err. Always -1. */
@@ -108,7 +106,7 @@ struct host_alarm {
 struct host {
     int rank, world; /* within the host */
     int base;        /* the run's rank of rank 0 here, for messages */
-    struct host_outlook outlook;
+    struct host_hooks hooks;
     int *links; /* [world] a connected stream socket per peer, -1 for this rank */
     struct host_alarm alarm;
     int segment; /* the memory file; -1: private memory */
@@ -163,15 +161,22 @@ int host_segment_allows(const struct host *h, size_t n, struct err *err) MUST_CH
 /* Append a piece of n floats per rank to the segment; returns this rank's vector. See `shared` in
  * collectives.h. */
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err);
-/* Find x in the shared pieces. Sets *piece and returns the place for struct host_call, (index + 1) << 48 | offset
+/* Rank r's floats at `shared_at` in the piece. */
+static inline float *host_piece_floats(const struct host_piece *piece, uint64_t shared_at, int r)
+{
+    const size_t at = (size_t)(shared_at & (((uint64_t)1 << 48) - 1));
+
+    return (float *)(void *)(piece->base + (size_t)r * piece->stride) + at;
+}
+/* Find x in the shared pieces. Sets *piece and returns shared_at of struct host_call, (index + 1) << 48 | offset
  * in floats; 0, with *piece untouched, when x[0..n) does not lie in one piece of this rank. */
-uint64_t host_segment_place(const struct host *h, const float *x, size_t n, const struct host_piece **piece);
+uint64_t host_segment_find(const struct host *h, const float *x, size_t n, const struct host_piece **piece);
 
 /* host_phase.c: publish `call`, arrive, wait for all ranks, then compare their calls (ERR_INVALID when they
  * differ). `call` NULL: a further phase of the same call, not compared again. */
 int host_phase(struct host *h, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 const char *host_op_name(uint32_t op);
-/* Keep *err for all later calls, unless one is kept already, and pass it to outlook.failed. Always -1. */
+/* Keep *err for all later calls, unless one is kept already, and pass it to hooks.failed. Always -1. */
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer on this host has exited or closed its table. Does not wait. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
@@ -205,10 +210,6 @@ int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
                     struct err *err) MUST_CHECK;
 int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
-int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
-                        struct err *err) MUST_CHECK;
-int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-              struct err *err) MUST_CHECK;
 
 /* host_link.c: a message to rank `to` or from rank `from` of this host; waits until it is sent or received.
  * ERR_INVALID when sender and receiver pass different lengths. */

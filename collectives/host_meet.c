@@ -103,7 +103,7 @@ static int still_there(const struct host *h, struct err *err)
         if (h->links[r] >= 0 && poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLRDHUP | POLLHUP | POLLERR))
             return err_set(err, ERR_PEER, "open: rank %d went away", h->base + r);
     }
-    return h->outlook.look ? h->outlook.look(h->outlook.arg, "open", err) : 0;
+    return h->hooks.look ? h->hooks.look(h->hooks.arg, "open", err) : 0;
 }
 
 /* While the rank does not listen yet, or its queue is full, try again with growing pauses. */

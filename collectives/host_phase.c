@@ -50,10 +50,8 @@ const char *host_op_name(uint32_t op)
         [HOST_ALL_REDUCE_F64] = "all_reduce_f64",
         [HOST_BROADCAST] = "broadcast",
         [HOST_ALL_GATHER] = "all_gather",
-        [HOST_REDUCE_SCATTER] = "reduce_scatter",
         [HOST_BARRIER] = "barrier",
         [HOST_SHARED] = "shared",
-        [HOST_VIEW] = "view",
     };
     return op < ARRAY_LEN(names) ? names[op] : "something unknown";
 }
@@ -63,8 +61,8 @@ int host_fail(struct host *h, const struct err *err)
     if (h->failed.kind != ERR_NONE)
         return -1;
     h->failed = *err;
-    if (h->outlook.failed)
-        h->outlook.failed(h->outlook.arg, err);
+    if (h->hooks.failed)
+        h->hooks.failed(h->hooks.arg, err);
     return -1;
 }
 
@@ -92,8 +90,8 @@ int host_peers_check(struct host *h, const char *what, struct err *err)
         return 0;
     host_raise_lost(h, lost);
     err_set(err, ERR_PEER, "%s: rank %u went away", what, (uint32_t)h->base + lost - 1);
-    if (h->outlook.lost)
-        h->outlook.lost(h->outlook.arg, what, err);
+    if (h->hooks.lost)
+        h->hooks.lost(h->hooks.arg, what, err);
     return -1;
 }
 
@@ -102,8 +100,8 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
     char missing[120] = "";
     size_t at = 0;
 
-    if (h->outlook.look)
-        return h->outlook.timed_out(h->outlook.arg, what, err);
+    if (h->hooks.look)
+        return h->hooks.timed_out(h->hooks.arg, what, err);
     for (int r = 0; r < h->world; r++) {
         uint32_t phase = atomic_load(&host_slot(h, r)->phase);
         if ((int32_t)(phase - h->phase) >= 0)
@@ -144,8 +142,8 @@ static bool spin_for(struct host *h, uint32_t generation)
     return false;
 }
 
-/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and report to the
- * outlook: not every rank can have an alarm, and ranks on other hosts raise none. */
+/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and call the
+ * hooks: not every rank can have an alarm, and ranks on other hosts raise none. */
 static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
                     struct err *err)
 {
@@ -163,7 +161,7 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
         if (passed(head, generation))
             break;
         if (host_peers_check(h, what, err) < 0 ||
-            (h->outlook.look && h->outlook.look(h->outlook.arg, what, err) < 0))
+            (h->hooks.look && h->hooks.look(h->hooks.arg, what, err) < 0))
             rc = -1;
         else if (host_left_ms(deadline_ms) == 0)
             rc = timed_out(h, what, err);
@@ -204,8 +202,8 @@ static int compare(const struct host *h, uint32_t phase, struct err *err)
 
     for (int r = 1; r < h->world; r++) {
         const struct host_call *c = &host_slot(h, r)->call[phase % 2];
-        if (c->op == first->op && c->n == first->n && c->root == first->root && c->place == first->place &&
-            c->has_flags == first->has_flags)
+        if (c->op == first->op && c->n == first->n && c->root == first->root &&
+            c->shared_at == first->shared_at && c->has_flags == first->has_flags)
             continue;
         char a[80], b[80];
         describe(first, a, sizeof(a));
@@ -213,7 +211,7 @@ static int compare(const struct host *h, uint32_t phase, struct err *err)
         return err_set(err, ERR_INVALID,
                        "ranks disagree: rank %d is in %s (root %u), rank %d in %s (root %u)%s", h->base, a,
                        first->root, h->base + r, b, c->root,
-                       c->place == first->place ? "" : ", in other memory");
+                       c->shared_at == first->shared_at ? "" : ", in other memory");
     }
     return 0;
 }

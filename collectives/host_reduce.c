@@ -1,4 +1,4 @@
-/* host_reduce.c - all_reduce, reduce_scatter and view between the ranks of one host. Three algorithms give the
+/* host_reduce.c - all_reduce between the ranks of one host. Three algorithms give the
  * same bits: every rank sums the whole of a small vector; vectors in a shared piece are summed in place; other
  * vectors pass through the staging halves in chunks. */
 #include "collectives/host.h"
@@ -78,18 +78,9 @@ static int reduce_staged(struct host *h, enum reduce_type type, const struct hos
     return 0;
 }
 
-/* Rank r's floats at `place` (host_segment_place) in the piece. */
-static float *part_in(const struct host_piece *piece, uint64_t place, int r)
-{
-    const size_t at = (size_t)(place & (((uint64_t)1 << 48) - 1));
-
-    return (float *)(void *)(piece->base + (size_t)r * piece->stride) + at;
-}
-
-/* All ranks' vectors lie in one shared piece: sum our part in place, and write it to every rank's vector; with
- * `scatter`, to our own only. */
+/* All ranks' vectors lie in one shared piece: sum our part in place, and write it to every rank's vector. */
 static int reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
-                           bool scatter, uint32_t *flags, int64_t deadline_ms, struct err *err)
+                           uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
     const uint32_t phase = h->phase;
     size_t begin, end;
@@ -99,11 +90,10 @@ static int reduce_in_place(struct host *h, const struct host_piece *piece, const
     *flags = gather_flags(h, phase);
     collectives_part(call->n, h->rank, h->world, &begin, &end);
     for (int r = 0; r < h->world; r++) {
-        h->dst[r] = part_in(piece, call->place, r) + begin;
+        h->dst[r] = host_piece_floats(piece, call->shared_at, r) + begin;
         h->src[r] = h->dst[r];
     }
-    reduce_vectors(REDUCE_F32, scatter ? h->dst + h->rank : h->dst, scatter ? 1 : h->world, h->src, h->world,
-                   end - begin);
+    reduce_vectors(REDUCE_F32, h->dst, h->world, h->src, h->world, end - begin);
     return host_phase(h, NULL, deadline_ms, err);
 }
 
@@ -122,8 +112,8 @@ int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
     call.flags = flags ? *flags : 0;
     if (n <= HOST_SMALL_BYTES / sizeof(float))
         rc = reduce_small(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
-    else if ((call.place = host_segment_place(h, x, n, &piece)) != 0)
-        rc = reduce_in_place(h, piece, &call, false, &all, deadline_ms, err);
+    else if ((call.shared_at = host_segment_find(h, x, n, &piece)) != 0)
+        rc = reduce_in_place(h, piece, &call, &all, deadline_ms, err);
     else
         rc = reduce_staged(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
     if (rc == 0 && flags)
@@ -143,73 +133,4 @@ int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
     return n <= HOST_SMALL_BYTES / sizeof(double)
                ? reduce_small(h, REDUCE_F64, &call, x, &none, deadline_ms, err)
                : reduce_staged(h, REDUCE_F64, &call, x, &none, deadline_ms, err);
-}
-
-/* In each half, a chunk holds `each` floats of every rank's part, one rank after the other. */
-static int scatter_staged(struct host *h, const struct host_call *call, float *x, int64_t deadline_ms,
-                          struct err *err)
-{
-    const size_t each = HOST_HALF_BYTES / (size_t)h->world / 64 * 16; /* floats per rank and chunk */
-    size_t begin, end, longest = 0;
-
-    for (int r = 0; r < h->world; r++) {
-        collectives_part(call->n, r, h->world, &begin, &end);
-        longest = end - begin > longest ? end - begin : longest;
-    }
-    for (size_t at = 0; at < longest || at == 0; at += each) {
-        const uint32_t phase = h->phase;
-        float *half = (float *)(void *)host_half(h, h->rank, phase);
-        for (int r = 0; r < h->world; r++) {
-            collectives_part(call->n, r, h->world, &begin, &end);
-            if (begin + at < end)
-                memcpy(half + (size_t)r * each, x + begin + at,
-                       host_least(each, end - begin - at) * sizeof(float));
-        }
-        if (host_phase(h, at == 0 ? call : NULL, deadline_ms, err) < 0)
-            return -1;
-        collectives_part(call->n, h->rank, h->world, &begin, &end);
-        size_t from = (size_t)h->rank * each;
-        if (begin + at < end)
-            sum_halves(h, REDUCE_F32, phase, from, from + host_least(each, end - begin - at), x + begin + at);
-    }
-    return 0;
-}
-
-int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms, struct err *err)
-{
-    struct host *h = c->state;
-    const struct host_piece *piece = NULL;
-    struct host_call call = {.op = HOST_REDUCE_SCATTER, .n = n};
-    int64_t deadline_ms;
-    uint32_t none;
-
-    if (host_begin(h, "reduce_scatter", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    call.place = host_segment_place(h, x, n, &piece);
-    return piece ? reduce_in_place(h, piece, &call, true, &none, deadline_ms, err)
-                 : scatter_staged(h, &call, x, deadline_ms, err);
-}
-
-int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-              struct err *err)
-{
-    struct host *h = c->state;
-    const struct host_piece *piece = NULL;
-    struct host_call call = {.op = HOST_VIEW, .n = n, .has_flags = flags != NULL};
-    const uint32_t phase = h->phase;
-    int64_t deadline_ms;
-
-    if (host_begin(h, "view", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    call.place = host_segment_place(h, x, n, &piece);
-    if (!piece)
-        return err_set(err, ERR_INVALID, "view: %zu floats that lie in no shared piece", n);
-    call.flags = flags ? *flags : 0;
-    if (host_phase(h, &call, deadline_ms, err) < 0)
-        return -1;
-    if (flags)
-        *flags = gather_flags(h, phase);
-    for (int r = 0; r < h->world; r++)
-        each[r] = part_in(piece, call.place, r);
-    return 0;
 }

@@ -180,7 +180,7 @@ float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct 
     return (float *)(void *)(piece.base + (size_t)h->rank * piece.stride);
 }
 
-uint64_t host_segment_place(const struct host *h, const float *x, size_t n, const struct host_piece **piece)
+uint64_t host_segment_find(const struct host *h, const float *x, size_t n, const struct host_piece **piece)
 {
     for (int i = 0; i < h->n_pieces; i++) {
         const struct host_piece *p = &h->pieces[i];

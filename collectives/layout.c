@@ -39,7 +39,7 @@ static int check_groups(const struct layout *l, const struct member *members, st
     return 0;
 }
 
-static bool is_apart(const struct member *members, int first, int end)
+static bool is_unshared(const struct member *members, int first, int end)
 {
     for (int r = first; r < end; r++)
         if (members[r].alone || members[r].net != members[first].net)
@@ -56,10 +56,10 @@ static void split(struct layout *l, const struct member *members, int world)
         memory_exhausted();
     for (int pod = 0; pod < l->n_pods; pod++) {
         const int begin = l->first[pod], end = l->first[pod + 1];
-        const bool apart = end - begin > 1 && is_apart(members, begin, end);
-        for (int r = begin; r < (apart ? end : begin + 1); r++)
+        const bool unshared = end - begin > 1 && is_unshared(members, begin, end);
+        for (int r = begin; r < (unshared ? end : begin + 1); r++)
             first[n++] = r;
-        l->lanes = apart ? 1 : l->lanes;
+        l->lanes = unshared ? 1 : l->lanes;
     }
     first[n] = world;
     free(l->first);

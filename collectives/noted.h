@@ -20,40 +20,32 @@ static inline int collectives_noted(const struct collectives *c, bool all, int r
 static inline MUST_CHECK int collectives_all_reduce(struct collectives *c, float *x, size_t n,
                                                     uint32_t *flags, int64_t timeout_ms, struct err *err)
 {
-    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, c->of_all,
-                             c->all_reduce(c, x, n, flags, timeout_ms, err));
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, true, c->all_reduce(c, x, n, flags, timeout_ms, err));
 }
 
 static inline MUST_CHECK int collectives_all_reduce_f64(struct collectives *c, double *x, size_t n,
                                                         int64_t timeout_ms, struct err *err)
 {
-    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, c->of_all, c->all_reduce_f64(c, x, n, timeout_ms, err));
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, true, c->all_reduce_f64(c, x, n, timeout_ms, err));
 }
 
 static inline MUST_CHECK int collectives_broadcast(struct collectives *c, void *bytes, size_t len, int root,
                                                    int64_t timeout_ms, struct err *err)
 {
-    return COLLECTIVES_NOTED(c, RANK_CALL_BROADCAST, c->of_all,
+    return COLLECTIVES_NOTED(c, RANK_CALL_BROADCAST, true,
                              c->broadcast(c, bytes, len, root, timeout_ms, err));
 }
 
 static inline MUST_CHECK int collectives_all_gather(struct collectives *c, const void *mine, size_t len,
                                                     void *all, int64_t timeout_ms, struct err *err)
 {
-    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_GATHER, c->of_all,
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_GATHER, true,
                              c->all_gather(c, mine, len, all, timeout_ms, err));
-}
-
-static inline MUST_CHECK int collectives_reduce_scatter(struct collectives *c, float *x, size_t n,
-                                                        int64_t timeout_ms, struct err *err)
-{
-    return COLLECTIVES_NOTED(c, RANK_CALL_REDUCE_SCATTER, c->of_all,
-                             c->reduce_scatter(c, x, n, timeout_ms, err));
 }
 
 static inline MUST_CHECK int collectives_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
 {
-    return COLLECTIVES_NOTED(c, RANK_CALL_BARRIER, c->of_all, c->barrier(c, timeout_ms, err));
+    return COLLECTIVES_NOTED(c, RANK_CALL_BARRIER, true, c->barrier(c, timeout_ms, err));
 }
 
 static inline MUST_CHECK int collectives_send(struct collectives *c, const void *bytes, size_t len, int to,
@@ -68,19 +60,12 @@ static inline MUST_CHECK int collectives_recv(struct collectives *c, void *bytes
     return COLLECTIVES_NOTED(c, RANK_CALL_RECV, false, c->recv(c, bytes, len, from, timeout_ms, err));
 }
 
-static inline MUST_CHECK int collectives_view(struct collectives *c, float *x, size_t n, uint32_t *flags,
-                                              float **each, int64_t timeout_ms, struct err *err)
-{
-    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, c->of_all,
-                             c->view(c, x, n, flags, each, timeout_ms, err));
-}
-
 /* NULL on failure. */
 static inline float *collectives_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
 {
-    rank_state_begin(c->slot, RANK_CALL_SHARED, c->of_all);
+    rank_state_begin(c->slot, RANK_CALL_SHARED, true);
     float *p = c->shared(c, n, timeout_ms, err);
-    rank_state_end(c->slot, c->of_all);
+    rank_state_end(c->slot, true);
     return p;
 }
 

@@ -1,14 +1,20 @@
 /* open.c - read and check the configuration, choose a transport and open it; map errors to exit codes. */
 #include "collectives/host.h"
 #include "collectives/transports.h"
+#include "collectives/watch.h"
+#include "collectives/watch_server.h"
+#include "common/clock.h"
 #include "common/contract.h"
 #include "common/memory.h"
 #include "common/sv.h"
 #include "host/rank_contract.h"
 #include "host/rank_state.h"
+#include "rendezvous/net.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { RETRY_MS = 50, PORT_MS = 10000 };
 
 /* A missing variable leaves *ret. */
 static int read_int(char *(*get)(const char *), const char *name, int min, int max, int *ret, struct err *err)
@@ -81,6 +87,11 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
     return 0;
 }
 
+static bool is_one_host(const struct collectives_config *cfg)
+{
+    return cfg->local_world == cfg->world && host_can_share();
+}
+
 static int open_transport(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
                           struct err *err)
 {
@@ -92,8 +103,33 @@ static int open_transport(struct collectives *c, const struct collectives_config
     }
     if (cfg->world == 1)
         return solo_open(c, err);
-    return cfg->local_world == cfg->world && host_can_share() ? host_open(c, cfg, timeout_ms, err)
-                                                              : pods_open(c, cfg, timeout_ms, err);
+    return is_one_host(cfg) ? host_open(c, cfg, timeout_ms, err) : pods_open(c, cfg, timeout_ms, err);
+}
+
+/* Rank 0's watch, where one is needed. Try again while the port is taken: rank 0 of the previous round may still be
+ * exiting. */
+static int start_watch(const struct collectives_config *cfg, int64_t deadline_ms, struct watch_server **ret,
+                       struct err *err)
+{
+    const bool pods = cfg->world > 1 && !is_one_host(cfg);
+    const int64_t left_ms = host_left_ms(deadline_ms);
+    const int64_t end_ms = clock_mono_ms() + (left_ms < PORT_MS ? left_ms : PORT_MS);
+
+    *ret = NULL;
+    if (cfg->rank != 0 || (!pods && !cfg->awaiting))
+        return 0;
+    for (;;) {
+        struct err why = {0};
+        *ret = watch_server_start(cfg->master_port, cfg->run_id ? cfg->run_id : "", pods ? cfg->world : 0,
+                                  cfg->awaiting, &why);
+        if (*ret)
+            return 0;
+        if (why.kind != ERR_CONFLICT || clock_mono_ms() >= end_ms) {
+            *err = why;
+            return -1;
+        }
+        net_wait(-1, 0, RETRY_MS);
+    }
 }
 
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,
@@ -109,11 +145,17 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
     c->rank = cfg->rank;
     c->world = cfg->world;
     rank_state_begin(cfg->slot, RANK_CALL_OPEN, true);
-    const int rc = open_transport(c, cfg, timeout_ms, err);
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    struct watch_server *watch;
+    int rc = start_watch(cfg, deadline_ms, &watch, err);
+    c->watch = watch;
+    if (rc == 0)
+        rc = open_transport(c, cfg, watch ? host_left_ms(deadline_ms) : timeout_ms, err);
     rank_state_end(cfg->slot, true);
     c->slot = cfg->slot; /* the transport has filled in all the rest */
-    c->of_all = true;
+    c->watch = watch;
     if (rc < 0) {
+        watch_server_stop(watch);
         free(c);
         return NULL;
     }
@@ -125,7 +167,38 @@ void collectives_close(struct collectives *c)
     if (!c)
         return;
     c->close(c);
+    watch_server_stop(c->watch);
     free(c);
+}
+
+int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_ms, int *exit_code,
+                          struct err *err)
+{
+    const bool far = cfg->rank && cfg->master_addr && *cfg->master_addr;
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    cleanup_resolver struct resolver *at =
+        resolver_new(far ? cfg->master_addr : "127.0.0.1", cfg->master_port);
+
+    for (;;) {
+        struct err why = {0};
+        const enum watch_joined rc =
+            watch_await_end(at, cfg->run_id ? cfg->run_id : "", deadline_ms, exit_code, &why);
+        if (rc == WATCH_JOINED)
+            return 0;
+        if (rc == WATCH_FAILED) {
+            *err = why;
+            return -1;
+        }
+        if (clock_mono_ms() >= deadline_ms)
+            return err_set(err, ERR_TIMEOUT, "deadline passed while looking for rank 0: %.200s", why.msg);
+        net_wait(-1, 0, RETRY_MS);
+    }
+}
+
+void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms)
+{
+    if (c->watch)
+        watch_server_end(c->watch, exit_code, wait_ms);
 }
 
 int collectives_exit_code(const struct err *err)

@@ -12,8 +12,7 @@ void pods_count_unauthenticated(struct collectives *c)
 {
     const struct pods *p = c->state;
 
-    c->unauthenticated = p->unauthenticated + (p->server ? watch_server_unauthenticated(p->server) : 0) +
-                         (p->store ? store_server_unauthenticated(p->store) : 0);
+    c->unauthenticated = p->unauthenticated + (p->server ? watch_server_unauthenticated(p->server) : 0);
 }
 
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
@@ -64,20 +63,16 @@ static void close_all(int *fds, int n)
 static void pods_free(struct pods *p)
 {
     watch_close(&p->watch, p->host->failed.kind == ERR_NONE && p->watch.seq > 0);
-    watch_server_stop(p->server);
-    store_server_stop(p->store);
     close_all(p->links, p->world);
     close_all(p->from, p->world);
     close_all(p->to, p->world);
     for (int i = 0; i < p->n_pending; i++)
         close(p->pending[i].fd);
-    if (p->listener >= 0)
-        close(p->listener);
+    service_close(&p->door);
     host_free(p->host);
     layout_release(&p->layout);
     free(p->area);
     free(p->src);
-    free(p->dst);
     free(p);
 }
 
@@ -100,13 +95,11 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     struct pods *p = calloc(1, sizeof(*p));
     const size_t world = (size_t)cfg->world;
 
-    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))) ||
-        !(p->dst = calloc(world + 1, sizeof(*p->dst))))
+    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))))
         memory_exhausted();
     p->rank = cfg->rank;
     p->world = cfg->world;
-    p->lane = -1;
-    p->listener = p->watch.fd = -1;
+    p->door.listener = p->door.stop = p->watch.fd = -1;
     p->links = no_fds(world);
     p->from = no_fds(world);
     p->to = no_fds(world);
@@ -133,6 +126,7 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
             "of rank 0",
             cfg->world, cfg->local_world);
     struct pods *p = pods_new(cfg);
+    p->server = c->watch;
     if (pods_meet(p, cfg, deadline_ms, err) < 0) {
         pods_free(p);
         return -1;
@@ -140,13 +134,12 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
     *c = (struct collectives){
         .rank = cfg->rank,
         .world = cfg->world,
-        .transport = p->apart ? "pods without shared memory" : "pods",
+        .transport = p->unshared ? "pods without shared memory" : "pods",
         .state = p,
         .all_reduce = pods_all_reduce,
         .all_reduce_f64 = pods_all_reduce_f64,
         .broadcast = pods_broadcast,
         .all_gather = pods_all_gather,
-        .reduce_scatter = pods_reduce_scatter,
         .barrier = pods_barrier,
         .send = pods_send,
         .recv = pods_recv,

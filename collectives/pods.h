@@ -1,18 +1,18 @@
 /* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between pods.
  *
- * Sums:      are taken in rank order, 0 + 1 + 2 + ..., by one of three algorithms:
+ * Sums:      are taken in rank order, 0 + 1 + 2 + ..., by one of two algorithms:
  *            - chain (pods_chain.c): the first pod sums its ranks' vectors and sends the partial sum to the next
  *              pod, which adds its own; the last pod sends the result back the same way. The vector streams
  *              through, so the time is that of one vector, not of one per pod. Each link carries the vector once
  *              in each direction, about as much as in a ring.
- *            - small (pods_small.c): the pods' leaders exchange the vectors of all ranks, and each leader sums
- *              them.
  *            - direct (pods_direct.c), when every pod has one rank: each rank sums its part of the vector for
  *              all.
- * Lanes:     rank i of a pod is connected to rank i of the next pod (lane i), and each lane carries its part of a
- *            vector. A pod's leader is its first rank, on lane 0.
+ *            All other collectives are sums too (pods_reduce.c).
+ * Links:     rank i of a pod has a link to rank i of each neighbouring pod, for its part of a vector, as far as all pods
+ *            have so many ranks (layout.lanes); where the direct algorithm serves, to every other rank. Messages have links
+ *            of their own.
  * Ownership: struct pods owns all that it points to.
- * Threads:   one thread uses a struct pods; rank 0 runs the watch's and the store's threads besides.
+ * Threads:   one thread uses a struct pods; the watch has its own.
  * Errors:    those of collectives.h. The first failure is kept in host->failed.
  */
 #ifndef TK_COLLECTIVES_PODS_H
@@ -22,14 +22,13 @@
 #include "collectives/layout.h"
 #include "collectives/watch.h"
 #include "collectives/watch_server.h"
-#include "rendezvous/server.h"
+#include "rendezvous/service.h"
 
 #include <poll.h>
 
 enum {
-    PODS_LEADERS_MAX = 16,         /* up to this many pods, every two leaders are connected */
-    PODS_SMALL_BYTES = 16 * 1024,  /* the largest vector of the small algorithm */
-    PODS_AREA_BYTES = 512 * 1024,  /* size of `area`; also bounds all ranks' vectors of the small algorithm */
+    PODS_DIRECT_MAX = 16,          /* up to this many pods of one rank sum directly */
+    PODS_AREA_BYTES = 512 * 1024,  /* size of `area` */
     PODS_BLOCK_BYTES = 128 * 1024, /* how far the first pod sums ahead of what it has sent */
     PODS_PENDING_MAX = 64,         /* accepted connections whose hello has not arrived yet */
 };
@@ -43,7 +42,7 @@ struct wire_head {
     uint32_t magic;
     uint32_t from; /* rank of the sender */
     uint64_t seq;  /* number of the collective call (watch.h) */
-    uint64_t n, place;
+    uint64_t n, shared_at;
     uint32_t op, root, flags, has_flags; /* as in struct host_call */
 };
 
@@ -68,22 +67,18 @@ struct pods {
     int rank, world;
     struct host *host; /* the ranks of this pod */
     struct layout layout;
-    int pod;    /* index of this rank's pod */
-    int lane;   /* this rank's lane; -1: none */
-    bool apart; /* the pod's ranks cannot share memory: the layout has one pod per rank */
+    int pod;       /* index of this rank's pod */
+    bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
     struct watch watch;
-    uint8_t token[WATCH_TOKEN_BYTES];
-    struct store_server *store;  /* rank 0 */
-    struct watch_server *server; /* rank 0 */
-    int listener;                /* for links from other pods */
+    const struct watch_server *server; /* rank 0's, borrowed; else NULL */
+    struct service door;               /* where links from other pods come in; without a thread */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
     uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */
-    int *links;               /* [world] the lane's link to each pod; -1: none */
+    int *links;               /* [world] to each pod; -1: none */
     int *from, *to;           /* [world] links for messages from and to each rank; -1: none yet */
     char *area;               /* [PODS_AREA_BYTES] receive buffer of the sums */
     const void **src;         /* [world + 1] scratch */
-    void **dst;
 };
 
 static inline bool flow_has_head(const struct flow *f)
@@ -91,11 +86,11 @@ static inline bool flow_has_head(const struct flow *f)
     return f->head_at == sizeof(f->head);
 }
 
-/* pods_meet.c: connect all ranks: store, watch, layout, the pod's ranks, then links between pods. */
+/* pods_meet.c: connect all ranks: watch, layout, the pod's ranks, then links between pods. */
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
-/* pods_links.c: connect this rank's lane to other pods, and accept its links from higher pods; fills `links`. */
-int pods_join_lanes(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
+/* pods_links.c: connect to lower pods, and accept the links of higher ones; fills `links`. */
+int pods_join(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
 /* Wait until connections or hellos arrive, or for a slice of time; store authenticated links in `links` and
  * `from`. */
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
@@ -115,75 +110,35 @@ const char *pods_op_name(uint32_t op);
 /* The header of this rank for `call`. */
 struct wire_head pods_head(const struct pods *p, const struct host_call *call);
 
-/* pods_chain.c: sum one lane's part of a vector, `bytes` bytes, over all pods. src: the part in the vectors of
- * this pod's ranks, in rank order. dst: n_dst places for the result; dst[0] is written first and may be one of
- * src. back_in, back_out: how many bytes of the result, from its start, come back from the next pod and go back
- * to the previous one. *flags: this pod's in, all pods' out. */
-struct chain_part {
+/* pods_chain.c: sum a vector of `bytes` bytes over all pods, by the links of this rank. src: the vectors of this pod's ranks, in rank order. dst:
+ * n_dst places for the result; dst[0] is written first and may be one of src. *flags: this pod's in, all pods' out. */
+struct chain_vectors {
     int reduce_type;
-    size_t bytes, back_in, back_out;
+    size_t bytes;
     const void **src;
     void **dst;
     int n_dst;
 };
-int pods_chain(struct pods *p, const struct host_call *call, const struct chain_part *part, uint32_t *flags,
+int pods_chain(struct pods *p, const struct host_call *call, const struct chain_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods_direct.c: the direct algorithm. Whether it applies: every pod is one rank, and there are at most
- * PODS_LEADERS_MAX. pods_direct sums x in place; with `scatter` only this rank's part. *flags is set to the OR
- * over ranks. */
-enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_LEADERS_MAX - 1) };
+/* pods_direct.c: the direct algorithm. Whether it serves: every pod is one rank, and there are at most
+ * PODS_DIRECT_MAX. pods_direct sums n elements at x in place. *flags is set to the OR over ranks. */
+enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_DIRECT_MAX - 1) };
 bool pods_direct_serves(const struct pods *p);
-int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, void *x, bool scatter,
+int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, char *x, size_t n,
                 uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
 /* pods.c: update the table's count of unauthenticated connections. */
 void pods_count_unauthenticated(struct collectives *c);
 
-/* The OR of the flags that this pod's ranks published with their call in `phase`. */
-static inline uint32_t pods_local_flags(const struct host *h, uint32_t phase)
-{
-    uint32_t flags = 0;
-
-    for (int r = 0; r < h->world; r++)
-        flags |= host_slot(h, r)->call[phase % 2].flags;
-    return flags;
-}
-
-/* The leader publishes the OR over all pods in its call of `phase`, which the next phase repeats; its pod's ranks
- * read it there with pods_taken_flags. */
-static inline void pods_give_flags(struct host *h, uint32_t phase, uint32_t flags)
-{
-    host_slot(h, h->rank)->call[phase % 2].flags = flags;
-}
-
-static inline uint32_t pods_taken_flags(const struct host *h, uint32_t phase)
-{
-    return host_slot(h, 0)->call[phase % 2].flags;
-}
-
-/* Keep *why for all later calls and copy it to *err. Always -1. */
-static inline int pods_fail(struct pods *p, const struct err *why, struct err *err)
-{
-    *err = *why;
-    return host_fail(p->host, why);
-}
-
-/* pods_small.c: the small algorithm. Whether it applies to a vector of `bytes` bytes. pods_reduce_small sums x in
- * place; *flags is set to the OR over ranks. */
-bool pods_is_small(const struct pods *p, size_t bytes);
-int pods_reduce_small(struct pods *p, int reduce_type, const struct host_call *call, void *x, uint32_t *flags,
-                      int64_t deadline_ms, struct err *err) MUST_CHECK;
-
-/* Compare a call without data on all ranks; also a barrier. */
+/* pods_reduce.c: compare a call without data on all ranks; also a barrier. */
 int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods_reduce.c, pods_spread.c, pods_message.c: entries of the table. */
+/* pods_reduce.c, pods_message.c: entries of the table. */
 int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;
 int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
-                        struct err *err) MUST_CHECK;
-int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
 int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
                    struct err *err) MUST_CHECK;

@@ -14,7 +14,7 @@
 
 struct chain {
     struct pods *p;
-    const struct chain_part *part;
+    const struct chain_vectors *v;
     struct flow flows[4];
     int n;
     struct flow *up_in, *up_out, *down_in, *down_out; /* NULL: no pod there */
@@ -23,16 +23,15 @@ struct chain {
     uint32_t flags;
 };
 
-static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, size_t len,
-                             const struct wire_head *mine)
+static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, const struct wire_head *mine)
 {
     struct flow *f = &c->flows[c->n++];
 
     *f = (struct flow){.fd = c->p->links[pod],
-                       .peer = c->p->layout.first[pod] + c->p->lane,
+                       .peer = c->p->layout.first[pod] + c->p->host->rank,
                        .out = out,
                        .buf = buf,
-                       .len = len};
+                       .len = c->v->bytes};
     if (out)
         f->head = *mine;
     return f;
@@ -40,16 +39,16 @@ static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, size
 
 static void sum(struct chain *c, const char *partial, size_t to)
 {
-    const struct chain_part *part = c->part;
-    const enum reduce_type type = (enum reduce_type)part->reduce_type;
+    const struct chain_vectors *v = c->v;
+    const enum reduce_type type = (enum reduce_type)v->reduce_type;
     const int ranks = c->p->host->world;
-    void *dst = (char *)part->dst[0] + c->have;
+    void *dst = (char *)v->dst[0] + c->have;
     int n = 0;
 
     if (partial)
         c->p->src[n++] = partial;
     for (int r = 0; r < ranks; r++)
-        c->p->src[n++] = (const char *)part->src[r] + c->have;
+        c->p->src[n++] = (const char *)v->src[r] + c->have;
     reduce_vectors(type, &dst, 1, c->p->src, n, (to - c->have) / reduce_size(type));
     c->have = to;
 }
@@ -58,7 +57,7 @@ static void sum(struct chain *c, const char *partial, size_t to)
 static void sum_what_came(struct chain *c)
 {
     struct flow *in = c->up_in;
-    const size_t size = reduce_size((enum reduce_type)c->part->reduce_type), came = in->at - c->have,
+    const size_t size = reduce_size((enum reduce_type)c->v->reduce_type), came = in->at - c->have,
                  whole = came / size * size;
 
     if (whole) {
@@ -71,7 +70,7 @@ static void sum_what_came(struct chain *c)
 
 static void sum_ahead(struct chain *c)
 {
-    const size_t to = host_least(c->part->bytes, c->up_out->at + PODS_BLOCK_BYTES);
+    const size_t to = host_least(c->v->bytes, c->up_out->at + PODS_BLOCK_BYTES);
 
     if (to > c->have)
         sum(c, NULL, to);
@@ -102,25 +101,25 @@ static void chain_step(void *ctx)
             c->down_out->ready = true;
         }
     }
-    for (int d = 1; d < c->part->n_dst && result > c->copied; d++)
-        memcpy((char *)c->part->dst[d] + c->copied, (char *)c->part->dst[0] + c->copied, result - c->copied);
+    for (int d = 1; d < c->v->n_dst && result > c->copied; d++)
+        memcpy((char *)c->v->dst[d] + c->copied, (char *)c->v->dst[0] + c->copied, result - c->copied);
     c->copied = result;
 }
 
-int pods_chain(struct pods *p, const struct host_call *call, const struct chain_part *part, uint32_t *flags,
+int pods_chain(struct pods *p, const struct host_call *call, const struct chain_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err)
 {
     const struct wire_head mine = pods_head(p, call);
-    struct chain c = {.p = p, .part = part, .flags = *flags};
-    char *dst = part->dst[0];
+    struct chain c = {.p = p, .v = v, .flags = *flags};
+    char *dst = v->dst[0];
 
     if (p->pod > 0) {
-        c.up_in = add_flow(&c, p->pod - 1, false, p->area, part->bytes, &mine);
-        c.down_out = add_flow(&c, p->pod - 1, true, dst, part->back_out, &mine);
+        c.up_in = add_flow(&c, p->pod - 1, false, p->area, &mine);
+        c.down_out = add_flow(&c, p->pod - 1, true, dst, &mine);
     }
     if (p->pod < p->layout.n_pods - 1) {
-        c.up_out = add_flow(&c, p->pod + 1, true, dst, part->bytes, &mine);
-        c.down_in = add_flow(&c, p->pod + 1, false, dst, part->back_in, &mine);
+        c.up_out = add_flow(&c, p->pod + 1, true, dst, &mine);
+        c.down_in = add_flow(&c, p->pod + 1, false, dst, &mine);
     }
     if (pods_flows(p, c.flows, c.n, &mine, chain_step, &c, deadline_ms, err) < 0)
         return -1;

@@ -6,35 +6,40 @@
  *     rank 2   its part from 0, 1 ---> 0 + 1 + 2 ---> to 0, 1      been sent to it
  *
  * The vector is read and written in place. Each rank sends and receives 2 (n - 1) / n times the vector, as in a
- * ring all-reduce, but in 2 steps instead of 2 (n - 1), and in a fixed order of addition.
+ * ring all-reduce, but in 2 steps instead of 2 (n - 1), and in a fixed order of addition. Of a short vector each rank
+ * sends all to all and sums all: 1 step.
  */
 #include "collectives/pods.h"
 #include "collectives/reduce.h"
 
 #include <string.h>
 
-enum { SUM_BYTES = 32 * 1024 }; /* the least to sum at a time, so that few bytes are moved by memmove */
+enum {
+    SUM_BYTES = 32 * 1024,   /* the least to sum at a time, so that few bytes are moved by memmove */
+    SHORT_BYTES = 16 * 1024, /* the longest vector that is sent whole; fits into a peer's share of the area */
+};
 
 /* The flows between this rank and one other. Results follow the parts on the same link without a header. */
 struct side {
     struct flow *part_out, *part_in;     /* its part of our vector; our part of its vector */
-    struct flow *result_out, *result_in; /* our part of the sum; its part of the sum */
+    struct flow *result_out, *result_in; /* our part of the sum; its part of the sum; NULL: a short vector */
     char *area;
 };
 
 struct direct {
     struct pods *p;
     enum reduce_type type;
-    char *own; /* our part */
+    bool whole; /* a short vector: everyone's part is all of it */
+    char *ours; /* our part */
     size_t bytes, have, area_bytes;
-    struct side sides[PODS_LEADERS_MAX]; /* [world], ours is empty */
+    struct side sides[PODS_DIRECT_MAX]; /* [world], ours is empty */
     struct flow flows[PODS_DIRECT_FLOWS_MAX];
     int n;
 };
 
 bool pods_direct_serves(const struct pods *p)
 {
-    return p->layout.n_pods == p->world && p->world <= PODS_LEADERS_MAX;
+    return p->layout.n_pods == p->world && p->world <= PODS_DIRECT_MAX;
 }
 
 static struct flow *add_flow(struct direct *d, int rank, bool out, char *buf, size_t len)
@@ -54,20 +59,32 @@ static struct flow *add_result(struct direct *d, int rank, bool out, char *buf, 
     return f;
 }
 
-/* Sum our part as far as all ranks have sent it. */
+/* How far all ranks have sent our part. The sum of a short vector overwrites what is sent, so nothing of it counts before
+ * it has been sent. */
+static size_t came_from_all(const struct direct *d)
+{
+    size_t to = d->bytes;
+
+    for (int r = 0; r < d->p->world; r++) {
+        const struct side *s = &d->sides[r];
+        if (!s->part_in)
+            continue;
+        to = host_least(to, s->part_in->at);
+        if (d->whole && s->part_out->at < s->part_out->len)
+            return d->have;
+    }
+    return to;
+}
+
 static void sum_what_came(struct direct *d)
 {
-    const size_t size = reduce_size(d->type);
-    size_t to = d->bytes;
-    void *dst = d->own + d->have;
+    const size_t size = reduce_size(d->type), to = came_from_all(d), n = (to - d->have) / size;
+    void *dst = d->ours + d->have;
 
-    for (int r = 0; r < d->p->world; r++)
-        to = d->sides[r].part_in ? host_least(to, d->sides[r].part_in->at) : to;
-    const size_t n = (to - d->have) / size;
     if (n == 0 || (to < d->bytes && n * size < SUM_BYTES))
         return;
     for (int r = 0; r < d->p->world; r++)
-        d->p->src[r] = d->sides[r].part_in ? d->sides[r].area : d->own + d->have;
+        d->p->src[r] = d->sides[r].part_in ? d->sides[r].area : d->ours + d->have;
     reduce_vectors(d->type, &dst, 1, d->p->src, d->p->world, n);
     d->have += n * size;
     for (int r = 0; r < d->p->world; r++) {
@@ -94,16 +111,23 @@ static void direct_step(void *ctx)
     }
 }
 
+static void part_of(const struct direct *d, size_t n, int rank, size_t *begin, size_t *end)
+{
+    *begin = 0;
+    *end = n;
+    if (!d->whole)
+        collectives_part(n, rank, d->p->world, begin, end);
+}
+
 /* Add the flows between us and `rank`. Parts come before results, because a link's bytes go to its flows in
  * order. */
-static void add_side(struct direct *d, const struct host_call *call, char *x, int rank, bool scatter,
-                     const struct wire_head *mine)
+static void add_side(struct direct *d, char *x, size_t n, int rank, const struct wire_head *mine)
 {
     const size_t size = reduce_size(d->type);
     struct side *s = &d->sides[rank];
     size_t begin, end;
 
-    collectives_part(call->n, rank, d->p->world, &begin, &end);
+    part_of(d, n, rank, &begin, &end);
     s->area = d->p->area + (size_t)(rank < d->p->rank ? rank : rank - 1) * d->area_bytes;
     s->part_out = add_flow(d, rank, true, x + begin * size, (end - begin) * size);
     s->part_out->head = *mine;
@@ -111,25 +135,27 @@ static void add_side(struct direct *d, const struct host_call *call, char *x, in
     s->part_out->limit = s->part_out->len;
     s->part_in = add_flow(d, rank, false, s->area, d->bytes);
     s->part_in->limit = d->area_bytes;
-    if (scatter)
+    if (d->whole)
         return;
-    s->result_out = add_result(d, rank, true, d->own, d->bytes);
+    s->result_out = add_result(d, rank, true, d->ours, d->bytes);
     s->result_in = add_result(d, rank, false, x + begin * size, (end - begin) * size);
 }
 
-int pods_direct(struct pods *p, int type, const struct host_call *call, void *x, bool scatter,
-                uint32_t *flags, int64_t deadline_ms, struct err *err)
+int pods_direct(struct pods *p, int type, const struct host_call *call, char *x, size_t n, uint32_t *flags,
+                int64_t deadline_ms, struct err *err)
 {
     const struct wire_head mine = pods_head(p, call);
     struct direct d = {.p = p, .type = (enum reduce_type)type};
+    const size_t size = reduce_size(d.type);
     size_t begin, end;
 
-    collectives_part(call->n, p->rank, p->world, &begin, &end);
-    d.own = (char *)x + begin * reduce_size(d.type);
-    d.bytes = (end - begin) * reduce_size(d.type);
+    d.whole = n * size <= SHORT_BYTES;
+    part_of(&d, n, p->rank, &begin, &end);
+    d.ours = x + begin * size;
+    d.bytes = (end - begin) * size;
     d.area_bytes = PODS_AREA_BYTES / (size_t)(p->world - 1) / 64 * 64;
     for (int step = 1; step < p->world; step++)
-        add_side(&d, call, x, (p->rank + step) % p->world, scatter, &mine);
+        add_side(&d, x, n, (p->rank + step) % p->world, &mine);
     if (pods_flows(p, d.flows, d.n, &mine, direct_step, &d, deadline_ms, err) < 0)
         return -1;
     *flags = call->flags;

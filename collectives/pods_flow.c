@@ -26,7 +26,7 @@ struct wire_head pods_head(const struct pods *p, const struct host_call *call)
                               .from = (uint32_t)p->rank,
                               .seq = p->watch.seq,
                               .n = call->n,
-                              .place = call->place,
+                              .shared_at = call->shared_at,
                               .op = call->op,
                               .root = call->root,
                               .flags = call->flags,
@@ -36,7 +36,7 @@ struct wire_head pods_head(const struct pods *p, const struct host_call *call)
 static int disagree(const struct pods *p, const struct wire_head *mine, const struct wire_head *got, int peer,
                     struct err *err)
 {
-    const char *elsewhere = got->place == mine->place ? "" : ", in other memory";
+    const char *elsewhere = got->shared_at == mine->shared_at ? "" : ", in other memory";
 
     if (mine->op == PODS_MESSAGE && got->op == PODS_MESSAGE)
         return err_set(err, ERR_INVALID, "ranks disagree: rank %d sends %llu bytes, rank %d expects %llu",
@@ -55,8 +55,9 @@ static int check_head(const struct pods *p, const struct flow *f, const struct w
     if (got->magic != HEAD_MAGIC || got->from != (uint32_t)f->peer)
         return err_set(err, ERR_INVALID, "rank %d sends a message that is not of this program's protocol",
                        f->peer);
-    if (got->op != mine->op || got->n != mine->n || got->root != mine->root || got->place != mine->place ||
-        got->has_flags != mine->has_flags || (mine->op != PODS_MESSAGE && got->seq != mine->seq))
+    if (got->op != mine->op || got->n != mine->n || got->root != mine->root ||
+        got->shared_at != mine->shared_at || got->has_flags != mine->has_flags ||
+        (mine->op != PODS_MESSAGE && got->seq != mine->seq))
         return disagree(p, mine, got, f->peer, err);
     return 0;
 }

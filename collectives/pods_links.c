@@ -1,5 +1,5 @@
-/* pods_links.c - TCP links between ranks of different pods: lanes are connected at open, message links with the
- * first message.
+/* pods_links.c - TCP links between ranks of different pods: those for sums are connected at open, those for messages
+ * with the first message.
  *
  * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed and counted as
  * unauthenticated.
@@ -18,7 +18,7 @@ enum {
     PATIENCE_MS = 250, /* how long when the table is full: then a new connection displaces the oldest */
 };
 
-enum link_kind { LINK_LANE = 1, LINK_MESSAGE };
+enum link_kind { LINK_SUMS = 1, LINK_MESSAGE };
 
 struct link_hello {
     uint64_t magic;
@@ -34,7 +34,7 @@ static int connect_link(struct pods *p, int rank, enum link_kind kind, const cha
     struct link_hello hello = {
         .magic = WATCH_MAGIC, .kind = kind, .from = (uint32_t)p->rank, .to = (uint32_t)rank};
 
-    memcpy(hello.token, p->token, sizeof(hello.token));
+    memcpy(hello.token, p->watch.token, sizeof(hello.token));
     for (;;) {
         cleanup_close int fd = net_connect(m->addr, (int)m->port);
         int rc = fd < 0 ? -1 : net_connected(fd);
@@ -63,17 +63,25 @@ int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct e
     return p->to[rank] < 0 ? -1 : 0;
 }
 
-/* The place for a link with this hello; NULL: it is not expected. */
-static int *place_for(struct pods *p, const struct link_hello *h)
+/* Whether this rank has a link for sums to that pod. The higher pod connects. */
+static bool wants_link(const struct pods *p, int pod)
 {
-    if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->token, sizeof(h->token)) ||
+    const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;
+
+    return p->host->rank < p->layout.lanes && pod != p->pod && (neighbour || pods_direct_serves(p));
+}
+
+/* The entry for a link with this hello; NULL: it is not expected. */
+static int *entry_for(struct pods *p, const struct link_hello *h)
+{
+    if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->watch.token, sizeof(h->token)) ||
         h->to != (uint32_t)p->rank || h->from >= (uint32_t)p->world)
         return NULL;
     const int pod = layout_pod_of(&p->layout, (int)h->from);
     if (h->kind == LINK_MESSAGE && p->from[h->from] < 0 && pod != p->pod)
         return &p->from[h->from];
-    if (h->kind == LINK_LANE && p->lane >= 0 && pod > p->pod && p->links[pod] < 0 &&
-        (int)h->from == p->layout.first[pod] + p->lane)
+    if (h->kind == LINK_SUMS && wants_link(p, pod) && pod > p->pod && p->links[pod] < 0 &&
+        (int)h->from == p->layout.first[pod] + p->host->rank)
         return &p->links[pod];
     return NULL;
 }
@@ -97,29 +105,34 @@ static void hear_pending(struct pods *p, int i)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && clock_mono_ms() < c->came_ms + SPEAK_MS)
         return;
-    int *place = n == (ssize_t)sizeof(hello) ? place_for(p, &hello) : NULL;
-    if (place)
-        *place = TAKE_FD(c->fd);
+    int *entry = n == (ssize_t)sizeof(hello) ? entry_for(p, &hello) : NULL;
+    if (entry)
+        *entry = TAKE_FD(c->fd);
     drop_pending(p, i);
 }
 
-static bool is_crowded(const struct pods *p)
+static bool welcome(struct pods *p)
 {
-    return p->n_pending == PODS_PENDING_MAX && clock_mono_ms() < p->pending[0].came_ms + PATIENCE_MS;
-}
+    const struct service_crowd crowd = {.n = p->n_pending,
+                                        .max = PODS_PENDING_MAX,
+                                        .oldest_ms = p->pending[0].came_ms,
+                                        .patience_ms = PATIENCE_MS};
+    bool displaced;
+    const int fd = service_admit(&p->door, &crowd, &displaced);
 
-static bool make_room(struct pods *p)
-{
-    if (is_crowded(p))
+    if (fd < 0)
         return false;
-    if (p->n_pending == PODS_PENDING_MAX)
+    if (displaced)
         drop_pending(p, 0);
+    net_tune(fd, false);
+    p->pending[p->n_pending++] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
+    hear_pending(p, p->n_pending - 1);
     return true;
 }
 
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
 {
-    struct pollfd pfds[PODS_PENDING_MAX + 2] = {{.fd = is_crowded(p) ? -1 : p->listener, .events = POLLIN}};
+    struct pollfd pfds[PODS_PENDING_MAX + 2] = {{.fd = service_listener(&p->door), .events = POLLIN}};
 
     for (int i = 0; i < p->n_pending; i++)
         pfds[i + 1] = (struct pollfd){.fd = p->pending[i].fd, .events = POLLIN};
@@ -127,32 +140,17 @@ int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct er
         return -1;
     for (int i = p->n_pending - 1; i >= 0; i--)
         hear_pending(p, i);
-    for (int turns = 0; pfds[0].revents && turns < PODS_PENDING_MAX && make_room(p); turns++) {
-        int fd = net_accept(p->listener);
-        if (fd < 0)
-            break;
-        net_tune(fd, false);
-        p->pending[p->n_pending++] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
-        hear_pending(p, p->n_pending - 1);
-    }
+    for (int turns = 0; pfds[0].revents && turns < PODS_PENDING_MAX && welcome(p); turns++)
+        ;
     return 0;
 }
 
-/* Leaders connect to all other leaders, the other lanes to the neighbouring pods. The higher pod connects. */
-static bool wants_link(const struct pods *p, int pod)
-{
-    const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;
-
-    return p->lane >= 0 && pod != p->pod &&
-           (neighbour || (p->lane == 0 && p->layout.n_pods <= PODS_LEADERS_MAX));
-}
-
-int pods_join_lanes(struct pods *p, int64_t deadline_ms, struct err *err)
+int pods_join(struct pods *p, int64_t deadline_ms, struct err *err)
 {
     for (int pod = 0; pod < p->pod; pod++)
         if (wants_link(p, pod)) {
             p->links[pod] =
-                connect_link(p, p->layout.first[pod] + p->lane, LINK_LANE, "open", deadline_ms, err);
+                connect_link(p, p->layout.first[pod] + p->host->rank, LINK_SUMS, "open", deadline_ms, err);
             if (p->links[pod] < 0)
                 return -1;
         }

@@ -9,8 +9,8 @@
 
 enum { LATE_MS = 500 }; /* how long a link may arrive after the report that its rank has left */
 
-static int begin(struct pods *p, const char *what, int rank, int64_t timeout_ms, int64_t *deadline_ms,
-                 struct err *err)
+static int message_begin(struct pods *p, const char *what, int rank, int64_t timeout_ms, int64_t *deadline_ms,
+                         struct err *err)
 {
     if (host_begin(p->host, what, timeout_ms, deadline_ms, err) < 0)
         return -1;
@@ -26,7 +26,7 @@ static bool in_our_pod(const struct pods *p, int rank)
     return layout_pod_of(&p->layout, rank) == p->pod;
 }
 
-static int run(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, struct err *err)
+static int transfer(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, struct err *err)
 {
     const struct wire_head mine = pods_head(p, &(struct host_call){.op = PODS_MESSAGE, .n = len});
 
@@ -37,8 +37,8 @@ static int run(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, 
 }
 
 /* The watch does not track messages, so the rank that a message waits for is named here, unless another rank's deadline passed. */
-static int failed(struct pods *p, const char *what, int rank, int64_t deadline_ms, struct err *why,
-                  struct err *err)
+static int message_failed(struct pods *p, const char *what, int rank, int64_t deadline_ms, struct err *why,
+                          struct err *err)
 {
     if (why->kind == ERR_TIMEOUT && host_left_ms(deadline_ms) == 0)
         err_set(why, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %d", what, rank);
@@ -53,17 +53,17 @@ int pods_send(struct collectives *c, const void *bytes, size_t len, int to, int6
     struct err why = {0};
     int64_t deadline_ms;
 
-    if (begin(p, "send", to, timeout_ms, &deadline_ms, err) < 0)
+    if (message_begin(p, "send", to, timeout_ms, &deadline_ms, err) < 0)
         return -1;
     if (in_our_pod(p, to))
         return host_link_send(p->host, bytes, len, to - p->host->base, deadline_ms, err);
     int rc = p->to[to] < 0 ? pods_connect_message(p, to, deadline_ms, &why) : 0;
     struct flow f = {.fd = p->to[to], .peer = to, .out = true, .buf = (char *)(uintptr_t)bytes};
     if (rc == 0)
-        rc = run(p, &f, len, deadline_ms, &why);
+        rc = transfer(p, &f, len, deadline_ms, &why);
     if (rc == 0)
         return 0;
-    return failed(p, "send", to, deadline_ms, &why, err);
+    return message_failed(p, "send", to, deadline_ms, &why, err);
 }
 
 /* Wait for a link from rank `from`. A rank that has left may have sent before; then its link may still arrive. */
@@ -89,7 +89,7 @@ int pods_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t 
     int64_t deadline_ms;
     int rc = 0;
 
-    if (begin(p, "recv", from, timeout_ms, &deadline_ms, err) < 0)
+    if (message_begin(p, "recv", from, timeout_ms, &deadline_ms, err) < 0)
         return -1;
     if (in_our_pod(p, from))
         return host_link_recv(p->host, bytes, len, from - p->host->base, deadline_ms, err);
@@ -98,8 +98,8 @@ int pods_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t 
     pods_count_unauthenticated(c);
     struct flow f = {.fd = p->from[from], .peer = from, .buf = bytes};
     if (rc == 0)
-        rc = run(p, &f, len, deadline_ms, &why);
+        rc = transfer(p, &f, len, deadline_ms, &why);
     if (rc == 0)
         return 0;
-    return failed(p, "recv", from, deadline_ms, &why, err);
+    return message_failed(p, "recv", from, deadline_ms, &why, err);
 }

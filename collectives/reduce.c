@@ -11,6 +11,7 @@ typedef float wide_f32 __attribute__((vector_size(WIDE_BYTES), aligned(4), may_a
 typedef double wide_f64 __attribute__((vector_size(WIDE_BYTES), aligned(8), may_alias));
 typedef float one_f32 __attribute__((may_alias));
 typedef double one_f64 __attribute__((may_alias));
+typedef unsigned char wide_bytes __attribute__((vector_size(WIDE_BYTES), aligned(1), may_alias));
 
 struct job {
     void *const *dst;
@@ -22,11 +23,11 @@ struct job {
 #define INLINE __attribute__((always_inline)) static inline
 
 /* Store the sum of all sources at byte offset `at`, one `type` wide, in all destinations. */
-#define SUM_AT(type)                                                                                         \
+#define SUM_AT(type, add)                                                                                    \
     do {                                                                                                     \
         type sum = *(const type *)((const char *)j->src[0] + at);                                            \
         for (int s = 1; s < j->n_src; s++)                                                                   \
-            sum += *(const type *)((const char *)j->src[s] + at);                                            \
+            sum add *(const type *)((const char *)j->src[s] + at);                                           \
         for (int d = 0; d < j->n_dst; d++)                                                                   \
             *(type *)((char *)j->dst[d] + at) = sum;                                                         \
     } while (0)
@@ -51,9 +52,9 @@ INLINE void sum_f32(const struct job *j)
     size_t at = j->n_src == 2 && j->n_dst == 2 ? sum_pair(j) : 0;
 
     for (; at + WIDE_BYTES <= j->bytes; at += WIDE_BYTES)
-        SUM_AT(wide_f32);
+        SUM_AT(wide_f32, +=);
     for (; at < j->bytes; at += sizeof(one_f32))
-        SUM_AT(one_f32);
+        SUM_AT(one_f32, +=);
 }
 
 INLINE void sum_f64(const struct job *j)
@@ -61,17 +62,34 @@ INLINE void sum_f64(const struct job *j)
     size_t at = 0;
 
     for (; at + WIDE_BYTES <= j->bytes; at += WIDE_BYTES)
-        SUM_AT(wide_f64);
+        SUM_AT(wide_f64, +=);
     for (; at < j->bytes; at += sizeof(one_f64))
-        SUM_AT(one_f64);
+        SUM_AT(one_f64, +=);
+}
+
+INLINE void or_bytes(const struct job *j)
+{
+    size_t at = 0;
+
+    for (; at + WIDE_BYTES <= j->bytes; at += WIDE_BYTES)
+        SUM_AT(wide_bytes, |=);
+    for (; at < j->bytes; at++)
+        SUM_AT(unsigned char, |=);
 }
 
 INLINE void sum(enum reduce_type type, const struct job *j)
 {
-    if (type == REDUCE_F32)
+    switch (type) {
+    case REDUCE_F32:
         sum_f32(j);
-    else
+        break;
+    case REDUCE_F64:
         sum_f64(j);
+        break;
+    case REDUCE_OR:
+        or_bytes(j);
+        break;
+    }
 }
 
 static void sum_plain(enum reduce_type type, const struct job *j)

@@ -1,4 +1,4 @@
-/* reduce.h - element-wise sum of several vectors, in the order given.
+/* reduce.h - element-wise sum of several vectors, in the order given; for bytes their bitwise OR.
  *
  * Shapes:    dst[d][i] = src[0][i] + src[1][i] + ... for n elements, n_src sources (at least 1) and n_dst
  *            destinations, which all get the same sum. A destination may be equal to a source; other overlaps
@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum reduce_type { REDUCE_F32, REDUCE_F64 };
+enum reduce_type { REDUCE_F32, REDUCE_F64, REDUCE_OR };
 
 /* Bytes of one element. */
 static inline size_t reduce_size(enum reduce_type type)
 {
-    return type == REDUCE_F32 ? sizeof(float) : sizeof(double);
+    return type == REDUCE_F32 ? sizeof(float) : type == REDUCE_F64 ? sizeof(double) : 1;
 }
 
 void reduce_vectors(enum reduce_type type, void *const *dst, int n_dst, const void *const *src, int n_src,

@@ -40,12 +40,6 @@ static int solo_all_gather(struct collectives *c, const void *mine, size_t len, 
     return 0;
 }
 
-static int solo_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms, struct err *err)
-{
-    (void)c, (void)x, (void)n, (void)timeout_ms, (void)err;
-    return 0;
-}
-
 static int solo_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
 {
     (void)c, (void)timeout_ms, (void)err;
@@ -101,7 +95,6 @@ int solo_open(struct collectives *c, struct err *err)
     c->all_reduce_f64 = solo_all_reduce_f64;
     c->broadcast = solo_broadcast;
     c->all_gather = solo_all_gather;
-    c->reduce_scatter = solo_reduce_scatter;
     c->barrier = solo_barrier;
     c->send = solo_send;
     c->recv = solo_recv;

@@ -48,11 +48,17 @@ static void set_failed(struct watch *w, uint64_t from, enum err_kind kind, const
     w->failed_from = from;
 }
 
+static size_t go_bytes(const struct watch *w)
+{
+    return sizeof(struct watch_go) + (size_t)w->world * sizeof(*w->members);
+}
+
 static void take_members(struct watch *w, const char *body)
 {
     uint8_t master[16];
 
-    memcpy(w->members, body, (size_t)w->world * sizeof(*w->members));
+    memcpy(w->token, body, sizeof(w->token));
+    memcpy(w->members, body + sizeof(struct watch_go), (size_t)w->world * sizeof(*w->members));
     /* A rank that connected to the watch by a loopback address runs on the watch's host: use that host's
      * address. */
     if (net_peer(w->fd, master))
@@ -75,7 +81,7 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
                    text);
         return true;
     case WATCH_GO:
-        if (head->len != (size_t)w->world * sizeof(*w->members) || w->met)
+        if (head->len != go_bytes(w) || w->met)
             return false;
         take_members(w, body);
         return true;
@@ -109,7 +115,12 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
     case WATCH_QUERY:
         watch_report(w);
         return true;
+    case WATCH_END:
+        w->ended = true;
+        w->exit_code = (int)head->kind;
+        return true;
     case WATCH_REGISTER:
+    case WATCH_AWAIT:
     case WATCH_REPORT:
         break;
     }
@@ -120,7 +131,7 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
 static bool hear_all(struct watch *w)
 {
     struct watch_head head;
-    const size_t most = (size_t)w->world * sizeof(*w->members) + WATCH_SAID_BYTES;
+    const size_t most = go_bytes(w) + WATCH_SAID_BYTES;
 
     while (w->in.len >= sizeof(head)) {
         memcpy(&head, w->in.data, sizeof(head));
@@ -253,32 +264,59 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
     return WATCH_JOINED;
 }
 
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
-                             const uint8_t token[WATCH_TOKEN_BYTES], const struct member *me,
-                             int64_t deadline_ms, struct err *err)
+/* Connect and send the first message. -1: no connection, *err says why. */
+static int enter(struct watch *w, struct resolver *at, enum watch_type type, int rank, int world,
+                 const char *run_id, const struct member *me, int64_t deadline_ms, struct err *err)
 {
     const struct watch_head head = {
-        .type = WATCH_REGISTER, .rank = (uint32_t)rank, .len = sizeof(struct watch_register)};
+        .type = type, .rank = (uint32_t)rank, .len = sizeof(struct watch_register)};
     struct watch_register r = {
         .magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = (uint32_t)world, .member = *me};
 
     *w = (struct watch){.rank = rank, .world = world, .left_after = UINT64_MAX};
-    w->in = (struct buf)BUF_INIT((size_t)world * sizeof(*w->members) + 2 * WATCH_SAID_BYTES + READ_BYTES);
-    w->members = calloc((size_t)world, sizeof(*w->members));
-    w->left = calloc((size_t)world, sizeof(*w->left));
+    w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);
+    w->members = calloc((size_t)world + 1, sizeof(*w->members));
+    w->left = calloc((size_t)world + 1, sizeof(*w->left));
     if (!w->members || !w->left)
         memory_exhausted();
-    memcpy(r.token, token, WATCH_TOKEN_BYTES);
+    memcpy(r.run_id, run_id, strnlen(run_id, sizeof(r.run_id)));
     w->fd = resolver_dial(at, deadline_ms);
+    if (w->fd < 0) {
+        bool unresolved;
+        const char *why = resolver_why(at, &unresolved);
+        return err_set(err, ERR_TRANSIENT, unresolved ? "cannot resolve it: %s" : "cannot connect: %s", why);
+    }
+    net_tune(w->fd, true);
+    say(w, &head, &r);
+    return 0;
+}
+
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world, const char *run_id,
+                             const struct member *me, int64_t deadline_ms, struct err *err)
+{
     enum watch_joined rc = WATCH_AGAIN;
-    if (w->fd >= 0) {
-        net_tune(w->fd, true);
-        say(w, &head, &r);
+
+    if (enter(w, at, WATCH_REGISTER, rank, world, run_id, me, deadline_ms, err) == 0)
         rc = wait_for_all(w, deadline_ms, err);
-    } else
-        err_set(err, ERR_TRANSIENT, "open: cannot connect to its watch");
     if (rc != WATCH_JOINED)
         watch_close(w, false);
+    return rc;
+}
+
+enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int64_t deadline_ms,
+                                  int *exit_code, struct err *err)
+{
+    struct watch w;
+    enum watch_joined rc = WATCH_AGAIN;
+
+    if (enter(&w, at, WATCH_AWAIT, 0, 0, run_id, &(struct member){0}, deadline_ms, err) == 0) {
+        for (; !w.ended && w.failed.kind == ERR_NONE; read_all(&w))
+            net_wait(w.fd, POLLIN, SLICE_MS);
+        rc = w.ended ? WATCH_JOINED : WATCH_FAILED;
+        *exit_code = w.exit_code;
+        *err = w.failed;
+    }
+    watch_close(&w, false);
     return rc;
 }
 

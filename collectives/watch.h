@@ -20,17 +20,20 @@
 struct watch {
     int fd;
     int rank, world;
-    struct member *members; /* [world] after watch_join */
-    bool met;               /* WATCH_GO has arrived */
-    bool orphaned;          /* rank 0 has left, and its watch has ended */
-    uint64_t seq;           /* the current collective call, or the last one */
-    bool in_message;        /* a send or recv is in progress, after call seq */
-    uint64_t reported;      /* the last call reported to the watch */
-    uint64_t left_after;    /* the fewest calls after which a rank left; UINT64_MAX: none left */
-    int left_rank;          /* that rank */
-    bool *left;             /* [world] */
-    struct err failed;      /* the first loss or failure reported; ERR_NONE: none */
-    uint64_t failed_from;   /* calls before this one may still succeed: their data are under way */
+    struct member *members;           /* [world] after watch_join */
+    uint8_t token[WATCH_TOKEN_BYTES]; /* of this run's links, after watch_join */
+    bool met;                         /* WATCH_GO has arrived */
+    bool orphaned;                    /* rank 0 has left, and its watch has ended */
+    uint64_t seq;                     /* the current collective call, or the last one */
+    bool in_message;                  /* a send or recv is in progress, after call seq */
+    uint64_t reported;                /* the last call reported to the watch */
+    uint64_t left_after;              /* the fewest calls after which a rank left; UINT64_MAX: none left */
+    int left_rank;                    /* that rank */
+    bool *left;                       /* [world] */
+    struct err failed;                /* the first loss or failure reported; ERR_NONE: none */
+    uint64_t failed_from;             /* calls before this one may still succeed: their data are under way */
+    bool ended;                       /* WATCH_END has arrived */
+    int exit_code;
     bool answered;
     char answer[WATCH_TEXT_BYTES]; /* to WATCH_QUERY */
     struct buf in;
@@ -39,11 +42,15 @@ struct watch {
 enum watch_joined { WATCH_JOINED, WATCH_AGAIN, WATCH_FAILED };
 
 /* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. Resolving the
- * address may take until the deadline. WATCH_JOINED: w->members is filled. WATCH_AGAIN: no connection, or the
- * watch belongs to another round or has ended: look for the next one. WATCH_FAILED: *err says why. */
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
-                             const uint8_t token[WATCH_TOKEN_BYTES], const struct member *me,
-                             int64_t deadline_ms, struct err *err);
+ * address may take until the deadline. WATCH_JOINED: w->members and w->token are filled. WATCH_AGAIN: no connection, or
+ * the watch belongs to another round or has ended: look for the next one, *err says why. WATCH_FAILED: *err says why. */
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world, const char *run_id,
+                             const struct member *me, int64_t deadline_ms, struct err *err);
+
+/* For a rank that takes no part: wait until the run has ended. WATCH_JOINED: *exit_code is its exit status. WATCH_AGAIN: no
+ * connection, look again. WATCH_FAILED: *err says why; ERR_PEER: rank 0 went away before. */
+enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int64_t deadline_ms,
+                                  int *exit_code, struct err *err);
 
 /* A collective call begins (the next seq), or, with `message`, a send or recv. */
 void watch_enter(struct watch *w, bool message);
@@ -52,8 +59,7 @@ void watch_enter(struct watch *w, bool message);
  * `what` names the call. */
 int watch_look(struct watch *w, const char *what, struct err *err) MUST_CHECK;
 
-/* Report to the watch, once per call, that this rank has come to the current collective call, or past the last one: once it has
- * waited in it, or has ended a call whose end does not show that all ranks have come, and may do something else for long. */
+/* Report to the watch, once per call, that this rank has come to the current collective call, or past the last one. */
 void watch_report(struct watch *w);
 
 /* The deadline has passed: ask the watch which ranks are missing. ERR_TIMEOUT names them; or the failure that

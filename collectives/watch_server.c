@@ -5,8 +5,10 @@
 #include "common/memory.h"
 #include "rendezvous/service.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
@@ -19,34 +21,30 @@ struct watch_server {
     struct service service;
     struct watch_table table;
     struct pollfd *pfds; /* [max_slots + 2] */
+    _Atomic bool ended;  /* watch_server_end was called, which has set the next two */
+    int exit_code;
+    int64_t end_wait_ms;
 };
-
-/* The oldest connection that has not registered, when there are UNKNOWN_MAX of them; else -1. */
-static int oldest_unknown(const struct watch_table *r)
-{
-    int n = 0, oldest = -1;
-
-    for (int i = 0; i < r->n_slots; i++)
-        if (r->slots[i]->rank < 0) {
-            n++;
-            oldest = oldest < 0 || r->slots[i]->came_ms < r->slots[oldest]->came_ms ? i : oldest;
-        }
-    return n >= UNKNOWN_MAX ? oldest : -1;
-}
 
 static void welcome(struct watch_server *s)
 {
-    const int64_t now = clock_mono_ms();
-    const int oldest = oldest_unknown(&s->table);
+    const struct watch_table *r = &s->table;
+    struct service_crowd unknown = {.max = UNKNOWN_MAX, .patience_ms = PATIENCE_MS};
+    int oldest = 0;
+    bool displaced;
 
-    if (oldest >= 0 && now < s->table.slots[oldest]->came_ms + PATIENCE_MS) {
-        service_shut(&s->service, s->table.slots[oldest]->came_ms + PATIENCE_MS);
-        return;
+    for (int i = 0; i < r->n_slots; i++) {
+        if (!watch_slot_unknown(r->slots[i]))
+            continue;
+        if (!unknown.n++ || r->slots[i]->came_ms < unknown.oldest_ms) {
+            unknown.oldest_ms = r->slots[i]->came_ms;
+            oldest = i;
+        }
     }
-    int fd = service_accept(&s->service);
+    int fd = service_admit(&s->service, &unknown, &displaced);
     if (fd < 0)
         return;
-    if (oldest >= 0)
+    if (displaced)
         watch_table_drop(&s->table, oldest);
     s->table.slots[s->table.n_slots++] = watch_slot_new(fd);
 }
@@ -57,7 +55,7 @@ static int64_t prepare(struct watch_server *s, int64_t until_ms)
     for (int i = 0; i < s->table.n_slots; i++) {
         const struct watch_slot *t = s->table.slots[i];
         s->pfds[i + 2] = (struct pollfd){.fd = t->fd, .events = t->out.len ? POLLIN | POLLOUT : POLLIN};
-        int64_t due = t->answer_ms ? t->answer_ms : t->rank < 0 ? t->came_ms + SPEAK_MS : until_ms;
+        int64_t due = t->answer_ms ? t->answer_ms : watch_slot_unknown(t) ? t->came_ms + SPEAK_MS : until_ms;
         until_ms = due < until_ms ? due : until_ms;
     }
     return until_ms;
@@ -74,7 +72,7 @@ static void serve_slots(struct watch_server *s, int n)
             watch_slot_read(r, t);
         if (t->answer_ms && now >= t->answer_ms)
             watch_table_answer(r, t);
-        if (t->rank < 0 && now >= t->came_ms + SPEAK_MS)
+        if (watch_slot_unknown(t) && now >= t->came_ms + SPEAK_MS)
             t->broken = true;
     }
     watch_table_go(r);
@@ -97,13 +95,19 @@ static int turn(struct watch_server *s, int64_t until_ms)
     return stop;
 }
 
-/* Before the end: read rank 0's last messages, up to the end of its connection, and send what is pending to the
- * others. */
-static void part(struct watch_server *s)
+/* Before the end: read rank 0's last messages, up to the end of its connection, send what is pending to the others, and how
+ * the run has ended to those that await it. */
+static void finish(struct watch_server *s)
 {
-    const int64_t end_ms = clock_mono_ms() + PARTING_MS;
+    const int64_t begin_ms = clock_mono_ms();
 
-    while ((s->table.by_rank[0] || watch_table_owes(&s->table)) && clock_mono_ms() < end_ms) {
+    for (int64_t passed_ms = 0;; passed_ms = clock_mono_ms() - begin_ms) {
+        const bool busy = s->table.by_rank[0] || watch_table_owes(&s->table);
+        const bool awaited = s->ended && s->table.n_awaiting > 0;
+        if ((!busy || passed_ms >= PARTING_MS) && (!awaited || passed_ms >= s->end_wait_ms))
+            return;
+        if (s->ended)
+            watch_table_end(&s->table, s->exit_code);
         (void)turn(s, 0);
         poll(NULL, 0, 1);
     }
@@ -115,7 +119,7 @@ static void *serve(void *arg)
 
     while (!turn(s, INT64_MAX))
         ;
-    part(s);
+    finish(s);
     return NULL;
 }
 
@@ -124,7 +128,7 @@ static void release(struct watch_server *s)
     while (s->table.n_slots)
         watch_table_drop(&s->table, s->table.n_slots - 1);
     service_close(&s->service);
-    free(s->table.members);
+    free(s->table.go);
     free(s->table.by_rank);
     free(s->table.reported);
     free(s->table.slots);
@@ -132,32 +136,45 @@ static void release(struct watch_server *s)
     free(s);
 }
 
-static void make_room(struct watch_table *r, int world, const uint8_t token[WATCH_TOKEN_BYTES])
+/* Of a world of no ranks, whose end others await, the lists have one entry, which stays empty. */
+static void make_room(struct watch_table *r, const char *run_id, int world, int awaiting)
 {
-    const size_t n = (size_t)world;
+    const size_t n = world ? (size_t)world : 1;
 
     r->world = world;
-    r->max_slots = world + UNKNOWN_MAX;
-    r->members = calloc(n, sizeof(*r->members));
-    r->by_rank = calloc(n, sizeof(*r->by_rank));
+    r->n_awaiting = awaiting;
+    r->max_slots = world + awaiting + UNKNOWN_MAX;
+    r->go = calloc(1, sizeof(*r->go) + n * sizeof(*r->go->members));
+    r->by_rank = calloc(n, sizeof(struct watch_slot *));
     r->reported = calloc(n, sizeof(*r->reported));
-    r->slots = calloc((size_t)r->max_slots, sizeof(*r->slots));
-    if (!r->members || !r->by_rank || !r->reported || !r->slots)
+    r->slots = calloc((size_t)r->max_slots, sizeof(struct watch_slot *));
+    if (!r->go || !r->by_rank || !r->reported || !r->slots)
         memory_exhausted();
-    memcpy(r->token, token, WATCH_TOKEN_BYTES);
+    memcpy(r->run_id, run_id, strnlen(run_id, sizeof(r->run_id)));
 }
 
-struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err)
+struct watch_server *watch_server_start(int port, const char *run_id, int world, int awaiting,
+                                        struct err *err)
 {
     struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
+    int rc = service_open(&s->service, port, err);
 
-    make_room(&s->table, world, token);
+    make_room(&s->table, run_id, world, awaiting);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
-    if (service_open(&s->service, 0, err) == 0 && service_start(&s->service, serve, s, err) == 0)
+    if (rc == 0 && getrandom(s->table.go->token, WATCH_TOKEN_BYTES, 0) != WATCH_TOKEN_BYTES)
+        rc = err_errno(err, ERR_FATAL, errno, "getrandom");
+    if (rc == 0 && service_start(&s->service, serve, s, err) == 0)
         return s;
     err_wrap(err, "collectives: the watch");
     release(s);
     return NULL;
+}
+
+void watch_server_end(struct watch_server *s, int exit_code, int64_t wait_ms)
+{
+    s->exit_code = exit_code;
+    s->end_wait_ms = wait_ms;
+    s->ended = true;
 }
 
 int watch_server_port(const struct watch_server *s)

@@ -3,13 +3,15 @@
  *
  * Every rank keeps one connection to the watch. The watch reports to all ranks when a rank's connection breaks,
  * or a rank leaves or fails. A rank whose deadline has passed asks it which ranks are missing. Because the watch
- * has its own thread, it reports without delay while rank 0 computes.
+ * has its own thread, it reports without delay while rank 0 computes. It also tells ranks that take no part how the run
+ * has ended.
  *
  * Ownership: watch_server_start creates a server, watch_server_stop ends its thread and frees it.
  * Threads:   the watch's thread shares with other threads only the descriptor that stops it and the count of
  *            dropped connections. start and stop are for one thread.
- * Errors:    watch_server_start returns NULL with ERR_FATAL. A connection that does not send the token within 5 s
- *            (0.25 s when 256 others have not either) is dropped and counted as unauthenticated.
+ * Errors:    watch_server_start returns NULL: ERR_CONFLICT when the port is taken, else ERR_FATAL. A connection that
+ *            does not send the run id within 5 s (0.25 s when 256 others have not either) is dropped and counted as
+ *            unauthenticated.
  */
 #ifndef TK_COLLECTIVES_WATCH_SERVER_H
 #define TK_COLLECTIVES_WATCH_SERVER_H
@@ -18,11 +20,16 @@
 
 struct watch_server;
 
-/* Start the watch of a run of `world` ranks; it listens on all addresses at a port that the kernel chooses. */
-struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err);
+/* Start the watch of a run of `world` ranks; `awaiting` others wait for its end. It listens on all addresses at `port`; 0:
+ * one that the kernel chooses. run_id: shorter than WATCH_RUN_ID_BYTES. */
+struct watch_server *watch_server_start(int port, const char *run_id, int world, int awaiting,
+                                        struct err *err);
 int watch_server_port(const struct watch_server *s);
 /* The number of unauthenticated connections dropped so far. Any thread may call it. */
 uint32_t watch_server_unauthenticated(const struct watch_server *s);
+/* How the run has ended, for those that await it; watch_server_stop reports it and waits up to wait_ms until all have read
+ * it. */
+void watch_server_end(struct watch_server *s, int exit_code, int64_t wait_ms);
 /* Waits up to 0.5 s until rank 0's connection has ended and pending messages are sent. Accepts NULL. */
 void watch_server_stop(struct watch_server *s);
 

@@ -26,27 +26,20 @@ static void refuse(struct watch_slot *t, enum err_kind kind, const char *why)
     const struct watch_head head = {.type = WATCH_REFUSED, .kind = kind, .len = (uint32_t)strlen(why)};
 
     watch_slot_say(t, &head, why);
+    t->left = true;
 }
 
-/* Register a rank, or send it WATCH_REFUSED. False when the message is no registration of this run. */
-static bool take_rank(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
-                      const void *body)
+static void take_rank(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
+                      const struct watch_register *r)
 {
-    struct watch_register r;
     char why[WATCH_TEXT_BYTES];
 
-    if (head->len != sizeof(r))
-        return false;
-    memcpy(&r, body, sizeof(r));
-    if (!secret_equal(r.token, s->token, sizeof(s->token)) || r.magic != WATCH_MAGIC ||
-        r.version != WATCH_VERSION)
-        return false;
-    if (r.world != (uint32_t)s->world || head->rank >= r.world) {
-        snprintf(why, sizeof(why), "WORLD_SIZE=%u on rank %u, but %d on rank 0: expected the same everywhere",
-                 r.world, head->rank, s->world);
-        refuse(t, ERR_INVALID, why);
-    } else if (s->gone) {
+    if (s->gone) {
         refuse(t, ERR_TRANSIENT, "the run has begun without this process");
+    } else if (r->world != (uint32_t)s->world || head->rank >= r->world) {
+        snprintf(why, sizeof(why), "WORLD_SIZE=%u on rank %u, but %d on rank 0: expected the same everywhere",
+                 r->world, head->rank, s->world);
+        refuse(t, ERR_INVALID, why);
     } else if (s->by_rank[head->rank]) {
         snprintf(why, sizeof(why), "two processes are rank %u of this run", head->rank);
         refuse(t, ERR_CONFLICT, why);
@@ -54,22 +47,67 @@ static bool take_rank(struct watch_table *s, struct watch_slot *t, const struct 
         t->rank = (int)head->rank;
         s->by_rank[t->rank] = t;
         s->n_registered++;
-        s->members[t->rank] = r.member;
-        if (!net_peer(t->fd, s->members[t->rank].addr))
+        s->go->members[t->rank] = r->member;
+        if (!net_peer(t->fd, s->go->members[t->rank].addr))
             t->broken = true;
     }
+}
+
+/* A rank that takes no part. */
+static void take_awaiting(struct watch_table *s, struct watch_slot *t)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_slots; i++)
+        n += s->slots[i]->awaits;
+    if (n < s->n_awaiting)
+        t->awaits = true;
+    else
+        refuse(t, ERR_CONFLICT, "more ranks wait for the end of the run than rank 0 knows of");
+}
+
+/* The first message of a connection: register its rank, or send WATCH_REFUSED. False: it is not from this program. */
+static bool take_first(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
+                       const void *body)
+{
+    struct watch_register r;
+
+    if (t->left || (head->type != WATCH_REGISTER && head->type != WATCH_AWAIT) || head->len != sizeof(r))
+        return false;
+    memcpy(&r, body, sizeof(r));
+    if (r.magic != WATCH_MAGIC)
+        return false;
+    if (r.version != WATCH_VERSION)
+        refuse(t, ERR_CONFLICT, "rank 0 runs another version of this program");
+    else if (!secret_equal(r.run_id, s->run_id, sizeof(s->run_id)))
+        refuse(t, ERR_INVALID, "rank 0 belongs to another run (the run ids differ)");
+    else if (head->type == WATCH_AWAIT)
+        take_awaiting(s, t);
+    else
+        take_rank(s, t, head, &r);
     return true;
 }
 
 void watch_table_go(struct watch_table *s)
 {
-    const struct watch_head head = {.type = WATCH_GO,
-                                    .len = (uint32_t)((size_t)s->world * sizeof(*s->members))};
+    const size_t len = sizeof(*s->go) + (size_t)s->world * sizeof(*s->go->members);
+    const struct watch_head head = {.type = WATCH_GO, .len = (uint32_t)len};
 
     if (s->gone || s->n_registered < s->world)
         return;
     s->gone = true;
-    say_all(s, &head, s->members, -1);
+    say_all(s, &head, s->go, -1);
+}
+
+void watch_table_end(struct watch_table *s, int exit_code)
+{
+    const struct watch_head head = {.type = WATCH_END, .kind = (uint32_t)exit_code};
+
+    for (int i = 0; i < s->n_slots; i++)
+        if (s->slots[i]->awaits && !s->slots[i]->left) {
+            s->slots[i]->left = true;
+            watch_slot_say(s->slots[i], &head, NULL);
+        }
 }
 
 /* "3, 5 and 2 more": the ranks that have not reported call t->query (0: that have not registered). */
@@ -104,8 +142,10 @@ static void tell_once(struct watch_table *s, struct watch_head head, const void 
 bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                       const void *body)
 {
-    if (t->rank < 0)
-        return head->type == WATCH_REGISTER && take_rank(s, t, head, body);
+    if (watch_slot_unknown(t))
+        return take_first(s, t, head, body);
+    if (t->awaits)
+        return false; /* it has nothing else to report */
     struct watch_head out = *head;
     switch ((enum watch_type)head->type) {
     case WATCH_REPORT:
@@ -133,6 +173,8 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
     case WATCH_GO:
     case WATCH_ANSWER:
     case WATCH_LOST:
+    case WATCH_AWAIT:
+    case WATCH_END:
         break;
     }
     return false;
@@ -143,7 +185,9 @@ void watch_table_drop(struct watch_table *s, int i)
 {
     struct watch_slot *t = s->slots[i];
 
-    if (t->rank < 0)
+    if (t->awaits)
+        s->n_awaiting--;
+    else if (t->rank < 0)
         atomic_fetch_add(&s->unauthenticated, 1);
     else {
         s->by_rank[t->rank] = NULL;

@@ -14,11 +14,12 @@
 
 struct watch_slot {
     int fd;
-    int rank; /* -1: not registered yet */
+    int rank;    /* -1: not registered yet, or `awaits` */
+    bool awaits; /* a rank that takes no part and waits for WATCH_END */
     int64_t came_ms;
     int64_t answer_ms; /* when to answer its query; 0: no query */
     uint64_t query;    /* the call that it asked about */
-    /* left: it has sent WATCH_LEAVE; deaf: a write to it failed, nothing more is sent; broken: to be dropped. */
+    /* left: it has sent WATCH_LEAVE, or been sent WATCH_END or WATCH_REFUSED; deaf: a write to it failed, nothing more is sent; broken: to be dropped. */
     bool left, deaf, broken;
     size_t said;    /* bytes in `in` */
     struct buf out; /* queued for it */
@@ -27,10 +28,11 @@ struct watch_slot {
 
 struct watch_table {
     int world, n_registered;
+    int n_awaiting;      /* ranks that take no part, less those that have gone again */
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
     bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
-    uint8_t token[WATCH_TOKEN_BYTES];
-    struct member *members;      /* [world] */
+    char run_id[WATCH_RUN_ID_BYTES];
+    struct watch_go *go;         /* what WATCH_GO sends */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
     uint64_t *reported;          /* [world] the latest call that each has come to, as was reported */
     struct watch_slot **slots;   /* [max_slots] */
@@ -46,6 +48,13 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
 void watch_table_go(struct watch_table *s);
 /* Answer the slot's query: which ranks are missing in the call that it asked about. */
 void watch_table_answer(struct watch_table *s, struct watch_slot *t);
+/* Send WATCH_END to those that await it. */
+void watch_table_end(struct watch_table *s, int exit_code);
+/* Whether slot t has not identified itself. */
+static inline bool watch_slot_unknown(const struct watch_slot *t)
+{
+    return t->rank < 0 && !t->awaits;
+}
 /* Close and free slot i, and report its rank's loss to all unless it has left. */
 void watch_table_drop(struct watch_table *s, int i);
 /* Whether messages for a registered slot are still queued. */

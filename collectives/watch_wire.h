@@ -1,7 +1,7 @@
 /* watch_wire.h - the protocol between the ranks and the watch (watch_server.h) over TCP.
  *
  * A message is a struct watch_head and `len` bytes of body. Numbers are in native byte order: the first message
- * carries a magic number, by which the watch refuses machines of another byte order, and the token, by which it
+ * carries a magic number, by which the watch refuses machines of another byte order, and the run id, by which it
  * refuses unauthenticated connections.
  */
 #ifndef TK_COLLECTIVES_WATCH_WIRE_H
@@ -9,38 +9,46 @@
 
 #include "collectives/layout.h"
 
-/* Random bytes of the token; the longest text; the longest message from a rank. */
-enum { WATCH_TOKEN_BYTES = 16, WATCH_TEXT_BYTES = 200, WATCH_SAID_BYTES = 512 };
+/* Random bytes of the token, by which ranks accept links; the run id, filled up with 0; the longest text; the longest message
+ * from a rank. */
+enum { WATCH_TOKEN_BYTES = 16, WATCH_RUN_ID_BYTES = 256, WATCH_TEXT_BYTES = 200, WATCH_SAID_BYTES = 512 };
 
 enum watch_type {
     WATCH_REGISTER = 1, /* rank to watch: struct watch_register */
     WATCH_REFUSED,      /* watch to rank: kind, body: why the registration is refused */
-    WATCH_GO,           /* watch to rank: all have registered; body: struct member[world] */
+    WATCH_GO,           /* watch to rank: all have registered; body: struct watch_go */
     WATCH_REPORT,       /* rank to watch: it has come to call `seq` */
     WATCH_QUERY, /* rank to watch: which ranks have not come to call `seq`? watch to rank: to which have you? */
     WATCH_ANSWER, /* watch to rank: body: their numbers as text, empty: none */
     WATCH_LEAVE,  /* both directions: `rank` closes its table, after `seq` calls */
     WATCH_LOST,   /* watch to rank: `rank` has disconnected without WATCH_LEAVE */
     WATCH_FAIL,   /* both directions: the table of `rank` failed in call `seq`: kind, body: why */
+    WATCH_AWAIT,  /* as WATCH_REGISTER, of a rank that takes no part: it waits for WATCH_END */
+    WATCH_END,    /* watch to that rank: the run has ended; kind: its exit status */
 };
 
 struct watch_head {
     uint32_t type;
     uint32_t rank;
     uint64_t seq;
-    uint32_t kind; /* enum err_kind */
+    uint32_t kind; /* enum err_kind, or as the type says */
     uint32_t len;
 };
 
 struct watch_register {
     uint64_t magic;
-    uint8_t token[WATCH_TOKEN_BYTES];
-    uint32_t world;
     uint32_t version;
+    uint32_t world;
+    char run_id[WATCH_RUN_ID_BYTES];
     struct member member; /* the watch fills in addr */
 };
 
+struct watch_go {
+    uint8_t token[WATCH_TOKEN_BYTES];
+    struct member members[]; /* [world] */
+};
+
 static const uint64_t WATCH_MAGIC = 0x3168637461774b54; /* "TKwatch1" */
-enum { WATCH_VERSION = 3 };
+enum { WATCH_VERSION = 4 };
 
 #endif

@@ -2,6 +2,7 @@
 #include "common/buf.h"
 #include "common/memory.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,12 @@
 /* Make room for `extra` more bytes and the NUL. */
 static int buf_reserve(struct buf *b, size_t extra, struct err *err)
 {
-    if (extra > b->max - b->len)
+    bool fits = extra <= b->max - b->len;
+
+    b->full |= !fits && !err;
+    if (!err && b->full)
+        return -1;
+    if (!fits)
         return err_set(err, ERR_INVALID, "more than %zu bytes", b->max);
     size_t need = b->len + extra + 1;
     if (need <= b->cap)
@@ -48,15 +54,18 @@ int buf_printf(struct buf *b, struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     int len = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (len < 0)
-        return err_set(err, ERR_INVALID, "cannot format \"%s\"", fmt);
-    if (buf_reserve(b, (size_t)len, err) < 0)
+    if (buf_reserve(b, len < 0 ? SIZE_MAX : (size_t)len, err) < 0)
         return -1;
     va_start(ap, fmt);
     vsnprintf(b->data + b->len, (size_t)len + 1, fmt, ap);
     va_end(ap);
     b->len += (size_t)len;
     return 0;
+}
+
+int buf_check(const struct buf *b, struct err *err)
+{
+    return b->full ? err_set(err, ERR_INVALID, "more than %zu bytes", b->max) : 0;
 }
 
 void buf_consume(struct buf *b, size_t len)
@@ -72,6 +81,7 @@ void buf_consume(struct buf *b, size_t len)
 void buf_clear(struct buf *b)
 {
     b->len = 0;
+    b->full = false;
     if (b->data)
         b->data[0] = '\0';
 }
@@ -82,6 +92,7 @@ void buf_release(struct buf *b)
     b->data = NULL;
     b->len = 0;
     b->cap = 0;
+    b->full = false;
 }
 
 const char *buf_str(const struct buf *b)

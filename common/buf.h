@@ -1,8 +1,9 @@
 /* buf.h - a growable byte buffer with a size limit that is set when it is made.
  *
  * Ownership: buf_release frees the bytes. `data` moves when the buffer grows.
- * Errors:    beyond the limit a function returns -1 (ERR_INVALID) and leaves the buffer as it was; out of
- *            memory ends the process (memory.h).
+ * Errors:    beyond the limit a function returns -1 (ERR_INVALID) and leaves the buffer as it was. With err NULL
+ *            the buffer also remembers it: until buf_clear or buf_release it takes nothing more from such calls,
+ *            and one buf_check after the last of them is enough. Out of memory ends the process (memory.h).
  * Order:     the bytes are always followed by a NUL that is not counted, so that text can be read in place.
  */
 #ifndef TK_COMMON_BUF_H
@@ -11,6 +12,7 @@
 #include "common/err.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf {
@@ -18,6 +20,7 @@ struct buf {
     size_t len;
     size_t cap;
     size_t max; /* limit in bytes; a zeroed buffer takes no bytes */
+    bool full;  /* an append with err NULL did not fit */
 };
 
 #define BUF_INIT(limit)                                                                                      \
@@ -28,6 +31,9 @@ struct buf {
 int buf_append(struct buf *b, const void *bytes, size_t len, struct err *err);
 int buf_puts(struct buf *b, const char *s, struct err *err);
 int buf_printf(struct buf *b, struct err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* -1: an append with err NULL did not fit. */
+int buf_check(const struct buf *b, struct err *err);
 
 /* Drop the first `len` bytes (len <= b->len). */
 void buf_consume(struct buf *b, size_t len);

@@ -4,7 +4,7 @@
  *            are read point into the tree.
  * Errors:    ERR_INVALID with "spec.replicas: expected an integer 1..1024, got \"a\""; outputs are untouched.
  * Order:     an absent member and an explicit null are the same: "not set". Reading one succeeds and leaves
- *            the output as it was, so that the caller's initial value is the default; json_has tells whether
+ *            the output as it was, so that the caller's initial value is the default; json_has says whether
  *            it is set.
  */
 #ifndef TK_COMMON_JSON_H

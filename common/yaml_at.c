@@ -86,11 +86,9 @@ static int refuse_key(const struct yaml_at *at, const char *const *keys, struct 
     struct buf known = BUF_INIT(120);
     struct nearest near = nearest_to(sv_from(at->key));
     char hint[NEAREST_HINT_BYTES];
-    struct err full;
 
     for (int i = 0; keys[i]; i++)
-        if (buf_printf(&known, &full, "%s%s", i ? ", " : "", keys[i]))
-            break;
+        buf_printf(&known, NULL, "%s%s", i ? ", " : "", keys[i]);
     nearest_offer_all(&near, keys);
     yaml_err(at, err, "unknown key%s expected one of: %s", near.word ? nearest_hint(&near, "", hint) : ",",
              buf_str(&known));

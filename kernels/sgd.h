@@ -26,10 +26,4 @@ void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, /* 
               float *u, /* (N) updated; may be NULL when momentum is 0 */
               const float *g, size_t n);
 
-/* The same with the gradient sum + g, which is left in sum. On CPUs alone: in one pass, for gradients that come from
- * another core's cache, it costs little more than that sum. */
-void sgd_add_step(struct kctx *ctx, const struct sgd_options *options, float *p, float *u,
-                  float *sum, /* (N) updated */
-                  const float *g, size_t n);
-
 #endif

@@ -20,7 +20,7 @@ static const cJSON *metadata(const cJSON *object)
     return json_find(object, (const char *[]){"metadata", NULL});
 }
 
-static void tell_gone(void *ctx, const struct kube_store_entry *e)
+static void report_gone(void *ctx, const struct kube_store_entry *e)
 {
     struct kube_cache *c = ctx;
 
@@ -29,12 +29,12 @@ static void tell_gone(void *ctx, const struct kube_store_entry *e)
     c->o.changed(c->o.ctx, e);
 }
 
-/* The entry that the object is about to replace: whoever loses by that is told while it is there. */
-static void tell_replaced(struct kube_cache *c, const struct kube_store_entry *old, const char *uid,
-                          const char *group)
+/* `changed` is called for the group or the UID that loses the entry, before the entry is freed. */
+static void report_replaced(struct kube_cache *c, const struct kube_store_entry *old, const char *uid,
+                            const char *group)
 {
     if (strcmp(old->uid, uid ? uid : "") != 0)
-        tell_gone(c, old);
+        report_gone(c, old);
     else if (strcmp(old->group, group ? group : "") != 0)
         c->o.changed(c->o.ctx, old);
 }
@@ -50,11 +50,11 @@ static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns,
 
 static void drop(struct kube_cache *c, const struct kube_store_entry *old)
 {
-    tell_gone(c, old);
+    report_gone(c, old);
     kube_store_remove(c->store, old->ns, old->name, NULL);
 }
 
-/* The last good entry stays, also after the list under way. */
+/* The last good entry stays, also when the list under way is complete. */
 static void leave(struct kube_cache *c, const struct kube_store_entry *e)
 {
     kube_store_unmark_one(e);
@@ -90,13 +90,13 @@ static void put(struct kube_cache *c, const cJSON *object, const struct err *unr
 
     if (rc == KUBE_CACHE_KEEP) {
         if (old)
-            tell_replaced(c, old, uid, item.group);
+            report_replaced(c, old, uid, item.group);
         c->o.changed(c->o.ctx, keep(c, ns, name, uid, &item));
         return;
     }
     if (rc < 0)
         c->o.problem(c->o.ctx, &why);
-    if (same && why.msg[0]) /* it is there, and whose it is cannot be told */
+    if (same && why.msg[0]) /* the object exists, and its owner cannot be read */
         leave(c, old);
     else if (old)
         drop(c, old);
@@ -105,14 +105,6 @@ static void put(struct kube_cache *c, const cJSON *object, const struct err *unr
 static void on_upsert(void *ctx, const cJSON *object)
 {
     put(ctx, object, NULL);
-}
-
-/* Any entry of that namespace that the list has not named yet may be the item. */
-static void leave_all(struct kube_cache *c, const char *ns)
-{
-    for (const struct kube_store_entry *e = kube_store_first(c->store); e; e = kube_store_next(c->store, e))
-        if (kube_store_is_marked(e) && (!ns || strcmp(e->ns, ns) == 0))
-            leave(c, e);
 }
 
 static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
@@ -129,8 +121,8 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
         return;
     }
     c->o.problem(c->o.ctx, why);
-    if (!placed)
-        leave_all(c, ns);
+    if (!placed) /* any of that namespace that the list does not name */
+        kube_store_doubt(c->store, ns);
     else if (old)
         leave(c, old);
 }
@@ -156,7 +148,10 @@ static void on_replace_end(void *ctx)
 {
     struct kube_cache *c = ctx;
 
-    kube_store_sweep(c->store, tell_gone, c);
+    for (const struct kube_store_entry *e = kube_store_first(c->store); e; e = kube_store_next(c->store, e))
+        if (kube_store_is_doubted(e))
+            leave(c, e);
+    kube_store_sweep(c->store, report_gone, c);
     c->o.synced(c->o.ctx);
 }
 

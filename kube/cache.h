@@ -38,8 +38,8 @@ struct kube_cache_options {
      * skim.h finds. NULL, KUBE_CACHE_DROP or -1: the object is not stored, `problem` is called, and an entry
      * with its UID stays. */
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
-    /* What was kept may be so no more: of the object nothing but the name can be read, or a list held an item without a name,
-     * which may be this one. It stays until an event of it, or a list; `changed` follows. May be NULL. */
+    /* The value may be out of date: nothing but the object's name can be read, or a complete list did not name the object and
+     * has an item without a readable name. The entry stays until an event or a list names it; `changed` follows. May be NULL. */
     void (*unsure)(void *value);
     void (*free_value)(void *value); /* NULL: nothing to free */
     void (*changed)(void *ctx, const struct kube_store_entry *e);
@@ -54,7 +54,7 @@ struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transpo
                                   const struct kube_cache_options *options);
 void kube_cache_free(struct kube_cache *c);
 
-/* List anew, as reflector_relist does; what is in the copy stays meanwhile. */
+/* List again, as reflector_relist does; the copy keeps what it has until the list is complete. */
 void kube_cache_relist(struct kube_cache *c, bool at_once);
 
 /* Lists that were begun so far; and whether one that was begun after the first `lists` is complete. */

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-struct kube_call {
+struct kube_request_run {
     struct kube_transport transport;
-    struct kube_http_call *http;
+    struct kube_transfer *http;
     void (*done)(void *ctx, struct kube_reply *reply);
     void *ctx;
 };
@@ -35,8 +35,8 @@ static cJSON *read_body(const struct kube_http_response *r, struct err *err)
 
 static void on_done(void *ctx, const struct kube_http_response *r, const struct err *failed)
 {
-    struct kube_call *c = ctx;
-    struct kube_call call = *c;
+    struct kube_request_run *c = ctx;
+    struct kube_request_run run = *c;
     struct kube_reply reply = {.status = {.retry_after_ms = -1}};
     cleanup_json cJSON *skimmed = NULL;
     struct err err;
@@ -59,21 +59,21 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
             reply.err = &err;
         }
     }
-    call.done(call.ctx, &reply);
+    run.done(run.ctx, &reply);
     cJSON_Delete(reply.object);
 }
 
-struct kube_call *kube_call_start(const struct kube_transport *t, const struct kube_request *r,
-                                  void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
-                                  struct err *err)
+struct kube_request_run *kube_request_start(const struct kube_transport *t, const struct kube_request *r,
+                                            void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
+                                            struct err *err)
 {
     cleanup_arena struct arena a = {0};
     struct kube_http_request req;
 
     if (kube_request_build(r, &a, &req, err) < 0)
         return NULL;
-    struct kube_call *c = memory_must(calloc(1, sizeof(*c)));
-    *c = (struct kube_call){.transport = *t, .done = done, .ctx = ctx};
+    struct kube_request_run *c = memory_must(calloc(1, sizeof(*c)));
+    *c = (struct kube_request_run){.transport = *t, .done = done, .ctx = ctx};
     c->http = kube_transport_start(t, &req, &(struct kube_http_handler){.ctx = c, .done = on_done}, err);
     if (!c->http) {
         free(c);
@@ -82,7 +82,7 @@ struct kube_call *kube_call_start(const struct kube_transport *t, const struct k
     return c;
 }
 
-void kube_call_cancel(struct kube_call *c)
+void kube_request_cancel(struct kube_request_run *c)
 {
     if (!c)
         return;

@@ -1,12 +1,12 @@
 /* client.h - send one request to the API server and receive its answer as JSON or as an error.
  *
- * Ownership: the transport outlives the call. The reply is borrowed for the callback, which may keep
+ * Ownership: the transport outlives the request. The reply is borrowed for the callback, which may keep
  *            reply.object by TAKE.
  * Errors:    reply.err has the kinds of status.h and transport.h, and ERR_TRANSIENT for a 2xx answer that is
  *            not JSON. A 2xx body that is too long or too deep, or has too many values or a NUL in a string,
  *            is no error, since a retry would bring the same: object is NULL then, and a caller that needs
  *            the object checks `unreadable`.
- * Order:     `done` is called exactly once, from the loop; after kube_call_cancel it is not called.
+ * Order:     `done` is called exactly once, from the loop; after kube_request_cancel it is not called.
  */
 #ifndef TK_KUBE_CLIENT_H
 #define TK_KUBE_CLIENT_H
@@ -23,11 +23,11 @@ struct kube_reply {
     const struct err *err; /* NULL: success */
 };
 
-struct kube_call;
+struct kube_request_run;
 
-struct kube_call *kube_call_start(const struct kube_transport *t, const struct kube_request *r,
-                                  void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
-                                  struct err *err) MUST_CHECK;
-void kube_call_cancel(struct kube_call *c);
+struct kube_request_run *kube_request_start(const struct kube_transport *t, const struct kube_request *r,
+                                            void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
+                                            struct err *err) MUST_CHECK;
+void kube_request_cancel(struct kube_request_run *run);
 
 #endif

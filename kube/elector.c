@@ -18,10 +18,10 @@ struct elector {
     struct lease *lease;
     char *ns, *name;
     int64_t request_ms; /* an answer that takes longer counts as none */
-    struct kube_call *call;
+    struct kube_request_run *run;
     int64_t sent_ms;
     struct kube_loop_timer timer;
-    bool leads; /* as last told */
+    bool leads; /* as last reported by `changed` */
     char holder[HOLDER_BYTES];
     void (*done)(void *ctx);
     void *done_ctx;
@@ -47,8 +47,8 @@ static bool gate_is_open(void *ctx)
     return elector_is_held(ctx);
 }
 
-static struct kube_http_call *fenced_start(void *ctx, const struct kube_http_request *req,
-                                           const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *fenced_start(void *ctx, const struct kube_http_request *req,
+                                          const struct kube_http_handler *handler, struct err *err)
 {
     struct elector *e = ctx;
     struct kube_http_request fenced = *req;
@@ -64,11 +64,11 @@ static struct kube_http_call *fenced_start(void *ctx, const struct kube_http_req
     return kube_transport_start(&e->transport, &fenced, handler, err);
 }
 
-static void fenced_cancel(void *ctx, struct kube_http_call *call)
+static void fenced_cancel(void *ctx, struct kube_transfer *transfer)
 {
     struct elector *e = ctx;
 
-    kube_transport_cancel(&e->transport, call);
+    kube_transport_cancel(&e->transport, transfer);
 }
 
 static bool is_full(void *ctx, const char *ns)
@@ -84,9 +84,9 @@ struct kube_transport elector_transport(struct elector *e)
         .start = fenced_start, .cancel = fenced_cancel, .ctx = e, .is_full = is_full};
 }
 
-/* The lease's own requests: behind nothing, and over before the next one is due. */
-static struct kube_http_call *lease_start(void *ctx, const struct kube_http_request *req,
-                                          const struct kube_http_handler *handler, struct err *err)
+/* Requests for the lease wait in no queue, and end before the next one is due. */
+static struct kube_transfer *lease_start(void *ctx, const struct kube_http_request *req,
+                                         const struct kube_http_handler *handler, struct err *err)
 {
     struct elector *e = ctx;
     struct kube_http_request urgent = *req;
@@ -116,7 +116,7 @@ struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
     return e;
 }
 
-static void tell(struct elector *e, int64_t now_ms)
+static void report(struct elector *e, int64_t now_ms)
 {
     bool leads = lease_is_leader(e->lease, now_ms);
     const char *holder = lease_holder(e->lease);
@@ -148,7 +148,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 {
     struct elector *e = ctx;
 
-    e->call = NULL;
+    e->run = NULL;
     if (reply->err || reply->unreadable)
         failed(e, reply->err ? reply->err : reply->unreadable, &reply->status);
     else
@@ -174,16 +174,16 @@ static void send_step(struct elector *e, enum lease_step step)
         r.body = sv_from(lease_body(e->lease, clock.wall_ms(clock.ctx), &a));
     e->sent_ms = boot_ms(e);
     lease_sent(e->lease, e->sent_ms);
-    e->call = kube_call_start(&own, &r, on_reply, e, &err);
-    if (!e->call)
+    e->run = kube_request_start(&own, &r, on_reply, e, &err);
+    if (!e->run)
         failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
 }
 
-/* The earliest of: the next step, an answer that is overdue, the end of what we hold. */
+/* The earliest of: the next step, an answer that is overdue, the end of the lease that we hold. */
 static void set_timer(struct elector *e)
 {
     const struct clock clock = kube_loop_clock(e->loop);
-    int64_t at_ms = e->call ? e->sent_ms + e->request_ms : lease_due_ms(e->lease);
+    int64_t at_ms = e->run ? e->sent_ms + e->request_ms : lease_due_ms(e->lease);
 
     if (e->leads && lease_held_until_ms(e->lease) < at_ms)
         at_ms = lease_held_until_ms(e->lease);
@@ -197,10 +197,10 @@ static void give_up_overdue(struct elector *e)
 {
     struct err err;
 
-    if (!e->call || boot_ms(e) < e->sent_ms + e->request_ms)
+    if (!e->run || boot_ms(e) < e->sent_ms + e->request_ms)
         return;
-    kube_call_cancel(e->call);
-    e->call = NULL;
+    kube_request_cancel(e->run);
+    e->run = NULL;
     err_set(&err, ERR_TIMEOUT, "lease %s/%s: no answer in %lld ms", e->ns, e->name, (long long)e->request_ms);
     failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
 }
@@ -213,7 +213,7 @@ static void advance(void *ctx)
     enum lease_step step = lease_next(e->lease, boot_ms(e));
     if (step != LEASE_WAIT)
         send_step(e, step);
-    tell(e, boot_ms(e));
+    report(e, boot_ms(e));
     set_timer(e);
     if (lease_is_over(e->lease) && e->done) {
         void (*done)(void *) = e->done;
@@ -239,7 +239,7 @@ void elector_free(struct elector *e)
 {
     if (!e)
         return;
-    kube_call_cancel(e->call);
+    kube_request_cancel(e->run);
     kube_loop_timer_cancel(e->loop, &e->timer);
     lease_free(e->lease);
     free(e->ns);

@@ -42,20 +42,23 @@ static bool is_loopback(const char *host)
 
 static int check(const char *server, CURLU *url, struct err *err)
 {
-    if (curl_url_set(url, CURLUPART_URL, server, 0) != CURLUE_OK)
-        return err_set(err, ERR_INVALID, "server \"%.120s\": not a URL", server);
+    const CURLUcode parsed = curl_url_set(url, CURLUPART_URL, server, 0);
     char *scheme = url_part(url, CURLUPART_SCHEME);
     char *host = url_part(url, CURLUPART_HOST);
-    char *port = url_part(url, CURLUPART_PORT);
+    char *query = url_part(url, CURLUPART_QUERY);
+    const bool is_tls = scheme && strcmp(scheme, "https") == 0;
     int rc = 0;
 
-    if (!scheme || !host || !port)
-        rc = err_set(err, ERR_INVALID, "server \"%.120s\": expected https://host:port", server);
-    else if (strcmp(scheme, "https") != 0 && !is_loopback(host))
+    if (parsed != CURLUE_OK || !host || query || (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
+        rc = err_set(err, ERR_INVALID,
+                     "server \"%.120s\": expected https://HOST:PORT, or of this machine itself "
+                     "http://127.0.0.1:PORT or unix:SOCKET",
+                     server);
+    else if (!is_tls && !is_loopback(host))
         rc = err_set(err, ERR_INVALID, "server \"%.120s\": plain http only to this machine itself", server);
     curl_free(scheme);
     curl_free(host);
-    curl_free(port);
+    curl_free(query);
     return rc;
 }
 

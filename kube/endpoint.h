@@ -1,4 +1,4 @@
-/* endpoint.h - configure a libcurl transfer to the API server: URL, timeouts, TLS, headers. For http.c and call.c.
+/* endpoint.h - configure a libcurl transfer to the API server: URL, timeouts, TLS, headers. For http.c and transfer.c.
  *
  * Ownership: the endpoint borrows the configuration; endpoint_release frees the rest.
  * Errors:    endpoint_init: ERR_INVALID, the server's URL cannot be used. endpoint_setup and endpoint_sign:

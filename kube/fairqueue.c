@@ -10,7 +10,7 @@
 
 enum { NOW, LATER, KINDS };
 
-/* It lives while it has items. */
+/* A share exists while it has items. */
 struct fairqueue_share {
     struct hashtable_node by_name;     /* first: a node's address is its share's */
     struct fairqueue_link ring[KINDS]; /* in the queue's, while its line is not empty */
@@ -229,7 +229,7 @@ static int taken(const struct fairqueue *f)
     return f->out - (f->excused < f->limits.slow_max ? f->excused : f->limits.slow_max);
 }
 
-/* There is a place for those that have nothing out. */
+/* Whether a place is free for a share that has nothing out. */
 static bool may_go(const struct fairqueue *f, const struct fairqueue_share *s)
 {
     const struct fairqueue_limits *l = &f->limits;

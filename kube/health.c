@@ -100,15 +100,14 @@ static void close_client(void *ctx)
 
 static void answer(struct client *c, int status, const char *type, const struct buf *body, bool head)
 {
-    struct err ignored;
     const char *reason = status == 200 ? "OK" : status == 404 ? "Not Found" : "Error";
 
     /* The limit leaves room for body and head together. */
-    (void)buf_printf(&c->out, &ignored,
-                     "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-                     status, reason, type, body->len);
+    buf_printf(&c->out, NULL,
+               "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+               status, reason, type, body->len);
     if (!head)
-        (void)buf_append(&c->out, buf_str(body), body->len, &ignored);
+        buf_append(&c->out, buf_str(body), body->len, NULL);
     c->io.events = POLLOUT;
 }
 
@@ -116,7 +115,6 @@ static void serve(struct client *c)
 {
     static const char text[] = "text/plain; charset=utf-8";
     cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX_BYTES);
-    struct err ignored;
     struct sv rest = {c->in.data, c->in.len};
     struct sv method = {0};
     struct sv target = {0};
@@ -127,7 +125,7 @@ static void serve(struct client *c)
     sv_next(&target, '?', &path);
     bool head = sv_eq(method, "HEAD");
     if (!head && !sv_eq(method, "GET")) {
-        (void)buf_puts(&body, "only GET and HEAD\n", &ignored);
+        buf_puts(&body, "only GET and HEAD\n", NULL);
         answer(c, 405, text, &body, false);
         return;
     }
@@ -139,19 +137,18 @@ static void serve(struct client *c)
         answer(c, status, p->content_type ? p->content_type : text, &body, head);
         return;
     }
-    (void)buf_puts(&body, "no such page\n", &ignored);
+    buf_puts(&body, "no such page\n", NULL);
     answer(c, 404, text, &body, head);
 }
 
 static void read_client(struct client *c)
 {
     char bytes[1024];
-    struct err ignored;
     ssize_t n = recv(c->io.fd, bytes, sizeof(bytes), 0);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n <= 0 || buf_append(&c->in, bytes, (size_t)n, &ignored) < 0) {
+    if (n <= 0 || buf_append(&c->in, bytes, (size_t)n, NULL) < 0) {
         close_client(c);
         return;
     }

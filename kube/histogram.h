@@ -1,26 +1,36 @@
-/* histogram.h - a histogram of durations with the buckets of client-go's work queues: 10 ns, 100 ns ... 10 s.
- * Pure.
+/* histogram.h - a histogram of durations, with the bounds that its owner chooses. Pure.
  *
- * Units:     milliseconds. A duration below 1 ms is given as 0 and falls into the first bucket.
+ * Units:     milliseconds.
  */
 #ifndef TK_KUBE_HISTOGRAM_H
 #define TK_KUBE_HISTOGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-enum { HISTOGRAM_BUCKETS = 10 };
+enum { HISTOGRAM_BUCKETS_MAX = 15 };
+
+/* In ascending order, HISTOGRAM_BUCKETS_MAX at most; the last one is HISTOGRAM_INF. */
+struct histogram_bound {
+    int64_t ms;       /* a duration of at most this */
+    const char *text; /* the same in seconds, as /metrics shows it */
+};
+#define HISTOGRAM_INF                                                                                        \
+    {                                                                                                        \
+        INT64_MAX, "+Inf"                                                                                    \
+    }
 
 struct histogram {
-    uint64_t counts[HISTOGRAM_BUCKETS + 1]; /* not cumulative; the last one is for what exceeds every bound */
-    uint64_t n;
-    uint64_t sum_ms;
+    uint64_t counts[HISTOGRAM_BUCKETS_MAX]; /* by bound, not cumulative */
+    uint64_t n, sum_ms;
 };
 
-static inline void histogram_add(struct histogram *h, int64_t ms)
+/* A negative duration, from two clocks that differ, falls into the first bucket and adds nothing to the sum. */
+static inline void histogram_add(struct histogram *h, const struct histogram_bound *bounds, int64_t ms)
 {
-    int i = ms <= 0 ? 0 : 5; /* the sixth bound is a millisecond */
+    size_t i = 0;
 
-    for (int64_t bound = 1; i >= 5 && i < HISTOGRAM_BUCKETS && ms > bound; bound *= 10)
+    while (ms > bounds[i].ms)
         i++;
     h->counts[i]++;
     h->n++;

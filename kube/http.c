@@ -1,16 +1,16 @@
-/* http.c - the request pool over libcurl: queues calls, limits how many are out, keeps connections. */
+/* http.c - the request pool over libcurl: queues transfers, limits how many are out, keeps connections. */
 #include "kube/http.h"
 
 #include "common/memory.h"
-#include "kube/call.h"
 #include "kube/endpoint.h"
 #include "kube/fairqueue.h"
+#include "kube/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    WAITING_MAX = 100000, /* beyond that someone is broken */
+    WAITING_MAX = 100000, /* more than any working program has */
     CONNECTIONS_IDLE = HTTP_PLACES + HTTP_RESERVED,
     COUNTS_MAX = 64,
     /* The API server closes what was idle for 90 s (apiserver: pkg/server/secure_serving.go): a request that leaves just then
@@ -29,17 +29,17 @@ static const struct fairqueue_limits LIMITS = {.places = HTTP_PLACES,
 struct http {
     struct kube_loop *loop;
     struct endpoint endpoint;
-    struct kube_http_call *calls; /* all of them */
-    struct fairqueue *turns;      /* of ordinary calls: for a place */
-    int64_t suspect_ms;           /* kept connections that were not used since are not trusted */
-    struct kube_loop_timer again; /* when a place may let one go */
+    struct kube_transfer *transfers; /* all of them */
+    struct fairqueue *turns;         /* of ordinary transfers: for a place */
+    int64_t suspect_ms;              /* kept connections that were not used since are not trusted */
+    struct kube_loop_timer again;    /* when a place may let one go */
     struct http_count counts[COUNTS_MAX];
     size_t n_counts;
 };
 
 static void launch_waiting(void *ctx);
 
-static bool at_once(const struct kube_http_call *c)
+static bool at_once(const struct kube_transfer *c)
 {
     return c->own_connection || c->urgent;
 }
@@ -57,18 +57,18 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const cha
     h->turns = fairqueue_new(&LIMITS);
     h->again = (struct kube_loop_timer){.fire = launch_waiting, .ctx = h};
     h->suspect_ms = kube_loop_now_ms(l) - 1000 * IDLE_MAX_S;
-    /* About 50 KiB each. What many slow calls needed is not kept after them. */
+    /* About 50 KiB each. What many slow transfers needed is not kept after them. */
     kube_loop_connections(l, CONNECTIONS_IDLE);
     return h;
 }
 
-static bool is_out(const struct kube_http_call *c)
+static bool is_out(const struct kube_transfer *c)
 {
     return at_once(c) || c->turn.state == FAIRQUEUE_OUT || c->turn.state == FAIRQUEUE_SLOW;
 }
 
-/* Out of every list of ours. */
-static void unlink_call(struct http *h, struct kube_http_call *c)
+/* Remove it from the list, from the queue and from the count of connections. */
+static void unlink_transfer(struct http *h, struct kube_transfer *c)
 {
     if (is_out(c))
         kube_loop_connections(h->loop, -1);
@@ -83,10 +83,10 @@ void http_free(struct http *h)
 {
     if (!h)
         return;
-    while (h->calls) {
-        struct kube_http_call *c = h->calls;
-        unlink_call(h, c);
-        call_free(c);
+    while (h->transfers) {
+        struct kube_transfer *c = h->transfers;
+        unlink_transfer(h, c);
+        transfer_free(c);
     }
     fairqueue_free(h->turns);
     kube_loop_timer_cancel(h->loop, &h->again);
@@ -117,9 +117,9 @@ const struct http_count *http_counts(const struct http *h, size_t *ret_n)
     return h->counts;
 }
 
-/* A request got no answer. Where one connection died without a sound, its idle neighbours did so, too, and each of them
- * would cost another request its time, and the lease its holder. */
-static void suspect(struct http *h, const struct kube_http_call *c)
+/* A request got no answer. Where one connection died silently, those that were idle then are dead, too: each would cost
+ * another request its time-out, and the leader its lease. */
+static void suspect(struct http *h, const struct kube_transfer *c)
 {
     if (!c->own_connection && c->running && c->launched_ms > h->suspect_ms)
         h->suspect_ms = c->launched_ms;
@@ -133,44 +133,44 @@ static int64_t idle_max_s(const struct http *h)
     return s > 1 ? s : 1;
 }
 
-static void on_ended(void *ctx, struct kube_http_call *c, int status)
+static void on_ended(void *ctx, struct kube_transfer *c, int status)
 {
     struct http *h = ctx;
 
     count(h, c->method, status);
     if (!status)
         suspect(h, c);
-    unlink_call(h, c);
+    unlink_transfer(h, c);
     launch_waiting(h);
 }
 
-/* It keeps its place. */
-static bool on_refused(void *ctx, struct kube_http_call *c, int status)
+/* A transfer that is sent again keeps its place. */
+static bool on_refused(void *ctx, struct kube_transfer *c, int status)
 {
     struct http *h = ctx;
 
     if (!kube_config_renewed(h->endpoint.config, c->generation, kube_loop_now_ms(h->loop)))
         return false;
     count(h, c->method, status);
-    call_again(c, idle_max_s(h));
+    transfer_again(c, idle_max_s(h));
     return true;
 }
 
-static struct kube_http_call *call_of_turn(struct fairqueue_item *it)
+static struct kube_transfer *transfer_of_turn(struct fairqueue_item *it)
 {
-    return (void *)((char *)it - offsetof(struct kube_http_call, turn));
+    return (void *)((char *)it - offsetof(struct kube_transfer, turn));
 }
 
 /* Its turn has come. */
-static void launch(struct http *h, struct kube_http_call *c)
+static void launch(struct http *h, struct kube_transfer *c)
 {
     kube_config_refresh(h->endpoint.config, kube_loop_now_ms(h->loop));
     c->generation = h->endpoint.config->generation;
     kube_loop_connections(h->loop, 1);
-    call_launch(c, idle_max_s(h));
+    transfer_launch(c, idle_max_s(h));
 }
 
-/* Something ended, is due, or has come: a call, a place. */
+/* Called when a transfer waits or has ended, and when a slow one frees its place. */
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;
@@ -178,14 +178,14 @@ static void launch_waiting(void *ctx)
 
     while ((it = fairqueue_next(h->turns, kube_loop_now_ms(h->loop)))) {
         fairqueue_go(h->turns, it, kube_loop_now_ms(h->loop));
-        launch(h, call_of_turn(it));
+        launch(h, transfer_of_turn(it));
     }
     if (fairqueue_due_ms(h->turns) != INT64_MAX)
         kube_loop_timer_set(h->loop, &h->again, fairqueue_due_ms(h->turns));
 }
 
-static struct kube_http_call *http_start(void *ctx, const struct kube_http_request *req,
-                                         const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *http_start(void *ctx, const struct kube_http_request *req,
+                                        const struct kube_http_handler *handler, struct err *err)
 {
     struct http *h = ctx;
 
@@ -194,17 +194,17 @@ static struct kube_http_call *http_start(void *ctx, const struct kube_http_reque
                 WAITING_MAX);
         return NULL;
     }
-    struct kube_http_call *c = call_new(h->loop, &h->endpoint, req, handler, err);
+    struct kube_transfer *c = transfer_new(h->loop, &h->endpoint, req, handler, err);
     if (!c)
         return NULL;
     c->ended = on_ended;
     c->refused = on_refused;
     c->pool = h;
-    c->next = h->calls;
-    c->prev = &h->calls;
+    c->next = h->transfers;
+    c->prev = &h->transfers;
     if (c->next)
         c->next->prev = &c->next;
-    h->calls = c;
+    h->transfers = c;
     if (at_once(c)) {
         launch(h, c);
         return c;
@@ -217,13 +217,13 @@ static struct kube_http_call *http_start(void *ctx, const struct kube_http_reque
     return c;
 }
 
-static void http_cancel(void *ctx, struct kube_http_call *call)
+static void http_cancel(void *ctx, struct kube_transfer *transfer)
 {
     struct http *h = ctx;
 
-    suspect(h, call);
-    unlink_call(h, call);
-    call_free(call);
+    suspect(h, transfer);
+    unlink_transfer(h, transfer);
+    transfer_free(transfer);
     launch_waiting(h);
 }
 
@@ -234,10 +234,10 @@ static bool is_full(void *ctx, const char *ns)
     return fairqueue_is_full(h->turns, ns);
 }
 
-static void hold(void *ctx, struct kube_http_call *call, bool held)
+static void hold(void *ctx, struct kube_transfer *transfer, bool held)
 {
     (void)ctx;
-    call_hold(call, held);
+    transfer_hold(transfer, held);
 }
 
 struct kube_transport http_transport(struct http *h)

@@ -3,14 +3,14 @@
  *
  * TLS 1.2 or later, verified unless the configuration turns that off. No redirects. Plain http only to a
  * loopback address, for tests and for proxies on the same machine.
- * Ownership: borrows the loop and the configuration; http_free cancels all calls without a `done`.
+ * Ownership: borrows the loop and the configuration; http_free cancels all transfers without a `done`.
  * Errors:    those of transport.h.
- * Order:     ordinary calls are sent by namespace in turn, first in first out inside one, by the rules of
+ * Order:     ordinary transfers are sent by namespace in turn, first in first out inside one, by the rules of
  *            fairqueue.h: 8 at a time, and 2 more for namespaces that have none out. A write that is out for
- *            over 1 s frees its place, up to 4 of a namespace and 64 in all. So a slow namespace has at most
- *            8 calls out and does not delay the others. Calls marked `later` go behind. Watches and urgent
- *            calls are sent at once. Connections are kept. After a call without an answer no connection is
- *            reused that was idle since before that call was sent.
+ *            over 1 s frees its place for another one, up to 4 of a namespace and 64 in all. So a slow namespace has at most
+ *            8 transfers out and does not delay the others. Those marked `later` go behind. Watches and urgent
+ *            transfers start at once. Connections are kept. After a transfer without an answer no connection is
+ *            reused that was idle since before that one was sent.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H

@@ -95,7 +95,7 @@ bool lease_is_over(const struct lease *l)
     return l->over;
 }
 
-/* retry_ms to 1.2 times that, so that candidates do not march in step. */
+/* retry_ms to 1.2 times that, so that candidates do not read at the same moment. */
 static int64_t jittered(struct lease *l)
 {
     return l->retry_ms + (int64_t)(random_next(&l->random) % (uint64_t)(l->retry_ms / 5 + 1));
@@ -243,7 +243,7 @@ static void after_read(struct lease *l, int64_t now_ms)
 
 static void after_write(struct lease *l, int64_t now_ms)
 {
-    if (!lease_is_ours(l)) { /* the empty holder that we wrote, or a server that changed our words */
+    if (!lease_is_ours(l)) { /* we released it, or the server changed what we wrote */
         if (l->letting_go)
             finish(l);
         else
@@ -259,7 +259,7 @@ static void after_write(struct lease *l, int64_t now_ms)
     set_step(l, LEASE_WRITE, l->letting_go ? now_ms : now_ms + l->retry_ms);
 }
 
-/* Somebody else was first, or took the lease away: look at once, but only once. */
+/* Another candidate wrote the lease first: read it at once, but only once. */
 static void after_conflict(struct lease *l, int64_t now_ms)
 {
     l->in_doubt = true;
@@ -271,16 +271,16 @@ static void after_failure(struct lease *l, const struct kube_status *status, int
 {
     int64_t wait_ms = jittered(l);
 
-    if (l->letting_go) { /* the others wait for the lease to expire; that is all that is lost */
+    if (l->letting_go) { /* the others wait until the lease expires; nothing else is lost */
         finish(l);
         return;
     }
-    /* The server's word counts, but never for so long that the lease is lost or left lying by it. */
+    /* Retry-After counts, up to a bound: beyond it we would lose the lease, or leave a free one unused. */
     int64_t patience_ms = l->renew_deadline_ms / 2;
     int64_t asked_ms = status->retry_after_ms < patience_ms ? status->retry_after_ms : patience_ms;
     if (asked_ms > wait_ms)
         wait_ms = asked_ms;
-    /* A write without an answer may have taken place: then the next one conflicts, and a read tells. */
+    /* A write without an answer may have taken place: then the next one conflicts, and a read shows who holds it. */
     set_step(l, l->leader && l->step == LEASE_WRITE ? LEASE_WRITE : LEASE_READ, now_ms + wait_ms);
 }
 
@@ -315,7 +315,7 @@ void lease_let_go(struct lease *l, int64_t now_ms)
     if (l->letting_go)
         return;
     l->letting_go = true;
-    if (l->under_way) /* a write that is taking place must be taken back: its answer tells */
+    if (l->under_way) /* a write under way must be taken back: its answer says whether it happened */
         return;
     if (l->seen && lease_is_ours(l))
         set_step(l, LEASE_WRITE, now_ms);

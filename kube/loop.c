@@ -226,7 +226,7 @@ static int run_transfers(struct kube_loop *l, struct err *err)
     return 0;
 }
 
-/* Only those queued before: a task that queues itself again lets the loop breathe. */
+/* Only those queued before: a task that queues itself again runs in the next turn. */
 static void run_tasks(struct kube_loop *l)
 {
     kube_loop_task_add(l, &l->fence);

@@ -80,7 +80,7 @@ int kube_loop_signals(struct kube_loop *l, const int *signals, size_t n,
 void *kube_loop_curl(struct kube_loop *l);
 
 /* Change how many connections libcurl keeps, in use or idle: its limit holds for both, and beyond it a transfer that ends
- * closes an idle one, whosever that is. Who runs transfers adds one for each while it runs, and as many as it wants to stay
+ * closes an idle one of any user. Each user adds one for each transfer that it runs, while it runs, and as many as are to stay
  * idle. */
 void kube_loop_connections(struct kube_loop *l, int change);
 

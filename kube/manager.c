@@ -25,7 +25,6 @@ struct kube_manager {
     struct health_page metrics_page, probe_pages[2];
     struct buf page; /* of metrics, as it was written last */
     int64_t page_ms;
-    int page_status;
     struct health *metrics, *probes;
     struct kube_reconciler **reconcilers;
     size_t n_reconcilers;
@@ -36,10 +35,10 @@ struct kube_manager {
     size_t undrained; /* reconcilers with work under way, once it stops */
 };
 
-static void tell(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
+static void report(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
 {
-    if (m->o.tell)
-        m->o.tell(m->o.ctx, news, detail);
+    if (m->o.report)
+        m->o.report(m->o.ctx, news, detail);
 }
 
 uint64_t kube_manager_seed(void)
@@ -55,13 +54,11 @@ uint64_t kube_manager_seed(void)
 
 static int answer(struct buf *body, int status, const char *text)
 {
-    struct err err;
-
-    (void)buf_puts(body, text, &err);
+    buf_puts(body, text, NULL);
     return status;
 }
 
-/* That the loop turns. A server that is away is no reason to start again. */
+/* Answers as long as the loop turns: a server that is away is no reason to restart the process. */
 static int on_healthz(void *ctx, struct buf *body)
 {
     (void)ctx;
@@ -78,33 +75,31 @@ static int on_readyz(void *ctx, struct buf *body)
     return ok ? answer(body, 200, "ok\n") : answer(body, 503, "the caches are not complete yet\n");
 }
 
-static int write_metrics(const struct kube_manager *m, struct buf *body)
+static void write_metrics(const struct kube_manager *m, struct buf *body)
 {
     const struct prometheus_sources sources = {(const struct kube_reconciler *const *)m->reconcilers,
                                                m->n_reconcilers, m->http, m->o.lease,
                                                m->elector && elector_is_held(m->elector)};
-    struct err err;
 
-    if (prometheus_write(&sources, body, &err) < 0 ||
-        (m->o.metrics && m->o.metrics(m->o.ctx, body, &err) < 0))
-        return 500;
-    return 200;
+    prometheus_write(&sources, body);
+    if (m->o.metrics)
+        m->o.metrics(m->o.ctx, body);
 }
 
-/* It visits all that is in the caches, in the one thread: whoever asks more often gets what was written last. */
+/* Writing the page visits every cached object, in the only thread: more frequent requests get the last page again. */
 static int on_metrics(void *ctx, struct buf *body)
 {
     struct kube_manager *m = ctx;
     int64_t now_ms = kube_loop_now_ms(m->loop);
-    struct err err;
 
     if (!m->page.len || now_ms >= m->page_ms + KUBE_MANAGER_PAGE_MS) {
         buf_release(&m->page);
         m->page = (struct buf)BUF_INIT(body->max);
         m->page_ms = now_ms;
-        m->page_status = write_metrics(m, &m->page);
+        write_metrics(m, &m->page);
     }
-    return buf_append(body, buf_str(&m->page), m->page.len, &err) < 0 ? 500 : m->page_status;
+    buf_append(body, buf_str(&m->page), m->page.len, NULL);
+    return m->page.full ? 500 : 200;
 }
 
 static int listen_on(struct health **ret, struct kube_loop *l, const char *address,
@@ -116,14 +111,14 @@ static int listen_on(struct health **ret, struct kube_loop *l, const char *addre
     return *ret ? 0 : -1;
 }
 
-static void tell_port(const struct kube_manager *m, const struct health *h, const struct health_page *page)
+static void report_port(const struct kube_manager *m, const struct health *h, const struct health_page *page)
 {
     char text[64];
 
     if (!h)
         return;
     snprintf(text, sizeof(text), "%s on port %d", page->path, health_port(h));
-    tell(m, KUBE_MANAGER_LISTENS, text);
+    report(m, KUBE_MANAGER_LISTENS, text);
 }
 
 static int listen_all(struct kube_manager *m, struct err *err)
@@ -150,18 +145,18 @@ static void on_leads(void *ctx, bool leads)
 {
     struct kube_manager *m = ctx;
 
-    tell(m, leads ? KUBE_MANAGER_LEADS : KUBE_MANAGER_LEADS_NO_MORE, NULL);
+    report(m, leads ? KUBE_MANAGER_LEADS : KUBE_MANAGER_LEADS_NO_MORE, NULL);
     lead(m, leads);
 }
 
 static void on_other_leads(void *ctx, const char *holder)
 {
-    tell(ctx, KUBE_MANAGER_WAITS, holder);
+    report(ctx, KUBE_MANAGER_WAITS, holder);
 }
 
 static void on_lease_problem(void *ctx, const struct err *err)
 {
-    tell(ctx, KUBE_MANAGER_LEASE_FAILED, err->msg);
+    report(ctx, KUBE_MANAGER_LEASE_FAILED, err->msg);
 }
 
 static const char *lease_namespace(const struct kube_manager *m)
@@ -173,7 +168,7 @@ static const char *lease_namespace(const struct kube_manager *m)
     return pods_own && pods_own[0] ? pods_own : m->config->namespace_name;
 }
 
-/* The host's name (a pod's is its own) and a number: a process that starts again is someone else. */
+/* The host's name (a pod's is its own) and a number: a restarted process is another candidate. */
 static struct elector *new_elector(struct kube_manager *m, const struct kube_transport *t)
 {
     char host[64] = "";
@@ -230,12 +225,13 @@ static void on_signal(void *ctx, int number)
 {
     struct kube_manager *m = ctx;
 
-    tell(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
-    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal buys no more time */
+    report(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
+    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal gives no more time */
         return;
     m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
     kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
-    m->undrained = m->n_reconcilers + 1; /* one more, so that all are told before the last is done */
+    m->undrained =
+        m->n_reconcilers + 1; /* one more, so that all reconcilers drain before the last one counts */
     for (size_t i = 0; i < m->n_reconcilers; i++)
         kube_reconciler_drain(m->reconcilers[i], on_drained, m);
     on_drained(m);
@@ -256,7 +252,7 @@ static int set_up(struct kube_manager *m, struct err *err)
     struct kube_transport plain = http_transport(m->http);
     m->elector = new_elector(m, &plain);
     m->transport = m->elector ? elector_transport(m->elector) : plain;
-    m->recorder = kube_recorder_new(m->loop, &m->transport, m->o.name, NULL);
+    m->recorder = kube_recorder_new(m->loop, &m->transport, m->o.name);
     return listen_all(m, err);
 }
 
@@ -316,7 +312,7 @@ void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
     kube_reconciler_lead(r, m->leads);
 }
 
-/* Who cannot read what it needs does not take the lease from one who can. */
+/* A process that cannot list what it needs does not take the lease from one that can. */
 static void on_synced(void *ctx)
 {
     struct kube_manager *m = ctx;
@@ -335,9 +331,9 @@ static void stand_for_election(struct kube_manager *m)
 
 int kube_manager_run(struct kube_manager *m, struct err *err)
 {
-    tell(m, KUBE_MANAGER_STARTED, m->config->server);
-    tell_port(m, m->metrics, &m->metrics_page);
-    tell_port(m, m->probes, &m->probe_pages[0]);
+    report(m, KUBE_MANAGER_STARTED, m->config->server);
+    report_port(m, m->metrics, &m->metrics_page);
+    report_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)
         stand_for_election(m);
     return kube_loop_run(m->loop, err);

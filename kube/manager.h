@@ -43,9 +43,9 @@ struct kube_manager_options {
     int64_t lease_ms;
     const char *metrics_address, *probe_address; /* as in health.h; NULL or "0": none */
     void *ctx;
-    void (*tell)(void *ctx, enum kube_manager_news news, const char *detail); /* for the log; may be NULL */
+    void (*report)(void *ctx, enum kube_manager_news news, const char *detail); /* for the log; may be NULL */
     /* Append metrics to those of prometheus.h. May be NULL. */
-    int (*metrics)(void *ctx, struct buf *out, struct err *err);
+    void (*metrics)(void *ctx, struct buf *out);
 };
 
 struct kube_manager;
@@ -60,7 +60,7 @@ kube_manager_transport(const struct kube_manager *m); /* writes pass while it le
 struct kube_recorder *kube_manager_recorder(const struct kube_manager *m);
 uint64_t kube_manager_seed(void); /* random, for jitter and tables */
 
-/* Before kube_manager_run. From now on the manager tells the reconciler when to lead and when to stop. */
+/* Before kube_manager_run. From now on the manager says when the reconciler leads and when it stops. */
 void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r);
 
 /* Run until a signal; see above. */

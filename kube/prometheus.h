@@ -2,8 +2,8 @@
  * Go's controllers use.
  *
  * Ownership: everything is borrowed for the call.
- * Units:     seconds. Durations are measured with the loop's clock, in milliseconds: see histogram.h.
- * Errors:    those of buf.h, when `out` is full.
+ * Units:     seconds. Durations are measured with the loop's clock, in milliseconds.
+ * Errors:    the buffer remembers that it was too small: buf_check.
  * Order:     family after family, each with its HELP and TYPE. No label has a value that users choose.
  */
 #ifndef TK_KUBE_PROMETHEUS_H
@@ -22,7 +22,7 @@ struct prometheus_sources {
 };
 
 /* Append workqueue_*, reflector_*, rest_client_requests_total, leader_election_master_status, process_*. */
-int prometheus_write(const struct prometheus_sources *s, struct buf *out, struct err *err) MUST_CHECK;
+void prometheus_write(const struct prometheus_sources *s, struct buf *out);
 
 /* One sample. Samples of one family follow each other; the first one's type and help are used. labels: "" or
  * "{name=\"value\"}". */
@@ -31,25 +31,17 @@ struct prometheus_family {
     uint64_t value;
 };
 /* Append samples, with HELP and TYPE before the first one of each family. */
-int prometheus_families(struct buf *out, const struct prometheus_family *families, size_t n,
-                        struct err *err) MUST_CHECK;
+void prometheus_families(struct buf *out, const struct prometheus_family *families, size_t n);
 
 /* ---- families with several series: first prometheus_head, then the samples */
 
-int prometheus_head(struct buf *out, const char *name, const char *type, const char *help,
-                    struct err *err) MUST_CHECK;
+void prometheus_head(struct buf *out, const char *name, const char *type, const char *help);
 
 /* Append `value` escaped for the quotes of a label: backslash, quote and line feed. */
-int prometheus_label(struct buf *out, const char *value, struct err *err) MUST_CHECK;
+void prometheus_label(struct buf *out, const char *value);
 
-struct prometheus_histogram {
-    const char *name;
-    const char *label;         /* "" or "name=\"value\"" */
-    const char *const *bounds; /* as printed; the last one is "+Inf" */
-    const uint64_t *counts;    /* one for each bound, not cumulative */
-    size_t n_bounds;
-    uint64_t n, sum_ms;
-};
-int prometheus_histogram(struct buf *out, const struct prometheus_histogram *h, struct err *err) MUST_CHECK;
+/* label: "" or "name=\"value\"". */
+void prometheus_histogram(struct buf *out, const char *name, const char *label, const struct histogram *h,
+                          const struct histogram_bound *bounds);
 
 #endif

@@ -69,7 +69,7 @@ static void on_gone(void *ctx, const struct kube_store_entry *e)
         s->o.gone(s->r->o.ctx, e);
 }
 
-static void tell_synced(struct kube_reconciler *r)
+static void report_synced(struct kube_reconciler *r)
 {
     void (*synced)(void *ctx) = r->synced;
 
@@ -84,8 +84,10 @@ static void on_synced(void *ctx)
 {
     struct source *s = ctx;
 
+    if (s->o.listed)
+        s->o.listed(s->r->o.ctx);
     wake(s->r);
-    tell_synced(s->r);
+    report_synced(s->r);
 }
 
 static void on_problem(void *ctx, const struct err *err)
@@ -123,7 +125,7 @@ void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx),
 {
     r->synced = synced;
     r->synced_ctx = ctx;
-    tell_synced(r);
+    report_synced(r);
 }
 
 /* Each cache holds what earlier leaders wrote. */
@@ -158,7 +160,7 @@ const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, 
 
 /* ---- its life */
 
-static void tell_drained(struct kube_reconciler *r)
+static void report_drained(struct kube_reconciler *r)
 {
     void (*drained)(void *ctx) = r->drained;
 
@@ -181,7 +183,7 @@ static void work(void *ctx)
     int64_t until_ms = clock.mono_ms(clock.ctx) + KUBE_RECONCILER_TURN_MS;
 
     if (r->draining)
-        tell_drained(r);
+        report_drained(r);
     if (r->draining || !r->leads || !is_listed(r))
         return;
     for (int n = 0; n < WORKQUEUE_PARALLEL && clock.mono_ms(clock.ctx) < until_ms; n++) {

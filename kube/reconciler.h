@@ -8,8 +8,8 @@
  * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
  *            kube_reconciler_free cancels what is under way without a callback, and ends the term.
  * Units:     monotonic milliseconds.
- * Order:     nothing is reconciled while the process does not lead, nor before every cache holds a list that was
- *            begun in this term. A key is worked on once at a time; a key added meanwhile comes again.
+ * Order:     nothing is reconciled while the process does not lead, nor before every cache, but for spare ones, holds a
+ *            list that was begun in this term. A key is worked on once at a time; a key added meanwhile comes again.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H
@@ -46,13 +46,15 @@ void kube_reconciler_free(struct kube_reconciler *r);
 
 struct kube_reconciler_source {
     struct kube_watcher_options watch; /* the reconciler sets its seed */
-    bool spare; /* keys are worked on without it: whoever needs it asks whether it is listed */
+    bool
+        spare; /* keys are worked on before it is listed: `reconcile` checks kube_cache_is_listed where it needs it */
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
     void (*unsure)(void *value);
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);
+    void (*listed)(void *ctx); /* after each complete list, with the same ctx. May be NULL */
     /* Calls kube_reconciler_add for each key that a change concerns. NULL: one key, the entry's group in its
      * namespace. */
     void (*map)(struct kube_reconciler *r, const struct kube_store_entry *e);
@@ -68,19 +70,19 @@ void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *
 
 /* ---- leadership and shutdown */
 
-/* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed anew, so that what
- * earlier leaders wrote is in it, and each object of these lists adds its key. At the end the queue is emptied, and what is
+/* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed again, so that it has
+ * what earlier leaders wrote, and each object of these lists adds its key. At the end the queue is emptied, and what is
  * under way is cancelled without a callback. The caches are kept up to date either way. Not from a callback of a work. */
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads);
 bool kube_reconciler_leads(const struct kube_reconciler *r);
 
-/* Call `synced` once, when every cache has been complete for the first time, perhaps before this returns. */
+/* Call `synced` once, when every cache but spare ones has been complete for the first time, perhaps before this returns. */
 void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx), void *ctx);
 
 /* Begin no more keys; call `drained` from a later turn, once nothing is under way. */
 void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx);
 
-bool kube_reconciler_synced(const struct kube_reconciler *r); /* each cache has been complete once */
+bool kube_reconciler_synced(const struct kube_reconciler *r); /* the same */
 
 const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);

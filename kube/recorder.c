@@ -30,14 +30,14 @@ struct pending {
     char *ns, *name, *body;
     bool patch;
     int tries;
-    struct kube_call *call;
+    struct kube_request_run *run;
     struct kube_loop_timer next_try;
 };
 
 struct kube_recorder {
     struct kube_loop *loop;
     struct kube_transport transport;
-    char *component, *host;
+    char *component;
     struct correlator correlator;
     struct pending *pending;        /* the oldest first */
     struct kube_loop_timer give_up; /* of a flush */
@@ -61,14 +61,13 @@ static void end_flush(void *ctx)
 }
 
 struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
-                                        const char *component, const char *host)
+                                        const char *component)
 {
     struct kube_recorder *r = memory_must(calloc(1, sizeof(*r)));
 
     r->loop = l;
     r->transport = *t;
     r->component = memory_strdup(component);
-    r->host = memory_strdup(host ? host : component);
     r->give_up = (struct kube_loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
@@ -80,7 +79,7 @@ static void drop(struct kube_recorder *r, struct pending *p)
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
-    kube_call_cancel(p->call);
+    kube_request_cancel(p->run);
     kube_loop_timer_cancel(r->loop, &p->next_try);
     free(p->ns);
     free(p->name);
@@ -96,7 +95,6 @@ void kube_recorder_free(struct kube_recorder *r)
         drop(r, r->pending);
     kube_loop_timer_cancel(r->loop, &r->give_up);
     free(r->component);
-    free(r->host);
     free(r);
 }
 
@@ -138,7 +136,7 @@ static void on_sent(void *ctx, struct kube_reply *reply)
     struct pending *p = ctx;
     struct kube_recorder *r = p->recorder;
 
-    p->call = NULL;
+    p->run = NULL;
     if (!reply->err) {
         r->stats.sent++;
         end_event(p);
@@ -170,8 +168,8 @@ static void send_event(void *ctx)
         .later = !r->flushing,
     };
 
-    p->call = kube_call_start(&r->transport, &req, on_sent, p, &err);
-    if (!p->call)
+    p->run = kube_request_start(&r->transport, &req, on_sent, p, &err);
+    if (!p->run)
         try_again(p, RETRY_MS);
 }
 
@@ -211,12 +209,12 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
     clock_rfc3339(clock.wall_ms(clock.ctx), false, last);
     PUT(e, "apiVersion", "v1", "kind", "Event", "type", warning ? "Warning" : "Normal", "reason", reason,
         "message", message, "firstTimestamp", first, "lastTimestamp", last, "reportingComponent",
-        r->component, "reportingInstance", r->host);
+        r->component, "reportingInstance", r->component);
     cJSON_AddNumberToObject(e, "count", counted->count);
     PUT(cJSON_AddObjectToObject(e, "metadata"), "name", name, "namespace", ns);
     PUT(cJSON_AddObjectToObject(e, "involvedObject"), "apiVersion", o->api_version, "kind", o->kind,
         "namespace", o->ns, "name", o->name, "uid", o->uid, "resourceVersion", o->resource_version);
-    PUT(cJSON_AddObjectToObject(e, "source"), "component", r->component, "host", r->host);
+    PUT(cJSON_AddObjectToObject(e, "source"), "component", r->component, "host", r->component);
     return memory_strdup(json_print(e, &a));
 }
 
@@ -230,7 +228,7 @@ static void enqueue(struct kube_recorder *r, const char *ns, const char *name, b
 
     for (; *at; at = &(*at)->next) {
         bool same_ns = strcmp((*at)->ns, ns) == 0;
-        if (same_ns && !(*at)->call && strcmp((*at)->name, name) == 0) {
+        if (same_ns && !(*at)->run && strcmp((*at)->name, name) == 0) {
             free((*at)->body);
             (*at)->body = body;
             return;

@@ -27,9 +27,9 @@ struct kube_recorder_stats {
     uint64_t sent, dropped, failed;
 };
 
-/* component: "ptj-operator". host may be NULL: component is used. */
+/* component: "ptj-operator". */
 struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
-                                        const char *component, const char *host);
+                                        const char *component);
 void kube_recorder_free(struct kube_recorder *r); /* unsent Events are lost */
 
 /* Before a shutdown: send what waits, and repeat failed requests soon. Then call `done` once, perhaps before

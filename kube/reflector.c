@@ -9,7 +9,7 @@ struct reflector {
     struct kube_loop *loop;
     struct kube_transport transport;
     struct watcher *watcher;
-    struct kube_http_call *call;
+    struct kube_transfer *transfer;
     struct kube_loop_timer next, trim;
     struct kube_watcher_stats trimmed; /* as they were when memory was last given back */
     int64_t trimmed_ms;
@@ -37,8 +37,8 @@ void reflector_free(struct reflector *r)
 {
     if (!r)
         return;
-    if (r->call)
-        kube_transport_cancel(&r->transport, r->call);
+    if (r->transfer)
+        kube_transport_cancel(&r->transport, r->transfer);
     kube_loop_timer_cancel(r->loop, &r->next);
     kube_loop_timer_cancel(r->loop, &r->trim);
     watcher_free(r->watcher);
@@ -54,9 +54,9 @@ void reflector_relist(struct reflector *r, bool at_once)
 {
     bool cancel = watcher_relist(r->watcher, at_once);
 
-    if (r->call && cancel) {
-        kube_transport_cancel(&r->transport, r->call);
-        r->call = NULL;
+    if (r->transfer && cancel) {
+        kube_transport_cancel(&r->transport, r->transfer);
+        r->transfer = NULL;
         at_once = true;
     }
     if (at_once)
@@ -83,8 +83,8 @@ static void trim(void *ctx)
 #endif
 }
 
-/* A list leaves the heap full of holes, and so do the trees of TRIM_BYTES of objects and what was done about them: hand the
- * free pages back, once a second at most. */
+/* A list leaves holes in the heap, and so do the events of TRIM_BYTES of objects: give the free pages back, once a second at
+ * most. */
 static void trim_after_much(struct reflector *r)
 {
     struct kube_watcher_stats s = watcher_stats(r->watcher);
@@ -117,8 +117,8 @@ static void on_chunk(void *ctx, struct sv bytes)
         trim_after_much(r);
         return;
     }
-    kube_transport_cancel(&r->transport, r->call);
-    r->call = NULL;
+    kube_transport_cancel(&r->transport, r->transfer);
+    r->transfer = NULL;
     ended(r, NULL, NULL);
 }
 
@@ -126,7 +126,7 @@ static void on_done(void *ctx, const struct kube_http_response *response, const 
 {
     struct reflector *r = ctx;
 
-    r->call = NULL;
+    r->transfer = NULL;
     ended(r, response, err);
 }
 
@@ -139,9 +139,9 @@ static void ask(void *ctx)
 
     watcher_begin(r->watcher, kube_loop_now_ms(r->loop));
     if (watcher_request(r->watcher, &a, &req, &err) == 0)
-        r->call = kube_transport_start(
+        r->transfer = kube_transport_start(
             &r->transport, &req, &(struct kube_http_handler){.ctx = r, .chunk = on_chunk, .done = on_done},
             &err);
-    if (!r->call)
+    if (!r->transfer)
         ended(r, NULL, &err);
 }

@@ -25,7 +25,7 @@ struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport
 void reflector_start(struct reflector *r);
 void reflector_free(struct reflector *r); /* cancels its request */
 
-/* List anew, by a request that is sent from now on: after the list that is under way, or after the wait for a failure that is not
+/* List again, by a request that is sent from now on: after the list that is under way, or after the wait for a failure that is not
  * over. at_once: without either. */
 void reflector_relist(struct reflector *r, bool at_once);
 

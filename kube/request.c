@@ -35,19 +35,17 @@ static bool lacks_name(const struct kube_request *r)
     return !r->name && r->verb != KUBE_LIST && r->verb != KUBE_WATCH && r->verb != KUBE_CREATE;
 }
 
-static int put_encoded(struct buf *out, const char *s, struct err *err)
+static void put_encoded(struct buf *out, const char *s)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
     while (*s) {
         size_t n = strspn(s, plain);
-        if (buf_append(out, s, n, err) < 0)
-            return -1;
+        buf_append(out, s, n, NULL);
         s += n;
-        if (*s && buf_printf(out, err, "%%%02X", (unsigned char)*s++) < 0)
-            return -1;
+        if (*s)
+            buf_printf(out, NULL, "%%%02X", (unsigned char)*s++);
     }
-    return 0;
 }
 
 /* Kubernetes' own rule for path segments: no ".", "..", "/" or "%". */
@@ -57,7 +55,9 @@ static int put_segment(struct buf *out, const char *what, const char *s, struct 
         return 0;
     if (!*s || strpbrk(s, "/%") || strcmp(s, ".") == 0 || strcmp(s, "..") == 0)
         return err_set(err, ERR_INVALID, "%s \"%.60s\": expected a name without / and %%", what, s);
-    return buf_append(out, "/", 1, err) < 0 ? -1 : put_encoded(out, s, err);
+    buf_puts(out, "/", NULL);
+    put_encoded(out, s);
+    return 0;
 }
 
 static int put_path(const struct kube_request *r, struct buf *out, struct err *err)
@@ -104,12 +104,11 @@ static int put_queries(const struct kube_request *r, struct arena *a, struct buf
     for (size_t i = 0; i < ARRAY_LEN(queries); i++) {
         if (!queries[i][1])
             continue;
-        if (buf_printf(out, err, "%c%s=", sign, queries[i][0]) < 0 ||
-            put_encoded(out, queries[i][1], err) < 0)
-            return -1;
+        buf_printf(out, NULL, "%c%s=", sign, queries[i][0]);
+        put_encoded(out, queries[i][1]);
         sign = '&';
     }
-    return 0;
+    return buf_check(out, err);
 }
 
 static size_t body_limit(enum kube_verb verb)

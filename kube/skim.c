@@ -132,7 +132,7 @@ static void value(struct skim *s, char c)
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateBool(c == 't'));
     else if (c != '"' || m->opens != OTHER || (fits && !s->tokens.len) || (!fits && m->in != POLICY))
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateNull());
-    else /* whoever it is, it is somebody else */
+    else /* "?": some other controller, whatever its name */
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateString(fits ? s->tokens.text : "?"));
 }
 

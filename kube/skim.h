@@ -32,7 +32,7 @@ struct skim {
 void skim_init(struct skim *s, bool event);
 void skim_feed(struct skim *s, struct sv bytes);
 
-/* Whether the text was one JSON object, as far as brackets and strings tell. */
+/* Whether the text was one JSON object, as far as brackets and strings show. */
 bool skim_complete(const struct skim *s);
 
 /* What was found so far; NULL: the text did not begin. Free it with cJSON_Delete. */

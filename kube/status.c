@@ -101,7 +101,7 @@ int kube_status_check(const struct kube_http_response *r, struct kube_status *re
     kube_status_object(status, ret, err);
     if (r->retry_after_ms >= 0)
         ret->retry_after_ms = r->retry_after_ms;
-    /* The answer's own code counts: a proxy may have changed its mind. */
+    /* The code of the HTTP answer counts, not the one in the body: a proxy may have replaced it. */
     if (ret->code != r->status) {
         ret->code = r->status;
         ret->reason = reason_of(r->status, json_str(status, "reason"));

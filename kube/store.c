@@ -15,7 +15,7 @@ struct node {
     struct kube_store_entry e; /* first: an entry's address is its node's */
     struct hashtable_node by_name;
     struct hashtable_node by_group; /* of objects that have one */
-    bool marked;
+    enum { UNMARKED, MARKED, DOUBTED } mark;
     char text[];
 };
 
@@ -184,18 +184,25 @@ const struct kube_store_entry *kube_store_next(const struct kube_store *s, const
 
 void kube_store_unmark_one(const struct kube_store_entry *e)
 {
-    node_of(e)->marked = false;
+    node_of(e)->mark = UNMARKED;
 }
 
-bool kube_store_is_marked(const struct kube_store_entry *e)
+void kube_store_doubt(struct kube_store *s, const char *ns)
 {
-    return node_of(e)->marked;
+    for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
+        if (node_of(e)->mark == MARKED && (!ns || strcmp(e->ns, ns) == 0))
+            node_of(e)->mark = DOUBTED;
+}
+
+bool kube_store_is_doubted(const struct kube_store_entry *e)
+{
+    return node_of(e)->mark == DOUBTED;
 }
 
 void kube_store_mark(struct kube_store *s)
 {
     for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
-        node_of(e)->marked = true;
+        node_of(e)->mark = MARKED;
 }
 
 size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const struct kube_store_entry *e),
@@ -205,7 +212,7 @@ size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const stru
 
     for (const struct kube_store_entry *e = kube_store_first(s); e;) {
         const struct kube_store_entry *next = kube_store_next(s, e);
-        if (node_of(e)->marked) {
+        if (node_of(e)->mark == MARKED) {
             if (gone)
                 gone(ctx, e);
             drop(s, node_of(e));

@@ -61,7 +61,11 @@ const struct kube_store_entry *kube_store_next(const struct kube_store *s, const
  * removed. */
 void kube_store_mark(struct kube_store *s);
 void kube_store_unmark_one(const struct kube_store_entry *e); /* as if it had been put */
-bool kube_store_is_marked(const struct kube_store_entry *e);  /* not put since the mark */
+
+/* The list has an item that may be any of the marked objects of this namespace (NULL: of all): those that are not put later are
+ * not swept, but stay `doubted`. */
+void kube_store_doubt(struct kube_store *s, const char *ns);
+bool kube_store_is_doubted(const struct kube_store_entry *e);
 size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const struct kube_store_entry *e),
                         void *ctx);
 

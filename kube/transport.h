@@ -1,14 +1,14 @@
 /* transport.h - the interface through which requests go to the API server. http.h implements it; tests
  * replace it.
  *
- * Ownership: everything in a request is borrowed for the call of `start` only. A call belongs to the
+ * Ownership: everything in a request is borrowed for the call of `start` only. A transfer belongs to the
  *            transport; it ends with exactly one `done`, or with `cancel` and without one. Bytes given to
  *            callbacks are borrowed.
  * Errors:    a request without a complete answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all else
  *            (connection, TLS). An HTTP error is an answer: see status.h. So is an answer longer than its
  *            limit: its first bytes, with `cut`.
  * Order:     callbacks are called from the loop, never from inside `start` or `cancel`; each may start and
- *            cancel calls. After `done` the call no longer exists.
+ *            cancel transfers. After `done` the transfer no longer exists.
  */
 #ifndef TK_KUBE_TRANSPORT_H
 #define TK_KUBE_TRANSPORT_H
@@ -66,37 +66,38 @@ struct kube_http_handler {
     void (*done)(void *ctx, const struct kube_http_response *r, const struct err *err);
 };
 
-struct kube_http_call;
+struct kube_transfer;
 
 struct kube_transport {
-    struct kube_http_call *(*start)(void *ctx, const struct kube_http_request *req,
-                                    const struct kube_http_handler *handler, struct err *err);
-    void (*cancel)(void *ctx, struct kube_http_call *call);
+    struct kube_transfer *(*start)(void *ctx, const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err);
+    void (*cancel)(void *ctx, struct kube_transfer *transfer);
     void *ctx;
     bool (*is_full)(void *ctx, const char *ns); /* NULL: never */
-    /* NULL: calls cannot be held. */
-    void (*hold)(void *ctx, struct kube_http_call *call, bool held);
+    /* NULL: transfers cannot be held. */
+    void (*hold)(void *ctx, struct kube_transfer *transfer, bool held);
 };
 
-static inline struct kube_http_call *kube_transport_start(const struct kube_transport *t,
-                                                          const struct kube_http_request *req,
-                                                          const struct kube_http_handler *handler,
-                                                          struct err *err)
+static inline struct kube_transfer *kube_transport_start(const struct kube_transport *t,
+                                                         const struct kube_http_request *req,
+                                                         const struct kube_http_handler *handler,
+                                                         struct err *err)
 {
     return t->start(t->ctx, req, handler, err);
 }
 
-static inline void kube_transport_cancel(const struct kube_transport *t, struct kube_http_call *call)
+static inline void kube_transport_cancel(const struct kube_transport *t, struct kube_transfer *transfer)
 {
-    t->cancel(t->ctx, call);
+    t->cancel(t->ctx, transfer);
 }
 
-/* While a call is held none of its callbacks is called, and the peer waits once about 80 KiB are pending. `chunk` may hold its
- * own call. */
-static inline void kube_transport_hold(const struct kube_transport *t, struct kube_http_call *call, bool held)
+/* While a transfer is held none of its callbacks is called, and the peer waits once about 80 KiB are pending. `chunk` may hold its
+ * own transfer. */
+static inline void kube_transport_hold(const struct kube_transport *t, struct kube_transfer *transfer,
+                                       bool held)
 {
     if (t->hold)
-        t->hold(t->ctx, call, held);
+        t->hold(t->ctx, transfer, held);
 }
 
 /* Whether one more request of this namespace would wait for others that are out. Requests that can wait had

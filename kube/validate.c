@@ -62,16 +62,17 @@ int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct e
 {
     const char *type = json_str(event, "type");
     const cJSON *object = json_find(event, (const char *[]){"object", NULL});
-    const char *version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
 
     if (!event)
         return err_set(err, ERR_INVALID, "an incomplete event");
-    *ret = (struct watch_event){.version = version ? version : ""};
+    *ret = (struct watch_event){.object = object};
     if (read_kind(type ? type : "", &ret->kind, err) < 0)
         return -1;
     if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)
         return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
-    ret->object = skim_has_names(object) ? object : NULL;
+    if (!skim_has_names(object))
+        return err_set(err, ERR_INVALID, "an object whose name, UID or resourceVersion cannot be read");
+    ret->version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
     return 0;
 }
 

@@ -28,15 +28,15 @@ enum watch_event_kind {
 struct watch_event {
     enum watch_event_kind kind;
     const cJSON *object;
-    const char *version; /* NULL only for WATCH_ERROR; "" if a skimmed event lacks it */
+    const char *version; /* NULL only for WATCH_ERROR */
 };
 
 int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
                    struct err *err) MUST_CHECK;
 
 /* The same for an event that could not be parsed, from what was skimmed of it; NULL: it is not even complete.
- * ret->object is NULL when the names are not known. -1 for an error or a bookmark: only objects can be
- * skipped. */
+ * -1 as well for an error, for a bookmark and for an object without readable names: which entry of a cache
+ * such an event makes out of date is unknown. */
 int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err) MUST_CHECK;
 
 struct list_meta {

@@ -26,6 +26,7 @@ struct watcher {
     char *continue_token;
     bool whole_list; /* the next list comes in one piece: a continue token expired */
     bool replacing;  /* replace_begin was called for this list */
+    bool heard;      /* this watch named a version */
     bool advanced;   /* this watch moved resource_version */
     bool listing;    /* a request for a list was begun, and it is not complete */
     bool again;      /* another list follows it */
@@ -36,7 +37,7 @@ struct watcher {
     int64_t lost_ms; /* when the first of these watches failed */
     struct backoff backoff;
     int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
-    bool doubted;              /* something was no JSON, last at doubted_ms */
+    bool doubted;              /* some text was no JSON, last at doubted_ms */
     int64_t doubted_ms;
 };
 
@@ -106,7 +107,7 @@ static void start_over(struct watcher *w)
 {
     w->resumes = 0;
     w->state = LIST;
-    w->again = w->listing = w->replacing = false; /* what is begun now is new enough for all who wait */
+    w->again = w->listing = w->replacing = false; /* this list begins after every request for one */
     set_text(&w->continue_token, NULL);
 }
 
@@ -120,7 +121,9 @@ bool watcher_relist(struct watcher *w, bool give_up)
 
 const char *watcher_version(const struct watcher *w)
 {
-    return w->resource_version ? w->resource_version : "";
+    bool known = w->state == WATCH && (!w->resumes || w->heard);
+
+    return known ? w->resource_version : "";
 }
 
 void watcher_begin(struct watcher *w, int64_t now_ms)
@@ -130,7 +133,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
     w->begin_ms = now_ms;
     w->byte_ms = now_ms;
     w->broken = false;
-    w->advanced = false;
+    w->advanced = w->heard = false;
     w->stream_status = (struct kube_status){.retry_after_ms = -1};
     items_reset(&w->items);
     gather_reset(&w->line);
@@ -148,8 +151,9 @@ static void begin_replace(struct watcher *w)
     w->replacing = true;
 }
 
-/* Whether the server means it: what it sends once more was not spoiled on the way. */
-static bool is_meant(struct watcher *w, const struct err *why)
+/* Whether the object itself is unreadable. Text that is no JSON may have been damaged on the way: once it is listed again, twice
+ * within two minutes it is the object. */
+static bool is_object_bad(struct watcher *w, const struct err *why)
 {
     bool again = w->doubted && w->byte_ms - w->doubted_ms < WATCHER_QUIET_MS;
 
@@ -189,7 +193,7 @@ static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err
     cleanup_json cJSON *names = NULL;
     cleanup_json cJSON *object = read_text(w, text, over, &names, err);
 
-    if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_meant(w, err))
+    if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_object_bad(w, err))
         return err_wrap(err, "list");
     begin_replace(w);
     w->stats.events++;
@@ -229,6 +233,7 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
         return err_set(err, ERR_INVALID, "resourceVersion %.20s after %.20s: expected none that is lower",
                        e->version, w->resource_version);
     if (e->version[0]) {
+        w->heard = true;
         w->advanced = w->advanced || strcmp(e->version, w->resource_version) != 0;
         set_text(&w->resource_version, e->version);
     }
@@ -236,8 +241,6 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
         return 0;
     w->stats.events++;
     w->stats.unreadable += unreadable != NULL;
-    if (!e->object)
-        return 0;
     if (e->kind == WATCH_REMOVED)
         w->sink.removed(w->sink.ctx, e->object);
     else if (unreadable)
@@ -253,7 +256,7 @@ static int on_unreadable_event(struct watcher *w, const cJSON *names, struct err
     struct err unreadable = *err;
     struct watch_event e;
 
-    if (validate_skimmed_event(names, &e, err) < 0 || !is_meant(w, &unreadable))
+    if (validate_skimmed_event(names, &e, err) < 0 || !is_object_bad(w, &unreadable))
         return -1;
     return on_event(w, &e, &unreadable, err);
 }
@@ -298,7 +301,7 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
     if (!resume)
         start_over(w);
     int64_t delay = backoff_failed(&w->backoff, now_ms, status->retry_after_ms);
-    /* Expiry is part of normal life; only in a row does it call for patience. */
+    /* A version expires in normal operation: the first such failure needs no wait. */
     return expired && first ? 0 : delay;
 }
 

@@ -9,9 +9,9 @@
  * restored from a backup: it is rejected, and everything is requested again.
  *
  * An object that cannot be read (too long, too deep, too many values, a NUL) does not end the watch: its
- * names are skimmed, the sink is told, and the watch continues. Text that is no JSON at all may have been
- * corrupted on the way: the first such object causes a new list; those of the next two minutes are skipped,
- * too.
+ * names are skimmed, the sink gets them, and the watch continues. An event without readable names causes a new
+ * list, since it may concern any object. Text that is no JSON at all may have been corrupted on the way: the
+ * first such object causes a new list; of those of the next two minutes the sink gets the names.
  *
  * Memory:    while bytes arrive: the present object (3 MiB at most) and a skim (kilobytes). When the object
  *            is complete, its tree besides, of at most 18 MiB + 1.1 * 3 MiB (json.h): 25 MiB in all, of which
@@ -104,7 +104,8 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_re
  * the request under way is to be cancelled. */
 bool watcher_relist(struct watcher *w, bool give_up);
 
-/* What came so far is as new as this; "": nothing came. */
+/* What came so far is as new as this. "": the server has to name a version first, by a complete list or, after a watch that
+ * failed, by an event. It may be an etcd restored from a backup, whose versions are lower and mean something else. */
 const char *watcher_version(const struct watcher *w);
 
 struct kube_watcher_stats watcher_stats(const struct watcher *w);

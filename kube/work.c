@@ -13,8 +13,8 @@ struct kube_work {
     void *data;
     void (*free_data)(void *data);
     void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);
-    struct kube_call *call;
-    struct kube_loop_task unsent; /* tells of `why` */
+    struct kube_request_run *run;
+    struct kube_loop_task unsent; /* passes `why` to `answered` */
     struct err why;
 };
 
@@ -41,7 +41,7 @@ static void work_free(struct kube_work *w)
     if (w->next)
         w->next->at = w->at;
     w->ws->n--;
-    kube_call_cancel(w->call);
+    kube_request_cancel(w->run);
     kube_loop_task_cancel(w->ws->loop, &w->unsent);
     if (w->free_data)
         w->free_data(w->data);
@@ -112,7 +112,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 {
     struct kube_work *w = ctx;
 
-    w->call = NULL;
+    w->run = NULL;
     w->answered(w->ws->ctx, w, reply);
 }
 
@@ -128,8 +128,8 @@ void kube_work_send(struct kube_work *w, const struct kube_request *request,
                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
 {
     w->answered = done ? done : answered_by_rule;
-    w->call = kube_call_start(w->ws->transport, request, on_reply, w, &w->why);
-    if (w->call)
+    w->run = kube_request_start(w->ws->transport, request, on_reply, w, &w->why);
+    if (w->run)
         return;
     w->unsent = (struct kube_loop_task){.run = on_unsent, .ctx = w};
     kube_loop_task_add(w->ws->loop, &w->unsent);

@@ -17,7 +17,7 @@ struct item {
     struct hashtable_node by_key;
     struct fairqueue_item turn; /* idle, waiting: due, out: being processed */
     int64_t dirty_ms;           /* when dirty: due again from then on */
-    int64_t not_before_ms;      /* a server asked for patience: nothing makes it due sooner */
+    int64_t not_before_ms;      /* from a server's Retry-After: nothing makes it due sooner */
     int failures;
     bool dirty; /* being processed, and added again */
     char name[];
@@ -34,6 +34,19 @@ static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WO
                                                .reserved = WORKQUEUE_RESERVED,
                                                .share_max = WORKQUEUE_NAMESPACE,
                                                .slow_ms = INT64_MAX};
+
+/* Printed as Go prints what client-go reaches by multiplying: sums over `le` join both kinds of controllers. */
+const struct histogram_bound WORKQUEUE_BOUNDS[11] = {{0, "1e-08"},
+                                                     {0, "1e-07"},
+                                                     {0, "1e-06"},
+                                                     {0, "9.999999999999999e-06"},
+                                                     {0, "9.999999999999999e-05"},
+                                                     {1, "0.001"},
+                                                     {10, "0.01"},
+                                                     {100, "0.1"},
+                                                     {1000, "1"},
+                                                     {10000, "10"},
+                                                     HISTOGRAM_INF};
 
 static uint32_t hash_key(struct workqueue_key key)
 {
@@ -200,7 +213,7 @@ struct workqueue_key workqueue_take(struct workqueue *q, int64_t now_ms)
     struct fairqueue_item *turn = fairqueue_next(q->turns, now_ms);
     if (!turn)
         return (struct workqueue_key){0};
-    histogram_add(&q->stats.queued, now_ms - turn->since_ms);
+    histogram_add(&q->stats.queued, WORKQUEUE_BOUNDS, now_ms - turn->since_ms);
     fairqueue_go(q->turns, turn, now_ms);
     q->stats.depth--;
     q->stats.processing++;
@@ -215,7 +228,7 @@ void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_m
 
     if (!it || !is_processed(it))
         return;
-    histogram_add(&q->stats.worked, now_ms - it->turn.since_ms);
+    histogram_add(&q->stats.worked, WORKQUEUE_BOUNDS, now_ms - it->turn.since_ms);
     fairqueue_end(q->turns, &it->turn);
     q->stats.processing--;
     if (!it->dirty) {

@@ -23,6 +23,9 @@ struct workqueue;
 
 enum { WORKQUEUE_BACKOFF_MIN_MS = 5, WORKQUEUE_BACKOFF_MAX_MS = 60000 };
 
+/* Those of client-go's queues, from 10 ns on; here no duration is finer than a millisecond. */
+extern const struct histogram_bound WORKQUEUE_BOUNDS[11];
+
 /* Counted as in client-go's queues. */
 struct kube_workqueue_stats {
     size_t depth;      /* due and not taken */

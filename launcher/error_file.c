@@ -3,14 +3,15 @@
 #include "common/fsutil.h"
 #include "common/sv.h"
 #include "common/text.h"
+#include "launcher/members.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const char SPACES[] = " \t\r\n";
 static const int64_t LATEST_S = 253402300799; /* the year 9999 */
 
 /* Where the value of the first member `quoted` ("\"name\"") at or after `p` begins; NULL: there is none. Inside a
@@ -19,9 +20,9 @@ static const char *value_of(const char *p, const char *quoted)
 {
     while ((p = strstr(p, quoted))) {
         p += strlen(quoted);
-        p += strspn(p, SPACES);
+        p += strspn(p, MEMBERS_SPACES);
         if (*p == ':')
-            return p + 1 + strspn(p + 1, SPACES);
+            return p + 1 + strspn(p + 1, MEMBERS_SPACES);
     }
     return NULL;
 }
@@ -37,83 +38,39 @@ static const char *string_of(const char *text, const char *quoted)
     return NULL;
 }
 
-/* Behind the string whose content begins at `p`, or at the end of the text. */
-static const char *behind_string(const char *p)
+/* The last member "errorCode" of the object whose content begins at `p` itself, not of one in it. */
+static struct sv own_code(const char *p)
 {
-    for (; *p && *p != '"'; p++)
-        p += *p == '\\' && p[1];
-    return p + (*p == '"');
-}
+    struct member m;
+    struct sv found = {0};
 
-/* Behind the value that begins at `p`: at the comma or the bracket that follows, or at the end of the text. */
-static const char *behind_value(const char *p)
-{
-    for (int depth = 0; *p; p++) {
-        const bool opens = *p == '{' || *p == '[', closes = *p == '}' || *p == ']';
-        if (depth == 0 && (closes || *p == ','))
-            break;
-        depth += opens - closes;
-        if (*p == '"')
-            p = behind_string(p + 1) - 1;
-    }
-    return p;
-}
-
-/* The value of the last member `quoted` of the object whose content begins at `p` itself, not of one in it. */
-static const char *own_value_of(const char *p, const char *quoted)
-{
-    const char *found = NULL;
-
-    while (*(p += strspn(p, SPACES)) == '"') {
-        const char *name = p;
-        p = behind_string(p + 1);
-        const bool wanted =
-            (size_t)(p - name) == strlen(quoted) && strncmp(name, quoted, strlen(quoted)) == 0;
-        p += strspn(p, SPACES);
-        if (*p != ':')
-            break;
-        p += 1 + strspn(p + 1, SPACES);
-        found = wanted ? p : found;
-        p = behind_value(p);
-        p += *p == ',';
-    }
+    while (members_next(&p, &m))
+        found = sv_eq(m.name, "\"errorCode\"") ? m.value : found;
     return found;
 }
 
 /* Four hexadecimal digits; -1: they are none. */
 static int unit(const char *p)
 {
-    int n = 0;
+    char digits[5] = "";
 
-    for (int i = 0; i < 4; i++) {
-        const int c = tolower((unsigned char)p[i]);
-        if (!isxdigit(c))
-            return -1;
-        n = n * 16 + (isdigit(c) ? c - '0' : c - 'a' + 10);
-    }
-    return n;
+    strncat(digits, p, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
 }
 
 /* Append a character as UTF-8: '?' for half of a surrogate pair. */
 static char *put_character(char *out, uint32_t c)
 {
-    if (c < 0x80)
-        *out++ = (char)c;
-    else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else if (c >= 0xd800 && c < 0xe000)
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes behind the first */
+    static const unsigned char FIRST[] = {0, 0xc0, 0xe0, 0xf0};
+
+    if (c >= 0xd800 && c < 0xe000) {
         *out++ = '?';
-    else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
+        return out;
     }
+    *out++ = (char)(FIRST[more] | c >> 6 * more);
+    for (int i = more - 1; i >= 0; i--)
+        *out++ = (char)(0x80 | (c >> 6 * i & 0x3f));
     return out;
 }
 
@@ -147,7 +104,7 @@ static void disarm(char *s)
 /* Decode the JSON string whose content begins at `p`; one that is cut ends where the text ends. */
 static char *decode(const char *p, struct arena *a)
 {
-    char *out = arena_alloc(a, (size_t)(behind_string(p) - p) + 1), *at = out; /* nothing grows */
+    char *out = arena_alloc(a, (size_t)(members_behind_string(p) - p) + 1), *at = out; /* nothing grows */
 
     while (*p && *p != '"') {
         if (*p != '\\') {
@@ -211,12 +168,12 @@ struct error_file error_file_read(const char *path, struct arena *a)
 static int put_coded(const struct buf *text, int exit_code, struct buf *out, struct err *err)
 {
     const char *object = value_of(text->data, "\"message\"");
-    const char *code = *object == '{' ? own_value_of(object + 1, "\"errorCode\"") : NULL;
-    const char *rest = code ? behind_value(code) : *object == '{' ? object + 1 : text->data;
+    const bool is_object = *object == '{';
+    const struct sv code = is_object ? own_code(object + 1) : (struct sv){0};
+    const char *cut = code.p ? code.p : object + is_object, *rest = cut + code.len;
 
-    if (buf_append(out, text->data, (size_t)((code ? code : rest) - text->data), err) < 0 ||
-        (code && buf_printf(out, err, "%d", exit_code) < 0) ||
-        (!code && rest != text->data && buf_printf(out, err, "\"errorCode\": %d, ", exit_code) < 0))
+    if (buf_append(out, text->data, (size_t)(cut - text->data), err) < 0 ||
+        (is_object && buf_printf(out, err, code.p ? "%d" : "\"errorCode\": %d, ", exit_code) < 0))
         return -1;
     return buf_append(out, rest, text->len - (size_t)(rest - text->data), err);
 }

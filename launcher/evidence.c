@@ -48,23 +48,13 @@ static int by_number(const void *a, const void *b)
 
 struct evidence evidence_scan(const char *proc, struct arena *a)
 {
-    struct evidence e = {.n = 0};
-    int room = 256;
+    struct evidence e = {arena_array(a, EVIDENCE_PROCESSES_MAX, struct evidence_process), 0};
     int64_t pid;
     cleanup_closedir DIR *d = opendir(proc);
 
-    e.processes = arena_array(a, (size_t)room, struct evidence_process);
-    for (const struct dirent *f; d && e.n < EVIDENCE_PROCESSES_MAX && (f = readdir(d));) {
-        if (!sv_i64(sv_from(f->d_name), 1, INT32_MAX, &pid) ||
-            !evidence_read(proc, (pid_t)pid, &e.processes[e.n]))
-            continue;
-        if (++e.n < room)
-            continue;
-        struct evidence_process *more = arena_array(a, (size_t)room * 2, struct evidence_process);
-        memcpy(more, e.processes, (size_t)e.n * sizeof(*more));
-        e.processes = more;
-        room *= 2;
-    }
+    for (const struct dirent *f; d && e.n < EVIDENCE_PROCESSES_MAX && (f = readdir(d));)
+        e.n += sv_i64(sv_from(f->d_name), 1, INT32_MAX, &pid) &&
+               evidence_read(proc, (pid_t)pid, &e.processes[e.n]);
     qsort(e.processes, (size_t)e.n, sizeof(*e.processes), by_number);
     return e;
 }
@@ -82,13 +72,6 @@ bool evidence_is_python(const char *proc, pid_t pid)
     return strncmp(name ? name + 1 : target, "python", strlen("python")) == 0;
 }
 
-static const struct evidence_process *find(const struct evidence *e, pid_t pid)
-{
-    const struct evidence_process key = {.pid = pid};
-
-    return bsearch(&key, e->processes, (size_t)e->n, sizeof(key), by_number);
-}
-
 static const struct evidence_process *child(const struct evidence *e, pid_t parent, pid_t session)
 {
     for (int i = 0; i < e->n; i++)
@@ -97,15 +80,15 @@ static const struct evidence_process *child(const struct evidence *e, pid_t pare
     return NULL;
 }
 
-/* The leader may be gone, and what it started goes on. */
+/* The leader, or if that is gone the first of what it started. */
 static const struct evidence_process *first_of(const struct evidence *e, pid_t session)
 {
-    const struct evidence_process *leader = find(e, session);
+    const struct evidence_process *first = NULL;
 
-    for (int i = 0; i < e->n && !leader; i++)
-        if (e->processes[i].session == session)
-            leader = &e->processes[i];
-    return leader;
+    for (int i = e->n - 1; i >= 0; i--)
+        if (e->processes[i].session == session && (!first || first->pid != session))
+            first = &e->processes[i];
+    return first;
 }
 
 pid_t evidence_main(const struct evidence *e, const char *proc, pid_t leader)

@@ -25,29 +25,23 @@ static int escape(char c, char out[static 2])
     return 1;
 }
 
-/* The length of s without white space at its end. */
-static size_t trimmed(const char *s, size_t len)
+/* s without white space at its end. */
+static struct sv trimmed(const char *s, size_t len)
 {
     while (len && strchr(" \t\r\n", s[len - 1]))
         len--;
-    return len;
+    return (struct sv){s, len};
 }
 
 /* Choose the text for "message": the tail, up to the line with the rank's own message if it left one. */
-static void useful(const char *tail, const char *message, const char **text, size_t *len)
+static struct sv useful(const char *tail, const char *message)
 {
-    size_t first = message ? trimmed(message, strcspn(message, "\n")) : 0;
-    const char *line = first ? memmem(tail, strlen(tail), message, first) : NULL;
+    const struct sv first = trimmed(message ? message : "", message ? strcspn(message, "\n") : 0);
+    const char *line = first.len ? memmem(tail, strlen(tail), first.p, first.len) : NULL;
 
-    *text = tail;
-    *len = strlen(tail);
     if (line)
-        *len = (size_t)(line - tail) + strcspn(line, "\n");
-    else if (first) {
-        *text = message;
-        *len = strlen(message);
-    }
-    *len = trimmed(*text, *len);
+        return trimmed(tail, (size_t)(line - tail) + strcspn(line, "\n"));
+    return first.len ? trimmed(message, strlen(message)) : trimmed(tail, strlen(tail));
 }
 
 static size_t escaped(char c)
@@ -57,22 +51,23 @@ static size_t escaped(char c)
     return (size_t)escape(c, out);
 }
 
-/* The offset from which the rest of the text fits into `room` encoded bytes: at the start of a line if possible. */
-static size_t begin_of_end(const char *text, size_t len, size_t room)
+/* The end of the text that fits into `room` encoded bytes: from the start of a line if possible. */
+static struct sv end_of(struct sv text, size_t room)
 {
-    const size_t from = text_end(text, len, room, escaped);
-    const char *line = from ? memchr(text + from, '\n', len - from) : NULL;
+    const size_t from = text_end(text.p, text.len, room, escaped);
+    const char *line = from ? memchr(text.p + from, '\n', text.len - from) : NULL;
+    const size_t begin = line ? (size_t)(line - text.p) + 1 : from;
 
-    return line ? (size_t)(line - text) + 1 : from;
+    return (struct sv){text.p + begin, text.len - begin};
 }
 
-static void put_text(struct buf *out, const char *text, size_t len)
+static void put_text(struct buf *out, struct sv text)
 {
     struct err full;
     char bytes[2];
 
-    for (size_t i = 0; i < len; i++)
-        if (buf_append(out, bytes, (size_t)escape(text[i], bytes), &full) < 0)
+    for (size_t i = 0; i < text.len; i++)
+        if (buf_append(out, bytes, (size_t)escape(text.p[i], bytes), &full) < 0)
             return;
 }
 
@@ -81,22 +76,16 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
     while (((unsigned char)*tail & 0xc0) == 0x80) /* it begins within a character */
         tail++;
     cleanup_free char *plain = memory_strdup(tail);
-    const char *text;
-    size_t len;
     struct err full;
     int rc = buf_printf(out, &full, "{\"rank\":%d,\"exitCode\":%d", w->rank, exit_status_code(w->status));
 
-    if (rc == 0 && WIFSIGNALED(w->status))
-        rc = buf_printf(out, &full, ",\"signal\":%d", WTERMSIG(w->status));
-    if (rc == 0)
-        rc = buf_puts(out, ",\"host\":\"", &full);
-    put_text(out, host, strlen(host));
-    if (rc == 0)
-        rc = buf_puts(out, "\",\"message\":\"", &full);
+    if (WIFSIGNALED(w->status))
+        rc |= buf_printf(out, &full, ",\"signal\":%d", WTERMSIG(w->status));
+    rc |= buf_puts(out, ",\"host\":\"", &full);
+    put_text(out, sv_from(host));
+    rc |= buf_puts(out, "\",\"message\":\"", &full);
     text_plain(plain);
-    useful(plain, w->message, &text, &len);
-    size_t from = begin_of_end(text, len, REPORT_BYTES - sizeof(END_HUNG) - out->len);
-    put_text(out, text + from, len - from);
+    put_text(out, end_of(useful(plain, w->message), REPORT_BYTES - sizeof(END_HUNG) - out->len));
     if (rc < 0 || buf_puts(out, w->hung ? END_HUNG : END, &full) < 0)
         buf_clear(out); /* unreachable: host names are short */
 }

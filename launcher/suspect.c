@@ -5,6 +5,7 @@
 #include "host/rank_state.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,24 +34,42 @@ static void add_call(uint32_t call, uint64_t number, char out[static SUSPECT_BYT
         text_add(out, SUSPECT_BYTES, " %" PRIu64, number);
 }
 
-static struct suspect name(const struct suspect_rank *r, int i, enum meeting_strength strength)
+/* Blame rank r[i], in words that the caller may go on with. */
+__attribute__((format(printf, 4, 5))) static struct suspect
+blame(const struct suspect_rank *r, int i, enum meeting_strength strength, const char *fmt, ...)
 {
-    return (struct suspect){.index = i,
-                            .strength = strength,
-                            .number = r[i].begun < INT64_MAX / 2 ? (int64_t)r[i].begun : INT64_MAX / 2};
+    struct suspect s = {.index = i,
+                        .strength = strength,
+                        .number = r[i].begun < INT64_MAX / 2 ? (int64_t)r[i].begun : INT64_MAX / 2};
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(s.text, sizeof(s.text), fmt, args);
+    va_end(args);
+    return s;
 }
 
-static bool by_state(const struct suspect_rank *r, int n, const char *states, const char *how,
+static bool by_state(const struct suspect_rank *r, int n, char state, const char *how,
                      enum meeting_strength strength, struct suspect *ret)
 {
     for (int i = 0; i < n; i++)
-        if (r[i].state && strchr(states, r[i].state)) {
-            *ret = name(r, i, strength);
-            text_add(ret->text, SUSPECT_BYTES, "rank %d is %s", r[i].rank, how);
+        if (r[i].state == state) {
+            *ret = blame(r, i, strength, "rank %d is %s", r[i].rank, how);
             add_state(&r[i], ret->text);
             return true;
         }
     return false;
+}
+
+static struct suspect behind(const struct suspect_rank *r, int i, enum meeting_strength strength,
+                             uint64_t reached, uint32_t call)
+{
+    struct suspect s =
+        blame(r, i, strength, "rank %d %s ", r[i].rank, r[i].ended ? "ended before" : "did not reach");
+
+    add_call(call, reached, s.text);
+    add_state(&r[i], s.text);
+    return s;
 }
 
 /* It waits for the end of the run, and takes part in no call (trainer/run/idle.h): who does has begun one before it receives. */
@@ -59,43 +78,27 @@ static bool is_idle(const struct suspect_rank *r)
     return !r->begun && r->call == RANK_CALL_RECV;
 }
 
+/* One in uninterruptible sleep that is behind as well says both. */
+static bool by_disk(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
+{
+    if (!by_state(r, n, 'D', "in uninterruptible sleep", STRENGTH_DISK, ret))
+        return false;
+    if (r[ret->index].begun < reached)
+        *ret = behind(r, ret->index, STRENGTH_DISK, reached, call);
+    return true;
+}
+
 /* The rank that began the fewest calls. */
-static int slowest(const struct suspect_rank *r, int n)
+static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
 {
     int least = 0;
 
     for (int i = 1; i < n; i++)
         if (!is_idle(&r[i]) && (is_idle(&r[least]) || r[i].begun < r[least].begun))
             least = i;
-    return least;
-}
-
-/* One in uninterruptible sleep that is behind as well says both. */
-static bool by_disk(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
-{
-    if (!by_state(r, n, "D", "in uninterruptible sleep", STRENGTH_DISK, ret))
+    if (is_idle(&r[least]) || r[least].begun >= reached)
         return false;
-    const struct suspect_rank *w = &r[ret->index];
-    if (w->begun >= reached)
-        return true;
-    ret->text[0] = '\0';
-    text_add(ret->text, SUSPECT_BYTES, "rank %d did not reach ", w->rank);
-    add_call(call, reached, ret->text);
-    add_state(w, ret->text);
-    return true;
-}
-
-static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
-{
-    const int i = slowest(r, n);
-
-    if (is_idle(&r[i]) || r[i].begun >= reached)
-        return false;
-    *ret = name(r, i, STRENGTH_BEHIND);
-    text_add(ret->text, SUSPECT_BYTES, "rank %d %s ", r[i].rank,
-             r[i].ended ? "ended before" : "did not reach");
-    add_call(call, reached, ret->text);
-    add_state(&r[i], ret->text);
+    *ret = behind(r, least, STRENGTH_BEHIND, reached, call);
     return true;
 }
 
@@ -114,19 +117,18 @@ static bool by_last_call(const struct suspect_rank *r, int n, uint64_t reached, 
         }
     if (outside == n && n > 1)
         return false;
-    *ret = name(r, out < 0 ? 0 : out, out < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
-    if (out < 0 && r[0].finished < r[0].begun)
-        text_add(ret->text, SUSPECT_BYTES, "all ranks wait in ");
-    else if (out < 0)
-        text_add(ret->text, SUSPECT_BYTES, "all ranks wait, rank %d in %s after ", r[0].rank,
-                 rank_call_name(r[0].call));
+    if (out >= 0)
+        *ret = blame(r, out, STRENGTH_ODD, "rank %d goes no further after ", r[out].rank);
+    else if (r[0].finished < r[0].begun)
+        *ret = blame(r, 0, STRENGTH_UNKNOWN, "all ranks wait in ");
     else
-        text_add(ret->text, SUSPECT_BYTES, "rank %d goes no further after ", r[out].rank);
+        *ret = blame(r, 0, STRENGTH_UNKNOWN, "all ranks wait, rank %d in %s after ", r[0].rank,
+                     rank_call_name(r[0].call));
     add_call(call, reached, ret->text);
-    if (out < 0)
-        text_add(ret->text, SUSPECT_BYTES, ": a connection between them is lost?");
-    else
+    if (out >= 0)
         add_state(&r[out], ret->text);
+    else
+        text_add(ret->text, SUSPECT_BYTES, ": a connection between them is lost?");
     return true;
 }
 
@@ -161,72 +163,40 @@ static int loneliest(const struct suspect_rank *r, int n)
     return best;
 }
 
-static void add_place(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
-{
-    text_add(out, SUSPECT_BYTES, "rank %d %s %s", r->rank, runs(r) ? "loops in" : "is in", r->stack.at);
-    if (!runs(r))
-        add_state(r, out);
-}
-
 static bool by_stack(const struct suspect_rank *r, int n, struct suspect *ret)
 {
     int known = 0, i = loneliest(r, n);
 
-    for (int k = 0; k < n; k++)
-        known += r[k].stack.known;
-    if (!known)
+    while (known < n && !r[known].stack.known)
+        known++;
+    if (known == n)
         return false;
     if (i < 0) {
-        for (i = 0; !r[i].stack.known; i++)
-            ;
-        *ret = name(r, i, STRENGTH_UNKNOWN);
-        text_add(ret->text, SUSPECT_BYTES,
-                 "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
-                 r[i].rank, r[i].stack.at);
+        *ret = blame(r, known, STRENGTH_UNKNOWN,
+                     "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
+                     r[known].rank, r[known].stack.at);
         return true;
     }
     const bool all = n > 1 && company(r, n, r[i].stack.place) == n;
-    *ret = name(r, i, all ? STRENGTH_UNKNOWN : STRENGTH_STACK);
+    *ret = blame(r, i, all ? STRENGTH_UNKNOWN : STRENGTH_STACK, "%srank %d %s %s",
+                 all ? "cannot tell which rank: all are there, " : "", r[i].rank,
+                 runs(&r[i]) ? "loops in" : "is in", r[i].stack.at);
     ret->place = r[i].stack.place;
-    if (all)
-        text_add(ret->text, SUSPECT_BYTES, "cannot tell which rank: all are there, ");
-    add_place(&r[i], ret->text);
+    if (!runs(&r[i]))
+        add_state(&r[i], ret->text);
     return true;
 }
 
-static bool same_look(const struct suspect_rank *a, const struct suspect_rank *b)
+/* Nothing tells who waits for whom. */
+static struct suspect by_looks(const struct suspect_rank *r)
 {
-    const bool known = a->wchan[0] && b->wchan[0] && !runs(a);
+    struct suspect s = blame(r, 0, STRENGTH_UNKNOWN, "cannot tell which rank: rank %d %s", r->rank,
+                             r->ended  ? "has ended"
+                             : runs(r) ? "runs"
+                                       : "sleeps");
 
-    return a->ended == b->ended && runs(a) == runs(b) && (!known || strcmp(a->wchan, b->wchan) == 0);
-}
-
-/* The one rank that looks unlike all others, which look alike; -1: none, or there are only two. */
-static int odd_one(const struct suspect_rank *r, int n)
-{
-    for (int i = 0; i < n && n > 2; i++) {
-        const int other = i == 0 ? 1 : 0;
-        int alike = 0;
-        for (int k = 0; k < n; k++)
-            alike += k != i && same_look(&r[k], &r[other]);
-        if (alike == n - 1 && !same_look(&r[i], &r[other]))
-            return i;
-    }
-    return -1;
-}
-
-static struct suspect by_looks(const struct suspect_rank *r, int n)
-{
-    const int odd = odd_one(r, n), i = odd < 0 ? 0 : odd;
-    struct suspect s = name(r, i, odd < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
-    const char *how = r[i].ended ? "has ended" : runs(&r[i]) ? "runs" : "sleeps";
-
-    if (odd < 0)
-        text_add(s.text, SUSPECT_BYTES, "cannot tell which rank: rank %d %s", r[i].rank, how);
-    else
-        text_add(s.text, SUSPECT_BYTES, "rank %d %s, unlike the others", r[i].rank, how);
-    if (!r[i].ended)
-        add_state(&r[i], s.text);
+    if (!r->ended)
+        add_state(r, s.text);
     return s;
 }
 
@@ -239,12 +209,10 @@ static void by_network(const struct suspect_rank *r, int n, struct suspect *ret)
         i++;
     if (i == n)
         return;
-    *ret = name(r, i, STRENGTH_UNANSWERED);
-    text_add(ret->text, SUSPECT_BYTES, "rank %d gets no answer from %s", r[i].rank, r[i].peer);
-    if (r[i].begun) {
-        text_add(ret->text, SUSPECT_BYTES, " in ");
+    *ret = blame(r, i, STRENGTH_UNANSWERED, "rank %d gets no answer from %s%s", r[i].rank, r[i].peer,
+                 r[i].begun ? " in " : "");
+    if (r[i].begun)
         add_call(r[i].last, r[i].begun, ret->text);
-    }
     text_add(ret->text, SUSPECT_BYTES, ": the network between them is cut?");
 }
 
@@ -257,11 +225,11 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
             reached = r[i].begun;
             call = r[i].last;
         }
-    if (!by_state(r, n, "T", "stopped", STRENGTH_STOPPED, &s) &&
-        !by_state(r, n, "t", "stopped by a debugger", STRENGTH_STOPPED, &s) &&
+    if (!by_state(r, n, 'T', "stopped", STRENGTH_STOPPED, &s) &&
+        !by_state(r, n, 't', "stopped by a debugger", STRENGTH_STOPPED, &s) &&
         !by_disk(r, n, reached, call, &s) && !by_call(r, n, reached, call, &s) &&
         !by_last_call(r, n, reached, call, &s) && !by_stack(r, n, &s))
-        s = by_looks(r, n);
+        s = by_looks(r);
     if (s.strength == STRENGTH_UNKNOWN)
         by_network(r, n, &s);
     return s;

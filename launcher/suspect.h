@@ -1,8 +1,7 @@
 /* suspect.h - judge which rank holds up the others when a round hangs, from what is known of each. Pure.
  *
  * The strongest evidence counts (enum meeting_strength): a rank that is stopped; one in uninterruptible sleep; one that has not
- * begun the collective call that others are in; a Python rank that is not in a call that waits for others; one that does not
- * do what the others do. Ranks that wait in the same call are not to blame: then the one is told that gets no answer from a peer,
+ * begun the collective call that others are in; a Python rank that is not in a call that waits for others. Ranks that wait in the same call are not to blame: then the one is told that gets no answer from a peer,
  * or else that a connection between them may be lost.
  *
  * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.

@@ -25,7 +25,7 @@ const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJ
 struct step {
     struct actions *as;
     const struct action *act; /* NULL: the step is free */
-    struct kube_call *call;
+    struct kube_request_run *call;
     bool lenient; /* what the server does not know is left out */
 };
 
@@ -184,7 +184,7 @@ static void send(struct step *s, const struct kube_request *r,
         end_step(s);
         return;
     }
-    s->call = kube_call_start(s->as->transport, r, done, s, &err);
+    s->call = kube_request_start(s->as->transport, r, done, s, &err);
     if (!s->call)
         fail_step(s, &err, NULL);
 }
@@ -296,11 +296,10 @@ static void on_refused(struct step *s, const struct err *err)
     refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &told);
 }
 
-/* Without the label that pods are watched by nobody would hear of it again. */
-static bool is_out_of_sight(const struct step *s, const cJSON *made)
+/* Without the label that children are watched by, no watch would ever show it. */
+static bool is_out_of_sight(const cJSON *made)
 {
-    return s->act->child == CHILD_POD && json_find(made, (const char *[]){"metadata", "labels", NULL}) &&
-           !existing_is_labelled(made);
+    return json_find(made, (const char *[]){"metadata", "uid", NULL}) && !existing_is_labelled(made);
 }
 
 static bool is_refusal(const struct kube_reply *reply)
@@ -314,9 +313,9 @@ static void on_created(struct step *s, struct kube_reply *reply)
     struct actions_result *r = &s->as->result;
     struct err err;
 
-    if (!reply->err && is_out_of_sight(s, reply->object)) {
-        err_set(&err, ERR_INVALID, "a webhook or a policy took the label %s from pod %s", LABEL_JOB,
-                s->act->name);
+    if (!reply->err && is_out_of_sight(reply->object)) {
+        err_set(&err, ERR_INVALID, "a webhook or a policy took the label %s from %s %s", LABEL_JOB,
+                resource_of(s->act->child)->kind, s->act->name);
         refuse(s, PROBLEM_REFUSED, &err);
     } else if (!reply->err) {
         r->pods_created += s->act->child == CHILD_POD;
@@ -514,6 +513,6 @@ void actions_cancel(struct actions *as)
     if (!as)
         return;
     for (int i = 0; i < STEPS_MAX; i++)
-        kube_call_cancel(as->steps[i].call);
+        kube_request_cancel(as->steps[i].call);
     free(as);
 }

@@ -162,10 +162,10 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
     return p;
 }
 
-static void count_wait(struct latency *l, int64_t since_ms, int64_t until_ms)
+static void count_wait(struct histogram *h, int64_t since_ms, int64_t until_ms)
 {
     if (since_ms)
-        latency_add(l, until_ms - since_ms);
+        histogram_add(h, LATENCY_BOUNDS, until_ms - since_ms);
 }
 
 static void count(const struct pass *p, const struct actions_result *r)
@@ -301,6 +301,22 @@ static bool finds_room(struct pass *p, size_t create_bytes)
     return room;
 }
 
+/* When a job whose Deployment cannot be seen is planned again, if no list of Deployments comes before: after as long again, 1 s
+ * to a minute. 0: it can be seen. */
+static int64_t look_for_tensorboard(const struct controller *c, struct jobmemory *m,
+                                    const struct trainjob *job)
+{
+    bool seen = watches_listed(&c->watches, CHILD_DEPLOYMENT, c->term->deployments) &&
+                jobmemory_is_shown(m, &c->watches, CHILD_DEPLOYMENT);
+    bool awaited = !seen && (job->spec.tensorboard.present || job->status.tensorboard.present);
+
+    if (!awaited || !m->tb_unseen_ms)
+        m->tb_unseen_ms = awaited ? now_ms(c) : 0;
+    int64_t lasted_ms = awaited ? now_ms(c) - m->tb_unseen_ms : 0;
+    int64_t again_ms = lasted_ms < LOOK_AGAIN_MAX_MS ? lasted_ms : LOOK_AGAIN_MAX_MS;
+    return seen ? 0 : wall_ms(c) + (again_ms > LOOK_AGAIN_MS ? again_ms : LOOK_AGAIN_MS);
+}
+
 static void fill_input(const struct controller *c, const struct trainjob *job, struct jobmemory *m,
                        struct arena *a, struct plan_input *in)
 {
@@ -309,8 +325,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     *in = (struct plan_input){
         .now_ms = wall_ms(c),
         .status_first = m->lost || m->waits > 0 || m->unseen > 0,
-        .tb_unknown = !watches_listed(&c->watches, CHILD_DEPLOYMENT, c->term->deployments) ||
-                      !jobmemory_is_shown(m, &c->watches, CHILD_DEPLOYMENT),
+        .tb_look_ms = look_for_tensorboard(c, m, job),
         .unreadable_told = strcmp(m->unreadable_told, job->resource_version) == 0,
         .problem = jobmemory_problem(m, job->generation),
         .status_written_ms = m->status_written_ms ? m->status_written_ms + mono_to_wall_ms : 0,
@@ -359,20 +374,20 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
 /* ---- when */
 
 /* Whether a cache has yet to show what was written for the job, or that the job is at another version. What takes long is
- * listed anew. */
+ * listed anew. Deployments hold up TensorBoard's part of the plan alone. */
 static int64_t wait_for_caches(struct controller *c, struct jobmemory *m, const struct jobtext *job)
 {
-    static const enum child_kind NEEDED[] = {CHILD_JOB, CHILD_POD, CHILD_SERVICE};
     bool doubted = jobmemory_doubts(m, &c->watches, job->resource_version);
-    int behind = -1;
+    bool waits = false;
 
-    for (size_t i = 0; i < ARRAY_LEN(NEEDED) && behind < 0; i++)
-        if (!jobmemory_is_shown(m, &c->watches, NEEDED[i]))
-            behind = (int)NEEDED[i];
-    int late = behind < 0 && doubted ? CHILD_JOB : behind;
-    if (jobmemory_is_overdue(m, late, now_ms(c)))
-        watches_relist(&c->watches, (enum child_kind)late, now_ms(c));
-    return behind >= 0 ? LOOK_AGAIN_MS : jobmemory_rest_ms(m, job->resource_version, now_ms(c));
+    for (int i = 0; i < WATCHES_KINDS; i++) {
+        enum child_kind kind = (enum child_kind)i;
+        bool shown = jobmemory_is_shown(m, &c->watches, kind);
+        waits |= !shown && kind != CHILD_DEPLOYMENT;
+        if (jobmemory_is_overdue(m, kind, !shown || (doubted && kind == CHILD_JOB), now_ms(c)))
+            watches_relist(&c->watches, kind, now_ms(c));
+    }
+    return waits ? LOOK_AGAIN_MS : jobmemory_rest_ms(m, job->resource_version, now_ms(c));
 }
 
 /* When it may be planned: 0 is now. */
@@ -423,6 +438,20 @@ static void on_job_gone(void *ctx, const struct kube_store_entry *job)
         return;
     c->counts.deleted++;
     forget(c, job->uid); /* its key may not come any more: the term may end */
+}
+
+/* Jobs that wait for their TensorBoard's Deployment are planned at once. */
+static void on_deployments_listed(void *ctx)
+{
+    struct controller *c = ctx;
+    const struct kube_store *jobs = controller_jobs(c);
+    const struct kube_store_entry *e = c->term ? kube_store_first(jobs) : NULL;
+
+    for (; e; e = kube_store_next(jobs, e)) {
+        const struct kube_store_entry *m = kube_store_get(c->term->memories, "", e->uid);
+        if (m && ((const struct jobmemory *)m->value)->tb_unseen_ms)
+            kube_reconciler_add(c->reconciler, e->ns, e->uid);
+    }
 }
 
 /* ---- terms */
@@ -484,7 +513,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                                                           .ends = end_term,
                                                                           .problem = on_problem,
                                                                           .seed = options->seed});
-    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone);
+    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone, on_deployments_listed);
     return c;
 }
 

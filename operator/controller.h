@@ -32,7 +32,7 @@ struct controller_counts {
     uint64_t pods_created, pods_deleted;
     uint64_t passes, failures;
     struct poller_counts polls;
-    struct latency first_pod, running, running_again; /* see plan_waits */
+    struct histogram first_pod, running, running_again; /* see plan_waits; their bounds: LATENCY_BOUNDS */
     /* No counters: memory of the passes under way, see budget.h, and jobs of which something is remembered. */
     size_t pass_bytes, remembered;
 };

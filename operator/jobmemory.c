@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    BEHIND_MS = 5000,
-    BEHIND_MAX_MS = 60000,
+    LATE_MS = 5000,
+    LATE_MAX_MS = 60000,
     DOUBT_MS = 50,
     DOUBT_MAX_MS = 60000,
     PROBLEM_DELAY_MS = 1000,
@@ -24,10 +24,7 @@ enum {
 
 struct jobmemory *jobmemory_new(void)
 {
-    struct jobmemory *m = memory_must(calloc(1, sizeof(*m)));
-
-    m->behind = -1;
-    return m;
+    return memory_must(calloc(1, sizeof(struct jobmemory)));
 }
 
 void jobmemory_free(void *memory)
@@ -63,17 +60,16 @@ int64_t jobmemory_rest_ms(const struct jobmemory *m, const char *job_version, in
     return rests ? m->doubt_until_ms - now_ms : 0;
 }
 
-bool jobmemory_is_overdue(struct jobmemory *m, int kind, int64_t now_ms)
+bool jobmemory_is_overdue(struct jobmemory *m, enum child_kind kind, bool late, int64_t now_ms)
 {
-    if (kind != m->behind) {
-        m->behind = kind;
-        m->behind_ms = now_ms;
-        m->lists = 0;
-    }
-    if (kind < 0 || now_ms < m->behind_ms + backoff_delay_ms(BEHIND_MS, BEHIND_MAX_MS, m->lists))
+    struct jobmemory_late *l = &m->late[kind];
+
+    if (!late || !l->since_ms)
+        *l = (struct jobmemory_late){.since_ms = late ? now_ms : 0};
+    if (!late || now_ms < l->since_ms + backoff_delay_ms(LATE_MS, LATE_MAX_MS, l->lists))
         return false;
-    m->behind_ms = now_ms;
-    m->lists++;
+    l->since_ms = now_ms;
+    l->lists++;
     return true;
 }
 

@@ -9,10 +9,16 @@
 #include "operator/actions.h"
 #include "operator/watches.h"
 
-/* A state that a cache has to pass. */
+/* What a cache has to show: this version or a later one, or a list that was begun after the first `lists` of its kind. */
 struct jobmemory_mark {
-    char version[ACTIONS_VERSION_BYTES]; /* "": none */
-    uint64_t lists;                      /* of its kind, begun so far: a later one passes it, too */
+    char version[ACTIONS_VERSION_BYTES]; /* "": nothing */
+    uint64_t lists;
+};
+
+/* A cache that does not show it yet. */
+struct jobmemory_late {
+    int64_t since_ms; /* or since this job last had the kind listed anew; 0: it is not late */
+    int lists;        /* that this job asked for */
 };
 
 struct jobmemory {
@@ -22,12 +28,11 @@ struct jobmemory {
     struct jobmemory_mark
         doubt;              /* the job's version that may not be the present one: see actions_result.doubt */
     int doubts;             /* of this version, in a row */
-    int64_t doubt_until_ms; /* it is not planned sooner, as long as the cache shows it */
+    int64_t doubt_until_ms; /* the job is not planned sooner from that version */
     bool lost;              /* an answer was lost, and no status was written since */
-    int behind;             /* the kind whose cache is awaited; -1: none */
-    int64_t behind_ms;      /* since then, or since it was listed anew for that */
-    int lists;              /* made for that */
-    int unseen;             /* passes in a row that met actions_result.unseen */
+    struct jobmemory_late late[ACTIONS_KINDS]; /* by enum child_kind */
+    int64_t tb_unseen_ms;        /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
+    int unseen;                  /* passes in a row that met actions_result.unseen */
     struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
     char problem_name[64];
     char problem_message[ERR_MSG_BYTES];
@@ -43,7 +48,7 @@ struct jobmemory {
     size_t need_bytes, need_create;
     int64_t need_generation;
     int64_t status_written_ms; /* creating the first pods of a new job counts, too */
-    int64_t rest_until_ms;     /* it is not planned sooner */
+    int64_t rest_until_ms;     /* the job is not planned sooner: its last plan took long */
     struct plan_seen seen;
     int64_t put_off_ms;            /* since when actions that may wait are put off; 0: they are not */
     struct plan_progress progress; /* its times are wall */
@@ -58,14 +63,15 @@ void jobmemory_free(void *memory);
 /* Whether the cache of this kind shows what was written for the job; what it shows is forgotten. */
 bool jobmemory_is_shown(struct jobmemory *m, const struct watches *w, enum child_kind kind);
 
-/* Whether the job may be at another version than this one, which the cache shows; and for how long it is left alone then, or after
- * a list that showed the same. */
+/* Whether the job may be at another version than this one, which the cache shows. */
 bool jobmemory_doubts(const struct jobmemory *m, const struct watches *w, const char *job_version);
+
+/* For how long the job is not planned from this version, since a write from it was refused or lost; 0: it may be planned. */
 int64_t jobmemory_rest_ms(const struct jobmemory *m, const char *job_version, int64_t now_ms);
 
-/* The cache of this kind is behind; -1: none is. True: it has been for so long (5 s, then twice as long each time, up to a
- * minute) that it is to be listed anew. */
-bool jobmemory_is_overdue(struct jobmemory *m, int kind, int64_t now_ms);
+/* late: the cache of this kind does not show what it has to. True: that has lasted so long (5 s, then twice as long each time,
+ * up to a minute) that the kind is to be listed anew. */
+bool jobmemory_is_overdue(struct jobmemory *m, enum child_kind kind, bool late, int64_t now_ms);
 
 /* A pass that has ended. */
 struct jobmemory_pass {

@@ -1,24 +1,12 @@
-/* latency.h - histogram of the times that users waited, from 0.1 s to an hour. Pure.
- *
- * Units:     milliseconds.
- */
+/* latency.h - the bounds of the histograms of users' waits, from 0.1 s to an hour. */
 #ifndef TK_OPERATOR_LATENCY_H
 #define TK_OPERATOR_LATENCY_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "kube/histogram.h"
 
-enum { LATENCY_BUCKETS = 15 };
-
-/* Upper bounds in seconds, as printed in /metrics; the last one is "+Inf". */
-extern const char *const LATENCY_BOUNDS[LATENCY_BUCKETS];
-
-struct latency {
-    uint64_t counts[LATENCY_BUCKETS]; /* not cumulative */
-    uint64_t n, sum_ms;
-};
-
-/* A negative time, from two clocks that differ, goes into the first bucket and adds nothing to the sum. */
-void latency_add(struct latency *l, int64_t ms);
+static const struct histogram_bound LATENCY_BOUNDS[] = {
+    {100, "0.1"},    {250, "0.25"},   {500, "0.5"},      {1000, "1"},       {2500, "2.5"},
+    {5000, "5"},     {10000, "10"},   {30000, "30"},     {60000, "60"},     {120000, "120"},
+    {300000, "300"}, {600000, "600"}, {1800000, "1800"}, {3600000, "3600"}, HISTOGRAM_INF};
 
 #endif

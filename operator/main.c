@@ -40,12 +40,12 @@ static void on_news(void *ctx, enum kube_manager_news news, const char *detail)
                               started ? ns : NULL, NULL});
 }
 
-static int on_metrics(void *ctx, struct buf *out, struct err *err)
+static void on_metrics(void *ctx, struct buf *out)
 {
     const struct program *p = ctx;
 
-    return metrics_write(
-        &(struct metrics_sources){p->controller, kube_manager_recorder(p->manager), PTJ_VERSION}, out, err);
+    metrics_write(&(struct metrics_sources){p->controller, kube_manager_recorder(p->manager), PTJ_VERSION},
+                  out);
 }
 
 static int serve(struct program *p, struct kube_config *config, struct err *err)
@@ -65,7 +65,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
                                                         .metrics_address = o->metrics_address,
                                                         .probe_address = o->health_address,
                                                         .ctx = p,
-                                                        .tell = on_news,
+                                                        .report = on_news,
                                                         .metrics = on_metrics},
                          err);
 

@@ -6,37 +6,32 @@
 
 #include <stdio.h>
 
-static int write_series(struct buf *out, const char *ns, enum job_phase phase, size_t n, struct err *err)
-{
-    if (buf_puts(out, "pytorchtrainingjob_jobs{namespace=\"", err) < 0 || prometheus_label(out, ns, err) < 0)
-        return -1;
-    return buf_printf(out, err, "\",phase=\"%s\"} %zu\n", phase == JOB_NONE ? "New" : job_phase_name(phase),
-                      n);
-}
-
-static int write_phases(const struct controller *c, struct buf *out, struct err *err)
+static void write_phases(const struct controller *c, struct buf *out)
 {
     cleanup_arena struct arena a = {0};
     size_t n;
     const struct phases_row *rows = phases_count(controller_jobs(c), &a, &n);
 
-    if (prometheus_head(out, "pytorchtrainingjob_jobs", "gauge",
-                        "Jobs by namespace and phase; namespace \"\" is all but the 100 with most jobs.",
-                        err) < 0)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        for (int phase = 0; phase < JOB_PHASES; phase++)
-            if (rows[i].by_phase[phase] &&
-                write_series(out, rows[i].ns, (enum job_phase)phase, rows[i].by_phase[phase], err) < 0)
-                return -1;
-    return 0;
+    prometheus_head(out, "pytorchtrainingjob_jobs", "gauge",
+                    "Jobs by namespace and phase; namespace \"\" is all but the 100 with most jobs.");
+    for (size_t i = 0; i < n; i++) {
+        for (int phase = 0; phase < JOB_PHASES; phase++) {
+            if (!rows[i].by_phase[phase])
+                continue;
+            buf_puts(out, "pytorchtrainingjob_jobs{namespace=\"", NULL);
+            prometheus_label(out, rows[i].ns);
+            buf_printf(out, NULL, "\",phase=\"%s\"} %zu\n",
+                       phase == JOB_NONE ? "New" : job_phase_name((enum job_phase)phase),
+                       rows[i].by_phase[phase]);
+        }
+    }
 }
 
-static int write_latencies(const struct controller_counts *c, struct buf *out, struct err *err)
+static void write_latencies(const struct controller_counts *c, struct buf *out)
 {
     const struct {
         const char *name, *help;
-        const struct latency *latency;
+        const struct histogram *waits;
     } families[] = {
         {"pytorchtrainingjob_first_pod_seconds", "From a job's creation, or release, to its first pod.",
          &c->first_pod},
@@ -47,17 +42,12 @@ static int write_latencies(const struct controller_counts *c, struct buf *out, s
     };
 
     for (size_t i = 0; i < ARRAY_LEN(families); i++) {
-        const struct latency *l = families[i].latency;
-        const struct prometheus_histogram h = {families[i].name, "",   LATENCY_BOUNDS, l->counts,
-                                               LATENCY_BUCKETS,  l->n, l->sum_ms};
-        if (prometheus_head(out, h.name, "histogram", families[i].help, err) < 0 ||
-            prometheus_histogram(out, &h, err) < 0)
-            return -1;
+        prometheus_head(out, families[i].name, "histogram", families[i].help);
+        prometheus_histogram(out, families[i].name, "", families[i].waits, LATENCY_BOUNDS);
     }
-    return 0;
 }
 
-int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *err)
+void metrics_write(const struct metrics_sources *s, struct buf *out)
 {
     struct controller_counts c = controller_counts(s->controller);
     struct watches_counts w = controller_cached(s->controller);
@@ -98,9 +88,9 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
     };
 
     snprintf(version, sizeof(version), "{version=\"%s\"}", s->version);
-    if (prometheus_families(out, families, ARRAY_LEN(families), err) < 0 || write_latencies(&c, out, err) < 0)
-        return -1;
+    prometheus_families(out, families, ARRAY_LEN(families));
+    write_latencies(&c, out);
     /* Of who leads only, so that a sum over all replicas is right. */
-    return kube_reconciler_leads(controller_reconciler(s->controller)) ? write_phases(s->controller, out, err)
-                                                                       : 0;
+    if (kube_reconciler_leads(controller_reconciler(s->controller)))
+        write_phases(s->controller, out);
 }

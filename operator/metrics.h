@@ -15,6 +15,7 @@ struct metrics_sources {
     const char *version;
 };
 
-int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *err) MUST_CHECK;
+/* As prometheus_write. */
+void metrics_write(const struct metrics_sources *s, struct buf *out);
 
 #endif

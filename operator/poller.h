@@ -1,6 +1,6 @@
 /* poller.h - ask the launchers of running jobs for their progress, each every POLLER_INTERVAL_MS, by GET /progress.
  *
- * Ownership: borrows loop and options' ctx; strings are copied. poller_free ends all exchanges without a word.
+ * Ownership: borrows loop and options' ctx; strings are copied. poller_free ends all exchanges without a call of `answered`.
  * Units:     monotonic milliseconds.
  * Order:     the first time is anywhere within the interval, so that jobs are spread over it. At most POLLER_PLACES are out at
  *            once and POLLER_NS_MAX of one namespace; namespaces are served in turn (kube/fairqueue.h). A job that gives no

@@ -2,7 +2,7 @@
 #include "operator/watches.h"
 
 #include "operator/actions.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -113,7 +113,8 @@ static size_t bytes_of_pod(const void *value)
 }
 
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
-                 void (*job_gone)(void *ctx, const struct kube_store_entry *job))
+                 void (*job_gone)(void *ctx, const struct kube_store_entry *job),
+                 void (*deployments_listed)(void *ctx))
 {
     const struct kube_reconciler_source sources[WATCHES_KINDS] = {
         [CHILD_POD] = {.watch.resource = KUBE_PODS,
@@ -128,6 +129,7 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                            .free_value = free_child},
         [CHILD_DEPLOYMENT] = {.watch.resource = KUBE_DEPLOYMENTS,
                               .spare = true,
+                              .listed = deployments_listed,
                               .decode = decode_child,
                               .decode_unreadable = unreadable_child,
                               .unsure = unsure_child,
@@ -204,11 +206,11 @@ void watches_gather(const struct watches *w, const struct trainjob *job, struct 
                     struct plan_input *in)
 {
     const struct kube_store *services = watches_children(w, CHILD_SERVICE);
-    const char *tensorboard = naming_tensorboard(a, job->name);
+    const char *tensorboard = desired_tensorboard_name(a, job->name);
 
     in->job = job;
     take_pods(in, a, watches_children(w, CHILD_POD), job);
-    in->service = child_named(services, job, naming_service(a, job->name));
+    in->service = child_named(services, job, desired_service_name(a, job->name));
     in->tb_service = child_named(services, job, tensorboard);
     in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
     in->unreadable = find_unreadable(in, a);
@@ -232,12 +234,11 @@ uint64_t watches_lists(const struct watches *w, enum child_kind kind)
 void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms)
 {
     struct kube_cache *c = w->kinds[kind];
-    bool waits = w->relists[kind] && !kube_cache_is_listed(c, w->behind[kind]);
 
-    if (waits || (w->relists[kind] && now_ms < kube_cache_stats(c).listed_ms + RELIST_SPACING_MS))
+    if (!kube_cache_is_listed(c, w->lists[kind]) ||
+        (w->lists[kind] && now_ms < kube_cache_stats(c).listed_ms + RELIST_SPACING_MS))
         return;
-    w->relists[kind] = true;
-    w->behind[kind] = kube_cache_lists(c);
+    w->lists[kind] = kube_cache_lists(c);
     kube_cache_relist(c, false);
 }
 

@@ -16,13 +16,14 @@ enum { WATCHES_KINDS = 4 };
 
 struct watches {
     struct kube_cache *kinds[WATCHES_KINDS]; /* indexed by enum child_kind */
-    bool relists[WATCHES_KINDS];             /* it was listed anew, or is about to be, by a list */
-    uint64_t behind[WATCHES_KINDS];          /* that is begun after so many */
+    uint64_t lists[WATCHES_KINDS]; /* of each kind, begun before the last one that watches_relist asked for */
 };
 
-/* ns NULL: all namespaces. job_gone gets the ctx of the reconciler's options. */
+/* ns NULL: all namespaces. The callbacks get the ctx of the reconciler's options; deployments_listed comes after each list of
+ * Deployments. */
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
-                 void (*job_gone)(void *ctx, const struct kube_store_entry *job));
+                 void (*job_gone)(void *ctx, const struct kube_store_entry *job),
+                 void (*deployments_listed)(void *ctx));
 
 /* The job with this UID; NULL: none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
@@ -37,7 +38,7 @@ bool watches_show(const struct watches *w, enum child_kind kind, const char *ver
 bool watches_listed(const struct watches *w, enum child_kind kind, uint64_t lists);
 uint64_t watches_lists(const struct watches *w, enum child_kind kind);
 
-/* Its cache has been behind for too long: list it anew, not sooner than a minute after the last list was complete. */
+/* List this kind anew: of such lists there is one a minute at most. */
 void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms);
 
 /* The store of one kind, for kube_store_group by the UID of the controlling job (of a job: its own). */

@@ -18,16 +18,15 @@ int service_open(struct service *s, int port, struct err *err)
 {
     *s = (struct service){.listener = -1, .stop = -1};
     s->listener = net_listen(port, &s->port, err);
-    if (s->listener < 0)
-        return -1;
-    s->stop = eventfd(0, EFD_CLOEXEC);
-    return s->stop < 0 ? err_errno(err, ERR_FATAL, errno, "eventfd") : 0;
+    return s->listener < 0 ? -1 : 0;
 }
 
 int service_start(struct service *s, void *(*run)(void *arg), void *arg, struct err *err)
 {
-    int code = thread_start(&s->thread, run, arg);
-
+    s->stop = eventfd(0, EFD_CLOEXEC);
+    if (s->stop < 0)
+        return err_errno(err, ERR_FATAL, errno, "eventfd");
+    const int code = thread_start(&s->thread, run, arg);
     return code ? err_errno(err, ERR_FATAL, code, "cannot start its thread") : 0;
 }
 
@@ -35,13 +34,11 @@ int service_poll(struct service *s, struct pollfd *pfds, int n, int64_t until_ms
 {
     const int64_t now = clock_mono_ms();
 
-    if (s->shut_until_ms <= now)
-        s->shut_until_ms = 0;
-    else if (s->shut_until_ms < until_ms)
+    pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
+    pfds[1] = (struct pollfd){.fd = service_listener(s), .events = POLLIN};
+    if (s->shut_until_ms && s->shut_until_ms < until_ms)
         until_ms = s->shut_until_ms;
     int64_t wait = until_ms <= now ? 0 : until_ms - now;
-    pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
-    pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
     if (poll(pfds, (nfds_t)n + 2, wait < INT_MAX ? (int)wait : INT_MAX) < 0 && errno != EINTR) {
         if (errno != ENOMEM)
             abort(); /* the other errors mean bad arguments */
@@ -58,6 +55,25 @@ bool service_ready(const struct pollfd *pfds)
 void service_shut(struct service *s, int64_t until_ms)
 {
     s->shut_until_ms = until_ms;
+}
+
+int service_listener(struct service *s)
+{
+    if (s->shut_until_ms <= clock_mono_ms())
+        s->shut_until_ms = 0;
+    return s->shut_until_ms ? -1 : s->listener;
+}
+
+int service_admit(struct service *s, const struct service_crowd *c, bool *displaced)
+{
+    const int64_t due_ms = c->oldest_ms + c->patience_ms;
+
+    *displaced = c->n >= c->max;
+    if (*displaced && clock_mono_ms() < due_ms) {
+        service_shut(s, due_ms);
+        return -1;
+    }
+    return service_accept(s);
 }
 
 int service_accept(struct service *s)

@@ -1,5 +1,5 @@
-/* service.h - a thread that serves a listening TCP socket until it is stopped: the frame of the store's server and of
- * the collectives' watch, which handle the connections.
+/* service.h - a listening TCP socket: a thread that serves it until it is stopped, and the rule by which connections of
+ * strangers are bounded. Its users handle the connections.
  *
  * Ownership: service_open fills *s, service_close releases what it holds, also after a failed service_open.
  * Threads:   open, start, stop and close are for the owner; poll and accept for the thread of the service.
@@ -18,7 +18,7 @@
 struct service {
     pthread_t thread;
     int listener;
-    int stop; /* an eventfd that ends the thread */
+    int stop; /* an eventfd that ends the thread; -1: not started */
     int port;
     int64_t shut_until_ms; /* monotonic: no connection is accepted until then; 0: accept */
 };
@@ -40,7 +40,20 @@ bool service_ready(const struct pollfd *pfds);
 /* Accept no connection before `until_ms`. */
 void service_shut(struct service *s, int64_t until_ms);
 
-/* Accept a connection: its descriptor, or -1. While the process lacks descriptors or memory, connections stay in the
+/* The listener, or -1 while no connection is accepted: for a user without a thread, which polls by itself. */
+int service_listener(struct service *s);
+
+/* The connections that may be given up for a new one, mostly those that have not identified themselves. */
+struct service_crowd {
+    int n, max;
+    int64_t oldest_ms;   /* when the oldest of them was accepted (monotonic) */
+    int64_t patience_ms; /* at `max` of them the oldest is given up for a new one, once it is so old */
+};
+
+/* Accept a connection: its descriptor, or -1: not now. *displaced: the caller closes the oldest of the crowd for it. */
+int service_admit(struct service *s, const struct service_crowd *c, bool *displaced);
+
+/* Accept a connection, whatever the crowd: its descriptor, or -1. While the process lacks descriptors or memory, connections stay in the
  * accept queue, and the next try is 100 ms later. */
 int service_accept(struct service *s);
 

@@ -12,7 +12,7 @@ import sys
 PROGRAMS = {
     "operator": ("operator/", "kube/"),
     "launcher": ("launcher/", "rendezvous/"),
-    "trainer": ("trainer/", "tools/", "collectives/", "kernels/"),
+    "trainer": ("trainer/", "collectives/", "kernels/"),
     "cli": ("cli/",),
     "common": ("common/", "host/"),
 }

@@ -4,7 +4,6 @@
 #include "common/fsutil.h"
 #include "common/json.h"
 #include "common/memory.h"
-#include "tools/tools.h"
 #include "trainer/cli/config.h"
 #include "trainer/cli/help.h"
 #include "trainer/run/error_file.h"
@@ -49,16 +48,11 @@ static bool is_help(const char *arg)
 
 static int load(int argc, char **argv, struct arena *a, struct config *cfg, struct err *err)
 {
-    const char *meant = command_meant(tools, argv[1]);
-
     if (argv[1][0] == '-')
         return err_set(err, ERR_INVALID,
-                       "%.40s: expected the name of a preset, a model file or a command before the options "
+                       "%.40s: expected the name of a preset or a model file before the options "
                        "(trainer --help)",
                        argv[1]);
-    if (meant)
-        return err_set(err, ERR_INVALID, "\"%.40s\": no such command; did you mean %s? (trainer --help)",
-                       argv[1], meant);
     return config_load(argv[1], a, cfg, err) || config_options(argc - 2, argv + 2, cfg, err) ? -1 : 0;
 }
 
@@ -83,20 +77,6 @@ static int train(const struct config *cfg, struct run_env *env)
     _exit(result.exit_code);
 }
 
-static int command(const struct command *c, int argc, char **argv)
-{
-    struct err err;
-
-    if (!c->main(c, argc - 2, argv + 2, stdout, &err)) {
-        if (!fflush(stdout))
-            return EXIT_CODE_OK;
-        err_set(&err, ERR_FATAL, "cannot write to stdout");
-    }
-    say(-1, &err);
-    return code_of(err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND ? EXIT_CODE_USAGE : EXIT_CODE_ERROR,
-                   &err);
-}
-
 int main(int argc, char **argv)
 {
     cleanup_arena struct arena arena = {0};
@@ -114,15 +94,13 @@ int main(int argc, char **argv)
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.bar = isatty(STDERR_FILENO) ? stderr : NULL;
     if (argc < 2 || is_help(argv[1])) {
-        help_program(argc < 2 ? stderr : stdout, tools);
+        help_program(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_CODE_USAGE : EXIT_CODE_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("trainer (Torchkeeper) %s\n", TK_VERSION);
         return EXIT_CODE_OK;
     }
-    if (command_find(tools, argv[1]))
-        return command(command_find(tools, argv[1]), argc, argv);
     if (load(argc, argv, &arena, &cfg, &err))
         return fail(&env, -1, code_of(EXIT_CODE_USAGE, &err), &err);
     if (cfg.help) {

@@ -9,11 +9,11 @@
 
 static int write_shard(int fd, int64_t count, int64_t vocab, struct err *err)
 {
-    uint8_t header[TOKENS_SHARD_HEADER];
+    const uint32_t header[TOKENS_SHARD_HEADER / 4] = {TOKENS_SHARD_MAGIC, TOKENS_SHARD_VERSION,
+                                                      (uint32_t)count};
     uint16_t some[4096];
     uint32_t x = 1;
 
-    tokens_shard_header(count, header);
     bool failed = write(fd, header, sizeof(header)) != (ssize_t)sizeof(header);
     for (int64_t done = 0; done < count && !failed;) {
         int64_t n = count - done < (int64_t)ARRAY_LEN(some) ? count - done : (int64_t)ARRAY_LEN(some);

@@ -1,38 +1,40 @@
-/* bulk_create.c - creates copies of one object as fast as the API server answers, over the operator's own client.
+/* bulk_create.c - creates objects as fast as the API server answers, over the operator's own client.
  *
- * Usage: bulk_create SERVER CA_FILE TOKEN_FILE PLURAL COUNT IN_FLIGHT EVERY_MS < object.json
- * metadata.name is the beginning of the names: copies are NAME-0, NAME-1 and so on. EVERY_MS 0: as many as
- * IN_FLIGHT allows. Prints "NAME SENT ANSWERED" for each, in nanoseconds of the monotonic clock. The first failure ends
- * the program with 1.
+ * Usage: bulk_create SERVER CA_FILE TOKEN_FILE IN_FLIGHT EVERY_MS < OBJECTS
+ * One object of JSON per line, with apiVersion, kind, metadata.namespace and metadata.name; they are created in this
+ * order. EVERY_MS 0: as many as IN_FLIGHT allows. Prints "NAME SENT ANSWERED" for each, in nanoseconds of the monotonic
+ * clock. The first failure ends the program with 1.
  */
 #include "common/json.h"
 #include "kube/client.h"
 #include "kube/http.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { COUNT_MAX = 1000000, EVERY_MS_MAX = 60000, INPUT_MAX_BYTES = 1 << 20, NAME_BYTES = 128 };
+enum { COUNT_MAX = 1000000, EVERY_MS_MAX = 60000, INPUT_MAX_BYTES = 1 << 30 };
+
+struct object {
+    struct bulk *bulk;
+    struct sv text;
+    struct kube_resource resource;
+    const char *ns, *name;
+    int64_t sent_ns;
+};
 
 struct bulk {
     struct kube_loop *loop;
     struct kube_transport api;
-    struct kube_resource resource;
-    const char *ns, *name;
-    cJSON *object;
-    struct kube_config_given server;
+    struct arena memory; /* of the objects and their strings */
+    struct object *objects;
     int64_t count, in_flight, every_ms;
     int64_t started, answered;
     struct kube_loop_timer next;
     struct err err;
     bool failed;
-};
-
-struct copy {
-    struct bulk *bulk;
-    int64_t number, sent_ns;
 };
 
 static int64_t now_ns(void)
@@ -55,15 +57,13 @@ static void launch(void *ctx);
 
 static void on_created(void *ctx, struct kube_reply *reply)
 {
-    struct copy *c = ctx;
-    struct bulk *b = c->bulk;
+    struct object *o = ctx;
+    struct bulk *b = o->bulk;
 
     if (reply->err)
         fail(b, reply->err);
     else
-        printf("%s-%lld %lld %lld\n", b->name, (long long)c->number, (long long)c->sent_ns,
-               (long long)now_ns());
-    free(c);
+        printf("%s %lld %lld\n", o->name, (long long)o->sent_ns, (long long)now_ns());
     if (++b->answered == b->count)
         kube_loop_stop(b->loop);
     else if (!b->failed && !b->every_ms)
@@ -72,23 +72,13 @@ static void on_created(void *ctx, struct kube_reply *reply)
 
 static void create_one(struct bulk *b)
 {
-    cleanup_arena struct arena a = {0};
-    struct kube_request r = {.verb = KUBE_CREATE, .resource = &b->resource, .ns = b->ns};
-    struct copy *c = calloc(1, sizeof(*c));
-    char name[NAME_BYTES];
+    struct object *o = &b->objects[b->started++];
+    struct kube_request r = {.verb = KUBE_CREATE, .resource = &o->resource, .ns = o->ns, .body = o->text};
     struct err err;
 
-    if (!c)
-        abort();
-    *c = (struct copy){b, b->started++, now_ns()};
-    snprintf(name, sizeof(name), "%s-%lld", b->name, (long long)c->number);
-    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(b->object, "metadata"), "name",
-                                           cJSON_CreateString(name));
-    r.body = sv_from(json_print(b->object, &a));
-    if (kube_call_start(&b->api, &r, on_created, c, &err))
-        return;
-    free(c);
-    fail(b, &err);
+    o->sent_ns = now_ns();
+    if (!kube_request_start(&b->api, &r, on_created, o, &err))
+        fail(b, &err);
 }
 
 static void launch(void *ctx)
@@ -104,41 +94,65 @@ static void launch(void *ctx)
         kube_loop_timer_set(b->loop, &b->next, kube_loop_now_ms(b->loop) + b->every_ms);
 }
 
-static cJSON *read_object(struct err *err)
+static char *plural_of(struct arena *a, const char *kind)
 {
-    cleanup_buf struct buf text = BUF_INIT(INPUT_MAX_BYTES);
+    char *plural = arena_printf(a, "%ss", kind);
+
+    for (char *p = plural; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return plural;
+}
+
+static int read_object(struct bulk *b, struct sv line, struct object *o, struct err *err)
+{
+    cleanup_json cJSON *node = json_parse(line.p, line.len, err);
+
+    if (!node)
+        return -1;
+    const cJSON *meta = json_find(node, (const char *[]){"metadata", NULL});
+    const char *version = json_str(node, "apiVersion"), *kind = json_str(node, "kind");
+    const char *ns = json_str(meta, "namespace"), *name = json_str(meta, "name");
+    if (!version || !kind || !ns || !name)
+        return err_set(err, ERR_INVALID,
+                       "object: expected apiVersion, kind, metadata.namespace and metadata.name");
+    const char *slash = strchr(version, '/');
+    o->bulk = b;
+    o->text = line;
+    o->ns = arena_strdup(&b->memory, ns);
+    o->name = arena_strdup(&b->memory, name);
+    o->resource =
+        (struct kube_resource){arena_printf(&b->memory, "%.*s", slash ? (int)(slash - version) : 0, version),
+                               arena_strdup(&b->memory, slash ? slash + 1 : version),
+                               plural_of(&b->memory, kind), arena_strdup(&b->memory, kind), false};
+    return 0;
+}
+
+static int read_objects(struct bulk *b, struct buf *text, struct err *err)
+{
     char piece[4096];
     size_t n;
 
     while ((n = fread(piece, 1, sizeof(piece), stdin)) > 0)
-        if (buf_append(&text, piece, n, err) < 0)
-            return NULL;
-    return json_parse(buf_str(&text), text.len, err);
-}
-
-/* apiVersion "v1" or "group/version"; the strings are those of the object and of `group`. */
-static int read_resource(struct bulk *b, const char *plural, char *group, size_t size, struct err *err)
-{
-    const char *version = json_str(b->object, "apiVersion");
-    const char *kind = json_str(b->object, "kind");
-    const cJSON *meta = json_find(b->object, (const char *[]){"metadata", NULL});
-    const char *slash = version ? strchr(version, '/') : NULL;
-
-    b->ns = json_str(meta, "namespace");
-    b->name = json_str(meta, "name");
-    if (!version || !kind || !b->ns || !b->name)
-        return err_set(err, ERR_INVALID,
-                       "object: expected apiVersion, kind, metadata.namespace and metadata.name");
-    snprintf(group, size, "%.*s", slash ? (int)(slash - version) : 0, version);
-    b->resource = (struct kube_resource){group, slash ? slash + 1 : version, plural, kind, false};
+        if (buf_append(text, piece, n, err) < 0)
+            return -1;
+    struct sv rest = {buf_str(text), text->len}, line;
+    for (size_t i = 0; i < text->len; i++)
+        b->count += text->data[i] == '\n';
+    if (b->count < 1 || b->count > COUNT_MAX)
+        return err_set(err, ERR_INVALID, "objects: expected 1..%d lines, got %lld", COUNT_MAX,
+                       (long long)b->count);
+    b->objects = arena_array(&b->memory, (size_t)b->count, struct object);
+    for (int64_t i = 0; i < b->count; i++)
+        if (!sv_next(&rest, '\n', &line) || read_object(b, line, &b->objects[i], err) < 0)
+            return -1;
     return 0;
 }
 
-static int run(struct bulk *b, struct err *err)
+static int run(struct bulk *b, const struct kube_config_given *server, struct err *err)
 {
     cleanup_kube_config struct kube_config config = {0};
 
-    if (kube_config_find(&config, &b->server, err) < 0)
+    if (kube_config_find(&config, server, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock_system(), err);
     cleanup_http struct http *http = loop ? http_new(loop, &config, "bulk_create", err) : NULL;
@@ -166,31 +180,23 @@ static int read_number(const char *what, const char *text, int64_t min, int64_t 
 
 int main(int argc, char **argv)
 {
+    cleanup_buf struct buf text = BUF_INIT(INPUT_MAX_BYTES);
     struct bulk b = {0};
-    char group[NAME_BYTES];
-    char name[NAME_BYTES];
     struct err err;
 
-    if (argc != 8) {
-        fputs("usage: bulk_create SERVER CA_FILE TOKEN_FILE PLURAL COUNT IN_FLIGHT EVERY_MS < object.json\n",
-              stderr);
+    if (argc != 6) {
+        fputs("usage: bulk_create SERVER CA_FILE TOKEN_FILE IN_FLIGHT EVERY_MS < OBJECTS\n", stderr);
         return 2;
     }
-    b.server = (struct kube_config_given){argv[1], argv[2], argv[3]};
-    if (read_number("COUNT", argv[5], 1, COUNT_MAX, &b.count, &err) < 0 ||
-        read_number("IN_FLIGHT", argv[6], 1, COUNT_MAX, &b.in_flight, &err) < 0 ||
-        read_number("EVERY_MS", argv[7], 0, EVERY_MS_MAX, &b.every_ms, &err) < 0) {
+    struct kube_config_given server = {argv[1], argv[2], argv[3]};
+    if (read_number("IN_FLIGHT", argv[4], 1, COUNT_MAX, &b.in_flight, &err) < 0 ||
+        read_number("EVERY_MS", argv[5], 0, EVERY_MS_MAX, &b.every_ms, &err) < 0) {
         fprintf(stderr, "bulk_create: %s\n", err.msg);
         return 2;
     }
-    cleanup_json cJSON *object = read_object(&err);
-    b.object = object;
-    if (object && read_resource(&b, argv[4], group, sizeof(group), &err) == 0) {
-        snprintf(name, sizeof(name), "%s", b.name); /* the object's own is replaced */
-        b.name = name;
-        if (run(&b, &err) == 0)
-            return 0;
-    }
-    fprintf(stderr, "bulk_create: %s\n", err.msg);
-    return 1;
+    bool done = read_objects(&b, &text, &err) == 0 && run(&b, &server, &err) == 0;
+    arena_release(&b.memory);
+    if (!done)
+        fprintf(stderr, "bulk_create: %s\n", err.msg);
+    return done ? 0 : 1;
 }

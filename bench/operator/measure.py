@@ -5,6 +5,7 @@ import os
 import re
 import urllib.request
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -63,8 +64,8 @@ class Audit:
         self.path, self.at = path, 0
 
     def read(self):
-        """Counter of (verb, resource with subresource)."""
-        seen = Counter()
+        """Counter of (verb, resource with subresource). Leaves in `firsts` when the first of each was answered."""
+        seen, self.firsts = Counter(), {}
         with open(self.path, "rb") as log:
             log.seek(self.at)
             for line in log:
@@ -75,6 +76,7 @@ class Audit:
                 ref = event.get("objectRef", {})
                 what = ref.get("resource", "?") + ("/" + ref["subresource"] if "subresource" in ref else "")
                 seen[event["verb"], what] += 1
+                self.firsts.setdefault((event["verb"], what), datetime.fromisoformat(event["stageTimestamp"]))
         return seen
 
 

@@ -18,6 +18,7 @@ from rig import OPERATOR_ACCOUNT, REPO, Rig, RigError, ports
 
 IN_FLIGHT = 8  # as many as the operator's own pool
 SETTLE_S = 3
+JOB_LABEL = "batch.tensorstack.dev/job"
 
 
 class BenchError(Exception):
@@ -34,6 +35,17 @@ def job_manifest(ns, name, pods):
             "spec": {"torchrunConfig": {"enabled": True, "procPerNode": "1"},
                      "replicaSpecs": [{"type": "worker", "replicas": pods, "restartPolicy": "OnFailure",
                                        "template": template}]}}
+
+
+def copy(item, kind, ns, keys):
+    """An object as its client sent it, in another namespace: without what the API server added."""
+    spec = {key: item["spec"][key] for key in keys if key in item["spec"]}
+    for part in spec.get("containers", []):
+        part["volumeMounts"] = [m for m in part["volumeMounts"] if "serviceaccount" not in m["mountPath"]]
+    if "volumes" in spec:
+        spec["volumes"] = [v for v in spec["volumes"] if "projected" not in v]
+    return {"apiVersion": "v1", "kind": kind, "spec": spec, "metadata": {
+        "name": item["metadata"]["name"], "namespace": ns, "labels": item["metadata"]["labels"]}}
 
 
 class Seen:
@@ -151,14 +163,16 @@ class Bench:
             return time.monotonic() - last[1] >= SETTLE_S
         self.wait("the operator to settle", quiet, 120)
 
-    def bulk_create(self, plural, manifest, count, every_ms=0):
-        done = subprocess.run([str(self.args.bulk_create), self.rig.server(), str(self.rig.authority()), str(self.maker), plural, str(count),
-                               str(IN_FLIGHT), str(every_ms)], input=json.dumps(manifest), capture_output=True, text=True)
+    def bulk_create(self, objects, every_ms=0):
+        """Creates them in this order. Returns when each was sent and answered, by name."""
+        done = subprocess.run([str(self.args.bulk_create), self.rig.server(), str(self.rig.authority()), str(self.maker),
+                               str(IN_FLIGHT), str(every_ms)], input="".join(json.dumps(o) + "\n" for o in objects),
+                              capture_output=True, text=True)
         if done.returncode:
             raise BenchError(done.stderr.strip())
         rows = [line.split() for line in done.stdout.splitlines()]
-        if len(rows) != count:
-            raise BenchError(f"bulk_create answered {len(rows)} of {count}")
+        if len(rows) != len(objects):
+            raise BenchError(f"bulk_create answered {len(rows)} of {len(objects)}")
         return {name: (int(sent), int(answered)) for name, sent, answered in rows}
 
     def compare_requests(self, before, what):
@@ -178,7 +192,7 @@ class Bench:
         were created, all pods existed and all jobs had succeeded."""
         seen = self.watch(self.namespace(ns))
         started = time.monotonic_ns()
-        created = self.bulk_create("pytorchtrainingjobs", job_manifest(ns, "job", p), n)
+        created = self.bulk_create([job_manifest(ns, f"job-{i}", p) for i in range(n)])
         jobs_s = (max(t for _, t in created.values()) - started) / 1e9
         self.wait("all pods", lambda: len(seen.pods) >= n * p, self.args.timeout)
         self.wait("all jobs", lambda: len(seen.finished_ns) >= n, self.args.timeout)
@@ -245,7 +259,7 @@ class Bench:
     def latency(self):
         n, ns = self.args.latency, self.namespace("latency")
         seen = self.watch(ns)
-        created = self.bulk_create("pytorchtrainingjobs", job_manifest(ns, "one", 1), n, every_ms=100)
+        created = self.bulk_create([job_manifest(ns, f"one-{i}", 1) for i in range(n)], every_ms=100)
         names = set(created)
         self.n_jobs += n
         self.wait("their pods", lambda: names <= seen.first_pod.keys(), 60)
@@ -277,19 +291,20 @@ class Bench:
               flush=True)
         self.check(not writes, f"resync: writes: {writes}")
 
-    def bare(self, ns, n):
-        """The bare client: the same pods by the same client code, and nothing else. Returns the seconds until all exist."""
-        pod = self.api.get("/api/v1/namespaces/burst-0/pods?limit=1")["items"][0]
-        spec = {key: pod["spec"][key] for key in ("containers", "volumes", "hostname", "subdomain", "restartPolicy")}
-        for part in spec["containers"]:
-            part["volumeMounts"] = [m for m in part["volumeMounts"] if "serviceaccount" not in m["mountPath"]]
-        spec["volumes"] = [v for v in spec["volumes"] if "projected" not in v]
-        manifest = {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {
-            "name": "bare", "namespace": self.namespace(ns), "labels": pod["metadata"]["labels"]}}
-        started = time.monotonic_ns()
-        rows = self.bulk_create("pods", manifest, n)
-        seconds = (max(t for _, t in rows.values()) - started) / 1e9
-        self.wait("the bare pods' end", lambda: self.all_pods_ended(ns, n), 120)
+    def bare(self, ns, with_services):
+        """The bare client: the pods of the first burst again by the same client code, each job's Service before them or not,
+        and nothing else. Returns the seconds until all exist."""
+        self.namespace(ns)
+        objects = [copy(item, "Pod", ns, ("containers", "volumes", "hostname", "subdomain", "restartPolicy")) for item in
+                   self.api.get("/api/v1/namespaces/burst-0/pods")["items"]]
+        n_pods = len(objects)
+        if with_services:
+            objects += [copy(item, "Service", ns, ("clusterIP", "ports", "publishNotReadyAddresses", "selector")) for item in
+                        self.api.get("/api/v1/namespaces/burst-0/services")["items"]]
+        objects.sort(key=lambda o: (o["metadata"]["labels"][JOB_LABEL], o["kind"] == "Pod"))
+        rows = self.bulk_create(objects)
+        seconds = (max(t for _, t in rows.values()) - min(t for t, _ in rows.values())) / 1e9
+        self.wait("the bare pods' end", lambda: self.all_pods_ended(ns, n_pods), 120)
         return seconds
 
     def all_pods_ended(self, ns, n):
@@ -298,18 +313,23 @@ class Bench:
         return len(ended) == n
 
     def pairs(self, first_s):
-        """Bursts and the bare client in turn, with the first burst's time: what this machine does changes by the minute."""
+        """Bursts and the bare clients in turn, with the first burst's time: what this machine does changes by the minute."""
         n, p = self.args.jobs, self.args.pods
-        ratios = []
+        both, alone = [], []
         for i in range(self.args.pairs):
             ours = first_s if i == 0 else self.create_burst(f"burst-{i}", n, p)[3]
             self.settle()
-            bare = self.bare(f"bare-{i}", n * p)
+            services_s = self.bare(f"bare-both-{i}", True)
             self.settle()
-            ratios.append(ours / bare)
-            print(f"  pair {i + 1}: all pods exist after {ours:5.1f} s, the bare client's {n * p} after {bare:5.1f} s "
-                  f"({n * p / bare:.0f} per second over {IN_FLIGHT} connections): {ours / bare:.2f}", flush=True)
-        print(f"beside the bare client, median of {len(ratios)} pairs {statistics.median(ratios):9.2f} times its time", flush=True)
+            pods_s = self.bare(f"bare-pods-{i}", False)
+            self.settle()
+            both.append(ours / services_s)
+            alone.append(ours / pods_s)
+            print(f"  pair {i + 1}: all pods exist after {ours:5.1f} s; a bare client over {IN_FLIGHT} connections makes the Services and "
+                  f"pods in {services_s:.1f} s: {both[-1]:.2f}, the pods alone in {pods_s:.1f} s: {alone[-1]:.2f}", flush=True)
+        if both:
+            print(f"beside the bare client, median of {len(both)} pairs: {statistics.median(both):.2f} times its time with "
+                  f"Services, {statistics.median(alone):.2f} with pods alone", flush=True)
 
     def many(self):
         n, p, pid = self.args.many, 2, self.operator.pid
@@ -319,6 +339,22 @@ class Bench:
         print(f"  all jobs succeeded          {end_s:9.1f} s")
         print(f"  operator: RSS peak          {measure.memory_kib(pid, 'VmHWM') / 1024:9.1f} MiB", flush=True)
         self.settle()
+        self.takeover(f"takeover beside {self.n_jobs} finished jobs")
+
+    def takeover(self, title):
+        """A new operator meets a job that nobody has seen: it lists everything again once it has the lease, then works."""
+        ns = self.namespace("takeover")
+        seen = self.watch(ns)
+        self.rig.stop(self.operator)
+        self.audit.read()
+        self.bulk_create([job_manifest(ns, "one", 1)])
+        self.start_operator()
+        self.wait("its pod", lambda: seen.pods, 60)
+        self.settle()
+        self.audit.read()
+        firsts = self.audit.firsts
+        print(title)
+        print(f"  lease to first write        {(firsts['create', 'services'] - firsts['update', 'leases']).total_seconds():9.2f} s", flush=True)
 
     def bounds(self):
         """What does not depend on how fast the machine is."""

@@ -228,7 +228,7 @@ def our_trainer(args, folder, options):
 
 
 def newest(folder):
-    steps = {int(path.name.split("-")[1]): path for path in pathlib.Path(folder).glob("step-*") if path.is_dir()}
+    steps = {int(path.name.split("-")[1]): path for path in pathlib.Path(folder).glob("*/step-*") if path.is_dir()}
     if not steps:
         fail(f"no checkpoint in {folder}")
     return max(steps), steps[max(steps)]
@@ -247,7 +247,7 @@ def same_bits(args, folder, disturbed):
     other, right = newest(f"{folder}/undisturbed")
     if other != step:
         fail(f"the undisturbed job's last checkpoint is of step {other}, expected {step}")
-    names = ("model.safetensors", "state.pt")
+    names = ("model.safetensors", "optim.safetensors")
     return step, [name for name in names if (left / name).read_bytes() != (right / name).read_bytes()]
 
 

@@ -1,9 +1,9 @@
 /* localpod.c - take a pod that the plan would create, and leave of it what runs without a cluster. */
 #include "cli/run/localpod.h"
 
+#include "cli/shown.h"
 #include "common/sv.h"
-#include "operator/plan/desired_pod.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -196,7 +196,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     cleanup_json cJSON *pod = desired_pod(&p, &p.slots[order]);
     const cJSON *container = pod_training_container(pod);
     m.pod = pod;
-    m.master = arena_printf(a, "%s.%s", p.slots[0].name, naming_service(a, job->name));
+    m.master = arena_printf(a, "%s.%s", p.slots[0].name, desired_service_name(a, job->name));
     ret->name = p.slots[order].name;
     const char *folder = json_str(container, "workingDir");
     ret->working_dir = folder && folder[0] ? arena_strdup(a, folder) : NULL;
@@ -231,20 +231,6 @@ int localpod_order(const struct trainjob *job, const char *type, int64_t index, 
 
 /* ---- as text */
 
-static int put_word(struct buf *out, const char *word, struct err *err)
-{
-    static const char SAFE[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
-
-    if (word[0] && strspn(word, SAFE) == strlen(word))
-        return buf_puts(out, word, err);
-    if (buf_puts(out, "'", err) < 0)
-        return -1;
-    for (const char *p = word; *p; p++)
-        if (*p == '\'' ? buf_puts(out, "'\\''", err) < 0 : buf_append(out, p, 1, err) < 0)
-            return -1;
-    return buf_puts(out, "'", err);
-}
-
 int localpod_print(const struct localpod *pod, struct buf *out, struct err *err)
 {
     if (buf_puts(out, "env", err) < 0)
@@ -253,11 +239,11 @@ int localpod_print(const struct localpod *pod, struct buf *out, struct err *err)
         cleanup_buf struct buf word = BUF_INIT(out->max);
         if (pod->env[i].value &&
             (buf_printf(&word, err, "%s=%s", pod->env[i].name, pod->env[i].value) < 0 ||
-             buf_puts(out, " \\\n  ", err) < 0 || put_word(out, buf_str(&word), err) < 0))
+             buf_puts(out, " \\\n  ", err) < 0 || shown_word(out, buf_str(&word), err) < 0))
             return -1;
     }
     for (int i = 0; pod->argv[i]; i++)
-        if (buf_puts(out, i ? " " : " \\\n  ", err) < 0 || put_word(out, pod->argv[i], err) < 0)
+        if (buf_puts(out, i ? " " : " \\\n  ", err) < 0 || shown_word(out, pod->argv[i], err) < 0)
             return -1;
     return buf_puts(out, "\n", err);
 }

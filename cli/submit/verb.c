@@ -171,9 +171,8 @@ static int run(struct session *session, const struct args *a, struct err *err)
         return print_yaml(&s, job, err);
     if (send(session, &s, job, err) < 0)
         return -1;
-    const char *context = args_text(a, "context", NULL);
-    printf("%s submitted: kubectl ptj watch %s%s%s%s%s\n", s.name, s.name, s.ns ? " -n " : "",
-           s.ns ? s.ns : "", context ? " --context " : "", context ? context : "");
+    printf("%s submitted: kubectl ptj watch %s%s%s%s\n", s.name, s.name, s.ns ? " -n " : "", s.ns ? s.ns : "",
+           buf_str(&session->options));
     return 0;
 }
 

@@ -23,7 +23,8 @@ struct watch {
     struct jobfeed *feed;
     struct display display;
     bool on_terminal, in_list, lost_told;
-    bool seen; /* the job of that name was there */
+    bool shows; /* it has taken the terminal */
+    bool seen;  /* the job of that name was there */
     bool over;
     struct buf lines; /* not yet written */
     struct kube_loop_fd reader;
@@ -119,10 +120,36 @@ static void on_event(void *ctx, const cJSON *event)
         display_changed(&w->display);
 }
 
+static void on_signal(void *ctx, int signal)
+{
+    struct watch *w = ctx;
+
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) {
+        w->signal = signal;
+        end(w, 128 + signal);
+    } else {
+        display_signal(&w->display, signal);
+    }
+}
+
+/* Not before the first answer: a credential plug-in of kubectl's may ask for something on the terminal until then. */
+static void show(struct watch *w)
+{
+    static const int SIGNALS[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGINT, SIGTERM, SIGHUP};
+
+    w->shows = true;
+    display_begin(&w->display);
+    display_changed(&w->display);
+    if (kube_loop_signals(w->session->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, w, &w->err) < 0)
+        end(w, -1);
+}
+
 static void on_list_begin(void *ctx)
 {
     struct watch *w = ctx;
 
+    if (w->on_terminal && !w->shows)
+        show(w);
     w->in_list = true;
     board_list_begin(&w->board);
 }
@@ -166,7 +193,7 @@ static void on_state(void *ctx)
     const bool lost = jobfeed_trouble(w->feed)->since_ms;
 
     say_state(w, note, sizeof(note));
-    if (w->on_terminal) {
+    if (w->shows) {
         snprintf(w->display.note, sizeof(w->display.note), "%s", note);
         display_changed(&w->display);
     } else if (lost && !w->lost_told) {
@@ -185,18 +212,6 @@ static void on_failed(void *ctx, const struct err *err)
     end(w, -1);
 }
 
-static void on_signal(void *ctx, int signal)
-{
-    struct watch *w = ctx;
-
-    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) {
-        w->signal = signal;
-        end(w, 128 + signal);
-    } else {
-        display_signal(&w->display, signal);
-    }
-}
-
 /* Nobody reads on: no other event was asked for. So it ends at once, not when there is a line to write. */
 static void on_reader(void *ctx, short revents)
 {
@@ -204,25 +219,13 @@ static void on_reader(void *ctx, short revents)
     end(ctx, VERB_SIGPIPE);
 }
 
-static int catch_signals(struct watch *w, struct err *err)
-{
-    static const int SIGNALS[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGINT, SIGTERM, SIGHUP};
-
-    return w->on_terminal
-               ? kube_loop_signals(w->session->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, w, err)
-               : 0;
-}
-
 static void begin_output(struct watch *w)
 {
     struct stat out;
     struct err err;
 
-    if (w->on_terminal) {
-        display_begin(&w->display);
-        display_changed(&w->display);
+    if (w->on_terminal)
         return;
-    }
     w->reader = (struct kube_loop_fd){.ready = on_reader, .ctx = w, .fd = STDOUT_FILENO};
     w->has_reader = fstat(STDOUT_FILENO, &out) == 0 && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode)) &&
                     kube_loop_fd_add(w->session->loop, &w->reader, &err) == 0;
@@ -230,7 +233,7 @@ static void begin_output(struct watch *w)
 
 static void end_output(struct watch *w)
 {
-    if (w->on_terminal)
+    if (w->shows)
         display_end(&w->display, w->status >= 0 && !w->signal);
     else
         write_lines(w);
@@ -271,8 +274,6 @@ static int run(struct session *s, const struct args *a, struct err *err)
     w.display.table.waiting = true;
     w.display.quit = on_quit;
     w.display.ctx = &w;
-    if (catch_signals(&w, err) < 0)
-        return -1;
     board_init(&w.board);
     w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,
                                                    .ns = all ? NULL : s->ns,

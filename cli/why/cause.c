@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define EDIT                                                                                                 \
-    "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n {ns}"
+    "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n "          \
+    "{ns}{with}"
 #define HUNG "no progress: the run hung for progressTimeoutSeconds"
 #define ENDS "waits for its end before it makes new pods."
 #define SOUND "Raise progressTimeoutSeconds if the run was sound."
@@ -16,7 +17,8 @@ static const struct cause CAUSES[] = {
      .headline = "the operator has not taken up the job: it does not run, does not lead, or does not watch "
                  "namespace {ns}",
      .next = "nothing: there is no sign of it.",
-     .todo = "See whether it runs: kubectl get pods,lease -A | grep torchkeeper; its log says why not."},
+     .todo =
+         "See whether it runs: kubectl get pods,lease -A{with} | grep torchkeeper; its log says why not."},
     {.kind = WHY_JOB,
      .reasons = "ManagedBy",
      .headline = "another controller manages this job",
@@ -27,7 +29,7 @@ static const struct cause CAUSES[] = {
      .reasons = "InvalidSpec",
      .headline = "the spec cannot run",
      .next = "nothing until the spec is corrected.",
-     .todo = "Correct the field that is named: kubectl edit ptj {job} -n {ns}"},
+     .todo = "Correct the field that is named: kubectl edit ptj {job} -n {ns}{with}"},
     {.kind = WHY_JOB,
      .reasons = "NameConflict",
      .headline = "an object of another owner has the name of one of the job's",
@@ -44,13 +46,13 @@ static const struct cause CAUSES[] = {
      .todo = "Make the object smaller (below 3 MiB and 64 levels), or delete it."},
     {.kind = WHY_JOB,
      .headline = "the job has failed",
-     .todo = "Look at the job: kubectl describe ptj {job} -n {ns}"},
+     .todo = "Look at the job: kubectl describe ptj {job} -n {ns}{with}"},
     {.kind = WHY_REFUSED,
      .texts = {"exceeded quota", "must specify limits", "must specify requests"},
      .subject = "exceeded quota: ",
      .headline = "a resource quota of namespace {ns} is used up: its pods are refused",
-     .todo =
-         "Free or raise the quota (kubectl describe quota -n {ns}), or ask for less in the pod template."},
+     .todo = "Free or raise the quota (kubectl describe quota -n {ns}{with}), or ask for less in the pod "
+             "template."},
     {.kind = WHY_REFUSED,
      .texts = {"violates PodSecurity"},
      .headline = "Pod Security forbids the job's pods in namespace {ns}",
@@ -59,7 +61,7 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_REFUSED,
      .texts = {"usage per ", "max limit to request ratio"},
      .headline = "a LimitRange of namespace {ns} forbids the job's pods",
-     .todo = "Keep requests and limits within it: kubectl describe limitrange -n {ns}"},
+     .todo = "Keep requests and limits within it: kubectl describe limitrange -n {ns}{with}"},
     {.kind = WHY_REFUSED,
      .texts = {"failed calling webhook", "failed to call webhook"},
      .subject = "webhook \"",
@@ -140,8 +142,8 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_WAITING,
      .reasons = "ClaimNotBound ClaimNotReady",
      .headline = "a PersistentVolumeClaim has no volume",
-     .todo = "See why it is not bound: kubectl describe pvc -n {ns}. Mostly its storage class is missing, or "
-             "has no volume of that size."},
+     .todo = "See why it is not bound: kubectl describe pvc -n {ns}{with}. Mostly its storage class is "
+             "missing, or has no volume of that size."},
     {.kind = WHY_WAITING,
      .texts = {"Multi-Attach error"},
      .headline = "a volume is still attached to another node, and it can be on one only",
@@ -149,7 +151,7 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_WAITING,
      .reasons = "FailedMount FailedAttachVolume",
      .headline = "a volume cannot be mounted",
-     .todo = "See what the message names; kubectl describe pod {pod} -n {ns}"},
+     .todo = "See what the message names; kubectl describe pod {pod} -n {ns}{with}"},
     {.kind = WHY_WAITING,
      .reasons = "FailedCreatePodSandBox",
      .headline = "the pod's sandbox cannot be made: the node's network or runtime fails",
@@ -163,8 +165,8 @@ static const struct cause CAUSES[] = {
      .headline = "the node {node} is lost: it no longer reports to the API server",
      .next = "restarts the job when the pod is deleted, which Kubernetes does 5 minutes after the node was "
              "lost; that is not counted to backoffLimit.",
-     .todo = "Look at the node: kubectl describe node {node}. If it is gone for good, kubectl delete node "
-             "{node} frees its pods."},
+     .todo = "Look at the node: kubectl describe node {node}{with}. If it is gone for good, kubectl delete "
+             "node {node}{with} frees its pods."},
     {.kind = WHY_WAITING,
      .reasons = "PodStuckTerminating",
      .headline = "a pod does not end: its node may be gone",
@@ -175,31 +177,29 @@ static const struct cause CAUSES[] = {
      .reasons = "PodStuckOnReadyNode",
      .headline = "a pod does not end, and its node {node} is Ready",
      .next = ENDS,
-     .todo = "See its events: kubectl describe pod {pod} -n {ns}. Mostly a process or a mount on the node "
-             "does not end, or a "
-             "preStop hook."},
+     .todo = "See its events: kubectl describe pod {pod} -n {ns}{with}. Mostly a process or a mount on the "
+             "node does not end, or a preStop hook."},
     {.kind = WHY_WAITING,
      .reasons = "PodHeldByFinalizer",
      .subject = "finalizer ",
      .headline = "a finalizer holds a pod that was deleted",
      .next = ENDS,
      .todo = "Whoever set the finalizer has to remove it. If that program is gone for good: kubectl edit pod "
-             "{pod} -n {ns}, and take "
-             "it out of metadata.finalizers."},
+             "{pod} -n {ns}{with}, and take it out of metadata.finalizers."},
     {.kind = WHY_WAITING,
      .reasons = "CrashLoopBackOff",
      .headline = "container {container} ends again and again, and the training waits for it",
-     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns} --previous"},
+     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns}{with} --previous"},
     {.kind = WHY_WAITING,
      .reasons = "SidecarNotStarted",
      .headline = "sidecar {container} has not started, and the training waits for it",
-     .todo =
-         "See its startupProbe, its postStart hook and its log: kubectl logs {pod} -c {container} -n {ns}"},
+     .todo = "See its startupProbe, its postStart hook and its log: kubectl logs {pod} -c {container} -n "
+             "{ns}{with}"},
     {.kind = WHY_WAITING,
      .reasons = "InitContainerRunning",
      .headline = "init container {container} still runs",
      .next = "waits.",
-     .todo = "Wait, or see what it does: kubectl logs {pod} -c {container} -n {ns}"},
+     .todo = "Wait, or see what it does: kubectl logs {pod} -c {container} -n {ns}{with}"},
     {.kind = WHY_WAITING,
      .reasons = "ResourceClaimNotCreated FailedResourceClaimCreation",
      .subject = "ResourceClaimTemplate ",
@@ -215,7 +215,7 @@ static const struct cause CAUSES[] = {
      .reasons = "ContainerCreating",
      .headline = "container {container} is not made yet",
      .next = "waits.",
-     .todo = "Wait, or see the pod's events: kubectl describe pod {pod} -n {ns}"},
+     .todo = "Wait, or see the pod's events: kubectl describe pod {pod} -n {ns}{with}"},
     {.kind = WHY_WAITING,
      .reasons = "SchedulingGated",
      .headline = "a scheduling gate holds the pod",
@@ -224,13 +224,13 @@ static const struct cause CAUSES[] = {
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"Insufficient nvidia.com/", "Insufficient amd.com/", "/gpu"},
      .headline = "no node has enough free GPUs",
-     .todo =
-         "Wait for GPUs, ask for fewer, or see who has them: kubectl describe nodes | grep -A8 Allocated"},
+     .todo = "Wait for GPUs, ask for fewer, or see who has them: kubectl describe nodes{with} | grep -A8 "
+             "Allocated"},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"node affinity/selector"},
      .headline = "no node matches the pod's node selector or affinity",
-     .todo = "Correct nodeSelector or affinity in the template, or label a node: kubectl get nodes "
+     .todo = "Correct nodeSelector or affinity in the template, or label a node: kubectl get nodes{with} "
              "--show-labels. " EDIT},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
@@ -246,20 +246,20 @@ static const struct cause CAUSES[] = {
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"were unschedulable"},
      .headline = "the nodes are cordoned",
-     .todo = "kubectl get nodes shows SchedulingDisabled; kubectl uncordon NODE ends it."},
+     .todo = "kubectl get nodes{with} shows SchedulingDisabled; kubectl uncordon NODE{with} ends it."},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"untolerated taint"},
      .headline = "the nodes have taints that the pod does not tolerate",
-     .todo = "Add tolerations to the template, or take the taint away: kubectl describe nodes | grep "
+     .todo = "Add tolerations to the template, or take the taint away: kubectl describe nodes{with} | grep "
              "Taints. " EDIT},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
      .headline = "no node takes the pod",
-     .todo = "See what the message names: kubectl describe pod {pod} -n {ns}"},
+     .todo = "See what the message names: kubectl describe pod {pod} -n {ns}{with}"},
     {.kind = WHY_WAITING,
      .headline = "a pod does not start",
-     .todo = "See its events: kubectl describe pod {pod} -n {ns}"},
+     .todo = "See its events: kubectl describe pod {pod} -n {ns}{with}"},
     {.kind = WHY_FAILURE,
      .reasons = "OOMKilled",
      .headline = "out of memory: a container passed its memory limit{limit}",
@@ -274,7 +274,8 @@ static const struct cause CAUSES[] = {
      .reasons = "NoProgress",
      .texts = {" (D, ", " (D)", "in uninterruptible sleep"},
      .headline = HUNG,
-     .todo = "Look at the storage that the rank's node waits for: kubectl describe node {node}. " SOUND},
+     .todo =
+         "Look at the storage that the rank's node waits for: kubectl describe node {node}{with}. " SOUND},
     {.kind = WHY_FAILURE,
      .reasons = "NoProgress",
      .headline = HUNG,
@@ -300,15 +301,16 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_FAILURE,
      .reasons = "DeletionByTaintManager DeletionByPodGC",
      .headline = "the node {node} was lost or tainted, and its pods were deleted",
-     .todo = "Look at the node: kubectl describe node {node}"},
+     .todo = "Look at the node: kubectl describe node {node}{with}"},
     {.kind = WHY_FAILURE,
      .reasons = "TerminationByKubelet",
      .headline = "the node {node} ended the pod: it shuts down, or is short of memory or disk",
-     .todo = "Look at the node: kubectl describe node {node}"},
+     .todo = "Look at the node: kubectl describe node {node}{with}"},
     {.kind = WHY_FAILURE,
      .reasons = "ContainerStatusUnknown",
      .headline = "the node {node} lost the container: nobody saw how it ended",
-     .todo = "See whether the node or its container runtime was restarted: kubectl describe node {node}"},
+     .todo =
+         "See whether the node or its container runtime was restarted: kubectl describe node {node}{with}"},
     {.kind = WHY_FAILURE,
      .reasons = "PodDeleted PodLost Disruption",
      .headline = "someone deleted the pod",
@@ -327,7 +329,7 @@ static const struct cause CAUSES[] = {
          "UnexpectedAdmissionError NodeAffinity NodeShutdown Shutdown Terminated OutOf* NoContainerStatus",
      .codes = {-1},
      .headline = "the node {node} refused the pod",
-     .todo = "Look at the node's devices and its free room: kubectl describe node {node}"},
+     .todo = "Look at the node's devices and its free room: kubectl describe node {node}{with}"},
     {.kind = WHY_FAILURE,
      .texts = {"CUDA out of memory", "OutOfMemoryError", "CUDA error: out of memory",
                "CUBLAS_STATUS_ALLOC_FAILED"},
@@ -382,17 +384,17 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_FAILURE,
      .codes = {139},
      .headline = "a program crashed: segmentation fault",
-     .todo = "See kubectl ptj logs {job} -n {ns}; a library that does not fit the GPU's driver is a frequent "
-             "cause."},
+     .todo = "See kubectl ptj logs {job} -n {ns}{with}; a library that does not fit the GPU's driver is a "
+             "frequent cause."},
     {.kind = WHY_FAILURE,
      .codes = {134},
      .headline = "a program aborted",
-     .todo = "See kubectl ptj logs {job} -n {ns}"},
+     .todo = "See kubectl ptj logs {job} -n {ns}{with}"},
     {.kind = WHY_FAILURE,
      .codes = {137},
      .headline = "killed by signal 9, and no container was out of its memory",
-     .todo = "Look at the node: kubectl describe node {node}. The kernel, a person or the kubelet may have "
-             "sent it."},
+     .todo = "Look at the node: kubectl describe node {node}{with}. The kernel, a person or the kubelet may "
+             "have sent it."},
     {.kind = WHY_FAILURE,
      .codes = {143},
      .headline = "ended by signal 15 (SIGTERM)",
@@ -404,14 +406,14 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_FAILURE,
      .reasons = "InitContainerFailed",
      .headline = "init container {container} failed",
-     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns}"},
+     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns}{with}"},
     {.kind = WHY_FAILURE,
      .texts = {"\", line "},
      .headline = "{rank} ended with an exception",
      .todo = "Mend the script at the line that is named."},
     {.kind = WHY_FAILURE,
      .headline = "a program ended with exit code {code}",
-     .todo = "See kubectl ptj logs {job} -n {ns}"},
+     .todo = "See kubectl ptj logs {job} -n {ns}{with}"},
 };
 
 /* Whether a word of `list` is the reason; "OutOf*" is each that begins so. */

@@ -7,7 +7,7 @@
 
 #include "cli/why/finding.h"
 
-/* Texts may hold {pod}, {node}, {container}, {job}, {ns}, {rank}, {code}, {limit} (the container's memory), {subject}. */
+/* Texts may hold {pod}, {node}, {container}, {job}, {ns}, {rank}, {code}, {limit} (of memory), {subject}, {with} (options). */
 struct cause {
     enum why_kind kind;
     const char *reasons; /* separated by spaces, one that ends with * for all that begin so; NULL: any */

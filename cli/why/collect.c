@@ -225,6 +225,7 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     if (session_job(s, job, &tree, err) < 0 || !(g->job = trainjob_decode(tree, err)))
         return -1;
     g->facts.job = g->job;
+    g->facts.options = buf_str(&s->options);
     g->facts.now_ms = clock.wall_ms(clock.ctx);
     read_pods(g);
     read_nodes(g);

@@ -24,6 +24,7 @@ struct why_facts {
     char gaps[WHY_GAPS_MAX][ERR_MSG_BYTES];
     int n_gaps;
     int64_t now_ms;
+    const char *options; /* kubectl's that the user gave, for commands: " --context=c"; "" */
 };
 
 enum why_kind {

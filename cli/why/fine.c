@@ -37,8 +37,8 @@ static struct fine running(const struct why_facts *f, struct arena *a)
         .state = arena_printf(a, "Running for %s: all is well, %s pods run", next_span(f->now_ms - since, a),
                               st->ready ? st->ready : "all"),
         .detail = progress(f, a),
-        .todo = arena_printf(a, "Nothing. kubectl ptj logs %s -n %s shows what it prints.", f->job->name,
-                             f->job->ns),
+        .todo = arena_printf(a, "Nothing. kubectl ptj logs %s -n %s%s shows what it prints.", f->job->name,
+                             f->job->ns, f->options),
     };
 }
 
@@ -78,7 +78,7 @@ static struct fine paused(const struct why_facts *f, struct arena *a)
                          f->job->status.phase == JOB_PAUSED ? "Paused" : "Pausing: pods are being deleted",
                          by_mode ? "runMode.pause.enabled" : "suspend"),
         .detail = "",
-        .todo = arena_printf(a, "kubectl ptj resume %s -n %s", f->job->name, f->job->ns),
+        .todo = arena_printf(a, "kubectl ptj resume %s -n %s%s", f->job->name, f->job->ns, f->options),
     };
 }
 

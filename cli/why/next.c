@@ -2,8 +2,8 @@
 #include "cli/why/next.h"
 
 #include "common/clock.h"
-#include "operator/plan/backoff.h"
 #include "operator/plan/exitcode.h"
+#include "operator/plan/restart.h"
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ static const char *restart(const struct why_facts *f, const struct finding *g, s
 {
     const struct jobstatus *st = &f->job->status;
     const bool alone = g->attempt == st->attempt; /* restartScope Replica */
-    const int64_t due_ms = alone ? backoff_slot_due_ms(st, g->pod) : backoff_due_ms(st);
+    const int64_t due_ms = alone ? restart_slot_due_ms(st, g->pod) : restart_due_ms(st);
     const char *what = alone ? arena_printf(a, "pod %.253s is made again %s", g->pod, when(f, due_ms, a))
                              : arena_printf(a, "attempt %d begins %s", st->attempt, when(f, due_ms, a));
 

@@ -54,6 +54,7 @@ static const char *fill(const struct why_facts *f, const struct finding *g, cons
         {"{code}", arena_printf(a, "%d", g->exit_code)},
         {"{limit}", limit_of(f->job, g->pod, a)},
         {"{subject}", cause_subject(c, g, a)},
+        {"{with}", f->options},
     };
     const char *out = "";
 
@@ -188,8 +189,8 @@ static void add_template_note(struct lines *l, const struct why_facts *f)
         lines_wrapped(l, "Note:     ",
                       arena_printf(l->a,
                                    "the pods' template was changed: that takes effect with the next attempt. "
-                                   "kubectl ptj suspend %s -n %s, then resume, begins one.",
-                                   f->job->name, f->job->ns),
+                                   "kubectl ptj suspend %s -n %s%s, then resume, begins one.",
+                                   f->job->name, f->job->ns, f->options),
                       0);
 }
 
@@ -226,8 +227,8 @@ static void add_tail(struct lines *l, const struct why_facts *f, const struct fi
     lines_wrapped(l, "Do:       ", fill(f, g, c, c->todo, l->a), 0);
     if (jobstatus_finished(&f->job->status))
         lines_wrapped(l, "          ",
-                      arena_printf(l->a, "Then kubectl delete ptj %s -n %s, and apply the corrected job.",
-                                   f->job->name, f->job->ns),
+                      arena_printf(l->a, "Then kubectl delete ptj %s -n %s%s, and apply the corrected job.",
+                                   f->job->name, f->job->ns, f->options),
                       0);
 }
 

@@ -33,9 +33,6 @@ enum { NCCL_API_OLDEST = NCCL_VERSION(2, 19, 1) }; /* the first version with ncc
     X(comm_register, ncclCommRegister)                                                                       \
     X(comm_deregister, ncclCommDeregister)                                                                   \
     X(all_reduce, ncclAllReduce)                                                                             \
-    X(all_gather, ncclAllGather)                                                                             \
-    X(reduce_scatter, ncclReduceScatter)                                                                     \
-    X(broadcast, ncclBroadcast)                                                                              \
     X(send, ncclSend)                                                                                        \
     X(recv, ncclRecv)
 

@@ -18,8 +18,6 @@
 
 enum { TIMEOUT_MS = 60000, RANKS_MAX = 64, SKIPPED = 77, ROW = 20 };
 
-enum call { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, CALLS };
-
 struct bench {
     struct collectives *host;
     struct device_comm *comm;
@@ -33,34 +31,20 @@ static int cuda_failed(cudaError_t e, const char *what, struct err *err)
     return e ? err_set(err, ERR_FATAL, "%s: %s", what, cudaGetErrorString(e)) : 0;
 }
 
-/* One call on a vector of n floats in all. */
-static int one_call(struct bench *b, enum call call, size_t n, struct err *err)
+static int one_call(struct bench *b, size_t n, struct err *err)
 {
-    struct device_comm *c = b->comm;
-    const size_t each = n / (size_t)c->world;
-    float *mine = b->x + (size_t)c->rank * each;
-
-    switch (call) {
-    case ALL_GATHER:
-        return c->all_gather(c, mine, b->x, each, DEVICE_F32, b->stream, err);
-    case REDUCE_SCATTER:
-        return c->reduce_scatter(c, b->x, mine, each, DEVICE_F32, b->stream, err);
-    case ALL_REDUCE:
-    case CALLS:
-        break;
-    }
-    return c->all_reduce(c, b->x, n, DEVICE_F32, b->stream, err);
+    return b->comm->all_reduce(b->comm, b->x, n, DEVICE_F32, b->stream, err);
 }
 
 /* Capture ROW calls into a CUDA graph. */
-static int record(struct bench *b, enum call call, size_t n, cudaGraphExec_t *ret, struct err *err)
+static int record(struct bench *b, size_t n, cudaGraphExec_t *ret, struct err *err)
 {
     cudaGraph_t graph;
 
     if (cuda_failed(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), "recording", err))
         return -1;
     for (int i = 0; i < ROW; i++)
-        if (one_call(b, call, n, err))
+        if (one_call(b, n, err))
             return -1;
     if (cuda_failed(cudaStreamEndCapture(b->stream, &graph), "recording", err))
         return -1;
@@ -83,17 +67,16 @@ static int launch(struct bench *b, cudaGraphExec_t row, int rounds, float *ms, s
     return cuda_failed(cudaEventElapsedTime(ms, b->from, b->to), "event", err);
 }
 
-static int bench_size(struct bench *b, enum call call, size_t n, struct err *err)
+static int bench_size(struct bench *b, size_t n, struct err *err)
 {
-    static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter"};
     const int world = b->comm->world, rounds = n > (size_t)1 << 22 ? 5 : 50;
-    const double bytes = (double)(n / (size_t)world * (size_t)world * sizeof(float));
+    const double bytes = (double)(n * sizeof(float));
     cudaGraphExec_t row;
     float ms;
 
     /* Run once before the capture, so that NCCL sets up its connections for this size. */
-    if (one_call(b, call, n, err) || b->comm->sync(b->comm, b->stream, "a first call", TIMEOUT_MS, err) ||
-        record(b, call, n, &row, err))
+    if (one_call(b, n, err) || b->comm->sync(b->comm, b->stream, "a first call", TIMEOUT_MS, err) ||
+        record(b, n, &row, err))
         return -1;
     int rc = launch(b, row, 2, &ms, err) || launch(b, row, rounds, &ms, err) ? -1 : 0;
     if (!b->comm->lost)
@@ -101,9 +84,9 @@ static int bench_size(struct bench *b, enum call call, size_t n, struct err *err
     if (rc)
         return -1;
     double us = 1000.0 * (double)ms / rounds / ROW, algbw = bytes / us / 1e3;
-    double share = (call == ALL_REDUCE ? 2.0 : 1.0) * (world - 1) / world;
+    double share = 2.0 * (world - 1) / world;
     if (b->comm->rank == 0)
-        printf("%14s %12.0f %10.1f %12.2f %12.2f\n", names[call], bytes, us, algbw, algbw * share);
+        printf("%14s %12.0f %10.1f %12.2f %12.2f\n", "all_reduce", bytes, us, algbw, algbw * share);
     fflush(stdout);
     return 0;
 }
@@ -115,10 +98,9 @@ static int bench_all(struct bench *b, struct err *err)
     b->x = b->comm->buffer(b->comm, most * sizeof(float), TIMEOUT_MS, err);
     if (!b->x)
         return -1;
-    for (int call = 0; call < CALLS; call++)
-        for (size_t n = 64; n <= most; n *= 4)
-            if (bench_size(b, (enum call)call, n, err))
-                return -1;
+    for (size_t n = 64; n <= most; n *= 4)
+        if (bench_size(b, n, err))
+            return -1;
     return 0;
 }
 

@@ -1,5 +1,4 @@
-/* calls.c - the calls that are queued on a stream: all_reduce, all_gather, reduce_scatter, broadcast, send,
- * recv. */
+/* calls.c - the calls that are queued on a stream: all_reduce, send, recv. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
 #include "host/rank_state.h"
@@ -15,7 +14,7 @@ static ncclDataType_t type_of(enum device_type type)
 /* Wait until NCCL has queued the call that returned r, and count it in the rank's slot. */
 static int taken(struct nccl *n, ncclResult_t r, enum rank_call call, struct err *err)
 {
-    const bool all = n->host->of_all && call != RANK_CALL_SEND && call != RANK_CALL_RECV;
+    const bool all = call != RANK_CALL_SEND && call != RANK_CALL_RECV;
 
     rank_state_begin(n->host->slot, call, all);
     const int rc =
@@ -42,38 +41,6 @@ static int all_reduce(struct device_comm *c, void *x, size_t count, enum device_
                  RANK_CALL_ALL_REDUCE, err);
 }
 
-static int all_gather(struct device_comm *c, const void *mine, void *all, size_t count, enum device_type type,
-                      void *stream, struct err *err)
-{
-    struct nccl *n = c->state;
-
-    if (nccl_begin(n, err))
-        return -1;
-    return taken(n, n->api.all_gather(mine, all, count, type_of(type), n->comm, stream), RANK_CALL_ALL_GATHER,
-                 err);
-}
-
-static int reduce_scatter(struct device_comm *c, const void *all, void *mine, size_t count,
-                          enum device_type type, void *stream, struct err *err)
-{
-    struct nccl *n = c->state;
-
-    if (nccl_begin(n, err))
-        return -1;
-    return taken(n, n->api.reduce_scatter(all, mine, count, type_of(type), ncclSum, n->comm, stream),
-                 RANK_CALL_REDUCE_SCATTER, err);
-}
-
-static int broadcast(struct device_comm *c, void *bytes, size_t len, int root, void *stream, struct err *err)
-{
-    struct nccl *n = c->state;
-
-    if (nccl_begin(n, err) || check_rank(c, "broadcast", root, err))
-        return -1;
-    return taken(n, n->api.broadcast(bytes, bytes, len, ncclUint8, root, n->comm, stream),
-                 RANK_CALL_BROADCAST, err);
-}
-
 static int send_to(struct device_comm *c, const void *bytes, size_t len, int to, void *stream,
                    struct err *err)
 {
@@ -96,9 +63,6 @@ static int recv_from(struct device_comm *c, void *bytes, size_t len, int from, v
 void nccl_calls(struct device_comm *c)
 {
     c->all_reduce = all_reduce;
-    c->all_gather = all_gather;
-    c->reduce_scatter = reduce_scatter;
-    c->broadcast = broadcast;
     c->send = send_to;
     c->recv = recv_from;
 }

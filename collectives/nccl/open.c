@@ -1,4 +1,4 @@
-/* open.c - create and close an NCCL communicator over the ranks of a job, and one over a subset of them. */
+/* open.c - create and close an NCCL communicator over the ranks of a job. */
 #include "collectives/nccl/nccl.h"
 #include "collectives/noted.h"
 #include "common/memory.h"
@@ -99,8 +99,6 @@ static void nccl_close(struct device_comm *c)
         if (n->stream)
             (void)cudaStreamDestroy(n->stream);
     }
-    if (n->beside)
-        n->beside->beside = NULL;
     free(n);
 }
 
@@ -113,39 +111,11 @@ static struct nccl *make(struct collectives *host, int64_t timeout_ms)
                                     .world = host->world,
                                     .state = n,
                                     .buffer = nccl_buffer,
-                                    .among = nccl_among,
                                     .wait = nccl_wait,
                                     .sync = nccl_sync,
                                     .close = nccl_close};
     nccl_calls(&n->table);
     return n;
-}
-
-/* A new unique id instead of ncclCommSplit: this reuses `meet` with its deadline, and it is known when the new
- * communicator may be used. With ncclCommSplit on a non-blocking communicator that is undefined (NVIDIA/nccl
- * issue 1472). */
-struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
-                               struct err *err)
-{
-    struct nccl *of = c->state;
-
-    if (nccl_begin(of, err))
-        return NULL;
-    if (of->beside || timeout_ms < 0) {
-        err_set(err, ERR_INVALID, "ranks among others: expected a time that is not negative, and once");
-        return NULL;
-    }
-    struct nccl *n = make(host, timeout_ms);
-    n->api = of->api;
-    memcpy(n->table.transport, of->table.transport, sizeof(n->table.transport));
-    n->beside = of;
-    of->beside = n;
-    if (make_own(n, err) || meet(n, err)) {
-        (void)nccl_fail(of, err); /* the others may wait for this rank in either table */
-        nccl_close(&n->table);
-        return NULL;
-    }
-    return &n->table;
 }
 
 struct device_comm *nccl_open(struct collectives *host, const char *library, int64_t timeout_ms,

@@ -1,7 +1,7 @@
 /* state.h - struct nccl and the functions that the files of this folder share. Internal to collectives/nccl.
  *
  * Ownership: struct nccl owns the communicator, its buffers, a stream and an event. When the table is lost, the
- *            abort threads own the communicators, and device memory, stream and event are not freed.
+ *            abort thread owns the communicator, and device memory, stream and event are not freed.
  */
 #ifndef TK_COLLECTIVES_NCCL_STATE_H
 #define TK_COLLECTIVES_NCCL_STATE_H
@@ -24,7 +24,6 @@ struct nccl_buffer {
 
 struct nccl {
     struct device_comm table;
-    struct nccl *beside; /* the parent or child by `among`, lost together with this one; NULL: none */
     struct nccl_api api;
     struct collectives *host;
     ncclComm_t comm;
@@ -38,7 +37,7 @@ struct nccl {
 
 /* wait.c: the first step of every call: -1 with the kept failure when the table is lost. */
 int nccl_begin(const struct nccl *n, struct err *err) MUST_CHECK;
-/* Keep *err for all later calls, mark this table and `beside` lost, and abort what is in flight. Always -1. */
+/* Keep *err for all later calls, mark this table lost, and abort what is in flight. Always -1. */
 int nccl_fail(struct nccl *n, const struct err *err);
 /* Convert NCCL's result to an error: 0 for ncclSuccess, else -1 with *err. `what` names the call. */
 int nccl_check(const struct nccl *n, ncclResult_t r, const char *what, struct err *err);
@@ -51,10 +50,6 @@ int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t time
               struct err *err) MUST_CHECK;
 int nccl_sync(struct device_comm *c, void *stream, const char *what, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
-
-/* open.c: `among` of the table. */
-struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
-                               struct err *err);
 
 /* calls.c: set the table's queueing functions. */
 void nccl_calls(struct device_comm *c);

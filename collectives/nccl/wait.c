@@ -1,5 +1,5 @@
 /* wait.c - wait for queued work on the GPU until it is done, NCCL reports an error, a rank dies or the deadline
- * passes; abort communicators. */
+ * passes; abort the communicator. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
 #include "common/thread.h"
@@ -26,34 +26,24 @@ static void *abort_main(void *arg)
 }
 
 /* Run ncclCommAbort in a thread: it first makes the kernels end, then waits for graphs and for NCCL's threads. */
-static bool begin_abort(struct nccl *n, pthread_t *thread)
+static void abort_for_a_while(struct nccl *n)
 {
     struct abort_job *job = n->comm ? malloc(sizeof(*job)) : NULL;
+    struct timespec until;
+    pthread_t thread;
 
     if (!job)
-        return false;
+        return;
     *job = (struct abort_job){n->api.abort, n->comm};
     n->comm = NULL;
-    if (!thread_start(thread, abort_main, job))
-        return true;
-    free(job);
-    return false;
-}
-
-static void abort_all(struct nccl *n)
-{
-    struct timespec until;
-    pthread_t thread[2];
-    int threads = 0;
-
-    threads += begin_abort(n, &thread[threads]);
-    if (n->beside)
-        threads += begin_abort(n->beside, &thread[threads]);
+    if (thread_start(&thread, abort_main, job)) {
+        free(job);
+        return;
+    }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += NCCL_ABORT_MS / 1000;
-    for (int i = 0; i < threads; i++)
-        if (pthread_clockjoin_np(thread[i], NULL, CLOCK_MONOTONIC, &until))
-            pthread_detach(thread[i]);
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until))
+        pthread_detach(thread);
 }
 
 int nccl_begin(const struct nccl *n, struct err *err)
@@ -68,11 +58,9 @@ int nccl_fail(struct nccl *n, const struct err *err)
 {
     if (n->table.lost)
         return -1;
-    for (struct nccl *each = n; each; each = each == n ? n->beside : NULL) {
-        each->table.lost = true;
-        each->failed = *err;
-    }
-    abort_all(n);
+    n->table.lost = true;
+    n->failed = *err;
+    abort_for_a_while(n);
     return -1;
 }
 
@@ -140,7 +128,7 @@ static int bad_news(struct nccl *n, const char *what, int64_t now_ms, int64_t *g
     ncclResult_t state;
     struct err gone;
 
-    if (look_at_nccl(n, what, &state, err) || (n->beside && look_at_nccl(n->beside, what, &state, err)))
+    if (look_at_nccl(n, what, &state, err))
         return -1;
     if (!collectives_look(n->host, what, &gone))
         return 0;

@@ -1,4 +1,4 @@
-"""What the trainer writes, read by those whose formats they are: PyTorch, safetensors and TensorBoard; and their
+"""What the trainer writes, read by those whose formats they are: PyTorch, safetensors, transformers and TensorBoard; and their
 program under our torchrun. No cluster is needed for these."""
 
 import os
@@ -36,6 +36,10 @@ def test_a_rank_that_hangs_on_gloo_is_named_by_our_launcher():
 
 def test_our_torchrun_knows_the_options_of_pytorchs():
     assert run(sys.executable, REPO / "tests/golden/torch/torchrun_options.py") == 0
+
+
+def test_transformers_opens_a_checkpoint_as_it_is():
+    assert run(BIN / "tests/unit_trainer_state_test_transformers") == 0
 
 
 def test_weights_of_a_gpt2_go_both_ways_in_every_format():

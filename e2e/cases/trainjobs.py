@@ -13,7 +13,7 @@ ENDLESS = 1_000_000
 MORE = """set -e
 steps=%(first)d
 if [ "$ATTEMPT" != 0 ]; then
-    last=$(ls -d %(folder)s/step-* | sort | tail -n 1)
+    last=$(ls -d %(folder)s/*/step-* | sort | tail -n 1)
     steps=$(( $(echo "${last##*/step-}" | sed 's/^0*//') + %(more)d ))
 fi
 exec trainer %(what)s --epochs 100000 --max_steps "$steps" --timeout 300 --log_interval 5 \\
@@ -45,7 +45,7 @@ def train(name, text, data, namespace, replicas=2, torchrun=None):
 
 def checkpoints(name, data):
     """The steps after which the job has saved, in order."""
-    return sorted(int(p.name.removeprefix("step-")) for p in (data / name).glob("step-*"))
+    return sorted(int(p.name.removeprefix("step-")) for p in (data / name).glob("*/step-*"))
 
 
 def kill_rank(job_uid, rank):

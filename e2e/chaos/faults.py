@@ -186,7 +186,7 @@ def torn(t, choose, file=None):
     rank.send(signal.SIGSTOP)
     time.sleep(0.02)
     told = []
-    for folder in choose(sorted(t.checkpoints.glob("step-*"))):
+    for folder in choose(sorted(t.checkpoints.glob("*/step-*"))):
         told.append(f"{folder.name}: " + damage(t, folder / (file or t.dice.choice(sorted(os.listdir(folder))))))
     rank.kill()
     return "; ".join(told)
@@ -197,7 +197,7 @@ def torn_newest(t):
 
 
 def torn_all(t):
-    return torn(t, lambda all_: all_, file="state.pt")
+    return torn(t, lambda all_: all_, file="optim.safetensors")
 
 
 def lost_network(t):

@@ -103,5 +103,5 @@ def eat_memory(process):
 
 def newest_step(folder):
     """The step of the newest checkpoint; 0 when there is none."""
-    names = (re.fullmatch(r"step-(\d+).*", p.name) for p in folder.glob("step-*"))
+    names = (re.fullmatch(r"step-(\d+).*", p.name) for p in folder.glob("*/step-*"))
     return max((int(n[1]) for n in names if n), default=0)

@@ -164,19 +164,3 @@ void cpu_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float
     run_chunks(ctx, &(struct flat){.a = p, .b = o->momentum != 0 ? u : NULL, .x = g, .n = n, .sgd = s},
                sgd_chunks);
 }
-
-static void sgd_add_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    size_t i = (size_t)begin * CHUNK;
-    f->ops->sgd_add(&f->sgd, f->a + i, f->b ? f->b + i : NULL, f->c + i, f->x + i, chunk_end(f, end) - i);
-}
-
-void sgd_add_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, float *sum,
-                  const float *g, size_t n)
-{
-    struct sgd_scalars s = sgd_scalars_of(o);
-    run_chunks(ctx,
-               &(struct flat){.a = p, .b = o->momentum != 0 ? u : NULL, .c = sum, .x = g, .n = n, .sgd = s},
-               sgd_add_chunks);
-}

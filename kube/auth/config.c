@@ -81,7 +81,7 @@ int kube_config_in_cluster(struct kube_config *c, const char *host, const char *
 static int read_given(struct kube_config *c, const struct kube_config_given *g, struct err *err)
 {
     cleanup_kube_config struct kube_config fresh = {.namespace_name = memory_strdup("default")};
-    const bool is_socket = strncmp(g->server, "unix:", 5) == 0;
+    const bool is_socket = strncmp(g->server, "unix:", 5) == 0 && g->server[5];
     size_t len = strlen(g->server);
 
     while (len && g->server[len - 1] == '/')
@@ -115,7 +115,7 @@ static bool same_secret(const struct kube_secret *a, const struct kube_secret *b
            (!a->bytes.len || memcmp(a->bytes.data, b->bytes.data, a->bytes.len) == 0);
 }
 
-/* Whether that is news. */
+/* Whether it changed anything. */
 static bool reread(struct kube_secret *s,
                    int (*read)(struct kube_secret *s, const char *path, struct err *err))
 {

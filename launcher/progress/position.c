@@ -12,18 +12,16 @@ void position_init(struct position *p)
                            .total_epochs = -1,
                            .epoch_steps = -1,
                            .heard_epochs = -1,
-                           .heard_step = -1,
                            .step = -1,
                            .steps = -1,
                            .outer_steps = -1,
-                           .inner_steps = -1,
-                           .former_steps = -1};
+                           .inner_steps = -1};
 }
 
 /* A bar without words that had begun before the first line of an epoch, and has not ended yet, is of the run. */
 static void lines_of_epochs(struct position *p)
 {
-    if (p->outer_steps > 0 && p->outer < p->outer_steps && p->inner_steps < 0 && !p->repeats) {
+    if (p->outer_steps > 0 && p->outer < p->outer_steps && p->inner_steps < 0 && !p->unclear) {
         p->steps = p->outer_steps;
         p->step = p->outer;
     }
@@ -48,6 +46,8 @@ static bool take_epoch(struct position *p, const struct progress_seen *s)
     const int64_t epochs = s->epoch - !p->zero_based;
     if (paired)
         p->total_epochs = s->total_epochs + p->zero_based;
+    if (paired && epochs == 0 && p->epochs > 0 && (double)p->epochs + p->within >= (double)p->total_epochs)
+        p->again = true;
     if (epochs != p->epochs) {
         p->epochs = epochs;
         p->within = 0;
@@ -94,41 +94,29 @@ static void take_bar_of_epoch(struct position *p, int64_t step, int64_t steps)
 
 static void begin_bar(struct position *p, int64_t step, int64_t steps)
 {
-    p->former_steps = p->outer_steps;
     p->outer = step;
-    p->strangers = 0;
     p->outer_steps = steps;
     p->inner_steps = -1;
     p->inner = 0;
+    p->strangers = 0;
 }
 
-/* A bar after another one without words, which has ended. */
-static void take_next_bar(struct position *p, int64_t step, int64_t steps)
+/* A bar without words, or "step 3/40", before any line of an epoch. One that begins behind the end of another, or again, is of an epoch or of
+ * something else: nothing tells how much there is in all. */
+static void take_bar(struct position *p, const struct progress_seen *s)
 {
-    if (steps == p->former_steps) {
-        p->repeats = true;
-        begin_bar(p, step, steps);
-    } else if (!p->repeats)
-        begin_bar(p, step, steps);
-}
+    const int64_t step = s->step, steps = s->total_steps;
+    const bool ended = p->outer >= p->outer_steps;
 
-static void take_bar(struct position *p, int64_t step, int64_t steps)
-{
-    const bool under_way = p->outer < p->outer_steps;
-
-    if (p->outer_steps < 0)
+    if (p->outer_steps < 0 || (!s->bar && steps != p->outer_steps))
         begin_bar(p, step, steps);
+    else if (ended && (steps != p->outer_steps || step < steps))
+        p->unclear = true;
     else if (steps == p->outer_steps) {
-        if (!under_way && step < steps) {
-            p->repeats = true;
-            p->bars_steps += steps;
-        }
         p->strangers = step == p->outer ? p->strangers : 0;
         p->inner = step == p->outer ? p->inner : 0;
         p->outer = step;
-    } else if (!under_way)
-        take_next_bar(p, step, steps);
-    else if (steps == p->inner_steps || (p->inner_steps < 0 && p->outer == 0 && steps >= p->outer_steps)) {
+    } else if (steps == p->inner_steps || (p->inner_steps < 0 && p->outer == 0 && steps >= p->outer_steps)) {
         p->inner_steps = steps;
         p->inner = step;
     } else if (steps > p->outer_steps && p->inner_steps < 0 && ++p->strangers > STRANGERS)
@@ -137,19 +125,19 @@ static void take_bar(struct position *p, int64_t step, int64_t steps)
 
 static void take_step(struct position *p, const struct progress_seen *s)
 {
-    if (s->loose && s->total_steps < 0 && p->lead && p->steps <= 0)
+    if (s->total_steps < 0 && p->lead && p->steps <= 0)
         return; /* of the run, or of the epoch that other lines tell of */
-    if (!s->loose || s->total_steps < 0 || s->total_steps == p->steps)
+    if (s->total_steps < 0 || s->total_steps == p->steps)
         p->step = s->step;
     else if (p->lead)
         take_bar_of_epoch(p, s->step, s->total_steps);
     else
-        take_bar(p, s->step, s->total_steps);
+        take_bar(p, s);
 }
 
 void position_take(struct position *p, const struct progress_seen *s)
 {
-    if (s->sideline) { /* a bar that turned out to be a download */
+    if (s->download) {
         p->outer_steps = p->outer_steps == s->total_steps ? -1 : p->outer_steps;
         return;
     }
@@ -157,9 +145,9 @@ void position_take(struct position *p, const struct progress_seen *s)
 
     if (s->epoch < 0 && s->total_epochs > 0 && !p->paired)
         p->total_epochs = s->total_epochs;
-    if (s->total_steps > 0 && !s->loose)
+    if (s->total_steps > 0 && s->step < 0)
         p->steps = s->total_steps;
-    if (s->epoch_step >= 0 && s->epoch_steps > 0) {
+    if (s->epoch_step >= 0) {
         p->lead = true;
         take_epoch_step(p, s->epoch_step, s->epoch_steps);
     } else if (s->step >= 0)
@@ -167,9 +155,8 @@ void position_take(struct position *p, const struct progress_seen *s)
     else if (isfinite(s->epoch_fraction) && (epoch || p->epochs >= 0)) {
         p->within = s->epoch_fraction;
         p->ended = epoch && s->epoch_fraction >= 1;
-    }
-    if (epoch && s->epoch_step < 0 && s->epoch_steps > 0) /* one that changes is a counter */
-        p->epoch_steps = p->epoch_steps < 0 || p->epoch_steps == s->epoch_steps ? s->epoch_steps : 0;
+    } else if (epoch && s->epoch_steps > 0)
+        p->epoch_steps = s->epoch_steps;
 }
 
 static int64_t count(double v)
@@ -182,6 +169,8 @@ static void epochs_now(const struct position *p, struct position_now *now)
     const double done = (double)p->epochs + p->within;
 
     now->source = POSITION_EPOCHS;
+    if (p->again)
+        return;
     now->step = p->epoch_steps > 0 ? count(done * (double)p->epoch_steps) : p->step;
     if (p->total_epochs <= 0)
         return;
@@ -196,9 +185,9 @@ static void bars_now(const struct position *p, struct position_now *now)
     const double done = (double)p->outer * each + (p->inner_steps > 0 ? (double)p->inner : 0);
 
     now->source = POSITION_BARS;
-    now->step = count((double)p->bars_steps + done);
-    if (p->repeats)
+    if (p->unclear)
         return;
+    now->step = count(done);
     now->total_steps = count((double)p->outer_steps * each);
     now->percent = 100 * done / ((double)p->outer_steps * each);
 }

@@ -21,16 +21,15 @@ struct position {
     bool paired;     /* lines have "epoch 1/3": one without the total counts no more */
     bool zero_based; /* the first epoch is 0 */
     bool ended;      /* the last line closed the epoch: what begins anew is in the next one */
+    bool again;      /* all epochs were done, and they began again: of another fold, or stage */
     bool lead;       /* bars that have no words are of an epoch */
     int64_t heard_epochs, heard_step; /* at the last bar of an epoch */
     /* Steps of the run. */
     int64_t step, steps;
     /* Bars without words: one, or one in another. */
     int64_t outer, outer_steps, inner, inner_steps;
-    int strangers;        /* another bar was seen since the outer one moved: so often */
-    int64_t bars_steps;   /* of the bars that ended before */
-    int64_t former_steps; /* the total of the bar that ended before this one */
-    bool repeats;         /* such a bar began again: it is of an epoch, and nobody told of how many */
+    int strangers; /* another bar was seen since the outer one moved: so often */
+    bool unclear;  /* one began behind the end of another: it is of an epoch, and nobody told of how many */
 };
 
 /* What a position rests on. */

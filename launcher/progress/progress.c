@@ -1,9 +1,7 @@
 /* progress.c - make steps, percent and time left of what was seen of a training. */
 #include "launcher/progress/progress.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 enum {
     FALLS = 3,          /* so often in a row, and the position is believed to have gone back */
@@ -119,7 +117,7 @@ static void take_position(struct progress *p, const struct position_now *now, in
 void progress_take(struct progress *p, const struct progress_seen *s, bool from_file, int64_t now_ms,
                    int64_t wall_ms)
 {
-    if ((s->sideline && s->total_steps < 0) || (p->from_file && !from_file))
+    if (p->from_file && !from_file)
         return;
     p->from_file = from_file;
     p->wall_ms = wall_ms;
@@ -129,15 +127,4 @@ void progress_take(struct progress *p, const struct progress_seen *s, bool from_
         position_take(&p->position, s);
     const struct position_now now = from_file ? position_of_file(s) : position_now(&p->position);
     take_position(p, &now, now_ms);
-}
-
-const char *progress_summary(const struct progress *p, char buf[static PROGRESS_SUMMARY_BYTES])
-{
-    if (isfinite(p->percent))
-        snprintf(buf, PROGRESS_SUMMARY_BYTES, "%d%%", (int)p->percent);
-    else if (p->step >= 0)
-        snprintf(buf, PROGRESS_SUMMARY_BYTES, "step %" PRId64, p->step);
-    else
-        buf[0] = '\0';
-    return buf;
 }

@@ -22,16 +22,15 @@
 
 /* What one line says. Numbers are as printed: the first epoch may be 0. */
 struct progress_seen {
-    int64_t step, total_steps;       /* of the run */
-    bool loose;                      /* ... or of the epoch under way: the line does not tell */
+    int64_t step, total_steps;       /* of the run, or of the epoch under way */
+    bool bar;                        /* ... of a bar */
+    bool download;                   /* of such a bar, after all: nothing but total_steps counts */
     int64_t epoch, total_epochs;     /* the epoch under way */
     int64_t epoch_step, epoch_steps; /* in the epoch */
     double epoch_fraction;           /* of the epoch that is done, 0..1, where there are no such steps */
     double loss;
     double samples_per_second;
     double percent; /* of the run */
-    bool
-        sideline; /* of something else than training; it moves nothing. With total_steps: a bar of so many is a download's */
 };
 
 /* All fields absent. */
@@ -58,9 +57,5 @@ void progress_init(struct progress *p);
 /* Take what was seen. A restart of the ranks begins with progress_init. */
 void progress_take(struct progress *p, const struct progress_seen *s, bool from_file, int64_t now_ms,
                    int64_t wall_ms);
-
-/* "47%", "step 1200", or "" while neither is known. */
-enum { PROGRESS_SUMMARY_BYTES = 32 };
-const char *progress_summary(const struct progress *p, char buf[static PROGRESS_SUMMARY_BYTES]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "launcher/progress/progress_file.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
+#include "launcher/members.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -10,90 +11,40 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char SPACES[] = " \t\r\n";
-
-struct member {
-    const char *name;
-    size_t at; /* in struct progress_seen */
+struct figure {
+    const char *name; /* with its quotes */
+    size_t at;        /* in struct progress_seen */
     bool count;
     double max;
 };
 
-#define MEMBER(name, field, count, max)                                                                      \
+#define FIGURE(name, field, count, max)                                                                      \
     {                                                                                                        \
-        name, offsetof(struct progress_seen, field), count, max                                              \
+        "\"" name "\"", offsetof(struct progress_seen, field), count, max                                    \
     }
-static const struct member MEMBERS[] = {
-    MEMBER("step", step, true, (double)PROGRESS_COUNT_MAX),
-    MEMBER("totalSteps", total_steps, true, (double)PROGRESS_COUNT_MAX),
-    MEMBER("epoch", epoch, true, (double)PROGRESS_COUNT_MAX),
-    MEMBER("totalEpochs", total_epochs, true, (double)PROGRESS_COUNT_MAX),
-    MEMBER("percent", percent, false, 100),
-    MEMBER("loss", loss, false, HUGE_VAL),
-    MEMBER("samplesPerSecond", samples_per_second, false, HUGE_VAL),
+static const struct figure FIGURES[] = {
+    FIGURE("step", step, true, (double)PROGRESS_COUNT_MAX),
+    FIGURE("totalSteps", total_steps, true, (double)PROGRESS_COUNT_MAX),
+    FIGURE("epoch", epoch, true, (double)PROGRESS_COUNT_MAX),
+    FIGURE("totalEpochs", total_epochs, true, (double)PROGRESS_COUNT_MAX),
+    FIGURE("percent", percent, false, 100),
+    FIGURE("loss", loss, false, HUGE_VAL),
+    FIGURE("samplesPerSecond", samples_per_second, false, HUGE_VAL),
 };
 
-static void skip_spaces(struct sv *rest)
-{
-    while (rest->len && memchr(SPACES, *rest->p, sizeof(SPACES) - 1))
-        *rest = (struct sv){rest->p + 1, rest->len - 1};
-}
-
-static bool skip_char(struct sv *rest, char c)
-{
-    skip_spaces(rest);
-    if (!rest->len || *rest->p != c)
-        return false;
-    *rest = (struct sv){rest->p + 1, rest->len - 1};
-    return true;
-}
-
-/* A string behind its first quote; *ret is its content as written. */
-static bool skip_string(struct sv *rest, struct sv *ret)
-{
-    for (size_t i = 0; i < rest->len; i++) {
-        if (rest->p[i] == '"') {
-            *ret = (struct sv){rest->p, i};
-            *rest = (struct sv){rest->p + i + 1, rest->len - i - 1};
-            return true;
-        }
-        i += rest->p[i] == '\\';
-    }
-    return false;
-}
-
-/* Up to the comma or bracket that ends the value: a value that is no number is passed over, whatever is in it. */
-static bool skip_value(struct sv *rest, struct sv *ret)
-{
-    const struct sv all = *rest;
-    struct sv ignored;
-
-    for (int depth = 0; rest->len;) {
-        const char c = *rest->p;
-        if (depth == 0 && (c == ',' || c == '}')) {
-            *ret = sv_trim((struct sv){all.p, all.len - rest->len});
-            return ret->len > 0;
-        }
-        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        *rest = (struct sv){rest->p + 1, rest->len - 1};
-        if (c == '"' && !skip_string(rest, &ignored))
-            return false;
-    }
-    return false;
-}
-
-static void take_member(struct progress_seen *s, struct sv name, struct sv value)
+static void take_member(struct progress_seen *s, const struct member *m)
 {
     double v;
 
-    if (!sv_f64(value, &v))
+    if (!sv_f64(sv_trim(m->value), &v))
         return;
-    for (size_t i = 0; i < sizeof(MEMBERS) / sizeof(*MEMBERS); i++) {
-        const struct member *m = &MEMBERS[i];
-        char *field = (char *)s + m->at;
-        if (!sv_eq(name, m->name) || v > m->max || (m->at != offsetof(struct progress_seen, loss) && v < 0))
+    for (size_t i = 0; i < ARRAY_LEN(FIGURES); i++) {
+        const struct figure *f = &FIGURES[i];
+        char *field = (char *)s + f->at;
+        if (!sv_eq(m->name, f->name) || v > f->max ||
+            (f->at != offsetof(struct progress_seen, loss) && v < 0))
             continue;
-        if (m->count)
+        if (f->count)
             *(int64_t *)(void *)field = (int64_t)v;
         else
             *(double *)(void *)field = v;
@@ -108,22 +59,19 @@ static bool says_something(const struct progress_seen *s)
 
 bool progress_file_parse(struct sv text, struct progress_seen *ret)
 {
+    char whole[PROGRESS_FILE_BYTES + 1] = "";
     struct progress_seen s = progress_nothing();
-    struct sv name, value;
+    struct member m;
 
     *ret = s;
-    if (!skip_char(&text, '{'))
+    text = sv_trim(text);
+    if (text.len > PROGRESS_FILE_BYTES || !sv_starts(text, "{") || memchr(text.p, '\0', text.len))
         return false;
-    do {
-        if (!skip_char(&text, '"') || !skip_string(&text, &name) || !skip_char(&text, ':') ||
-            !skip_value(&text, &value))
-            return false;
-        take_member(&s, name, value);
-    } while (skip_char(&text, ','));
-    if (!skip_char(&text, '}'))
-        return false;
-    skip_spaces(&text);
-    if (text.len || !says_something(&s))
+    memcpy(whole, text.p, text.len);
+    const char *p = whole + 1;
+    while (members_next(&p, &m))
+        take_member(&s, &m);
+    if (strcmp(p, "}") != 0 || !says_something(&s))
         return false;
     *ret = s;
     return true;

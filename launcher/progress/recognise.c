@@ -1,211 +1,390 @@
 /* recognise.c - recognise a training's progress in one line of its output; cut a stream into such lines. */
 #include "launcher/progress/recognise.h"
+#include "common/cleanup.h"
 #include "common/text.h"
-#include "launcher/progress/bar.h"
-#include "launcher/progress/fields.h"
+#include "launcher/progress/tokens.h"
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
+/* What a number is: of a pair the first one. */
 enum role {
     ROLE_NONE,
     ROLE_EPOCH,
-    ROLE_STEP,         /* of the run or of the epoch */
-    ROLE_GLOBAL_STEP,  /* of the run */
-    ROLE_BATCH,        /* of the epoch */
-    ROLE_STEPS,        /* how many: of the epoch; or a counter */
-    ROLE_TOTAL_EPOCHS, /* how many, and no more */
+    ROLE_STEP,
+    ROLE_BATCH, /* a step of the epoch */
+    ROLE_EPOCHS,
+    ROLE_STEPS,
+    ROLE_BATCHSIZE,
+    ROLE_TOTAL_EPOCHS,
     ROLE_TOTAL_STEPS,
     ROLE_LOSS,
-    ROLE_SCORE, /* of validation, or another metric: what is printed behind an epoch */
+    ROLE_SCORE, /* any loss: it is printed behind an epoch */
     ROLE_SAMPLES,
     ROLES
 };
 
-/* The first field of each role, and whether the line tells of something else than training. */
-struct reading {
-    const struct field *of[ROLES];
-    const struct field *bare; /* a pair of numbers without a key, right behind that of the epoch */
-    bool aside;
+#define TRAIN "train", "training"
+#define ANY NULL
+#define NO_WORD WORDS("")
+
+static const char *const SAMPLES[] = {"samples/s",
+                                      "samples/sec",
+                                      "samples/second",
+                                      "img/s",
+                                      "imgs/s",
+                                      "images/s",
+                                      "images/sec",
+                                      "examples/s",
+                                      "examples/sec",
+                                      "samples_per_second",
+                                      "samples_per_s",
+                                      "train_samples_per_second",
+                                      NULL};
+
+/* The forms that are known, by the words in front of a number. */
+static const struct form {
+    enum role role;
+    const char *const *key, *const *before; /* before: ANY, or none too; "" in it: none */
+} FORMS[] = {
+    {ROLE_EPOCH, WORDS("epoch"), ANY},
+    {ROLE_STEP, WORDS("step", "iter", "iteration"),
+     WORDS("", TRAIN, "global", "current", "learning", "finished", "completed", "info")},
+    {ROLE_BATCH, WORDS("batch"), ANY},
+    {ROLE_EPOCHS, WORDS("epochs"), NO_WORD}, /* of our JSON */
+    {ROLE_STEPS, WORDS("steps"), NO_WORD},   /* the same, and "Epoch 0 | Batchsize: 32 | Steps: 64" */
+    {ROLE_BATCHSIZE, WORDS("batchsize"), NO_WORD},
+    {ROLE_TOTAL_EPOCHS, WORDS("epochs"), WORDS("num")},        /* Hugging Face Trainer */
+    {ROLE_TOTAL_STEPS, WORDS("steps"), WORDS("optimization")}, /* the same */
+    {ROLE_LOSS,
+     WORDS("loss", "train_loss", "train/loss", "training_loss", "total_loss", "avg_loss", "avr_loss",
+           "lm_loss"),
+     WORDS("", TRAIN, "avg", "average", "mean", "running", "total", "lm", "with", "done")},
+    {ROLE_SCORE, WORDS("loss"), ANY},
+    {ROLE_SAMPLES, SAMPLES, ANY},
 };
 
-static bool is_pair(const struct field *f)
+/* What a bar of a training has in front of it, or counts. */
+static const char *const OF_BARS[] = {TRAIN,  "epoch", "epochs",    "step",       "steps",   "it",
+                                      "iter", "iters", "iteration", "iterations", "batch",   "batches",
+                                      "loss", "rank",  "progress",  "fit",        "fitting", NULL};
+
+/* DOWNLOAD_PER_S: no loop of a training is so fast: what is counted is bytes. FEW_STEPS: "Step 2/4: training" is of a list of what a
+ * script does. */
+enum { DOWNLOAD_PER_S = 10000, FEW_STEPS = 10 };
+
+/* The first number of each role, and the bar. */
+struct reading {
+    struct sv line;
+    struct number first, of[ROLES], bar;
+    bool has[ROLES], has_bar, tqdm;
+    bool twice;         /* two losses have the same name */
+    bool boxed;         /* a pair that has no name stands behind the epoch */
+    bool aside;         /* a word tells of something else than training */
+    const char *looked; /* so far */
+    struct sv words;    /* in front of the bar */
+    const char *drawn;  /* where a bar of Rich or Ultralytics begins; NULL: nowhere */
+    const char *dot;    /* Rich's, behind it */
+};
+
+static struct sv behind(struct sv line, const char *p)
 {
-    return !isnan(f->of);
+    return (struct sv){p, (size_t)(line.p + line.len - p)};
 }
 
-/* What is counted in other words ("steps per epoch"), and a time, is no position. */
-static bool is_place(const struct field *f)
+static struct sv until(struct sv line, const char *p)
 {
-    return !fields_has(f->unit, WORDS("s", "ms", "sec", "secs", "seconds", "min", "minutes", "h", "hours")) &&
-           !(f->unit.len && *f->unit.p == '%') &&
-           !fields_has(f->before, WORDS("per", "every", "each", "best", "accumulation", "micro", "early"));
+    return sv_trim((struct sv){line.p, (size_t)(p - line.p)});
 }
 
-static enum role role_of_place(const struct field *f, struct sv last, struct sv prefix)
+static struct sv from(struct sv s, size_t n)
 {
-    const bool many = !is_pair(f) && (last.p[last.len - 1] | 0x20) == 's';
-    const bool done = fields_has(last, WORDS("updates")); /* "num_updates": so many until now */
-    const bool total = !done && (fields_has(prefix, WORDS("total", "num", "max", "n")) ||
-                                 fields_has(f->before, WORDS("total", "num", "max", "optimization")));
-
-    if (!is_place(f) || (many && !total && f->before.len)) /* "bad epochs 2" */
-        return ROLE_NONE;
-    if (fields_has(last, WORDS("epoch", "epochs")))
-        return many || (total && !is_pair(f)) ? ROLE_TOTAL_EPOCHS : ROLE_EPOCH;
-    if (fields_has(last, WORDS("batch", "batches")))
-        return ROLE_BATCH;
-    if (fields_has(prefix, WORDS("global", "current", "cur")) || fields_has(f->before, WORDS("global")))
-        return ROLE_GLOBAL_STEP;
-    if (many && !total) /* "iters: 100" counts */
-        return !prefix.len && fields_has(last, WORDS("steps")) ? ROLE_STEPS : ROLE_NONE;
-    return many ? ROLE_TOTAL_STEPS : ROLE_STEP;
+    return (struct sv){s.p + n, s.len - n};
 }
 
-/* "samples/s"; but "s/sample" and "samples/s/gpu" are not. */
-static bool is_rate_of_samples(struct sv name)
+static const char *find(struct sv text, const char *what)
 {
-    return fields_has(name,
-                      WORDS("samples", "sample", "img", "imgs", "image", "images", "examples", "example")) &&
-           fields_has(fields_last_part(name), WORDS("s", "sec", "second"));
+    return text.len ? memmem(text.p, text.len, what, strlen(what)) : NULL;
 }
 
-static enum role role_of(const struct field *f)
+static bool is_pair(const struct number *n)
 {
-    const struct sv last = fields_last_part(f->key), prefix = {f->key.p, (size_t)(last.p - f->key.p)};
-    const bool aside = fields_aside(f->key) || fields_aside(f->before);
-
-    if (is_rate_of_samples(f->unit) || is_rate_of_samples(f->key))
-        return aside || f->value <= 0 ? ROLE_NONE : ROLE_SAMPLES;
-    if (fields_has(last, WORDS("loss")) && aside)
-        return ROLE_SCORE;
-    /* a part of the loss ("iou_loss") is not the loss */
-    if (!last.len ||
-        !fields_only(prefix, WORDS("train", "training", "global", "current", "cur", "total", "num", "max",
-                                   "n", "optimizer", "optimization", "tot", "avg", "avr", "average", "mean",
-                                   "batch", "running", "reduced", "lm")))
-        return ROLE_NONE;
-    if (fields_has(last, WORDS("loss")))
-        return ROLE_LOSS;
-    if (fields_has(last, WORDS("epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations",
-                               "update", "updates", "batch", "batches")))
-        return role_of_place(f, last, prefix);
-    return ROLE_NONE;
+    return !isnan(n->of);
 }
 
-static bool fits(const struct field *f, enum role role)
+static bool is_count(const struct number *n)
 {
-    return role > ROLE_TOTAL_STEPS || bar_counts(f) ||
-           (role == ROLE_EPOCH && !is_pair(f) && f->value >= 0 && f->value < 1e9);
+    return n->count && n->value >= 0 && n->value <= (double)PROGRESS_COUNT_MAX &&
+           (!is_pair(n) || (n->of >= 1 && n->of <= (double)PROGRESS_COUNT_MAX && n->value <= n->of));
 }
 
-static bool is_of_train(const struct field *f)
+static bool is_of_train(const struct number *loss)
 {
-    return fields_has(f->key, WORDS("train", "training")) ||
-           fields_has(f->before, WORDS("train", "training"));
+    return tokens_has(loss->key, WORDS(TRAIN)) || tokens_is(loss->before, WORDS(TRAIN));
 }
 
-static struct reading read_fields(const struct field *f, int n)
+/* Not the index of "Train loss 1200 0.512", and not "1,234", which may be a decimal comma. */
+static bool is_loss(const struct number *n, struct sv line)
 {
-    struct reading r = {0};
-    bool parts = false; /* "D loss: 0.5 G loss: 0.7": no word tells which is the loss */
+    const struct sv rest = behind(line, n->end);
 
-    for (int i = 0; i < n; i++) {
-        enum role role = role_of(&f[i]);
-        const bool first = !r.of[ROLE_EPOCH] && !r.of[ROLE_STEP];
-        /* "Test: epoch 3", "Test: [10/50]", "val 10/50" */
-        if ((role && role <= ROLE_STEPS) || (!role && is_pair(&f[i])))
-            r.aside = r.aside || (first && f[i].aside) || fields_aside(f[i].key);
-        if (role == ROLE_LOSS && f[i].aside && !is_of_train(&f[i]))
-            role = ROLE_SCORE;
-        if (role == ROLE_LOSS && f[i].whole && i + 1 < n && !f[i + 1].key.len && !f[i + 1].boxed)
-            role = ROLE_NONE; /* "Train loss 1200 0.512" */
-        parts = parts || (role == ROLE_LOSS && r.of[role] && r.of[role]->before.len && f[i].before.len);
-        if (role && !r.of[role] && fits(&f[i], role))
-            r.of[role] = &f[i];
-        if (i > 0 && r.of[ROLE_EPOCH] == &f[i - 1] && is_pair(&f[i]) && !f[i].key.len && bar_counts(&f[i]))
-            r.bare = &f[i];
+    return !memchr(n->start, ',', (size_t)(n->end - n->start)) &&
+           !(n->count && rest.len > 1 && rest.p[0] == ' ' && sv_is_digit(rest.p[1]));
+}
+
+/* Whether a word in front of the number tells of something else than training: "Test: epoch 3". */
+static bool is_aside(struct reading *r, const struct number *n)
+{
+    r->aside = r->aside || tokens_aside((struct sv){r->looked, (size_t)(n->start - r->looked)});
+    r->looked = n->start;
+    return r->aside || tokens_is(n->before, WORDS("per"));
+}
+
+/* Whether the number may have the role, of which it has the words. */
+static bool may_be(struct reading *r, const struct number *n, enum role role)
+{
+    if (role == ROLE_SAMPLES)
+        return n->value > 0 && !tokens_aside(n->key) && !tokens_aside(n->before);
+    if (role == ROLE_SCORE)
+        return true;
+    if (is_aside(r, n))
+        return false;
+    if (role == ROLE_LOSS)
+        return is_loss(n, r->line);
+    if (role == ROLE_EPOCH && !is_pair(n)) /* Hugging Face Trainer has fractions */
+        return n->value >= 0 && n->value < 1e9 && (n->count || sv_starts(r->line, "{'"));
+    return is_count(n) && !(role >= ROLE_EPOCHS && (is_pair(n) || n->value < 1));
+}
+
+static bool fits(const struct form *f, const struct number *n)
+{
+    if (!(f->role == ROLE_SCORE ? tokens_has(n->key, f->key) : tokens_is(n->key, f->key)))
+        return false;
+    return !f->before || (n->before.len ? tokens_is(n->before, f->before) : !**f->before);
+}
+
+/* "812 samples/s", but of "0.4 samples/s: 12" that is the next number's key. */
+static bool is_rate(const struct number *n, struct sv line)
+{
+    const struct sv rest = sv_trim(behind(line, n->end));
+    size_t len = 0;
+
+    while (len < rest.len && ((rest.p[len] >= 'a' && rest.p[len] <= 'z') || rest.p[len] == '/'))
+        len++;
+    return tokens_is((struct sv){rest.p, len}, SAMPLES) && !(len < rest.len && strchr(":=", rest.p[len]));
+}
+
+static void take_number(struct reading *r, const struct number *n)
+{
+    const bool rate = is_rate(n, r->line);
+
+    r->boxed = r->boxed || (r->has[ROLE_EPOCH] && is_pair(n) && n->count && !n->key.len);
+    for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
+        const enum role role = FORMS[i].role;
+        if ((r->has[role] && role != ROLE_LOSS) || !(fits(&FORMS[i], n) || (rate && role == ROLE_SAMPLES)) ||
+            !may_be(r, n, role))
+            continue;
+        const struct sv former = r->of[role].key;
+        r->twice = r->twice || (r->has[role] && former.len == n->key.len &&
+                                strncasecmp(former.p, n->key.p, former.len) == 0);
+        if (!r->has[role])
+            r->of[role] = *n;
+        r->has[role] = true;
     }
-    r.of[ROLE_LOSS] = parts ? NULL : r.of[ROLE_LOSS];
-    return r;
 }
 
-static void take_epoch(struct progress_seen *s, const struct reading *r, struct sv line)
+/* "[00:12" or "[1:00:12". */
+static bool is_time(struct sv s)
 {
-    const struct field *epoch = r->of[ROLE_EPOCH], *total = r->of[ROLE_TOTAL_EPOCHS];
+    size_t n = 1;
 
-    if (epoch && !is_pair(epoch) && (!epoch->whole || sv_starts(line, "{'"))) {
+    while (n < s.len && n < 5 && sv_is_digit(s.p[n]))
+        n++;
+    return s.len > n + 2 && n > 1 && *s.p == '[' && s.p[n] == ':' && sv_is_digit(s.p[n + 1]) &&
+           sv_is_digit(s.p[n + 2]);
+}
+
+/* "1/100  2.3G  0.05: 20%|##": the line begins with the epoch. */
+static bool is_numbered(const struct reading *r)
+{
+    return r->first.start == r->line.p && is_pair(&r->first) && is_count(&r->first);
+}
+
+/* Whether the number is what a bar counts, and which words stand in front of the bar. */
+static bool find_bar(struct reading *r, const struct number *n)
+{
+    const struct sv rest = behind(r->line, n->end), front = until(r->line, n->start);
+    const bool rich = r->dot && r->dot > n->end,
+               drawn = r->drawn && r->drawn < n->start && (rich || is_numbered(r));
+
+    r->tqdm = is_pair(n) ? is_time(sv_trim(rest)) : sv_starts(rest, "it [") && is_time(from(rest, 3));
+    if (!r->tqdm && !(is_pair(n) && drawn))
+        return false;
+    const char *begin = r->tqdm ? find(front, "%|") : r->drawn;
+    while (r->tqdm && begin && begin > front.p && sv_is_digit(begin[-1]))
+        begin--;
+    r->words = begin ? until(front, begin) : front;
+    r->bar = *n;
+    return true;
+}
+
+/* tqdm's ", 77.3it/s]" or ", 1.3s/it,", of which the number is "?" at first. */
+static struct sv unit_of_bar(const struct reading *r, double *per_s)
+{
+    const char *comma = r->tqdm ? find(behind(r->line, r->bar.end), ",") : NULL;
+    struct sv rate = sv_trim(comma ? behind(r->line, comma + 1) : (struct sv){r->line.p, 0});
+    size_t n = 0, len = 0;
+
+    while (len < rate.len && rate.p[len] != ',' && rate.p[len] != ']')
+        len++;
+    while (n < len && (sv_is_digit(rate.p[n]) || rate.p[n] == '.' || rate.p[n] == '?'))
+        n++;
+    if (!sv_f64((struct sv){rate.p, n}, per_s))
+        *per_s = NAN;
+    const struct sv unit = sv_trim((struct sv){rate.p + n, len - n});
+    if (sv_starts(unit, "s/"))
+        return from(unit, 2);
+    return sv_ends(unit, "/s") ? (struct sv){unit.p, unit.len - 2} : (struct sv){unit.p, 0};
+}
+
+static void step_of_any(struct progress_seen *s, const struct number *n, bool bar)
+{
+    s->step = (int64_t)n->value;
+    s->total_steps = is_pair(n) ? (int64_t)n->of : -1;
+    s->bar = bar;
+}
+
+static void step_of_epoch(struct progress_seen *s, double step, double steps)
+{
+    s->epoch_step = (int64_t)step;
+    s->epoch_steps = (int64_t)steps;
+}
+
+/* Rich's bar counts epochs from 0 to the last one's number. */
+static void epoch_bar(const struct reading *r, const struct number *epoch, struct progress_seen *s)
+{
+    const int rich = r->dot != NULL && !r->tqdm;
+
+    s->epoch = (int64_t)epoch->value + rich;
+    s->total_epochs = is_pair(epoch) ? (int64_t)epoch->of + rich : -1;
+    if (is_pair(&r->bar))
+        step_of_epoch(s, r->bar.value, r->bar.of);
+}
+
+/* A bar of epochs: so many are done. */
+static void bar_of_epochs(const struct number *n, struct progress_seen *s)
+{
+    s->total_epochs = (int64_t)n->of;
+    s->epoch = (int64_t)n->value + (n->value < n->of);
+    s->epoch_fraction = n->value < n->of ? 0 : 1;
+}
+
+/* False: it is of something else. */
+static bool take_bar(const struct reading *r, struct progress_seen *s)
+{
+    double per_s;
+    const struct sv unit = unit_of_bar(r, &per_s);
+    const bool numbered = is_numbered(r) && r->first.start != r->bar.start,
+               bare = !r->words.len && !r->has[ROLE_LOSS];
+    const bool epoch = r->has[ROLE_EPOCH] && r->of[ROLE_EPOCH].start < r->bar.start;
+
+    if (!is_count(&r->bar) || tokens_aside(r->words) || (r->tqdm && !tokens_is(unit, OF_BARS)) ||
+        !(numbered || bare || r->has[ROLE_LOSS] || tokens_has(r->words, OF_BARS)))
+        return false;
+    if (bare && per_s >= DOWNLOAD_PER_S) {
+        s->download = is_pair(&r->bar);
+        s->total_steps = s->download ? (int64_t)r->bar.of : -1;
+    } else if (numbered || epoch)
+        epoch_bar(r, numbered ? &r->first : &r->of[ROLE_EPOCH], s);
+    else if (is_pair(&r->bar) &&
+             (tokens_has(r->words, WORDS("epoch", "epochs")) || tokens_is(unit, WORDS("epoch", "epochs"))))
+        bar_of_epochs(&r->bar, s);
+    else if (r->tqdm)
+        step_of_any(s, &r->bar, true);
+    return true;
+}
+
+static void take_epoch(const struct reading *r, struct progress_seen *s)
+{
+    const struct number *epoch = &r->of[ROLE_EPOCH];
+
+    if (is_pair(epoch)) {
+        s->total_epochs = r->boxed ? -1 : (int64_t)epoch->of;
+        s->epoch = (int64_t)epoch->value;
+    } else if (sv_starts(r->line, "{'")) {
         /* {'loss': 0.5, 'epoch': 1.25}: so many are done; the one under way, or that has just ended, is not before it */
         const double before = epoch->value > 0 ? ceil(epoch->value) - 1 : 0;
         s->epoch = (int64_t)before + 1;
         s->epoch_fraction = epoch->value - before;
-    } else if (epoch) {
-        s->epoch = (int64_t)epoch->value;
-        /* printed behind the epoch, unless a step stands there too */
-        if ((r->of[ROLE_LOSS] || (r->of[ROLE_SCORE] && is_pair(epoch))) && !r->of[ROLE_STEP] &&
-            !r->of[ROLE_GLOBAL_STEP] && !r->of[ROLE_BATCH] && !r->of[ROLE_STEPS])
-            s->epoch_fraction = 1;
-    }
-    if (epoch && is_pair(epoch))
-        s->total_epochs = (int64_t)epoch->of;
-    else if (total && total->value >= 1 && (epoch || total->key.len > strlen("epochs") || total->before.len))
-        s->total_epochs = (int64_t)total->value;
-}
-
-/* Beside an epoch without its total, nothing tells whether a step is of the epoch or of the run. A number of steps beside
- * a loss is a counter. "Total steps: 512" alone may be one. */
-static void take_steps(struct progress_seen *s, const struct reading *r)
-{
-    const struct field *step = r->of[ROLE_STEP], *batch = r->of[ROLE_BATCH], *total = r->of[ROLE_TOTAL_STEPS],
-                       *steps = r->of[ROLE_STEPS], *global = r->of[ROLE_GLOBAL_STEP];
-
-    if (batch && is_pair(batch) && s->epoch >= 0)
-        bar_epoch_step(s, batch->value, batch->of);
-    else if (step && is_pair(step) && (s->epoch < 0 || s->total_epochs >= 0))
-        bar_loose(s, step);
-    else if (r->bare && r->bare->part) /* "[1280/60000 (2%)]" counts samples */
-        s->epoch_fraction = r->bare->value / r->bare->of;
-    else if (r->bare)
-        bar_epoch_step(s, r->bare->value, r->bare->of);
-    else if (step && steps && steps->value >= 1 && step->value <= steps->value && s->epoch >= 0) /* JSON */
-        bar_epoch_step(s, step->value, steps->value);
-    else if (steps && steps->value >= 1 && s->epoch >= 0 && !r->of[ROLE_LOSS] && !r->of[ROLE_SCORE])
-        s->epoch_steps = (int64_t)steps->value;
-    else if (global || (step && s->epoch < 0 && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES])))
-        bar_loose(s, global ? global : step);
-    if (total && total->value >= 1 && (step || global || fields_has(total->before, WORDS("optimization"))))
-        s->total_steps = (int64_t)total->value;
-    s->loose = s->loose && !global && !total;
-}
-
-static void recognise_text(struct sv text, struct progress_seen *s)
-{
-    struct field fields[FIELDS_MAX];
-    const int n = fields_scan(text, fields);
-    const struct bar bar = bar_find(text, fields, n);
-    const struct reading r = read_fields(fields, n);
-    const struct field *loss = r.of[ROLE_LOSS], *samples = r.of[ROLE_SAMPLES];
-
-    if (bar.at) {
-        bar_take(&bar, fields, r.of[ROLE_EPOCH], loss != NULL, s);
-    } else if (r.aside) {
-        s->sideline = true;
     } else {
-        take_epoch(s, &r, text);
-        take_steps(s, &r);
+        s->epoch = (int64_t)epoch->value;
+        s->total_epochs = r->has[ROLE_EPOCHS] ? (int64_t)r->of[ROLE_EPOCHS].value : -1;
     }
-    /* a loss alone says whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's */
-    if (!s->sideline && loss && (s->step >= 0 || s->epoch >= 0 || is_of_train(loss)))
-        s->loss = loss->value;
-    if (!s->sideline && samples)
-        s->samples_per_second = samples->value;
+}
+
+/* Whether "step 3/40" counts, and of what is for position.c to say. Beside an epoch without its total, and in front of the epoch, nothing
+ * tells. */
+static bool step_counts(const struct reading *r)
+{
+    const struct number *step = &r->of[ROLE_STEP], *epoch = &r->of[ROLE_EPOCH];
+
+    if (!r->has[ROLE_STEP] || !is_pair(step))
+        return false;
+    return r->has[ROLE_EPOCH] ? is_pair(epoch) && !r->boxed && epoch->start < step->start
+                              : step->of >= FEW_STEPS || r->has[ROLE_LOSS];
+}
+
+static void take_text(const struct reading *r, struct progress_seen *s)
+{
+    const struct number *step = &r->of[ROLE_STEP], *batch = &r->of[ROLE_BATCH], *steps = &r->of[ROLE_STEPS];
+    const bool epoch = r->has[ROLE_EPOCH], single = r->has[ROLE_STEP] && !is_pair(step);
+
+    if (epoch)
+        take_epoch(r, s);
+    if (r->has[ROLE_TOTAL_EPOCHS])
+        s->total_epochs = (int64_t)r->of[ROLE_TOTAL_EPOCHS].value;
+    if (r->has[ROLE_TOTAL_STEPS])
+        s->total_steps = (int64_t)r->of[ROLE_TOTAL_STEPS].value;
+    if (epoch && r->has[ROLE_BATCH] && is_pair(batch) && s->total_epochs >= 0)
+        step_of_epoch(s, batch->value, batch->of);
+    else if (step_counts(r) || (single && !epoch && r->has[ROLE_LOSS]))
+        step_of_any(s, step, false);
+    else if (single && epoch && r->has[ROLE_STEPS] && step->value <= steps->value)
+        step_of_epoch(s, step->value, steps->value);
+    else if (epoch && r->has[ROLE_BATCHSIZE] && r->has[ROLE_STEPS])
+        s->epoch_steps = (int64_t)steps->value;
+    else if (epoch && s->total_epochs >= 0 && r->has[ROLE_SCORE] &&
+             !tokens_has(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
+        s->epoch_fraction = 1; /* a loss stands behind an epoch that has ended */
+}
+
+static void recognise_text(struct sv line, struct progress_seen *s)
+{
+    struct reading r = {.line = line, .looked = line.p, .drawn = find(line, "\xe2\x94\x81")};
+    struct tokens t = {.rest = line};
+    struct number n;
+
+    r.dot = r.drawn ? find(behind(line, r.drawn), "\xe2\x80\xa2") : NULL;
+    for (bool first = true; tokens_next(&t, &n); first = false) {
+        r.first = first ? n : r.first;
+        r.has_bar = r.has_bar || find_bar(&r, &n);
+        take_number(&r, &n);
+    }
+    if (r.has_bar && !take_bar(&r, s))
+        return;
+    if (!r.has_bar)
+        take_text(&r, s);
+    /* a loss alone says not whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's */
+    if (r.has[ROLE_LOSS] && !r.twice && (s->step >= 0 || s->epoch >= 0 || is_of_train(&r.of[ROLE_LOSS])))
+        s->loss = r.of[ROLE_LOSS].value;
+    if (r.has[ROLE_SAMPLES])
+        s->samples_per_second = r.of[ROLE_SAMPLES].value;
 }
 
 static bool says_something(const struct progress_seen *s)
 {
-    return s->sideline || s->step >= 0 || s->total_steps >= 0 || s->epoch >= 0 || s->total_epochs >= 0 ||
+    return s->step >= 0 || s->total_steps >= 0 || s->epoch >= 0 || s->total_epochs >= 0 ||
            s->epoch_steps >= 0 || isfinite(s->loss) || isfinite(s->samples_per_second);
 }
 

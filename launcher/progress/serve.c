@@ -102,18 +102,16 @@ static void turn(struct serve *s, struct place *p)
 static void welcome(struct serve *s)
 {
     struct place *p = &s->places[s->next];
-    const int64_t now_ms = clock_mono_ms();
+    const struct service_crowd places = {
+        .n = PLACES, .max = PLACES, .oldest_ms = p->came_ms, .patience_ms = PATIENCE_MS};
+    bool displaced;
+    const int fd = service_admit(&s->service, &places, &displaced);
 
-    if (now_ms < p->came_ms + PATIENCE_MS) {
-        service_shut(&s->service, p->came_ms + PATIENCE_MS);
-        return;
-    }
-    const int fd = service_accept(&s->service);
     if (fd < 0)
         return;
     leave(p);
     p->fd = fd;
-    p->came_ms = now_ms;
+    p->came_ms = clock_mono_ms();
     p->len = p->sent = p->rest = 0;
     s->next = (s->next + 1) % PLACES;
 }

@@ -146,7 +146,7 @@ struct jobtext *jobtext_new(const cJSON *object, struct err *err)
     return text_of(object, NULL, err);
 }
 
-/* Somebody else's name stays one where it is too long. */
+/* A managedBy that is too long becomes "?", so that the job still counts as another controller's. */
 static void keep_manager(const cJSON *names, cJSON *few)
 {
     const char *who = json_str(json_find(names, (const char *[]){"spec", "runPolicy", NULL}), "managedBy");

@@ -1,10 +1,7 @@
 /* desired_container.c - build the training container: torchrun's command line, or plain environment variables. */
-#include "operator/plan/desired_container.h"
+#include "operator/plan/desired.h"
 
 #include "common/contract.h"
-#include "operator/plan/desired_launcher.h"
-#include "operator/plan/naming.h"
-#include "operator/plan/overlay.h"
 
 #include <string.h>
 
@@ -14,7 +11,7 @@ enum { READ_TIMEOUT_S = 600, JOIN_TIMEOUT_S = 3600 };
 
 static char *master_address(struct planner *p)
 {
-    return arena_printf(p->a, "%s.%s", p->slots[0].name, naming_service(p->a, p->job->name));
+    return arena_printf(p->a, "%s.%s", p->slots[0].name, desired_service_name(p->a, p->job->name));
 }
 
 static void add_arg(cJSON *args, const char *arg)
@@ -93,8 +90,8 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
             add_arg(args, t->extra_options[i]);
     cJSON_ArrayForEach(arg, json_find(container, (const char *[]){"args", NULL}))
         cJSON_AddItemToArray(args, cJSON_Duplicate(arg, true));
-    overlay_set(container, "command", command);
-    overlay_set(container, "args", args);
+    desired_set(container, "command", command);
+    desired_set(container, "args", args);
 }
 
 struct env {
@@ -194,7 +191,7 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
     }
     /* Ours come first, so that the user's may refer to them as $(NAME). */
     cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
-    overlay_set(container, "env", e.ours);
+    desired_set(container, "env", e.ours);
     if (!json_str(container, "terminationMessagePolicy"))
-        overlay_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
+        desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
 }

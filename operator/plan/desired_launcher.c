@@ -1,5 +1,5 @@
 /* desired_launcher.c - the init container that copies the operator's launcher, its volume and its mounts. */
-#include "operator/plan/desired_launcher.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 

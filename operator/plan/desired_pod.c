@@ -1,11 +1,5 @@
-/* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, training container. */
-#include "operator/plan/desired_pod.h"
-
-#include "operator/plan/desired_container.h"
-#include "operator/plan/desired_launcher.h"
-#include "operator/plan/desired_mode.h"
-#include "operator/plan/naming.h"
-#include "operator/plan/overlay.h"
+/* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, debug mode, resumeSpecs. */
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -14,7 +8,7 @@ static const char DEFAULT_CONTAINER[] = "kubectl.kubernetes.io/default-container
 
 static void set_text(cJSON *object, const char *key, const char *value)
 {
-    overlay_set(object, key, cJSON_CreateString(value));
+    desired_set(object, key, cJSON_CreateString(value));
 }
 
 static void set_number_text(cJSON *object, const char *key, int value)
@@ -23,21 +17,6 @@ static void set_number_text(cJSON *object, const char *key, int value)
 
     snprintf(text, sizeof(text), "%d", value);
     set_text(object, key, text);
-}
-
-void desired_owner(const struct trainjob *job, cJSON *metadata)
-{
-    cJSON *refs = cJSON_CreateArray();
-    cJSON *ref = cJSON_CreateObject();
-
-    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
-    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
-    cJSON_AddStringToObject(ref, "name", job->name);
-    cJSON_AddStringToObject(ref, "uid", job->uid);
-    cJSON_AddBoolToObject(ref, "controller", true);
-    cJSON_AddBoolToObject(ref, "blockOwnerDeletion", true);
-    cJSON_AddItemToArray(refs, ref);
-    overlay_set(metadata, "ownerReferences", refs);
 }
 
 /* Labels, annotations and finalizers come from the template, as for any controller's pods; the rest is ours.
@@ -55,11 +34,11 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
         if (m)
             cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
     }
-    cJSON *annotations = overlay_object(meta, "annotations");
+    cJSON *annotations = desired_object(meta, "annotations");
     if (!cJSON_GetObjectItemCaseSensitive(annotations, DEFAULT_CONTAINER))
         set_text(annotations, DEFAULT_CONTAINER, json_str(training, "name"));
     set_text(annotations, ANNOTATION_TRAINING_CONTAINER, json_str(training, "name"));
-    cJSON *labels = overlay_object(meta, "labels");
+    cJSON *labels = desired_object(meta, "labels");
     set_text(labels, LABEL_JOB, p->job->name);
     set_text(labels, LABEL_TYPE, s->spec->type);
     set_number_text(labels, LABEL_INDEX, s->index);
@@ -69,6 +48,64 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
     set_text(labels, LABEL_OWNER_NAME, p->job->name);
     desired_owner(p->job, meta);
 }
+
+/* ---- debug mode and resumeSpecs */
+
+static const struct run_instead *instead(const struct run_mode *mode, const char *type)
+{
+    for (int i = 0; i < mode->n; i++)
+        if (strcmp(mode->items[i].type, type) == 0)
+            return &mode->items[i];
+    return NULL;
+}
+
+/* Those with restartPolicy Always run beside the training: they are sidecars, and stay. */
+static void drop_init_containers(cJSON *spec)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, "initContainers");
+    cJSON *next;
+
+    for (cJSON *c = list ? list->child : NULL; c; c = next) {
+        const char *policy = json_str(c, "restartPolicy");
+        next = c->next;
+        if (!policy || strcmp(policy, "Always") != 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, c));
+    }
+    if (cJSON_GetArraySize(list) == 0)
+        cJSON_DeleteItemFromObjectCaseSensitive(spec, "initContainers");
+}
+
+static void set_words(cJSON *container, const char *key, const char *const *words, int n)
+{
+    desired_set(container, key, cJSON_CreateStringArray(words, n));
+}
+
+/* What the pod runs instead of its template's command: debug mode has precedence. */
+static void apply_mode(const struct planner *p, const struct slot *s, cJSON *spec, cJSON *container)
+{
+    static const char *const SLEEP[] = {"sleep", "inf"};
+    bool debug = p->spec->debug.enabled;
+    const struct run_instead *r = NULL;
+
+    if (debug)
+        r = instead(&p->spec->debug, s->spec->type);
+    else if (p->st.resume_count > 0)
+        r = instead(&p->spec->resume, s->spec->type);
+    if (r && r->skip_init)
+        drop_init_containers(spec);
+    if (debug) {
+        bool own = r && r->n_command > 0;
+        set_words(container, "command", own ? r->command : SLEEP, own ? r->n_command : 2);
+        cJSON_DeleteItemFromObjectCaseSensitive(container, "args");
+        return;
+    }
+    if (r && r->has_command)
+        set_words(container, "command", r->command, r->n_command);
+    if (r && r->has_args)
+        set_words(container, "args", r->args, r->n_args);
+}
+
+/* ---- the pod */
 
 cJSON *desired_pod(struct planner *p, const struct slot *s)
 {
@@ -82,14 +119,14 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
     cJSON_AddItemToObject(pod, "spec", spec);
     set_text(spec, "restartPolicy", "Never");
     set_text(spec, "hostname", s->name);
-    set_text(spec, "subdomain", naming_service(p->a, p->job->name));
+    set_text(spec, "subdomain", desired_service_name(p->a, p->job->name));
     const cJSON *training = trainjob_training_container(spec);
     cJSON *c;
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(spec, "containers"))
     {
         if (c != training)
             continue;
-        desired_mode_apply(p, s, spec, c);
+        apply_mode(p, s, spec, c);
         if (desired_launcher_runs(p))
             desired_launcher_add(p, spec, c);
         desired_container(p, s, c);

@@ -1,8 +1,5 @@
 /* desired_tensorboard.c - build the Deployment and the Service of TensorBoard. */
-#include "operator/plan/desired_tensorboard.h"
-
-#include "operator/plan/desired_pod.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -11,20 +8,6 @@ enum { TENSORBOARD_PORT = 6006, NOBODY = 65534 };
 static const cJSON *find(const cJSON *o, const char *a, const char *b)
 {
     return json_find(o, (const char *[]){a, b, NULL});
-}
-
-static void add_metadata(struct planner *p, cJSON *o, const char *hash)
-{
-    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
-
-    cJSON_AddStringToObject(meta, "name", naming_tensorboard(p->a, p->job->name));
-    cJSON_AddStringToObject(meta, "namespace", p->job->ns);
-    cJSON *labels = cJSON_AddObjectToObject(meta, "labels");
-    cJSON_AddStringToObject(labels, LABEL_JOB, p->job->name);
-    cJSON_AddStringToObject(labels, LABEL_OWNER_NAME, p->job->name);
-    if (hash)
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), ANNOTATION_SPEC_HASH, hash);
-    desired_owner(p->job, meta);
 }
 
 /* TensorBoard's pods are not the job's: they carry a label of their own. */
@@ -42,7 +25,7 @@ cJSON *desired_tensorboard_service(struct planner *p)
 
     cJSON_AddStringToObject(o, "apiVersion", "v1");
     cJSON_AddStringToObject(o, "kind", "Service");
-    add_metadata(p, o, NULL);
+    desired_metadata(p, o, desired_tensorboard_name(p->a, p->job->name), NULL);
     cJSON *spec = cJSON_AddObjectToObject(o, "spec");
     cJSON_AddStringToObject(spec, "type", "ClusterIP");
     add_selector(p, spec, "selector");
@@ -235,7 +218,7 @@ cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const cha
 
     cJSON_AddStringToObject(o, "apiVersion", "apps/v1");
     cJSON_AddStringToObject(o, "kind", "Deployment");
-    add_metadata(p, o, hash);
+    desired_metadata(p, o, desired_tensorboard_name(p->a, p->job->name), hash);
     cJSON *spec = cJSON_AddObjectToObject(o, "spec");
     if (replicas >= 0)
         cJSON_AddNumberToObject(spec, "replicas", replicas);

@@ -58,34 +58,29 @@ static bool listed(int32_t code, const struct run_policy *policy)
 
 static void judge_code(struct verdict *v, const char *container_reason, const struct run_policy *policy)
 {
-    switch (v->exit_code) {
-    case EXIT_CODE_SIGNAL_BASE + 9:
-        v->class = VERDICT_KILL;
-        v->reason = "Killed";
-        return;
-    case EXIT_CODE_TERMINATED:
-        v->class = VERDICT_KILL;
-        v->reason = "Terminated";
-        return;
-    case EXIT_CODE_INTERRUPTED:
-        v->class = VERDICT_KILL;
-        v->reason = "Interrupted";
-        return;
-    case EXIT_CODE_PEER_LOST:
-        v->class = listed(v->exit_code, policy) ? VERDICT_RETRYABLE : VERDICT_PEER_LOST;
-        v->reason = "PeerLost";
-        return;
-    default:
-        break;
-    }
-    if (v->exit_code == EXIT_CODE_RETRYABLE || listed(v->exit_code, policy)) {
-        v->class = VERDICT_RETRYABLE;
-        v->reason = "RetryableExitCode";
-        return;
-    }
-    v->class = VERDICT_PERMANENT;
-    v->reason = container_reason[0] && strcmp(container_reason, "Error") != 0 ? container_reason
-                                                                              : "PermanentExitCode";
+    static const struct {
+        int32_t code;
+        enum verdict_class class;
+        const char *reason;
+    } CODES[] = {
+        {EXIT_CODE_SIGNAL_BASE + 9, VERDICT_KILL, "Killed"},
+        {EXIT_CODE_TERMINATED, VERDICT_KILL, "Terminated"},
+        {EXIT_CODE_INTERRUPTED, VERDICT_KILL, "Interrupted"},
+        {EXIT_CODE_PEER_LOST, VERDICT_PEER_LOST, "PeerLost"},
+        {EXIT_CODE_RETRYABLE, VERDICT_RETRYABLE, "RetryableExitCode"},
+    };
+    bool retryable = listed(v->exit_code, policy);
+
+    v->class = retryable ? VERDICT_RETRYABLE : VERDICT_PERMANENT;
+    v->reason = retryable                                                       ? "RetryableExitCode"
+                : container_reason[0] && strcmp(container_reason, "Error") != 0 ? container_reason
+                                                                                : "PermanentExitCode";
+    for (size_t i = 0; i < ARRAY_LEN(CODES); i++)
+        if (CODES[i].code == v->exit_code) {
+            v->reason = CODES[i].reason;
+            if (!retryable || CODES[i].class == VERDICT_KILL)
+                v->class = CODES[i].class;
+        }
 }
 
 /* Codes that only a signal gives; 138 and 140 are chosen by programs. */

@@ -1,4 +1,4 @@
-/* finish.h - finish a job that has succeeded or passed its deadline. Pure. */
+/* finish.h - end a job that has succeeded or passed its deadline, and delete what is left of it. Pure. */
 #ifndef TK_OPERATOR_PLAN_FINISH_H
 #define TK_OPERATOR_PLAN_FINISH_H
 
@@ -9,5 +9,11 @@ bool finish_if_succeeded(struct planner *p);
 
 /* Finish the job if activeDeadlineSeconds have passed since startTime. True: p->st is finished. */
 bool finish_if_overdue(struct planner *p);
+
+/* Plan what is deleted of a finished job, and when: cleanUpPolicy, sidecarGraceSeconds, ttlSecondsAfterFinished. */
+void finish_clean_up(struct planner *p);
+
+/* forceDeleteAfterSeconds, of any job: delete pods that stay Terminating without waiting for their node. */
+void finish_force_deletes(struct planner *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* judge.c - find the strongest evidence among the failed pods of an attempt. */
+/* judge.c - find the strongest evidence among the failed pods of an attempt, and whether each is replaced for itself. */
 #include "operator/plan/judge.h"
 
 #include <signal.h>
@@ -58,7 +58,7 @@ struct judgement judge_attempt(struct planner *p)
         /* 0: nothing to count from: no wait, or it would begin anew in every pass. */
         if (!j.slot || v.finished_ms < j.first_failure_ms)
             j.first_failure_ms = v.finished_ms;
-        /* A policy may make one thing follow from all ends; which of them is to blame stays the evidence's business. */
+        /* restartPolicy may give all failures one class: the pod to blame is chosen by the class that it had before. */
         if (!j.slot || v.class > j.v.class ||
             (v.class == j.v.class && (own > evidence || (own == evidence && explains_abort(&v, &j.v))))) {
             evidence = own;
@@ -81,4 +81,38 @@ bool judge_may_act(struct planner *p, const struct judgement *j)
         return true;
     planner_requeue(p, wait_end);
     return false;
+}
+
+/* ---- restartScope Replica */
+
+/* Ended by its own decision, and not by a signal from outside: it has closed the rendezvous for everyone. */
+static bool torchrun_gave_up(const struct pod *pod)
+{
+    const struct pod_container *c = &pod->training;
+
+    return c->state == CONTAINER_TERMINATED && c->exit_code > 0 && c->exit_code < 128 &&
+           strcmp(c->reason, "OOMKilled") != 0 && !strstr(c->message, "SignalException");
+}
+
+static bool breaks_the_gang(const struct planner *p, const struct slot *s, const struct verdict *v)
+{
+    const struct torchrun_config *t = &p->spec->torchrun;
+
+    if (v->class == VERDICT_PEER_LOST || !s->seen || s->seen->restarts == COUNT_MAX)
+        return true;
+    if (!t->enabled || p->spec->debug.enabled)
+        return false;
+    if (t->rdzv_backend == RDZV_STATIC || (t->rdzv_backend == RDZV_C10D && s->order == 0))
+        return true;
+    return s->pod && torchrun_gave_up(s->pod);
+}
+
+bool judge_can_replace(const struct planner *p, const struct judgement *j)
+{
+    if (p->spec->run_policy.restart_scope != SCOPE_REPLICA || j->v.class <= VERDICT_PERMANENT)
+        return false;
+    for (int i = 0; i < p->n_slots; i++)
+        if (j->verdicts[i].class > VERDICT_SUCCESS && breaks_the_gang(p, &p->slots[i], &j->verdicts[i]))
+            return false;
+    return true;
 }

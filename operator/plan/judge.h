@@ -26,4 +26,8 @@ bool judge_may_act(struct planner *p, const struct judgement *j);
 /* Change the verdict's class by the restart policy of the pod's type. */
 void judge_apply_policy(struct verdict *v, enum restart_policy policy);
 
+/* Whether all failed pods of the judgement are replaced one by one, by restartScope Replica. False: the attempt is judged as a
+ * whole. */
+bool judge_can_replace(const struct planner *p, const struct judgement *j);
+
 #endif

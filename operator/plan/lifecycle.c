@@ -1,12 +1,8 @@
 /* lifecycle.c - plan a job that is not finished: start, run, pause, resume. */
 #include "operator/plan/lifecycle.h"
 
-#include "operator/plan/backoff.h"
-#include "operator/plan/cleanup.h"
-#include "operator/plan/desired_pod.h"
-#include "operator/plan/desired_service.h"
+#include "operator/plan/desired.h"
 #include "operator/plan/finish.h"
-#include "operator/plan/naming.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
@@ -22,35 +18,19 @@ enum {
     MASTER_WAIT_MS = 10000
 };
 
-/* Returns the bytes of the body. */
-static size_t create(struct planner *p, enum child_kind child, const char *name, cJSON *body)
-{
-    struct action *act = planner_add(p, &p->creates, ACTION_CREATE);
-
-    act->child = child;
-    act->name = name;
-    act->body = planner_json(p, body);
-    cJSON_Delete(body);
-    return strlen(act->body);
-}
-
 /* One event, however many pods: an object's events are few, and others than these must get through. */
 static void tell_created(struct planner *p, int n, const struct slot *first)
 {
-    struct action *event;
+    int restarts = n && first->seen ? first->seen->restarts : 0;
+    const int attempt = p->st.attempt;
 
-    if (!n)
-        return;
-    int restarts = first->seen ? first->seen->restarts : 0;
-    event = planner_add(p, &p->creates, ACTION_EVENT);
-    event->reason = "ReplicaCreated";
     if (n > 1)
-        event->message = arena_printf(p->a, "%d pods, attempt %d", n, p->st.attempt);
+        planner_event_in(p, &p->creates, false, "ReplicaCreated", "%d pods, attempt %d", n, attempt);
     else if (restarts)
-        event->message =
-            arena_printf(p->a, "pod %s, attempt %d, restart %d", first->name, p->st.attempt, restarts);
-    else
-        event->message = arena_printf(p->a, "pod %s, attempt %d", first->name, p->st.attempt);
+        planner_event_in(p, &p->creates, false, "ReplicaCreated", "pod %s, attempt %d, restart %d",
+                         first->name, attempt, restarts);
+    else if (n)
+        planner_event_in(p, &p->creates, false, "ReplicaCreated", "pod %s, attempt %d", first->name, attempt);
 }
 
 /* Pods of earlier attempts go, and so does a pod that no slot of the spec knows; of a paused job all. */
@@ -73,7 +53,8 @@ static bool creation_held(struct planner *p)
     static const char *const REASONS[] = {"", "NameConflict", "PodRefused", "InvalidSpec", "CreateFailed"};
     const struct plan_problem *problem = &p->in->problem;
 
-    if (problem->kind == PROBLEM_NONE || strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) == 0)
+    if (problem->kind == PROBLEM_NONE ||
+        strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0)
         return false;
     const char *message = arena_strdup(p->a, problem->message);
     planner_reason(p, REASONS[problem->kind], message);
@@ -166,10 +147,10 @@ static void create_pod(struct planner *p, int i, bool unsure, bool alone, struct
         made->full = true;
         return;
     }
-    made->last_bytes = create(p, CHILD_POD, s->name, desired_pod(p, s));
+    struct action *act = planner_create(p, &p->creates, CHILD_POD, s->name, desired_pod(p, s));
+    made->last_bytes = strlen(act->body);
     made->bytes += made->last_bytes;
     made->unsure_bytes += unsure ? made->last_bytes : 0;
-    struct action *act = &p->creates.items[p->creates.n - 1];
     act->first = alone;
     act->lenient = p->st.ran_attempt >= 0;
     made->first = made->n++ ? made->first : s;
@@ -186,7 +167,7 @@ static void create_turn(struct planner *p, enum turn turn, struct portion *made)
         const struct slot *s = &p->slots[i];
         if (made->done[i] || !may_create(s))
             continue;
-        int64_t due = backoff_slot_due_ms(&p->st, s->name);
+        int64_t due = restart_slot_due_ms(&p->st, s->name);
         if (i > 0 && due < made->others_due_ms && (turn != TURN_REFUSED || problem->kind != PROBLEM_INVALID))
             due = made->others_due_ms;
         if (due > p->now_ms) {
@@ -216,7 +197,7 @@ static void create_pods(struct planner *p)
 
 static void create_missing(struct planner *p)
 {
-    int64_t due = backoff_due_ms(&p->st);
+    int64_t due = restart_due_ms(&p->st);
 
     p->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
     bool held = (!p->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
@@ -229,7 +210,8 @@ static void create_missing(struct planner *p)
     if (held)
         return;
     if (!p->in->service)
-        (void)create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
+        (void)planner_create(p, &p->creates, CHILD_SERVICE, desired_service_name(p->a, p->job->name),
+                             desired_service(p));
     create_pods(p);
 }
 
@@ -355,13 +337,13 @@ void lifecycle_run(struct planner *p)
 {
     begin(p);
     if (finish_if_succeeded(p) || finish_if_overdue(p)) {
-        cleanup_finished(p);
+        finish_clean_up(p);
         return;
     }
     int attempt = p->st.attempt;
     bool judged = restart_judge(p);
     if (jobstatus_finished(&p->st)) {
-        cleanup_finished(p);
+        finish_clean_up(p);
         return;
     }
     if (p->st.attempt == attempt && is_refused_in_part(p))
@@ -384,7 +366,7 @@ void lifecycle_pause(struct planner *p)
         planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (!jobstatus_pause_begun(&p->st)) {
         if (finish_if_succeeded(p)) {
-            cleanup_finished(p);
+            finish_clean_up(p);
             return;
         }
         if (p->st.start_ms || p->in->n_pods > 0)

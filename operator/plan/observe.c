@@ -59,9 +59,8 @@ void observe_tasks(struct planner *p)
         tasks[t].replicas = arena_array(p->a, (size_t)tasks[t].n_replicas, struct replica_status);
         for (int i = p->spec->replica_specs[t].replicas; i < tasks[t].n_replicas; i++)
             scale_remember(p, t, i, &tasks[t].replicas[i]);
-        for (int i = 0; i < p->st.n_tasks; i++)
-            if (p->st.tasks[i].type && strcmp(p->st.tasks[i].type, tasks[t].type) == 0)
-                tasks[t].restart_count = p->st.tasks[i].restart_count;
+        const struct task_status *old = planner_task(p, tasks[t].type);
+        tasks[t].restart_count = old ? old->restart_count : 0;
     }
     for (int i = 0; i < p->n_slots; i++)
         observe_replica(p, &p->slots[i], &tasks[p->slots[i].type].replicas[p->slots[i].index]);

@@ -1,9 +1,7 @@
 /* plan.c - one planning pass: which state the job is in, and the order of the actions. */
 #include "operator/plan/plan.h"
 
-#include "operator/plan/cleanup.h"
-#include "operator/plan/forcedelete.h"
-#include "operator/plan/frozen.h"
+#include "operator/plan/finish.h"
 #include "operator/plan/ignored.h"
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/observe.h"
@@ -91,13 +89,45 @@ static void believe_labels(struct planner *p)
             p->st.attempt = p->in->pods[i]->attempt;
 }
 
+static const char UNREADABLE[] = "Unreadable";
+
+/* The job or a child cannot be read: the plan reports that once, for a job that has not finished, and does nothing else. */
+static void plan_unreadable(struct planner *p, struct plan *out)
+{
+    const struct jobstatus *st = &p->job->status;
+    struct action_list all = {0};
+
+    /* The reason may be out of sight in a job that is too long. */
+    if (p->in->unreadable_told || jobstatus_finished(st) ||
+        (st->reason && strcmp(st->reason, UNREADABLE) == 0))
+        return;
+    cleanup_json cJSON *diff = cJSON_CreateObject();
+    cJSON_AddStringToObject(diff, "reason", UNREADABLE);
+    planner_event(
+        p, true, UNREADABLE,
+        "%s; what runs goes on, but nothing is made or removed for this job until that is changed or deleted",
+        p->in->unreadable);
+    *planner_add(p, &all, ACTION_STATUS) = status_action(p, diff);
+    append(p, &all, &p->events);
+    *out = (struct plan){.actions = all.items, .n_actions = all.n, .unreadable = true};
+}
+
+/* Of a finished job: status.reason, or what it was before UNREADABLE replaced it. */
+static const char *final_reason(const struct jobstatus *st)
+{
+    bool frozen = st->reason && strcmp(st->reason, UNREADABLE) == 0;
+
+    return frozen ? st->conditions[st->phase == JOB_FAILED ? COND_FAILED : COND_COMPLETED].reason
+                  : st->reason;
+}
+
 static void plan_invalid(struct planner *p)
 {
     const char *message = p->job->spec_error;
 
     if (jobstatus_finished(&p->st)) {
-        p->st.reason = frozen_final_reason(&p->job->status);
-        cleanup_finished(p);
+        p->st.reason = final_reason(&p->job->status);
+        finish_clean_up(p);
         return;
     }
     status_init_conditions(p);
@@ -112,9 +142,9 @@ static void plan_valid(struct planner *p)
     planner_fill_slots(p);
     status_init_conditions(p);
     if (jobstatus_finished(&p->st)) {
-        p->st.reason = frozen_final_reason(&p->job->status);
+        p->st.reason = final_reason(&p->job->status);
         ignored_tell_change(p, p->st.attempt);
-        cleanup_finished(p);
+        finish_clean_up(p);
     } else {
         int attempt = p->st.attempt;
         ignored_tell(p);
@@ -125,7 +155,7 @@ static void plan_valid(struct planner *p)
         if (!jobstatus_finished(&p->st))
             ignored_tell_change(p, attempt);
     }
-    forcedelete_plan(p);
+    finish_force_deletes(p);
     observe_job(p);
     progress_observe(p);
     tensorboard_plan(p);
@@ -139,7 +169,7 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
     if (in->job->deleting || !planner_is_ours(in->job))
         return;
     if (in->unreadable) {
-        frozen_plan(&p, out);
+        plan_unreadable(&p, out);
         return;
     }
     status_begin(&p);

@@ -88,7 +88,8 @@ struct plan_input {
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */
     bool unreadable_told;        /* this process reported that, and the job is the result of that write */
     const struct child *service; /* NULL: it does not exist, or is not this job's */
-    bool tb_unknown;             /* TensorBoard's Deployment cannot be seen now: that part waits */
+    /* TensorBoard's Deployment cannot be seen now: that part waits, and is planned again at this time. 0: it can be seen. */
+    int64_t tb_look_ms;
     const struct child *tb_deployment;
     const struct child *tb_service;
     struct plan_problem problem;

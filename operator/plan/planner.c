@@ -1,7 +1,7 @@
 /* planner.c - add actions, events and conditions to a plan under construction. */
 #include "operator/plan/planner.h"
 
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -20,16 +20,45 @@ struct action *planner_add(struct planner *p, struct action_list *list, enum act
     return act;
 }
 
-void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
+static void add_event(struct planner *p, struct action_list *list, bool warning, const char *reason,
+                      const char *message)
 {
-    struct action *act = planner_add(p, &p->events, ACTION_EVENT);
-    va_list ap;
+    struct action *act = planner_add(p, list, ACTION_EVENT);
 
     act->warning = warning;
     act->reason = arena_strdup(p->a, reason); /* it may be a pod's own word */
+    act->message = message;
+}
+
+void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
+{
+    va_list ap;
+
     va_start(ap, fmt);
-    act->message = arena_vprintf(p->a, fmt, ap);
+    add_event(p, &p->events, warning, reason, arena_vprintf(p->a, fmt, ap));
     va_end(ap);
+}
+
+void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
+                      const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_event(p, list, warning, reason, arena_vprintf(p->a, fmt, ap));
+    va_end(ap);
+}
+
+struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
+                              const char *name, cJSON *body)
+{
+    struct action *act = planner_add(p, list, ACTION_CREATE);
+
+    act->child = child;
+    act->name = name;
+    act->body = planner_json(p, body);
+    cJSON_Delete(body);
+    return act;
 }
 
 void planner_delete(struct planner *p, struct action_list *list, enum child_kind child, const char *name,
@@ -109,13 +138,11 @@ bool planner_is_ours(const struct trainjob *job)
     return !who || strcmp(who, TRAINJOB_MANAGED_BY) == 0;
 }
 
-static const struct replica_status *seen_replica(const struct jobstatus *st, const struct slot *s)
+struct task_status *planner_task(const struct planner *p, const char *type)
 {
-    for (int t = 0; t < st->n_tasks; t++) {
-        const struct task_status *task = &st->tasks[t];
-        if (task->type && strcmp(task->type, s->spec->type) == 0)
-            return s->index < task->n_replicas ? &task->replicas[s->index] : NULL;
-    }
+    for (int t = 0; t < p->st.n_tasks; t++)
+        if (p->st.tasks[t].type && strcmp(p->st.tasks[t].type, type) == 0)
+            return &p->st.tasks[t];
     return NULL;
 }
 
@@ -163,11 +190,12 @@ void planner_fill_slots(struct planner *p)
     p->slots = arena_array(p->a, (size_t)p->spec->pods, struct slot);
     for (int t = 0; t < p->spec->n_replica_specs; t++) {
         const struct replica_spec *spec = &p->spec->replica_specs[t];
+        const struct task_status *task = planner_task(p, spec->type);
         for (int i = 0; i < spec->replicas; i++) {
             struct slot *s = &p->slots[n];
             *s = (struct slot){.spec = spec, .type = t, .index = i, .order = n};
-            s->name = naming_pod(p->a, p->job->name, spec->type, i);
-            s->seen = seen_replica(&p->st, s);
+            s->name = desired_pod_name(p->a, p->job->name, spec->type, i);
+            s->seen = task && i < task->n_replicas ? &task->replicas[i] : NULL;
             n++;
         }
     }

@@ -61,9 +61,20 @@ bool planner_has_other_template(const struct planner *p);
 /* Whether all pods run or have succeeded; for an elastic job, at least minReplicas. */
 bool planner_gang_runs(const struct planner *p);
 
+/* The entry of this type in the new status; NULL: none. */
+struct task_status *planner_task(const struct planner *p, const char *type);
+
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
 void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same among other actions: it is told when those before it are done. */
+void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
+                      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* `body` is freed. */
+struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
+                              const char *name, cJSON *body);
 void planner_delete(struct planner *p, struct action_list *list, enum child_kind child, const char *name,
                     const char *uid);
 void planner_delete_pod(struct planner *p, const struct pod *pod);

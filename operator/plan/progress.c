@@ -1,9 +1,9 @@
 /* progress.c - what the status says of a training's progress, and when that is worth a write. */
 #include "operator/plan/progress.h"
 
-#include "operator/plan/mend.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 #include "operator/plan/planner.h"
+#include "operator/plan/status.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const struct pod *first_pod(const struct plan_input *in)
 
     if (in->job->spec_error || !spec->torchrun.enabled || spec->debug.enabled)
         return NULL;
-    const char *name = naming_pod(&a, in->job->name, spec->replica_specs[0].type, 0);
+    const char *name = desired_pod_name(&a, in->job->name, spec->replica_specs[0].type, 0);
     for (int i = 0; i < in->n_pods; i++)
         if (strcmp(in->pods[i]->name, name) == 0 && in->pods[i]->attempt == in->job->status.attempt)
             return in->pods[i];
@@ -79,7 +79,7 @@ static void take(struct planner *p, const struct jobprogress *from)
     if (!from->time_ms)
         return;
     p->st.progress = *from;
-    p->st.progress.time_ms = mend_time(p, from->time_ms);
+    p->st.progress.time_ms = status_time(p, from->time_ms);
 }
 
 /* What pod 0's launcher left when it ended, which is later than any answer. */

@@ -1,19 +1,153 @@
-/* restart.c - decide after a failure whether to go on, wait, restart or fail, and what is counted. */
+/* restart.c - after a failure, or a start that takes too long: go on, wait, restart or fail; what is counted, and how long the
+ * next attempt waits. */
 #include "operator/plan/restart.h"
 
-#include "operator/plan/backoff.h"
+#include "common/backoff.h"
 #include "operator/plan/judge.h"
-#include "operator/plan/replica.h"
 #include "operator/plan/rootcause.h"
-#include "operator/plan/startdeadline.h"
 #include "operator/plan/status.h"
+#include "operator/plan/waiting.h"
 
 #include <string.h>
 
 enum {
     DISRUPTIONS_PER_DAY = 100,
     ADMISSIONS_MAX = 10,
+    FIRST_DELAY_MS = 10000,
+    DELAY_MAX_MS = 600000,
+    GOOD_RUN_MS = 600000,
 };
+
+static const char LATE_START[] = "StartDeadlineExceeded";
+
+/* ---- how long a restart waits */
+
+/* The n-th failure in a row: none, 10 s, 20 s, 40 s ... 10 min. */
+static int64_t delay_ms(int in_a_row)
+{
+    return in_a_row <= 1 ? 0 : backoff_delay_ms(FIRST_DELAY_MS, DELAY_MAX_MS, in_a_row - 2);
+}
+
+/* Failures in a row, up to the one at `last`, are those with less than 10 min between the start of an attempt and
+ * its end. The last ten are kept, and eight in a row already wait longest. Disruptions neither wait nor break the
+ * row. `pod` NULL: of all pods. */
+static int64_t delay_after(const struct jobstatus *st, int last, const char *pod)
+{
+    int64_t earlier = 0;
+    int in_a_row = 0;
+
+    for (int i = 0; i <= last; i++) {
+        const struct failure *f = &st->failures[i];
+        if (exitcode_is_disruption(f->reason) || (pod && (!f->pod || strcmp(f->pod, pod) != 0)))
+            continue;
+        bool good_run = earlier && f->time_ms - (earlier + delay_ms(in_a_row)) >= GOOD_RUN_MS;
+        in_a_row = good_run ? 1 : in_a_row + 1;
+        earlier = f->time_ms;
+    }
+    return delay_ms(in_a_row);
+}
+
+int64_t restart_due_ms(const struct jobstatus *st)
+{
+    const struct failure *last = st->last_failure;
+
+    if (!last || last->attempt != st->attempt - 1 || last->time_ms < st->start_ms ||
+        exitcode_is_disruption(last->reason))
+        return 0;
+    return last->time_ms + delay_after(st, st->n_failures - 1, NULL);
+}
+
+int64_t restart_slot_due_ms(const struct jobstatus *st, const char *pod)
+{
+    for (int i = st->n_failures - 1; i >= 0; i--) {
+        const struct failure *f = &st->failures[i];
+        if (f->attempt == st->attempt && f->pod && strcmp(f->pod, pod) == 0)
+            return exitcode_is_disruption(f->reason) ? 0 : f->time_ms + delay_after(st, i, pod);
+    }
+    return 0;
+}
+
+/* ---- startDeadlineSeconds */
+
+static bool is_late_start(const char *reason)
+{
+    return reason && strcmp(reason, LATE_START) == 0;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Without a pod nothing is held and nothing can be given back: 0. */
+static int64_t waiting_since(struct planner *p)
+{
+    const struct jobstatus *st = &p->st;
+    int64_t created = 0;
+
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && (!created || pod->created_ms < created))
+            created = pod->created_ms > 0 ? pod->created_ms : 1;
+    }
+    if (!created)
+        return 0;
+    p->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
+    created = planner_first_seen(p, p->seen.waiting_ms, created);
+    /* Pods are created after that; but it is the API server's clock that says when they were. */
+    if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
+        created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
+    for (int i = 0; i < p->n_slots; i++)
+        if (!p->slots[i].pod)
+            created = later(created, restart_slot_due_ms(st, p->slots[i].name));
+    created = later(created, st->conditions[COND_RUNNING].transition_ms);
+    return created < p->now_ms ? created : p->now_ms;
+}
+
+static const char *why(struct planner *p, const struct slot *s)
+{
+    if (!s->pod)
+        return "it could not be created";
+    struct waiting w = waiting_of(s->pod, s->spec->template, p->now_ms, p->a);
+    if (w.reason)
+        return w.message;
+    return s->pod->training.reason[0] ? s->pod->training.reason : "it is pending";
+}
+
+static bool check_start(struct planner *p, struct judgement *ret)
+{
+    const struct opt_i64 *limit = &p->spec->run_policy.start_deadline_s;
+    const struct slot *missing = NULL;
+    int started = 0;
+
+    if (!limit->set || p->spec->debug.enabled || p->st.conditions[COND_RUNNING].state == COND_TRUE)
+        return false;
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct slot *s = &p->slots[i];
+        if (planner_slot_done(s) || (s->pod && pod_is_running(s->pod)))
+            started++;
+        else if (!missing)
+            missing = s;
+    }
+    int64_t since = waiting_since(p);
+    bool enough = p->spec->elastic.enabled && started >= p->spec->elastic.min;
+    if (!missing || !since || enough)
+        return false;
+    int64_t due = since + limit->v * 1000;
+    if (due > p->now_ms) {
+        planner_requeue(p, due);
+        return false;
+    }
+    ret->slot = missing;
+    ret->v = (struct verdict){.class = VERDICT_ADMISSION, .reason = LATE_START, .exit_code = -1, .rank = -1};
+    ret->v.message =
+        arena_printf(p->a, "%d of %d pods ran when startDeadlineSeconds (%lld) were over; pod %s: %s",
+                     started, p->n_slots, (long long)limit->v, missing->name, why(p, missing));
+    judge_apply_policy(&ret->v, missing->spec->restart_policy);
+    return true;
+}
+
+/* ---- what is counted and told */
 
 /* A rendezvous gives ranks to nodes as they come: only the launcher knows them. */
 static int32_t failure_rank(const struct planner *p, const struct judgement *j)
@@ -85,11 +219,19 @@ static char *describe(struct planner *p, const struct verdict *v, const struct f
     const char *who = f->rank >= 0 && f->exit_code >= 0 && !v->init ? arena_printf(p->a, "rank %d", f->rank)
                                                                     : arena_printf(p->a, "pod %s", f->pod);
 
-    if (startdeadline_is(f->reason))
+    if (is_late_start(f->reason))
         return arena_strdup(p->a, f->message);
     return arena_printf(p->a, "%s%s%s: %s%s%s%s", who, f->node && f->node[0] ? " on node " : "",
                         f->node ? f->node : "", v->init ? "init container " : "", v->init ? v->init : "",
                         v->init ? ": " : "", describe_end(p, v));
+}
+
+static void forget_pod(struct replica_status *r)
+{
+    r->uid = NULL;
+    r->container = NULL;
+    r->state = NULL;
+    r->exit_code = -1;
 }
 
 void restart_next_attempt(struct planner *p)
@@ -97,15 +239,9 @@ void restart_next_attempt(struct planner *p)
     struct jobstatus *st = &p->st;
 
     st->attempt = count_up(st->attempt);
-    for (int t = 0; t < st->n_tasks; t++) {
-        for (int i = 0; i < st->tasks[t].n_replicas; i++) {
-            struct replica_status *r = &st->tasks[t].replicas[i];
-            r->uid = NULL;
-            r->container = NULL;
-            r->state = NULL;
-            r->exit_code = -1;
-        }
-    }
+    for (int t = 0; t < st->n_tasks; t++)
+        for (int i = 0; i < st->tasks[t].n_replicas; i++)
+            forget_pod(&st->tasks[t].replicas[i]);
     planner_fill_slots(p);
 }
 
@@ -197,8 +333,8 @@ static void announce_restart(struct planner *p, enum verdict_class class, const 
                       who, when, p->st.disruption_count);
     else if (class == VERDICT_ADMISSION)
         planner_event(p, false, "Restarting", "%s begins %s; %s %d/%d times", who, when,
-                      startdeadline_is(p->st.last_failure->reason) ? "not started or refused by a node"
-                                                                   : "refused by a node",
+                      is_late_start(p->st.last_failure->reason) ? "not started or refused by a node"
+                                                                : "refused by a node",
                       p->st.admission_count, ADMISSIONS_MAX);
     else
         planner_event(p, false, "Restarting", "restart %d/%d: %s begins %s", p->st.backoff_count,
@@ -210,7 +346,7 @@ static bool count_failure(struct planner *p, const struct judgement *j)
 {
     record_failure(p, j);
     const char *what = describe(p, &j->v, p->st.last_failure);
-    planner_event(p, true, startdeadline_is(j->v.reason) ? j->v.reason : "ReplicaFailed", "%s", what);
+    planner_event(p, true, is_late_start(j->v.reason) ? j->v.reason : "ReplicaFailed", "%s", what);
     planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
     const char *failed = count_restart(p, j);
     if (failed)
@@ -226,7 +362,22 @@ static void end_attempt(struct planner *p, const struct judgement *j)
         return;
     count_task_restarts(p);
     restart_next_attempt(p);
-    announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), backoff_due_ms(&p->st));
+    announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), restart_due_ms(&p->st));
+}
+
+/* The pod of this slot is replaced: the status says so before it is deleted and the next one is created. */
+static void write_ahead(struct planner *p, const struct slot *s)
+{
+    struct task_status *task = planner_task(p, s->spec->type);
+
+    if (!task || s->index >= task->n_replicas)
+        return;
+    struct replica_status *r = &task->replicas[s->index];
+    if (s->pod && s->pod->restart > r->restarts)
+        r->restarts = s->pod->restart;
+    r->restarts = count_up(r->restarts);
+    forget_pod(r);
+    task->restart_count = count_up(task->restart_count);
 }
 
 /* Each for itself, but a permanent code beside stronger evidence is taken for its consequence. Nothing is
@@ -244,9 +395,9 @@ static void replace_failed(struct planner *p, const struct judgement *all)
         const struct slot *s = &p->slots[i];
         if (all->verdicts[i].class <= VERDICT_SUCCESS)
             continue;
-        replica_write_ahead(p, s);
+        write_ahead(p, s);
         announce_restart(p, all->verdicts[i].class, arena_printf(p->a, "pod %s", s->name),
-                         backoff_slot_due_ms(&p->st, s->name));
+                         restart_slot_due_ms(&p->st, s->name));
     }
     planner_fill_slots(p);
 }
@@ -256,11 +407,11 @@ bool restart_judge(struct planner *p)
     struct judgement j = judge_attempt(p);
     bool waits = false;
 
-    if (j.slot && replica_can_replace(p, &j))
+    if (j.slot && judge_can_replace(p, &j))
         replace_failed(p, &j);
     else if (j.slot && !judge_may_act(p, &j))
         waits = true;
-    else if (j.slot || startdeadline_check(p, &j))
+    else if (j.slot || check_start(p, &j))
         end_attempt(p, &j);
     return !waits;
 }

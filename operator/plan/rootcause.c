@@ -3,8 +3,8 @@
 
 #include "common/cleanup.h"
 #include "common/contract.h"
+#include "common/json.h"
 #include "common/text.h"
-#include "operator/plan/report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -259,21 +259,36 @@ static bool parse_exception(const char *message, struct rootcause *ret)
     return true;
 }
 
-/* PyTorch's programs end with 1 when they have lost a peer. */
+/* Our launcher's report, whole, at the beginning of the message; what stands behind it is not looked at. The user's program can
+ * write there, too: the numbers have to be those of an end. NULL: it is none. */
+static cJSON *own_report(const char *message, struct rootcause *ret)
+{
+    const char *behind;
+    cleanup_json cJSON *o =
+        strncmp(message, "{\"rank\":", 8) == 0 ? cJSON_ParseWithOpts(message, &behind, false) : NULL;
+    int64_t rank = json_i64(o, "rank", -1), code = json_i64(o, "exitCode", 0),
+            signal = json_i64(o, "signal", 0);
+    const char *text = json_str(o, "message");
+
+    if (rank < 0 || rank > INT32_MAX || code < 1 || code > 255 ||
+        (signal && (signal < 1 || signal > SIGNAL_MAX || code != EXIT_CODE_SIGNAL_BASE + signal)))
+        return NULL;
+    *ret = (struct rootcause){
+        .exit_code = (int32_t)code,
+        .signal = (int32_t)signal,
+        .rank = (int32_t)rank,
+        .no_progress = cJSON_IsTrue(json_find(o, (const char *[]){"noProgress", NULL})),
+        /* PyTorch's programs end with 1 when they have lost a peer. */
+        .peer_lost = code == EXIT_CODE_ERROR && text && text_tells_of_lost_peer(sv_from(text)),
+    };
+    return TAKE(o);
+}
+
 static bool parse_own(const char *message, struct rootcause *ret)
 {
-    struct report r;
+    cleanup_json cJSON *o = own_report(message, ret);
 
-    if (!report_parse(message, &r))
-        return false;
-    *ret = (struct rootcause){
-        .exit_code = r.exit_code,
-        .signal = r.signal,
-        .rank = r.rank,
-        .no_progress = r.no_progress,
-        .peer_lost = r.exit_code == EXIT_CODE_ERROR && text_tells_of_lost_peer(r.message),
-    };
-    return true;
+    return o != NULL;
 }
 
 /* PyTorch's block. The last one counts: earlier ones belong to restarts inside the pod, or to a torchrun that the
@@ -293,9 +308,18 @@ bool rootcause_parse(const char *message, struct rootcause *ret)
 
 const char *rootcause_text(const char *message, struct arena *a)
 {
-    struct report r;
+    struct rootcause cause;
+    cleanup_json cJSON *o = own_report(message, &cause);
 
-    return report_parse(message, &r) ? report_message(&r, a) : message;
+    if (!o)
+        return message;
+    const char *text = json_str(o, "message");
+    char *out = arena_strdup(a, text ? text : "");
+    text_plain(out);
+    for (char *c = out; *c; c++)
+        if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f)
+            *c = ' ';
+    return out;
 }
 
 /* Where the launcher's failure block begins, or PyTorch's own traceback above it: what its programs wrote stands before. */
@@ -340,11 +364,10 @@ char *rootcause_log(const char *log, int32_t rank, struct arena *a)
 const char *rootcause_line(const char *message, const char *log, struct arena *a)
 {
     struct rootcause cause = {.rank = -1};
-    struct report r;
     struct sv line = {"", 0}, last;
 
-    if (report_parse(message, &r)) {
-        line = error_line(sv_from(report_message(&r, a)));
+    if (parse_own(message, &cause)) {
+        line = error_line(sv_from(rootcause_text(message, a)));
     } else if (parse_block(message, &cause)) {
         if (strlen(message) >= TAIL_BYTES) /* it begins within a line */
             message = strchrnul(message, '\n');

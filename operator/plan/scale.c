@@ -1,7 +1,7 @@
 /* scale.c - shrink an elastic job: indices that left stay in the status, so that their old pods are never reused. */
 #include "operator/plan/scale.h"
 
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
@@ -15,18 +15,10 @@ static const struct pod *pod_at(const struct planner *p, const char *type, int i
     return NULL;
 }
 
-static const struct task_status *task_of(const struct jobstatus *st, const char *type)
-{
-    for (int t = 0; t < st->n_tasks; t++)
-        if (st->tasks[t].type && strcmp(st->tasks[t].type, type) == 0)
-            return &st->tasks[t];
-    return NULL;
-}
-
 /* Told with the status that says so, and not again while the pod takes its time. */
 static bool told(const struct planner *p, const struct pod *pod)
 {
-    const struct task_status *task = task_of(&p->st, pod->type);
+    const struct task_status *task = planner_task(p, pod->type);
 
     return task && pod->index < task->n_replicas && task->replicas[pod->index].restarts > pod->restart;
 }
@@ -46,7 +38,7 @@ void scale_announce(struct planner *p)
 int scale_places(const struct planner *p, int type)
 {
     const struct replica_spec *r = &p->spec->replica_specs[type];
-    const struct task_status *task = task_of(&p->st, r->type);
+    const struct task_status *task = planner_task(p, r->type);
     int n = r->replicas;
 
     if (!p->spec->elastic.enabled)
@@ -62,7 +54,7 @@ int scale_places(const struct planner *p, int type)
 void scale_remember(const struct planner *p, int type, int index, struct replica_status *r)
 {
     const struct replica_spec *spec = &p->spec->replica_specs[type];
-    const struct task_status *task = task_of(&p->st, spec->type);
+    const struct task_status *task = planner_task(p, spec->type);
     const struct pod *pod = pod_at(p, spec->type, index);
 
     *r = (struct replica_status){.exit_code = -1};
@@ -73,6 +65,6 @@ void scale_remember(const struct planner *p, int type, int index, struct replica
     }
     if (pod && r->restarts <= pod->restart)
         r->restarts = count_up(pod->restart);
-    r->name = naming_pod(p->a, p->job->name, spec->type, index);
+    r->name = desired_pod_name(p->a, p->job->name, spec->type, index);
     r->phase = REPLICA_DELETED;
 }

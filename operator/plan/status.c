@@ -1,13 +1,72 @@
-/* status.c - begin, finish and encode a job's status; observe.c fills in what the pods show. */
+/* status.c - repair, begin, finish and encode a job's status; observe.c fills in what the pods show. */
 #include "operator/plan/status.h"
 
-#include "operator/plan/mend.h"
 #include "operator/plan/mergepatch.h"
 #include "operator/plan/progress.h"
 
 #include <string.h>
 
-enum { WRITE_SPACING_MS = 1000 };
+enum { WRITE_SPACING_MS = 1000, CLOCK_SKEW_MAX_MS = 600000 };
+
+/* ---- repair: what somebody edited, or wrote under a wrong clock */
+
+/* A time far ahead comes from a wrong clock, or someone wrote it: delays and deadlines that run from it would not end
+ * before it. Clocks of two machines may well be a little apart. */
+int64_t status_time(const struct planner *p, int64_t ms)
+{
+    return ms > p->now_ms + CLOCK_SKEW_MAX_MS ? p->now_ms : ms;
+}
+
+static struct failure *mended_failures(struct planner *p, const struct failure *from, int n)
+{
+    struct failure *to = arena_array(p->a, (size_t)n, struct failure);
+
+    for (int i = 0; i < n; i++) {
+        to[i] = from[i];
+        to[i].time_ms = status_time(p, from[i].time_ms);
+    }
+    return to;
+}
+
+static void correct_times(struct planner *p)
+{
+    struct jobstatus *st = &p->st;
+
+    st->start_ms = status_time(p, st->start_ms);
+    st->completion_ms = status_time(p, st->completion_ms);
+    for (int t = 0; t < COND_TYPES; t++)
+        st->conditions[t].transition_ms = status_time(p, st->conditions[t].transition_ms);
+    st->failures = mended_failures(p, st->failures, st->n_failures);
+    st->progress.time_ms = status_time(p, st->progress.time_ms);
+    if (st->last_failure)
+        st->last_failure = mended_failures(p, st->last_failure, 1);
+}
+
+/* An end is told by phase, condition and time. Where someone took part of it away, the rest brings it back: no job ends
+ * twice. */
+static void restore_end(struct planner *p)
+{
+    struct jobstatus *st = &p->st;
+
+    if (!jobstatus_finished(st) && st->conditions[COND_FAILED].state == COND_TRUE)
+        st->phase = JOB_FAILED;
+    else if (!jobstatus_finished(st) && st->conditions[COND_COMPLETED].state == COND_TRUE)
+        st->phase = JOB_SUCCEEDED;
+    if (!jobstatus_finished(st))
+        return;
+    if (!st->completion_ms)
+        st->completion_ms = p->now_ms;
+    bool good = st->phase == JOB_SUCCEEDED;
+    const char *reason = p->job->status.reason ? p->job->status.reason : "Restored";
+    if (st->conditions[COND_RUNNING].state == COND_ABSENT)
+        planner_condition(p, COND_RUNNING, false, good ? "JobSucceeded" : "JobFailed", "");
+    if (st->conditions[COND_COMPLETED].state == COND_ABSENT)
+        planner_condition(p, COND_COMPLETED, good, good ? reason : "JobFailed", "");
+    if (st->conditions[COND_FAILED].state == COND_ABSENT)
+        planner_condition(p, COND_FAILED, !good, good ? "JobSucceeded" : reason, "");
+}
+
+/* ---- begin and finish */
 
 void status_begin(struct planner *p)
 {
@@ -23,7 +82,8 @@ void status_begin(struct planner *p)
         for (size_t i = 0; i < n; i++)
             p->st.tasks[t].replicas[i] = old->tasks[t].replicas[i];
     }
-    mend_status(p);
+    correct_times(p);
+    restore_end(p);
     if (jobstatus_counted(&p->st) > p->st.restarts)
         p->st.restarts =
             (int32_t)(jobstatus_counted(&p->st) < COUNT_MAX ? jobstatus_counted(&p->st) : COUNT_MAX);
@@ -78,7 +138,7 @@ static int64_t restarts_of(const struct jobstatus *st)
     return n;
 }
 
-/* A count of pods is none: it would be one write for each pod that starts. */
+/* A change of the count in "PodsStarting 3/64" is no transition: each pod that starts would cost a write. */
 static const char *awaited_reason(const char *reason)
 {
     return reason && strncmp(reason, STATUS_PODS_STARTING, strlen(STATUS_PODS_STARTING)) == 0 ? NULL : reason;
@@ -99,7 +159,7 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
            !same_text(awaited_reason(old->reason), awaited_reason(st->reason));
 }
 
-/* The reason's word is one that an event tells too. Of some it is no warning: waiting may be what was wanted. */
+/* Reasons that also raise an event when they appear; a Warning, but for the first three: waiting may be what was wanted. */
 static bool is_told(const char *reason, bool *warning)
 {
     static const char *const TOLD[] = {
@@ -184,14 +244,18 @@ void status_announce(struct planner *p)
         planner_event(p, false, "TensorBoardReady", "service %s, port 6006", p->st.tensorboard.service);
 }
 
-static cJSON *patch_document(struct planner *p, const cJSON *status)
+struct action status_action(struct planner *p, const cJSON *diff)
 {
-    cJSON *doc = cJSON_CreateObject();
-    cJSON *meta = cJSON_AddObjectToObject(doc, "metadata");
+    cleanup_json cJSON *doc = cJSON_CreateObject();
 
-    cJSON_AddStringToObject(meta, "resourceVersion", p->job->resource_version);
-    cJSON_AddItemToObject(doc, "status", cJSON_Duplicate(status, true));
-    return doc;
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(doc, "metadata"), "resourceVersion",
+                            p->job->resource_version);
+    cJSON_AddItemToObject(doc, "status", cJSON_Duplicate(diff, true));
+    return (struct action){.kind = ACTION_STATUS,
+                           .child = CHILD_JOB,
+                           .name = arena_strdup(p->a, p->job->name),
+                           .uid = arena_strdup(p->a, p->job->uid),
+                           .body = planner_json(p, doc)};
 }
 
 /* A state that went there and back within the pass did not change. */
@@ -200,7 +264,7 @@ static void keep_transition_times(struct planner *p)
     for (int t = 0; t < COND_TYPES; t++) {
         const struct condition *old = &p->job->status.conditions[t];
         if (old->state == p->st.conditions[t].state && old->transition_ms)
-            p->st.conditions[t].transition_ms = mend_time(p, old->transition_ms);
+            p->st.conditions[t].transition_ms = status_time(p, old->transition_ms);
     }
 }
 
@@ -235,10 +299,6 @@ bool status_patch(struct planner *p, struct action *out)
     }
     p->progressed = progressed;
     p->progress_only = !more;
-    cleanup_json cJSON *doc = patch_document(p, diff);
-    *out =
-        (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = arena_strdup(p->a, p->job->name)};
-    out->uid = arena_strdup(p->a, p->job->uid);
-    out->body = planner_json(p, doc);
+    *out = status_action(p, diff);
     return true;
 }

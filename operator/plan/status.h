@@ -7,7 +7,9 @@
 /* Reason while only some pods run; the REASON column has the count behind it. */
 #define STATUS_PODS_STARTING "PodsStarting"
 
-/* Set p->st to a copy of the job's status that this pass may change, repaired by mend.h. */
+/* Set p->st to a copy of the job's status that this pass may change. What somebody edited is repaired: times more than 10 min in
+ * the future become now, and missing parts of an end (phase, condition, completionTime) are restored from the others.
+ * jobstatus.h has dropped counts and lists that are out of bounds. */
 void status_begin(struct planner *p);
 
 /* Add the conditions that are missing: all exist from the first write on. */
@@ -19,8 +21,14 @@ void status_finish(struct planner *p, enum job_phase phase, const char *reason, 
 /* Add events about changes from the old to the new status. */
 void status_announce(struct planner *p);
 
+/* A merge patch of the status, at the version that was planned from. */
+struct action status_action(struct planner *p, const cJSON *diff);
+
 /* The merge patch from the old status to the new one, as an action in *out. False: nothing to write now. A
  * change that is not a transition is written a second after the last write at the earliest. */
 bool status_patch(struct planner *p, struct action *out);
+
+/* `ms`, or now if it is more than 10 min in the future. */
+int64_t status_time(const struct planner *p, int64_t ms);
 
 #endif

@@ -1,15 +1,11 @@
 /* tensorboard.c - decide whether TensorBoard runs, and create, replace or delete its objects. */
 #include "operator/plan/tensorboard.h"
 
-#include "operator/plan/desired_tensorboard.h"
-#include "operator/plan/naming.h"
+#include "operator/plan/desired.h"
 
 #include <string.h>
 
-enum {
-    UNAVAILABLE_MS = 60000, /* an image is pulled, a server starts */
-    LOOK_AGAIN_MS = 1000
-};
+enum { UNAVAILABLE_MS = 60000 }; /* an image is pulled, a server starts */
 
 /* While pod 0 of a live job has no node, TensorBoard could bind or hold the volume on the wrong one. */
 static bool waits_for_master(const struct planner *p)
@@ -31,12 +27,7 @@ static char *spec_hash(struct planner *p)
 
 static void create(struct planner *p, enum child_kind child, cJSON *body)
 {
-    struct action *act = planner_add(p, &p->tensorboard, ACTION_CREATE);
-
-    act->child = child;
-    act->name = naming_tensorboard(p->a, p->job->name);
-    act->body = planner_json(p, body);
-    cJSON_Delete(body);
+    (void)planner_create(p, &p->tensorboard, child, desired_tensorboard_name(p->a, p->job->name), body);
 }
 
 static void scale(struct planner *p, const struct child *d, int replicas)
@@ -107,7 +98,7 @@ static bool held(struct planner *p)
 
     if (problem->kind == PROBLEM_NONE)
         return false;
-    if (strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) == 0) {
+    if (strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0) {
         p->st.tensorboard.reason = WORDS[problem->kind];
         p->st.tensorboard.note = problem->message;
     }
@@ -142,9 +133,9 @@ void tensorboard_plan(struct planner *p)
     struct tensorboard_status *tb = &p->st.tensorboard;
     const struct child *d = p->in->tb_deployment;
 
-    if (p->in->tb_unknown) {
+    if (p->in->tb_look_ms) {
         if (tb->present || p->spec->tensorboard.present)
-            planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
+            planner_requeue(p, p->in->tb_look_ms);
         return;
     }
     *tb = (struct tensorboard_status){.present = p->spec->tensorboard.present};
@@ -155,7 +146,7 @@ void tensorboard_plan(struct planner *p)
     }
     bool waits = waits_for_master(p);
     bool off = p->spec->tensorboard.suspend;
-    tb->service = naming_tensorboard(p->a, p->job->name);
+    tb->service = desired_tensorboard_name(p->a, p->job->name);
     tb->ready = !off && !waits && d && d->available > 0;
     tb->reason = off ? "Suspended" : tb->ready ? "Available" : waits ? "WaitingForPod" : "Starting";
     tb->note = waits && !off ? "starts once pod 0 has a node" : NULL;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* From its creation on, or since it was let go: a job that was created suspended waits for somebody else. */
+/* Waiting begins with the job's creation, or when a job that was created suspended is first resumed. */
 static int64_t wanted_since(const struct planner *p)
 {
     const struct condition *paused = &p->st.conditions[COND_PAUSED];

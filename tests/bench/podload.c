@@ -50,7 +50,7 @@ static int start_one(struct app *app, struct err *err)
         abort();
     struct kube_request r = {
         .verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = app->ns, .body = sv_from(body)};
-    int rc = kube_call_start(&app->api, &r, on_done, app, err) ? 0 : -1;
+    int rc = kube_request_start(&app->api, &r, on_done, app, err) ? 0 : -1;
     free(body);
     return rc;
 }

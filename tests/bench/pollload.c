@@ -190,7 +190,7 @@ static int measure(struct fake_apiserver *api, int64_t jobs, int64_t seconds, st
     if (!http)
         return -1;
     const struct kube_transport transport = http_transport(http);
-    struct kube_recorder *recorder = kube_recorder_new(l, &transport, "pollload", NULL);
+    struct kube_recorder *recorder = kube_recorder_new(l, &transport, "pollload");
     struct controller *c =
         controller_new(l, &transport, recorder, &log,
                        &(struct controller_options){

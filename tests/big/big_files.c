@@ -1,8 +1,8 @@
 /* big_files.c - files beyond 4 GiB, really written and really read: by the trainer's own writers and readers.
  *
  *     big_files write pt|safetensors FILE      an export
- *     big_files write checkpoint FOLDER        a checkpoint with both in it
- *     big_files read pt|safetensors FILE
+ *     big_files write checkpoint FOLDER        a checkpoint with a .safetensors in it
+ *     big_files read safetensors FILE          a .pt is read by check.py alone
  *     big_files read checkpoint FOLDER         FOLDER/step-...: whole, by its manifest
  *
  * The large tensor is mapped and zero but for a few marks, so it costs no memory; check.py looks for the same marks.
@@ -10,7 +10,6 @@
 #include "trainer/state/files/ckpt_dir.h"
 #include "trainer/state/files/export.h"
 #include "trainer/state/files/safetensors.h"
-#include "trainer/state/files/torch_unzip.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,30 +32,12 @@ static const struct mark {
 
 static const float FAR[4] = {7, 8, 9, 10}; /* lies behind 4 GiB */
 
-struct state {
-    struct tensor_row row[2];
-    struct pt_item item[2];
-};
-
-static struct tensor_list list_of(struct state *s, float *big)
+static struct tensor_list list_of(struct tensor_row row[static 2], float *big)
 {
-    s->row[0] =
+    row[0] =
         (struct tensor_row){"big", {.data = big, .dtype = PT_F32, .dims = 2, .dim = {2, BIG_FLOATS / 2}}};
-    s->row[1] = (struct tensor_row){"far", {.data = FAR, .dtype = PT_F32, .dims = 1, .dim = {4}}};
-    return (struct tensor_list){s->row, 2};
-}
-
-static struct pt_value dict_of(struct state *s, float *big)
-{
-    (void)list_of(s, big);
-    for (int i = 0; i < 2; i++)
-        s->item[i] = (struct pt_item){pt_str(s->row[i].name), pt_tensor(s->row[i].tensor)};
-    return pt_dict(PT_ORDERED_DICT, s->item, 2);
-}
-
-static int put_pt(void *ctx, const struct pt_sink *sink, struct err *err)
-{
-    return torch_zip_write(ctx, "model", sink, err);
+    row[1] = (struct tensor_row){"far", {.data = FAR, .dtype = PT_F32, .dims = 1, .dim = {4}}};
+    return (struct tensor_list){row, 2};
 }
 
 static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *err)
@@ -64,13 +45,12 @@ static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *er
     return safetensors_write(ctx, sink, err);
 }
 
-static int write_checkpoint(const char *folder, struct pt_value *dict, struct tensor_list *list,
-                            struct err *err)
+static int write_checkpoint(const char *folder, struct tensor_list *list, struct err *err)
 {
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
     const struct manifest m = {.step = 1, .run_id = "big"};
 
-    return ckpt_begin(&w, folder, &m, err) || ckpt_file(&w, "model.pt", put_pt, dict, err) ||
+    return ckpt_begin(&w, folder, &m, err) ||
                    ckpt_file(&w, "model.safetensors", put_safetensors, list, err) || ckpt_commit(&w, 3, err)
                ? -1
                : 0;
@@ -81,17 +61,16 @@ static int write_kind(const char *kind, const char *path, struct err *err)
     const size_t bytes = (size_t)BIG_FLOATS * sizeof(float);
     float *big =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct state s;
+    struct tensor_row row[2];
 
     if (big == MAP_FAILED)
         return err_set(err, ERR_FATAL, "no room to map %zu bytes", bytes);
     for (size_t i = 0; i < ARRAY_LEN(MARKS); i++)
         big[MARKS[i].place] = MARKS[i].value;
-    struct pt_value dict = dict_of(&s, big);
-    struct tensor_list list = list_of(&s, big);
-    int rc = strcmp(kind, "pt") == 0            ? export_pt(path, &dict, err)
+    struct tensor_list list = list_of(row, big);
+    int rc = strcmp(kind, "pt") == 0            ? export_pt(path, &list, err)
              : strcmp(kind, "safetensors") == 0 ? export_safetensors(path, &list, err)
-                                                : write_checkpoint(path, &dict, &list, err);
+                                                : write_checkpoint(path, &list, err);
     munmap(big, bytes);
     return rc;
 }
@@ -119,21 +98,11 @@ static int check_tensors(const struct pt_tensor *big, const struct pt_tensor *fa
     return 0;
 }
 
-static int check_file(const char *kind, const void *bytes, size_t len, struct err *err)
+static int check_file(const void *bytes, size_t len, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct pt_value root;
     struct tensor_list list;
 
-    if (strcmp(kind, "pt") == 0) {
-        if (torch_zip_read(bytes, len, &a, &root, err))
-            return -1;
-        const struct pt_value *big = pt_find(&root, "big");
-        const struct pt_value *far = pt_find(&root, "far");
-        if (!big || !far || big->type != PT_TENSOR || far->type != PT_TENSOR)
-            return err_set(err, ERR_INVALID, "big or far is missing");
-        return check_tensors(&big->tensor, &far->tensor, err);
-    }
     if (safetensors_parse(bytes, len, &a, &list, err))
         return -1;
     if (list.len != 2)
@@ -142,7 +111,7 @@ static int check_file(const char *kind, const void *bytes, size_t len, struct er
     return check_tensors(&list.row[big].tensor, &list.row[!big].tensor, err);
 }
 
-static int read_file(const char *kind, const char *path, struct err *err)
+static int read_file(const char *path, struct err *err)
 {
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -152,7 +121,7 @@ static int read_file(const char *kind, const char *path, struct err *err)
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return err_set(err, ERR_FATAL, "%s: cannot be mapped", path);
-    int rc = check_file(kind, bytes, (size_t)st.st_size, err);
+    int rc = check_file(bytes, (size_t)st.st_size, err);
     munmap(bytes, (size_t)st.st_size);
     return rc;
 }
@@ -160,18 +129,13 @@ static int read_file(const char *kind, const char *path, struct err *err)
 /* As a resuming trainer does: whole files in memory, against the manifest's sizes and sums. */
 static int read_checkpoint(const char *folder, struct err *err)
 {
-    static const char *const files[][2] = {{"model.pt", "pt"}, {"model.safetensors", "safetensors"}};
+    cleanup_buf struct buf file = BUF_INIT((size_t)5 << 30);
     struct manifest m;
 
-    if (ckpt_manifest(folder, &m, err))
-        return -1;
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        cleanup_buf struct buf file = BUF_INIT((size_t)5 << 30);
-        if (ckpt_read(folder, &m, files[i][0], &file, err) ||
-            check_file(files[i][1], file.data, file.len, err))
-            return err_wrap(err, "%s", files[i][0]);
-    }
-    return 0;
+    return ckpt_manifest(folder, &m, err) || ckpt_read(folder, &m, "model.safetensors", &file, err) ||
+                   check_file(file.data, file.len, err)
+               ? -1
+               : 0;
 }
 
 int main(int argc, char **argv)
@@ -181,15 +145,15 @@ int main(int argc, char **argv)
 
     if (argc != 4 || (strcmp(argv[1], "write") != 0 && strcmp(argv[1], "read") != 0) ||
         (strcmp(argv[2], "pt") != 0 && strcmp(argv[2], "safetensors") != 0 &&
-         strcmp(argv[2], "checkpoint") != 0)) {
-        fputs("usage: big_files write|read pt|safetensors|checkpoint PATH\n", stderr);
+         strcmp(argv[2], "checkpoint") != 0) ||
+        (argv[1][0] == 'r' && strcmp(argv[2], "pt") == 0)) {
+        fputs("usage: big_files write|read pt|safetensors|checkpoint PATH (no pt is read)\n", stderr);
         return 2;
     }
     if (argv[1][0] == 'w')
         rc = write_kind(argv[2], argv[3], &err);
     else
-        rc = strcmp(argv[2], "checkpoint") == 0 ? read_checkpoint(argv[3], &err)
-                                                : read_file(argv[2], argv[3], &err);
+        rc = strcmp(argv[2], "checkpoint") == 0 ? read_checkpoint(argv[3], &err) : read_file(argv[3], &err);
     if (rc)
         fprintf(stderr, "big_files: %s\n", err.msg);
     return rc != 0;

@@ -37,7 +37,7 @@ def check_safetensors(path):
 
 def check_checkpoint(folder):
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert [f["name"] for f in manifest["files"]] == ["model.pt", "model.safetensors"]
+    assert [f["name"] for f in manifest["files"]] == ["model.safetensors"]
     for entry in manifest["files"]:
         crc = 0
         with open(folder / entry["name"], "rb") as file:
@@ -45,7 +45,6 @@ def check_checkpoint(folder):
                 crc = zlib.crc32(chunk, crc)
             assert file.tell() == entry["bytes"] > 2**32, entry
         assert crc == entry["crc32"], entry
-    check_pt(folder / "model.pt")
     check_safetensors(folder / "model.safetensors")
 
 

@@ -28,7 +28,7 @@ trap 'rm -rf "$scratch"' EXIT
 one() { # one KIND WRITTEN READ: both paths inside the scratch folder
     say "$1"
     "$BIG_FILES" write "$1" "$scratch/$2"
-    "$BIG_FILES" read "$1" "$scratch/$3"
+    if [ "$1" != pt ]; then "$BIG_FILES" read "$1" "$scratch/$3"; fi # the trainer writes .pt, and reads none
     if [[ $opened == and* ]]; then
         "$PYTHON" "$REPO/tests/big/check.py" "$1" "$scratch/$3"
     fi

@@ -202,8 +202,8 @@ static void on_timeout(void *ctx)
     kube_loop_task_add(c->d->loop, &c->task);
 }
 
-static struct kube_http_call *start(void *ctx, const struct kube_http_request *req,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start(void *ctx, const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     struct fake_direct *d = ctx;
     struct call *c = calloc(1, sizeof(*c));
@@ -234,10 +234,10 @@ static struct kube_http_call *start(void *ctx, const struct kube_http_request *r
     if (limit_ms)
         kube_loop_timer_set(d->loop, &c->timeout, kube_loop_now_ms(d->loop) + limit_ms);
     kube_loop_task_add(d->loop, &c->task);
-    return (struct kube_http_call *)(void *)c;
+    return (struct kube_transfer *)(void *)c;
 }
 
-static void cancel(void *ctx, struct kube_http_call *call)
+static void cancel(void *ctx, struct kube_transfer *call)
 {
     (void)ctx;
     call_free((struct call *)(void *)call);

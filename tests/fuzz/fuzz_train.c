@@ -1,28 +1,11 @@
 /* fuzz_train.c - the trainer's command line and environment: values within their bounds, or an error that names the
- * option. Byte 0: which preset, or which command. */
+ * option. Byte 0: which preset. */
 #include "fuzz_argv.h"
 
-#include "tools/tools.h"
 #include "trainer/run/spawn.h"
 #include "trainer/state/run_id.h"
 
 static const char *const PRESETS[] = {"linear", "mnist-cnn", "gpt2-bytes", "pipeline"};
-
-static int no_word(void *into, const char *text, struct err *err)
-{
-    (void)into;
-    return err_set(err, ERR_INVALID, "\"%.60s\": a word", text);
-}
-
-static void check_options(const struct words *w, const struct command *c)
-{
-    static _Alignas(16) char into[1 << 16];
-    const struct option_table t = {.row = c->row, .len = c->rows, .called = c->name, .word = no_word};
-    struct err err = {0};
-
-    if (option_parse(&t, w->argc, w->argv, into, &err) < 0)
-        MUST(err.kind == ERR_INVALID && err.msg[0]);
-}
 
 static void check_run(const struct config *cfg)
 {
@@ -52,12 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || size > 4096)
         return 0;
     words_split(&w, arena_strndup(&a, (const char *)data + 1, size - 1));
-    if (data[0] & 0x80) {
-        static const struct command *const COMMANDS[] = {&command_tokenize, &command_convert,
-                                                         &command_generate};
-        check_options(&w, COMMANDS[(data[0] & 0x7f) % ARRAY_LEN(COMMANDS)]);
-        return 0;
-    }
     MUST(config_load(PRESETS[data[0] % ARRAY_LEN(PRESETS)], &a, &cfg, &err) == 0);
     if (config_options(w.argc, w.argv, &cfg, &err) < 0)
         MUST(err.kind == ERR_INVALID && err.msg[0]);

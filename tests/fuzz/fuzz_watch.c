@@ -1,17 +1,18 @@
 /* fuzz_watch.c - the ranks' watch. Byte 0, bit 0: the others are what somebody says to the watch (bit 1: who is rank 1);
- * else what a watch says to rank 1. Nobody is let in without the token, only ranks are told anything, and a rank that was
+ * else what a watch says to rank 1. Nobody is let in without the run id, only ranks are told anything, and a rank that was
  * told nonsense has an error to show. */
 #include "fuzz.h"
 
 #include "collectives/watch.h"
 #include "collectives/watch_table.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 enum { WORLD = 3 };
 
-static const uint8_t TOKEN[WATCH_TOKEN_BYTES] = "the run's token";
+static const char RUN_ID[WATCH_RUN_ID_BYTES] = "the run's id";
 
 static void join(int fds[2], const uint8_t *data, size_t size)
 {
@@ -20,28 +21,30 @@ static void join(int fds[2], const uint8_t *data, size_t size)
     MUST(shutdown(fds[1], SHUT_WR) == 0);
 }
 
-static bool has_token(const uint8_t *data, size_t size)
+static bool has_run_id(const uint8_t *data, size_t size)
 {
-    for (size_t i = 0; i + sizeof(TOKEN) <= size; i++)
-        if (memcmp(data + i, TOKEN, sizeof(TOKEN)) == 0)
+    for (size_t i = 0; i + sizeof(RUN_ID) <= size; i++)
+        if (memcmp(data + i, RUN_ID, sizeof(RUN_ID)) == 0)
             return true;
     return false;
 }
 
 static void to_watch(const uint8_t *data, size_t size, bool known)
 {
-    struct member members[WORLD] = {0};
     struct watch_slot *by_rank[WORLD] = {0}, *slots[WORLD];
     uint64_t reported[WORLD] = {0};
+    struct watch_go *go = calloc(1, sizeof(*go) + WORLD * sizeof(*go->members));
     struct watch_table table = {.world = WORLD,
-                                .members = members,
+                                .n_awaiting = 1,
+                                .go = go,
                                 .by_rank = by_rank,
                                 .reported = reported,
                                 .slots = slots,
                                 .max_slots = WORLD};
     int fds[2];
 
-    memcpy(table.token, TOKEN, sizeof(TOKEN));
+    MUST(go);
+    memcpy(table.run_id, RUN_ID, sizeof(RUN_ID));
     join(fds, data, size);
     struct watch_slot *t = watch_slot_new(fds[0]);
     slots[table.n_slots++] = t;
@@ -53,15 +56,16 @@ static void to_watch(const uint8_t *data, size_t size, bool known)
     while (!t->broken)
         watch_slot_read(&table, t);
     MUST(t->said <= sizeof(t->in));
-    MUST(known || t->rank < 0 || has_token(data, size));
+    MUST(known || watch_slot_unknown(t) || has_run_id(data, size));
     MUST(known || table.gone == false);
     if (t->answer_ms)
         watch_table_answer(&table, t);
-    MUST(t->rank >= 0 || t->out.len == 0 || has_token(data, size));
-    const bool stranger = t->rank < 0;
+    MUST(!watch_slot_unknown(t) || t->out.len < WATCH_SAID_BYTES); /* why it was refused */
+    const bool stranger = watch_slot_unknown(t);
     watch_table_drop(&table, 0);
     MUST(table.n_slots == 0 && table.unauthenticated == stranger && !by_rank[1] && !watch_table_owes(&table));
     close(fds[1]);
+    free(go);
 }
 
 static void to_rank(const uint8_t *data, size_t size)
@@ -73,7 +77,8 @@ static void to_rank(const uint8_t *data, size_t size)
                       .members = members,
                       .left = left,
                       .left_after = UINT64_MAX,
-                      .in = BUF_INIT(sizeof(members) + 2 * WATCH_SAID_BYTES + 4096)};
+                      .in =
+                          BUF_INIT(sizeof(struct watch_go) + sizeof(members) + 2 * WATCH_SAID_BYTES + 4096)};
     struct layout layout;
     struct err err = {0};
     int fds[2];
@@ -88,8 +93,7 @@ static void to_rank(const uint8_t *data, size_t size)
     MUST(w.left_rank >= 0 && w.left_rank < WORLD);
     MUST(strlen(w.answer) < sizeof(w.answer));
     if (w.met && layout_make(&layout, members, WORLD, &err) == 0) {
-        MUST(layout.n_pods >= 1 && layout.n_pods <= WORLD && layout.lanes >= 1);
-        MUST(layout.lanes <= LAYOUT_LANES_MAX && layout.first[layout.n_pods] == WORLD);
+        MUST(layout.n_pods >= 1 && layout.n_pods <= WORLD && layout.first[layout.n_pods] == WORLD);
         for (int i = 0; i < layout.n_pods; i++)
             MUST(layout.first[i] < layout.first[i + 1]);
         layout_release(&layout);

@@ -142,12 +142,20 @@ static uint64_t mix_model(uint64_t h, const struct model_spec *m)
 /* What is done with the data; not where they lie, which may differ between hosts. */
 static uint64_t mix_data(uint64_t h, const struct data_spec *d)
 {
-    const int64_t integers[] = {d->format,          d->values,
-                                d->header,          d->target,
-                                d->columns,         d->items,
-                                d->synthetic.rule,  d->synthetic.outputs,
-                                d->before_weights,  d->split.train_items,
-                                d->split.val_items, d->stats,
+    /* The numbers of formats, and zeros, that checkpoints of earlier versions have here. */
+    const int64_t format = d->format == SOURCE_IDX ? 0 : d->format + 2;
+    const int64_t integers[] = {format,
+                                d->values,
+                                0,
+                                0,
+                                0,
+                                d->items,
+                                d->synthetic.rule,
+                                d->synthetic.outputs,
+                                d->before_weights,
+                                d->split.train_items,
+                                d->split.val_items,
+                                d->stats,
                                 d->in_order};
     const double numbers[] = {d->split.val_fraction, d->scale};
 

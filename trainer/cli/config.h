@@ -62,10 +62,9 @@ struct config {
     bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
-    int64_t batch_size;         /* per rank; of a model in stages: per replica. 0: session_batch.c chooses */
+    int64_t batch_size;         /* per rank; of a model in stages: of all. 0: session_batch.c chooses */
     int64_t micro_batches;      /* parts of a batch that go through the model one after the other */
     int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
-    int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
     int64_t seed, sampler_seed;
     int64_t val_every;              /* steps between validations, besides those behind epochs; 0: none */
     int64_t val_steps;              /* steps' worth of samples that validate; 0: all */
@@ -85,11 +84,11 @@ struct config {
     const char *log_dir, *save_path; /* NULL: none */
     int64_t
         save_every; /* write save_path after epochs 0, n, 2n, ... and where max_steps ends the run; 0: once, at the end */
-    int log_format;                     /* enum log_format */
-    const char *ckpt_dir, *resume;      /* resume: "auto", "never" or a path */
-    int64_t save_steps, keep;           /* save_steps 0: not by steps */
-    int64_t log_histograms, log_images; /* steps between two; 0: none */
-    double save_seconds;                /* 0: not by time */
+    int log_format;                /* enum log_format */
+    const char *ckpt_dir, *resume; /* resume: "auto", "never" or a path */
+    int64_t save_steps, keep;      /* save_steps 0: not by steps */
+    int64_t log_histograms;        /* steps between two; 0: none */
+    double save_seconds;           /* 0: not by time */
 };
 
 /* Read a preset's text into *ret. `file` names it in errors. */

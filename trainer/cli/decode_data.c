@@ -10,17 +10,13 @@ enum { PATH_BYTES_MAX = 4000 };
 
 #define COMMON_KEYS "format", "mean", "std", "scale", "train_items", "val_items", "val_fraction"
 
-static const char *const FORMATS[] = {[SOURCE_IDX] = "idx",       [SOURCE_CSV] = "csv",
-                                      [SOURCE_NPY] = "npy",       [SOURCE_SYNTHETIC] = "synthetic",
-                                      [SOURCE_TOKENS] = "tokens", NULL};
+static const char *const FORMATS[] = {
+    [SOURCE_IDX] = "idx", [SOURCE_SYNTHETIC] = "synthetic", [SOURCE_TOKENS] = "tokens", NULL};
 
 static const char *const *keys_of(enum source_format format)
 {
     static const char *const idx[] = {COMMON_KEYS, "dataset",      "train", "train_targets",
                                       "test",      "test_targets", NULL};
-    static const char *const csv[] = {COMMON_KEYS, "train",          "test", "header",
-                                      "target",    "target_columns", NULL};
-    static const char *const npy[] = {COMMON_KEYS, "train", "train_targets", "test", "test_targets", NULL};
     static const char *const synthetic[] = {COMMON_KEYS, "items", "outputs", "targets", "generator", NULL};
 
     static const char *const tokens[] = {"format",    "train",        "val",     "train_items",
@@ -29,10 +25,6 @@ static const char *const *keys_of(enum source_format format)
     switch (format) {
     case SOURCE_IDX:
         return idx;
-    case SOURCE_CSV:
-        return csv;
-    case SOURCE_NPY:
-        return npy;
     case SOURCE_TOKENS:
         return tokens;
     case SOURCE_SYNTHETIC:
@@ -108,39 +100,17 @@ static int decode_split(const struct yaml_at *at, struct split_spec *s, struct e
 /* Inputs and targets come in pairs, and test data never alone. */
 static int decode_files(const struct yaml_at *at, struct data_spec *d, struct err *err)
 {
-    bool pairs = d->format != SOURCE_CSV;
-
     if (yaml_get_str(at, "train", PATH_BYTES_MAX, &d->train, err) ||
         yaml_get_str(at, "train_targets", PATH_BYTES_MAX, &d->train_targets, err) ||
         yaml_get_str(at, "test", PATH_BYTES_MAX, &d->test, err) ||
         yaml_get_str(at, "test_targets", PATH_BYTES_MAX, &d->test_targets, err))
         return -1;
-    if ((d->format != SOURCE_IDX || d->train_targets || d->test || d->test_targets) &&
-        yaml_require(at, "train", err))
+    if ((d->train_targets || d->test || d->test_targets) && yaml_require(at, "train", err))
         return -1;
-    if (pairs && ((d->train && yaml_require(at, "train_targets", err)) ||
-                  (d->test && yaml_require(at, "test_targets", err)) ||
-                  (d->test_targets && yaml_require(at, "test", err))))
+    if ((d->train && yaml_require(at, "train_targets", err)) ||
+        (d->test && yaml_require(at, "test_targets", err)) ||
+        (d->test_targets && yaml_require(at, "test", err)))
         return -1;
-    return 0;
-}
-
-static int decode_csv(const struct yaml_at *at, struct data_spec *d, struct err *err)
-{
-    struct yaml_at width = yaml_member(at, "target_columns");
-    int64_t target = -1;
-    int64_t columns = 1;
-
-    if (yaml_get_bool(at, "header", &d->header, err) ||
-        yaml_get_i64(at, "target_columns", 1, LAYOUT_VALUES_MAX, &columns, err))
-        return -1;
-    target = -columns;
-    if (yaml_get_i64(at, "target", -LAYOUT_VALUES_MAX, LAYOUT_VALUES_MAX, &target, err))
-        return -1;
-    if (!d->values && columns != 1)
-        return yaml_err(&width, err, "expected 1, as this loss takes labels");
-    d->target = (int32_t)target;
-    d->columns = (int32_t)columns;
     return 0;
 }
 
@@ -222,9 +192,5 @@ int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
         return decode_synthetic(&at, &cfg->model.input, d, err);
     if (d->format == SOURCE_TOKENS)
         return decode_tokens(&at, &cfg->model.input, d, err);
-    if (decode_files(&at, d, err))
-        return -1;
-    if (d->format == SOURCE_CSV)
-        return decode_csv(&at, d, err);
-    return d->format == SOURCE_IDX ? decode_idx(&at, d, &cfg->dataset, err) : 0;
+    return decode_files(&at, d, err) || decode_idx(&at, d, &cfg->dataset, err) ? -1 : 0;
 }

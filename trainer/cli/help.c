@@ -3,7 +3,6 @@
 
 #include "common/arena.h"
 #include "common/wrap.h"
-#include "trainer/cli/command.h"
 #include "trainer/cli/config.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
@@ -73,9 +72,9 @@ static void about_stages(FILE *out)
           out);
     wrap_text(
         out, 8,
-        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
-        "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
-        "the whole model. --micro_batches lets the stages work at the same time. Weights, losses and "
+        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. There are "
+        "as many ranks as stages, or 1, which holds the whole model. --micro_batches lets the stages work at "
+        "the same time. Weights, losses and "
         "exports are those of one process with as many micro-batches. On GPUs likewise: --backend nccl "
         "sends from GPU to GPU.");
 }
@@ -117,7 +116,8 @@ static void about_training(FILE *out)
         "rate; warmup_full: last is GPT-2's rule: "
         "the last time of the warmup has the whole rate, and the first of W has 1/W of it (warmup_from is 0 "
         "then). A cosine without "
-        "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
+        "total ends with the run; behind its end the rate stays at min_lr. decay: matrices leaves parameters "
+        "of one dimension alone.");
 }
 
 /* What `data` can say; its readers are in config/decode_data.c. */
@@ -129,23 +129,15 @@ static void about_data(FILE *out)
         {"{format: idx [, dataset]}",
          "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
          "fashion-mnist."},
-        {"{format: idx | npy, train, train_targets [, test, test_targets]}",
-         "Pairs of files below --data, gzip-compressed or not. idx: images and labels of one byte. npy: "
-         "uint8, int32, "
-         "int64, float32, float64 in C order; inputs (n, values), (n, h, w) or (n, channels, h, w); labels "
-         "(n), values (n) "
-         "or (n, values)."},
+        {"{format: idx, train, train_targets [, test, test_targets]}",
+         "Pairs of files below --data, gzip-compressed or not: images and labels of one byte."},
         {"{format: tokens, train [, val, shuffle, ...]}",
          "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
-         "model's length are samples. llm.c's shards (*.bin), vectors of uint16 (*.npy), or any other files "
+         "model's length are samples. llm.c's shards (*.bin), uint16 alone (*.bin as nanoGPT's, *.npy), or "
+         "any other files "
          "as "
-         "bytes, a token 0..255 each; "
-         "`trainer tokenize` makes shards. val (or val_items, val_fraction) validates."},
-        {"{format: csv, train [, test, header, target, target_columns]}",
-         "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
-         "first "
-         "column from 0, or from the end when negative; default the last. target_columns: how many, for "
-         "values."},
+         "bytes, a token 0..255 each. "
+         "val (or val_items, val_fraction) validates."},
         {"{format: synthetic, items, outputs [, targets, generator]}",
          "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
          "uniform (values "
@@ -180,7 +172,7 @@ static void about_lines(FILE *out)
         "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
 }
 
-void help_program(FILE *out, const struct command *const *commands)
+void help_program(FILE *out)
 {
     fputs("NAME\n"
           "    trainer - data-parallel training of networks that are described by data\n\n"
@@ -189,11 +181,7 @@ void help_program(FILE *out, const struct command *const *commands)
           "    trainer FILE.yaml [options]\n"
           "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
           "    trainer NAME --show > FILE.yaml\n"
-          "    trainer --version\n",
-          out);
-    for (size_t i = 0; commands[i]; i++)
-        fprintf(out, "    trainer %s ...\n", commands[i]->name);
-    fputs("\n"
+          "    trainer --version\n\n"
           "DESCRIPTION\n",
           out);
     wrap_text(
@@ -204,12 +192,7 @@ void help_program(FILE *out, const struct command *const *commands)
         "each "
         "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
         "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
-    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\nCOMMANDS\n", out);
-    for (size_t i = 0; commands[i]; i++) {
-        fprintf(out, "    %s\n", commands[i]->name);
-        wrap_text(out, 8, commands[i]->about);
-    }
-    fputs("\n", out);
+    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
     about_stages(out);

@@ -2,12 +2,11 @@
 #ifndef TK_TRAINER_CLI_HELP_H
 #define TK_TRAINER_CLI_HELP_H
 
-#include "trainer/cli/command.h"
 #include "trainer/cli/config.h"
 
 #include <stdio.h>
 
-void help_program(FILE *out, const struct command *const *commands); /* which end with NULL */
+void help_program(FILE *out);
 void help_preset(FILE *out, const struct config *cfg);
 
 #endif

@@ -79,9 +79,6 @@ int option_apply(const struct option_row *o, const char *value, void *into, stru
                            strlen(value));
         *(const char **)field = value;
         return 0;
-    case OPTION_WORDS:
-        *(const char **)field = value;
-        return 0;
     case OPTION_GPT2_SIZE:
         return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
     case OPTION_DATASET:

@@ -31,7 +31,7 @@ static const struct option_row OPTIONS[] = {
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
      .help = "Stop training after N steps, wherever that is. Default: none."},
     {"batch_size", "N", OPTION_INTEGER, AT(batch_size), 1, BATCH_SIZE_MAX,
-     .help = "Samples per rank and step; of a model in stages, per copy of the whole model."},
+     .help = "Samples per rank and step; of a model in stages, of all ranks together."},
     {"micro_batches", "N", OPTION_INTEGER, AT(micro_batches), 1, MICRO_BATCHES_MAX,
      .help = "Parts of a batch that go through the model one after the other, so that the stages of a "
              "pipeline work "
@@ -40,20 +40,15 @@ static const struct option_row OPTIONS[] = {
      .help =
          "Of a model of sequences: tokens of a step on all ranks together. --batch_size is then what goes "
          "through a rank at a time, and gradients are added up until it is enough: one exchange per step."},
-    {"zero_stage", "0|1", OPTION_INTEGER, AT(zero_stage), 0, 1,
-     .help =
-         "1: each rank keeps and updates its own part of the optimiser's state, and hands the new weights to "
-         "the others (ZeRO). Less memory per rank, the same weights. On GPUs with --precision bf16 of the "
-         "weights' f32 too each rank keeps its part."},
     {"lr", "RATE", OPTION_NUMBER, AT(optimizer.lr), .max_number = 1e6, .help = "Learning rate of one rank."},
     {"seed", "N", OPTION_INTEGER, AT(seed), 0, INT64_MAX,
      .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},
     {"sampler_seed", "N", OPTION_INTEGER, AT(sampler_seed), 0, INT64_MAX,
      .help = "Seed of the order of samples, as DistributedSampler's."},
     {"init_from", "FILE", OPTION_TEXT, AT(init_from),
-     .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
-             "GPT-2 may "
-             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before: FILE is "
+     .help = "Begin with the weights of FILE, a .safetensors: of f32, f16, bf16 or f64, also behind prefixes "
+             "of wrappers such as module.; other tensors in it do not matter. A GPT-2's may lie as Hugging "
+             "Face's Conv1D or as nn.Linear. A checkpoint that the run resumes from goes before: FILE is "
              "then not read."},
     {"val_every", "N", OPTION_INTEGER, AT(val_every), 1, INT32_MAX,
      .help = "Validate after every N-th step too, and after --max_steps. Default: behind epochs alone."},
@@ -107,8 +102,7 @@ static const struct option_row OPTIONS[] = {
     {"bucket_mb", "MIB", OPTION_NUMBER, AT(bucket_mb), .min_number = 0, .max_number = 65536,
      .help =
          "With --backend nccl: gradients are summed in pieces of at least so many MiB, beside the backward "
-         "pass that makes the others; those of a model smaller than two such pieces, or with --zero_stage 1, "
-         "at once, behind it. 0: "
+         "pass that makes the others; those of a model smaller than two such pieces at once, behind it. 0: "
          "always so. Default 25, PyTorch's."},
     {.group = "Output"},
     {"log_interval", "N", OPTION_INTEGER, AT(log_interval), 1, 1000000000,
@@ -124,8 +118,6 @@ static const struct option_row OPTIONS[] = {
              "from it."},
     {"log_histograms", "N", OPTION_INTEGER, AT(log_histograms), 1, INT32_MAX,
      .help = "With --log_dir: histograms of all weights after every N-th step. Default: none."},
-    {"log_images", "N", OPTION_INTEGER, AT(log_images), 1, INT32_MAX,
-     .help = "With --log_dir: the first layer's filters as an image after every N-th step. Default: none."},
     {"save_path", "FILE", OPTION_TEXT, AT(save_path),
      .help = "Write the trained weights there as a state_dict that torch.load opens: FILE.pt, or "
              "FILE.safetensors."},
@@ -135,13 +127,14 @@ static const struct option_row OPTIONS[] = {
     {.group = "Checkpoints and resuming"},
     {"ckpt_dir", "DIR", OPTION_TEXT, AT(ckpt_dir),
      .help =
-         "Folder of the checkpoints: step-<number> in it holds model.safetensors, state.pt (torch.optim's "
-         "state_dict) and manifest.json. Rank 0 alone writes and reads it. Default ./checkpoints."},
+         "Folder of the checkpoints: one folder per run, with step-<number> in it, which holds "
+         "model.safetensors, optim.safetensors, manifest.json and, of a GPT-2, Hugging Face's config.json. "
+         "Rank 0 alone writes and reads it. Default ./checkpoints."},
     {"save_steps", "N", OPTION_INTEGER, AT(save_steps), 1, INT32_MAX,
      .help =
          "A checkpoint after every N-th step of the run. Default: none by steps. It is written beside the "
          "training, from a copy of the state, which takes memory on rank 0: 4 bytes per parameter, and on "
-         "a CPU the optimizer's moments, with Adam 8 bytes more (not with --zero_stage 1 or in stages, "
+         "a CPU the optimizer's moments, with Adam 8 bytes more (not in stages, "
          "where rank 0 has memory to gather them in anyway). A step that is due while one is still being "
          "written is put off until that is done."},
     {"save_seconds", "N", OPTION_NUMBER, AT(save_seconds), .min_number = 0, .max_number = 1e7,

@@ -13,8 +13,7 @@ enum option_kind {
     OPTION_FLAG,
     OPTION_INTEGER,
     OPTION_NUMBER,
-    OPTION_TEXT,  /* a path, or a name */
-    OPTION_WORDS, /* any text, the empty one too */
+    OPTION_TEXT, /* a path, or a name */
     OPTION_DATASET,
     OPTION_BACKEND,
     OPTION_LOG_FORMAT,

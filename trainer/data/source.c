@@ -1,10 +1,27 @@
-/* source.c - open a data source of any format: IDX, CSV, NumPy, tokens or synthetic. */
-#include "trainer/data/source_parts.h"
+/* source.c - open a data source of any format: IDX, tokens or synthetic. */
+#include "trainer/data/source.h"
+#include "trainer/data/tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { TRAIN, TEST, PARTS };
+
+/* What is known of a part's files; a path of "" is none. */
+struct files {
+    char x[PATH_MAX];
+    char y[PATH_MAX];
+    struct tokens *tokens;
+};
+
+struct source {
+    struct source_options o;
+    struct data_layout layout;
+    struct dataset_files idx;
+    struct files part[PARTS];
+};
 
 /* Files of tokens are named by a pattern: in it the folder stands for itself. */
 static int path_of(const struct source *s, const char *name, char out[static PATH_MAX], struct err *err)
@@ -113,10 +130,6 @@ static int open_format(struct source *s, struct err *err)
     switch (s->o.spec->format) {
     case SOURCE_IDX:
         return open_idx(s, err);
-    case SOURCE_CSV:
-        return source_open_csv(s, err);
-    case SOURCE_NPY:
-        return source_open_npy(s, err);
     case SOURCE_SYNTHETIC:
         return open_synthetic(s);
     case SOURCE_TOKENS:
@@ -149,14 +162,6 @@ void source_free(struct source *s)
 const struct data_layout *source_layout(const struct source *s)
 {
     return &s->layout;
-}
-
-static int load_part(const struct source *s, const struct files *f, const struct data_part *to,
-                     struct err *err)
-{
-    if (!to->items)
-        return 0;
-    return s->o.spec->format == SOURCE_CSV ? source_load_csv(s, f, to, err) : source_load_npy(s, f, to, err);
 }
 
 static int32_t classes_of(const struct data_part *p, int32_t most)
@@ -193,16 +198,10 @@ bool source_key(const struct source *s, int64_t now_ms, struct buf *key)
     const struct data_spec *d = s->o.spec;
     struct err ignored;
 
-    if (d->format == SOURCE_SYNTHETIC || d->format == SOURCE_TOKENS ||
-        buf_printf(key, &ignored, "%d %d %d %d %d %d\n", (int)d->format, d->train != NULL, d->values,
-                   d->header, d->target, d->columns))
+    if (d->format != SOURCE_IDX || buf_printf(key, &ignored, "%d\n", d->train != NULL))
         return false;
     for (int i = 0; i < DATASET_PARTS; i++)
-        if (d->format == SOURCE_IDX && !add_file(s->idx.path[i], now_ms, key))
-            return false;
-    for (int p = 0; p < PARTS; p++)
-        if (d->format != SOURCE_IDX &&
-            (!add_file(s->part[p].x, now_ms, key) || !add_file(s->part[p].y, now_ms, key)))
+        if (!add_file(s->idx.path[i], now_ms, key))
             return false;
     return true;
 }
@@ -215,11 +214,6 @@ int source_load(const struct source *s, struct dataset *d, struct err *err)
     switch (s->o.spec->format) {
     case SOURCE_IDX:
         rc = dataset_load(&s->idx, d, family ? DATASET_CLASSES : UINT8_MAX + 1, err);
-        break;
-    case SOURCE_CSV:
-    case SOURCE_NPY:
-        rc = load_part(s, &s->part[TRAIN], &d->train, err) || load_part(s, &s->part[TEST], &d->test, err) ? -1
-                                                                                                          : 0;
         break;
     case SOURCE_SYNTHETIC:
         rc = load_synthetic(s, d, err);

@@ -16,18 +16,15 @@
 #include "trainer/data/split.h"
 #include "trainer/data/synthetic.h"
 
-enum source_format { SOURCE_IDX, SOURCE_CSV, SOURCE_NPY, SOURCE_SYNTHETIC, SOURCE_TOKENS };
+enum source_format { SOURCE_IDX, SOURCE_SYNTHETIC, SOURCE_TOKENS };
 enum { DATA_CHANNELS_MAX = 64, SOURCE_SETTLED_S = 2 };
 
 /* The `data` of a preset. */
 struct data_spec {
     enum source_format format;
-    bool values;     /* targets are numbers, for the loss that wants them; else labels */
-    bool header;     /* csv: the first line is one */
-    int32_t target;  /* csv: the target's first column; negative: from the end */
-    int32_t columns; /* csv: how many */
-    /* Files, below --data unless they begin with '/'. NULL: the four of MNIST (idx), or no test data. In a csv the
-     * targets stand in the same file. Tokens: patterns (tokens.h), and `test` validates. */
+    bool values; /* targets are numbers, for the loss that wants them; else labels */
+    /* Files, below --data unless they begin with '/'. NULL: the four of MNIST (idx), or no test data.
+     * Tokens: patterns (tokens.h), and `test` validates. */
     const char *train, *train_targets, *test, *test_targets;
 
     int32_t rows, cols, channels; /* synthetic, tokens: the model's input */

@@ -33,6 +33,20 @@ struct tokens {
     int64_t windows, count;
 };
 
+/* Of llm.c's files the first four bytes are a date of 2024: tokens, weights, questions, and tokens of 32 bits. */
+static bool is_llmc(uint32_t magic)
+{
+    return magic / 10000 == TOKENS_SHARD_MAGIC / 10000;
+}
+
+/* As nanoGPT writes them: uint16 without a header. */
+static bool is_raw(const uint8_t *p, size_t bytes)
+{
+    char name[FIRST_BYTES_NAME];
+
+    return bytes >= 4 && bytes % 2 == 0 && !is_llmc(le_get32(p)) && !first_bytes_name(p, bytes, name);
+}
+
 int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
                        int64_t *ret_count, struct err *err)
 {
@@ -47,10 +61,8 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
                        file_bytes, TOKENS_SHARD_HEADER);
     if (le_get32(p) != TOKENS_SHARD_MAGIC)
         return err_set(err, ERR_INVALID,
-                       "%s: magic: %" PRIu32
-                       ", expected %d: llm.c's shard of tokens. Of raw uint16, as nanoGPT "
-                       "writes, make a .npy: numpy.save(OUT, numpy.memmap(IN, 'uint16', 'r'))",
-                       path, le_get32(p), TOKENS_SHARD_MAGIC);
+                       "%s: magic: %" PRIu32 ", expected %d: llm.c's shard of tokens, or uint16 alone", path,
+                       le_get32(p), TOKENS_SHARD_MAGIC);
     if (le_get32(p + 4) != TOKENS_SHARD_VERSION)
         return err_set(err, ERR_INVALID, "%s: version: %" PRIu32 ", expected %d", path, le_get32(p + 4),
                        TOKENS_SHARD_VERSION);
@@ -64,41 +76,23 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
     return 0;
 }
 
-void tokens_shard_header(int64_t count, uint8_t out[static TOKENS_SHARD_HEADER])
-{
-    const uint32_t field[] = {TOKENS_SHARD_MAGIC, TOKENS_SHARD_VERSION, (uint32_t)count};
-
-    memset(out, 0, TOKENS_SHARD_HEADER);
-    for (size_t i = 0; i < ARRAY_LEN(field); i++)
-        le_put(out + 4 * i, field[i], 4);
-}
-
-static int parse_npy(struct file *f, struct err *err)
-{
-    struct npy n;
-
-    if (npy_probe(f->path, &n, err))
-        return -1;
-    if (n.type != NPY_U16 || n.dims != 1)
-        return err_set(err, ERR_INVALID, "%s: expected a vector of uint16, as tokens are stored", f->path);
-    /* Compressed, or another file by now. */
-    if (n.data + 2 * (uint64_t)n.count != f->map_bytes)
-        return err_set(err, ERR_INVALID, "%s: size: %zu bytes, expected %" PRIu64 ", not compressed", f->path,
-                       f->map_bytes, n.data + 2 * (uint64_t)n.count);
-    f->first += n.data;
-    f->count = n.count;
-    return 0;
-}
-
 static int parse(struct file *f, struct err *err)
 {
     char name[FIRST_BYTES_NAME];
+    size_t first;
 
     f->first = f->map;
     f->width = 2;
-    if (sv_ends(sv_from(f->path), ".npy"))
-        return parse_npy(f, err);
+    if (sv_ends(sv_from(f->path), ".npy")) {
+        if (npy_vector(f->path, f->map, f->map_bytes, &first, &f->count, err))
+            return -1;
+        f->first += first;
+        return 0;
+    }
     if (sv_ends(sv_from(f->path), ".bin")) {
+        f->count = (int64_t)f->map_bytes / 2;
+        if (is_raw(f->map, f->map_bytes))
+            return 0;
         f->first += TOKENS_SHARD_HEADER;
         return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);
     }
@@ -231,16 +225,6 @@ void tokens_free(struct tokens *t)
 int64_t tokens_windows(const struct tokens *t)
 {
     return t->windows;
-}
-
-int64_t tokens_count(const struct tokens *t)
-{
-    return t->count;
-}
-
-size_t tokens_files(const struct tokens *t)
-{
-    return t->files;
 }
 
 int32_t tokens_vocab(const struct tokens *t)

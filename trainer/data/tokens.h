@@ -1,7 +1,8 @@
 /* tokens.h - map files of tokens and read them as the windows on which a language model is trained.
  *
  * Formats:   by a file's name: .bin is llm.c's shard (256 int32, of which 20240520, version 1 and the number of tokens;
- *            then uint16), .npy a vector of uint16, anything else plain bytes, a token 0..255 each.
+ *            then uint16), or uint16 alone, as nanoGPT writes; .npy a vector of uint16, anything else plain bytes, a token
+ *            0..255 each.
  * Order:     the files of a pattern sorted by their bytes; each is cut into windows of `time` tokens and the one behind
  *            them, which the next window begins with. What is left of a file is less than a window and not used: that is
  *            llm.c's rule. The sampler decides which rank takes which window.
@@ -28,7 +29,6 @@ enum {
     TOKENS_SHARD_VERSION = 1,
     TOKENS_SHARD_HEADER = 1024,
 };
-#define TOKENS_SHARD_MAX INT64_C(0xffffffff) /* what the header's field of 32 bits counts */
 
 struct tokens;
 
@@ -46,8 +46,6 @@ static inline void tokens_freep(struct tokens **t)
 #define cleanup_tokens __attribute__((cleanup(tokens_freep)))
 
 int64_t tokens_windows(const struct tokens *t); /* at least 1 */
-int64_t tokens_count(const struct tokens *t);   /* of all files */
-size_t tokens_files(const struct tokens *t);
 
 /* 256 when all files are plain bytes; else 0: not known. */
 int32_t tokens_vocab(const struct tokens *t);
@@ -61,6 +59,5 @@ int tokens_window(const struct tokens *t, int64_t window, int32_t vocab, float *
 /* The header of an llm.c shard, in a file of file_bytes. */
 int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
                        int64_t *ret_count, struct err *err) MUST_CHECK;
-void tokens_shard_header(int64_t count, uint8_t out[static TOKENS_SHARD_HEADER]);
 
 #endif

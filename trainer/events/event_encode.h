@@ -7,19 +7,33 @@
 #define TK_TRAINER_EVENTS_EVENT_ENCODE_H
 
 #include "common/buf.h"
+#include "common/cleanup.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The first record of every file: file_version "brain.Event:2". */
-int event_encode_header(double wall_time_s, struct buf *out, struct err *err);
+int event_encode_header(double wall_time_s, struct buf *out, struct err *err) MUST_CHECK;
 
-/* One scalar in the plugin form: a rank-0 float tensor; `first` adds the tag's metadata (plugin "scalars",
- * data class scalar), which readers expect on a tag's first event. */
-int event_encode_scalar(double wall_time_s, int64_t step, const char *tag, float value, bool first,
-                        struct buf *out, struct err *err);
+/* What readers have seen of this step and later ones, in this folder, is void. */
+int event_encode_restart(double wall_time_s, int64_t step, struct buf *out, struct err *err) MUST_CHECK;
 
-/* The frame around `len` bytes: length, masked CRC, bytes, masked CRC. */
-int event_encode_record(const void *bytes, size_t len, struct buf *out, struct err *err);
+struct event_value {
+    double wall_time_s;
+    int64_t step;
+    const char *tag;
+    bool first; /* add the tag's metadata, which readers expect on a tag's first event */
+};
+
+/* In the plugin form: a rank-0 float tensor, data class scalar. */
+int event_encode_scalar(const struct event_value *at, float value, struct buf *out,
+                        struct err *err) MUST_CHECK;
+
+enum { EVENT_BUCKETS = 30 };
+
+/* EVENT_BUCKETS of equal width from the least to the greatest of n values; what is not finite is left out. */
+int event_encode_histogram(const struct event_value *at, const float *values, size_t n, struct buf *out,
+                           struct err *err) MUST_CHECK;
 
 #endif

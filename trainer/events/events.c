@@ -5,7 +5,6 @@
 #include "common/memory.h"
 #include "common/sv.h"
 #include "trainer/events/event_encode.h"
-#include "trainer/events/png.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -211,20 +210,20 @@ static int append(struct events *e, const struct buf *record, struct err *err)
     return buf_append(&e->pending, record->data, record->len, err);
 }
 
-/* Where a value of `tag` goes. The tag is noted only when its record is in: see add_tagged. */
-static int place_of(const struct events *e, const char *tag, int64_t step, struct event_place *ret,
+/* The tag is noted only when its record is in: see add_value. */
+static int value_of(const struct events *e, const char *tag, int64_t step, struct event_value *ret,
                     struct err *err)
 {
     if (check_tag(tag, err) < 0)
         return -1;
-    *ret = (struct event_place){wall_seconds(&e->clock), step, tag, !tag_seen(e, tag)};
+    *ret = (struct event_value){wall_seconds(&e->clock), step, tag, !tag_seen(e, tag)};
     if (ret->first && e->tags_len == EVENTS_TAGS_MAX)
         return err_set(err, ERR_INVALID, "events: tag \"%.40s\": more than %d tags", tag, EVENTS_TAGS_MAX);
     return 0;
 }
 
-static int add_tagged(struct events *e, const struct event_place *at, const struct buf *record,
-                      struct err *err)
+static int add_value(struct events *e, const struct event_value *at, const struct buf *record,
+                     struct err *err)
 {
     if (append(e, record, err) < 0)
         return -1;
@@ -236,66 +235,22 @@ static int add_tagged(struct events *e, const struct event_place *at, const stru
 int events_scalar(struct events *e, const char *tag, int64_t step, float value, struct err *err)
 {
     cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-    struct event_place at;
+    struct event_value at;
 
-    if (place_of(e, tag, step, &at, err) < 0 ||
-        event_encode_scalar(at.wall_time_s, step, tag, value, at.first, &record, err) < 0)
+    if (value_of(e, tag, step, &at, err) < 0 || event_encode_scalar(&at, value, &record, err) < 0)
         return -1;
-    return add_tagged(e, &at, &record, err);
+    return add_value(e, &at, &record, err);
 }
 
 int events_histogram(struct events *e, const char *tag, int64_t step, const float *values, size_t n,
                      struct err *err)
 {
     cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-    struct event_place at;
+    struct event_value at;
 
-    if (place_of(e, tag, step, &at, err) < 0 || event_encode_histogram(&at, values, n, &record, err) < 0)
+    if (value_of(e, tag, step, &at, err) < 0 || event_encode_histogram(&at, values, n, &record, err) < 0)
         return -1;
-    return add_tagged(e, &at, &record, err);
-}
-
-int events_image(struct events *e, const char *tag, int64_t step, const uint8_t *pixels, int width,
-                 int height, struct err *err)
-{
-    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-    cleanup_buf struct buf png = BUF_INIT(EVENT_VALUE_BYTES);
-    struct event_place at;
-
-    if (place_of(e, tag, step, &at, err) < 0 || png_encode(pixels, width, height, &png, err) < 0 ||
-        event_encode_image(&at, &png, width, height, &record, err) < 0)
-        return -1;
-    return add_tagged(e, &at, &record, err);
-}
-
-int events_text(struct events *e, const char *tag, int64_t step, const char *text, struct err *err)
-{
-    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-    struct event_place at;
-
-    if (place_of(e, tag, step, &at, err) < 0 || event_encode_text(&at, text, &record, err) < 0)
-        return -1;
-    return add_tagged(e, &at, &record, err);
-}
-
-int events_hparams(struct events *e, const char *group, const struct event_hparam *h, size_t n,
-                   struct err *err)
-{
-    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-
-    if (event_encode_hparams(wall_seconds(&e->clock), group, h, n, &record, err) < 0 ||
-        append(e, &record, err) < 0)
-        return -1;
-    return events_tick(e, err);
-}
-
-int events_graph(struct events *e, const struct event_node *node, size_t n, struct err *err)
-{
-    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-
-    if (event_encode_graph(wall_seconds(&e->clock), node, n, &record, err) < 0 || append(e, &record, err) < 0)
-        return -1;
-    return events_tick(e, err);
+    return add_value(e, &at, &record, err);
 }
 
 int events_close(struct events *e, struct err *err)
@@ -312,9 +267,4 @@ int events_close(struct events *e, struct err *err)
 bool events_removed(const struct events *e)
 {
     return e->removed;
-}
-
-const char *events_path(const struct events *e)
-{
-    return e->path;
 }

@@ -1,4 +1,4 @@
-/* events.h - append scalars and other events to a TensorBoard event file, record by record.
+/* events.h - append scalars and histograms to a TensorBoard event file, record by record.
  *
  * Ownership: events_open makes, events_close flushes and frees. One thread at a time.
  * Units:     steps are the trainer's global steps; times come from the given clock.
@@ -12,9 +12,9 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/err.h"
-#include "trainer/events/event_kinds.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -47,19 +47,6 @@ int events_scalar(struct events *e, const char *tag, int64_t step, float value, 
 int events_histogram(struct events *e, const char *tag, int64_t step, const float *values, size_t n,
                      struct err *err) MUST_CHECK;
 
-/* Grey pixels (height, width). */
-int events_image(struct events *e, const char *tag, int64_t step, const uint8_t *pixels, int width,
-                 int height, struct err *err) MUST_CHECK;
-
-/* Markdown. */
-int events_text(struct events *e, const char *tag, int64_t step, const char *text,
-                struct err *err) MUST_CHECK;
-
-/* Once per run. */
-int events_hparams(struct events *e, const char *group, const struct event_hparam *h, size_t n,
-                   struct err *err) MUST_CHECK;
-int events_graph(struct events *e, const struct event_node *node, size_t n, struct err *err) MUST_CHECK;
-
 /* Write out when due: for loops that add nothing for a while. */
 int events_tick(struct events *e, struct err *err) MUST_CHECK;
 int events_flush(struct events *e, struct err *err) MUST_CHECK;
@@ -69,7 +56,5 @@ int events_close(struct events *e, struct err *err);
 
 /* Whether `fresh` removed any. */
 bool events_removed(const struct events *e);
-
-const char *events_path(const struct events *e);
 
 #endif

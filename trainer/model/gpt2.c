@@ -45,11 +45,24 @@ static struct layer_spec *append(struct model_spec *m, const struct layer_ops *o
     return l;
 }
 
+/* Where a kind of layer has this option. */
+static int place_of(const struct layer_spec *l, const char *key)
+{
+    int i = 0;
+
+    while (strcmp(l->ops->options[i].key, key) != 0)
+        i++;
+    return i;
+}
+
 static void set(struct layer_spec *l, const char *key, int64_t value)
 {
-    for (int i = 0; l->ops->options[i].key; i++)
-        if (strcmp(l->ops->options[i].key, key) == 0)
-            l->option[i] = value;
+    l->option[place_of(l, key)] = value;
+}
+
+static int64_t get(const struct layer_spec *l, const char *key)
+{
+    return l->option[place_of(l, key)];
 }
 
 void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret)
@@ -72,6 +85,38 @@ void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret)
     (void)append(ret, &layer_layernorm, "transformer.ln_f");
     l = append(ret, &layer_lm_head, "lm_head");
     set(l, "vocab", g->vocab);
+}
+
+static bool is(const struct layer_spec *l, const struct layer_ops *ops, const char *name)
+{
+    return l->ops == ops && strcmp(l->name, name) == 0;
+}
+
+static bool is_norm(const struct layer_spec *l)
+{
+    return is(l, &layer_layernorm, "transformer.ln_f") && get(l, "bias") &&
+           l->number[place_of(l, "eps")] == GPT2_EPS;
+}
+
+bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret)
+{
+    const struct layer_spec *first = &m->layer[0], *last = &m->layer[m->layers - 1];
+    char name[LAYER_NAME_BYTES];
+
+    if (m->layers < 4 || m->first || m->inner || !is(first, &layer_embedding, "transformer") ||
+        !is_norm(last - 1) || !is(last, &layer_lm_head, "lm_head"))
+        return false;
+    *ret = (struct gpt2_spec){.vocab = get(first, "vocab"),
+                              .block_size = m->input.rows,
+                              .n_layer = m->layers - 3,
+                              .n_head = get(first + 1, "heads"),
+                              .n_embd = get(first, "width")};
+    for (int i = 0; i < m->layers - 3; i++) {
+        snprintf(name, sizeof(name), "transformer.h.%d", i);
+        if (!is(&first[1 + i], &layer_gpt2_block, name) || get(&first[1 + i], "heads") != ret->n_head)
+            return false;
+    }
+    return get(last, "vocab") == ret->vocab;
 }
 
 double gpt2_operations(const struct gpt2_spec *g, size_t params)

@@ -12,6 +12,7 @@
 #include "trainer/model/spec.h"
 
 enum { GPT2_LAYERS_MAX = MODEL_LAYERS_MAX - 3 };
+#define GPT2_EPS 1e-5 /* of its norms */
 
 /* OpenAI's four sizes (GPT-2's paper, table 2) are named by their number of layers. */
 struct gpt2_spec {
@@ -26,6 +27,9 @@ int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err) MUST_CHE
 
 /* Write the layers; plan.c checks that the sizes fit each other. */
 void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
+
+/* Is this a whole GPT-2, under the names of PyTorch's module? Fills all of *ret but `recompute`. */
+bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret);
 
 /* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and
  * those of

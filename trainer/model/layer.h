@@ -57,6 +57,8 @@ struct layer {
     int params;
     const char *tied[LAYER_PARAMS_MAX]; /* it is another layer's: the first before it whose name ends so */
     bool f32[LAYER_PARAMS_MAX];         /* passes read it in f32, whatever the elements */
+    bool turned
+        [LAYER_PARAMS_MAX]; /* .safetensors files have the transpose, as Hugging Face's Conv1D keeps it */
     struct layer_buffer buffer[LAYER_BUFFERS_MAX];
     int buffers;
     size_t workspace_bytes; /* of kctx, for the largest batch */
@@ -124,8 +126,8 @@ struct layer_ops {
     void (*backward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
 
     /* Only of a head, a last layer that computes the loss itself because its outputs are too many to be kept: compute the
-     * loss of p's input and, with p->grad[0], the gradients. ERR_INVALID: a label is not a class. A head has no backward;
-     * its forward computes the outputs of a few samples. */
+     * loss of p's input and, with p->grad[0], the gradients. ERR_INVALID: a label is not a class. A head has neither
+     * forward nor backward. */
     int (*loss)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
                 const struct head_target *t, struct loss_result *ret, struct err *err);
 

@@ -57,7 +57,8 @@ static void add_layer_state(struct model *m, int i, size_t *at)
     for (int p = 0; p < l->params; p++) {
         const struct param_row *row = &m->row[m->row_of[i][p]];
         struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p]};
+        *s = (struct state_row){
+            .dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p], .turned = l->turned[p]};
         s->bytes = row->len * sizeof(float);
         if (s->tied)
             model_name(l, l->param[p].suffix, s->name);
@@ -106,7 +107,7 @@ static size_t output_bytes(const struct model *m, const struct layer *l)
 /* The memory that a pass has for one layer at a time: for a gradient of activations, for scratch. */
 static void most_of_a_layer(const struct model *m, size_t *ret_grad, size_t *ret_scratch)
 {
-    *ret_grad = sizeof(float); /* a weight at least, since those pass through it (part.c) */
+    *ret_grad = sizeof(float); /* never none */
     *ret_scratch = 0;
     for (int i = 0; i < m->layers; i++) {
         const size_t out = output_bytes(m, &m->layer[i]);
@@ -217,7 +218,6 @@ static void release_here(struct model *m)
     device_free(m->device, m->here.values);
     device_free(m->device, m->here.copies);
     device_free(m->device, m->here.buffers);
-    device_free(m->device, m->here.exact);
     memset(&m->here, 0, sizeof(m->here));
 }
 
@@ -234,7 +234,7 @@ void model_free(struct model *m)
     free(m);
 }
 
-int model_place(struct model *m, struct kctx *ctx, const struct model_part *own, struct err *err)
+int model_place(struct model *m, struct kctx *ctx, struct err *err)
 {
     if (device_is_host(ctx))
         return 0;
@@ -243,16 +243,12 @@ int model_place(struct model *m, struct kctx *ctx, const struct model_part *own,
     release_activations(m);
     release_here(m);
     m->device = ctx;
-    m->own = own ? *own : (struct model_part){.end = m->len, .room = m->len};
-    m->in_part = own && m->numbers.element != ELEMENT_F32;
     memset(&m->here, 0, sizeof(m->here));
-    const size_t values = m->in_part ? m->own.end - m->own.begin : m->own.room;
     if (model_make_activations(m, err) ||
-        !(m->here.values = device_alloc(ctx, values * sizeof(float), err)) ||
+        !(m->here.values = device_alloc(ctx, m->len * sizeof(float), err)) ||
         !(m->here.buffers = device_alloc(ctx, m->buffers_bytes, err)) ||
         (m->numbers.element != ELEMENT_F32 &&
-         !(m->here.copies = device_alloc(ctx, m->own.room * element_bytes(m->numbers.element), err))) ||
-        (m->in_part && model_make_part(m, err)))
+         !(m->here.copies = device_alloc(ctx, m->len * element_bytes(m->numbers.element), err))))
         return -1;
     model_push(m, 0);
     return 0;
@@ -260,15 +256,11 @@ int model_place(struct model *m, struct kctx *ctx, const struct model_part *own,
 
 struct queued_params model_trained(const struct model *m)
 {
-    const size_t begin = m->own.begin;
-
-    return (struct queued_params){
-        .p = m->in_part ? m->here.values : m->here.values + begin,
-        .copy = m->here.copies ? (uint8_t *)m->here.copies + begin * element_bytes(m->numbers.element) : NULL,
-        .by_chance = m->numbers.by_chance,
-        .seed = m->numbers.seed,
-        .first = (uint32_t)begin,
-        .n = m->own.end - begin};
+    return (struct queued_params){.p = m->here.values,
+                                  .copy = m->here.copies,
+                                  .by_chance = m->numbers.by_chance,
+                                  .seed = m->numbers.seed,
+                                  .n = m->len};
 }
 
 void model_push_buffers(struct model *m)
@@ -284,10 +276,6 @@ void model_push(struct model *m, int64_t steps)
     if (!m->device)
         return;
     model_push_buffers(m);
-    if (m->in_part) {
-        model_push_part(m, steps);
-        return;
-    }
     device_put(m->device, m->here.values, m->values, m->len * sizeof(float));
     if (w.copy)
         queue_round(m->device, &w, steps);
@@ -297,9 +285,7 @@ int model_pull(struct model *m, struct err *err)
 {
     if (!m->device)
         return 0;
-    const struct model_part mine = m->in_part ? m->own : (struct model_part){.end = m->len};
-    return device_get(m->device, m->values + mine.begin, m->here.values,
-                      (mine.end - mine.begin) * sizeof(float), err) ||
+    return device_get(m->device, m->values, m->here.values, m->len * sizeof(float), err) ||
                    device_get(m->device, m->buffers, m->here.buffers, m->buffers_bytes, err)
                ? -1
                : 0;

@@ -5,6 +5,7 @@
 #include "trainer/model/model.h"
 
 struct model {
+    const struct model_spec *spec;
     int batch_max, batch; /* batch: of the last forward pass */
     bool train;           /* so was that pass */
     bool twin;            /* values, buffers and grad are another's */
@@ -20,12 +21,7 @@ struct model {
         float *values; /* what the passes read: the process's, or the device's own, */
         void *copies;  /* and elements of them, where those are not f32 */
         uint8_t *buffers;
-        float *exact; /* where the values are a part: those that passes read in f32 */
     } here;
-    struct model_part own;                                /* of the weights, on a device */
-    bool in_part;                                         /* the values are that part alone */
-    size_t exact_at[MODEL_LAYERS_MAX * LAYER_PARAMS_MAX]; /* of a row; SIZE_MAX: it is not there */
-    size_t exact_len;
     struct model_numbers numbers;
     void *grad[2]; /* gradients of activations: one is read while the other is written */
     size_t grad_bytes;
@@ -47,10 +43,6 @@ int model_plan(struct model *m, const struct model_spec *spec, struct err *err) 
 /* Of a planned model. Errors: ERR_FATAL no memory. */
 int model_make_state(struct model *m, struct err *err) MUST_CHECK;
 int model_make_activations(struct model *m, struct err *err) MUST_CHECK;
-
-/* part.c: memory for what a device needs that keeps a part of the weights, and the way there. */
-int model_make_part(struct model *m, struct err *err) MUST_CHECK;
-void model_push_part(struct model *m, int64_t steps);
 
 /* What exports call a parameter or a buffer of a layer. */
 void model_name(const struct layer *l, const char *suffix, char name[static PARAM_NAME_BYTES]);

@@ -13,6 +13,7 @@ struct model *model_make(const struct model_spec *spec, int batch_max, struct er
     }
     m->batch_max = batch_max;
     m->numbers = spec->numbers;
+    m->spec = spec;
     if (model_plan(m, spec, err) || model_make_state(m, err) || model_make_activations(m, err))
         return NULL;
     return TAKE(m);
@@ -67,6 +68,11 @@ size_t model_buffers_bytes(const struct model *m)
     return m->buffers_bytes;
 }
 
+const struct model_spec *model_spec_of(const struct model *m)
+{
+    return m->spec;
+}
+
 struct shape model_output(const struct model *m)
 {
     return m->layer[m->layers - 1].out;
@@ -112,7 +118,7 @@ static const void *param_of(const struct model *m, int i, int k)
 
     if (m->here.copies && !l->f32[k])
         return layer_at(l, m->here.copies, offset);
-    return m->in_part ? m->here.exact + m->exact_at[row] : m->here.values + offset;
+    return m->here.values + offset;
 }
 
 static struct layer_pass pass_of(struct model *m, int i)
@@ -237,13 +243,4 @@ int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target 
     for (int k = 0; k < m->layer[i].params && grad; k++)
         p.grad[k] = grad + m->row[m->row_of[i][k]].offset;
     return m->layer[i].spec->ops->loss(&m->layer[i], ctx, &p, t, ret, err);
-}
-
-void model_head_outputs(struct model *m, struct kctx *ctx, void *out)
-{
-    int i = m->layers - 1;
-    struct layer_pass p = pass_of(m, i);
-
-    p.out = out;
-    m->layer[i].spec->ops->forward(&m->layer[i], ctx, &p);
 }

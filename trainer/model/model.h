@@ -37,6 +37,7 @@ struct state_row {
     enum state_type type;
     bool buffer;  /* not a parameter: no gradient, no moments */
     bool tied;    /* a parameter under another name: its data are those of a row before */
+    bool turned;  /* a matrix that .safetensors files have as its transpose */
     int32_t dims; /* 0: one number */
     int64_t dim[PARAM_DIMS_MAX];
     void *data; /* in model_values or model_buffers */
@@ -71,6 +72,7 @@ size_t model_len(const struct model *m); /* floats of all parameters */
 float *model_values(struct model *m);    /* 64-byte aligned */
 const struct param_row *model_params(const struct model *m, int *ret_count);
 struct shape model_output(const struct model *m);
+const struct model_spec *model_spec_of(const struct model *m); /* as it was made */
 int model_batch_max(const struct model *m);
 size_t model_workspace_bytes(const struct model *m,
                              int threads); /* to reserve in the kctx, of so many threads, of every pass */
@@ -98,9 +100,6 @@ size_t model_forward_len(const struct model *m); /* elements per sample of what 
 int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, void *dforward,
                     float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
-/* The head's outputs, all of them: out (batch, model_output). */
-void model_head_outputs(struct model *m, struct kctx *ctx, void *out);
-
 /* From the gradient of the output to those of all parameters: grad (model_len). */
 void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad);
 
@@ -120,34 +119,14 @@ bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *p
 
 /* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
  * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
- * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance.
- *
- * own: where each rank trains a part of the weights (trainer/run/shard.h), this one's (NULL: all), and for how many there is to be
- * room, for parts of one length. Where passes read copies, the device then keeps that part of the weights alone, and pull
- * brings no other. */
-struct model_part {
-    size_t begin, end, room;
-};
-int model_place(struct model *m, struct kctx *ctx, const struct model_part *own, struct err *err) MUST_CHECK;
+ * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance. */
+int model_place(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
 void model_push(struct model *m, int64_t steps);
 void model_push_buffers(struct model *m); /* alone */
 int model_pull(struct model *m, struct err *err) MUST_CHECK;
 
-/* What a device's optimiser works on: the parameters there, or its own part of them. */
+/* What a device's optimiser works on: the parameters there. */
 struct queued_params model_trained(const struct model *m);
-
-/* What passes read there, for who gathers it from ranks with parts: of all weights the elements (`room` of them), and in f32
- * beside copies the few of which passes want that. `part`: of the weights themselves the device has its own alone. */
-struct model_weights {
-    void *all;
-    float *exact;
-    size_t exact_len; /* floats; 0: none */
-    bool part;
-};
-struct model_weights model_weights(const struct model *m);
-
-/* Queued: in `exact` what stands in the own part, zeros elsewhere, so that the sum over ranks has all. */
-void model_put_exact(struct model *m);
 
 /* The same network for another batch that is under way at the same time: parameters, buffers and scratch are m's, the
  * activations its own. To be freed before m. One thread uses both. */

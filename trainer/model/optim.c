@@ -20,23 +20,18 @@ static bool decayed(const struct optimizer_spec *spec, const struct param_row *r
     return !spec->decay_matrices_only || row->dims >= 2;
 }
 
-static int make_spans(struct optim *o, const struct param_row *row, int rows, size_t begin, size_t end,
-                      struct err *err)
+static int make_spans(struct optim *o, const struct param_row *row, int rows, struct err *err)
 {
     o->span = calloc((size_t)rows + 1, sizeof(*o->span));
     if (!o->span)
         return err_memory(err, "no memory for %d groups of parameters", rows);
     for (int i = 0; i < rows; i++) {
         struct optim_span *last = o->spans ? &o->span[o->spans - 1] : NULL;
-        size_t from = row[i].offset > begin ? row[i].offset : begin;
-        size_t to = row[i].offset + row[i].len < end ? row[i].offset + row[i].len : end;
-        if (from >= to)
-            continue;
         if (last && last->decay == decayed(&o->spec, &row[i]))
-            last->len += to - from;
+            last->len += row[i].len;
         else
-            o->span[o->spans++] = (struct optim_span){from, to - from, decayed(&o->spec, &row[i])};
-        o->len += to - from;
+            o->span[o->spans++] = (struct optim_span){row[i].offset, row[i].len, decayed(&o->spec, &row[i])};
+        o->len += row[i].len;
     }
     return 0;
 }
@@ -44,16 +39,10 @@ static int make_spans(struct optim *o, const struct param_row *row, int rows, si
 int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
                struct err *err)
 {
-    return optim_make_part(o, spec, row, rows, 0, SIZE_MAX, err);
-}
-
-int optim_make_part(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
-                    size_t begin, size_t end, struct err *err)
-{
     bool adam = spec->type != OPTIMIZER_SGD;
 
-    *o = (struct optim){.spec = *spec, .first = begin, .grad_norm = NAN};
-    if (make_spans(o, row, rows, begin, end, err))
+    *o = (struct optim){.spec = *spec, .grad_norm = NAN};
+    if (make_spans(o, row, rows, err))
         return -1;
     if (adam || spec->momentum != 0)
         o->m = zeros(o->len);
@@ -103,14 +92,13 @@ struct sgd_options optim_sgd(const struct optim *o, double lr, bool decay, int64
 static void step_span(struct optim *o, const struct optim_span *at, struct kctx *ctx, double lr,
                       float *values, const float *grad)
 {
-    float *m = o->m ? o->m + (at->offset - o->first) : NULL;
+    float *m = o->m ? o->m + at->offset : NULL;
 
     switch (o->spec.type) {
     case OPTIMIZER_ADAM:
     case OPTIMIZER_ADAMW: {
         struct adam_options adam = optim_adam(o, lr, at->decay);
-        adam_step(ctx, &adam, o->step, values + at->offset, m, o->v + (at->offset - o->first),
-                  grad + at->offset, at->len);
+        adam_step(ctx, &adam, o->step, values + at->offset, m, o->v + at->offset, grad + at->offset, at->len);
         break;
     }
     case OPTIMIZER_SGD: {
@@ -127,7 +115,7 @@ double optim_squares(struct optim *o, struct kctx *ctx, const float *grad)
 
     if (!o->square)
         return 0;
-    reduce_squares(ctx, o->square, grad + o->first, o->len);
+    reduce_squares(ctx, o->square, grad, o->len);
     for (size_t i = 0; i < reduce_blocks(o->len); i++)
         sum += o->square[i];
     return sum;
@@ -139,7 +127,7 @@ static void clip(struct optim *o, struct kctx *ctx, float *grad, double squares)
     o->grad_norm = sqrt(squares);
     float scale = (float)(o->spec.clip / (o->grad_norm + 1e-6));
     if (scale < 1)
-        reduce_scale(ctx, grad + o->first, scale, o->len);
+        reduce_scale(ctx, grad, scale, o->len);
 }
 
 void optim_step_within(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad,

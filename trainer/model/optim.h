@@ -4,7 +4,7 @@
  * Numerics:  torch.optim's formulas and order of operations (kernels/adam.h, kernels/sgd.h). Rates are f64;
  *            those of step and multi_step are torch.optim.lr_scheduler's to the bit (but for more than 1024
  *            multiplications, which end in a power), the others to 1e-12: there torch goes from one rate to
- *            the next, and we compute each from its time.
+ *            the next, and we compute each from its time. A cosine stays at its least rate behind its end.
  */
 #ifndef TK_TRAINER_MODEL_OPTIM_H
 #define TK_TRAINER_MODEL_OPTIM_H
@@ -28,9 +28,9 @@ struct optim_span {
 
 struct optim {
     struct optimizer_spec spec;
-    size_t first, len; /* the parameters it keeps the state of */
-    int64_t step;      /* taken so far */
-    float *m, *v;      /* Adam's moments; m: SGD's momentum; NULL when there is none */
+    size_t len;   /* parameters */
+    int64_t step; /* taken so far */
+    float *m, *v; /* Adam's moments; m: SGD's momentum; NULL when there is none */
     int spans;
     struct optim_span *span;
     double *square;   /* of blocks of gradients, where their norm is bounded; else NULL */
@@ -40,16 +40,13 @@ struct optim {
 /* For parameters that lie as these rows say (model_params), without gaps. */
 int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
                struct err *err) MUST_CHECK;
-/* The same for parameters begin..end-1 alone: m and v hold theirs. values and gradients stay those of all. */
-int optim_make_part(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
-                    size_t begin, size_t end, struct err *err) MUST_CHECK;
 void optim_release(struct optim *o);
 #define cleanup_optim __attribute__((cleanup(optim_release)))
 
 /* Gradients are scaled down to `clip` first, as torch's clip_grad_norm_ does. */
 void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad);
 
-/* In two: the sum of its gradients' squares (0 where their norm is not bounded), and the step, told that of all. */
+/* In two: the sum of its gradients' squares (0 where their norm is not bounded), and the step, given that of all stages. */
 double optim_squares(struct optim *o, struct kctx *ctx, const float *grad);
 void optim_step_within(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad,
                        double squares);

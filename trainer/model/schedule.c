@@ -24,11 +24,13 @@ static double past_milestones(const struct schedule_spec *s, double lr, int64_t 
     return lr;
 }
 
-/* Half a wave: it goes up again when it is asked behind its end, as torch's CosineAnnealingLR does. */
+/* Half a wave. Behind its end the rate stays at min_lr, where torch's CosineAnnealingLR rises again. */
 static double cosine(const struct schedule_spec *s, double lr, double t)
 {
     double total = (double)(s->total > 0 ? s->total : 1);
 
+    if (t >= total)
+        return s->min_lr;
     return s->min_lr + (lr - s->min_lr) * (1 + cos(acos(-1.0) * t / total)) / 2;
 }
 

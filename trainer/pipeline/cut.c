@@ -8,12 +8,11 @@ int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct
 {
     int stages = spec->stages && world > 1 ? spec->stages : 1;
 
-    if (world % stages != 0)
-        return err_set(err, ERR_INVALID,
-                       "model.stages: %d stages for %d ranks, expected 1 rank or a multiple of %d", stages,
-                       world, stages);
-    *ret = (struct pipeline_place){
-        .stages = stages, .stage = rank % stages, .replicas = world / stages, .replica = rank / stages};
+    if (stages > 1 && world != stages)
+        return err_set(err, ERR_INVALID, "model.stages: %d stages for %d ranks, expected 1 or %d ranks",
+                       stages, world, stages);
+    *ret = stages > 1 ? (struct pipeline_place){.stages = stages, .stage = rank, .replicas = 1}
+                      : (struct pipeline_place){.stages = 1, .replicas = world, .replica = rank};
     return 0;
 }
 

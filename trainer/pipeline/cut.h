@@ -11,13 +11,13 @@
 
 enum { MICRO_BATCHES_MAX = 1024 };
 
-/* Ranks go through the stages first: rank = replica * stages + stage. */
+/* Ranks are either the stages of one model or copies of the whole one. */
 struct pipeline_place {
     int stages, stage;
     int replicas, replica; /* copies of the whole model, data parallel to each other */
 };
 
-/* The number of stages: 1 for a model that is not cut, and in a world of 1. Otherwise the world must be a multiple of the
+/* A model that is not cut has one stage, and so has any model in a world of 1. Otherwise there must be as many ranks as
  * stages. */
 int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct pipeline_place *ret,
                       struct err *err) MUST_CHECK;

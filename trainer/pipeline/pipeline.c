@@ -2,7 +2,6 @@
 #include "trainer/pipeline/pipeline.h"
 
 #include "collectives/device.h"
-#include "collectives/group.h"
 #include "collectives/noted.h"
 #include "collectives/reduce.h"
 #include "kernels/device.h"
@@ -52,31 +51,10 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
     return 0;
 }
 
-static int make_replicas(struct pipeline *p, struct err *err)
-{
-    struct device_comm *d = p->o.device_comm;
-
-    if (p->at.stages == 1) {
-        p->replicas = p->o.comm;
-        p->device_replicas = d;
-        return 0;
-    }
-    cleanup_free int *member = calloc((size_t)p->at.replicas, sizeof(*member));
-    if (!member)
-        return err_memory(err, "no memory for a list of %d ranks", p->at.replicas);
-    for (int r = 0; r < p->at.replicas; r++)
-        member[r] = r * p->at.stages + p->at.stage;
-    p->replicas = collectives_group(p->o.comm, member, p->at.replicas, err);
-    if (!p->replicas || !d || p->at.replicas == 1)
-        return p->replicas ? 0 : -1;
-    p->device_replicas = d->among(d, p->replicas, p->o.timeout_ms, err);
-    return p->device_replicas ? 0 : -1;
-}
-
 /* Before there are twins. Who trains a model that is not cut on a device places it. */
 static int place(struct pipeline *p, struct err *err)
 {
-    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, NULL, err) : 0;
+    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, err) : 0;
 }
 
 /* A model that is not cut goes back right after it went forward: it needs no twins. */
@@ -133,9 +111,8 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
                        o->micro_batches, MICRO_BATCHES_MAX, o->batch);
     int micro = micro_batch_at(o->batch, p->o.micro_batches, 0).rows;
     int most = micro > o->evaluate ? micro : o->evaluate;
-    if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_replicas(p, err) ||
-        make_stages(p, most, err) || place(p, err) || make_twins(p, err) ||
-        make_between(p, micro, most, err) ||
+    if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_stages(p, most, err) ||
+        place(p, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
         (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
         kctx_reserve(o->ctx,
                      model_workspace_bytes(p->model, device_is_host(o->ctx) ? kctx_threads(o->ctx) : 1),
@@ -146,19 +123,8 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
     return 0;
 }
 
-void pipeline_leave(struct pipeline *p)
-{
-    if (p->device_replicas != p->o.device_comm)
-        device_comm_close(p->device_replicas);
-    if (p->replicas != p->o.comm)
-        collectives_close(p->replicas);
-    p->device_replicas = p->o.device_comm = NULL;
-    p->replicas = p->o.comm = NULL;
-}
-
 void pipeline_release(struct pipeline *p)
 {
-    pipeline_leave(p);
     for (int i = 1; i < MICRO_BATCHES_MAX; i++)
         model_free(p->twin[i]);
     model_free(p->whole);
@@ -231,9 +197,5 @@ int pipeline_sum(struct pipeline *p, double *x, struct err *err)
 {
     struct collectives *c = p->o.comm;
 
-    if (p->at.stages == 1)
-        return 0;
-    if (p->at.replica)
-        *x = 0;
-    return collectives_all_reduce_f64(c, x, 1, p->o.timeout_ms, err);
+    return p->at.stages > 1 ? collectives_all_reduce_f64(c, x, 1, p->o.timeout_ms, err) : 0;
 }

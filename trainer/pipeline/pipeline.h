@@ -31,7 +31,7 @@ struct pipeline_options {
     struct collectives *comm;
     struct device_comm *device_comm; /* exchanges on ctx's device; NULL: by comm */
     struct kctx *ctx;
-    int batch;         /* most samples of a training batch, per replica */
+    int batch;         /* most samples of a training batch: per rank, or of all stages */
     int micro_batches; /* 0: 1 */
     int evaluate;      /* most samples that an evaluation takes at a time; 0: none */
     int64_t timeout_ms;
@@ -40,9 +40,6 @@ struct pipeline_options {
 struct pipeline {
     struct pipeline_options o;
     struct pipeline_place at;
-    struct collectives *replicas; /* the ranks of this stage; o.comm when there is but one stage */
-    /* The same on the device: o.device_comm when there is but one stage; NULL: this rank alone, or by replicas. */
-    struct device_comm *device_replicas;
     struct model *model; /* this stage; it also runs micro-batch 0 */
     struct model *whole; /* rank 0 of several stages: memory for pipeline_whole; else NULL */
     struct shape output; /* of the whole model */
@@ -62,13 +59,9 @@ struct pipeline {
     bool recording;
 };
 
-/* Take memory and reserve the kctx's workspace; weights are zero. On a device a collective call of the stage's
- * replicas. */
+/* Take memory and reserve the kctx's workspace; weights are zero. */
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err) MUST_CHECK;
 
-/* Close the communicators that are the pipeline's own, before the caller closes its own; then only pipeline_release may follow, which
- * does this too. */
-void pipeline_leave(struct pipeline *p);
 void pipeline_release(struct pipeline *p);
 #define cleanup_pipeline __attribute__((cleanup(pipeline_release)))
 
@@ -98,8 +91,8 @@ int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const s
 int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const void *dout, float *grad,
                       struct err *err) MUST_CHECK;
 
-/* Sum a number over the stages of the first replica, in their order (the squares of gradients, for the norm). A
- * collective call of all ranks; with one stage nothing to do. */
+/* Sum a number over the stages, in their order (the squares of gradients, for the norm). A collective call; with one stage
+ * nothing to do. */
 int pipeline_sum(struct pipeline *p, double *x, struct err *err) MUST_CHECK;
 
 /* link.c - memory where the passes are, and what goes from one stage to the next. n: elements. */
@@ -111,7 +104,7 @@ int pipeline_recv(struct pipeline *p, void *to, size_t n, int from, struct err *
 /* whole.c - what concerns the whole model, whichever rank holds its parts. */
 
 /* Every rank draws all stages' weights and keeps its own: those of the whole model, bit for bit, and the generator ends
- * where the whole model leaves it. Then each stage takes those of its first replica. A collective call. */
+ * where the whole model leaves it. Of a model that is not cut all ranks then take rank 0's. A collective call. */
 int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST_CHECK;
 
 /* Rank 0 gets all stages' parameters and buffers as one model, borrowed until the next call; the others get NULL. With
@@ -119,12 +112,11 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST
  * and one that went before the others were done would take them along. */
 int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err) MUST_CHECK;
 
-/* The way back, for several stages: what rank 0's p->whole holds to the stages of all replicas. */
+/* The way back, for several stages: what rank 0's p->whole holds to the stages. */
 int pipeline_spread(struct pipeline *p, struct err *err) MUST_CHECK;
 
-/* Numbers that lie as the parameters do (moments): from the stages of the first replica into the whole model's order on
- * rank 0, and from there to all ranks. part (this stage's parameters), whole (all; rank 0, NULL elsewhere). Collective
- * calls. */
+/* Numbers that lie as the parameters do (moments): from the stages into the whole model's order on rank 0, and back. part
+ * (this stage's parameters), whole (all; rank 0, NULL elsewhere). Collective calls, for several stages. */
 int pipeline_gather(struct pipeline *p, const float *part, float *whole, struct err *err) MUST_CHECK;
 int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err) MUST_CHECK;
 

@@ -34,8 +34,10 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
         model_init(other, g);
         shape = model_output(other);
     }
+    if (p->at.stages > 1)
+        return 0;
     /* Equal by construction; ranks on unlike machines start from the same bits all the same. */
-    return collectives_broadcast(p->replicas, model_values(p->model), model_len(p->model) * sizeof(float), 0,
+    return collectives_broadcast(p->o.comm, model_values(p->model), model_len(p->model) * sizeof(float), 0,
                                  p->o.timeout_ms, err);
 }
 
@@ -44,7 +46,7 @@ struct extent {
     uint64_t offset, bytes;
 };
 
-/* Where this stage's `mine` bytes begin: the sum of the stages before. Passed on along the first replica. */
+/* Where this stage's `mine` bytes begin: the sum of the stages before. Passed on from stage to stage. */
 static int find_extent(struct pipeline *p, size_t mine, struct extent *ret, struct err *err)
 {
     struct collectives *c = p->o.comm;
@@ -60,15 +62,13 @@ static int find_extent(struct pipeline *p, size_t mine, struct extent *ret, stru
                : collectives_send(c, &offset, sizeof(offset), c->rank + 1, p->o.timeout_ms, err);
 }
 
-/* From the first replica's stages to rank 0's `whole`, which holds `most` bytes. */
+/* From the stages to rank 0's `whole`, which holds `most` bytes. */
 static int gather_bytes(struct pipeline *p, const void *part, size_t bytes, void *whole, size_t most,
                         struct err *err)
 {
     struct collectives *c = p->o.comm;
     struct extent at;
 
-    if (p->at.replica)
-        return 0;
     if (find_extent(p, bytes, &at, err))
         return -1;
     if (c->rank)
@@ -117,26 +117,23 @@ static int hand_out(struct pipeline *p, const void *whole, size_t most, struct e
     return 0;
 }
 
-/* From rank 0's `whole` to the first replica's stages, and from those to their other replicas. */
+/* From rank 0's `whole` to the stages. */
 static int scatter_bytes(struct pipeline *p, void *part, size_t bytes, const void *whole, size_t most,
                          struct err *err)
 {
     struct collectives *c = p->o.comm;
     struct extent at;
 
-    if (!p->at.replica) {
-        if (find_extent(p, bytes, &at, err))
-            return -1;
-        if (c->rank == 0) {
-            memcpy(part, whole, bytes);
-            if (hand_out(p, whole, most, err))
-                return -1;
-        } else if (collectives_send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
-                   (bytes && collectives_recv(c, part, bytes, 0, p->o.timeout_ms, err))) {
-            return -1;
-        }
+    if (find_extent(p, bytes, &at, err))
+        return -1;
+    if (c->rank == 0) {
+        memcpy(part, whole, bytes);
+        return hand_out(p, whole, most, err);
     }
-    return bytes ? collectives_broadcast(p->replicas, part, bytes, 0, p->o.timeout_ms, err) : 0;
+    return collectives_send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
+                   (bytes && collectives_recv(c, part, bytes, 0, p->o.timeout_ms, err))
+               ? -1
+               : 0;
 }
 
 int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err)

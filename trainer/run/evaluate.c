@@ -75,16 +75,15 @@ static int add_shard(const struct evaluate_parts *p, int64_t chunk, float *x, co
     return 0;
 }
 
-/* Those of the first replica, as in DDP. */
+/* Those of rank 0, as in DDP. */
 static int share_buffers(const struct evaluate_parts *p, struct err *err)
 {
     struct model *m = p->pipeline->model;
-    struct collectives *stage = p->pipeline->replicas;
     size_t bytes = model_buffers_bytes(m);
 
-    if (!bytes)
+    if (!bytes || p->pipeline->at.stages > 1)
         return 0;
-    if (model_pull(m, err) || collectives_broadcast(stage, model_buffers(m), bytes, 0, p->timeout_ms, err))
+    if (model_pull(m, err) || collectives_broadcast(p->comm, model_buffers(m), bytes, 0, p->timeout_ms, err))
         return -1;
     model_push_buffers(m);
     return 0;

@@ -1,4 +1,4 @@
-/* evaluate.h - compute mean loss and accuracy over a part of the data; each replica computes its own shard.
+/* evaluate.h - compute mean loss and accuracy over a part of the data; each copy of the model computes its own shard.
  *
  * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. The chunk size changes
  *            the result only by the rounding of those sums.

@@ -1,10 +1,10 @@
-/* idle.h - ranks beyond those that can share the batch or the stages: the first ranks train, the others wait until rank 0 tells
- * them that the run has ended, by the store that its process serves (collectives_config.master_port), and end with its exit status.
+/* idle.h - ranks beyond those that can share the batch or the stages: the first ranks train, the others wait until rank 0 reports
+ * how the run has ended (collectives_end), and end with its exit status.
  *
- * Ownership: idle_close frees what idle_serve has acquired.
- * Order:     idle_choose before the ranks meet. An idle rank then calls idle_wait alone; rank 0 idle_serve, when the others have
- *            met, and idle_end before it leaves them.
- * Errors:    idle_wait: those of store.h. Nobody here notices an idle rank that ends: its launcher starts all ranks again.
+ * Order:     idle_choose before the ranks meet. An idle rank then calls idle_wait alone; rank 0 idle_end before it leaves the
+ *            others.
+ * Errors:    idle_wait: those of collectives_await_end. Nobody here notices an idle rank that ends: its launcher starts all
+ *            ranks again.
  */
 #ifndef TK_TRAINER_RUN_IDLE_H
 #define TK_TRAINER_RUN_IDLE_H
@@ -12,14 +12,11 @@
 #include "collectives/collectives.h"
 #include "trainer/cli/config.h"
 
-struct store_server;
-
 struct idle {
-    int ranks;                   /* that wait */
-    bool self;                   /* this is one of them */
-    int exit_code;               /* self: of idle_wait */
-    char why[ERR_MSG_BYTES];     /* they wait */
-    struct store_server *server; /* rank 0's; NULL: its collectives serve the store */
+    int ranks;               /* that wait */
+    bool self;               /* this is one of them */
+    int exit_code;           /* self: of idle_wait */
+    char why[ERR_MSG_BYTES]; /* they wait */
 };
 
 /* Reduce *ranks to those that train; an idle rank's stays. ERR_TRANSIENT: only more ranks can train this. What no number of
@@ -30,12 +27,8 @@ int idle_choose(struct idle *i, const struct config *cfg, struct collectives_con
 /* Signals kill meanwhile. */
 int idle_wait(struct idle *i, const struct collectives_config *ranks, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
-int idle_serve(struct idle *i, const struct collectives *c, const struct collectives_config *ranks,
-               struct err *err) MUST_CHECK;
 
-/* Wait until the idle ranks have heard rank 0's exit status. */
-void idle_end(const struct idle *i, const struct collectives_config *ranks, int64_t timeout_ms,
-              int exit_code);
-void idle_close(struct idle *i);
+/* When the table is closed, the idle ranks hear rank 0's exit status. */
+void idle_end(struct collectives *c, int64_t timeout_ms, int exit_code);
 
 #endif

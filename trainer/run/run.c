@@ -36,7 +36,7 @@ void run_say_epoch(struct session *s, int64_t epoch, const char *event, const ch
 /* All ranks; rank 0 writes. */
 static int save(struct session *s, struct err *err)
 {
-    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole */
+    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole reads */
     struct model *whole;
 
     if (train_pull(&s->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err) ||
@@ -75,7 +75,7 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     if (!c->validated && save_epoch(s, c->epoch, err))
         return -1;
     c->validated = true;
-    if (s->saver.due && !s->saver.deferred && run_checkpoint(s, err))
+    if (s->saver.wanted && run_checkpoint(s, err))
         return -1;
     c->epoch++;
     c->consumed = c->epoch_step = 0;
@@ -87,6 +87,16 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
 static int stop_together(struct session *s, struct err *err)
 {
     return run_last_checkpoint(s, err) || collectives_barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
+}
+
+/* The last step may have been due while an earlier one was written: there is no other to save instead. */
+static int save_what_is_due(struct session *s, struct err *err)
+{
+    uint8_t due = s->saver.due; /* rank 0 alone knows */
+
+    if (collectives_broadcast(s->comm, &due, sizeof(due), 0, s->timeout_ms, err))
+        return -1;
+    return due && (run_settle(s, err) || run_checkpoint(s, err)) ? -1 : 0;
 }
 
 static int train_all(struct session *s, uint32_t *stop, struct err *err)
@@ -101,8 +111,7 @@ static int train_all(struct session *s, uint32_t *stop, struct err *err)
     }
     if (*stop)
         return stop_together(s, err);
-    /* The last step may have been due while an earlier one was written: there is no other to save instead. */
-    return s->saver.due && (run_settle(s, err) || run_checkpoint(s, err)) ? -1 : 0;
+    return save_what_is_due(s, err);
 }
 
 /* Nobody who asked for the file is left without it, or with older weights, because the epochs were not all of them. */
@@ -173,7 +182,7 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     (void)report_close(TAKE(s->report), &ret->warning);
     if (stop)
         ret->exit_code = stop_exit_code(stop);
-    idle_end(&s->idle, &s->ranks, s->timeout_ms, ret->exit_code);
+    idle_end(s->comm, s->timeout_ms, ret->exit_code);
     return 0;
 }
 

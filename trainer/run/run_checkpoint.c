@@ -24,23 +24,9 @@ static void tell(struct session *s, bool last)
     report_note(s->report, true, o.err.msg);
 }
 
-static void tell_held(struct session *s, int64_t writing)
-{
-    char text[256];
-
-    snprintf(
-        text, sizeof(text),
-        "step %lld not saved: the checkpoint of step %lld is not yet known to be written; from now on, a "
-        "checkpoint that is due meanwhile is taken at the first step after that",
-        (long long)s->cursor.step, (long long)writing);
-    report_note(s->report, false, text);
-}
-
-void run_learn_saves(struct session *s, const struct train_result *r)
+void run_tell_saves(struct session *s)
 {
     tell(s, false);
-    if (saver_learn(&s->saver, s->cursor.step, r->flags, r->flags_back))
-        tell_held(s, s->saver.saved_step);
 }
 
 /* Rank 0 says that it is alive as long as its writer writes. In the ranks' slots this exchange is no sign of life: only what the

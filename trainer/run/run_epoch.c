@@ -2,7 +2,7 @@
 #include "trainer/run/run_epoch.h"
 
 #include "host/rank_state.h"
-#include "trainer/run/describe.h"
+#include "trainer/events/events.h"
 
 #include <math.h>
 
@@ -22,33 +22,43 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
                    (long long)global_step);
 }
 
-/* Weights as histograms and images, when they are asked for. */
+static int put_histograms(struct events *e, struct model *m, int64_t step, struct err *err)
+{
+    int rows;
+    const struct param_row *row = model_params(m, &rows);
+    char tag[EVENTS_TAG_BYTES];
+
+    for (int i = 0; i < rows; i++) {
+        snprintf(tag, sizeof(tag), "weights/%s", row[i].name);
+        if (events_histogram(e, tag, step, model_values(m) + row[i].offset, row[i].len, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Weights as histograms, when they are asked for. */
 static int describe_step(struct session *s, struct err *ret)
 {
-    const struct config *cfg = s->cfg;
     struct events *events = report_events(s->report);
-    int64_t step = s->cursor.step;
-    bool histograms = s->histograms_every && step % s->histograms_every == 0;
-    bool images = s->images_every && step % s->images_every == 0;
     struct err err;
 
-    if (!histograms && !images)
+    if (!s->histograms_every || s->cursor.step % s->histograms_every != 0)
         return 0;
     if (train_pull(&s->train, events ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, ret))
         return -1;
-    if (!events)
-        return 0;
-    if ((histograms && describe_weights(events, s->model, step, &err)) ||
-        (images && describe_filters(events, s->model, &cfg->model.input, step, &err)))
+    if (events && put_histograms(events, s->model, s->cursor.step, &err))
         report_events_failed(s->report, &err);
     return 0;
 }
 
-/* Is the loss of the coming step asked for at once? Of others a device may tell later. */
-static bool wants_loss(const struct session *s, int64_t steps)
+/* Is what the coming step gives asked for at once, its loss or a checkpoint of it? Of others a device may tell later. */
+static bool is_exact(const struct session *s, int64_t steps)
 {
     const struct cursor *c = &s->cursor;
+    const int64_t each = s->saver.save_steps;
 
+    if (each && (c->step + 1) % each == 0)
+        return true;
     return (c->epoch_step + 1) % log_interval(s->cfg, s->pipeline.at.replicas) == 0 ||
            c->epoch_step + 1 == steps;
 }
@@ -73,11 +83,12 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    run_learn_saves(s, r);
+    run_tell_saves(s);
+    s->saver.wanted = s->saver.wanted || (r->flags & COLLECTIVES_SAVE);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
-    return s->saver.due && !s->saver.deferred && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
+    return s->saver.wanted && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
 }
 
 bool run_has_all_steps(const struct session *s)
@@ -119,8 +130,8 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
         if (run_has_all_steps(s))
             break;
         s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, cursor_time(c));
-        s->train.raise = saver_flags(&s->saver);
-        s->train.exact = wants_loss(s, steps);
+        s->train.raise = saver_flags(&s->saver, c->step + 1);
+        s->train.exact = is_exact(s, steps);
         if (train_step(&s->train, taken, s->lr, &r, err))
             return -1;
         rank_state_step(s->slot);

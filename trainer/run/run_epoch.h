@@ -16,10 +16,10 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err) M
 /* --max_steps has been reached. */
 bool run_has_all_steps(const struct session *s);
 
-/* After a step, before its checkpoint if one is due (s->saver): what rank 0 has written meanwhile is told. */
-void run_learn_saves(struct session *s, const struct train_result *r);
+/* After a step: what rank 0 has written meanwhile is told. */
+void run_tell_saves(struct session *s);
 
-/* Save this step. Rank 0 has to be idle: not s->saver.deferred, or run_settle came first. The training goes on meanwhile; one that
+/* Save this step, which rank 0 has asked for when it was idle, or run_settle came first. The training goes on meanwhile; one that
  * cannot be written is told later. */
 int run_checkpoint(struct session *s, struct err *err) MUST_CHECK;
 

@@ -6,7 +6,6 @@
 #include "host/cpus.h"
 #include "host/rank_contract.h"
 #include "kernels/device.h"
-#include "trainer/run/describe.h"
 #include "trainer/run/threads.h"
 #include "trainer/state/save.h"
 
@@ -23,13 +22,8 @@ void session_leave(struct session *s)
     train_release(&s->train);
     /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
     s->lost = session_device_lost(s);
-    if (!s->lost) {
-        pipeline_leave(&s->pipeline);
-        s->lost = session_device_lost(s);
-    }
     if (!s->lost)
         device_comm_close(s->device_comm);
-    idle_close(&s->idle);
     collectives_close(s->comm);
     s->device_comm = NULL;
     s->comm = NULL;
@@ -73,7 +67,7 @@ static int open_ranks(struct session *s, struct err *err)
         return -1;
     s->ranks.slot = s->slot;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
-    return s->comm ? idle_serve(&s->idle, s->comm, &s->ranks, err) : -1;
+    return s->comm ? 0 : -1;
 }
 
 /* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
@@ -130,11 +124,7 @@ static int make_model(struct session *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    if (cfg->zero_stage && s->pipeline.at.stages > 1)
-        return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
-    s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);
-    if (make_split(s, &rng, err) ||
-        optim_make_part(&s->optim, &cfg->optimizer, row, rows, s->shard.begin, s->shard.end, err))
+    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     if (!s->pipeline.whole)
         return 0;
@@ -151,7 +141,6 @@ static int make_train(struct session *s, struct err *err)
         .pipeline = &s->pipeline,
         .optim = &s->optim,
         .device_comm = s->device_comm,
-        .shard = s->shard,
         .stop = s->env->stop,
         .sampler = {.items = s->split.first_items,
                     .rank = s->pipeline.at.replica,
@@ -207,25 +196,20 @@ static int make_report(struct session *s, struct err *err)
     return s->report ? 0 : -1;
 }
 
-/* Ranks save, gather and describe together, so all must know what rank 0 will do. */
+/* Ranks save, gather and write histograms together, so all must know what rank 0 will do. */
 static int tell_saving(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int64_t told[] = {cfg->save_path != NULL,
-                      cfg->save_every,
-                      cfg->log_dir ? cfg->log_histograms : 0,
-                      cfg->log_dir ? cfg->log_images : 0,
-                      s->saver.asynchronous,
-                      s->saver.save_steps};
+    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
+                      s->saver.asynchronous, s->saver.save_steps};
 
     if (collectives_broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
         return -1;
     s->saves = told[0];
     s->save_every = told[1];
     s->histograms_every = told[2];
-    s->images_every = told[3];
-    s->saver.asynchronous = told[4];
-    s->saver.save_steps = told[5];
+    s->saver.asynchronous = told[3];
+    s->saver.save_steps = told[4];
     return 0;
 }
 
@@ -298,16 +282,6 @@ static int say_start(struct session *s, struct err *err)
     return collectives_barrier(s->comm, s->timeout_ms, err);
 }
 
-/* A resumed run has said so already, in the event file of its first attempt. */
-static void describe_start(struct session *s)
-{
-    struct err why;
-
-    if (!s->resumed.resumed && describe_run(report_events(s->report), s->cfg,
-                                            s->run_id.made_up ? "" : s->run_id.text, s->comm->world, &why))
-        report_events_failed(s->report, &why);
-}
-
 int session_open(struct session *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
@@ -340,7 +314,6 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     open_saver(s);
     if (tell_saving(s, err) || say_start(s, err))
         return -1;
-    describe_start(s);
     if (s->idle.ranks)
         report_note(s->report, true, s->idle.why);
     if (s->gpu.note[0])

@@ -49,13 +49,12 @@ struct session {
     struct pipeline pipeline;
     struct model *model; /* this rank's stage of it */
     struct optim optim;
-    struct shard_parts shard;
-    struct optim
-        whole_optim; /* rank 0, where ranks have stages or parts: memory for the moments of all of them */
+    struct optim whole_optim; /* rank 0, where ranks have stages: memory for the moments of all of them */
     uint32_t *split_order;
     struct split split;
     struct train train;
-    struct run_id run_id; /* rank 0's counts */
+    struct run_id run_id;   /* rank 0's counts */
+    char run_dir[PATH_MAX]; /* of its checkpoints, in --ckpt_dir */
     struct cursor cursor;
     double *sums; /* [1 + world] as struct snapshot's, at the last checkpoint */
     struct saver saver;
@@ -63,10 +62,10 @@ struct session {
         why_synchronous; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */
     double lr;           /* of the last step */
     struct resume_result resumed;
-    struct report *report; /* rank 0 alone */
-    bool saves;            /* rank 0 has a --save_path, and then also needs the others' weights */
-    int64_t save_every;    /* rank 0's, as the next */
-    int64_t histograms_every, images_every; /* steps; 0: never, or no --log_dir */
+    struct report *report;    /* rank 0 alone */
+    bool saves;               /* rank 0 has a --save_path, and then also needs the others' weights */
+    int64_t save_every;       /* rank 0's, as the next */
+    int64_t histograms_every; /* steps; 0: never, or no --log_dir */
     struct report_times times;
     struct session_speed speed;
     bool left, lost; /* by session_leave: the ranks were left; the device was lost before */

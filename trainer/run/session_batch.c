@@ -13,11 +13,11 @@
 enum { TOKENS_MAX = 65536, ROOM_PERCENT = 90, HOST_SEQUENCES = 4 };
 
 /* *ret: training with micro-batches of `rows` fits into `room` bytes. */
-static int fits(const struct session *s, int replicas, int64_t rows, size_t room, bool *ret, struct err *err)
+static int fits(const struct session *s, int64_t rows, size_t room, bool *ret, struct err *err)
 {
     size_t bytes;
 
-    if (resident_needs(&s->own.model, (int)rows, s->own.zero_stage ? replicas : 1, &bytes, err))
+    if (resident_needs(&s->own.model, (int)rows, &bytes, err))
         return -1;
     *ret = bytes <= room;
     return 0;
@@ -25,8 +25,7 @@ static int fits(const struct session *s, int replicas, int64_t rows, size_t room
 
 /* The most of `sequences` that this rank's device takes at a time, in equal micro-batches; where none fits, the least, whose
  * memory is then found missing by whoever allocates it. */
-static int most_at_a_time(const struct session *s, int replicas, int64_t sequences, int64_t *ret,
-                          struct err *err)
+static int most_at_a_time(const struct session *s, int64_t sequences, int64_t *ret, struct err *err)
 {
     const bool host = device_is_host(s->ctx);
     const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->own.model.input.rows;
@@ -39,7 +38,7 @@ static int most_at_a_time(const struct session *s, int replicas, int64_t sequenc
             continue;
         *ret = rows;
         enough = host;
-        if (!host && fits(s, replicas, rows, room, &enough, err))
+        if (!host && fits(s, rows, room, &enough, err))
             return -1;
     }
     return 0;
@@ -67,7 +66,7 @@ static int choose(struct session *s, int replicas, struct err *err)
     const int64_t sequences = s->own.total_batch_tokens / (tokens * replicas);
 
     s->own.batch_size = 1;
-    if (s->own.model.input.sequence && most_at_a_time(s, replicas, sequences, &s->own.batch_size, err))
+    if (s->own.model.input.sequence && most_at_a_time(s, sequences, &s->own.batch_size, err))
         return -1;
     return least_of_ranks(s, &s->own.batch_size, err);
 }

@@ -5,62 +5,26 @@
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
-#include <math.h>
-
 struct snapshot session_snapshot(struct session *s)
 {
     struct snapshot all = {.model = s->model,
                            .optim = &s->optim,
                            .cursor = &s->cursor,
-                           .lr = s->lr,
                            .sums = s->sums,
                            .n_sums = 1 + s->comm->world};
 
-    if (s->shard.each || s->pipeline.whole)
+    if (s->pipeline.whole) {
         all.optim = &s->whole_optim;
-    if (s->pipeline.whole)
         all.model = s->pipeline.whole;
-    /* The moments of the training lie elsewhere: in parts, or on a device. */
+    }
+    /* The moments of the training lie elsewhere: in stages, or on a device. */
     all.moments_stay = all.optim != &s->optim || !device_is_host(s->ctx);
     return all;
 }
 
-/* Memory for all parts' moments, on rank 0. */
-static int make_whole_optim(struct session *s, struct err *err)
-{
-    int rows;
-    const struct param_row *row = model_params(s->model, &rows);
-
-    return s->comm->rank ? 0 : optim_make(&s->whole_optim, &s->cfg->optimizer, row, rows, err);
-}
-
-static int gather_parts(struct session *s, struct err *err)
-{
-    s->whole_optim.step = s->optim.step;
-    return (s->optim.m && shard_gather(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
-                   (s->optim.v && shard_gather(&s->shard, s->optim.v, s->whole_optim.v, err))
-               ? -1
-               : 0;
-}
-
-static int scatter_parts(struct session *s, struct err *err)
-{
-    struct collectives *c = s->comm;
-    struct model *m = s->model;
-    const size_t buffers = model_buffers_bytes(m);
-
-    s->optim.step = s->cursor.step;
-    return collectives_broadcast(c, model_values(m), model_len(m) * sizeof(float), 0, s->timeout_ms, err) ||
-                   (buffers && collectives_broadcast(c, model_buffers(m), buffers, 0, s->timeout_ms, err)) ||
-                   (s->optim.m && shard_scatter(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
-                   (s->optim.v && shard_scatter(&s->shard, s->optim.v, s->whole_optim.v, err))
-               ? -1
-               : 0;
-}
-
 int session_gather(struct session *s, struct err *err)
 {
-    const bool reads = s->shard.each || s->pipeline.at.replica == 0;
+    const bool reads = s->pipeline.at.replica == 0;
     struct model *whole;
     double own;
 
@@ -68,8 +32,6 @@ int session_gather(struct session *s, struct err *err)
         train_sums(&s->train, &own, s->sums, err) ||
         collectives_all_gather(s->comm, &own, sizeof(own), s->sums + 1, s->timeout_ms, err))
         return -1;
-    if (s->shard.each)
-        return gather_parts(s, err);
     if (s->pipeline.at.stages == 1)
         return 0;
     s->whole_optim.step = s->optim.step;
@@ -83,8 +45,6 @@ int session_gather(struct session *s, struct err *err)
 /* The way back, after rank 0 has read a checkpoint. */
 static int scatter(struct session *s, struct err *err)
 {
-    if (s->shard.each)
-        return scatter_parts(s, err);
     s->optim.step = s->cursor.step;
     return pipeline_spread(&s->pipeline, err) ||
                    (s->optim.m && pipeline_scatter(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
@@ -99,7 +59,7 @@ static void compare_items(struct session *s)
     struct cursor *c = &s->cursor;
     const int64_t items = s->split.first_items;
 
-    if (c->consumed && !c->validated && c->items && c->items != items)
+    if (c->consumed && !c->validated && c->items != items)
         resume_note(
             &s->resumed, true,
             "the training data have %lld samples, and had %lld when the checkpoint was written: what is left "
@@ -108,25 +68,27 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
-/* What an older checkpoint does not tell. */
-static void complete_cursor(struct session *s)
+/* In the run's own folder. */
+static int make_saver(struct session *s, const struct resume_options *o, struct err *err)
 {
-    struct cursor *c = &s->cursor;
-    const int64_t now = s->cfg->batch_size * s->pipeline.at.replicas;
+    const struct config *cfg = s->cfg;
+    char folder[RUN_ID_FOLDER_BYTES];
 
-    c->items = c->items ? c->items : s->split.first_items;
-    if (!c->step_samples && !cursor_find_step(c, now) && s->cfg->schedule.per_step)
-        resume_note(
-            &s->resumed, true,
-            "the checkpoint does not tell how many samples a step had when the run began: the schedule "
-            "of the learning rate goes on in steps of %lld samples",
-            (long long)now);
-    if (isnan(s->sums[0]) && c->consumed && (s->cfg->lines.epoch_end || s->cfg->lines.epoch_all))
-        resume_note(&s->resumed, true,
-                    "the checkpoint does not hold the losses of epoch %lld so far: the sum of that epoch is "
-                    "not known",
-                    (long long)c->epoch);
-    compare_items(s);
+    run_id_folder(s->run_id.text, folder);
+    if (ckpt_path(s->run_dir, cfg->ckpt_dir, folder, err))
+        return err_wrap(err, "--ckpt_dir");
+    s->saver = (struct saver){.dir = s->run_dir,
+                              .save_steps = cfg->save_steps,
+                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
+                              .keep = cfg->keep,
+                              .config = o->config,
+                              .run_id = o->run_id,
+                              .launch = o->launch,
+                              .rank = s->comm->rank,
+                              .clock = s->env->clock,
+                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_step = -1};
+    return 0;
 }
 
 int session_begin(struct session *s, struct err *err)
@@ -141,37 +103,25 @@ int session_begin(struct session *s, struct err *err)
                                .run_id = s->run_id.text,
                                .later_attempt = s->run_id.later_attempt,
                                .launch = s->run_id.launch,
-                               .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
+                               .in_parts = s->pipeline.at.stages > 1,
                                .timeout_ms = s->timeout_ms};
 
     s->sums = calloc(1 + (size_t)s->comm->world, sizeof(*s->sums));
     if (!s->sums)
         return err_memory(err, "no memory for a list of %d ranks", s->comm->world);
     struct snapshot all = session_snapshot(s);
-    s->cursor = (struct cursor){.epoch = 1};
-    if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
+    s->cursor = (struct cursor){
+        .epoch = 1, .items = s->split.first_items, .step_samples = cfg->batch_size * s->pipeline.at.replicas};
+    if (resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)) ||
         collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;
-    complete_cursor(s);
+    compare_items(s);
     /* A later attempt needs the first weights no more, and they may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");
     train_push(&s->train); /* behind the last that writes weights here */
     if (s->resumed.resumed)
         run_id_take_over(&s->run_id, s->resumed.run_id);
-    s->saver = (struct saver){.dir = cfg->ckpt_dir,
-                              .save_steps = cfg->save_steps,
-                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
-                              .keep = cfg->keep,
-                              .config = o.config,
-                              .run_id = o.run_id,
-                              .launch = o.launch,
-                              .rank = s->comm->rank,
-                              .clock = s->env->clock,
-                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
-                              .last_step = -1,
-                              .saved_step = -1,
-                              .flags_step = -1};
-    return 0;
+    return make_saver(s, &o, err);
 }

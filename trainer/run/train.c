@@ -4,11 +4,24 @@
 #include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/model/loss.h"
-#include "trainer/run/pair.h"
 #include "trainer/run/resident/resident.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+/* For the gradients and the loss behind them: what ranks sum lies in the collectives' memory, a stage's gradients are its own. */
+static float *gradient_memory(struct train *t, struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    const size_t bytes = (t->grad_len + 1) * sizeof(float);
+
+    if (p->pipeline->at.stages == 1)
+        return collectives_shared(p->comm, t->grad_len + 1, p->timeout_ms, err);
+    t->own_grad = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!t->own_grad)
+        err_memory(err, "no memory for %zu gradients", t->grad_len);
+    return t->own_grad;
+}
 
 int train_make(struct train *t, const struct train_parts *p, struct err *err)
 {
@@ -16,13 +29,11 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     size_t kept = (size_t)(p->pipeline->at.stages > 1
                                ? p->batch_size
                                : micro_batch_at((int)p->batch_size, p->pipeline->o.micro_batches, 0).rows);
-    struct collectives *sharers = p->pipeline->replicas;
     const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(p->ctx);
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
-    t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
-    t->grad = collectives_shared(sharers, t->loss_at + 1, p->timeout_ms, err);
-    if (!t->grad || pair_agree(p, &t->pair, err))
+    t->grad = gradient_memory(t, err);
+    if (!t->grad)
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = takes_loss ? calloc(kept * p->pipeline->forward_len, sizeof(float)) : NULL;
@@ -43,6 +54,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
 void train_release(struct train *t)
 {
     resident_close(t->resident);
+    free(t->own_grad);
     free(t->x);
     free(t->dlogits);
     free(t->labels);
@@ -167,28 +179,18 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
             return -1;
     }
     *ret_loss = sum / rows;
-    t->grad[t->loss_at] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
+    t->grad[t->grad_len] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
     return 0;
 }
 
-/* Gradients among the replicas of this stage, loss and flags among all ranks: one exchange where those are the same. */
+/* Gradients and loss in one exchange; of stages the loss alone, which is zero on all but the last. */
 int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err)
 {
-    struct collectives *replicas = p->pipeline->replicas;
     const size_t len = model_len(p->pipeline->model);
-    float *loss = grad + (p->shard.each ? shard_len(&p->shard) : len);
 
-    if (p->shard.each)
-        return shard_sum(&p->shard, grad, err) ||
-                       collectives_all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err)
-                   ? -1
-                   : 0;
-    if (replicas == p->comm)
-        return collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err);
-    if (replicas->world > 1 && collectives_all_reduce(replicas, grad, len, NULL, p->timeout_ms, err))
-        return -1;
-    /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
-    return collectives_all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
+    return p->pipeline->at.stages == 1
+               ? collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err)
+               : collectives_all_reduce(p->comm, grad + len, 1, flags, p->timeout_ms, err);
 }
 
 /* The norm that is bounded is one over all stages' gradients. */
@@ -215,11 +217,11 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     *ret = (struct train_result){.known = true};
     if (own_gradient(t, step, &ret->own, err))
         return -1;
-    if (!isfinite(t->grad[t->loss_at]))
+    if (!isfinite(t->grad[t->grad_len]))
         flags |= COLLECTIVES_NONFINITE;
-    if (t->pair ? pair_step(p, lr, t->grad, &flags, err) : train_exchange(p, t->grad, &flags, err))
+    if (train_exchange(p, t->grad, &flags, err))
         return -1;
-    ret->loss = t->grad[t->loss_at];
+    ret->loss = t->grad[t->grad_len];
     if (!pipeline_is_last(p->pipeline))
         ret->own = (double)ret->loss;
     if (!isfinite(ret->loss))
@@ -227,9 +229,5 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     ret->flags = flags;
     t->own_sum += ret->own;
     t->mean_sum += (double)ret->loss;
-    if (t->pair || (flags & COLLECTIVES_NONFINITE))
-        return 0;
-    if (p->shard.each)
-        return shard_step(&p->shard, p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, err);
-    return update(t, lr, err);
+    return flags & COLLECTIVES_NONFINITE ? 0 : update(t, lr, err);
 }

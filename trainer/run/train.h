@@ -2,11 +2,9 @@
  *
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
  * Order:     every rank runs the same steps. One all_reduce carries all gradients, the loss and the
- *            flags. Of a model in several stages the replicas of a stage sum its gradients, and all ranks then
- *            the loss, which the last stages know, and the flags. Two ranks of one host sum and update at once (pair.h). With
- *            --zero_stage 1 each rank gets the sum of its part alone (shard.h). On a GPU all of this is resident/'s.
+ *            flags. Of a model in several stages it carries the loss, which the last stage knows, and the flags. On a GPU all of this is resident/'s.
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
- * Numerics:  the gradient is the mean over all replicas' samples. Each one's share is divided by their number
+ * Numerics:  the gradient is the mean over all ranks' samples. Each one's share is divided by their number
  *            before the sum, as a factor of the loss's gradient; so is each micro-batch's.
  */
 #ifndef TK_TRAINER_RUN_TRAIN_H
@@ -20,7 +18,6 @@
 #include "trainer/model/optim.h"
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/run/feed.h"
-#include "trainer/run/shard.h"
 #include "trainer/run/stop.h"
 
 struct device_comm;
@@ -31,11 +28,10 @@ struct train_parts {
     struct kctx *ctx;
     struct pipeline *pipeline;
     struct optim *optim;
-    struct shard_parts shard; /* each 0: every rank keeps the whole of the optimiser's state */
-    struct stop *stop;        /* NULL: nobody stops this run */
+    struct stop *stop; /* NULL: nobody stops this run */
     struct feed feed;
     struct sampler sampler;
-    int64_t batch_size; /* per replica */
+    int64_t batch_size; /* per rank; of stages: of all together */
     int64_t timeout_ms;
     /* Gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end. */
     size_t bucket_bytes;
@@ -46,8 +42,8 @@ struct train_parts {
 struct train {
     struct train_parts p;
     size_t grad_len; /* parameters of this stage */
-    size_t loss_at;  /* index of the loss in grad */
-    float *grad;     /* (loss_at + 1): gradients, then the loss; the collectives' own memory */
+    float *grad;     /* (grad_len + 1): gradients, then the loss; the collectives' memory, or */
+    float *own_grad; /* of a stage, its own */
     float *x;        /* (batch, elements of an input) */
     /* (batch, classes), on the last stage; of what a head takes, and of one micro-batch where there are no stages. NULL:
      * elsewhere, or on a device. */
@@ -56,7 +52,6 @@ struct train {
     float *values;             /* (batch, values) */
     uint32_t *places;          /* (batch) */
     uint32_t *order;           /* (items) of the epoch */
-    bool pair;                 /* two ranks of one host sum and update in one pass (pair.h) */
     uint32_t raise;            /* flags that this rank sends with the next step */
     bool exact;                /* wait for the device, so that the next result is that of its own step */
     double own_sum, mean_sum;  /* losses of the epoch; with a device those of before a resume */
@@ -64,11 +59,10 @@ struct train {
 };
 
 struct train_result {
-    int back;       /* the result is that of the step this many steps ago: a device may run ahead */
-    int flags_back; /* the same of the newest of the flags: they are this step's where no device sends them */
-    bool known;     /* false: no step's result is available yet */
-    float loss;     /* mean over all ranks */
-    double own;     /* this rank's; where it is not the last stage, the mean */
+    int back;   /* the result is that of the step this many steps ago: a device may run ahead */
+    bool known; /* false: no step's result is available yet */
+    float loss; /* mean over all ranks */
+    double own; /* this rank's; where it is not the last stage, the mean */
     uint32_t
         flags; /* enum collectives_flag, the union of all ranks', so that all ranks act alike after this step */
 };
@@ -90,9 +84,8 @@ int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST
 enum train_reads { TRAIN_READS_NOTHING, TRAIN_READS_WEIGHTS, TRAIN_READS_ALL };
 
 /* Copy the model and the moments from host memory to the device (train_push, after the host wrote them) and back
- * (train_pull, before the host reads them). Without a device both do nothing. train_pull is a collective call: each
- * device
- * may hold a part of the weights, and all ranks learn of a loss that was not finite. */
+ * (train_pull, before the host reads them). Without a device both do nothing. All ranks call train_pull, so that all learn
+ * of a loss that was not finite. */
 void train_push(struct train *t);
 int train_pull(struct train *t, enum train_reads reads, struct err *err) MUST_CHECK;
 

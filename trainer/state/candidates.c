@@ -35,45 +35,74 @@ static int last_written(const void *x, const void *y)
     return newest_step(a, b);
 }
 
-static struct candidate look_at(const char *path, int64_t step, const struct candidates_wanted *w)
+static struct candidate look_at(const char *path, int64_t step, const char *run_id, uint32_t config)
 {
     struct candidate c = {.path = path, .step = step};
-    struct manifest m;
+    struct manifest m = {0};
 
     if (ckpt_manifest(path, &m, &c.why)) {
         c.damaged = true;
+        c.other_format = c.why.kind == ERR_CONFLICT;
+        c.older_own = c.other_format && strcmp(m.run_id, run_id) == 0;
         return c;
     }
     c.saved_ms = m.saved_ms;
-    c.same_run =
-        strncmp(m.run_id, w->run_id, sizeof(m.run_id) - 1) == 0 && (!w->launch || m.launch == w->launch);
-    c.same_config = m.config == w->config;
+    c.launch = m.launch;
+    c.same_config = m.config == config;
     return c;
 }
 
-int candidates_find(const char *dir, const struct candidates_wanted *w, struct arena *a,
-                    struct candidates *ret, struct err *err)
+/* Append those of one folder. */
+static int look_in(const char *dir, const char *run_id, uint32_t config, struct arena *a,
+                   struct candidates *ret, struct err *err)
 {
-    struct candidate *foreign = NULL;
     struct ckpt_list list;
 
-    *ret = (struct candidates){0};
     if (ckpt_list(dir, a, &list, err))
         return -1;
-    ret->of = arena_array(a, list.len + 1, struct candidate);
-    for (size_t i = 0; i < list.len; i++) {
-        struct candidate c =
-            look_at(arena_printf(a, "%s/%s", dir, list.entry[i].name), list.entry[i].step, w);
-        bool out = w->own && !c.damaged && !(c.same_run && c.same_config);
-        if (!out) {
-            ret->of[ret->len++] = c;
-        } else if (!foreign || last_written(&c, foreign) < 0) {
-            foreign = foreign ? foreign : arena_new(a, struct candidate);
-            *foreign = c;
-        }
-    }
-    ret->foreign = foreign;
+    if (!list.len)
+        return 0;
+    struct candidate *of = arena_array(a, ret->len + list.len, struct candidate);
     if (ret->len)
-        qsort(ret->of, ret->len, sizeof(*ret->of), w->own ? newest_step : last_written);
+        memcpy(of, ret->of, ret->len * sizeof(*of));
+    for (size_t i = 0; i < list.len; i++)
+        of[ret->len++] =
+            look_at(arena_printf(a, "%s/%s", dir, list.entry[i].name), list.entry[i].step, run_id, config);
+    ret->of = of;
+    return 0;
+}
+
+static void sort(struct candidates *c, int (*order)(const void *x, const void *y))
+{
+    if (c->len)
+        qsort(c->of, c->len, sizeof(*c->of), order);
+}
+
+int candidates_of_run(const char *dir, const char *run_id, uint32_t config, struct arena *a,
+                      struct candidates *ret, struct err *err)
+{
+    *ret = (struct candidates){0};
+    if (look_in(dir, run_id, config, a, ret, err))
+        return -1;
+    sort(ret, newest_step);
+    return 0;
+}
+
+int candidates_of_all(const char *dir, const char *run_id, uint32_t config, struct arena *a,
+                      struct candidates *ret, struct err *err)
+{
+    struct ckpt_names runs;
+    struct err ignored;
+
+    *ret = (struct candidates){0};
+    if (look_in(dir, run_id, config, a, ret, err) || ckpt_runs(dir, a, &runs, err))
+        return -1;
+    for (size_t i = 0; i < runs.len; i++) /* a folder that cannot be opened is nobody's to go on from */
+        if (look_in(arena_printf(a, "%s/%s", dir, runs.name[i]), run_id, config, a, ret, &ignored) &&
+            err_is_shortage(&ignored)) {
+            *err = ignored;
+            return -1;
+        }
+    sort(ret, last_written);
     return 0;
 }

@@ -1,9 +1,6 @@
 /* candidates.h - list the checkpoints of a folder in the order in which a run tries to resume from them.
  *
  * Ownership: everything lies in the arena.
- * Order:     of a run's own the highest step comes first. Where any run's will do, those of the same configuration come
- *            first, and of them the one that was written last: steps of different runs do not compare. One whose manifest
- *            cannot be read stands before all whose place it may have had.
  * Errors:    those of ckpt_list.
  */
 #ifndef TK_TRAINER_STATE_CANDIDATES_H
@@ -16,25 +13,26 @@
 struct candidate {
     const char *path;
     int64_t step, saved_ms;
-    bool same_run, same_config;
-    bool damaged; /* its manifest cannot be read, so its run is not known */
+    uint32_t launch;
+    bool same_config;
+    bool damaged;      /* its manifest cannot be read, so the members above are not known: */
+    bool other_format; /* since another version wrote it, */
+    bool older_own;    /* in the run that asks */
     struct err why;
 };
 
 struct candidates {
     struct candidate *of;
     size_t len;
-    const struct candidate *foreign; /* the best of those that were left out; NULL: none was */
 };
 
-struct candidates_wanted {
-    const char *run_id;
-    uint32_t config;
-    uint32_t launch; /* with `own`: this launch's alone; 0: any launch's */
-    bool own;        /* only those of the run `run_id` with the configuration `config` */
-};
+/* Of a run's own folder: the highest step first. */
+int candidates_of_run(const char *dir, const char *run_id, uint32_t config, struct arena *a,
+                      struct candidates *ret, struct err *err) MUST_CHECK;
 
-int candidates_find(const char *dir, const struct candidates_wanted *w, struct arena *a,
-                    struct candidates *ret, struct err *err) MUST_CHECK;
+/* Those in `dir` itself and in the runs' folders in it: of the same configuration first, and of them the one that was written last, since
+ * steps of different runs do not compare. One whose manifest cannot be read stands before all whose place it may have had. */
+int candidates_of_all(const char *dir, const char *run_id, uint32_t config, struct arena *a,
+                      struct candidates *ret, struct err *err) MUST_CHECK;
 
 #endif

@@ -14,8 +14,8 @@ struct cursor {
     int64_t consumed; /* samples of the epoch's order that all ranks together have taken, padding included */
     int64_t epoch_step;   /* steps taken in it */
     int64_t step;         /* steps of the run */
-    int64_t items;        /* samples that are trained on; 0: not known */
-    int64_t step_samples; /* samples of a step of all ranks, when the run began; 0: not known */
+    int64_t items;        /* samples that are trained on */
+    int64_t step_samples; /* samples of a step of all ranks, when the run began */
     bool validated;       /* the epoch is over and its validation done */
 };
 
@@ -24,9 +24,5 @@ int64_t cursor_steps(const struct cursor *c);
 
 /* The time of the schedule: steps before the epoch and, as a fraction, those of its samples. Never behind the epoch's end. */
 double cursor_time(const struct cursor *c);
-
-/* Set step_samples where a checkpoint does not tell it: from the steps and samples that it counts, or `now`, which the present
- * world takes. False: it is `now`, but the steps taken were others. items has to be known. */
-bool cursor_find_step(struct cursor *c, int64_t now);
 
 #endif

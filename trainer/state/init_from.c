@@ -3,14 +3,19 @@
 
 #include "collectives/noted.h"
 #include "trainer/state/weights/fill.h"
+#include "trainer/state/weights/weights.h"
 
 static int read_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_weights struct weights w = {0};
+    struct fill_source *from;
 
     if (weights_open(&w, path, err))
         return -1;
-    return fill_model(&w, m, err) ? err_wrap(err, "%.100s", path) : 0;
+    if (fill_find(&w.list, m, &w.arena, &from, err))
+        return err_wrap(err, "%.100s", path);
+    fill_copy(from, m);
+    return 0;
 }
 
 int init_from(const char *path, struct pipeline *p, struct err *err)

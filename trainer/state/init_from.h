@@ -1,7 +1,7 @@
 /* init_from.h - load a run's initial weights from a file instead of drawing them from the seed.
  *
  * Order:  a collective call: every rank makes it. Rank 0 reads the file, the others need none.
- * Errors: those of weights_open and fill_model on rank 0, ERR_PEER on the others (that rank says why), and those of the
+ * Errors: those of weights_open and fill_find on rank 0, ERR_PEER on the others (that rank says why), and those of the
  *         collectives.
  */
 #ifndef TK_TRAINER_STATE_INIT_FROM_H

@@ -3,6 +3,8 @@
 
 #include "collectives/noted.h"
 #include "trainer/state/candidates.h"
+#include "trainer/state/run_id.h"
+#include "trainer/state/weights/weights.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,40 +55,83 @@ static int first_of(const struct snapshot *into, const struct candidates *c, uin
             *err = damage;
             return -1;
         }
-        resume_note(ret, true, "damaged checkpoint skipped: %s", damage.msg);
+        resume_note(ret, true, "%scheckpoint skipped: %s", c->of[i].other_format ? "" : "damaged ",
+                    damage.msg);
     }
     return 0;
+}
+
+/* What another version of this program has learnt in this run is not thrown away by beginning anew. */
+static int refuse_older(const struct candidates *c, struct err *err)
+{
+    for (size_t i = 0; i < c->len; i++)
+        if (c->of[i].older_own)
+            return err_set(
+                err, ERR_INVALID,
+                "a checkpoint of this run has %.300s: go on with the version that wrote it, or remove it to "
+                "begin anew",
+                c->of[i].why.msg);
+    return 0;
+}
+
+/* Nothing is there, or nothing can be seen: that is no error, and *why says it. */
+static int look(const char *dir, bool all, const struct resume_options *o, struct arena *a,
+                struct candidates *ret, struct err *why, struct err *err)
+{
+    if ((all ? candidates_of_all : candidates_of_run)(dir, o->run_id, o->config, a, ret, why) == 0)
+        return 0;
+    *ret = (struct candidates){0};
+    if (!err_is_shortage(why))
+        return 0;
+    *err = *why;
+    return -1;
+}
+
+/* Why nothing was resumed: whose checkpoints are there. */
+static void tell_others(const struct resume_options *o, const struct candidates *own, const struct err *why,
+                        struct arena *a, struct resume_result *ret)
+{
+    struct candidates all;
+    struct err ignored;
+    const struct candidate *best = NULL;
+
+    if (candidates_of_all(o->dir, o->run_id, o->config, a, &all, &ignored))
+        all.len = 0;
+    for (size_t i = 0; i < all.len && !best; i++)
+        best = all.of[i].damaged ? NULL : &all.of[i];
+    if (best && best->same_config)
+        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
+                    best->path, o->dir);
+    else if (best)
+        resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);
+    else if (own->len)
+        resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
+    else if (why->kind && why->kind != ERR_NOT_FOUND)
+        resume_note(ret, true, "started afresh: --ckpt_dir: %s", why->msg);
 }
 
 /* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. */
 static int own(const struct snapshot *into, const struct resume_options *o, uint32_t launch, bool tell,
                struct resume_result *ret, struct err *err)
 {
-    const struct candidates_wanted wanted = {o->run_id, o->config, launch, true};
     cleanup_arena struct arena a = {0};
-    struct candidates all;
-    struct err why = {0};
+    struct candidates all, here;
+    struct err why = {0}, ignored = {0};
+    char folder[RUN_ID_FOLDER_BYTES], dir[PATH_MAX];
 
-    if (candidates_find(o->dir, &wanted, &a, &all, &why)) {
-        if (err_is_shortage(&why)) {
-            *err = why;
-            return err_wrap(err, "--ckpt_dir");
-        }
-        if (tell && why.kind != ERR_NOT_FOUND)
-            resume_note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
-        return 0;
-    }
-    int found = first_of(into, &all, o->config, ret, err);
-    if (found)
-        return found;
-    if (tell && all.foreign && all.foreign->same_config)
-        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
-                    all.foreign->path, o->dir);
-    else if (tell && all.foreign)
-        resume_note(ret, false, "started afresh: %.120s is of another configuration", all.foreign->path);
-    else if (tell && all.len)
-        resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
-    return 0;
+    run_id_folder(o->run_id, folder);
+    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &here, &ignored, err) ||
+        look(dir, false, o, &a, &all, &why, err) || refuse_older(&here, err) || refuse_older(&all, err))
+        return err_wrap(err, "--ckpt_dir");
+    size_t n = 0;
+    for (size_t i = 0; i < all.len; i++)
+        if (all.of[i].damaged || (all.of[i].same_config && (!launch || all.of[i].launch == launch)))
+            all.of[n++] = all.of[i];
+    all.len = n;
+    const int found = first_of(into, &all, o->config, ret, err);
+    if (!found && tell)
+        tell_others(o, &all, &why, &a, ret);
+    return found;
 }
 
 static bool is_checkpoint(const char *path)
@@ -101,18 +146,24 @@ static bool is_checkpoint(const char *path)
 static int from_path(const struct snapshot *into, const struct resume_options *o, struct resume_result *ret,
                      struct err *err)
 {
-    const struct candidates_wanted wanted = {.run_id = o->run_id, .config = o->config};
     cleanup_arena struct arena a = {0};
     struct candidates all;
 
-    if (is_checkpoint(o->how))
-        return take(into, o->how, o->config, ret, err) ? err_wrap(err, "--resume") : 1;
-    if (candidates_find(o->how, &wanted, &a, &all, err))
+    if (weights_refuse_pt(o->how, err))
+        return err_wrap(err, "--resume");
+    if (is_checkpoint(o->how) && take(into, o->how, o->config, ret, err)) {
+        err->kind = err->kind == ERR_CONFLICT ? ERR_INVALID : err->kind;
+        return err_wrap(err, "--resume");
+    }
+    if (ret->resumed)
+        return 1;
+    if (candidates_of_all(o->how, o->run_id, o->config, &a, &all, err))
         return err_wrap(err, "--resume");
     int found = first_of(into, &all, o->config, ret, err);
     if (found)
         return found;
-    return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read", o->how);
+    return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read%s%.400s", o->how,
+                   ret->notes ? "; " : "", ret->notes ? ret->note[0].text : "");
 }
 
 /* 1: resumed, 0: afresh, -1. */

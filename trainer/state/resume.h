@@ -1,13 +1,13 @@
 /* resume.h - find the checkpoint from which a run resumes and load it on all ranks, or start afresh.
  *
  * Rank 0 finds and reads the checkpoint and sends it to the others: no shared disk is needed. "auto" takes the newest
- * checkpoint of the same run and configuration that is whole, and warns why it skipped the others; a path is loaded
- * or is an error. Of a folder that holds checkpoints of several runs it is the last written one of this
- * configuration.
+ * checkpoint in the run's own folder that is whole and of the same configuration, and warns why it skipped others; a path is loaded
+ * or is an error. Of a folder that holds checkpoints of several runs it is the last written one of this configuration.
  *
  * Order:     a collective call: every rank makes it.
  * Ownership: everything is borrowed for the call.
- * Errors:    ERR_INVALID or ERR_NOT_FOUND on rank 0 for a path that cannot be used, ERR_PEER then on the others; those
+ * Errors:    ERR_INVALID or ERR_NOT_FOUND on rank 0 for a path that cannot be used, or a checkpoint of this run that another version
+ *            wrote; ERR_PEER then on the others; those
  *            of the collectives.
  */
 #ifndef TK_TRAINER_STATE_RESUME_H
@@ -20,7 +20,7 @@ enum { RESUME_NOTES_MAX = 8 };
 
 struct resume_options {
     const char *how; /* "auto", "never", or the path of a checkpoint or of a folder of them */
-    const char *dir; /* of checkpoints */
+    const char *dir; /* --ckpt_dir, with the runs' folders */
     uint32_t config;
     const char *run_id;
     bool later_attempt; /* the same run may have been started with this path before */

@@ -97,6 +97,18 @@ int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *
     return 0;
 }
 
+void run_id_folder(const char *id, char out[static RUN_ID_FOLDER_BYTES])
+{
+    const size_t len = strlen(id);
+    const bool plain = len && len < RUN_ID_FOLDER_BYTES && id[0] != '.' && strncmp(id, "step-", 5) != 0 &&
+                       strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
+
+    if (plain)
+        snprintf(out, RUN_ID_FOLDER_BYTES, "%s", id);
+    else
+        snprintf(out, RUN_ID_FOLDER_BYTES, "run-%016" PRIx64, hash_fnv1a(HASH_FNV1A, id, len));
+}
+
 void run_id_take_over(struct run_id *id, const char *of_checkpoint)
 {
     if (id->made_up && strncmp(of_checkpoint, MADE_UP, strlen(MADE_UP)) == 0)

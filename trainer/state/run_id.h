@@ -26,6 +26,10 @@ struct run_id {
 
 int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err) MUST_CHECK;
 
+/* The name of the run's folder of checkpoints: the id where that is a plain name, else a hash of it. */
+enum { RUN_ID_FOLDER_BYTES = 128 };
+void run_id_folder(const char *id, char out[static RUN_ID_FOLDER_BYTES]);
+
 /* Take over the id of the run whose checkpoint was loaded, if both ids are random. */
 void run_id_take_over(struct run_id *id, const char *of_checkpoint);
 

@@ -38,13 +38,13 @@ int save_check(const char *path, struct err *err)
 int save_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    bool safetensors = sv_ends(sv_from(path), SAFETENSORS); /* it has no shared storages */
     int rows;
     const struct state_row *row = model_state(m, &rows);
-    struct tensor_list list = state_dict_model(row, rows, !safetensors, &a);
 
-    if (safetensors)
+    if (sv_ends(sv_from(path), SAFETENSORS)) {
+        const struct tensor_list list = state_dict_safetensors(row, rows, &a);
         return export_safetensors(path, &list, err);
-    struct pt_value dict = state_dict_pt(&list, &a);
-    return export_pt(path, &dict, err);
+    }
+    const struct tensor_list list = state_dict_pt(row, rows, &a);
+    return export_pt(path, &list, err);
 }

@@ -13,7 +13,7 @@
 /* Check before the training that the path can be written: its ending, its folder. */
 int save_check(const char *path, struct err *err) MUST_CHECK;
 
-/* Write the state_dict, keys without "module.". */
+/* Write the state_dict, keys without "module.": as .pt what the PyTorch module loads, as .safetensors what a checkpoint holds. */
 int save_weights(const char *path, struct model *m, struct err *err) MUST_CHECK;
 
 #endif

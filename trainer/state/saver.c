@@ -23,41 +23,17 @@ void saver_close(struct saver *s)
     snapshot_copy_release(&s->copy);
 }
 
-uint32_t saver_flags(struct saver *s)
+uint32_t saver_flags(struct saver *s, int64_t step)
 {
-    if (s->rank != 0)
+    if (!s->writer)
         return 0;
-    if (s->writer && writer_busy(s->writer))
-        return COLLECTIVES_WRITING;
-    if (s->requested || !s->save_ms || s->clock.mono_ms(s->clock.ctx) - s->last_ms < s->save_ms)
-        return 0;
-    s->requested = true;
-    return COLLECTIVES_SAVE;
-}
-
-bool saver_learn(struct saver *s, int64_t step, uint32_t flags, int back)
-{
-    const int64_t before = s->flags_step, newest = step - back;
-    /* A device tells late: of before the last save, when rank 0 was not yet busy with it. */
-    const bool stale = newest <= s->saved_step;
-    /* Steps in front of the last save may be among those that flags are told of, and it is what they asked for. */
-    const bool asked_before = before < s->saved_step;
-
-    if (newest > before) {
-        s->flags_step = newest;
-        s->writing = flags & COLLECTIVES_WRITING;
-    } else {
-        s->writing = s->writing || (flags & COLLECTIVES_WRITING);
-    }
-    if ((flags & COLLECTIVES_SAVE) && (stale || asked_before))
-        s->requested = false; /* still wanted? Then it is raised again */
     if ((s->save_steps && step % s->save_steps == 0) ||
-        ((flags & COLLECTIVES_SAVE) && !stale && !asked_before))
+        (s->save_ms && s->clock.mono_ms(s->clock.ctx) - s->last_ms >= s->save_ms))
         s->due = true;
-    s->deferred = s->due && s->asynchronous && (stale || s->writing);
-    const bool first = s->deferred && !s->deferral_told;
-    s->deferral_told = s->deferral_told || s->deferred;
-    return first;
+    if (!s->due || s->asked || writer_busy(s->writer))
+        return 0;
+    s->asked = true;
+    return COLLECTIVES_SAVE;
 }
 
 void saver_save(struct saver *s, const struct snapshot *what, bool unchanging)
@@ -65,10 +41,10 @@ void saver_save(struct saver *s, const struct snapshot *what, bool unchanging)
     const int64_t step = what->cursor->step;
     struct writer_job job = {.what = *what, .dir = s->dir, .keep = s->keep};
 
-    s->due = s->deferred = s->requested = false;
-    s->saved_step = step;
-    if (s->rank != 0 || !s->dir || step == s->last_step)
+    s->wanted = s->due = s->asked = false;
+    if (!s->writer || step == s->last_step)
         return;
+    s->writing_step = step;
     job.manifest = (struct manifest){
         .step = step, .config = s->config, .launch = s->launch, .saved_ms = s->clock.wall_ms(s->clock.ctx)};
     snprintf(job.manifest.run_id, sizeof(job.manifest.run_id), "%s", s->run_id);
@@ -95,11 +71,11 @@ bool saver_end(struct saver *s, struct saver_outcome *ret)
 
     if (!s->writer || !writer_end(s->writer, &outcome))
         return false;
-    *ret = (struct saver_outcome){.step = s->saved_step, .err = outcome};
+    *ret = (struct saver_outcome){.step = s->writing_step, .err = outcome};
     if (outcome.kind)
         ret->same_reason = same_reason(&outcome, &s->failed);
     else
-        s->last_step = s->saved_step;
+        s->last_step = s->writing_step;
     s->failed = outcome;
     return true;
 }

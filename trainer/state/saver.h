@@ -1,8 +1,8 @@
 /* saver.h - decide when a checkpoint is due (--save_steps, --save_seconds), and have it written beside the training.
  *
- * Rank 0 writes, from a copy of the state that is made between two steps. Its clock decides about --save_seconds; what it decides,
- * and that it is still writing the last one, is sent with a step's all_reduce (COLLECTIVES_SAVE, COLLECTIVES_WRITING), so that all
- * ranks save after the same step. A checkpoint that is due meanwhile is deferred until the first step after that.
+ * Rank 0 alone decides, and writes from a copy of the state that is made between two steps. It asks for a checkpoint with a step's
+ * all_reduce (COLLECTIVES_SAVE), so that all ranks bring their parts after the same step, and asks for none while it writes another: what
+ * is due then is asked for with the first step after that.
  *
  * Memory:    on rank 0, from saver_open on: snapshot_copy_bytes.
  * Ownership: strings are borrowed. saver_close waits for the write under way, then frees. A struct without a `dir` never saves.
@@ -29,15 +29,12 @@ struct saver {
     int64_t last_step; /* the step of the newest one on disk; -1: none of this process */
 
     /* The same on all ranks. asynchronous: false without a thread, or without memory for a copy: then a step waits until its
-     * checkpoint is written. deferred: the checkpoint that is due has to wait, since rank 0 was writing at the newest step
-     * whose flags are known. deferral_told: saver_learn has returned true. */
-    bool asynchronous, due, deferred, deferral_told;
-    int64_t saved_step; /* the last step that saver_save was called for; -1: none */
-    int64_t flags_step; /* the newest step whose flags are known; -1: none */
-    bool writing;       /* rank 0 was writing a checkpoint at that step */
+     * checkpoint is written. wanted: rank 0 has asked, and this step is to be saved. */
+    bool asynchronous, wanted;
 
     /* Rank 0's: */
-    bool requested; /* it has sent COLLECTIVES_SAVE since the last saver_save */
+    bool due, asked;      /* a checkpoint; and all ranks have been asked for it */
+    int64_t writing_step; /* of the last checkpoint that the writer was given */
     struct writer *writer;
     struct snapshot_copy copy;
     struct err failed; /* why the last checkpoint failed; kind ERR_NONE: it was written */
@@ -48,16 +45,11 @@ struct saver {
 int saver_open(struct saver *s, const struct snapshot *shape, struct err *why) MUST_CHECK;
 void saver_close(struct saver *s);
 
-/* The flags that this rank sends with its next step. */
-uint32_t saver_flags(struct saver *s);
+/* The flags that this rank sends with step `step` (of the run, from 1). */
+uint32_t saver_flags(struct saver *s, int64_t step);
 
-/* Set `due` and `deferred` after step `step` (of the run, from 1). `flags`: the union of the flags of all ranks and steps since the
- * last call; the newest of those steps was `back` steps ago. True: this is the run's first deferral, which is worth a message. */
-bool saver_learn(struct saver *s, int64_t step, uint32_t flags, int back);
-
-/* On all ranks: save the state of this step. Rank 0 has it written, unless a checkpoint of this step exists; the others only note
- * the step. `unchanging`: nobody changes the state until it is written, so no copy is made. The checkpoint before it has to be
- * written, and its outcome taken by saver_end. */
+/* Save the state of this step: rank 0 has it written, unless a checkpoint of this step exists. `unchanging`: nobody changes the state
+ * until it is written, so no copy is made. The checkpoint before it has to be written, and its outcome taken by saver_end. */
 void saver_save(struct saver *s, const struct snapshot *what, bool unchanging);
 
 /* Wait until nothing is being written, timeout_ms at most (-1: without limit). Returns whether that is so. */

@@ -1,14 +1,16 @@
 /* snapshot.c - write a run's state as the files of a checkpoint, and read it back. */
 #include "trainer/state/snapshot.h"
 
-#include "trainer/state/files/torch_unzip.h"
+#include "trainer/model/gpt2.h"
+#include "trainer/state/files/safetensors.h"
 #include "trainer/state/state_dict.h"
+#include "trainer/state/weights/fill.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-static const char MODEL_SAFETENSORS[] = "model.safetensors";
-static const char STATE_PT[] = "state.pt";
+static const char MODEL[] = "model.safetensors";
+static const char OPTIM[] = "optim.safetensors";
 enum { NAMES_BYTES_MAX = 64 << 20 }; /* of a file, beyond its numbers */
 
 static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *err)
@@ -16,16 +18,28 @@ static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *er
     return safetensors_write(ctx, sink, err);
 }
 
-struct archive {
-    struct pt_value root;
-    const char *name;
-};
-
-static int put_pt(void *ctx, const struct pt_sink *sink, struct err *err)
+/* What Hugging Face's GPT2LMHeadModel is made from. Without GPT-2's own vocabulary no token is the end of a text. */
+static int put_config(void *ctx, const struct pt_sink *sink, struct err *err)
 {
-    const struct archive *p = ctx;
+    enum { END_OF_TEXT = 50256 };
+    const struct gpt2_spec *g = ctx;
+    char text[1024];
+    char end[24] = "null";
 
-    return torch_zip_write(&p->root, p->name, sink, err);
+    if (g->vocab > END_OF_TEXT)
+        snprintf(end, sizeof(end), "%d", END_OF_TEXT);
+    const int len = snprintf(
+        text, sizeof(text),
+        "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n  \"vocab_size\": "
+        "%lld,\n"
+        "  \"n_positions\": %lld,\n  \"n_embd\": %lld,\n  \"n_layer\": %lld,\n  \"n_head\": %lld,\n"
+        "  \"activation_function\": \"gelu_new\",\n  \"layer_norm_epsilon\": %g,\n  \"resid_pdrop\": 0.0,\n"
+        "  \"embd_pdrop\": 0.0,\n  \"attn_pdrop\": 0.0,\n  \"tie_word_embeddings\": true,\n"
+        "  \"bos_token_id\": %s,\n  \"eos_token_id\": %s,\n  \"torch_dtype\": \"float32\"\n}\n",
+        (long long)g->vocab, (long long)g->block_size, (long long)g->n_embd, (long long)g->n_layer,
+        (long long)g->n_head, GPT2_EPS, end, end);
+
+    return sink->write(sink->ctx, text, (size_t)len, err);
 }
 
 static bool all_finite(const float *x, size_t n)
@@ -64,77 +78,111 @@ int snapshot_check(const struct snapshot *s, struct err *err)
     return 0;
 }
 
+/* The cursor as numbers, to write and to read. */
+enum { COUNTS = 7 };
+
+struct count {
+    const char *name;
+    int64_t min, value;
+};
+
+static void counts_of(const struct cursor *c, struct count out[static COUNTS])
+{
+    const struct count all[COUNTS] = {
+        {"trainer.epoch", 1, c->epoch},           {"trainer.consumed", 0, c->consumed},
+        {"trainer.epoch_step", 0, c->epoch_step}, {"trainer.step", 0, c->step},
+        {"trainer.items", 1, c->items},           {"trainer.step_samples", 1, c->step_samples},
+        {"trainer.validated", 0, c->validated},
+    };
+
+    memcpy(out, all, sizeof(all));
+}
+
+static const char SUMS[] = "trainer.sums";
+
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    const struct cursor *c = s->cursor;
-    const struct pt_item trainer[] = {
-        {pt_str("epoch"), pt_int(c->epoch)},
-        {pt_str("consumed"), pt_int(c->consumed)},
-        {pt_str("epoch_step"), pt_int(c->epoch_step)},
-        {pt_str("step"), pt_int(c->step)},
-        {pt_str("items"), pt_int(c->items)},
-        {pt_str("step_samples"), pt_int(c->step_samples)},
-        {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
-        {pt_str("sums"),
-         pt_tensor((struct pt_tensor){.data = s->sums, .dtype = PT_F64, .dims = 1, .dim = {s->n_sums}})},
-    };
-    const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
+    struct count count[COUNTS];
     int rows;
     const struct state_row *row = rows_of(s, &rows);
-    struct tensor_list list = state_dict_model(row, rows, false, &a); /* safetensors shares no storage */
-    struct archive state = {state_dict_optim(s->optim, s->model, s->lr, &more, 1, &a), "state"};
+    struct tensor_list model = state_dict_safetensors(row, rows, &a);
+    struct tensor_row trainer[COUNTS + 1];
 
-    return ckpt_file(w, MODEL_SAFETENSORS, put_safetensors, &list, err) ||
-                   ckpt_file(w, STATE_PT, put_pt, &state, err)
+    counts_of(s->cursor, count);
+    for (int i = 0; i < COUNTS; i++)
+        trainer[i] =
+            (struct tensor_row){.name = count[i].name, .tensor = {.data = &count[i].value, .dtype = PT_I64}};
+    trainer[COUNTS] = (struct tensor_row){
+        .name = SUMS, .tensor = {.data = s->sums, .dtype = PT_F64, .dims = 1, .dim = {s->n_sums}}};
+    struct tensor_list optim =
+        state_dict_optim(s->optim, s->model, &(struct tensor_list){trainer, COUNTS + 1}, &a);
+    struct gpt2_spec gpt2;
+
+    return ckpt_file(w, MODEL, put_safetensors, &model, err) ||
+                   (gpt2_of(model_spec_of(s->model), &gpt2) &&
+                    ckpt_file(w, "config.json", put_config, &gpt2, err)) ||
+                   ckpt_file(w, OPTIM, put_safetensors, &optim, err)
                ? -1
                : 0;
 }
 
-static int get_count(const struct pt_value *trainer, const char *key, int64_t min, int64_t *ret,
-                     struct err *err)
+static int get_count(const struct tensor_list *list, struct count *c, struct err *err)
 {
-    const struct pt_value *v = pt_find(trainer, key);
+    const struct pt_tensor *t = state_dict_find(list, c->name);
 
-    if (!v || v->type != PT_INT || v->i < min || v->i > INT64_C(1) << 53)
-        return err_set(err, ERR_INVALID, "trainer: %s: expected an integer from %lld", key, (long long)min);
-    *ret = v->i;
+    c->value = -1;
+    if (t && t->dtype == PT_I64 && !t->dims)
+        memcpy(&c->value, t->data, sizeof(c->value));
+    if (c->value < c->min || c->value > INT64_C(1) << 53)
+        return err_set(err, ERR_INVALID, "%s: expected an integer from %lld", c->name, (long long)c->min);
+    return 0;
+}
+
+static int get_cursor(const struct tensor_list *list, struct cursor *ret, struct err *err)
+{
+    struct count c[COUNTS];
+
+    counts_of(ret, c);
+    for (int i = 0; i < COUNTS; i++)
+        if (get_count(list, &c[i], err))
+            return -1;
+    *ret = (struct cursor){.epoch = c[0].value,
+                           .consumed = c[1].value,
+                           .epoch_step = c[2].value,
+                           .step = c[3].value,
+                           .items = c[4].value,
+                           .step_samples = c[5].value,
+                           .validated = c[6].value};
     return 0;
 }
 
 /* Of another number of ranks each has what all had on average. */
-static void get_sums(const struct pt_value *trainer, const struct snapshot *s)
+static int get_sums(const struct tensor_list *list, const struct snapshot *s, bool apply, struct err *err)
 {
-    const struct pt_value *v = pt_find(trainer, "sums");
-    const bool known =
-        v && v->type == PT_TENSOR && v->tensor.dtype == PT_F64 && v->tensor.dims == 1 && v->tensor.dim[0] > 0;
+    const struct pt_tensor *t = state_dict_find(list, SUMS);
 
-    for (int i = 0; i < s->n_sums; i++) {
-        const size_t at = known && v->tensor.dim[0] == s->n_sums ? (size_t)i : 0;
-        s->sums[i] = NAN;
-        if (known)
-            memcpy(&s->sums[i], (const char *)v->tensor.data + at * sizeof(double), sizeof(double));
+    if (!t || t->dtype != PT_F64 || t->dims != 1 || t->dim[0] < 1)
+        return err_set(err, ERR_INVALID, "%s: expected a list of numbers", SUMS);
+    for (int i = 0; apply && i < s->n_sums; i++) {
+        const size_t at = t->dim[0] == s->n_sums ? (size_t)i : 0;
+        memcpy(&s->sums[i], (const char *)t->data + at * sizeof(double), sizeof(double));
     }
+    return 0;
 }
 
-static int get_cursor(const struct pt_value *root, struct cursor *ret, struct err *err)
+/* All of the model and nothing else: of a larger one the rest would be lost. */
+static int find_model(const struct tensor_list *list, const struct model *m, struct arena *a,
+                      struct fill_source **ret, struct err *err)
 {
-    const struct pt_value *trainer = pt_find(root, "trainer");
-    const struct pt_value *validated = pt_find(trainer, "validated");
+    int rows;
+    const struct state_row *row = model_state(m, &rows);
+    size_t n = 0;
 
-    if (get_count(trainer, "epoch", 1, &ret->epoch, err) ||
-        get_count(trainer, "consumed", 0, &ret->consumed, err) ||
-        get_count(trainer, "epoch_step", 0, &ret->epoch_step, err) ||
-        get_count(trainer, "step", 0, &ret->step, err))
-        return -1;
-    /* Older checkpoints lack these. */
-    if ((pt_find(trainer, "items") && get_count(trainer, "items", 0, &ret->items, err)) ||
-        (pt_find(trainer, "step_samples") && get_count(trainer, "step_samples", 0, &ret->step_samples, err)))
-        return -1;
-    if (!validated || validated->type != PT_BOOL)
-        return err_set(err, ERR_INVALID, "trainer: validated: expected true or false");
-    ret->validated = validated->b;
-    return 0;
+    for (int i = 0; i < rows; i++)
+        n += !row[i].tied;
+    return list->len == n ? fill_find(list, m, a, ret, err)
+                          : err_set(err, ERR_INVALID, "%zu tensors, but the model has %zu", list->len, n);
 }
 
 int snapshot_read(const struct snapshot *s, const char *path, const struct manifest *m, struct err *err)
@@ -142,28 +190,24 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     cleanup_arena struct arena a = {0};
     size_t numbers = model_len(s->model) * sizeof(float);
     cleanup_buf struct buf model = BUF_INIT(numbers + model_buffers_bytes(s->model) + NAMES_BYTES_MAX);
-    cleanup_buf struct buf state = BUF_INIT(2 * numbers + NAMES_BYTES_MAX);
-    struct tensor_list list;
-    const struct pt_tensor **take;
-    struct pt_value root;
+    cleanup_buf struct buf optim = BUF_INIT(2 * numbers + NAMES_BYTES_MAX);
+    struct tensor_list list, moments;
+    struct fill_source *from;
     struct cursor cursor = {0};
-    int rows;
 
-    if (ckpt_read(path, m, MODEL_SAFETENSORS, &model, err) || ckpt_read(path, m, STATE_PT, &state, err))
+    if (ckpt_read(path, m, MODEL, &model, err) || ckpt_read(path, m, OPTIM, &optim, err))
         return -1;
     if (safetensors_parse(model.data, model.len, &a, &list, err) ||
-        state_dict_match(&list, s->model, &a, &take, err))
-        return err_wrap(err, "%s/%s", path, MODEL_SAFETENSORS);
-    if (torch_zip_read(state.data, state.len, &a, &root, err) || get_cursor(&root, &cursor, err) ||
-        state_dict_moments(&root, s->optim, s->model, false, err))
-        return err_wrap(err, "%s/%s", path, STATE_PT);
+        find_model(&list, s->model, &a, &from, err))
+        return err_wrap(err, "%s/%s", path, MODEL);
+    if (safetensors_parse(optim.data, optim.len, &a, &moments, err) || get_cursor(&moments, &cursor, err) ||
+        get_sums(&moments, s, false, err) || state_dict_moments(&moments, s->optim, s->model, false, err))
+        return err_wrap(err, "%s/%s", path, OPTIM);
     /* All is there: from here on nothing fails. */
-    const struct state_row *row = model_state(s->model, &rows);
-    for (int i = 0; i < rows; i++)
-        if (take[i])
-            memcpy(row[i].data, take[i]->data, row[i].bytes);
+    fill_copy(from, s->model);
     *s->cursor = cursor;
-    get_sums(pt_find(&root, "trainer"), s);
     s->optim->step = cursor.step;
-    return state_dict_moments(&root, s->optim, s->model, true, err);
+    return get_sums(&moments, s, true, err) || state_dict_moments(&moments, s->optim, s->model, true, err)
+               ? -1
+               : 0;
 }

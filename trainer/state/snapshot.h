@@ -1,7 +1,7 @@
 /* snapshot.h - a run's state as the files of a checkpoint, and back.
  *
- * model.safetensors holds the state_dict. state.pt is what torch.optim's state_dict() gives for the same
- * optimiser (its load_state_dict takes it as it is), with one key more, "trainer": how far the run has come.
+ * model.safetensors holds the state_dict, optim.safetensors the moments, by the parameters' names, and how far the run has come.
+ * Beside those of a GPT-2 stands a config.json.
  *
  * Ownership: everything is borrowed for the call.
  * Threads:   check and write read the numbers of the snapshot and the names and shapes of its model, and change nothing: of a
@@ -21,9 +21,7 @@ struct snapshot {
     struct model *model;
     struct optim *optim;
     struct cursor *cursor;
-    double lr; /* of the last step; not read back */
-    double *
-        sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's; NaN: not known */
+    double *sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's */
     int n_sums;
     const struct state_row
         *state; /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */

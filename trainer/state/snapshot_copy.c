@@ -98,8 +98,7 @@ const struct snapshot *snapshot_copy_take(struct snapshot_copy *c, const struct 
         memcpy(c->state[i].data, row[i].data, row[i].bytes);
         at += aligned(row[i].bytes);
     }
-    c->optim = (struct optim){
-        .spec = s->optim->spec, .first = s->optim->first, .len = s->optim->len, .step = s->optim->step};
+    c->optim = (struct optim){.spec = s->optim->spec, .len = s->optim->len, .step = s->optim->step};
     c->optim.m = take_moment(s, s->optim->m, &at);
     c->optim.v = take_moment(s, s->optim->v, &at);
     c->cursor = *s->cursor;

@@ -1,33 +1,31 @@
-/* state_dict.h - a model and an optimiser as PyTorch's state_dicts.
+/* state_dict.h - a model and an optimizer as lists of tensors.
  *
- * Ownership: what is made lives in the arena and points into the model's and the optimiser's memory.
+ * Ownership: what is made lives in the arena and points into the model's and the optimizer's memory.
  * Errors:    ERR_INVALID naming the tensor that is missing or has another shape.
  */
 #ifndef TK_TRAINER_STATE_STATE_DICT_H
 #define TK_TRAINER_STATE_STATE_DICT_H
 
+#include "common/arena.h"
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
-#include "trainer/state/files/safetensors.h"
+#include "trainer/state/files/tensor.h"
 
-/* All of these rows (model_state); without `tied` those alone that are no second name of another. */
-struct tensor_list state_dict_model(const struct state_row *row, int rows, bool tied, struct arena *a);
+/* All of these rows (model_state), as PyTorch's module has them: for a .pt file. */
+struct tensor_list state_dict_pt(const struct state_row *row, int rows, struct arena *a);
 
-/* The same list as the ordered dict that a .pt file holds. */
-struct pt_value state_dict_pt(const struct tensor_list *list, struct arena *a);
+/* For a .safetensors file: without second names, which have no storage of their own there, and with GPT-2's matrices as Hugging Face
+ * keeps them. */
+struct tensor_list state_dict_safetensors(const struct state_row *row, int rows, struct arena *a);
 
-/* "state" and "param_groups", then `more` items. Parameters are numbered as torch numbers them: one group, or with
- * decay_matrices_only those that are decayed and then the others. */
-struct pt_value state_dict_optim(const struct optim *o, const struct model *m, double lr,
-                                 const struct pt_item *more, size_t more_len, struct arena *a);
+/* The moments by the names that torch.optim gives them: exp_avg.NAME and exp_avg_sq.NAME, or momentum_buffer.NAME; then `more`. */
+struct tensor_list state_dict_optim(const struct optim *o, const struct model *m,
+                                    const struct tensor_list *more, struct arena *a);
 
-/* Does `list` hold exactly this model (second names may be left out)? Then take[i] is the tensor of model_state's row i;
- * NULL: a second name. */
-int state_dict_match(const struct tensor_list *list, const struct model *m, struct arena *a,
-                     const struct pt_tensor ***take, struct err *err) MUST_CHECK;
+const struct pt_tensor *state_dict_find(const struct tensor_list *list, const char *name);
 
-/* Check the moments in `root` (see state_dict_optim); with `apply` copy them too, which then cannot fail. */
-int state_dict_moments(const struct pt_value *root, struct optim *o, const struct model *m, bool apply,
+/* Copy the moments of `list` into `o`, or with `apply` false only check that they are there. */
+int state_dict_moments(const struct tensor_list *list, struct optim *o, const struct model *m, bool apply,
                        struct err *err) MUST_CHECK;
 
 #endif

@@ -88,7 +88,6 @@ struct isa_ops {
     void (*sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
     void (*adam)(const struct adam_scalars *a, float *p, float *m, float *v, const float *g, size_t n);
     void (*sgd)(const struct sgd_scalars *s, float *p, float *u, const float *g, size_t n);
-    void (*sgd_add)(const struct sgd_scalars *s, float *p, float *u, float *sum, const float *g, size_t n);
     void (*gelu)(float *out, const float *in, size_t n);
     void (*gelu_grad)(float *din, const float *dout, const float *in, size_t n);
     void (*gelu_tanh)(float *out, const float *in, size_t n);

@@ -20,7 +20,6 @@ void ISA_FN(pool_backward)(const struct isa_pool *p, float *din, const float *do
 void ISA_FN(sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
 void ISA_FN(adam)(const struct adam_scalars *a, float *p, float *m, float *v, const float *g, size_t n);
 void ISA_FN(sgd)(const struct sgd_scalars *s, float *p, float *u, const float *g, size_t n);
-void ISA_FN(sgd_add)(const struct sgd_scalars *s, float *p, float *u, float *sum, const float *g, size_t n);
 void ISA_FN(gelu)(float *out, const float *in, size_t n);
 void ISA_FN(gelu_grad)(float *din, const float *dout, const float *in, size_t n);
 void ISA_FN(gelu_tanh)(float *out, const float *in, size_t n);

@@ -19,28 +19,19 @@ void ISA_FN(adam)(const struct adam_scalars *a, float *restrict p, float *restri
     }
 }
 
-#define INLINE __attribute__((always_inline)) static inline
-
-/* Of a constant `sum` NULL nothing is left. */
-INLINE float gradient(float *restrict sum, const float *restrict g, size_t i)
-{
-    return sum ? (sum[i] += g[i]) : g[i];
-}
-
-INLINE void sgd_plain(const struct sgd_scalars *a, float *restrict p, float *restrict sum,
-                      const float *restrict g, size_t n)
+static void sgd_plain(const struct sgd_scalars *a, float *restrict p, const float *restrict g, size_t n)
 {
     const struct sgd_scalars s = *a;
     for (size_t i = 0; i < n; i++)
-        p[i] = fused(s.minus_lr, fused(s.l2, p[i], gradient(sum, g, i)), p[i]);
+        p[i] = fused(s.minus_lr, fused(s.l2, p[i], g[i]), p[i]);
 }
 
-INLINE void sgd_momentum(const struct sgd_scalars *a, float *restrict p, float *restrict u,
-                         float *restrict sum, const float *restrict g, size_t n)
+static void sgd_momentum(const struct sgd_scalars *a, float *restrict p, float *restrict u,
+                         const float *restrict g, size_t n)
 {
     const struct sgd_scalars s = *a;
     for (size_t i = 0; i < n; i++) {
-        float g1 = fused(s.l2, p[i], gradient(sum, g, i));
+        float g1 = fused(s.l2, p[i], g[i]);
         float u1 = fused(s.one_minus_dampening, g1, s.momentum * u[i]);
         u[i] = u1;
         p[i] = fused(s.minus_lr, s.nesterov ? fused(s.momentum, u1, g1) : u1, p[i]);
@@ -51,16 +42,7 @@ void ISA_FN(sgd)(const struct sgd_scalars *a, float *restrict p, float *restrict
                  size_t n)
 {
     if (u)
-        sgd_momentum(a, p, u, NULL, g, n);
+        sgd_momentum(a, p, u, g, n);
     else
-        sgd_plain(a, p, NULL, g, n);
-}
-
-void ISA_FN(sgd_add)(const struct sgd_scalars *a, float *restrict p, float *restrict u, float *restrict sum,
-                     const float *restrict g, size_t n)
-{
-    if (u)
-        sgd_momentum(a, p, u, sum, g, n);
-    else
-        sgd_plain(a, p, sum, g, n);
+        sgd_plain(a, p, g, n);
 }

@@ -19,7 +19,6 @@ const struct isa_ops ISA_JOIN(isa_ops, TK_ISA_NAME) = {
     .sum = ISA_FN(sum),
     .adam = ISA_FN(adam),
     .sgd = ISA_FN(sgd),
-    .sgd_add = ISA_FN(sgd_add),
     .gelu = ISA_FN(gelu),
     .gelu_grad = ISA_FN(gelu_grad),
     .gelu_tanh = ISA_FN(gelu_tanh),

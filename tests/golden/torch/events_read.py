@@ -7,13 +7,11 @@ A run of 12 steps with a checkpoint at 8 is resumed at 8 and goes on to 16: ever
 behind 8 once.
 """
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
 
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
-from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
 
@@ -23,14 +21,14 @@ def main():
         for steps in (12, 16):
             subprocess.run(
                 [trainer, "mnist-cnn", "--data", data, "--max_steps", str(steps), "--log_dir", "log", "--log_interval", "1",
-                 "--log_histograms", "4", "--log_images", "4", "--save_steps", "8"],
+                 "--log_histograms", "4", "--save_steps", "8"],
                 cwd=scratch, check=True, stdout=subprocess.DEVNULL)
         reader = EventMultiplexer(size_guidance=None).AddRunsFromDirectory(scratch + "/log").Reload()
         (run,) = reader.Runs()
         events = reader.GetAccumulator(run)
         content = events.summary_metadata
         kinds = {p: sorted(t for t, m in content.items() if m.plugin_data.plugin_name == p)
-                 for p in ("scalars", "histograms", "images", "text", "hparams")}
+                 for p in ("scalars", "histograms")}
         print(kinds)
         steps = [e.step for e in events.Tensors("train/loss")]
         assert steps == list(range(1, 17)), steps
@@ -41,14 +39,6 @@ def main():
             table = tensor_util.make_ndarray(e.tensor_proto)
             assert table.shape == (30, 3) and table[:, 2].sum() == 288
         assert [e.step for e in events.Tensors("weights/conv1.weight")] == [4, 8, 12, 16]
-        width, height, png = tensor_util.make_ndarray(events.Tensors("filters/conv1.weight")[-1].tensor_proto)
-        assert struct.unpack(">II", png[16:24]) == (int(width), int(height)) and png[:4] == b"\x89PNG"
-        assert b"name: mnist-cnn" in tensor_util.make_ndarray(events.Tensors("model")[0].tensor_proto)[0]
-        start = HParamsPluginData.FromString(content["_hparams_/session_start_info"].plugin_data.content)
-        hparams = {k: v.string_value or v.number_value for k, v in start.session_start_info.hparams.items()}
-        assert hparams["optimizer"] == "adam" and hparams["batch_size"] == 32, hparams
-        nodes = [n.name for n in events.Graph().node]
-        assert nodes[0] == "input" and nodes[-1] == "loss" and "conv1" in nodes, nodes
         print("ok")
 
 

@@ -47,7 +47,13 @@ static const struct golden_sampler {
     {60000, 7, 0, 0, 8572, 0xb6e5438fU},  {60000, 7, 0, 2, 8572, 0xb6e5438fU},
     {60000, 7, 1, 0, 8572, 0xc324a903U},  {60000, 7, 1, 2, 8572, 0x45dbfb4cU},
 };
-enum { GOLDEN_BATCHES_LEN = 133353 };
-#define GOLDEN_BATCHES_PICKLE 0xb36f4caeU
+static const struct golden_pickle {
+    int tensors, len;
+    uint32_t crc;
+} golden_pickles[] = {
+    {0, 34, 0xcd4e5d56U},        {1, 160, 0x00cffc3cU},       {2, 213, 0xf2423672U},
+    {999, 73065, 0xf2138db9U},   {1000, 73139, 0xafe22e78U},  {1001, 73216, 0x00c11701U},
+    {2000, 149141, 0x0997c26dU}, {2001, 149218, 0xeea66624U},
+};
 
 #endif

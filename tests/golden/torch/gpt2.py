@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Records what GPT-2 does in PyTorch, small, for the trainer's to be held against: gpt2.pt and gpt2.bin.
+"""Records what GPT-2 does in PyTorch, small, for the trainer's to be held against: gpt2.safetensors and gpt2.bin.
 
-    gpt2.py        with torch 2.15, in this folder
+    gpt2.py        with torch 2.15 and safetensors, in this folder
 
 The model is GPT-2's with the names and the order of initial draws of nanoGPT and build-nanogpt (wte shared with lm_head,
-normal weights of 0.02, those into the residual stream narrower). In gpt2.pt: `start`, the initial weights of SEED;
+normal weights of 0.02, those into the residual stream narrower). In gpt2.safetensors, a tensor of a group as GROUP/NAME: `start`, the initial weights of SEED;
 `weights`, others that make every part work harder, with the `logits`, `loss` and `grads` they give for `tokens`;
 `losses`, `norms` and `final` of a training from `start` on gpt2.bin, a shard of tokens, with AdamW, a warm-up into a
 cosine, gradients bounded by their norm, and two micro-batches a step.
@@ -13,6 +13,7 @@ import math
 import struct
 
 import torch
+from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data.distributed import DistributedSampler
@@ -99,6 +100,14 @@ def copy_of(tensors):
     return {name: t.detach().clone() for name, t in tensors}
 
 
+def save(record, path):
+    """Dicts of tensors inside as NAME/KEY."""
+    flat = {}
+    for name, value in record.items():
+        flat.update({f"{name}/{k}": v for k, v in value.items()} if isinstance(value, dict) else {name: value})
+    save_file({name: t.contiguous() for name, t in flat.items()}, path)
+
+
 def rate(step):
     if step < WARMUP:
         return LR * (step + 1) / WARMUP
@@ -167,7 +176,7 @@ def main():
     loss.backward()
     record.update(weights=copy_of(model.named_parameters()), tokens=tokens, logits=logits.detach().clone(),
                   loss=loss.detach().clone(), grads={n: p.grad.clone() for n, p in model.named_parameters()})
-    torch.save(record, "gpt2.pt")
+    save(record, "gpt2.safetensors")
     print("losses", losses)
     print("norms", norms)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Records how far PyTorch's autocast to bf16 is from PyTorch in f32, on a small GPT-2: gpt2_bf16.pt and gpt2_bf16.bin.
+"""Records how far PyTorch's autocast to bf16 is from PyTorch in f32, on a small GPT-2: gpt2_bf16.safetensors and gpt2_bf16.bin.
 
-    gpt2_bf16.py        with torch 2.15, in this folder
+    gpt2_bf16.py        with torch 2.15 and safetensors, in this folder
 
-In gpt2_bf16.pt: `weights` that make every part work, `tokens` of LOSSES sequences, and the `loss` of each in f32; in
+In gpt2_bf16.safetensors: `weights` that make every part work, `tokens` of LOSSES sequences, and the `loss` of each in f32; in
 `errors`, by tensor, autocast's distance from f32 over sequences together, relative: of `loss`, and over the first SETS of
 them of `logits` and of every gradient.
 `losses` and `losses_error`: trainings of STEPS steps in f32 on gpt2_bf16.bin from SEED, in RUNS orders (the sampler's
@@ -73,9 +73,9 @@ def main():
         f.write(struct.pack("<256i", 20240520, 1, len(stream), *[0] * 253))
         f.write(struct.pack(f"<{len(stream)}H", *stream))
     losses, rough_losses = losses_of(gpt2.Gpt2, stream), losses_of(Autocast, stream)
-    torch.save({"weights": gpt2.copy_of(exact.named_parameters()), "tokens": tokens,
-                "loss": torch.stack([w["loss"] for w in want]), "errors": errors,
-                "losses": torch.stack(losses), "losses_error": distance(rough_losses, losses)}, "gpt2_bf16.pt")
+    gpt2.save({"weights": gpt2.copy_of(exact.named_parameters()), "tokens": tokens,
+               "loss": torch.stack([w["loss"] for w in want]), "errors": errors,
+               "losses": torch.stack(losses), "losses_error": distance(rough_losses, losses)}, "gpt2_bf16.safetensors")
     for name, error in errors.items():
         print(f"{name:36} {error:.3g}")
     print("losses", distance(rough_losses, losses))

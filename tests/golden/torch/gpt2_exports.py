@@ -3,12 +3,14 @@
 
     gpt2_exports.py TRAINER [SCRATCH]    with torch 2.15 and safetensors
 
-Exports are --save_path's (.pt, .safetensors) and those of `trainer convert`: nanoGPT's names, Hugging Face's names with
-matrices as (in, out), llm.c's .bin of both numbers. Each goes into a module by load_state_dict, which says the loss that the
-trainer says. Then weights that PyTorch drew are written in all of these ways, and the trainer has to say their loss.
+Exports are --save_path's (.pt, .safetensors). Each goes into a module, the second into one with Hugging Face's Conv1D, which says the
+loss that the trainer says. Then weights that PyTorch drew are written in several ways (a compiled module's names, matrices as (out, in)
+and as (in, out), other numbers), and the trainer has to say their loss. A .pt it refuses, and the line that it gives makes one it takes.
 """
 import json
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -76,53 +78,6 @@ def trainers_loss(folder, weights):
     return next(json.loads(line)["loss"] for line in said.splitlines() if '"test"' in line)
 
 
-LLMC_PER_LAYER = ("ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
-                  "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight", "mlp.c_fc.bias", "mlp.c_proj.weight", "mlp.c_proj.bias")
-LLMC_ORDER = ["wte.weight", "wpe.weight", *(f"h.{i}.{name}" for name in LLMC_PER_LAYER for i in range(LAYERS)), "ln_f.weight",
-              "ln_f.bias"]
-
-
-def llmc_read(path):
-    """A state_dict, and the type of the numbers."""
-    data = path.read_bytes()
-    magic, version, positions, vocab, layers, heads, width, padded = np.frombuffer(data, dtype=np.int32, count=8)
-    assert (magic, positions, vocab, layers, heads, width) == (20240326, TIME, VOCAB, LAYERS, HEADS, WIDTH)
-    kind = {3: torch.float32, 5: torch.bfloat16}[int(version)]
-    numbers = torch.frombuffer(bytearray(data[1024:]), dtype=kind).float()
-    out, at = {}, 0
-    like = Gpt2().state_dict()
-    for name in LLMC_ORDER:
-        shape = list(like[f"transformer.{name}"].shape)
-        if name == "wte.weight":
-            shape[0] = int(padded)
-        n = int(np.prod(shape))
-        out[f"transformer.{name}"] = numbers[at:at + n].view(shape)
-        at += n
-    assert at == len(numbers), (at, len(numbers))
-    out["transformer.wte.weight"] = out["lm_head.weight"] = out["transformer.wte.weight"][:VOCAB]
-    return out, kind
-
-
-def llmc_write(state, path, version):
-    header = np.zeros(256, dtype=np.int32)
-    header[:8] = 20240326, version, TIME, VOCAB, LAYERS, HEADS, WIDTH, VOCAB
-    kind = torch.float32 if version == 3 else torch.bfloat16
-    with open(path, "wb") as f:
-        f.write(header.tobytes())
-        for name in LLMC_ORDER:
-            f.write(state[f"transformer.{name}"].to(kind).view(torch.uint8).numpy().tobytes())
-
-
-def fill(model, path):
-    """As each format's own reader does it: safetensors' leaves out what is tied."""
-    if path.suffix == ".safetensors":
-        load_model(model, path)
-        return
-    lacks = model.load_state_dict(torch.load(path, weights_only=True), strict=False)
-    tied = {"lm_head.weight"} if path.name.startswith("h.") else set()  # GPT2LMHeadModel's files have it under one name
-    assert not lacks.unexpected_keys and set(lacks.missing_keys) <= tied, lacks
-
-
 def near(what, got, want, bound=2e-6):
     assert abs(got - want) <= bound * abs(want), (what, got, want)
     print(f"ok: {what}: {got:.7f}, {want:.7f}")
@@ -131,33 +86,25 @@ def near(what, got, want, bound=2e-6):
 def exports(folder):
     for name in ("m.pt", "m.safetensors"):
         trainer(folder, "m.yaml", "--data", HERE, "--save_path", name, "--resume", "never")
-    want = trainers_loss(folder, "m.pt")
-    for name in ("m.pt", "m.safetensors"):
-        model = Gpt2()
-        fill(model, folder / name)
-        if name == "m.pt":
-            state = torch.load(folder / name, weights_only=True)
-            pointers = {state[k].data_ptr() for k in ("lm_head.weight", "transformer.wte.weight")}
-            assert len(pointers) == 1, "tied weights lie twice"
-        near(f"--save_path {name}", loss_of(model), want)
-    for source in ("m.pt", "m.safetensors"):
-        for name in ("n.pt", "n.safetensors"):
-            trainer(folder, "convert", source, "--output", name, "--heads", HEADS)
-            model = Gpt2()
-            fill(model, folder / name)
-            near(f"convert {source} to {name}", loss_of(model), want)
-        for name in ("h.pt", "h.safetensors"):
-            trainer(folder, "convert", source, "--output", name, "--huggingface")
-            model = hugging_face()
-            fill(model, folder / name)
-            near(f"convert {source} to {name}, Hugging Face's", loss_of(model), want)
-        for dtype, kind, bound in (("f32", torch.float32, 2e-6), ("bf16", torch.bfloat16, 5e-3)):
-            trainer(folder, "convert", source, "--output", "l.bin", "--heads", HEADS, "--dtype", dtype)
-            state, found = llmc_read(folder / "l.bin")
-            assert found == kind
-            model = Gpt2()
-            model.load_state_dict(state, strict=True)
-            near(f"convert {source} to l.bin, {dtype}", loss_of(model), want, bound)
+    want = trainers_loss(folder, "m.safetensors")
+    state = torch.load(folder / "m.pt", weights_only=True)
+    pointers = {state[k].data_ptr() for k in ("lm_head.weight", "transformer.wte.weight")}
+    assert len(pointers) == 1, "tied weights lie twice"
+    model = Gpt2()
+    model.load_state_dict(state)
+    near("--save_path m.pt", loss_of(model), want)
+    shaped = hugging_face()
+    load_model(shaped, folder / "m.safetensors")
+    near("--save_path m.safetensors", loss_of(shaped), want)
+
+
+def convert(folder, name):
+    """By the line that the trainer gives who hands it a .pt."""
+    done = subprocess.run([sys.argv[1], "m.yaml", "--data", str(HERE), "--eval_only", "--init_from", name], cwd=folder, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 2, done
+    line = re.search(r'python3 (-c ".*")', done.stdout + done.stderr)[1]
+    subprocess.run(f"{shlex.quote(sys.executable)} {line}", shell=True, cwd=folder, check=True)
 
 
 def imports(folder):
@@ -167,21 +114,21 @@ def imports(folder):
         for p in model.parameters():
             p.add_(0.2 * torch.randn_like(p))
     state = {name: t.clone() for name, t in model.state_dict().items()}
-    torch.save(model.state_dict(), folder / "p.pt")
-    torch.save({"model": {f"_orig_mod.{k}": v for k, v in model.state_dict().items()}, "iter_num": 3}, folder / "nanogpt.pt")
-    save_file({k: v for k, v in state.items() if k != "lm_head.weight"}, folder / "p.safetensors")
     turned = {k: v.t().contiguous() if v.shape != shaped.state_dict()[k].shape or "attn.c_proj.weight" in k else v
               for k, v in state.items() if k != "lm_head.weight"}
-    save_file(turned, folder / "conv1d.safetensors")
     shaped.load_state_dict(turned, strict=False)
     near("a module of Conv1D", loss_of(shaped), loss_of(model))
-    torch.save(shaped.state_dict(), folder / "conv1d.pt")
-    llmc_write(state, folder / "p3.bin", 3)
-    llmc_write(state, folder / "p5.bin", 5)
-    for name in ("p.pt", "nanogpt.pt", "p.safetensors", "conv1d.safetensors", "conv1d.pt", "p3.bin"):
+    save_file({f"_orig_mod.{k}": v for k, v in state.items()}, folder / "compiled.safetensors")
+    save_file(turned, folder / "conv1d.safetensors")
+    save_file({k: v.double() for k, v in turned.items()}, folder / "f64.safetensors")
+    torch.save(model.state_dict(), folder / "p.pt")
+    convert(folder, "p.pt")
+    for name in ("compiled.safetensors", "conv1d.safetensors", "f64.safetensors", "model.safetensors"):
         near(f"--init_from {name}", trainers_loss(folder, name), loss_of(model))
-    model.load_state_dict(llmc_read(folder / "p5.bin")[0])
-    near("--init_from p5.bin", trainers_loss(folder, "p5.bin"), loss_of(model))
+    rough = {k: v.bfloat16() for k, v in turned.items()}
+    save_file(rough, folder / "bf16.safetensors")
+    shaped.load_state_dict({k: v.float() for k, v in rough.items()}, strict=False)
+    near("--init_from bf16.safetensors", trainers_loss(folder, "bf16.safetensors"), loss_of(shaped))
 
 
 def main():

@@ -23,8 +23,8 @@ static void answer(void *ctx)
     a->handler.done(a->handler.ctx, &r, NULL);
 }
 
-static struct kube_http_call *start(void *ctx, const struct kube_http_request *request,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start(void *ctx, const struct kube_http_request *request,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     struct asked *a = ctx;
 
@@ -33,7 +33,7 @@ static struct kube_http_call *start(void *ctx, const struct kube_http_request *r
     a->handler = *handler;
     a->answering = (struct kube_loop_task){.run = answer, .ctx = a};
     kube_loop_task_add(a->loop, &a->answering);
-    return (struct kube_http_call *)(void *)a;
+    return (struct kube_transfer *)(void *)a;
 }
 
 /* A server that sends a byte now and then for ever does not keep `why` waiting. */

@@ -7,22 +7,31 @@
 #include "onpty.h"
 
 #include "cli/proxy.h"
+#include "cli/session.h"
 #include "cli/watch/display.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
+#include "kube/endpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATIENCE = 60000, COLUMNS = 100, ROWS = 12 };
+
+static const char *self;
 
 #define RUNNING(percent)                                                                                     \
     "{\"phase\":\"Running\",\"progress\":{\"time\":\"2026-11-24T11:59:50Z\",\"percent\":" percent            \
@@ -75,6 +84,16 @@ static void make(const struct ptj *p, const char *file)
 
     snprintf(path, sizeof(path), "%s/%s", p->dir, file);
     assert_int_equal(fs_write_atomic(path, "", 0, &err), 0);
+}
+
+static void put_script(const char *path, const char *body)
+{
+    char text[1024];
+    struct err err;
+
+    snprintf(text, sizeof(text), "#!/bin/sh\n%s", body);
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), 0);
+    assert_int_equal(chmod(path, 0755), 0);
 }
 
 static pid_t proxys_pid(const struct ptj *p)
@@ -132,6 +151,19 @@ static void test_which_kubectl(void **state)
     p->program = program;
     p->kubectl = "/nowhere/kubectl";
     ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl, which this needs: No such file");
+    p->kubectl = p->dir;
+    snprintf(path, sizeof(path), "%s, which this needs: Permission denied ($KUBECTL or $PATH)", p->dir);
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL, path);
+    snprintf(path, sizeof(path), "%s/kubectl", p->dir);
+    assert_int_equal(chmod(path, 0644), 0);
+    p->kubectl = path;
+    ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "/kubectl, which this needs: Permission denied");
+    /* It serves, and cannot take our place. */
+    ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":true}}");
+    put_script(path, "chmod 0644 \"$0\"; ln -s \"${0%/*}/api\" \"${*##*--unix-socket=}\"\n"
+                     "echo 'Starting to serve'; exec sleep 1000\n");
+    ptj_expect(p, RUN("tensorboard", "on", "-n", "team"), 1, "",
+               "/kubectl, which this needs: Permission denied");
     p->kubectl = "/bin/true";
     ptj_expect(p, RUN("suspend", "bert"), 1, NULL, "kubectl ended with exit status 0 before it served");
     assert_int_equal(folders(p), 0);
@@ -168,7 +200,8 @@ static void test_server_away(void **state)
                "kubectl ptj suspend: API server: dial tcp 10.0.0.1:6443: connect: connection refused\n");
     onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
     assert_int_equal(onpty_wait(&t), 1);
-    onpty_until(&t, "kubectl ptj watch: API server: dial tcp 10.0.0.1:6443: connect: connection refused");
+    onpty_until(&t,
+                "kubectl ptj watch: API server: list pytorchtrainingjobs: dial tcp 10.0.0.1:6443: connect");
     onpty_end(&t);
     fake_plan_fault(p->server, &BROKEN);
     ptj_expect(p, RUN("suspend", "bert"), 1, NULL,
@@ -215,7 +248,7 @@ static void test_it_speaks_later(void **state)
 /* A credential plug-in asks before the first answer: the terminal is the user's until then. */
 static void test_it_asks(void **state)
 {
-    static const struct fake_fault_plan HANGS = {.path_part = "/version", .fault = FAKE_HANG_BEFORE};
+    static const struct fake_fault_plan HANGS = {.fault = FAKE_HANG_BEFORE};
     struct ptj *p = *state;
     struct onpty t;
 
@@ -241,7 +274,7 @@ static void await_end(pid_t pid)
 {
     for (int i = 0; i < PATIENCE; i++) {
         const pid_t ended = waitpid(pid, NULL, WNOHANG);
-        if (ended == pid)
+        if (ended == pid || (ended < 0 && kill(pid, 0) < 0)) /* ours, or of a script that waited for it */
             return;
         assert_true(ended == 0 || errno == ECHILD);
         usleep(1000);
@@ -291,6 +324,166 @@ static void test_ended_before_kubectl(void **state)
     assert_int_equal(folders(p), 0);
 }
 
+/* `test_proxy --serve SOCKET FILE`: what `kubectl proxy` is where $KUBECTL is a script that waits for it. */
+static int serve(const char *at, const char *file)
+{
+    struct ptj p = {.server = fake_apiserver_start_at(at)};
+    FILE *pid = fopen(file, "w");
+
+    fake_add_kind(p.server, "/apis/batch.tensorstack.dev/v1beta1", "pytorchtrainingjobs",
+                  "PyTorchTrainingJob");
+    ptj_put_job(&p, "bert", "{}", RUNNING("47"));
+    if (!pid || fprintf(pid, "%d proxy\n", (int)getpid()) < 0 || fclose(pid) != 0)
+        return 1;
+    printf("Starting to serve on %s\n", at);
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+
+/* The script's end is not the proxy's, which holds the user's credentials. */
+static void test_a_script_that_waits(void **state)
+{
+    static const char SCRIPT[] =
+        "#!/bin/sh\n"
+        "case \"$*\" in\n"
+        "*'config view'*) printf team ;;\n"
+        "*) '%s' --serve \"${*##*--unix-socket=}\" \"${0%%/*}/started\"; echo ended >&2 ;;\n"
+        "esac\n";
+    struct ptj *p = *state;
+    char path[128], text[1024];
+
+    snprintf(path, sizeof(path), "%s/script", p->dir);
+    snprintf(text, sizeof(text), SCRIPT, self);
+    put_script(path, text);
+    p->kubectl = path;
+    ptj_expect(p, RUN("suspend", "bert"), 0, "bert suspended", NULL);
+    await_end(proxys_pid(p));
+    for (int i = 0; i < 2; i++) {
+        make(p, "started");
+        const pid_t pid = ptj_start(p, RUN("wait", "bert"));
+        await(p, "started", "proxy");
+        kill(pid, i ? SIGKILL : SIGTERM);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        if (i == 0)
+            await_end(proxys_pid(p));
+    }
+    /* Nobody could end that one but the next of us. */
+    p->kubectl = NULL;
+    snprintf(text, sizeof(text), "%s", text_of(p, "started"));
+    ptj_expect(p, RUN("suspend", "bert"), 0, "bert suspended", NULL);
+    await_end((pid_t)atoi(text));
+    assert_int_equal(folders(p), 0);
+}
+
+/* From now on flock fails as where a file system has no locks. */
+static void refuse_locks(void)
+{
+    struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_flock, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {ARRAY_LEN(code), code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+        _exit(2);
+}
+
+/* A folder without a lock would be taken for a dead one's; and of a folder whose lock cannot be asked for nothing is known. */
+static void test_no_locks(void **state)
+{
+    struct ptj *p = *state;
+    struct socketdir live, none;
+    struct err err;
+    int status;
+
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", p->dir, 1), 0);
+    assert_int_equal(socketdir_make(&live, &err), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        refuse_locks();
+        if (socketdir_make(&none, &err) == 0 || !strstr(err.msg, "No locks available") ||
+            !strstr(err.msg, "XDG_RUNTIME_DIR may name another"))
+            fprintf(stderr, "%s\n", err.msg);
+        else
+            _exit(0);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(folders(p), 1);
+    assert_int_equal(access(live.path, F_OK), 0);
+    socketdir_remove(&live);
+    assert_int_equal(folders(p), 0);
+}
+
+static int64_t limits_ms[2]; /* of the request that was sent last: whole, and without a byte */
+
+int __real_endpoint_setup(const struct endpoint *e, const struct kube_http_request *r, CURL *easy,
+                          struct err *err);
+int __wrap_endpoint_setup(const struct endpoint *e, const struct kube_http_request *r, CURL *easy,
+                          struct err *err);
+int __wrap_endpoint_setup(const struct endpoint *e, const struct kube_http_request *r, CURL *easy,
+                          struct err *err)
+{
+    limits_ms[0] = r->timeout_ms;
+    limits_ms[1] = r->idle_timeout_ms;
+    return __real_endpoint_setup(e, r, easy, err);
+}
+
+static void expect_limit(struct ptj *p, bool on_terminal, int64_t first_ms)
+{
+    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "wait",
+                     (char *)(uintptr_t) "bert", NULL};
+    const int was = dup(STDIN_FILENO);
+    int terminal, tty, none = open("/dev/null", O_RDONLY);
+    struct session s;
+    struct args a;
+    struct err err;
+
+    assert_int_equal(openpty(&terminal, &tty, NULL, NULL, NULL), 0);
+    assert_int_equal(dup2(on_terminal ? tty : none, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(args_parse(&a, 3, words, &err), 0);
+    assert_int_equal(session_open(&s, &a, &err), 0);
+    assert_int_equal(session_job(&s, "bert", NULL, &err), 0);
+    assert_int_equal(limits_ms[0], first_ms);
+    assert_int_equal(session_job(&s, "bert", NULL, &err), 0);
+    assert_int_equal(limits_ms[0], KUBE_TRANSPORT_TIMEOUT_MS);
+    session_close(&s);
+    args_release(&a);
+    assert_int_equal(dup2(was, STDIN_FILENO), STDIN_FILENO);
+    close(was);
+    close(none);
+    close(tty);
+    close(terminal);
+    assert_int_equal(fake_log_count(p->server, NULL, NULL), 2);
+    fake_log_clear(p->server);
+}
+
+/* Whoever is asked for a password may take longer than a server may; the first request is the verb's own. */
+static void test_time_for_a_login(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_environment(p);
+    expect_limit(p, false, KUBE_TRANSPORT_TIMEOUT_MS);
+    expect_limit(p, true, 0);
+    assert_int_equal(limits_ms[1], 0);
+}
+
+/* Only what the verb asks for. */
+static void test_requests_on_a_terminal(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    onpty_start(&t, p, RUN("suspend", "bert"), COLUMNS, ROWS);
+    assert_int_equal(onpty_wait(&t), 0);
+    onpty_end(&t);
+    assert_int_equal(fake_log_count(p->server, NULL, NULL), 2);
+}
+
 /* It is ended by somebody else. */
 static void test_it_ends(void **state)
 {
@@ -332,6 +525,9 @@ static void test_namespace(void **state)
 
 int main(int argc, char **argv)
 {
+    if (argc == 4 && !strcmp(argv[1], "--serve"))
+        return serve(argv[2], argv[3]);
+
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_it_is_given, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_none_is_started, begin, ptj_teardown),
@@ -340,6 +536,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_it_asks, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_stays, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_ended_before_kubectl, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_a_script_that_waits, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_no_locks, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_time_for_a_login, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_requests_on_a_terminal, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_it_ends, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_which_kubectl, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_namespace, begin, ptj_teardown),
@@ -347,6 +547,7 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return 2;
+    self = argv[0];
     ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

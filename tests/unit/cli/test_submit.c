@@ -215,8 +215,36 @@ static void test_creates(void **state)
     /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
     assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
     ptj_expect(p, RUN("submit", "train.py", "--image=img", "-nteam", "--context=c"), 0,
-               "train submitted: kubectl ptj watch train -n team --context c\n", NULL);
+               "train submitted: kubectl ptj watch train -n team --context=c\n", NULL);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
+}
+
+/* Pasted into a shell it reaches the same server as the same user, and tells nobody a secret. */
+static void test_the_next_command(void **state)
+{
+    static const char WANT[] =
+        "<ptj><watch><train><-n><team><--kubeconfig=my k><--as=o'neil $x><--as-group=a><--as-group=b>"
+        "<--server=https://h:1/k8s><--token=...><--insecure-skip-tls-verify>";
+    struct ptj *p = *state;
+    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img", "-nteam", "--kubeconfig",
+                                         "my k", "--as", "o'neil $x", "--as-group=a", "--as-group=b", "-s",
+                                         "https://h:1/k8s", "--token=s3", "--insecure-skip-tls-verify"));
+    const char *line = strstr(r.out, "kubectl ptj");
+    char command[1024], got[1024] = "";
+
+    assert_non_null(line);
+    snprintf(command, sizeof(command), "kubectl() { printf '<%%s>' \"$@\"; }; %s", line);
+    FILE *sh = popen(command, "r");
+    assert_non_null(sh);
+    assert_true(fread(got, 1, sizeof(got) - 1, sh) > 0);
+    assert_int_equal(pclose(sh), 0);
+    assert_string_equal(got, WANT);
+    ptj_forget(&r);
+    ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":false}}");
+    ptj_expect(p, RUN("tensorboard", "on", "--context=a b"), 1, NULL, "=on '--context=a b')");
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
+    ptj_expect(p, RUN("suspend", "on", "--as=me"), 1, NULL, "`kubectl auth can-i --list -n team --as=me`");
+    fake_plan_fault(p->server, NULL);
 }
 
 static void test_nothing_is_left_half_made(void **state)
@@ -397,6 +425,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_a_folder, begin, end),
         cmocka_unit_test_setup_teardown(test_byte_order_marks, begin, end),
         cmocka_unit_test_setup_teardown(test_creates, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_next_command, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_half_made, begin, end),
         cmocka_unit_test_setup_teardown(test_refused, begin, end),
         cmocka_unit_test(test_names),

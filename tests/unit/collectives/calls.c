@@ -57,7 +57,7 @@ static void fill(float *x, size_t n, int rank)
         x[i] = (float)value(rank, i);
 }
 
-static const size_t sizes[] = {0, 1, 15, 16, 17, 2048, 2049, 93322, 131072, 131073, 300001};
+static const size_t sizes[] = {0, 1, 15, 16, 17, 2048, 2049, 4096, 4097, 93322, 131072, 131073, 300001};
 
 static void check_sums(struct collectives *c, float *x, size_t n)
 {
@@ -97,91 +97,6 @@ static void test_all_reduce_is_bit_equal(void **state)
 {
     (void)state;
     run_everywhere(sums_body);
-}
-
-static int scatter_body(struct collectives *c, void *arg)
-{
-    struct err err = {0};
-    const size_t most = sizes[ARRAY_LEN(sizes) - 1];
-    cleanup_free float *own = malloc(most * sizeof(*own));
-    float *shared = c->shared(c, most, RANKS_TIMEOUT_MS, &err);
-
-    (void)arg;
-    RANK_CHECK(own && shared);
-    for (size_t k = 0; k < 2 * ARRAY_LEN(sizes); k++) {
-        float *x = k % 2 ? own : shared;
-        size_t n = sizes[k / 2], begin, end;
-        fill(x, n, c->rank);
-        RANK_OK(c->reduce_scatter(c, x, n, RANKS_TIMEOUT_MS, &err));
-        collectives_part(n, c->rank, c->world, &begin, &end);
-        for (size_t i = begin; i < end; i++) {
-            float want = wanted(c->world, i);
-            RANK_CHECK(memcmp(&x[i], &want, sizeof(want)) == 0);
-        }
-    }
-    return 0;
-}
-
-static void test_reduce_scatter(void **state)
-{
-    (void)state;
-    run_everywhere(scatter_body);
-}
-
-/* Everyone reads all, and sums its own part of all. */
-static void check_view(struct collectives *c, float *x, size_t n)
-{
-    struct err err = {0};
-    uint32_t flags = 1u << c->rank % 32;
-    float *each[RANKS_MAX];
-    size_t begin, end;
-
-    fill(x, n, c->rank);
-    RANK_OK(c->view(c, x, n, &flags, each, RANKS_TIMEOUT_MS, &err));
-    RANK_CHECK(flags == (c->world < 32 ? (1u << c->world) - 1 : UINT32_MAX) && each[c->rank] == x);
-    for (int r = 0; r < c->world && n; r++) /* the last element is in nobody's part below */
-        RANK_CHECK(each[r][n - 1] == (float)value(r, n - 1));
-    collectives_part(n ? n - 1 : 0, c->rank, c->world, &begin, &end);
-    for (size_t i = begin; i < end; i++) {
-        float sum = each[0][i];
-        for (int r = 1; r < c->world; r++)
-            sum += each[r][i];
-        for (int r = 0; r < c->world; r++)
-            each[r][i] = sum;
-    }
-    RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
-    for (size_t i = 0; i + 1 < n; i++) {
-        float want = wanted(c->world, i);
-        RANK_CHECK(memcmp(&x[i], &want, sizeof(want)) == 0);
-    }
-}
-
-static int view_body(struct collectives *c, void *arg)
-{
-    struct err err = {0};
-    const size_t most = sizes[ARRAY_LEN(sizes) - 1];
-    float own[4], *each[RANKS_MAX];
-
-    (void)arg;
-    RANK_CHECK((c->view != NULL) == (strcmp(c->transport, "host") == 0));
-    if (!c->view)
-        return 0;
-    float *x = c->shared(c, most, RANKS_TIMEOUT_MS, &err);
-    RANK_CHECK(x);
-    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
-        check_view(c, x, sizes[i]);
-    check_view(c, x + 3, most - 3);
-    /* Refused here, and nobody else has heard of it. */
-    RANK_CHECK(c->view(c, own, 4, NULL, each, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
-    RANK_CHECK(c->view(c, x + 3, most, NULL, each, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
-    check_view(c, x, 100);
-    return 0;
-}
-
-static void test_view(void **state)
-{
-    (void)state;
-    run_together(2, view_body, NULL);
 }
 
 static int f64_body(struct collectives *c, void *arg)
@@ -424,8 +339,8 @@ static void test_random_sizes(void **state)
 
 int calls_body(struct collectives *c)
 {
-    int (*const bodies[])(struct collectives * c, void *arg) = {sums_body,   scatter_body,    f64_body,
-                                                                spread_body, odd_pieces_body, refused_body};
+    int (*const bodies[])(struct collectives * c, void *arg) = {sums_body, f64_body, spread_body,
+                                                                odd_pieces_body, refused_body};
     uint64_t seed = 1;
     int kind = 0;
 
@@ -444,8 +359,6 @@ int calls_main(const struct ranks_layout *all, size_t n)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_reduce_is_bit_equal),
         cmocka_unit_test(test_random_sizes),
-        cmocka_unit_test(test_reduce_scatter),
-        cmocka_unit_test(test_view),
         cmocka_unit_test(test_all_reduce_f64),
         cmocka_unit_test(test_broadcast_and_all_gather),
         cmocka_unit_test(test_send_and_recv),

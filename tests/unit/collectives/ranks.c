@@ -32,7 +32,6 @@ struct collectives_config ranks_pods_config(int rank, const struct ranks_layout 
     cfg.local_world = l->world - first < per_pod ? l->world - first : per_pod;
     cfg.master_addr = "127.0.0.1";
     cfg.master_port = port;
-    cfg.lanes = l->lanes;
     return cfg;
 }
 

@@ -226,6 +226,134 @@ static void test_rank_that_comes_again(void **state)
         assert_int_equal(ended(pids[r]), 0);
 }
 
+/* A rank that takes no part: its exit status is the run's. */
+static pid_t start_awaiting(struct collectives_config cfg, int64_t timeout_ms)
+{
+    struct err err = {0};
+    int code = RANK_FAILED;
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(collectives_await_end(&cfg, timeout_ms, &code, &err) ? collectives_exit_code(&err) : code);
+    return pid;
+}
+
+/* Connections that somebody has made to the port. */
+static int count_connections(int port)
+{
+    char line[512];
+    int n = 0;
+
+    for (int v6 = 0; v6 < 2; v6++) {
+        cleanup_fclose FILE *f = fopen(v6 ? "/proc/net/tcp6" : "/proc/net/tcp", "re");
+        unsigned local, st;
+        while (f && fgets(line, sizeof(line), f))
+            n += sscanf(line, " %*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &st) == 2 &&
+                 local == (unsigned)port && st == 1;
+    }
+    return n;
+}
+
+enum { RUN_ENDS_WITH = 7, N_AWAITING = 2 };
+
+/* What the ranks that take part do: rank 0 ends the run, or dies when others are connected to its port. */
+static int end_run(const struct collectives_config *cfg, int die_at)
+{
+    struct err err = {0};
+    struct collectives *c = collectives_open(cfg, RANKS_TIMEOUT_MS, &err);
+    const int rc = c ? sums_up(c) : RANK_FAILED;
+
+    alarm(RANKS_TIMEOUT_MS / 1000);
+    while (cfg->rank == 0 && die_at && count_connections(cfg->master_port) < die_at)
+        poll(NULL, 0, 1);
+    if (cfg->rank == 0 && die_at)
+        raise(SIGKILL);
+    if (c && die_at) /* it stays until rank 0 is gone */
+        return c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0 ? 0 : RANK_FAILED;
+    if (c)
+        collectives_end(c, RUN_ENDS_WITH, RANKS_TIMEOUT_MS);
+    collectives_close(c);
+    return rc;
+}
+
+static void await_the_end(const struct ranks_layout *l, bool killed)
+{
+    const int port = ports_take(), others = l->per_pod == 1 ? l->world : 0;
+    struct ranks r = {.world = l->world};
+    pid_t waiting[N_AWAITING];
+    char run_id[64];
+
+    for (int rank = 0; rank < l->world + N_AWAITING; rank++) {
+        struct collectives_config cfg = ranks_pods_config(rank, l, port, run_id);
+        cfg.awaiting = N_AWAITING;
+        if (rank >= l->world)
+            waiting[rank - l->world] = start_awaiting(cfg, RANKS_TIMEOUT_MS);
+        else if ((r.pids[rank] = fork()) == 0)
+            _exit(end_run(&cfg, killed ? others + N_AWAITING : 0));
+    }
+    ranks_wait(&r);
+    for (int i = 0; i < N_AWAITING; i++)
+        assert_int_equal(ended(waiting[i]), killed ? 140 : RUN_ENDS_WITH);
+}
+
+/* Ranks beyond those that take part hear of the end, whatever the transport; or that rank 0 is lost. */
+static void test_ranks_that_await_the_end(void **state)
+{
+    static const struct ranks_layout layouts[] = {{.world = 1}, {.world = 2}, {.world = 2, .per_pod = 1}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
+        await_the_end(&layouts[i], false);
+        await_the_end(&layouts[i], true);
+    }
+}
+
+/* Rank 0 of a run of one, whom one more awaits, until a byte comes. */
+static int serve_one(const struct collectives_config *cfg, int ready, int go)
+{
+    struct err err = {0};
+    char byte = 'r';
+    struct collectives *c = collectives_open(cfg, RANKS_TIMEOUT_MS, &err);
+
+    if (!c || write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 1)
+        return RANK_FAILED;
+    collectives_end(c, RUN_ENDS_WITH, RANKS_TIMEOUT_MS);
+    collectives_close(c);
+    return 0;
+}
+
+/* Neither a stranger nor one too many is served; without rank 0 the wait ends at its deadline. */
+static void test_awaiting_in_vain(void **state)
+{
+    char run_id[64], byte;
+    struct collectives_config cfg = ranks_config(0, 1, run_id);
+    int ready[2], go[2], status;
+
+    (void)state;
+    cfg.master_port = ports_take();
+    cfg.awaiting = 1;
+    assert_int_equal(ended(start_awaiting(cfg, 200)), 138);
+    assert_true(pipe2(ready, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
+    const pid_t zero = fork();
+    if (zero == 0)
+        _exit(serve_one(&cfg, ready[1], go[0]));
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    struct collectives_config other = cfg;
+    other.run_id = "another";
+    assert_int_equal(ended(start_awaiting(other, RANKS_TIMEOUT_MS)), 1);
+    const pid_t first = start_awaiting(cfg, RANKS_TIMEOUT_MS), second = start_awaiting(cfg, RANKS_TIMEOUT_MS);
+    const pid_t refused = waitpid(-1, &status, 0);
+    assert_true(refused == first || refused == second);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 138);
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    assert_int_equal(ended(refused == first ? second : first), RUN_ENDS_WITH);
+    assert_int_equal(ended(zero), 0);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(go[i]);
+    }
+}
+
 enum { STRANGERS = 150 };
 
 /* Every port that `pid` listens at, from the system's table. */
@@ -283,7 +411,7 @@ static void test_unauthenticated_at_every_port(void **state)
         pids[r] =
             start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
     const struct timespec ts = {.tv_nsec = 10000000};
-    while (listening_ports(pids[0], ports) < 3 || listening_ports(pids[2], ports) < 1)
+    while (listening_ports(pids[0], ports) < 2 || listening_ports(pids[2], ports) < 1)
         nanosleep(&ts, NULL);
     for (int who = 0; who < 3; who += 2) {
         int n = listening_ports(pids[who], ports);
@@ -313,7 +441,7 @@ static pid_t start_lorises(const int *ports, int n)
         fds[i] = visit(ports[i % n], false);
     for (int at = 0;; at = (at + 1) % 8) {
         for (int i = 0; i < LORISES; i++)
-            (void)!send(fds[i], &"TKstore1"[at], 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            (void)!send(fds[i], &"TKwatch1"[at], 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         nanosleep(&ts, NULL);
     }
 }
@@ -331,13 +459,13 @@ static void test_crowd_before_the_door(void **state)
 
     (void)state;
     pids[0] = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
-    while (listening_ports(pids[0], ports) < 3)
+    while (listening_ports(pids[0], ports) < 2)
         nanosleep(&ts, NULL);
     if (setrlimit(RLIMIT_NOFILE, &many) < 0)
         skip();
-    const pid_t lorises = start_lorises(ports, 3);
+    const pid_t lorises = start_lorises(ports, 2);
     for (int i = 0; i < IDLE; i++)
-        fds[i] = visit(ports[i % 3], false);
+        fds[i] = visit(ports[i % 2], false);
     for (int r = 1; r < 4; r++)
         pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
     for (int r = 0; r < 4; r++)
@@ -348,40 +476,40 @@ static void test_crowd_before_the_door(void **state)
         close(fds[i]);
 }
 
-/* Who has the right words and not the token is nobody: to the watch no rank 3, at a lane's end no rank 2. */
+/* Who has the right words and neither run id nor token is nobody: to the watch no rank 3, to a leader no rank 2. */
 static void test_forged_words(void **state)
 {
     const struct {
         uint64_t magic;
         uint8_t token[WATCH_TOKEN_BYTES];
         uint32_t kind, from, to;
-    } lane = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
+    } link = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
     const struct {
         struct watch_head head;
         struct watch_register said;
     } rank = {.head = {.type = WATCH_REGISTER, .rank = 3, .len = sizeof(struct watch_register)},
-              .said = {.magic = WATCH_MAGIC, .token = "guess", .world = 4, .version = WATCH_VERSION}};
+              .said = {.magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = 4, .run_id = "guess"}};
     const struct timespec ts = {.tv_nsec = 10000000};
     const int port = ports_take();
     char run_id[64];
-    int fds[6], ports[8];
+    int fds[4], ports[8];
     pid_t pids[4];
 
     (void)state;
     pids[0] = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
-    while (listening_ports(pids[0], ports) < 3)
+    while (listening_ports(pids[0], ports) < 2)
         nanosleep(&ts, NULL);
-    for (int i = 0; i < 6; i++) {
-        const void *words = i < 3 ? (const void *)&lane : &rank;
-        const size_t len = i < 3 ? sizeof(lane) : sizeof(rank);
-        fds[i] = visit(ports[i % 3], false);
+    for (int i = 0; i < 4; i++) {
+        const void *words = i < 2 ? (const void *)&link : &rank;
+        const size_t len = i < 2 ? sizeof(link) : sizeof(rank);
+        fds[i] = visit(ports[i % 2], false);
         assert_int_equal(send(fds[i], words, len, MSG_NOSIGNAL), len);
     }
     for (int r = 1; r < 4; r++)
         pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
     for (int r = 0; r < 4; r++)
         assert_int_equal(ended(pids[r]), 0);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 4; i++)
         close(fds[i]);
 }
 
@@ -445,6 +573,8 @@ int main(void)
         cmocka_unit_test(test_wrong_numbers_are_refused),
         cmocka_unit_test(test_missing_rank_is_named),
         cmocka_unit_test(test_rank_that_comes_again),
+        cmocka_unit_test(test_ranks_that_await_the_end),
+        cmocka_unit_test(test_awaiting_in_vain),
         cmocka_unit_test(test_forged_words),
         cmocka_unit_test(test_unauthenticated_at_every_port),
         cmocka_unit_test(test_crowd_before_the_door),

@@ -33,10 +33,8 @@ struct one {
     char said[WORLD][ERR_MSG_BYTES];
 };
 
-static const struct ranks_layout LAYOUTS[] = {{.world = 4},
-                                              {.world = 6, .per_pod = 1},
-                                              {.world = 6, .per_pod = 2},
-                                              {.world = 5, .per_pod = 2, .lanes = 1}};
+static const struct ranks_layout LAYOUTS[] = {
+    {.world = 4}, {.world = 6, .per_pod = 1}, {.world = 6, .per_pod = 2}, {.world = 5, .per_pod = 2}};
 
 enum { N_LAYOUTS = sizeof(LAYOUTS) / sizeof(*LAYOUTS), N_RUNS = N_LAYOUTS * N_KINDS };
 

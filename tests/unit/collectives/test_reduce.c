@@ -1,4 +1,4 @@
-/* test_reduce.c - sums in the order of the sources, to the bit, at every width, length and place. */
+/* test_reduce.c - sums in the order of the sources, to the bit, and ORs of bytes, at every width, length and place. */
 #include "test.h"
 
 #include "collectives/reduce.h"
@@ -25,9 +25,20 @@ static void draw(struct vectors *v, enum reduce_type type, uint32_t seed)
             double x = ((double)(int32_t)next(&seed)) * (i % 3 ? 1.0 : 1e-6);
             if (type == REDUCE_F32)
                 ((float *)(void *)v->byte[k])[i] = (float)x;
-            else
+            else if (type == REDUCE_F64)
                 ((double *)(void *)v->byte[k])[i] = x;
+            else
+                v->byte[k][i] = (char)(next(&seed) >> 24);
         }
+}
+
+static void or_up(const struct vectors *v, int n_src, size_t i, void *out)
+{
+    char all = 0;
+
+    for (int k = 0; k < n_src; k++)
+        all = (char)(all | v->byte[k][i]);
+    memcpy(out, &all, 1);
 }
 
 /* Element i of all sources, added one after the other. */
@@ -66,7 +77,9 @@ static void check(enum reduce_isa isa, enum reduce_type type, int n_src, int n_d
         for (size_t i = 0; i < BYTES / size; i++) {
             char want[8];
             memcpy(want, before.byte[k] + i * size, size);
-            if (k < n_dst && i >= from && i < from + n)
+            if (k < n_dst && i >= from && i < from + n && type == REDUCE_OR)
+                or_up(&before, n_src, i, want);
+            else if (k < n_dst && i >= from && i < from + n)
                 add_up(&before, type, n_src, i, want);
             if (memcmp(want, after.byte[k] + i * size, size) != 0)
                 fail_msg("isa %d, type %d, %d to %d, %zu from %zu: vector %d, element %zu", (int)isa,
@@ -80,7 +93,7 @@ static void sums_are_those_of_a_loop(void **state)
     static const size_t lengths[] = {0, 1, 7, 8, 15, 16, 17, 33, 64, 149};
 
     for (enum reduce_isa isa = REDUCE_PLAIN; isa <= REDUCE_AVX512; isa++)
-        for (int type = 0; type < 2; type++)
+        for (int type = REDUCE_F32; type <= REDUCE_OR; type++)
             for (int n_src = 1; n_src <= MOST; n_src++)
                 for (int n_dst = 1; n_dst <= n_src; n_dst++)
                     for (size_t from = 0; from < 4; from++)

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define RUN_ID "job-1"
+
 /* The first name server of resolv.conf is dead: the answer is the second's, after the resolver's own timeout. */
 static int look_late(void *arg, const char *host, const char *service, const struct addrinfo *hints,
                      struct addrinfo **ret)
@@ -24,17 +26,16 @@ static int look_late(void *arg, const char *host, const char *service, const str
 /* Each try asks anew: one that gives up before the answer comes would never end. */
 static void test_a_late_name_server_only_delays(void **state)
 {
-    static const uint8_t token[WATCH_TOKEN_BYTES] = {7};
     const struct member me = {.per_group = 1};
     struct err err = {0};
     struct watch w;
 
     (void)state;
-    struct watch_server *server = watch_server_start(1, token, &err);
+    struct watch_server *server = watch_server_start(0, RUN_ID, 1, 0, &err);
     assert_non_null(server);
     cleanup_resolver struct resolver *at =
         resolver_new_with("some.host", watch_server_port(server), look_late, NULL);
-    assert_int_equal(watch_join(&w, at, 0, 1, token, &me, clock_mono_ms() + 60000, &err), WATCH_JOINED);
+    assert_int_equal(watch_join(&w, at, 0, 1, RUN_ID, &me, clock_mono_ms() + 60000, &err), WATCH_JOINED);
     watch_close(&w, true);
     watch_server_stop(server);
 }
@@ -47,15 +48,13 @@ struct looker {
     _Atomic bool ready, over;
 };
 
-static const uint8_t TOKEN[WATCH_TOKEN_BYTES] = {8};
-
 static void join(struct looker *l)
 {
     const struct member me = {.per_group = N_RANKS, .local = l->rank};
     struct err err = {0};
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", l->port);
 
-    assert_int_equal(watch_join(&l->w, at, l->rank, N_RANKS, TOKEN, &me, clock_mono_ms() + 60000, &err),
+    assert_int_equal(watch_join(&l->w, at, l->rank, N_RANKS, RUN_ID, &me, clock_mono_ms() + 60000, &err),
                      WATCH_JOINED);
     if (l->rank != ABSENT)
         watch_enter(&l->w, false);
@@ -88,7 +87,7 @@ static void test_only_the_absent_is_missing(void **state)
     pthread_t threads[N_RANKS];
 
     (void)state;
-    struct watch_server *server = watch_server_start(N_RANKS, TOKEN, &err);
+    struct watch_server *server = watch_server_start(0, RUN_ID, N_RANKS, 0, &err);
     assert_non_null(server);
     for (int i = 0; i < N_RANKS; i++) {
         l[i] = (struct looker){.rank = i, .port = watch_server_port(server)};
@@ -109,11 +108,34 @@ static void test_only_the_absent_is_missing(void **state)
     watch_server_stop(server);
 }
 
+/* It is of a later round, perhaps with another world: it is to look for that round's watch. */
+static void test_who_comes_to_a_run_that_has_begun_looks_again(void **state)
+{
+    const struct member me = {.per_group = 1};
+    struct err err = {0};
+    struct watch first, late;
+
+    (void)state;
+    struct watch_server *server = watch_server_start(0, RUN_ID, 1, 0, &err);
+    assert_non_null(server);
+    cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", watch_server_port(server));
+    const int64_t deadline_ms = clock_mono_ms() + 60000;
+    assert_int_equal(watch_join(&first, at, 0, 1, RUN_ID, &me, deadline_ms, &err), WATCH_JOINED);
+    for (int world = 1; world <= 2; world++) {
+        assert_int_equal(watch_join(&late, at, world - 1, world, RUN_ID, &me, deadline_ms, &err),
+                         WATCH_AGAIN);
+        assert_string_equal(err.msg, "the run has begun without this process");
+    }
+    watch_close(&first, true);
+    watch_server_stop(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_late_name_server_only_delays),
         cmocka_unit_test(test_only_the_absent_is_missing),
+        cmocka_unit_test(test_who_comes_to_a_run_that_has_begun_looks_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

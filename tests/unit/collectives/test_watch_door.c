@@ -77,7 +77,6 @@ static int count_closed(const int fds[static HOUSE + 1])
 /* One who comes waits outside until the oldest has had its time; then the oldest goes, and no other. */
 static void test_a_full_house_keeps_no_rank_out(void **state)
 {
-    static const uint8_t token[WATCH_TOKEN_BYTES] = {7};
     const struct member me = {.per_group = 1};
     int fds[HOUSE + 1];
     struct err err = {0};
@@ -86,7 +85,7 @@ static void test_a_full_house_keeps_no_rank_out(void **state)
 
     (void)state;
     alarm(60);
-    struct watch_server *server = watch_server_start(1, token, &err);
+    struct watch_server *server = watch_server_start(0, "job-1", 1, 0, &err);
     assert_non_null(server);
     fill(server, fds);
     atomic_fetch_add(&now_ms, PATIENCE_MS - 1);
@@ -98,7 +97,7 @@ static void test_a_full_house_keeps_no_rank_out(void **state)
     atomic_fetch_add(&now_ms, 1);
     assert_int_equal(recv(fds[0], &byte, 1, 0), 0); /* waits for it */
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", watch_server_port(server));
-    assert_int_equal(watch_join(&w, at, 0, 1, token, &me, INT64_MAX, &err), WATCH_JOINED);
+    assert_int_equal(watch_join(&w, at, 0, 1, "job-1", &me, INT64_MAX, &err), WATCH_JOINED);
     assert_int_equal(count_closed(fds), 2);
     watch_close(&w, true);
     watch_server_stop(server);

@@ -57,6 +57,30 @@ static void test_consume_and_clear(void **state)
     assert_int_equal(b.len, 0);
 }
 
+static void test_one_check_at_the_end(void **state)
+{
+    cleanup_buf struct buf b = BUF_INIT(6);
+    struct err err;
+
+    (void)state;
+    buf_puts(&b, "abc", NULL);
+    assert_int_equal(buf_check(&b, &err), 0);
+    assert_int_equal(buf_printf(&b, NULL, "%d", 1234), -1);
+    assert_int_equal(buf_puts(&b, "d", NULL), -1); /* it would fit, and not be in its place */
+    assert_int_equal(buf_append(&b, "", 0, NULL), -1);
+    assert_string_equal(buf_str(&b), "abc");
+    assert_int_equal(buf_check(&b, &err), -1);
+    assert_string_equal(err.msg, "more than 6 bytes");
+    assert_int_equal(buf_puts(&b, "e", &err), 0); /* who asks each time is not concerned */
+    buf_clear(&b);
+    assert_int_equal(buf_check(&b, &err), 0);
+    assert_int_equal(buf_puts(&b, "f", NULL), 0);
+    buf_puts(&b, "1234567", NULL);
+    buf_release(&b);
+    assert_int_equal(buf_puts(&b, "g", NULL), 0);
+    assert_string_equal(buf_str(&b), "g");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -64,6 +88,7 @@ int main(void)
         cmocka_unit_test(test_printf_at_the_limit),
         cmocka_unit_test(test_huge_append_does_not_overflow),
         cmocka_unit_test(test_consume_and_clear),
+        cmocka_unit_test(test_one_check_at_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

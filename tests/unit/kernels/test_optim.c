@@ -197,46 +197,13 @@ static void test_sgd(void **state)
         at_all_sizes(check_sgd, &options[i]);
 }
 
-/* In one pass what a sum and a step are in two, to the bit. */
-static void check_sgd_add(const struct sgd_options *o, enum kctx_isa isa, int threads, size_t n)
-{
-    struct guards g = {.seed = 43};
-    struct kctx *ctx = make_ctx(isa, threads, 0);
-    float *p = guards_random(&g, n), *u = guards_random(&g, n), *sum = guards_random(&g, n);
-    float *p2 = guards_floats(&g, n), *u2 = guards_floats(&g, n), *sum2 = guards_floats(&g, n);
-    const float *grad = guards_random(&g, n);
-
-    memcpy(p2, p, n * sizeof *p);
-    memcpy(u2, u, n * sizeof *u);
-    for (size_t i = 0; i < n; i++)
-        sum2[i] = sum[i] + grad[i];
-    sgd_add_step(ctx, o, p, o->momentum != 0 ? u : NULL, sum, grad, n);
-    sgd_step(ctx, o, p2, o->momentum != 0 ? u2 : NULL, sum2, n);
-    assert_same_bits(p, p2, n * sizeof *p);
-    assert_same_bits(u, u2, n * sizeof *u);
-    assert_same_bits(sum, sum2, n * sizeof *sum);
-    kctx_free(ctx);
-    guards_release(&g);
-}
-
-static void test_sgd_add(void **state)
-{
-    static const struct sgd_options options[] = {{.lr = 1e-2},
-                                                 {.lr = 1e-2, .weight_decay = 0.01},
-                                                 {.lr = 1e-2, .momentum = 0.8, .dampening = 0.3},
-                                                 {.lr = 1e-2, .momentum = 0.9, .nesterov = true}};
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(options); i++)
-        at_all_sizes(check_sgd_add, &options[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_adam),    cmocka_unit_test(test_adam_rounds_as_torch_does),
-        cmocka_unit_test(test_sgd),     cmocka_unit_test(test_sgd_rounds_as_torch_does),
-        cmocka_unit_test(test_sgd_add),
+        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_adam_rounds_as_torch_does),
+        cmocka_unit_test(test_sgd),
+        cmocka_unit_test(test_sgd_rounds_as_torch_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx)
     }
 }
 
-static void on_reply(void *ctx, struct kube_reply *reply)
+void rig_on_reply(void *ctx, struct kube_reply *reply)
 {
     struct rig_reply *out = ctx;
 
@@ -107,10 +107,15 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     const cJSON *meta = reply->unreadable ? cJSON_GetObjectItem(reply->names, "metadata") : NULL;
     out->unreadable = reply->unreadable != NULL;
     snprintf(out->uid, sizeof(out->uid), "%s", meta ? cJSON_GetObjectItem(meta, "uid")->valuestring : "");
-    out->object = TAKE(reply->object);
 }
 
-static bool is_over(void *ctx)
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    rig_on_reply(ctx, reply);
+    ((struct rig_reply *)ctx)->object = TAKE(reply->object);
+}
+
+bool rig_is_over(void *ctx)
 {
     return ((struct rig_reply *)ctx)->over;
 }
@@ -120,9 +125,9 @@ void rig_call(struct rig *r, const struct kube_request *req, struct rig_reply *r
     struct err err;
 
     *reply = (struct rig_reply){0};
-    if (!kube_call_start(&r->api, req, on_reply, reply, &err))
+    if (!kube_request_start(&r->api, req, on_reply, reply, &err))
         fail_msg("start: %s", err.msg);
-    rig_until(r->loop, is_over, reply);
+    rig_until(r->loop, rig_is_over, reply);
 }
 
 void rig_reply_release(struct rig_reply *reply)

@@ -33,7 +33,7 @@ unsigned rig_server_port(const struct rig *r);
 /* The client's ends of the connections that there are, max at most. Returns how many. */
 int rig_client_ports(const struct rig *r, unsigned *ret, int max);
 
-/* One call, to its end. */
+/* One request, to its end. */
 struct rig_reply {
     bool over;
     cJSON *object;
@@ -43,6 +43,8 @@ struct rig_reply {
     struct kube_status status;
     struct err err; /* ERR_NONE: it worked */
 };
+void rig_on_reply(void *ctx, struct kube_reply *reply); /* ctx: a struct rig_reply; all but the object */
+bool rig_is_over(void *ctx);                            /* the same */
 void rig_call(struct rig *r, const struct kube_request *req, struct rig_reply *reply);
 void rig_reply_release(struct rig_reply *reply);
 

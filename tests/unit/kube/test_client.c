@@ -183,21 +183,6 @@ static void write_token(const char *path, const char *token)
     assert_int_equal(fs_write_atomic(path, token, strlen(token), &err), 0);
 }
 
-static bool is_over(void *ctx)
-{
-    return ((struct rig_reply *)ctx)->over;
-}
-
-static void on_kube_reply(void *ctx, struct kube_reply *got)
-{
-    struct rig_reply *reply = ctx;
-
-    reply->over = true;
-    reply->status = got->status;
-    if (got->err)
-        reply->err = *got->err;
-}
-
 /* A 401 makes the token be read again: with a new one the request goes out once more, and nobody hears of it. */
 static void test_token_is_read_again_after_401(void **ctx)
 {
@@ -247,26 +232,15 @@ static void test_all_that_left_with_the_old_token_go_again(void **ctx)
     write_token(path, "new");
     fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 401});
     for (int i = 0; i < N; i++)
-        assert_non_null(kube_call_start(&r->api, GET_POD, on_kube_reply, &replies[i], &err));
+        assert_non_null(kube_request_start(&r->api, GET_POD, rig_on_reply, &replies[i], &err));
     for (int i = 0; i < N; i++) {
-        rig_until(r->loop, is_over, &replies[i]);
+        rig_until(r->loop, rig_is_over, &replies[i]);
         assert_int_equal(replies[i].status.code, 401);
     }
     while (fake_log_at(r->server, logged, &q))
         logged++;
     assert_int_equal(logged, 2 * N);
     unlink(path);
-}
-
-static void test_nobody_there(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct rig_reply reply;
-
-    fake_apiserver_stop(r->server);
-    rig_call(r, GET_POD, &reply);
-    assert_int_equal(reply.err.kind, ERR_TRANSIENT);
-    r->server = fake_apiserver_start();
 }
 
 int main(void)
@@ -280,7 +254,6 @@ int main(void)
         T(test_redirects_are_not_followed),
         T(test_token_is_read_again_after_401),
         T(test_all_that_left_with_the_old_token_go_again),
-        T(test_nobody_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,20 +172,6 @@ static struct kube_request create_pod(void)
                                  .body = sv_from("{\"metadata\":{\"generateName\":\"p-\",\"name\":\"p\"}}")};
 }
 
-static void on_reply(void *ctx, struct kube_reply *reply)
-{
-    struct rig_reply *out = ctx;
-
-    out->over = true;
-    if (reply->err)
-        out->err = *reply->err;
-}
-
-static bool is_over(void *ctx)
-{
-    return ((struct rig_reply *)ctx)->over;
-}
-
 static void test_takeover_after_a_crash(void **ctx)
 {
     struct world *w = *ctx;
@@ -238,21 +224,21 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     /* From here on a does not run, but a write of it waits for its turn behind eight that get no answer. */
     fake_plan_fault(w->server, &(struct fake_fault_plan){.method = "GET", .fault = FAKE_HANG_BEFORE});
     struct kube_request get = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "x"};
-    struct kube_call *hanging[8];
+    struct kube_request_run *hanging[8];
     struct rig_reply ignored[8] = {0};
     for (int i = 0; i < 8; i++)
-        hanging[i] = kube_call_start(&fenced, &get, on_reply, &ignored[i], &err);
-    assert_non_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+        hanging[i] = kube_request_start(&fenced, &get, rig_on_reply, &ignored[i], &err);
+    assert_non_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
     fake_plan_fault(w->server, NULL);
     node_start(&b, w, "b");
     jump(w, &b, holds);
     /* It goes on: not one turn of its loop has told it yet. */
     assert_false(elector_is_held(a.elector));
-    assert_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+    assert_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
     assert_int_equal(err.kind, ERR_TRANSIENT);
     for (int i = 0; i < 8; i++)
-        kube_call_cancel(hanging[i]);
-    rig_until(a.loop, is_over, &reply);
+        kube_request_cancel(hanging[i]);
+    rig_until(a.loop, rig_is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_TRANSIENT);
     assert_non_null(strstr(reply.err.msg, "may not write any more"));
     rig_until(a.loop, lost, &a);
@@ -278,39 +264,12 @@ static void test_a_suspended_leader_holds_nothing(void **ctx)
     w->asleep_ms += LEASE_RENEW_DEADLINE_MS + 1;
     assert_false(elector_is_held(a.elector));
     struct kube_transport fenced = elector_transport(a.elector);
-    assert_null(kube_call_start(&fenced, &create, on_reply, &reply, &err));
+    assert_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
     assert_int_equal(err.kind, ERR_TRANSIENT);
     rig_until(a.loop, lost, &a);
     rig_until(a.loop, holds, &a); /* nobody else wanted it */
     assert_int_equal(fake_log_count(w->server, "POST", "/pods"), 0);
     node_kill(&a);
-}
-
-static void test_the_leader_writes_and_others_read(void **ctx)
-{
-    struct world *w = *ctx;
-    struct node a, b;
-    struct kube_request create = create_pod();
-    struct kube_request get = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "p"};
-    struct rig_reply reply = {0};
-    struct err err;
-
-    node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
-    node_start(&b, w, "b");
-    rig_until(b.loop, waits, &b);
-    struct kube_transport leaders = elector_transport(a.elector);
-    struct kube_transport others = elector_transport(b.elector);
-    assert_non_null(kube_call_start(&leaders, &create, on_reply, &reply, &err));
-    rig_until(a.loop, is_over, &reply);
-    assert_int_equal(reply.err.kind, ERR_NONE);
-    reply = (struct rig_reply){0};
-    assert_null(kube_call_start(&others, &create, on_reply, &reply, &err));
-    assert_non_null(kube_call_start(&others, &get, on_reply, &reply, &err));
-    rig_until(b.loop, is_over, &reply);
-    assert_int_equal(reply.err.kind, ERR_NONE);
-    node_kill(&a);
-    node_kill(&b);
 }
 
 static bool renewed(void *ctx)
@@ -346,29 +305,6 @@ static void test_429_and_silence(void **ctx)
     node_kill(&a);
 }
 
-static bool is_back(void *ctx)
-{
-    cleanup_free char *text = fake_get(((struct world *)ctx)->server, LEASE);
-
-    return text != NULL;
-}
-
-static void test_deleted(void **ctx)
-{
-    struct world *w = *ctx;
-    struct node a;
-
-    node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
-    assert_true(fake_remove(w->server, LEASE));
-    w->offset_ms += 2000;
-    rig_until(a.loop, is_back, w); /* the renewal fails first, by a 404: in doubt until it has its answer */
-    rig_until(a.loop, holds, &a);
-    assert_lease(w, "\"holderIdentity\":\"a\"");
-    assert_int_equal(a.lost, 0);
-    node_kill(&a);
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
@@ -377,9 +313,7 @@ int main(void)
         T(test_graceful_hand_over),
         T(test_a_stopped_leader_writes_nothing_when_it_goes_on),
         T(test_a_suspended_leader_holds_nothing),
-        T(test_the_leader_writes_and_others_read),
         T(test_429_and_silence),
-        T(test_deleted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,38 +80,10 @@ static void test_converges(void **ctx)
     fake_apiserver_stop(r.server);
 }
 
-/* Fail the n-th write, n = 1, 2, 3, ... until none was there to fail: always the same end. */
-static void test_every_write_may_fail(void **ctx)
-{
-    static const enum fake_fault faults[] = {FAKE_STATUS, FAKE_DROP_BEFORE, FAKE_DROP_AFTER, FAKE_RESET_BODY};
-
-    (void)ctx;
-    for (size_t f = 0; f < ARRAY_LEN(faults); f++) {
-        int struck = 1;
-        for (int n = 1; struck; n++) {
-            struct run r = {.server = fake_apiserver_start()};
-            struct fake_fault_plan plan = {
-                .request = n, .path_part = "/namespaces/one/configmaps", .fault = faults[f], .status = 500};
-            fake_plan_fault(r.server, &plan);
-            assert_true(fake_put(r.server, "/api/v1/namespaces/one/pods/a", "{}"));
-            start(&r);
-            until_count(&r, "one", "1");
-            assert_true(fake_put(r.server, "/api/v1/namespaces/one/pods/b", "{}"));
-            until_count(&r, "one", "2");
-            stop(&r);
-            struck = fake_faults_done(r.server);
-            assert_int_equal(fake_count(r.server, "/api/v1/configmaps"), 1);
-            fake_apiserver_stop(r.server);
-            assert_in_range(n, 1, 10);
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_converges),
-        cmocka_unit_test(test_every_write_may_fail),
     };
 
     if (argc != 2)

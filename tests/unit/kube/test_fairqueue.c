@@ -85,59 +85,6 @@ static int count_out(const struct rig *r, const char *share)
     return n;
 }
 
-static void test_one_share_after_the_other(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(&r, &(struct fairqueue_limits){
-                      .places = 1, .reserved = 0, .share_max = 1, .slow_ms = INT64_MAX, .later_ms = 5000});
-    add(&r, "a", 3, false, 0);
-    add(&r, "b", 1, false, 0);
-    add(&r, "c", 2, false, 0);
-    assert_int_equal(fairqueue_waiting(r.f), 6);
-    for (const char *want = "abcaca"; *want; want++) {
-        const char one[] = {*want, '\0'};
-        assert_string_equal(go(&r, 1), one);
-        end_one(&r, one);
-    }
-    assert_int_equal(fairqueue_waiting(r.f), 0);
-    assert_string_equal(go(&r, 1), "");
-    release_rig(&r);
-}
-
-static void test_first_in_first_out_inside_a_share(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(&r, &REQUESTS);
-    add(&r, "a", 4, false, 0);
-    fairqueue_leave(r.f, &r.items[1]); /* cancelled */
-    for (int i = 0; i < 4; i += i ? 1 : 2) {
-        assert_ptr_equal(fairqueue_next(r.f, 0), &r.items[i]);
-        fairqueue_go(r.f, &r.items[i], 0);
-    }
-    assert_null(fairqueue_next(r.f, 0));
-    release_rig(&r);
-}
-
-/* As many at a time as there are places, for ever. */
-static void test_one_busy_share_has_every_place(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(&r, &REQUESTS);
-    add(&r, "a", 500, false, 0);
-    assert_string_equal(go(&r, 0), "aaaaaaaa");
-    for (int64_t now = 10; now < 4900; now += 10) {
-        end_one(&r, "a");
-        assert_string_equal(go(&r, now), "a");
-    }
-    release_rig(&r);
-}
-
 /* Whose requests are never answered has eight out, as before, and half of the places stay free of them. */
 static void test_one_slow_share(void **ctx)
 {
@@ -201,28 +148,6 @@ static void test_eight_slow_shares_and_a_ninth(void **ctx)
     }
 }
 
-/* Sixteen of them are excused; then one more keeps its places, and still those that have nothing out get in. */
-static void test_beyond_sixty_four(void **ctx)
-{
-    struct rig r;
-    char name[2] = "A";
-    int64_t now = 0;
-
-    (void)ctx;
-    setup_rig(&r, &REQUESTS);
-    for (int i = 0; i < 20; i++, name[0]++)
-        add(&r, name, 20, false, 0);
-    for (; now < 60000; now += 100)
-        (void)go(&r, now);
-    int out = 0;
-    for (name[0] = 'A'; name[0] < 'A' + 20; name[0]++) {
-        out += count_out(&r, name);
-        assert_in_range(count_out(&r, name), 1, 8);
-    }
-    assert_in_range(out, 64 + 8, 64 + 10);
-    release_rig(&r);
-}
-
 /* What keeps its place is never slow: no more than the places are out, whatever the time. */
 static void test_what_keeps_its_place(void **ctx)
 {
@@ -262,71 +187,6 @@ static void test_when_later_comes_of_age(void **ctx)
     assert_true(fairqueue_due_ms(r.f) == 5100);
     assert_string_equal(go(&r, 5100), "l");
     assert_true(fairqueue_due_ms(r.f) == 5100 + 1000);
-    release_rig(&r);
-}
-
-static void test_works_of_one_namespace_leave_room(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(&r, &WORKS);
-    add(&r, "a", 100, false, 0);
-    assert_int_equal(strlen(go(&r, 0)), 16);
-    add(&r, "b", 100, false, 0);
-    add(&r, "c", 100, false, 0);
-    add(&r, "d", 100, false, 0);
-    assert_int_equal(strlen(go(&r, 0)), 32); /* the last sixteen are not for those who have something */
-    assert_int_equal(count_out(&r, "d"), 10);
-    for (char name[] = "e"; name[0] < 'z'; name[0]++)
-        add(&r, name, 2, false, 0);
-    assert_string_equal(go(&r, 1000000), "efghijklmnopqrst");
-    assert_true(fairqueue_due_ms(r.f) == INT64_MAX);
-    assert_string_equal(go(&r, 1000000), "");
-    release_rig(&r);
-}
-
-static void test_later_goes_behind(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(&r, &REQUESTS);
-    add(&r, "l", 2, true, 0);
-    add(&r, "a", 9, false, 10);
-    assert_string_equal(go(&r, 10), "aaaaaaaa"); /* what is reserved is not for such */
-    end_one(&r, "a");
-    assert_string_equal(go(&r, 20), "a");
-    end_one(&r, "a");
-    end_one(&r, "a");
-    assert_string_equal(go(&r, 20), "ll");
-    add(&r, "a", 3, false, 30);
-    add(&r, "l", 1, true, 30);
-    assert_string_equal(go(&r, 1010), "l"); /* a is slow by then and has its half: nobody is overtaken */
-    release_rig(&r);
-}
-
-/* After 5 s it stands in the line of its share. */
-static void test_later_is_not_never(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(
-        &r, &(struct fairqueue_limits){.places = 1, .share_max = 1, .slow_ms = INT64_MAX, .later_ms = 5000});
-    add(&r, "l", 1, true, 0);
-    add(&r, "l", 1, true, 1000);
-    fairqueue_leave(r.f, &r.items[0]);
-    for (int64_t now = 2000; now < 6000; now += 500) {
-        add(&r, "a", 2, false, now);
-        assert_string_equal(go(&r, now), "a");
-        end_one(&r, "a");
-    }
-    assert_string_equal(go(&r, 5999), "a");
-    end_one(&r, "a");
-    assert_string_equal(go(&r, 6000), "a"); /* it was last in the ring */
-    end_one(&r, "a");
-    assert_string_equal(go(&r, 6000), "l");
     release_rig(&r);
 }
 
@@ -553,17 +413,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full),
-        cmocka_unit_test(test_one_share_after_the_other),
-        cmocka_unit_test(test_first_in_first_out_inside_a_share),
-        cmocka_unit_test(test_one_busy_share_has_every_place),
         cmocka_unit_test(test_one_slow_share),
         cmocka_unit_test(test_eight_slow_shares_and_a_ninth),
-        cmocka_unit_test(test_beyond_sixty_four),
         cmocka_unit_test(test_what_keeps_its_place),
         cmocka_unit_test(test_when_later_comes_of_age),
-        cmocka_unit_test(test_works_of_one_namespace_leave_room),
-        cmocka_unit_test(test_later_goes_behind),
-        cmocka_unit_test(test_later_is_not_never),
         cmocka_unit_test(test_names_are_forgotten),
         cmocka_unit_test(test_random_against_a_model),
     };

@@ -136,22 +136,13 @@ static void on_problem(void *ctx, const struct err *err)
         snprintf(l->problem, sizeof(l->problem), "%s", err->msg);
 }
 
-static void on_reply(void *ctx, struct kube_reply *reply)
-{
-    struct rig_reply *out = ctx;
-
-    out->over = true;
-    if (reply->err)
-        out->err = *reply->err;
-}
-
 static void get_pod(struct lab *l, struct rig_reply *reply)
 {
     struct kube_request get = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "a"};
     struct err err;
 
     *reply = (struct rig_reply){0};
-    if (!kube_call_start(&l->rig->api, &get, on_reply, reply, &err))
+    if (!kube_request_start(&l->rig->api, &get, rig_on_reply, reply, &err))
         fail_msg("start: %s", err.msg);
 }
 
@@ -196,8 +187,8 @@ static unsigned new_port(const struct lab *l, const unsigned pool[static WARM])
     return sum;
 }
 
-static struct kube_http_call *start_sooner(void *ctx, const struct kube_http_request *req,
-                                           const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *start_sooner(void *ctx, const struct kube_http_request *req,
+                                          const struct kube_http_handler *handler, struct err *err)
 {
     struct kube_http_request sooner = *req;
 
@@ -205,14 +196,14 @@ static struct kube_http_call *start_sooner(void *ctx, const struct kube_http_req
     return kube_transport_start(&((struct lab *)ctx)->http, &sooner, handler, err);
 }
 
-static void cancel(void *ctx, struct kube_http_call *call)
+static void cancel(void *ctx, struct kube_transfer *transfer)
 {
-    kube_transport_cancel(&((struct lab *)ctx)->http, call);
+    kube_transport_cancel(&((struct lab *)ctx)->http, transfer);
 }
 
-static void hold(void *ctx, struct kube_http_call *call, bool held)
+static void hold(void *ctx, struct kube_transfer *transfer, bool held)
 {
-    kube_transport_hold(&((struct lab *)ctx)->http, call, held);
+    kube_transport_hold(&((struct lab *)ctx)->http, transfer, held);
 }
 
 /* A cache that watches, and a pool of warm connections. */

@@ -230,20 +230,6 @@ static void test_slow_clients_are_dropped(void **ctx)
     assert_int_equal(close_after(5001), HEALTH_CLIENTS_MAX);
 }
 
-static void test_freed_with_clients(void **ctx)
-{
-    struct err err;
-    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
-    struct health *h = listen_on(l);
-
-    (void)ctx;
-    dial(&one, l, health_port(h));
-    assert_int_equal(kube_loop_turn(l, 20, &err), 0);
-    health_free(h);
-    assert_int_equal(kube_loop_turn(l, 0, &err), 0);
-    close(one.fd);
-}
-
 static void test_addresses(void **ctx)
 {
     static const char *const bad[] = {
@@ -280,7 +266,6 @@ int main(void)
         cmocka_unit_test(test_greedy_request_is_dropped),
         cmocka_unit_test(test_silent_clients_are_displaced),
         cmocka_unit_test(test_slow_clients_are_dropped),
-        cmocka_unit_test(test_freed_with_clients),
         cmocka_unit_test(test_addresses),
     };
 

@@ -52,13 +52,13 @@ static void tell(void *ctx, enum kube_manager_news news, const char *detail)
              news >= KUBE_MANAGER_WAITS ? ":" : "", news >= KUBE_MANAGER_WAITS ? detail : "");
 }
 
-static int own_metrics(void *ctx, struct buf *out, struct err *err)
+static void own_metrics(void *ctx, struct buf *out)
 {
     ((struct lab *)ctx)->written++;
     const struct prometheus_family f = {"own_works_total", "", "counter", "Works.",
                                         (uint64_t)((struct lab *)ctx)->works};
 
-    return prometheus_families(out, &f, 1, err);
+    prometheus_families(out, &f, 1);
 }
 
 static void reconcile(void *ctx, struct kube_work *w)
@@ -129,7 +129,7 @@ static void run(struct lab *l, const char *lease, void (*reconciler)(void *ctx, 
                                                         .metrics_address = "127.0.0.1:0",
                                                         .probe_address = "0",
                                                         .ctx = l,
-                                                        .tell = tell,
+                                                        .report = tell,
                                                         .metrics = own_metrics},
                          &err);
 

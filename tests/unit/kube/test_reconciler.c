@@ -333,28 +333,6 @@ static void test_freed_with_works_under_way(void **ctx)
     some_turns(l);
 }
 
-static void test_leads_or_waits(void **ctx)
-{
-    struct lab *l = *ctx;
-
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l);
-    kube_reconciler_lead(l->r, false);
-    rig_until(l->rig->loop, is_synced, l);
-    some_turns(l);
-    assert_int_equal(l->works, 0);
-    kube_reconciler_lead(l->r, true);
-    until_there(l, MAP("one"));
-    rig_until(l->rig->loop, is_idle, l);
-    kube_reconciler_lead(l->r, false);
-    l->works = 0;
-    assert_true(fake_put(l->rig->server, POD("two"), "{}"));
-    while (!kube_store_group(kube_cache_store(l->pods), "two"))
-        some_turns(l);
-    some_turns(l);
-    assert_int_equal(l->works, 0);
-}
-
 /* Its watch is behind: what an earlier leader wrote is in the list that begins the term. */
 static void test_a_term_begins_with_lists(void **ctx)
 {
@@ -395,20 +373,6 @@ static void test_waiting_remembers_no_keys(void **ctx)
     assert_true(is_idle(l));
 }
 
-static void test_its_caches(void **ctx)
-{
-    struct lab *l = *ctx;
-    const char *resource = NULL;
-
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
-    assert_ptr_equal(kube_reconciler_cache(l->r, 0, &resource), l->pods);
-    assert_string_equal(resource, "pods");
-    assert_ptr_equal(kube_reconciler_cache(l->r, 1, &resource), l->maps);
-    assert_string_equal(resource, "configmaps");
-    assert_null(kube_reconciler_cache(l->r, 2, &resource));
-}
-
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -421,10 +385,8 @@ int main(void)
         T(test_one_at_a_time_and_drained),
         T(test_a_namespace_that_does_not_end),
         T(test_freed_with_works_under_way),
-        T(test_leads_or_waits),
         T(test_a_term_begins_with_lists),
         T(test_waiting_remembers_no_keys),
-        T(test_its_caches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,23 +146,6 @@ static void test_follows(void **ctx)
     stop(&c);
 }
 
-static void test_pages(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct copy c;
-    char name[32];
-
-    for (int i = 0; i < 1201; i++) {
-        snprintf(name, sizeof(name), "p%04d", i);
-        put(r, name, "{}");
-    }
-    start(&c, r, NULL);
-    rig_until(r->loop, is_watching, &c);
-    assert_int_equal(fake_log_count(r->server, "LIST", NULL), 3);
-    assert_int_equal(fake_log_count(r->server, "LIST", "continue="), 2);
-    stop(&c);
-}
-
 static int trims;
 int __wrap_malloc_trim(size_t pad); /* see CMakeLists.txt */
 
@@ -338,68 +321,6 @@ static void test_bodies_that_stall(void **ctx)
     stop(&c);
 }
 
-static void test_resumes_without_a_new_list(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct copy c;
-
-    put(r, "a", "{}");
-    start(&c, r, NULL);
-    rig_until(r->loop, is_watching, &c);
-    put(r, "b", "{}");
-    rig_until(r->loop, is_equal, &c);
-    fake_close_watches(r->server);
-    drop(r, "a");
-    rig_until(r->loop, is_watching, &c);
-    fake_bookmark(r->server);
-    put(r, "d", "{}");
-    rig_until(r->loop, is_equal, &c);
-    assert_int_equal(lists(r), 1);
-    stop(&c);
-}
-
-static void test_garbage_in_the_stream(void **ctx)
-{
-    static const char *const garbage[] = {
-        "}{ not json\n",
-        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Service\",\"metadata\":{\"name\":\"x\"}}}\n",
-    };
-    struct rig *r = *ctx;
-    struct copy c;
-
-    start(&c, r, NULL);
-    for (size_t i = 0; i < ARRAY_LEN(garbage); i++) {
-        rig_until(r->loop, is_watching, &c);
-        fake_watch_raw(r->server, garbage[i]);
-        put(r, i % 2 ? "odd" : "even", "{\"spec\":{\"x\":1}}");
-        rig_until(r->loop, is_equal, &c);
-    }
-    assert_in_range(c.problems, 1, 10);
-    stop(&c);
-}
-
-static bool has_only_b(void *ctx)
-{
-    struct copy *c = ctx;
-
-    return kube_store_count(c->store) == 1 && kube_store_get(c->store, "ns", "b");
-}
-
-static void test_label_selector(void **ctx)
-{
-    struct rig *r = *ctx;
-    struct copy c;
-
-    put(r, "a", "{\"metadata\":{\"labels\":{\"app\":\"x\"}}}");
-    start(&c, r, "app=x");
-    rig_until(r->loop, is_watching, &c);
-    put(r, "a", "{\"metadata\":{\"labels\":{\"app\":\"y\"}}}"); /* leaves the selection: gone for us */
-    put(r, "b", "{\"metadata\":{\"labels\":{\"app\":\"x\"}}}");
-    rig_until(r->loop, has_only_b, &c);
-    stop(&c);
-}
-
 /* One fault at each of the first requests, of each kind: it always gets there. */
 static void test_every_fault_at_every_request(void **ctx)
 {
@@ -433,16 +354,12 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup_fast, rig_teardown)
     const struct CMUnitTest tests[] = {
         T(test_follows),
-        T(test_pages),
         T(test_memory_is_given_back),
         T(test_deleted_while_away),
         T(test_half_a_list_takes_nothing_away),
         T(test_a_list_that_never_begins),
         T(test_a_bookmark_saves_the_list),
         T(test_bodies_that_stall),
-        T(test_resumes_without_a_new_list),
-        T(test_garbage_in_the_stream),
-        T(test_label_selector),
         T(test_every_fault_at_every_request),
     };
 

@@ -149,53 +149,70 @@ static void test_progress_resets_the_resumes(void **ctx)
     assert_int_equal(watcher_stats(t->w).lists, 1);
 }
 
+#define OBJECT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+
 static void test_useless_streams_relist(void **ctx)
 {
-    static const char *const bad[] = {
-        "this is not JSON\n",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"meta\n",
-        "{\"type\":\"ADDED\"}\n",
-        "[]\n",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Service\"," META("a", "12") "}}\n",
-        "{\"type\":\"RENAMED\",\"object\":{\"kind\":\"Pod\"," META("a", "12") "}}\n",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}}\n",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"uid\":\"u\",\"resourceVersion\":"
-        "\"1\"}}}\n",
-        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"resourceVersion\":"
-        "\"1\"}}}\n",
-        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{}}}\n",
-        ERROR(403, "Forbidden"),
-        ERROR(400, "BadRequest"),
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"this is not JSON\n", "an incomplete event"},
+        {"{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"meta\n", "an incomplete event"},
+        {"[]\n", "expected \"type\" and \"object\""},
+        {"7\n", "expected \"type\" and \"object\""},
+        {"{\"type\":\"ADDED\"}\n", "expected \"type\" and \"object\""},
+        {"{\"type\":1,\"object\":{}}\n", "expected \"type\" and \"object\""},
+        {OBJECT("ERROR", "[]"), "expected \"type\" and \"object\""},
+        {OBJECT("added", ITEM("a", "12")), "unknown event type \"added\""},
+        {OBJECT("RENAMED", ITEM("a", "12")), "unknown event type \"RENAMED\""},
+        {OBJECT("ADDED", "{\"kind\":\"Service\"," META("a", "12") "}"), "expected a Pod, got a Service"},
+        {OBJECT("ADDED", "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}"), "or resourceVersion"},
+        {OBJECT("ADDED", "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"12\"}}"),
+         "a Pod without metadata.name"},
+        {OBJECT("DELETED", "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"12\"}}"),
+         "a Pod without metadata.name, uid"},
+        {OBJECT("MODIFIED", "{\"metadata\":7}"), "a Pod without"},
+        {OBJECT("BOOKMARK", "{\"metadata\":{}}"), "a bookmark without metadata.resourceVersion"},
+        {OBJECT("BOOKMARK", "{}"), "a bookmark without metadata.resourceVersion"},
+        {ERROR(403, "Forbidden"), "HTTP 403"},
+        {ERROR(400, "BadRequest"), "HTTP 400"},
     };
     struct talk *t = *ctx;
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         talk_synced(t);
         talk_asks(t, "watch=true");
-        if (talk_feed(t, bad[i]) == 0)
-            fail_msg("accepted: %s", bad[i]);
+        if (talk_feed(t, bad[i].text) == 0)
+            fail_msg("accepted: %s", bad[i].text);
         assert_true(watcher_end(t->w, t->now, NULL, NULL) >= WATCHER_BACKOFF_MIN_MS);
         talk_saw(t, "! ");
+        if (!strstr(t->problem, bad[i].says))
+            fail_msg("row %zu: %s", i, t->problem);
         talk_asks(t, "limit=500");
     }
 }
 
 static void test_useless_lists_are_asked_again(void **ctx)
 {
+    static const char HEAD[] = "expected a PodList with metadata.resourceVersion, got \"";
     static const struct {
-        const char *body;
+        const char *body, *says;
         bool refused_early;
     } bad[] = {
-        {"{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", false},
-        {"{\"kind\":\"PodListX\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", false},
-        {"{\"kind\":\"PodList\",\"metadata\":{},\"items\":[]}", false},
-        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}", false},
-        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[" ITEM("a", "5"), false},
-        {"{\"items\":[{\"metadata\":{\"name\":\"a\"}}]}", true},
-        {"{\"items\":[{\"kind\":\"Node\"," META("a", "5") "}]}", true},
-        {"{\"items\":[{]}]}", true},
-        {"<html>", true},
-        {"", false},
+        {"{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", HEAD, false},
+        {"{\"kind\":\"PodListX\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", HEAD, false},
+        {"{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", HEAD, false},
+        {"{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", HEAD, false},
+        {"{\"kind\":\"PodList\",\"metadata\":{},\"items\":[]}", HEAD, false},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}", HEAD, false},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[" ITEM("a", "5"),
+         "broke off", false},
+        {"{\"items\":[{\"metadata\":{\"name\":\"a\"}}]}", "a Pod without", true},
+        {"{\"items\":[{\"kind\":\"Node\"," META("a", "5") "}]}", "expected a Pod, got a Node", true},
+        {"{\"items\":[{]}]}", "", true},
+        {"<html>", "expected a JSON object", true},
+        {"[]", "expected a JSON object", true},
+        {"", "broke off", false},
     };
     struct talk *t = *ctx;
 
@@ -206,6 +223,8 @@ static void test_useless_lists_are_asked_again(void **ctx)
         assert_true(delay >= WATCHER_BACKOFF_MIN_MS);
         assert_null(strchr(t->seen, ']'));
         assert_non_null(strchr(t->seen, '!'));
+        if (!strstr(t->problem, bad[i].says))
+            fail_msg("row %zu: %s", i, t->problem);
         t->seen[0] = '\0';
     }
     assert_false(watcher_stats(t->w).synced);

@@ -60,7 +60,7 @@ static void test_hang(void **state)
     }
 }
 
-/* Behind the numbers it may end anywhere. */
+/* A report that is cut is none. */
 static void test_every_cut(void **state)
 {
     (void)state;
@@ -68,12 +68,10 @@ static void test_every_cut(void **state)
         cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
         const struct exit_worker w = {.rank = 12, .status = ROWS[i].status};
         report_encode(&w, "node-a", ROWS[i].tail, &text);
-        for (size_t len = strlen("{\"rank\":12,\"exitCode\":134,"); len < text.len; len++) {
+        for (size_t len = 0; len < text.len; len++) {
             cleanup_free char *cut = strndup(text.data, len);
             struct rootcause got;
-            assert_true(rootcause_parse(cut, &got));
-            assert_int_equal(got.rank, 12);
-            assert_int_equal(got.exit_code, ROWS[i].code);
+            assert_int_equal(rootcause_parse(cut, &got), len == text.len - 1 && text.data[len] == '\n');
         }
     }
 }

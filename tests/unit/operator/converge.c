@@ -1,16 +1,9 @@
 /* converge.c - the runner of scenarios. */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bounds.h"
 #include "faults.h"
 #include "sanitized.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,8 @@
 /* exposition.c - line by line; every line is HELP, TYPE or a sample. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "exposition.h"
 #include "common/cleanup.h"
 #include "common/sv.h"
-#include "exposition.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdio.h>

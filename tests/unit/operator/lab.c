@@ -1,16 +1,12 @@
 /* lab.c - the operators, their surroundings and their clock in one thread. */
 #include "lab.h"
 
+#include "common/memory.h"
 #include "kube/auth/secret.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,7 +90,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
     assert_non_null(o->loop);
     reach_server(l, o);
     elect(l, o);
-    o->recorder = kube_recorder_new(o->loop, &o->transport, "ptj-operator", NULL);
+    o->recorder = kube_recorder_new(o->loop, &o->transport, "ptj-operator");
     o->controller = controller_new(o->loop, &o->transport, o->recorder, &l->log, &options);
     if (o->elector)
         kube_reconciler_await(controller_reconciler(o->controller), on_synced, o);
@@ -151,6 +147,21 @@ void lab_stop(struct lab *l)
         operator_stop(&l->operators[i]);
     kube_config_release(&l->config);
     fake_apiserver_stop(l->server);
+}
+
+struct lab *lab_begin(void **state, int (*script)(int attempt, int index))
+{
+    struct lab *l = *state = memory_must(malloc(sizeof(*l)));
+
+    lab_start_direct(l, script, 1);
+    return l;
+}
+
+int lab_end(void **state)
+{
+    lab_stop(*state);
+    free(*state);
+    return 0;
 }
 
 void lab_kill(struct lab *l, int i)
@@ -249,4 +260,19 @@ void lab_until(struct lab *l, bool (*done)(struct lab *l))
         if (++turns > TURNS_MAX)
             fail_msg("it did not come to an end");
     }
+}
+
+void lab_until_status(struct lab *l, const char *key, const char *want)
+{
+    for (int turns = 0; !lab_status_is(l, LAB_JOB, key, want); lab_turn(l))
+        if (++turns > TURNS_MAX)
+            fail_msg("%s does not become %s", key, want ? want : "empty");
+}
+
+void lab_pass_ms(struct lab *l, int64_t ms)
+{
+    int64_t until_ms = l->offset_ms + ms;
+
+    while (l->offset_ms < until_ms)
+        lab_turn(l);
 }

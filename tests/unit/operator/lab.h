@@ -22,6 +22,14 @@
 
 #define LAB_LEASES "/leases"
 
+/* A job of so many pods; `members` of its spec end with a comma. */
+#define LAB_SPEC(members, replicas)                                                                          \
+    "{\"spec\":{" members "\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":" replicas                      \
+    ",\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\","         \
+    "\"image\":"                                                                                             \
+    "\"i\"}]}}}]}}"
+#define LAB_TWO LAB_SPEC("", "2")
+
 enum { LAB_PODS_MAX = 256, LAB_OPERATORS_MAX = 2, LAB_SETTLED_JUMPS = 45 };
 
 enum lab_fate {
@@ -90,6 +98,11 @@ void lab_start(struct lab *l, int (*script)(int attempt, int index));
 void lab_start_direct(struct lab *l, int (*script)(int attempt, int index), int n_operators);
 void lab_stop(struct lab *l);
 
+/* The same without sockets, with one operator, for a test of its own: *state is the lab, and LAB_TEST stops it. */
+struct lab *lab_begin(void **state, int (*script)(int attempt, int index));
+int lab_end(void **state);
+#define LAB_TEST(test) cmocka_unit_test_teardown(test, lab_end)
+
 /* The i-th operator dies at once; what it had sent and the server had not carried out is lost. */
 void lab_kill(struct lab *l, int i);
 
@@ -101,6 +114,11 @@ bool lab_turn(struct lab *l);
 
 /* Turns until `done`, or fails the test after too many. */
 void lab_until(struct lab *l, bool (*done)(struct lab *l));
+
+/* Until this text stands in the status of LAB_JOB; NULL: none does. */
+void lab_until_status(struct lab *l, const char *key, const char *want);
+
+void lab_pass_ms(struct lab *l, int64_t ms);
 
 /* Nothing was asked for long enough (in the lab's time) that nothing will be. */
 bool lab_settled(struct lab *l);

@@ -2,13 +2,7 @@
 #include "lab.h"
 
 #include "operator/api/pod.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

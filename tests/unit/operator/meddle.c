@@ -1,24 +1,13 @@
 /* meddle.c - the runner of such tables. */
 #include "meddle.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "faults.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SPEC                                                                                                 \
-    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
-    "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\","  \
-    "\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":"       \
-    "\"pytorch\",\"image\":\"i\"}]}}}]}}"
+static int (*common_script)(int attempt, int index);
 
 enum { WAIT_MS = 600000, ROWS_MAX = 64 };
 
@@ -45,8 +34,8 @@ static void meddle(void **state)
     char pods[512];
     int at;
 
-    lab_start_direct(&l, row->script ? row->script : lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_start_direct(&l, row->script ? row->script : common_script, 1);
+    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
     lab_until(&l, is_running);
     lab_until(&l, lab_settled);
     int asked = lab_requests(&l);
@@ -75,10 +64,12 @@ static void meddle(void **state)
     lab_stop(&l);
 }
 
-int meddle_main(const char *class, const struct meddle_row *rows, size_t n)
+int meddle_main(const char *class, const struct meddle_row *rows, size_t n,
+                int (*script)(int attempt, int index))
 {
     static struct CMUnitTest tests[ROWS_MAX];
 
+    common_script = script;
     if (n > ROWS_MAX)
         abort();
     for (size_t i = 0; i < n; i++)

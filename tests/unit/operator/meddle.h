@@ -21,10 +21,11 @@ struct meddle_row {
     const char *pods;                      /* that there were ever, of any owner (lab_pod_history) */
     int deletes;                           /* requests, by the operator */
     unsigned leave_out;                    /* of the rules */
-    int (*script)(int attempt, int index); /* NULL: pods run for ever */
+    int (*script)(int attempt, int index); /* NULL: that of all rows */
 };
 
 /* A cmocka main of one test for each row, which are the cases of a fault class. */
-int meddle_main(const char *class, const struct meddle_row *rows, size_t n);
+int meddle_main(const char *class, const struct meddle_row *rows, size_t n,
+                int (*script)(int attempt, int index));
 
 #endif

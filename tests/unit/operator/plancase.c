@@ -195,11 +195,11 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
 
     in->job = job;
     in->status_first = cJSON_IsTrue(get(doc, "lost"));
-    in->tb_unknown = cJSON_IsTrue(get(doc, "tensorboardUnknown"));
     in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
+    in->tb_look_ms = cJSON_IsTrue(get(doc, "tensorboardUnknown")) ? in->now_ms + 1000 : 0;
     in->status_written_ms = read_time(doc, "statusWritten");
     read_progress(doc, &i->arena, &i->progress);
     in->progress = &i->progress;

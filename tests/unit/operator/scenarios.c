@@ -1,12 +1,6 @@
 /* scenarios.c - stories of one job: what its pods do, what its user does, and how it has to end. */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* test_answers.c - what the launcher serves, the operator understands: each number arrives as it was, and what is not known
  * stays so. The two share no code. */
-#include "test.h"
-
 #include "launcher/progress/answer.h"
 #include "operator/api/jobprogress.h"
+#include "test.h"
 
 #include <math.h>
 #include <string.h>

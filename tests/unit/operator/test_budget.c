@@ -1,14 +1,8 @@
 /* test_budget.c - how much passes may hold, and what one of them may make. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "kube/reconciler.h"
 #include "operator/budget.h"
 #include "operator/plan/plan.h"
+#include "test.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 

@@ -1,47 +1,20 @@
 /* test_clocks.c - clocks that differ: a node's or the API server's is ahead of the operator's, or the operator's steps back. What
  * the operator waits for comes as soon as with equal clocks.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "lab.h"
+#include "test.h"
 
 #include <stdio.h>
-
-#define JOB(policy)                                                                                          \
-    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
-    "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{" policy "\"replicaSpecs\":[{"          \
-    "\"type\":\"node\",\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{"               \
-    "\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
 
 static const int64_t AHEAD_S[] = {0, 5, 20, 120, 600, 3600};
 
 enum { SLACK_MS = 6000, HOUR_MS = 3600000, MINUTES_MS = 300000 };
-
-static bool failed(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Failed");
-}
 
 static bool next_attempt(struct lab *l)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
 
     return json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) > 0;
-}
-
-static bool running(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Running");
-}
-
-static bool paused(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Paused");
 }
 
 static int rank_1_fails(int attempt, int index)
@@ -82,8 +55,8 @@ static void test_a_failure_is_judged_in_time(void **state)
         struct lab l;
         lab_start_direct(&l, rank_1_fails, 1);
         l.node_ahead_ms = AHEAD_S[i] * 1000;
-        assert_true(fake_put(l.server, LAB_JOB, JOB("")));
-        lab_until(&l, failed);
+        assert_true(fake_put(l.server, LAB_JOB, LAB_SPEC("", "2")));
+        lab_until_status(&l, "phase", "Failed");
         assert_same(&first_ms, l.offset_ms, AHEAD_S[i]);
         lab_stop(&l);
     }
@@ -100,7 +73,8 @@ static void test_a_start_deadline_passes_in_time(void **state)
         lab_start_direct(&l, rank_1_waits, 1);
         l.server_ahead_ms = AHEAD_S[i] * 1000;
         fake_set_time(l.server, lab_wall_ms(&l) + l.server_ahead_ms);
-        assert_true(fake_put(l.server, LAB_JOB, JOB("\"runPolicy\":{\"startDeadlineSeconds\":300},")));
+        assert_true(
+            fake_put(l.server, LAB_JOB, LAB_SPEC("\"runPolicy\":{\"startDeadlineSeconds\":300},", "2")));
         lab_until(&l, next_attempt);
         assert_same(&first_ms, l.offset_ms, AHEAD_S[i]);
         lab_stop(&l);
@@ -112,41 +86,34 @@ static void test_a_start_deadline_passes_in_time(void **state)
  * their next try, do not wait for so long. */
 static void test_a_step_back(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, both_wait);
 
-    (void)state;
-    lab_start_direct(&l, both_wait, 1);
-    assert_true(fake_put(l.server, LAB_JOB, JOB("")));
-    lab_until(&l, lab_settled);
-    l.script = rank_1_waits;
-    l.back_ms = MINUTES_MS;
-    int64_t from_ms = l.offset_ms;
-    while (!lab_status_is(&l, LAB_JOB, "ready", "1/2") && l.offset_ms < from_ms + 60000)
-        lab_turn(&l);
-    assert_true(lab_status_is(&l, LAB_JOB, "ready", "1/2"));
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_SPEC("", "2")));
+    lab_until(l, lab_settled);
+    l->script = rank_1_waits;
+    l->back_ms = MINUTES_MS;
+    int64_t from_ms = l->offset_ms;
+    while (!lab_status_is(l, LAB_JOB, "ready", "1/2") && l->offset_ms < from_ms + 60000)
+        lab_turn(l);
+    assert_true(lab_status_is(l, LAB_JOB, "ready", "1/2"));
 }
 
 static void test_a_step_back_while_a_pod_is_refused(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    assert_true(fake_put(l.server, LAB_JOB, JOB("")));
-    while (!lab_status_is(&l, LAB_JOB, "reason", "PodRefused"))
-        lab_turn(&l);
-    fake_plan_fault(l.server, NULL);
-    l.back_ms = HOUR_MS;
-    int64_t from_ms = l.offset_ms;
-    while (!running(&l) && l.offset_ms < from_ms + 120000)
-        lab_turn(&l);
-    assert_true(running(&l));
-    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until(&l, paused);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_SPEC("", "2")));
+    lab_until_status(l, "reason", "PodRefused");
+    fake_plan_fault(l->server, NULL);
+    l->back_ms = HOUR_MS;
+    int64_t from_ms = l->offset_ms;
+    while (!lab_status_is(l, LAB_JOB, "phase", "Running") && l->offset_ms < from_ms + 120000)
+        lab_turn(l);
+    assert_true(lab_status_is(l, LAB_JOB, "phase", "Running"));
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until_status(l, "phase", "Paused");
 }
 
 int main(void)
@@ -154,8 +121,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_failure_is_judged_in_time),
         cmocka_unit_test(test_a_start_deadline_passes_in_time),
-        cmocka_unit_test(test_a_step_back),
-        cmocka_unit_test(test_a_step_back_while_a_pod_is_refused),
+        LAB_TEST(test_a_step_back),
+        LAB_TEST(test_a_step_back_while_a_pod_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

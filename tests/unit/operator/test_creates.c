@@ -1,12 +1,6 @@
 /* test_creates.c - creates that fail or meet a taken name, what of it outlives the lease, and what passes may hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "lab.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +12,7 @@
     "\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":4,"                                     \
     "\"restartPolicy\":\"ExitCode\",\"template\":{\"metadata\":{\"annotations\":{\"note\":\"" note "\"}},"   \
     "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
-#define JOB SPEC("ns", "j", "")
+#define JOB LAB_SPEC("", "4")
 
 #define OWNED_BY_EARLIER                                                                                     \
     "\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND            \
@@ -30,21 +24,6 @@ static int others_stay(int attempt, int index)
 {
     (void)attempt;
     return index < 0 ? LAB_STUCK : LAB_RUNS;
-}
-
-static bool running(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Running");
-}
-
-static bool create_failed(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "CreateFailed");
-}
-
-static bool conflict(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "NameConflict");
 }
 
 static void turn_until_ms(struct lab *l, int64_t until_ms)
@@ -65,7 +44,8 @@ static int sent(struct lab *l, const char *method, const char *path_part, const 
 }
 
 /* Ten minutes: told once, and tried less and less often with one request each. */
-static void endure(const char *path_part, int status, const char *child, const char *other)
+static void endure(const char *path_part, int status, const char *reason, const char *child,
+                   const char *other)
 {
     struct lab l;
 
@@ -73,7 +53,7 @@ static void endure(const char *path_part, int status, const char *child, const c
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = path_part, .status = status});
     assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, create_failed);
+    lab_until_status(&l, "reason", reason);
     cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
     cleanup_free char *text = cJSON_PrintUnformatted(json_find(job, (const char *[]){"status", NULL}));
     assert_non_null(strstr(text, child));
@@ -85,12 +65,12 @@ static void endure(const char *path_part, int status, const char *child, const c
     assert_in_range(fake_log_count(l.server, "POST", path_part) - before, 13,
                     16); /* 1 2 4 8 16 32 60 60 ... s */
     assert_int_equal(fake_log_count(l.server, "PATCH", NULL), writes);
-    assert_int_equal(sent(&l, "POST", "/events", "CreateFailed"), 1);
+    assert_int_equal(sent(&l, "POST", "/events", reason), 1);
     if (other)
         assert_int_equal(fake_log_count(l.server, "POST", other), 0);
     fake_plan_fault(l.server, NULL);
     from_ms = l.offset_ms;
-    lab_until(&l, running);
+    lab_until_status(&l, "phase", "Running");
     assert_in_range(l.offset_ms - from_ms, 0, 75000);
     assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
     lab_stop(&l);
@@ -99,61 +79,41 @@ static void endure(const char *path_part, int status, const char *child, const c
 static void test_a_create_that_fails_is_told(void **state)
 {
     (void)state;
-    endure("/pods", 500, "Pod j-node-0", NULL);
-    endure("/pods", 404, "Pod j-node-0", NULL);
-    endure("/pods", 429, "Pod j-node-0", NULL);
-    endure("/services", 503, "Service j-rdzv", "/pods");
-}
-
-static void test_a_create_that_fails_once_is_not_told(void **state)
-{
-    struct lab l;
-
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server, &(struct fake_fault_plan){
-                                  .request = 1, .method = "POST", .path_part = "/pods", .status = 500});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, running);
-    assert_int_equal(fake_faults_done(l.server), 1);
-    assert_int_equal(sent(&l, "PATCH", "/status", "CreateFailed"), 0);
-    lab_stop(&l);
+    endure("/pods", 403, "PodRefused", "", NULL);
+    endure("/pods", 500, "CreateFailed", "Pod j-node-0", NULL);
+    endure("/pods", 404, "CreateFailed", "Pod j-node-0", NULL);
+    endure("/pods", 429, "CreateFailed", "Pod j-node-0", NULL);
+    endure("/services", 503, "CreateFailed", "Service j-rdzv", "/pods");
 }
 
 /* Nobody answers: that took 30 s, and is told at once. */
 static void test_a_create_without_an_answer_is_told_at_once(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, create_failed);
-    assert_int_equal(fake_log_count(l.server, "POST", "/pods"), 1);
-    lab_until(&l, running);
-    assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_until_status(l, "reason", "CreateFailed");
+    assert_int_equal(fake_log_count(l->server, "POST", "/pods"), 1);
+    lab_until_status(l, "phase", "Running");
+    assert_true(lab_status_is(l, LAB_JOB, "reason", NULL));
 }
 
 /* A refused status is asked for once a minute at least, and a deletion too. */
 static void test_other_writes_back_off_to_a_minute(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "PATCH", .path_part = "/status", .status = 500});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    turn_until_ms(&l, 900000);
-    int before = fake_log_count(l.server, "PATCH", NULL);
-    turn_until_ms(&l, 1500000);
-    assert_in_range(fake_log_count(l.server, "PATCH", NULL) - before, 9,
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    turn_until_ms(l, 900000);
+    int before = fake_log_count(l->server, "PATCH", NULL);
+    turn_until_ms(l, 1500000);
+    assert_in_range(fake_log_count(l->server, "PATCH", NULL) - before, 9,
                     13); /* and when a list is made anew */
-    lab_stop(&l);
 }
 
 static void wait_for_pod(const char *metadata)
@@ -169,7 +129,7 @@ static void wait_for_pod(const char *metadata)
     assert_true(fake_put(l.server, LAB_PODS "/j-node-0", pod));
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     turn_until_ms(&l, 30000);
-    assert_false(conflict(&l));
+    assert_false(lab_status_is(&l, LAB_JOB, "reason", "NameConflict"));
     assert_in_range(fake_log_count(l.server, "POST", "/pods"), 14,
                     35); /* once a second, and the answers take turns of the lab */
     assert_int_equal(sent(&l, "POST", "/events", "Warning"), 0);
@@ -178,7 +138,7 @@ static void wait_for_pod(const char *metadata)
     while (fake_count(l.server, LAB_PODS) < 4)
         lab_turn(&l);
     assert_in_range(l.offset_ms - from_ms, 0, 2000);
-    lab_until(&l, running);
+    lab_until_status(&l, "phase", "Running");
     lab_stop(&l);
 }
 
@@ -193,19 +153,16 @@ static void test_what_goes_soon_is_waited_for(void **state)
 
 static void test_what_does_not_go_is_told(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, others_stay);
 
-    (void)state;
-    lab_start_direct(&l, others_stay, 1);
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-0",
+    assert_true(fake_put(l->server, LAB_PODS "/j-node-0",
                          "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-0\","
                          "\"namespace\":\"ns\"," TERMINATING "}}"));
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, conflict);
-    assert_in_range(l.offset_ms, 55000, 125000);
-    assert_true(fake_remove(l.server, LAB_PODS "/j-node-0"));
-    lab_until(&l, running);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_until_status(l, "reason", "NameConflict");
+    assert_in_range(l->offset_ms, 55000, 125000);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
+    lab_until_status(l, "phase", "Running");
 }
 
 static void lead(struct lab *l, bool leads)
@@ -230,37 +187,29 @@ static const char UNKNOWN[] =
 static const struct fake_fault_plan MISSPELT = {
     .method = "POST", .path_part = "fieldValidation=Strict", .status = 400, .message = UNKNOWN};
 
-static bool invalid(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "InvalidSpec");
-}
-
 /* Nothing of it runs until it is corrected, also when the first replicaSpec is well. */
 static void test_a_misspelt_template_runs_in_no_part(void **state)
 {
     struct fake_fault_plan second = MISSPELT;
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
     second.request = 2;
-    fake_plan_fault(l.server, &second);
-    assert_true(fake_put(l.server, LAB_JOB, TWO_TYPES));
-    lab_until(&l, invalid);
-    assert_int_equal(sent(&l, "POST", "/pods", "\"name\":\"j-a-1\""), 0);
-    fake_plan_fault(l.server, &MISSPELT);
-    turn_until_ms(&l, l.offset_ms + 300000);
-    assert_true(invalid(&l));
-    assert_int_equal(fake_count(l.server, LAB_PODS), 0);
-    assert_int_equal(sent(&l, "POST", "/pods", "\"name\":\"j-a-0\""), 1);
-    assert_int_equal(sent(&l, "POST", "/events", "InvalidSpec"), 1);
+    fake_plan_fault(l->server, &second);
+    assert_true(fake_put(l->server, LAB_JOB, TWO_TYPES));
+    lab_until_status(l, "reason", "InvalidSpec");
+    assert_int_equal(sent(l, "POST", "/pods", "\"name\":\"j-a-1\""), 0);
+    fake_plan_fault(l->server, &MISSPELT);
+    turn_until_ms(l, l->offset_ms + 300000);
+    assert_true(lab_status_is(l, LAB_JOB, "reason", "InvalidSpec"));
+    assert_int_equal(fake_count(l->server, LAB_PODS), 0);
+    assert_int_equal(sent(l, "POST", "/pods", "\"name\":\"j-a-0\""), 1);
+    assert_int_equal(sent(l, "POST", "/events", "InvalidSpec"), 1);
     assert_int_equal(
-        sent(&l, "POST", "/events", "spec.replicaSpecs[b].template.spec.containers[pytorch].resource"), 1);
-    fake_plan_fault(l.server, NULL);
-    lab_until(&l, running);
-    assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
-    assert_null(lab_broken_rule(&l, FAKE_RULES_ALL));
-    lab_stop(&l);
+        sent(l, "POST", "/events", "spec.replicaSpecs[b].template.spec.containers[pytorch].resource"), 1);
+    fake_plan_fault(l->server, NULL);
+    lab_until_status(l, "phase", "Running");
+    assert_true(lab_status_is(l, LAB_JOB, "reason", NULL));
+    assert_null(lab_broken_rule(l, FAKE_RULES_ALL));
 }
 
 static int killed_once(int attempt, int index)
@@ -279,91 +228,79 @@ static bool second_runs(struct lab *l)
 /* It was begun with the field, by an older operator or before the server was exchanged. */
 static void test_a_misspelt_job_that_ran_runs_on(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, killed_once);
 
-    (void)state;
-    lab_start_direct(&l, killed_once, 1);
-    l.gang = 4;
-    assert_true(fake_put(l.server, LAB_JOB, TWO_TYPES));
-    lab_until(&l, running);
-    fake_plan_fault(l.server, &MISSPELT);
-    lab_until(&l, second_runs);
-    assert_int_equal(fake_faults_done(l.server), 1);
-    assert_int_equal(sent(&l, "POST", "/events", "Ignored"), 1);
-    assert_int_equal(sent(&l, "PATCH", "/status", "InvalidSpec\",\"status\":\"True"), 0);
-    lab_stop(&l);
+    l->gang = 4;
+    assert_true(fake_put(l->server, LAB_JOB, TWO_TYPES));
+    lab_until_status(l, "phase", "Running");
+    fake_plan_fault(l->server, &MISSPELT);
+    lab_until(l, second_runs);
+    assert_int_equal(fake_faults_done(l->server), 1);
+    assert_int_equal(sent(l, "POST", "/events", "Ignored"), 1);
+    assert_int_equal(sent(l, "PATCH", "/status", "InvalidSpec\",\"status\":\"True"), 0);
 }
 
 /* Others worked meanwhile: what was refused a while ago may be granted now. */
 static void test_belief_ends_with_the_lease(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    turn_until_ms(&l, 200000); /* tried once a minute by now */
-    int before = fake_log_count(l.server, "POST", "/pods");
-    while (fake_log_count(l.server, "POST", "/pods") == before)
-        lab_turn(&l);
-    fake_plan_fault(l.server, NULL);
-    turn_until_ms(&l, l.offset_ms + 5000);
-    assert_int_equal(fake_count(l.server, LAB_PODS), 0);
-    lead(&l, false);
-    lab_turn(&l);
-    lead(&l, true);
-    int64_t from_ms = l.offset_ms;
-    lab_until(&l, running);
-    assert_in_range(l.offset_ms - from_ms, 0, 20000);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    turn_until_ms(l, 200000); /* tried once a minute by now */
+    int before = fake_log_count(l->server, "POST", "/pods");
+    while (fake_log_count(l->server, "POST", "/pods") == before)
+        lab_turn(l);
+    fake_plan_fault(l->server, NULL);
+    turn_until_ms(l, l->offset_ms + 5000);
+    assert_int_equal(fake_count(l->server, LAB_PODS), 0);
+    lead(l, false);
+    lab_turn(l);
+    lead(l, true);
+    int64_t from_ms = l->offset_ms;
+    lab_until_status(l, "phase", "Running");
+    assert_in_range(l->offset_ms - from_ms, 0, 20000);
 }
 
 /* A create of the earlier term ends in a time-out: nothing follows from that now. */
 static void test_a_pass_of_an_earlier_term_teaches_nothing(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    while (fake_faults_done(l.server) == 0)
-        lab_turn(&l);
-    lead(&l, false);
-    lab_turn(&l);
-    lead(&l, true);
-    lab_until(&l, running);
-    assert_int_equal(sent(&l, "PATCH", "/status", "CreateFailed"), 0);
-    assert_int_equal(controller_counts(l.operators[0].controller).failures, 0);
-    assert_int_equal(controller_counts(l.operators[0].controller).pods_created, 4);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    while (fake_faults_done(l->server) == 0)
+        lab_turn(l);
+    lead(l, false);
+    lab_turn(l);
+    lead(l, true);
+    lab_until_status(l, "phase", "Running");
+    assert_int_equal(sent(l, "PATCH", "/status", "CreateFailed"), 0);
+    assert_int_equal(controller_counts(l->operators[0].controller).failures, 0);
+    assert_int_equal(controller_counts(l->operators[0].controller).pods_created, 4);
 }
 
 static void test_who_waits_counts_nothing(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, running);
-    lab_until(&l, lab_settled);
-    lead(&l, false);
-    assert_true(fake_remove(l.server, LAB_JOB));
-    turn_until_ms(&l, l.offset_ms + 5000);
-    assert_int_equal(controller_cached(l.operators[0].controller).jobs, 0);
-    assert_int_equal(controller_counts(l.operators[0].controller).deleted, 0);
-    lead(&l, true);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    turn_until_ms(&l, l.offset_ms + 5000);
-    assert_true(fake_remove(l.server, LAB_JOB));
-    turn_until_ms(&l, l.offset_ms + 5000);
-    assert_int_equal(controller_counts(l.operators[0].controller).deleted, 1);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_until_status(l, "phase", "Running");
+    lab_until(l, lab_settled);
+    lead(l, false);
+    assert_true(fake_remove(l->server, LAB_JOB));
+    turn_until_ms(l, l->offset_ms + 5000);
+    assert_int_equal(controller_cached(l->operators[0].controller).jobs, 0);
+    assert_int_equal(controller_counts(l->operators[0].controller).deleted, 0);
+    lead(l, true);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    turn_until_ms(l, l->offset_ms + 5000);
+    assert_true(fake_remove(l->server, LAB_JOB));
+    turn_until_ms(l, l->offset_ms + 5000);
+    assert_int_equal(controller_counts(l->operators[0].controller).deleted, 1);
 }
 
 enum { NOTE_BYTES = 200000, SLOW_JOBS = 60, NAMESPACES = 8, WORST_BYTES = 22 << 20 };
@@ -392,54 +329,50 @@ static void put_slow_job(struct lab *l, int i)
  * job elsewhere does not wait for them. */
 static void test_large_passes_have_a_bound(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     size_t most = 0;
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server, &(struct fake_fault_plan){.method = "POST",
-                                                        .path_part = "/namespaces/slow-",
-                                                        .fault = FAKE_HANG_BEFORE});
+    fake_plan_fault(l->server, &(struct fake_fault_plan){.method = "POST",
+                                                         .path_part = "/namespaces/slow-",
+                                                         .fault = FAKE_HANG_BEFORE});
     for (int i = 0; i < SLOW_JOBS; i++)
-        put_slow_job(&l, i);
-    turn_until_ms(&l, 5000);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    int64_t from_ms = l.offset_ms;
+        put_slow_job(l, i);
+    turn_until_ms(l, 5000);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    int64_t from_ms = l->offset_ms;
     uint64_t passes = 0;
-    while (l.offset_ms < from_ms + 100000) {
-        lab_turn(&l);
-        if (l.offset_ms < from_ms + 6000)
-            passes = controller_counts(l.operators[0].controller).passes;
-        if (l.offset_ms < from_ms + 20000) /* who has no room is not decoded again and again */
-            assert_in_range(controller_counts(l.operators[0].controller).passes, 0, passes + 10);
-        size_t held = controller_counts(l.operators[0].controller).pass_bytes;
+    while (l->offset_ms < from_ms + 100000) {
+        lab_turn(l);
+        if (l->offset_ms < from_ms + 6000)
+            passes = controller_counts(l->operators[0].controller).passes;
+        if (l->offset_ms < from_ms + 20000) /* who has no room is not decoded again and again */
+            assert_in_range(controller_counts(l->operators[0].controller).passes, 0, passes + 10);
+        size_t held = controller_counts(l->operators[0].controller).pass_bytes;
         most = held > most ? held : most;
-        if (l.offset_ms > from_ms + 5000)
-            assert_int_equal(fake_count(l.server, LAB_PODS), 4);
+        if (l->offset_ms > from_ms + 5000)
+            assert_int_equal(fake_count(l->server, LAB_PODS), 4);
     }
     assert_in_range(most, WORST_BYTES / 2, WORST_BYTES);
-    fake_plan_fault(l.server, NULL);
-    turn_until_ms(&l, l.offset_ms + 120000);
-    assert_int_equal(fake_count(l.server, "/api/v1/pods"), 4 * (SLOW_JOBS + 1));
-    assert_int_equal(controller_counts(l.operators[0].controller).pass_bytes, 0);
-    lab_stop(&l);
+    fake_plan_fault(l->server, NULL);
+    turn_until_ms(l, l->offset_ms + 120000);
+    assert_int_equal(fake_count(l->server, "/api/v1/pods"), 4 * (SLOW_JOBS + 1));
+    assert_int_equal(controller_counts(l->operators[0].controller).pass_bytes, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_create_that_fails_is_told),
-        cmocka_unit_test(test_a_create_that_fails_once_is_not_told),
-        cmocka_unit_test(test_a_create_without_an_answer_is_told_at_once),
-        cmocka_unit_test(test_other_writes_back_off_to_a_minute),
+        LAB_TEST(test_a_create_without_an_answer_is_told_at_once),
+        LAB_TEST(test_other_writes_back_off_to_a_minute),
         cmocka_unit_test(test_what_goes_soon_is_waited_for),
-        cmocka_unit_test(test_what_does_not_go_is_told),
-        cmocka_unit_test(test_a_misspelt_template_runs_in_no_part),
-        cmocka_unit_test(test_a_misspelt_job_that_ran_runs_on),
-        cmocka_unit_test(test_belief_ends_with_the_lease),
-        cmocka_unit_test(test_a_pass_of_an_earlier_term_teaches_nothing),
-        cmocka_unit_test(test_who_waits_counts_nothing),
-        cmocka_unit_test(test_large_passes_have_a_bound),
+        LAB_TEST(test_what_does_not_go_is_told),
+        LAB_TEST(test_a_misspelt_template_runs_in_no_part),
+        LAB_TEST(test_a_misspelt_job_that_ran_runs_on),
+        LAB_TEST(test_belief_ends_with_the_lease),
+        LAB_TEST(test_a_pass_of_an_earlier_term_teaches_nothing),
+        LAB_TEST(test_who_waits_counts_nothing),
+        LAB_TEST(test_large_passes_have_a_bound),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,13 +5,7 @@
  * usage: test_errors [scenario [trouble]]
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,6 @@
 /* test_existing.c - whose object has the name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/existing.h"
+#include "test.h"
 
 #include <string.h>
 

@@ -8,16 +8,9 @@
  * usage: test_failover <ptj-operator> [share of [seed]]     share 0 of 4: trials 0, 4, 8 ...
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "faults.h"
 #include "process.h"
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,12 +1,6 @@
 /* test_jobmemory.c - what is remembered between two passes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/jobmemory.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +10,13 @@ struct world {
     struct kube_loop *loop;
     struct kube_reconciler *reconciler;
     struct watches watches;
+    struct jobmemory *m;
 };
 
 static struct world W;
 
-static struct kube_http_call *never(void *ctx, const struct kube_http_request *req,
-                                    const struct kube_http_handler *handler, struct err *err)
+static struct kube_transfer *never(void *ctx, const struct kube_http_request *req,
+                                   const struct kube_http_handler *handler, struct err *err)
 {
     (void)ctx, (void)req, (void)handler;
     (void)err_set(err, ERR_TRANSIENT, "no server");
@@ -49,22 +44,24 @@ static int set_up(void **state)
     W.reconciler = kube_reconciler_new(
         W.loop, &t,
         &(struct kube_reconciler_options){.name = "r", .reconcile = no_work, .problem = no_problem});
-    watches_add(&W.watches, W.reconciler, NULL, NULL);
+    watches_add(&W.watches, W.reconciler, NULL, NULL, NULL);
+    W.m = jobmemory_new();
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
+    jobmemory_free(W.m);
     kube_reconciler_free(W.reconciler);
     kube_loop_free(W.loop);
     return 0;
 }
 
-static bool learn(struct jobmemory *m, const struct actions_result *r, const struct plan *plan,
-                  int64_t generation, int64_t mono_ms)
+static bool learn(const struct actions_result *r, const struct plan *plan, int64_t generation,
+                  int64_t mono_ms)
 {
-    return jobmemory_learn(m, &W.watches, r, &(struct jobmemory_pass){plan, "99", generation, 10}, 5000,
+    return jobmemory_learn(W.m, &W.watches, r, &(struct jobmemory_pass){plan, "99", generation, 10}, 5000,
                            mono_ms);
 }
 
@@ -81,91 +78,83 @@ static struct actions_result written(const char *version)
 /* The highest version counts, in whatever order the answers came. */
 static void test_own_writes_are_awaited(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
     struct actions_result r = written("100");
 
     (void)state;
-    assert_true(jobmemory_is_shown(m, &W.watches, CHILD_JOB));
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_false(jobmemory_is_shown(m, &W.watches, CHILD_JOB));
-    assert_true(jobmemory_is_shown(m, &W.watches, CHILD_POD));
-    assert_int_equal(m->status_written_ms, 50);
+    assert_true(jobmemory_is_shown(W.m, &W.watches, CHILD_JOB));
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_false(jobmemory_is_shown(W.m, &W.watches, CHILD_JOB));
+    assert_true(jobmemory_is_shown(W.m, &W.watches, CHILD_POD));
+    assert_int_equal(W.m->status_written_ms, 50);
     r = written("98");
-    m->written[CHILD_JOB].lists = 7;
-    (void)learn(m, &r, &PLAN, 1, 60);
-    assert_string_equal(m->written[CHILD_JOB].version, "100");
-    assert_int_equal(m->written[CHILD_JOB].lists, 0); /* a list has to come after this answer, too */
-    jobmemory_free(m);
+    W.m->written[CHILD_JOB].lists = 7;
+    (void)learn(&r, &PLAN, 1, 60);
+    assert_string_equal(W.m->written[CHILD_JOB].version, "100");
+    assert_int_equal(W.m->written[CHILD_JOB].lists, 0); /* a list has to come after this answer, too */
 }
 
 /* Of this version of the job, until a status is written from another one. */
 static void test_a_refused_version_is_in_doubt(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
     struct actions_result r = {.doubt = true, .lost = true, .retry_after_ms = -1};
 
     (void)state;
-    assert_false(jobmemory_doubts(m, &W.watches, "99"));
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_true(jobmemory_doubts(m, &W.watches, "99"));
-    assert_false(jobmemory_doubts(m, &W.watches, "100"));
-    assert_true(m->lost);
-    assert_int_equal(jobmemory_rest_ms(m, "99", 60), 40);
-    assert_int_equal(jobmemory_rest_ms(m, "100", 60), 0);
-    (void)learn(m, &r, &PLAN, 1, 100); /* twice as long each time */
-    assert_int_equal(jobmemory_rest_ms(m, "99", 100), 100);
+    assert_false(jobmemory_doubts(W.m, &W.watches, "99"));
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_true(jobmemory_doubts(W.m, &W.watches, "99"));
+    assert_false(jobmemory_doubts(W.m, &W.watches, "100"));
+    assert_true(W.m->lost);
+    assert_int_equal(jobmemory_rest_ms(W.m, "99", 60), 40);
+    assert_int_equal(jobmemory_rest_ms(W.m, "100", 60), 0);
+    (void)learn(&r, &PLAN, 1, 100); /* twice as long each time */
+    assert_int_equal(jobmemory_rest_ms(W.m, "99", 100), 100);
     r = (struct actions_result){.ok = true, .retry_after_ms = -1};
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_true(m->lost);
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_true(W.m->lost);
     r = written("101");
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_false(m->lost);
-    jobmemory_free(m);
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_false(W.m->lost);
 }
 
 static void test_a_cache_that_is_behind(void **state)
 {
     static const int64_t WANT_MS[] = {5000, 10000, 20000, 40000, 60000, 60000};
-    struct jobmemory *m = jobmemory_new();
 
     (void)state;
     for (int again = 0; again < 2; again++) {
         int64_t now_ms = 1000;
-        assert_false(jobmemory_is_overdue(m, CHILD_POD, now_ms - 5000));
-        assert_false(jobmemory_is_overdue(m, CHILD_JOB, now_ms)); /* another one: from now on */
+        assert_false(jobmemory_is_overdue(W.m, CHILD_JOB, true, now_ms));
         for (size_t i = 0; i < ARRAY_LEN(WANT_MS); i++) {
-            assert_false(jobmemory_is_overdue(m, CHILD_JOB, now_ms + WANT_MS[i] - 1));
-            assert_true(jobmemory_is_overdue(m, CHILD_JOB, now_ms += WANT_MS[i]));
+            assert_false(jobmemory_is_overdue(W.m, CHILD_DEPLOYMENT, true, now_ms)); /* each for itself */
+            assert_false(jobmemory_is_overdue(W.m, CHILD_DEPLOYMENT, false, now_ms));
+            assert_false(jobmemory_is_overdue(W.m, CHILD_JOB, true, now_ms + WANT_MS[i] - 1));
+            assert_true(jobmemory_is_overdue(W.m, CHILD_JOB, true, now_ms += WANT_MS[i]));
         }
-        assert_false(jobmemory_is_overdue(m, -1, now_ms));
+        assert_false(jobmemory_is_overdue(W.m, CHILD_JOB, false, now_ms));
     }
-    jobmemory_free(m);
 }
 
 static void test_a_pass_is_told_that_its_job_is_gone(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
-    struct jobmemory *held = m;
+    struct jobmemory *held = W.m;
 
     (void)state;
-    m->holder = &held;
-    jobmemory_free(m);
+    W.m->holder = &held;
+    jobmemory_free(TAKE(W.m));
     assert_null(held);
 }
 
 /* A write that leaves the job at its version changed nothing, and the same one would not either. */
 static void test_a_status_that_does_not_stay(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
     struct actions_result r = written("100");
 
     (void)state;
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_int_equal(m->status_written_ms, 50);
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_int_equal(W.m->status_written_ms, 50);
     r = written("99");
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_int_equal(m->status_written_ms, 50 + 300000);
-    jobmemory_free(m);
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_int_equal(W.m->status_written_ms, 50 + 300000);
 }
 
 /* A progress has a time of its own: others than it are written as if it had not been, also where it does not stay. */
@@ -174,63 +163,59 @@ static void test_progress_keeps_its_own_time(void **state)
     static const struct plan ONLY = {.progressed = true, .progress_only = true, .slow_rank = true};
     static const struct plan TOO = {.progressed = true};
     static const struct plan SLOW = {.progressed = true, .slow_rank = true};
-    struct jobmemory *m = jobmemory_new();
     struct actions_result r = written("99");
 
     (void)state;
-    (void)learn(m, &r, &ONLY, 1, 50);
-    assert_int_equal(m->status_written_ms, 0);
-    assert_int_equal(m->progress.written_ms, 5000); /* a time to come would count as a clock set back */
-    assert_true(m->progress.in_vain);
-    assert_int_equal(m->progress.slow_told_ms, 5000);
-    m->progress.written_ms = m->progress.slow_told_ms = 1;
+    (void)learn(&r, &ONLY, 1, 50);
+    assert_int_equal(W.m->status_written_ms, 0);
+    assert_int_equal(W.m->progress.written_ms, 5000); /* a time to come would count as a clock set back */
+    assert_true(W.m->progress.in_vain);
+    assert_int_equal(W.m->progress.slow_told_ms, 5000);
+    W.m->progress.written_ms = W.m->progress.slow_told_ms = 1;
     r = written("100");
-    (void)learn(m, &r, &TOO, 1, 50);
-    assert_int_equal(m->status_written_ms, 50);
-    assert_int_equal(m->progress.written_ms, 5000);
-    assert_false(m->progress.in_vain);
-    m->progress.written_ms = 1;
-    (void)learn(m, &r, &PLAN, 1, 50);
-    assert_int_equal(m->progress.written_ms, 1);
+    (void)learn(&r, &TOO, 1, 50);
+    assert_int_equal(W.m->status_written_ms, 50);
+    assert_int_equal(W.m->progress.written_ms, 5000);
+    assert_false(W.m->progress.in_vain);
+    W.m->progress.written_ms = 1;
+    (void)learn(&r, &PLAN, 1, 50);
+    assert_int_equal(W.m->progress.written_ms, 1);
     r.ok = r.status_written = false;
-    (void)learn(m, &r, &SLOW, 1, 50);
-    assert_int_equal(m->progress.written_ms, 1);
-    assert_int_equal(m->progress.slow_told_ms, 1);
-    jobmemory_free(m);
+    (void)learn(&r, &SLOW, 1, 50);
+    assert_int_equal(W.m->progress.written_ms, 1);
+    assert_int_equal(W.m->progress.slow_told_ms, 1);
 }
 
-static void refuse(struct jobmemory *m, int64_t generation, int64_t mono_ms)
+static void refuse(int64_t generation, int64_t mono_ms)
 {
     struct actions_result r = {.ok = false, .retry_after_ms = -1, .err.code = 403};
 
     r.problem = (struct plan_problem){PROBLEM_REFUSED, CHILD_POD, "j-node-0", "exceeded quota", 0};
-    assert_true(learn(m, &r, &PLAN, generation, mono_ms));
+    assert_true(learn(&r, &PLAN, generation, mono_ms));
 }
 
 static void test_problems_back_off(void **state)
 {
     static const int64_t WANT_MS[] = {1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};
-    struct jobmemory *m = jobmemory_new();
     struct actions_result good = {.ok = true};
     int64_t mono_ms = 1000000;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(WANT_MS); i++) {
-        refuse(m, 1, mono_ms);
-        struct plan_problem p = jobmemory_problem(m, 1);
+        refuse(1, mono_ms);
+        struct plan_problem p = jobmemory_problem(W.m, 1);
         assert_int_equal(p.kind, PROBLEM_REFUSED);
         assert_int_equal(p.retry_ms, mono_ms + WANT_MS[i]);
         assert_string_equal(p.message, "exceeded quota");
         mono_ms += WANT_MS[i];
     }
-    assert_int_equal(jobmemory_problem(m, 2).kind, PROBLEM_NONE);
-    (void)learn(m, &good, &PLAN, 1, mono_ms - 30000); /* a pass that only told of it */
-    assert_int_equal(jobmemory_problem(m, 1).kind, PROBLEM_REFUSED);
-    (void)learn(m, &good, &PLAN, 1, mono_ms); /* the one that tried again */
-    assert_int_equal(jobmemory_problem(m, 1).kind, PROBLEM_NONE);
-    refuse(m, 1, mono_ms);
-    assert_int_equal(jobmemory_problem(m, 1).retry_ms, mono_ms + 1000);
-    jobmemory_free(m);
+    assert_int_equal(jobmemory_problem(W.m, 2).kind, PROBLEM_NONE);
+    (void)learn(&good, &PLAN, 1, mono_ms - 30000); /* a pass that only told of it */
+    assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_REFUSED);
+    (void)learn(&good, &PLAN, 1, mono_ms); /* the one that tried again */
+    assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_NONE);
+    refuse(1, mono_ms);
+    assert_int_equal(jobmemory_problem(W.m, 1).retry_ms, mono_ms + 1000);
 }
 
 /* What happens to a create: how it ended, and whether it is told then. */
@@ -290,51 +275,44 @@ static void test_a_failed_create(void **state)
     play(PROGRESS, ARRAY_LEN(PROGRESS));
 }
 
-static const char *words_after(struct jobmemory *m, int code, const char *words, int64_t generation,
-                               int64_t mono_ms)
+static const char *words_after(int code, const char *words, int64_t generation, int64_t mono_ms)
 {
     struct actions_result r = {.ok = false, .retry_after_ms = -1, .err.code = code};
 
     r.problem = (struct plan_problem){PROBLEM_FAILED, CHILD_POD, "j-node-0", words, 0};
-    (void)jobmemory_learn(m, &W.watches, &r, &(struct jobmemory_pass){&PLAN, "99", generation, 2000}, 0,
+    (void)jobmemory_learn(W.m, &W.watches, &r, &(struct jobmemory_pass){&PLAN, "99", generation, 2000}, 0,
                           mono_ms);
-    return jobmemory_problem(m, generation).message;
+    return jobmemory_problem(W.m, generation).message;
 }
 
 /* It lasts while nothing is tried, since pods of an earlier attempt have to go first. */
 static void test_a_problem_lasts_while_creates_wait(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
     struct actions_result ok = {.ok = true, .retry_after_ms = -1};
 
     (void)state;
-    assert_string_equal(words_after(m, 400, "unknown field", 1, 0), "unknown field");
-    (void)learn(m, &ok, &(const struct plan){.creates_wait = true}, 1, 90000);
-    assert_int_equal(jobmemory_problem(m, 1).kind, PROBLEM_FAILED);
-    (void)learn(m, &ok, &PLAN, 1, 90000);
-    assert_int_equal(jobmemory_problem(m, 1).kind, PROBLEM_NONE);
-    jobmemory_free(m);
+    assert_string_equal(words_after(400, "unknown field", 1, 0), "unknown field");
+    (void)learn(&ok, &(const struct plan){.creates_wait = true}, 1, 90000);
+    assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_FAILED);
+    (void)learn(&ok, &PLAN, 1, 90000);
+    assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_NONE);
 }
 
 /* Else each try would cost a write of the status. */
 static void test_words_that_change_are_told_once(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
-
     (void)state;
-    assert_string_equal(words_after(m, 500, "at 10:00", 1, 0), "at 10:00");
-    assert_string_equal(words_after(m, 500, "at 10:01", 1, 60000), "at 10:00");
-    assert_string_equal(words_after(m, 429, "slowly", 1, 61000), "slowly");
-    assert_string_equal(words_after(m, 429, "mended", 2, 62000), "mended");
-    assert_string_equal(words_after(m, 429, "later", 2, 661999), "mended");
-    assert_string_equal(words_after(m, 429, "later", 2, 662000), "later");
-    jobmemory_free(m);
+    assert_string_equal(words_after(500, "at 10:00", 1, 0), "at 10:00");
+    assert_string_equal(words_after(500, "at 10:01", 1, 60000), "at 10:00");
+    assert_string_equal(words_after(429, "slowly", 1, 61000), "slowly");
+    assert_string_equal(words_after(429, "mended", 2, 62000), "mended");
+    assert_string_equal(words_after(429, "later", 2, 661999), "mended");
+    assert_string_equal(words_after(429, "later", 2, 662000), "later");
 }
 
 /* What goes soon is waited for in silence; what does not go at all is told. */
 static void test_waiting_for_something_to_go(void **state)
 {
-    struct jobmemory *m = jobmemory_new();
     struct actions_result wait = {.wait = true, .retry_after_ms = -1};
     struct actions_result good = {.ok = true};
 
@@ -342,30 +320,31 @@ static void test_waiting_for_something_to_go(void **state)
     wait.problem = (struct plan_problem){PROBLEM_NAME_CONFLICT, CHILD_POD, "j-node-0", "still there", 0};
     for (int again = 0; again < 2; again++) {
         for (int i = 1; i < 60; i++)
-            assert_false(learn(m, &wait, &PLAN, 1, i * 1000));
-        assert_int_equal(jobmemory_problem(m, 1).kind, PROBLEM_NONE);
-        assert_true(learn(m, &wait, &PLAN, 1, 60000));
-        assert_int_equal(jobmemory_problem(m, 1).kind, PROBLEM_NAME_CONFLICT);
-        (void)learn(m, &good, &PLAN, 1, 120000);
+            assert_false(learn(&wait, &PLAN, 1, i * 1000));
+        assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_NONE);
+        assert_true(learn(&wait, &PLAN, 1, 60000));
+        assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_NAME_CONFLICT);
+        (void)learn(&good, &PLAN, 1, 120000);
     }
-    jobmemory_free(m);
 }
+
+#define T(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_writes_are_awaited),
-        cmocka_unit_test(test_a_refused_version_is_in_doubt),
-        cmocka_unit_test(test_a_cache_that_is_behind),
-        cmocka_unit_test(test_a_pass_is_told_that_its_job_is_gone),
-        cmocka_unit_test(test_a_status_that_does_not_stay),
-        cmocka_unit_test(test_progress_keeps_its_own_time),
-        cmocka_unit_test(test_problems_back_off),
-        cmocka_unit_test(test_a_failed_create),
-        cmocka_unit_test(test_a_problem_lasts_while_creates_wait),
-        cmocka_unit_test(test_words_that_change_are_told_once),
-        cmocka_unit_test(test_waiting_for_something_to_go),
+        T(test_own_writes_are_awaited),
+        T(test_a_refused_version_is_in_doubt),
+        T(test_a_cache_that_is_behind),
+        T(test_a_pass_is_told_that_its_job_is_gone),
+        T(test_a_status_that_does_not_stay),
+        T(test_progress_keeps_its_own_time),
+        T(test_problems_back_off),
+        T(test_a_failed_create),
+        T(test_a_problem_lasts_while_creates_wait),
+        T(test_words_that_change_are_told_once),
+        T(test_waiting_for_something_to_go),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,9 @@
  *
  * Each try is a process of its own; its n-th allocation fails (failing.h).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "failing.h"
 #include "operator/plan/plan.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <stdio.h>

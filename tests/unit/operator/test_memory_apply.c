@@ -5,17 +5,11 @@
  *
  * usage: test_memory_apply [test]
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "failing.h"
 #include "lab.h"
 #include "operator/actions.h"
 #include "operator/plan/plan.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +116,7 @@ static int64_t carry_out(void *ctx)
     struct http *http = http_new(loop, &config, "test", &err);
     assert_non_null(http);
     struct kube_transport t = http_transport(http);
-    struct kube_recorder *recorder = kube_recorder_new(loop, &t, "test", NULL);
+    struct kube_recorder *recorder = kube_recorder_new(loop, &t, "test");
     failing_begin();
     struct actions *apply = actions_new(&t, recorder, &target, &p->plan, &arena, on_done, &run);
     actions_run(apply);

@@ -1,36 +1,15 @@
 /* test_metrics.c - what /metrics says after jobs have come and gone, read as a scraper reads it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "exposition.h"
 #include "kube/prometheus.h"
 #include "lab.h"
 #include "operator/metrics.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define OTHER "/apis/" TRAINJOB_API_VERSION "/namespaces/ns/pytorchtrainingjobs/other"
 #define QUEUE "name=\"pytorchtrainingjob\""
-
-static void put_job(struct lab *l, const char *path, const char *name)
-{
-    char text[1024];
-
-    snprintf(
-        text, sizeof(text),
-        "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-        "\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":"
-        "\"node\","
-        "\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":"
-        "\"pytorch\",\"image\":\"i\"}]}}}]}}",
-        name);
-    assert_true(fake_put(l->server, path, text));
-}
 
 static int killed_once(int attempt, int index)
 {
@@ -43,24 +22,9 @@ static int fails(int attempt, int index)
     return index == 0 ? 1 : -1;
 }
 
-static bool succeeded(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
-}
-
 static bool other_failed(struct lab *l)
 {
     return lab_status_is(l, OTHER, "phase", "Failed");
-}
-
-static bool running(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Running");
-}
-
-static bool paused(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Paused");
 }
 
 static bool one_job_left(struct lab *l)
@@ -80,9 +44,10 @@ static void scrape(const struct lab *l, struct exposition *e)
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
     struct err err;
 
-    assert_int_equal(metrics_write(&own, &text, &err), 0);
+    metrics_write(&own, &text);
     if (!l->direct) /* else there is no HTTP to count */
-        assert_int_equal(prometheus_write(&common, &text, &err), 0);
+        prometheus_write(&common, &text);
+    assert_int_equal(buf_check(&text, &err), 0);
     exposition_parse(e, buf_str(&text));
 }
 
@@ -97,22 +62,19 @@ static void assert_count(const struct exposition *e, const char *family, int wan
 /* Of all jobs: one that was killed once and then succeeded, one that failed. */
 static void test_counts(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, killed_once);
     struct exposition e;
 
-    (void)state;
-    lab_start_direct(&l, killed_once,
-                     1); /* in a time of its own: a pod that ends at once is seen to run first */
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, succeeded);
-    lab_until(&l, lab_settled);
-    l.script = fails;
-    put_job(&l, OTHER, "other");
-    lab_until(&l, other_failed);
-    lab_until(&l, lab_settled);
-    assert_true(fake_remove(l.server, OTHER));
-    lab_until(&l, one_job_left);
-    scrape(&l, &e);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until_status(l, "phase", "Succeeded");
+    lab_until(l, lab_settled);
+    l->script = fails;
+    assert_true(fake_put(l->server, OTHER, LAB_TWO));
+    lab_until(l, other_failed);
+    lab_until(l, lab_settled);
+    assert_true(fake_remove(l->server, OTHER));
+    lab_until(l, one_job_left);
+    scrape(l, &e);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 2);
     assert_count(&e, "pytorchtrainingjob_running_seconds_count", 2);
     assert_count(&e, "pytorchtrainingjob_restart_seconds_count", 1);
@@ -127,7 +89,6 @@ static void test_counts(void **state)
     assert_count(&e, "pytorchtrainingjob_cached_jobs", 1);
     assert_count(&e, "pytorchtrainingjob_caches_synced", 1);
     assert_count(&e, "pytorchtrainingjob_events_dropped_total", 0);
-    lab_stop(&l);
 }
 
 static void test_all_that_is_promised_is_there(void **state)
@@ -157,8 +118,8 @@ static void test_all_that_is_promised_is_there(void **state)
 
     (void)state;
     lab_start(&l, killed_once);
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, succeeded);
+    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
     for (size_t i = 0; i < ARRAY_LEN(PLAIN); i++)
         (void)exposition_value(&e, PLAIN[i], "");
@@ -180,14 +141,6 @@ static void test_all_that_is_promised_is_there(void **state)
     lab_stop(&l);
 }
 
-static void after_ms(struct lab *l, int64_t ms)
-{
-    int64_t until_ms = l->offset_ms + ms;
-
-    while (l->offset_ms < until_ms)
-        lab_turn(l);
-}
-
 /* How many waits of a kind, and their sum within bounds. */
 static void assert_waits(const struct exposition *e, const char *family, int n, int min_s, int max_s)
 {
@@ -204,55 +157,49 @@ static void assert_waits(const struct exposition *e, const char *family, int n, 
 /* The time in which a job was suspended before it began is nobody's wait, and resuming is no start. */
 static void test_waits_of_a_suspended_job(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    put_job(&l, LAB_JOB, "j");
-    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until(&l, paused);
-    after_ms(&l, 1000000);
-    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-    lab_until(&l, running);
-    after_ms(&l, 5000); /* until the answer is there */
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until_status(l, "phase", "Paused");
+    lab_pass_ms(l, 1000000);
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until_status(l, "phase", "Running");
+    lab_pass_ms(l, 5000); /* until the answer is there */
     for (int again = 0; again < 2; again++) {
-        scrape(&l, &e);
+        scrape(l, &e);
         assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 0, 60);
         assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 1, 60);
         assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
-        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-        lab_until(&l, paused);
-        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-        lab_until(&l, running);
-        after_ms(&l, 5000); /* until the answer is there */
+        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+        lab_until_status(l, "phase", "Paused");
+        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+        lab_until_status(l, "phase", "Running");
+        lab_pass_ms(l, 5000); /* until the answer is there */
     }
-    lab_stop(&l);
 }
 
 /* A quota gives no room for a while: that is a wait for the first pod. */
 static void test_waits_of_a_refused_job(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    put_job(&l, LAB_JOB, "j");
-    after_ms(&l, 200000);
-    scrape(&l, &e);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_pass_ms(l, 200000);
+    scrape(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 0, 0, 0);
-    fake_plan_fault(l.server, NULL);
-    lab_until(&l, running);
-    after_ms(&l, 5000); /* until the answer is there */
-    scrape(&l, &e);
+    fake_plan_fault(l->server, NULL);
+    lab_until_status(l, "phase", "Running");
+    lab_pass_ms(l, 5000); /* until the answer is there */
+    scrape(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 200, 270);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 200, 280);
     assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"") == 0);
     assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"300\"") == 1);
-    lab_stop(&l);
 }
 
 static int starts_once_more(int attempt, int index)
@@ -271,49 +218,38 @@ static bool second_attempt_waits(struct lab *l)
 /* Paused while it restarts: what follows a day later is no restart. */
 static void test_waits_of_a_restart_that_was_paused(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, starts_once_more);
     struct exposition e;
 
-    (void)state;
-    lab_start_direct(&l, starts_once_more, 1);
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, second_attempt_waits);
-    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until(&l, paused);
-    after_ms(&l, 1000000);
-    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-    lab_until(&l, running);
-    after_ms(&l, 5000); /* until the answer is there */
-    scrape(&l, &e);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until(l, second_attempt_waits);
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until_status(l, "phase", "Paused");
+    lab_pass_ms(l, 1000000);
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until_status(l, "phase", "Running");
+    lab_pass_ms(l, 5000); /* until the answer is there */
+    scrape(l, &e);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
     assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
-    lab_stop(&l);
-}
-
-static bool unknown(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Unknown");
 }
 
 /* A node that was away for a while: its pod ran all the time. */
 static void test_waits_of_a_job_that_was_unknown(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, running);
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}"));
-    lab_until(&l, unknown);
-    after_ms(&l, 100000);
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}"));
-    lab_until(&l, running);
-    after_ms(&l, 5000); /* until the answer is there */
-    scrape(&l, &e);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until_status(l, "phase", "Running");
+    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}"));
+    lab_until_status(l, "phase", "Unknown");
+    lab_pass_ms(l, 100000);
+    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}"));
+    lab_until_status(l, "phase", "Running");
+    lab_pass_ms(l, 5000); /* until the answer is there */
+    scrape(l, &e);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
-    lab_stop(&l);
 }
 
 static int series_of(const struct exposition *e, const char *family)
@@ -328,21 +264,18 @@ static int series_of(const struct exposition *e, const char *family)
 /* Both replicas of an operator know all jobs; a sum over them must not count each twice. */
 static void test_jobs_are_counted_by_who_leads(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, running);
-    after_ms(&l, 5000); /* until the answer is there */
-    scrape(&l, &e);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until_status(l, "phase", "Running");
+    lab_pass_ms(l, 5000); /* until the answer is there */
+    scrape(l, &e);
     assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"") == 1);
-    kube_reconciler_lead(controller_reconciler(l.operators[0].controller), false);
-    scrape(&l, &e);
+    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), false);
+    scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 0);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 1); /* counters stand still */
-    lab_stop(&l);
 }
 
 enum { TENANTS = 130 };
@@ -370,20 +303,18 @@ static bool all_tenants(struct lab *l)
 /* Many namespaces: those with most jobs are named, and nothing is lost. */
 static void test_namespaces_have_a_bound(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
     double sum = 0;
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    kube_reconciler_lead(controller_reconciler(l.operators[0].controller), false);
+    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), false);
     for (int i = 0; i < TENANTS; i++)
-        put_tenants_job(&l, i, 0);
+        put_tenants_job(l, i, 0);
     for (int i = 90; i < TENANTS; i++)
-        put_tenants_job(&l, i, 1);
-    lab_until(&l, all_tenants);
-    kube_reconciler_lead(controller_reconciler(l.operators[0].controller), true);
-    scrape(&l, &e);
+        put_tenants_job(l, i, 1);
+    lab_until(l, all_tenants);
+    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), true);
+    scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 2 * 40 + 60 + 1);
     for (int i = 0; i < e.n; i++)
         if (strcmp(e.samples[i].family, "pytorchtrainingjob_jobs") == 0)
@@ -392,16 +323,14 @@ static void test_namespaces_have_a_bound(void **state)
     assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"\",phase=\"Succeeded\"") == 30);
     assert_true(
         exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"tenant-129\",phase=\"Failed\"") == 1);
-    lab_stop(&l);
 }
 
 static void test_labels_are_escaped(void **state)
 {
     cleanup_buf struct buf b = BUF_INIT(100);
-    struct err err;
 
     (void)state;
-    assert_int_equal(prometheus_label(&b, "a\"b\\c\nd", &err), 0);
+    prometheus_label(&b, "a\"b\\c\nd");
     assert_string_equal(buf_str(&b), "a\\\"b\\\\c\\nd");
 }
 
@@ -444,11 +373,11 @@ static void test_labels_do_not_grow_with_jobs(void **state)
 
     (void)state;
     lab_start(&l, killed_once);
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, succeeded);
+    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &one);
     l.script = fails;
-    put_job(&l, OTHER, "other");
+    assert_true(fake_put(l.server, OTHER, LAB_TWO));
     lab_until(&l, other_failed);
     scrape(&l, &two);
     for (int i = 0; i < one.n; i++) {
@@ -474,8 +403,8 @@ static void test_request_without_an_answer(void **state)
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_RESET_BODY});
-    put_job(&l, LAB_JOB, "j");
-    lab_until(&l, succeeded);
+    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
     assert_true(exposition_value(&e, "rest_client_requests_total", "code=\"<error>\",method=\"POST\"") == 1);
     assert_true(exposition_value(&e, "pytorchtrainingjob_pass_failures_total", "") >= 1);
@@ -485,16 +414,16 @@ static void test_request_without_an_answer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
+        LAB_TEST(test_counts),
         cmocka_unit_test(test_all_that_is_promised_is_there),
         cmocka_unit_test(test_labels_do_not_grow_with_jobs),
         cmocka_unit_test(test_request_without_an_answer),
-        cmocka_unit_test(test_waits_of_a_suspended_job),
-        cmocka_unit_test(test_waits_of_a_refused_job),
-        cmocka_unit_test(test_waits_of_a_restart_that_was_paused),
-        cmocka_unit_test(test_waits_of_a_job_that_was_unknown),
-        cmocka_unit_test(test_jobs_are_counted_by_who_leads),
-        cmocka_unit_test(test_namespaces_have_a_bound),
+        LAB_TEST(test_waits_of_a_suspended_job),
+        LAB_TEST(test_waits_of_a_refused_job),
+        LAB_TEST(test_waits_of_a_restart_that_was_paused),
+        LAB_TEST(test_waits_of_a_job_that_was_unknown),
+        LAB_TEST(test_jobs_are_counted_by_who_leads),
+        LAB_TEST(test_namespaces_have_a_bound),
         cmocka_unit_test(test_labels_are_escaped),
     };
 

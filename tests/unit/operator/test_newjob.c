@@ -1,45 +1,17 @@
 /* test_newjob.c - which jobs get pods before their first status, and what may wait while requests wait for each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "lab.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED(name, torchrun)                                                                                \
-    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
-    "\",\"metadata\":{\"name\":\"" name                                                                      \
-    "\",\"namespace\":\"ns\"},\"spec\":{\"torchrunConfig\":{\"enabled\":" torchrun                           \
-    "},\"replicaSpecs\":[{\"type\":\"node\","                                                                \
-    "\"replicas\":4,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{"                \
-    "\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
-#define JOB NAMED("j", "true")
-#define PLAIN_JOB NAMED("j", "false")
+#define JOB LAB_SPEC("\"torchrunConfig\":{\"enabled\":true},", "4")
+#define PLAIN_JOB LAB_SPEC("", "4")
 
 static int never_start(int attempt, int index)
 {
     (void)attempt, (void)index;
     return LAB_PENDING;
-}
-
-static bool runs(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Running");
-}
-
-static bool succeeded(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
-}
-
-static bool pending(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Pending");
 }
 
 /* The place in the log of the n-th such request, from 1; -1: none. */
@@ -71,7 +43,7 @@ static void start_and_succeed(const char *job)
     lab_start_direct(&l, lab_well, 1);
     lab_until(&l, lab_settled);
     assert_true(fake_put(l.server, LAB_JOB, job));
-    lab_until(&l, succeeded);
+    lab_until_status(&l, "phase", "Succeeded");
     assert_true(pods_came_first(&l));
     assert_in_range(fake_log_count(l.server, "PATCH", "/j/status"), 1, 2);
     assert_int_equal(fake_log_count(l.server, "GET", NULL), 0);
@@ -88,112 +60,171 @@ static void test_pods_come_first(void **state)
 /* Without torchrun the others come when pod 0 has had no address for ten seconds. */
 static void test_others_wait_for_pod_0(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, never_start);
 
-    (void)state;
-    lab_start_direct(&l, never_start, 1);
-    lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, LAB_JOB, PLAIN_JOB));
-    int64_t from_ms = l.offset_ms;
-    lab_until(&l, pending);
-    assert_int_equal(fake_count(l.server, LAB_PODS), 1);
-    while (fake_count(l.server, LAB_PODS) < 4)
-        lab_turn(&l);
-    assert_in_range(l.offset_ms - from_ms, 9000, 12000);
-    lab_until(&l, lab_settled);
-    assert_int_equal(fake_log_count(l.server, "PATCH", "/j/status"), 2);
-    lab_stop(&l);
+    lab_until(l, lab_settled);
+    assert_true(fake_put(l->server, LAB_JOB, PLAIN_JOB));
+    int64_t from_ms = l->offset_ms;
+    lab_until_status(l, "phase", "Pending");
+    assert_int_equal(fake_count(l->server, LAB_PODS), 1);
+    while (fake_count(l->server, LAB_PODS) < 4)
+        lab_turn(l);
+    assert_in_range(l->offset_ms - from_ms, 9000, 12000);
+    lab_until(l, lab_settled);
+    assert_int_equal(fake_log_count(l->server, "PATCH", "/j/status"), 2);
 }
 
 /* It says that its pods do not start, a little later than it would. */
 static void test_pods_that_do_not_start(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, never_start);
 
-    (void)state;
-    lab_start_direct(&l, never_start, 1);
-    lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    int64_t from_ms = l.offset_ms;
-    lab_until(&l, pending);
-    assert_in_range(l.offset_ms - from_ms, 0, 2000);
-    assert_true(pods_came_first(&l));
-    lab_stop(&l);
+    lab_until(l, lab_settled);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    int64_t from_ms = l->offset_ms;
+    lab_until_status(l, "phase", "Pending");
+    assert_in_range(l->offset_ms - from_ms, 0, 2000);
+    assert_true(pods_came_first(l));
 }
 
 /* Its status would be in the list that begins a term: whoever waited has none. */
 static void test_a_job_from_before(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, runs);
-    assert_true(pods_came_first(&l));
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_until_status(l, "phase", "Running");
+    assert_true(pods_came_first(l));
 }
 
 /* A status at all, be it a reason alone, and nobody knows what was counted. */
 static void test_a_status_of_others(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    assert_true(fake_put(l.server, LAB_JOB, "{\"status\":{\"reason\":\"Unreadable\"}}"));
-    lab_until(&l, runs);
-    assert_false(pods_came_first(&l));
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    assert_true(fake_put(l->server, LAB_JOB, "{\"status\":{\"reason\":\"Unreadable\"}}"));
+    lab_until_status(l, "phase", "Running");
+    assert_false(pods_came_first(l));
 }
 
 /* Nobody knows what became of a create: the next pass begins with a status. */
 static void test_not_after_a_lost_answer(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "POST", .path_part = "/services", .fault = FAKE_DROP_BEFORE});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, runs);
-    assert_false(pods_came_first(&l));
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_until_status(l, "phase", "Running");
+    assert_false(pods_came_first(l));
+}
+
+static uint64_t passes(struct lab *l)
+{
+    return controller_counts(l->operators[0].controller).passes;
 }
 
 /* Not served, say: no key is worked on. Deployments are TensorBoard's alone. */
 static void test_nothing_before_the_lists(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "LIST", .path_part = "/services", .status = 500});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    while (l.offset_ms < 120000)
-        lab_turn(&l);
-    assert_int_equal(controller_counts(l.operators[0].controller).passes, 0);
-    fake_plan_fault(l.server,
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    while (l->offset_ms < 120000)
+        lab_turn(l);
+    assert_int_equal(passes(l), 0);
+    fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
-    lab_until(&l, runs);
-    lab_stop(&l);
+    lab_until_status(l, "phase", "Running");
+}
+
+#define TENSORBOARD(suspend)                                                                                 \
+    "{\"spec\":{\"tensorboardSpec\":{\"suspend\":" suspend ",\"logDir\":{\"pvc\":[{\"name\":\"p\"}]}}}}"
+
+static int tensorboards(struct lab *l)
+{
+    cleanup_json cJSON *d = lab_get(l, LAB_DEPLOYMENTS "/j-tensorboard");
+
+    return (int)json_i64(json_find(d, (const char *[]){"spec", NULL}), "replicas", -1);
+}
+
+static bool shows_logs(struct lab *l)
+{
+    return tensorboards(l) == 1;
+}
+
+static bool hides_logs(struct lab *l)
+{
+    return tensorboards(l) == 0;
+}
+
+/* The job runs without its TensorBoard, and is not planned again and again for it. */
+static void test_deployments_that_cannot_be_listed(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    fake_plan_fault(l->server,
+                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("false")));
+    lab_until_status(l, "phase", "Running");
+    uint64_t before = passes(l);
+    lab_pass_ms(l, 600000);
+    assert_in_range(passes(l) - before, 9, 18);
+    fake_plan_fault(l->server, NULL);
+    int64_t from_ms = l->offset_ms;
+    lab_until(l, shows_logs);
+    assert_in_range(l->offset_ms - from_ms, 0,
+                    75000); /* a list that fails is tried again after a minute at most */
+}
+
+/* The watch of Deployments is up and says nothing: what was written there is looked for in a list, and training goes on. */
+static void test_deployments_that_are_behind(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("false")));
+    lab_until(l, shows_logs);
+    lab_until(l, lab_settled);
+    int before = fake_log_count(l->server, "LIST", "/deployments");
+    fake_freeze(l->server, "deployments", 0);
+    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("true")));
+    lab_until(l, hides_logs);
+    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("false")));
+    assert_true(fake_delete(l->server, LAB_PODS "/j-node-1"));
+    int64_t from_ms = l->offset_ms;
+    while (!shows_logs(l) && l->offset_ms < from_ms + 180000)
+        lab_turn(l);
+    assert_true(shows_logs(l) && lab_status_is(l, LAB_JOB, "phase", "Running"));
+    assert_int_equal(l->n_pods, 8);
+    assert_in_range(fake_log_count(l->server, "LIST", "/deployments") - before, 1, 2);
+}
+
+/* The watch of pods says nothing: a list is asked for after five seconds, and another one not within a minute after it. */
+static void test_lists_are_a_minute_apart(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    fake_freeze(l->server, "pods", 0);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    while (fake_log_count(l->server, "LIST", "/pods") < 2)
+        lab_turn(l);
+    assert_in_range(l->offset_ms, 5000, 9000);
+    int64_t from_ms = l->offset_ms;
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    while (fake_log_count(l->server, "LIST", "/pods") < 3)
+        lab_turn(l);
+    assert_in_range(l->offset_ms - from_ms, 59000, 80000);
 }
 
 static bool is_made(struct lab *l)
 {
     return fake_log_count(l->server, "POST", "/pods") == 4;
-}
-
-static void for_ms(struct lab *l, int64_t ms)
-{
-    int64_t until_ms = l->offset_ms + ms;
-
-    while (l->offset_ms < until_ms)
-        lab_turn(l);
 }
 
 /* The status that knows the pods is written, and the cache of jobs never shows it: what went meanwhile is not made again by one
@@ -223,11 +254,11 @@ static void never_again(enum fake_fault fault, bool has_status)
                  json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name"));
         assert_true(fake_remove(l.server, path));
     }
-    for_ms(&l, 150000);
+    lab_pass_ms(&l, 150000);
     assert_true(is_made(&l));
     fake_plan_fault(l.server, NULL);
     fake_freeze(l.server, NULL, 0);
-    for_ms(&l, 150000);
+    lab_pass_ms(&l, 150000);
     assert_true(fake_log_count(l.server, "POST", "/pods") >= 8);
     lab_stop(&l);
 }
@@ -241,66 +272,38 @@ static void test_never_from_an_older_cache(void **state)
     never_again(FAKE_DROP_AFTER, true);
 }
 
-static void lead(struct lab *l, bool leads)
-{
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
-}
-
-static bool refused(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "PodRefused");
-}
-
-/* In the next term a create is tried again at once, whatever it met in the one before. */
-static void test_a_term_remembers_nothing(void **state)
-{
-    struct lab l;
-
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
-                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    lab_until(&l, refused);
-    for_ms(&l, 140000);
-    fake_plan_fault(l.server, NULL);
-    int before = fake_log_count(l.server, "POST", "/pods");
-    lead(&l, false);
-    assert_int_equal(controller_counts(l.operators[0].controller).remembered, 0);
-    lead(&l, true);
-    for_ms(&l, 3000);
-    assert_true(fake_log_count(l.server, "POST", "/pods") > before);
-    lab_stop(&l);
-}
-
 /* Pods are made while places are taken; what only tells waits, five seconds at most. */
 static void test_what_tells_may_wait(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    lab_until(&l, lab_settled);
-    fake_direct_fill(l.operators[0].direct, true);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
-    int64_t from_ms = l.offset_ms;
-    while (first(&l, "PATCH", "/j/status") < 0)
-        lab_turn(&l);
-    assert_in_range(l.offset_ms - from_ms, 5000, 7000);
-    assert_true(runs(&l));
-    assert_int_equal(fake_log_count(l.server, "POST", "/pods"), 4);
-    assert_int_equal(fake_log_count(l.server, "PATCH", "/j/status"), 1);
-    lab_stop(&l);
+    lab_until(l, lab_settled);
+    fake_direct_fill(l->operators[0].direct, true);
+    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    int64_t from_ms = l->offset_ms;
+    while (first(l, "PATCH", "/j/status") < 0)
+        lab_turn(l);
+    assert_in_range(l->offset_ms - from_ms, 5000, 7000);
+    assert_true(lab_status_is(l, LAB_JOB, "phase", "Running"));
+    assert_int_equal(fake_log_count(l->server, "POST", "/pods"), 4);
+    assert_int_equal(fake_log_count(l->server, "PATCH", "/j/status"), 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods_come_first),           cmocka_unit_test(test_pods_that_do_not_start),
-        cmocka_unit_test(test_a_job_from_before),         cmocka_unit_test(test_a_status_of_others),
-        cmocka_unit_test(test_not_after_a_lost_answer),   cmocka_unit_test(test_nothing_before_the_lists),
-        cmocka_unit_test(test_never_from_an_older_cache), cmocka_unit_test(test_a_term_remembers_nothing),
-        cmocka_unit_test(test_what_tells_may_wait),       cmocka_unit_test(test_others_wait_for_pod_0),
+        cmocka_unit_test(test_pods_come_first),
+        LAB_TEST(test_pods_that_do_not_start),
+        LAB_TEST(test_a_job_from_before),
+        LAB_TEST(test_a_status_of_others),
+        LAB_TEST(test_not_after_a_lost_answer),
+        LAB_TEST(test_nothing_before_the_lists),
+        cmocka_unit_test(test_never_from_an_older_cache),
+        LAB_TEST(test_what_tells_may_wait),
+        LAB_TEST(test_others_wait_for_pod_0),
+        LAB_TEST(test_deployments_that_are_behind),
+        LAB_TEST(test_lists_are_a_minute_apart),
+        LAB_TEST(test_deployments_that_cannot_be_listed),
     };
 
     json_memory_must();

@@ -4,13 +4,7 @@
  * usage: test_notices [scenario [trouble]]
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* Late is longer than the controller waits for its cache to show what it wrote (jobmemory.c); very late is longer than any
  * wait of a plan for what others do. */

@@ -1,12 +1,6 @@
 /* test_options.c - the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/options.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>

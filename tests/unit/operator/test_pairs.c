@@ -4,13 +4,7 @@
  * usage: test_pairs [scenario [trouble [seed]]]
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 

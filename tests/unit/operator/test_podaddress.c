@@ -1,8 +1,7 @@
 /* test_podaddress.c - which addresses of pods may be asked, and under which URL. */
-#include "test.h"
-
 #include "common/cleanup.h"
 #include "operator/podaddress.h"
+#include "test.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* test_podget.c - one GET from a server that does what it likes: it ends, within its bounds, and only a sound answer counts. */
-#include "test.h"
-
 #include "fakepods.h"
 #include "operator/podget.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,8 +82,10 @@ static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
             *ret = ROWS[i].reply;
 }
 
-static void rig_start(struct rig *r)
+static int rig_start(void **state)
 {
+    static struct rig rig;
+    struct rig *r = *state = &rig;
     struct err err;
 
     *r = (struct rig){.loop = kube_loop_new(clock_system(), &err)};
@@ -93,13 +94,17 @@ static void rig_start(struct rig *r)
     r->pods.answer = answer;
     fakepods_start(&r->pods);
     r->get = (struct podget){.loop = r->loop, .done = on_done, .ctx = r};
+    return 0;
 }
 
-static void rig_stop(struct rig *r)
+static int rig_stop(void **state)
 {
+    struct rig *r = *state;
+
     podget_release(&r->get);
     fakepods_stop(&r->pods);
     kube_loop_free(r->loop);
+    return 0;
 }
 
 /* Whether there was an answer. */
@@ -122,42 +127,37 @@ static bool get(struct rig *r, const char *path)
 
 static void test_answers(void **state)
 {
+    struct rig *r = *state;
     static const char *const SHORT[] = {"good", "cookie", "chunks", "until-close"};
-    struct rig r;
 
-    (void)state;
-    rig_start(&r);
     for (size_t i = 0; i < ARRAY_LEN(SHORT); i++) {
-        if (!get(&r, SHORT[i]))
+        if (!get(r, SHORT[i]))
             fail_msg("%s: no answer", SHORT[i]);
-        assert_string_equal(r.body, "{}");
+        assert_string_equal(r->body, "{}");
     }
-    assert_true(get(&r, "longest"));
-    assert_int_equal(strlen(r.body), PODGET_BYTES);
-    rig_stop(&r);
+    assert_true(get(r, "longest"));
+    assert_int_equal(strlen(r->body), PODGET_BYTES);
 }
 
 /* Nothing that would tell the pod, or whoever answers in its place, more than that somebody asks. */
 static void test_request(void **state)
 {
+    struct rig *r = *state;
     static const char *const NEVER[] = {"Cookie", "Authorization", "Proxy", "Referer", "Range"};
-    struct rig r;
 
-    (void)state;
     setenv("http_proxy", "http://127.0.0.1:9", 1);
-    rig_start(&r);
-    assert_true(get(&r, "cookie"));
-    assert_true(get(&r, "good"));
-    assert_memory_equal(r.pods.last, "GET /good HTTP/1.1\r\n", strlen("GET /good HTTP/1.1\r\n"));
+    assert_true(get(r, "cookie"));
+    assert_true(get(r, "good"));
+    assert_memory_equal(r->pods.last, "GET /good HTTP/1.1\r\n", strlen("GET /good HTTP/1.1\r\n"));
     for (size_t i = 0; i < ARRAY_LEN(NEVER); i++)
-        assert_null(strstr(r.pods.last, NEVER[i]));
-    assert_int_equal(r.pods.requests, 2);
-    rig_stop(&r);
+        assert_null(strstr(r->pods.last, NEVER[i]));
+    assert_int_equal(r->pods.requests, 2);
     unsetenv("http_proxy");
 }
 
 static void test_no_answers(void **state)
 {
+    struct rig *r = *state;
     static const char *const PATHS[] = {"closes",
                                         "closes-in-body",
                                         "endless-body",
@@ -171,87 +171,75 @@ static void test_no_answers(void **state)
                                         "error",
                                         "no-content",
                                         "old"};
-    struct rig r;
 
-    (void)state;
-    rig_start(&r);
     for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
-        int before = r.pods.requests;
-        if (get(&r, PATHS[i]))
+        int before = r->pods.requests;
+        if (get(r, PATHS[i]))
             fail_msg("%s: an answer", PATHS[i]);
-        assert_int_equal(r.pods.requests, before + 1);
-        if (r.pods.sent > TAKEN_BYTES)
-            fail_msg("%s: %zu bytes were taken", PATHS[i], r.pods.sent);
-        r.pods.sent = 0;
+        assert_int_equal(r->pods.requests, before + 1);
+        if (r->pods.sent > TAKEN_BYTES)
+            fail_msg("%s: %zu bytes were taken", PATHS[i], r->pods.sent);
+        r->pods.sent = 0;
     }
-    assert_false(get(&r, "moved"));
-    assert_memory_equal(r.pods.last, "GET /moved ", strlen("GET /moved "));
-    rig_stop(&r);
+    assert_false(get(r, "moved"));
+    assert_memory_equal(r->pods.last, "GET /moved ", strlen("GET /moved "));
 }
 
 /* Only the time ends these, for which libcurl takes the real one. */
 static void test_silence(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
     struct podget b;
     char url[PODADDRESS_URL_BYTES];
     struct err err;
 
-    (void)state;
-    rig_start(&r);
-    b = (struct podget){.loop = r.loop, .done = on_done, .ctx = &r};
+    b = (struct podget){.loop = r->loop, .done = on_done, .ctx = r};
     assert_true(fakepods_url("silent-body", url));
     assert_true(podget_start(&b, url));
     assert_true(fakepods_url("silent", url));
-    assert_true(podget_start(&r.get, url));
-    while (r.n_done < 2) {
-        assert_int_equal(kube_loop_turn(r.loop, 1000, &err), 0);
-        assert_false(r.answered);
+    assert_true(podget_start(&r->get, url));
+    while (r->n_done < 2) {
+        assert_int_equal(kube_loop_turn(r->loop, 1000, &err), 0);
+        assert_false(r->answered);
     }
-    assert_int_equal(r.pods.requests, 2);
+    assert_int_equal(r->pods.requests, 2);
     podget_release(&b);
-    rig_stop(&r);
 }
 
 static void test_nobody_listens(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
 
-    (void)state;
-    rig_start(&r);
-    kube_loop_fd_remove(r.loop, &r.pods.listener);
-    close(r.pods.listener.fd);
-    r.pods.listener.fd = dup(0);
-    assert_false(get(&r, "good"));
-    rig_stop(&r);
+    kube_loop_fd_remove(r->loop, &r->pods.listener);
+    close(r->pods.listener.fd);
+    r->pods.listener.fd = dup(0);
+    assert_false(get(r, "good"));
 }
 
 /* Neither the server's end nor ours keeps it, and `done` never comes. */
 static void test_release(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
     char url[PODADDRESS_URL_BYTES];
     struct err err;
 
-    (void)state;
-    rig_start(&r);
     assert_true(fakepods_url("silent", url));
-    assert_true(podget_start(&r.get, url));
-    while (r.pods.requests == 0)
-        assert_int_equal(kube_loop_turn(r.loop, 1000, &err), 0);
-    podget_release(&r.get);
-    while (r.pods.open > 0)
-        assert_int_equal(kube_loop_turn(r.loop, 1000, &err), 0);
-    assert_int_equal(r.n_done, 0);
-    rig_stop(&r);
+    assert_true(podget_start(&r->get, url));
+    while (r->pods.requests == 0)
+        assert_int_equal(kube_loop_turn(r->loop, 1000, &err), 0);
+    podget_release(&r->get);
+    while (r->pods.open > 0)
+        assert_int_equal(kube_loop_turn(r->loop, 1000, &err), 0);
+    assert_int_equal(r->n_done, 0);
 }
+
+#define T(test) cmocka_unit_test_setup_teardown(test, rig_start, rig_stop)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_no_answers),     cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_nobody_listens), cmocka_unit_test(test_release),
+        T(test_answers), T(test_request),        T(test_no_answers),
+        T(test_silence), T(test_nobody_listens), T(test_release),
     };
 
     return cmocka_run_group_tests_name("podget", tests, NULL, NULL);

@@ -1,10 +1,9 @@
 /* test_poller.c - who is asked when: spread, bounded, fair among namespaces, with back-off. The clock is the test's own; what
  * is silent stays so, for libcurl's timeout takes real seconds.
  */
-#include "test.h"
-
 #include "fakepods.h"
 #include "operator/poller.h"
+#include "test.h"
 #include "tests/fakes/clock.h"
 
 #include <stdio.h>
@@ -50,8 +49,10 @@ static void on_answered(void *ctx, const struct poller_target *target,
     assert_int_equal(answer->progress.step, r->step);
 }
 
-static void rig_start(struct rig *r)
+static int rig_start(void **state)
 {
+    static struct rig rig;
+    struct rig *r = *state = &rig;
     struct err err;
 
     *r = (struct rig){.clock = {1, 1000}, .step = 7};
@@ -63,13 +64,17 @@ static void rig_start(struct rig *r)
     fakepods_start(&r->pods);
     r->poller = poller_new(
         r->loop, &(struct poller_options){.ctx = r, .seed = 3, .answered = on_answered, .url = fakepods_url});
+    return 0;
 }
 
-static void rig_stop(struct rig *r)
+static int rig_stop(void **state)
 {
+    struct rig *r = *state;
+
     poller_free(r->poller);
     fakepods_stop(&r->pods);
     kube_loop_free(r->loop);
+    return 0;
 }
 
 static uint64_t ended(const struct rig *r)
@@ -133,88 +138,76 @@ static void ask_many(struct rig *r, const char *ns, const char *kind, int n)
 
 static void test_every_interval(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
 
-    (void)state;
-    rig_start(&r);
-    ask(&r, "ns", "u", "good");
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.n_answered, 1);
-    assert_string_equal(r.last_uid, "u");
+    ask(r, "ns", "u", "good");
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->n_answered, 1);
+    assert_string_equal(r->last_uid, "u");
     for (int i = 0; i < 5; i++) {
-        pass(&r, POLLER_INTERVAL_MS - 1);
-        assert_int_equal(r.n_answered, 1 + i);
-        ask(&r, "ns", "u", "good"); /* as each pass of the planner does */
-        pass(&r, 1);
-        assert_int_equal(r.n_answered, 2 + i);
+        pass(r, POLLER_INTERVAL_MS - 1);
+        assert_int_equal(r->n_answered, 1 + i);
+        ask(r, "ns", "u", "good"); /* as each pass of the planner does */
+        pass(r, 1);
+        assert_int_equal(r->n_answered, 2 + i);
     }
-    poller_forget(r.poller, "u");
-    pass(&r, 3 * POLLER_INTERVAL_MS);
-    assert_int_equal(r.n_answered, 6);
-    rig_stop(&r);
+    poller_forget(r->poller, "u");
+    pass(r, 3 * POLLER_INTERVAL_MS);
+    assert_int_equal(r->n_answered, 6);
 }
 
 /* Not all in one moment, neither the first time nor later. */
 static void test_spread(void **state)
 {
+    struct rig *r = *state;
     enum { JOBS = 100, PARTS = 10 };
-    struct rig r;
 
-    (void)state;
-    rig_start(&r);
     for (int i = 0; i < JOBS; i++) {
         char ns[16];
         snprintf(ns, sizeof(ns), "n%d-", i);
-        ask_many(&r, ns, "good", 1);
+        ask_many(r, ns, "good", 1);
     }
     for (int part = 0; part < 2 * PARTS; part++) {
-        int before = r.pods.requests;
-        pass(&r, POLLER_INTERVAL_MS / PARTS);
-        assert_in_range(r.pods.requests - before, 1, JOBS / 3);
+        int before = r->pods.requests;
+        pass(r, POLLER_INTERVAL_MS / PARTS);
+        assert_in_range(r->pods.requests - before, 1, JOBS / 3);
     }
-    assert_int_equal(r.n_answered, 2 * JOBS);
-    rig_stop(&r);
+    assert_int_equal(r->n_answered, 2 * JOBS);
 }
 
 static void test_places(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
     char ns[16];
 
-    (void)state;
-    rig_start(&r);
-    ask_many(&r, "one", "silent", 30);
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.pods.open, POLLER_NS_MAX);
+    ask_many(r, "one", "silent", 30);
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->pods.open, POLLER_NS_MAX);
     for (int i = 0; i < 30; i++) {
         snprintf(ns, sizeof(ns), "more%d-", i);
-        ask_many(&r, ns, "silent", 3);
+        ask_many(r, ns, "silent", 3);
     }
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.pods.open_max, POLLER_PLACES);
-    assert_int_equal(ended(&r), 0);
-    rig_stop(&r);
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->pods.open_max, POLLER_PLACES);
+    assert_int_equal(ended(r), 0);
 }
 
 /* A namespace whose pods are silent holds its own places only. */
 static void test_others_are_asked(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
     char ns[16];
 
-    (void)state;
-    rig_start(&r);
     for (int i = 0; i < 7; i++) { /* as many as leave the last places */
         snprintf(ns, sizeof(ns), "bad%d-", i);
-        ask_many(&r, ns, "silent", 20);
+        ask_many(r, ns, "silent", 20);
     }
-    ask_many(&r, "well", "good", 20);
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.n_answered, 20);
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.n_answered, 40);
-    assert_int_equal(r.pods.open, 14);
-    rig_stop(&r);
+    ask_many(r, "well", "good", 20);
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->n_answered, 20);
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->n_answered, 40);
+    assert_int_equal(r->pods.open, 14);
 }
 
 /* How long after the last request the next one comes, to the second. */
@@ -235,100 +228,92 @@ static void test_back_off(void **state)
 {
     static const int64_t DELAYS_S[] = {20, 40, 80, 160, 300, 300, 300};
     static const char *const KINDS[] = {"garbage", "other", "late"};
-    struct rig r;
 
-    (void)state;
     for (size_t k = 0; k < ARRAY_LEN(KINDS); k++) {
-        rig_start(&r);
-        ask(&r, "ns", "u", KINDS[k]);
-        (void)next_in_s(&r);
+        rig_start(state);
+        struct rig *r = *state;
+        ask(r, "ns", "u", KINDS[k]);
+        (void)next_in_s(r);
         for (size_t i = 0; i < ARRAY_LEN(DELAYS_S); i++)
-            assert_int_equal(next_in_s(&r), DELAYS_S[i]);
-        struct poller_counts c = poller_counts(r.poller);
+            assert_int_equal(next_in_s(r), DELAYS_S[i]);
+        struct poller_counts c = poller_counts(r->poller);
         assert_int_equal(c.ok, 0);
         assert_int_equal(c.failed, k == 0 ? 8 : 0);
         assert_int_equal(c.dropped, k == 0 ? 0 : 8);
-        assert_int_equal(r.n_answered, 0);
-        rig_stop(&r);
+        assert_int_equal(r->n_answered, 0);
+        rig_stop(state);
     }
 }
 
 /* Another attempt begins anew, too. */
 static void test_good_answer_ends_back_off(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
 
-    (void)state;
-    rig_start(&r);
-    ask(&r, "ns", "u", "good");
-    (void)next_in_s(&r);
-    r.ill = true;
-    assert_int_equal(next_in_s(&r), 10);
-    assert_int_equal(next_in_s(&r), 20);
-    r.ill = false;
-    assert_int_equal(next_in_s(&r), 40);
-    assert_int_equal(r.n_answered, 2);
-    assert_int_equal(next_in_s(&r), 10);
-    r.ill = true;
-    assert_int_equal(next_in_s(&r), 10);
-    assert_int_equal(next_in_s(&r), 20);
-    assert_int_equal(next_in_s(&r), 40);
-    ask_attempt(&r, "ns", "u", "good", 1);
-    assert_in_range(next_in_s(&r), 1, 10);
-    rig_stop(&r);
+    ask(r, "ns", "u", "good");
+    (void)next_in_s(r);
+    r->ill = true;
+    assert_int_equal(next_in_s(r), 10);
+    assert_int_equal(next_in_s(r), 20);
+    r->ill = false;
+    assert_int_equal(next_in_s(r), 40);
+    assert_int_equal(r->n_answered, 2);
+    assert_int_equal(next_in_s(r), 10);
+    r->ill = true;
+    assert_int_equal(next_in_s(r), 10);
+    assert_int_equal(next_in_s(r), 20);
+    assert_int_equal(next_in_s(r), 40);
+    ask_attempt(r, "ns", "u", "good", 1);
+    assert_in_range(next_in_s(r), 1, 10);
 }
 
 /* The job ends while it is being asked: its connection goes, its place is free. */
 static void test_forgotten_while_asked(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
     char uid[64];
 
-    (void)state;
-    rig_start(&r);
-    ask_many(&r, "ns", "silent", 2);
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.pods.open, 2);
-    ask(&r, "ns", "u", "good");
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_int_equal(r.n_answered, 0);
+    ask_many(r, "ns", "silent", 2);
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->pods.open, 2);
+    ask(r, "ns", "u", "good");
+    pass(r, POLLER_INTERVAL_MS);
+    assert_int_equal(r->n_answered, 0);
     for (int i = 0; i < 2; i++) {
         snprintf(uid, sizeof(uid), "ns%d", i);
-        poller_forget(r.poller, uid);
+        poller_forget(r->poller, uid);
     }
-    pass(&r, POLLER_INTERVAL_MS);
-    assert_true(r.n_answered >= 1);
-    assert_int_equal(r.pods.open, 0);
-    rig_stop(&r);
+    pass(r, POLLER_INTERVAL_MS);
+    assert_true(r->n_answered >= 1);
+    assert_int_equal(r->pods.open, 0);
 }
 
 static void test_addresses_that_are_not_asked(void **state)
 {
-    struct rig r;
+    struct rig *r = *state;
 
-    (void)state;
-    rig_start(&r);
-    poller_free(r.poller);
-    r.poller = poller_new(
-        r.loop, &(struct poller_options){.ctx = &r, .answered = on_answered, .url = podaddress_url});
-    poller_ask(r.poller, &(struct poller_target){"ns", "u", "pod", "127.0.0.1", 2});
-    poller_ask(r.poller, &(struct poller_target){"ns", "v", "pod", "169.254.169.254", 2});
-    pass(&r, 10 * POLLER_INTERVAL_MS);
-    assert_int_equal(ended(&r), 0);
-    rig_stop(&r);
+    poller_free(r->poller);
+    r->poller = poller_new(
+        r->loop, &(struct poller_options){.ctx = r, .answered = on_answered, .url = podaddress_url});
+    poller_ask(r->poller, &(struct poller_target){"ns", "u", "pod", "127.0.0.1", 2});
+    poller_ask(r->poller, &(struct poller_target){"ns", "v", "pod", "169.254.169.254", 2});
+    pass(r, 10 * POLLER_INTERVAL_MS);
+    assert_int_equal(ended(r), 0);
 }
+
+#define T(test) cmocka_unit_test_setup_teardown(test, rig_start, rig_stop)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_interval),
-        cmocka_unit_test(test_spread),
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_others_are_asked),
+        T(test_every_interval),
+        T(test_spread),
+        T(test_places),
+        T(test_others_are_asked),
         cmocka_unit_test(test_back_off),
-        cmocka_unit_test(test_good_answer_ends_back_off),
-        cmocka_unit_test(test_forgotten_while_asked),
-        cmocka_unit_test(test_addresses_that_are_not_asked),
+        T(test_good_answer_ends_back_off),
+        T(test_forgotten_while_asked),
+        T(test_addresses_that_are_not_asked),
     };
 
     return cmocka_run_group_tests_name("poller", tests, NULL, NULL);

@@ -3,15 +3,9 @@
  *
  * usage: test_program <ptj-operator>
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/fsutil.h"
 #include "lab.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,11 +1,10 @@
 /* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything.
  * A proxy stands in front of the training container.
  */
-#include "test.h"
-
 #include "common/contract.h"
 #include "fakepods.h"
 #include "lab.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,11 +39,6 @@ static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
     fakepods_say(ret, body);
 }
 
-static bool runs(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Running");
-}
-
 static void rig_start(struct rig *r, int (*script)(int attempt, int index))
 {
     *r = (struct rig){.percent = 47.5, .more = ""};
@@ -61,7 +55,7 @@ static void rig_start(struct rig *r, int (*script)(int attempt, int index))
     cleanup_json cJSON *job = lab_get(&r->lab, LAB_JOB);
     snprintf(r->uid, sizeof(r->uid), "%s",
              json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
-    lab_until(&r->lab, runs);
+    lab_until_status(&r->lab, "phase", "Running");
 }
 
 static void rig_stop(struct rig *r)
@@ -88,24 +82,12 @@ static bool shows_48(struct lab *l)
     return shows(l, "48%");
 }
 
-static bool succeeded(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
-}
-
 static bool restarted(struct lab *l)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
 
-    return runs(l) && json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1;
-}
-
-static void pass_s(struct rig *r, int s)
-{
-    int64_t until_ms = r->lab.offset_ms + (int64_t)s * 1000;
-
-    while (r->lab.offset_ms < until_ms)
-        lab_turn(&r->lab);
+    return lab_status_is(l, LAB_JOB, "phase", "Running") &&
+           json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1;
 }
 
 static void test_written(void **state)
@@ -118,7 +100,7 @@ static void test_written(void **state)
     int writes = fake_log_count(r.lab.server, "PATCH", "/status");
     int asked = r.pods.requests;
     uint64_t passes = controller_counts(r.lab.operators[0].controller).passes;
-    pass_s(&r, 590);
+    lab_pass_ms(&r.lab, 590000);
     assert_in_range(r.pods.requests - asked, 50, 61);
     assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 8, 10); /* once a minute */
     /* Most answers cause no pass. */
@@ -129,10 +111,10 @@ static void test_written(void **state)
     r.percent = 48;
     lab_until(&r.lab, shows_48);
     r.lab.hold_master = false;
-    lab_until(&r.lab, succeeded);
+    lab_until_status(&r.lab, "phase", "Succeeded");
     assert_true(shows(&r.lab, "100%"));
     asked = r.pods.requests;
-    pass_s(&r, 60);
+    lab_pass_ms(&r.lab, 60000);
     assert_int_equal(r.pods.requests, asked);
     rig_stop(&r);
 }
@@ -148,7 +130,7 @@ static void test_spacing(void **state)
     int writes = fake_log_count(r.lab.server, "PATCH", "/status");
     for (int i = 0; i < 100; i++) {
         r.percent = i % 2 ? 60 : 30;
-        pass_s(&r, 3);
+        lab_pass_ms(&r.lab, 3000);
     }
     assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 10, 31);
     rig_stop(&r);
@@ -162,11 +144,11 @@ static void test_older_crd(void **state)
     (void)state;
     rig_start(&r, lab_well);
     fake_unknown_status(r.lab.server, "progress");
-    pass_s(&r, 60);
+    lab_pass_ms(&r.lab, 60000);
     int writes = fake_log_count(r.lab.server, "PATCH", "/status");
     for (int i = 0; i < 100; i++) {
         r.percent = i % 2 ? 60 : 30;
-        pass_s(&r, 6);
+        lab_pass_ms(&r.lab, 6000);
     }
     assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 1, 3);
     assert_true(shows(&r.lab, NULL));
@@ -187,11 +169,11 @@ static void test_lies(void **state)
         rig_start(&r, lab_well);
         snprintf(r.uid, sizeof(r.uid), "%s", UIDS[i]);
         int asked = r.pods.requests;
-        pass_s(&r, 120);
+        lab_pass_ms(&r.lab, 120000);
         assert_true(r.pods.requests > asked);
         assert_true(shows(&r.lab, NULL));
         r.lab.hold_master = false;
-        lab_until(&r.lab, succeeded);
+        lab_until_status(&r.lab, "phase", "Succeeded");
         assert_true(shows(&r.lab, NULL));
         rig_stop(&r);
     }
@@ -212,11 +194,10 @@ static void test_next_attempt(void **state)
     lab_until(&r.lab, shows_47);
     r.percent = 99; /* the first attempt's number: nobody's any more */
     r.lab.hold_master = false;
-    while (!lab_status_is(&r.lab, LAB_JOB, "phase", "Pending"))
-        lab_turn(&r.lab);
+    lab_until_status(&r.lab, "phase", "Pending");
     r.lab.hold_master = true;
     lab_until(&r.lab, restarted);
-    pass_s(&r, 60);
+    lab_pass_ms(&r.lab, 60000);
     assert_false(shows(&r.lab, NULL)); /* the old one stays */
     r.percent = 48;
     r.attempt = 1;
@@ -244,9 +225,9 @@ static void test_slow_rank(void **state)
     rig_start(&r, lab_well);
     lab_until(&r.lab, shows_47);
     r.more = ",\"straggler\":{\"rank\":3,\"ratio\":1.42}";
-    pass_s(&r, 600);
+    lab_pass_ms(&r.lab, 600000);
     assert_int_equal(slow_rank_events(&r), 1);
-    pass_s(&r, 3600);
+    lab_pass_ms(&r.lab, 3600000);
     assert_int_equal(slow_rank_events(&r), 2);
     rig_stop(&r);
 }

@@ -6,15 +6,8 @@
  * usage: test_shapes [scenario [trouble]]
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "faults.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

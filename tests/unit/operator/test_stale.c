@@ -5,15 +5,8 @@
  * usage: test_stale [scenario [trouble]]
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "faults.h"
+#include "test.h"
 
 enum { ENOUGH = 5, EVERYTHING = 1000 };
 

@@ -4,13 +4,7 @@
  * usage: test_takeover [scenario [trouble]]
  */
 #include "converge.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 enum { ENOUGH = 3 };
 

@@ -1,23 +1,14 @@
 /* test_unreadable.c - a hostile neighbour's objects beside a victim's job, and what becomes of the job whose objects they are:
  * it alone stands still, it is told once, and it goes on when they can be read again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "lab.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define JOBS "/apis/batch.tensorstack.dev/v1beta1/namespaces/evil/pytorchtrainingjobs/"
-#define SPEC                                                                                                 \
-    "{\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"restartPolicy\":\"ExitCode\","         \
-    "\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
 
 /* The text begins with `open` n times, then `close` n times, then `end`. */
 struct raw {
@@ -50,20 +41,10 @@ static char *raw_text(const struct raw *r)
     return strdup(buf_str(&b));
 }
 
-static bool succeeded(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
-}
-
 static bool running(struct lab *l)
 {
     return lab_status_is(l, LAB_JOB, "phase", "Running") &&
            !lab_status_is(l, LAB_JOB, "reason", "Unreadable");
-}
-
-static bool frozen(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "Unreadable");
 }
 
 static struct watches_counts counts(const struct lab *l)
@@ -99,39 +80,36 @@ static int events(struct lab *l)
 static void test_a_victim_goes_on(void **state)
 {
     static char large[(4 << 20) + 1];
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_well);
     char path[160];
 
-    (void)state;
-    lab_start_direct(&l, lab_well, 1);
-    l.collects = true;
-    settle(&l);
-    int before = lists(&l);
+    l->collects = true;
+    settle(l);
+    int before = lists(l);
     assert_int_equal(before, 2); /* of jobs and of pods */
     memset(large, 'x', sizeof(large) - 1);
     large[0] = large[sizeof(large) - 2] = '"';
     for (size_t i = 0; i <= ARRAY_LEN(RAWS); i++) {
         cleanup_free char *raw = i < ARRAY_LEN(RAWS) ? raw_text(&RAWS[i]) : strdup(large);
         snprintf(path, sizeof(path), JOBS "evil-%zu", i);
-        assert_true(fake_put(l.server, path, SPEC));
-        assert_true(fake_put_raw(l.server, path, raw));
-        assert_true(fake_put(l.server, LAB_JOB, SPEC));
-        lab_until(&l, succeeded);
-        assert_true(fake_remove(l.server, LAB_JOB));
-        settle(&l);
-        assert_int_equal(counts(&l).unreadable[CHILD_JOB], i + 1);
+        assert_true(fake_put(l->server, path, LAB_TWO));
+        assert_true(fake_put_raw(l->server, path, raw));
+        assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+        lab_until_status(l, "phase", "Succeeded");
+        assert_true(fake_remove(l->server, LAB_JOB));
+        settle(l);
+        assert_int_equal(counts(l).unreadable[CHILD_JOB], i + 1);
     }
     for (size_t i = 0; i <= ARRAY_LEN(RAWS); i++) {
         snprintf(path, sizeof(path), JOBS "evil-%zu", i);
-        assert_true(lab_status_is(&l, path, "reason", "Unreadable"));
-        assert_true(fake_remove(l.server, path));
+        assert_true(lab_status_is(l, path, "reason", "Unreadable"));
+        assert_true(fake_remove(l->server, path));
     }
-    assert_int_equal(fake_count(l.server, "/api/v1/namespaces/evil/pods"), 0);
-    assert_int_equal(events(&l), ARRAY_LEN(RAWS) + 1);
-    settle(&l);
-    assert_int_equal(counts(&l).jobs, 0);
-    assert_int_equal(lists(&l), before);
-    lab_stop(&l);
+    assert_int_equal(fake_count(l->server, "/api/v1/namespaces/evil/pods"), 0);
+    assert_int_equal(events(l), ARRAY_LEN(RAWS) + 1);
+    settle(l);
+    assert_int_equal(counts(l).jobs, 0);
+    assert_int_equal(lists(l), before);
 }
 
 /* The job itself, or one of its children, cannot be read for a while. */
@@ -140,18 +118,18 @@ static void freeze_and_thaw(const char *path, enum child_kind kind)
     struct lab l;
 
     lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
     lab_until(&l, running);
     settle(&l);
     int before = lists(&l);
     int created = fake_log_count(l.server, "POST", "/pods");
     assert_true(fake_put_raw(l.server, path, "\"\\u0000\""));
-    lab_until(&l, frozen);
+    lab_until_status(&l, "reason", "Unreadable");
     /* nothing is made or removed while it lasts */
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
     assert_true(fake_put_raw(l.server, path, "\"\\u0000 again\""));
     settle(&l);
-    assert_true(frozen(&l));
+    assert_true(lab_status_is(&l, LAB_JOB, "reason", "Unreadable"));
     assert_int_equal(events(&l), 1);
     assert_int_equal(counts(&l).unreadable[kind], 1);
     assert_int_equal(fake_log_count(l.server, "POST", "/pods"), created);
@@ -176,97 +154,80 @@ static void test_frozen_and_back(void **state)
 
 static bool both_frozen(struct lab *l)
 {
-    return frozen(l) && counts(l).unreadable[CHILD_POD] == 2;
+    return lab_status_is(l, LAB_JOB, "reason", "Unreadable") && counts(l).unreadable[CHILD_POD] == 2;
 }
 
 /* Spoiled before the operator ever saw them, deleted while unreadable: the end is honoured, and the job is made whole. */
 static void test_gone_while_unreadable(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
-    lab_until(&l, running);
-    settle(&l);
-    assert_true(fake_put_raw(l.server, LAB_PODS "/j-node-0", "[\"\\u0000\"]"));
-    assert_true(fake_put_raw(l.server, LAB_PODS "/j-node-1", "[\"\\u0000\"]"));
-    lab_crash(&l);
-    lab_until(&l, both_frozen);
-    assert_true(fake_remove(l.server, LAB_PODS "/j-node-0"));
-    assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
-    lab_until(&l, running);
-    settle(&l);
-    assert_int_equal(counts(&l).unreadable[CHILD_POD], 0);
-    assert_int_equal(fake_count(l.server, LAB_PODS), 2);
-    lab_stop(&l);
-}
-
-static bool conflict(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "NameConflict");
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until(l, running);
+    settle(l);
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-0", "[\"\\u0000\"]"));
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "[\"\\u0000\"]"));
+    lab_crash(l);
+    lab_until(l, both_frozen);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    lab_until(l, running);
+    settle(l);
+    assert_int_equal(counts(l).unreadable[CHILD_POD], 0);
+    assert_int_equal(fake_count(l->server, LAB_PODS), 2);
 }
 
 /* The name of a pod is taken by one that cannot be read: someone else's is a conflict and is left alone. */
 static void test_name_taken(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{}"));
-    assert_true(fake_put_raw(l.server, LAB_PODS "/j-node-1", "\"\\u0000\""));
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
-    lab_until(&l, conflict);
-    settle(&l);
-    assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
-    assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
-    lab_until(&l, running);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{}"));
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "\"\\u0000\""));
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until_status(l, "reason", "NameConflict");
+    settle(l);
+    assert_int_equal(fake_log_count(l->server, "DELETE", NULL), 0);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    lab_until(l, running);
 }
 
 /* Made by an operator that died before it wrote so, and without the label: it is what was wanted. */
 static void test_name_taken_by_ours(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     char body[400];
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
-    cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
     snprintf(body, sizeof(body),
              "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
              "\",\"kind\":\"" TRAINJOB_KIND "\",\"name\":\"j\",\"controller\":true,\"uid\":\"%s\"}]}}",
              json_str(cJSON_GetObjectItem(job, "metadata"), "uid"));
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", body));
-    assert_true(fake_put_raw(l.server, LAB_PODS "/j-node-1", "\"\\u0000\""));
-    settle(&l);
-    assert_false(conflict(&l));
-    assert_int_equal(fake_count(l.server, LAB_PODS), 2);
-    assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", body));
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "\"\\u0000\""));
+    settle(l);
+    assert_false(lab_status_is(l, LAB_JOB, "reason", "NameConflict"));
+    assert_int_equal(fake_count(l->server, LAB_PODS), 2);
+    assert_int_equal(fake_log_count(l->server, "DELETE", NULL), 0);
 }
 
 /* Ours, but without the label by which it is watched: it was taken from us, as one that is gone. What has its name is neither made
  * again nor removed, since nobody can say of which attempt it is. */
 static void test_ours_without_its_label(void **state)
 {
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, SPEC));
-    lab_until(&l, running);
-    settle(&l);
-    assert_true(fake_put_raw(l.server, LAB_PODS "/j-node-1", "\"\\u0000\""));
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"metadata\":{\"labels\":null}}"));
-    lab_crash(&l);
-    int before = lab_requests(&l);
-    settle(&l);
-    assert_int_equal(fake_log_count(l.server, "DELETE", "/j-node-1"), 0);
-    assert_true(lab_requests(&l) - before < 100);
-    lab_stop(&l);
+    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_until(l, running);
+    settle(l);
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "\"\\u0000\""));
+    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"metadata\":{\"labels\":null}}"));
+    lab_crash(l);
+    int before = lab_requests(l);
+    settle(l);
+    assert_int_equal(fake_log_count(l->server, "DELETE", "/j-node-1"), 0);
+    assert_true(lab_requests(l) - before < 100);
 }
 
 /* Pods with our label that belong to nobody, or to another kind. */
@@ -283,23 +244,20 @@ static void test_others_are_not_kept(void **state)
         "\",\"name\":\"j\",\"controller\":true,\"uid\":"
         "\"0123456789012345678901234567890123456789012345678901234567890123456789\"}]",
     };
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     char path[160], body[800];
 
-    (void)state;
-    lab_start_direct(&l, lab_forever, 1);
     for (size_t i = 0; i < ARRAY_LEN(OWNERS); i++) {
         snprintf(path, sizeof(path), "/api/v1/namespaces/evil/pods/p-%zu", i);
         snprintf(body, sizeof(body),
                  "{\"metadata\":{\"labels\":{\"" LABEL_JOB "\":\"j\"},\"ownerReferences\":%s}}", OWNERS[i]);
-        assert_true(fake_put(l.server, path, body));
+        assert_true(fake_put(l->server, path, body));
     }
-    settle(&l);
-    assert_int_equal(counts(&l).pods, 0);
-    assert_true(fake_put_raw(l.server, "/api/v1/namespaces/evil/pods/p-0", "\"\\u0000\""));
-    settle(&l);
-    assert_int_equal(counts(&l).unreadable[CHILD_POD], 0);
-    lab_stop(&l);
+    settle(l);
+    assert_int_equal(counts(l).pods, 0);
+    assert_true(fake_put_raw(l->server, "/api/v1/namespaces/evil/pods/p-0", "\"\\u0000\""));
+    settle(l);
+    assert_int_equal(counts(l).unreadable[CHILD_POD], 0);
 }
 
 /* What another controller manages, and what is being deleted: no status, no event. */
@@ -311,35 +269,32 @@ static void test_left_alone(void **state)
         "{\"metadata\":{\"finalizers\":[\"a.example/b\"]}}",
     };
     static char large[(4 << 20) + 1];
-    struct lab l;
+    struct lab *l = lab_begin(state, lab_forever);
     char path[160];
 
-    (void)state;
     memset(large, 'x', sizeof(large) - 1);
     large[0] = large[sizeof(large) - 2] = '"';
     for (int big = 0; big < 2; big++) {
-        lab_start_direct(&l, lab_forever, 1);
         for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
             snprintf(path, sizeof(path), JOBS "other-%zu", i);
-            assert_true(fake_put(l.server, path, OTHERS[i]));
-            assert_true(i < 2 || fake_delete(l.server, path));
-            assert_true(fake_put_raw(l.server, path, big ? large : "\"\\u0000\""));
+            assert_true(fake_put(l->server, path, OTHERS[i]));
+            assert_true(i < 2 || fake_delete(l->server, path));
+            assert_true(fake_put_raw(l->server, path, big ? large : "\"\\u0000\""));
         }
-        settle(&l);
-        assert_int_equal(counts(&l).unreadable[CHILD_JOB], ARRAY_LEN(OTHERS));
-        assert_int_equal(fake_log_count(l.server, "PATCH", NULL), 0);
-        assert_int_equal(events(&l), 0);
-        lab_stop(&l);
+        settle(l);
+        assert_int_equal(counts(l).unreadable[CHILD_JOB], ARRAY_LEN(OTHERS));
+        assert_int_equal(fake_log_count(l->server, "PATCH", NULL), 0);
+        assert_int_equal(events(l), 0);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_victim_goes_on),      cmocka_unit_test(test_frozen_and_back),
-        cmocka_unit_test(test_gone_while_unreadable), cmocka_unit_test(test_name_taken),
-        cmocka_unit_test(test_name_taken_by_ours),    cmocka_unit_test(test_ours_without_its_label),
-        cmocka_unit_test(test_others_are_not_kept),   cmocka_unit_test(test_left_alone),
+        LAB_TEST(test_a_victim_goes_on),      cmocka_unit_test(test_frozen_and_back),
+        LAB_TEST(test_gone_while_unreadable), LAB_TEST(test_name_taken),
+        LAB_TEST(test_name_taken_by_ours),    LAB_TEST(test_ours_without_its_label),
+        LAB_TEST(test_others_are_not_kept),   LAB_TEST(test_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,8 @@
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "trainer/state/files/torch_unzip.h"
+#include "kernels/device.h"
+#include "kernels/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ void golden_open(struct golden *g, const char *name)
 
     *g = (struct golden){.file = BUF_INIT(1 << 20)};
     snprintf(path, sizeof(path), "%s/%s", golden_dir(), name);
-    if (fs_read(path, &g->file, &err) || torch_zip_read(g->file.data, g->file.len, &g->a, &g->root, &err))
+    if (fs_read(path, &g->file, &err) || safetensors_parse(g->file.data, g->file.len, &g->a, &g->list, &err))
         fail_msg("%s: %s", name, err.msg);
 }
 
@@ -61,27 +62,29 @@ void golden_config(struct golden *g, const char *yaml, struct config *cfg)
     cfg->timeout_s = 60;
 }
 
-const struct pt_tensor *golden_tensor(const struct pt_value *in, const char *key, size_t len)
+const struct pt_tensor *golden_tensor(const struct golden *g, const char *key, size_t len)
 {
-    const struct pt_value *v = pt_find(in, key);
-
-    assert_non_null(v);
-    assert_int_equal(v->type, PT_TENSOR);
-    assert_int_equal(pt_tensor_bytes(&v->tensor), len * pt_dtype_bytes(v->tensor.dtype));
-    return &v->tensor;
+    for (size_t i = 0; i < g->list.len; i++)
+        if (strcmp(g->list.row[i].name, key) == 0) {
+            const struct pt_tensor *t = &g->list.row[i].tensor;
+            assert_int_equal(pt_tensor_bytes(t), len * pt_dtype_bytes(t->dtype));
+            return t;
+        }
+    fail_msg("%s is not in the record", key);
+    return NULL;
 }
 
-void golden_take(const struct pt_value *in, const char *key, float *to, size_t len)
+void golden_take(const struct golden *g, const char *key, float *to, size_t len)
 {
-    const struct pt_tensor *t = golden_tensor(in, key, len);
+    const struct pt_tensor *t = golden_tensor(g, key, len);
 
     assert_int_equal(t->dtype, PT_F32);
     memcpy(to, t->data, len * sizeof(*to));
 }
 
-double golden_number(const struct pt_value *in, const char *key)
+double golden_number(const struct golden *g, const char *key)
 {
-    const struct pt_tensor *t = golden_tensor(in, key, 1);
+    const struct pt_tensor *t = golden_tensor(g, key, 1);
     double d;
 
     assert_int_equal(t->dtype, PT_F64);
@@ -91,16 +94,33 @@ double golden_number(const struct pt_value *in, const char *key)
 
 float *golden_flat(struct golden *g, const struct model *m, const char *key)
 {
-    const struct pt_value *dict = pt_find(&g->root, key);
     float *all = arena_array(&g->a, model_len(m), float);
     int rows;
     const struct param_row *row = model_params(m, &rows);
 
-    assert_non_null(dict);
-    assert_int_equal(dict->dict.len, rows); /* named_parameters() has the shared matrix once */
     for (int i = 0; i < rows; i++)
-        golden_take(dict, row[i].name, all + row[i].offset, row[i].len);
+        golden_take(g, arena_printf(&g->a, "%s/%s", key, row[i].name), all + row[i].offset, row[i].len);
     return all;
+}
+
+void golden_logits(const struct model *m, struct kctx *ctx, const void *in, int rows, void *out)
+{
+    const struct queued_params w = model_trained(m);
+    const size_t element = element_bytes(device_element(ctx));
+    int n;
+    const struct param_row *row = model_params(m, &n);
+
+    while (!strstr(row->name, "wte.weight"))
+        row++;
+    const struct linear_shape one = {.rows = 1, .in = (int)row->dim[1], .out = (int)row->dim[0]};
+    const char *weight = w.copy ? (const char *)w.copy : (const char *)w.p;
+    struct err err = {0};
+
+    assert_int_equal(kctx_reserve(ctx, linear_workspace_bytes(&one), &err), 0);
+    for (size_t r = 0; r < (size_t)rows; r++)
+        linear_forward(ctx, &one, (char *)out + r * (size_t)one.out * element,
+                       (const char *)in + r * (size_t)one.in * element, weight + row->offset * element, NULL,
+                       false);
 }
 
 double golden_distance(const float *got, const float *want, size_t n)

@@ -2,6 +2,7 @@
  *
  *     x' = x + c_proj(attention(c_attn(ln_1(x))))      out = x' + c_proj(gelu(c_fc(ln_2(x'))))
  */
+#include "trainer/model/gpt2.h"
 #include "trainer/model/layer.h"
 
 #include "kernels/add.h"
@@ -71,7 +72,7 @@ static struct kept kept_at(const struct layer *l, const struct layer_pass *p, vo
 
 static struct layernorm_shape norm_of(const struct layer *l, int batch)
 {
-    return (struct layernorm_shape){.rows = batch * l->in.rows, .channels = l->in.channels, .eps = 1e-5};
+    return (struct layernorm_shape){.rows = batch * l->in.rows, .channels = l->in.channels, .eps = GPT2_EPS};
 }
 
 static struct linear_shape linear_of(const struct layer *l, int batch, int in, int out)
@@ -123,6 +124,7 @@ static void plan_params(struct layer *l)
             (struct layer_param){pair[i].weight, pair[i].in ? 2 : 1, {pair[i].out * c, pair[i].in * c}};
         l->param[2 * i + 1] = (struct layer_param){pair[i].bias, 1, {pair[i].out * c}};
         l->f32[2 * i] = l->f32[2 * i + 1] = !pair[i].in;
+        l->turned[2 * i] = pair[i].in;
     }
 }
 

@@ -22,7 +22,6 @@ static struct linear_shape shape_of(const struct layer *l, int batch)
 static int plan(struct layer *l, int batch_max, struct err *err)
 {
     struct linear_shape s = shape_of(l, batch_max);
-    struct linear_shape one = {.rows = 1, .in = s.in, .out = s.out};
 
     if (!l->in.sequence)
         return err_set(err, ERR_INVALID, "expected a sequence as input");
@@ -33,8 +32,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     l->param[0] = (struct layer_param){"weight", 2, {s.out, s.in}};
     l->tied[0] = "wte.weight";
     l->workspace_bytes = classifier_workspace_bytes(&s);
-    if (linear_workspace_bytes(&one) > l->workspace_bytes)
-        l->workspace_bytes = linear_workspace_bytes(&one);
     return 0;
 }
 
@@ -47,19 +44,6 @@ static void init(const struct layer *l, struct torch_rng *g, float *const *param
 static uint64_t draws(const struct layer *l)
 {
     return layer_param_len(&l->param[0]); /* uniform, no bias */
-}
-
-/* One row at a time: for the few whose outputs somebody reads. */
-static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
-{
-    struct linear_shape s = shape_of(l, p->batch);
-    const size_t rows = (size_t)s.rows;
-    const size_t in_bytes = (size_t)s.in * element_bytes(l->element);
-
-    s.rows = 1;
-    for (size_t r = 0; r < rows; r++)
-        linear_forward(ctx, &s, layer_at(l, p->out, r * (size_t)s.out), (const char *)p->in + r * in_bytes,
-                       p->param[0], NULL, false);
 }
 
 static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
@@ -87,7 +71,6 @@ const struct layer_ops layer_lm_head = {
     .elements = true,
     .plan = plan,
     .init = init,
-    .forward = forward,
     .loss = loss,
     .draws = draws,
 };

@@ -20,7 +20,7 @@ bool resident_has_buckets(const struct resident *r)
 {
     const size_t least = r->p.bucket_bytes / sizeof(float);
 
-    return r->p.device_comm && !r->stages && !resident_in_parts(r) && least && r->len / 2 >= least;
+    return r->p.device_comm && !r->stages && least && r->len / 2 >= least;
 }
 
 static int queue_sum(struct resident *r, const float *grad, size_t from, size_t end, struct err *err)

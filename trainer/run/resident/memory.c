@@ -12,7 +12,7 @@ _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say
 /* Over which the gradient is summed; NULL: over none. */
 static struct device_comm *gradient_comm(const struct resident *r)
 {
-    return r->apart ? r->p.pipeline->device_replicas : r->p.device_comm;
+    return r->stages ? NULL : r->p.device_comm;
 }
 
 /* Memory of the table that sums it, which frees it; without one our own. */
@@ -22,21 +22,20 @@ static float *summed(struct resident *r, struct device_comm *by, size_t n, struc
               : device_alloc(r->ctx, n * sizeof(float), err);
 }
 
-/* Gradient, loss and flags in one piece, which one call sums; but of stages loss and flags are all ranks' affair, and the
- * gradient is the replicas'. */
+/* Gradient, loss and flags in one piece, which one call sums; but of stages the ranks sum loss and flags alone. */
 static bool take_gradient(struct resident *r, struct err *err)
 {
     struct device_comm *all = r->p.device_comm;
     const size_t tail = 1 + (all ? QUEUED_FLAGS : 0);
 
-    r->grad = summed(r, gradient_comm(r), r->loss_at + (r->apart ? 0 : tail), err);
-    r->loss_sum = !r->grad ? NULL : r->apart ? summed(r, all, tail, err) : r->grad + r->loss_at;
+    r->grad = summed(r, gradient_comm(r), r->len + (r->apart ? 0 : tail), err);
+    r->loss_sum = !r->grad ? NULL : r->apart ? summed(r, all, tail, err) : r->grad + r->len;
     r->flags = all && r->loss_sum ? r->loss_sum + 1 : NULL;
     return r->loss_sum;
 }
 
-/* As place_model, take_memory and take_scratch take it, with two moments and a second gradient. */
-int resident_needs(const struct model_spec *spec, int rows, int parts, size_t *ret, struct err *err)
+/* As model_place, take_memory and take_scratch take it, with two moments and a second gradient. */
+int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct err *err)
 {
     struct model_needs m;
 
@@ -44,11 +43,8 @@ int resident_needs(const struct model_spec *spec, int rows, int parts, size_t *r
         return -1;
     const size_t batch = (size_t)rows, targets = (size_t)spec->input.rows;
     const size_t copies = spec->numbers.element == ELEMENT_F32 ? 0 : element_bytes(spec->numbers.element);
-    const size_t in_parts =
-        (copies ? 3 : 2) * sizeof(float); /* moments, and values where passes read copies */
-    const size_t whole =
-        (copies ? 2 : 3) * sizeof(float) + copies; /* gradients, and values that passes read */
-    *ret = m.bytes + m.len * whole + m.len * in_parts / (size_t)parts +
+    const size_t each = 5 * sizeof(float) + copies; /* values, moments, gradients; copies that passes read */
+    *ret = m.bytes + m.len * each +
            batch * sizeof(float) * (m.forward_len + shape_len(&spec->input) + targets + 2);
     return 0;
 }
@@ -110,8 +106,7 @@ static int put_spans(struct resident *r, struct err *err)
     if (!span)
         return err_memory(err, "no memory for %d groups of parameters", o->spans);
     for (int i = 0; i < o->spans; i++)
-        span[i] =
-            (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len - o->first), o->span[i].decay};
+        span[i] = (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len), o->span[i].decay};
     device_put(r->ctx, r->span, span, (size_t)o->spans * sizeof(*span));
     return 0;
 }
@@ -123,14 +118,6 @@ uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t 
     if (p)
         device_put(r->ctx, p, items, (size_t)n * sizeof(*p));
     return p;
-}
-
-static int place_model(struct resident *r, struct err *err)
-{
-    const struct shard_parts *s = &r->p.shard;
-    const struct model_part own = {.begin = s->begin, .end = s->end, .room = r->loss_at};
-
-    return model_place(r->model, r->ctx, resident_in_parts(r) ? &own : NULL, err);
 }
 
 struct resident *resident_open(const struct train_parts *p, struct err *err)
@@ -145,7 +132,6 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->ctx = p->ctx;
     r->model = p->pipeline->model;
     r->len = model_len(r->model);
-    r->loss_at = p->shard.each ? shard_len(&p->shard) : r->len;
     r->stages = p->pipeline->at.stages > 1;
     r->whole = p->device_comm || p->comm->world == 1;
     r->apart = r->stages && p->device_comm;
@@ -154,7 +140,7 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
     r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if ((!r->stages && place_model(r, err)) || take_memory(r, err) || take_scratch(r, err) ||
+    if ((!r->stages && model_place(r->model, r->ctx, err)) || take_memory(r, err) || take_scratch(r, err) ||
         resident_windows_take(r, err) || put_spans(r, err) ||
         (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&

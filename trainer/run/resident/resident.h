@@ -13,10 +13,8 @@
  * pass that makes it (--bucket_mb). Where the process takes the sums (gloo) it is two graphs around all_reduce, and every
  * step is waited for.
  *
- * Where the optimiser's state is shared out (train_parts.shard), so are its moments here, and its work: see resident/shards.c.
- *
  * Of a model in stages a step is one graph with NCCL, whatever the number of micro-batches: what is sent and received is in it,
- * then the sum of the stage's replicas over a table of their own, then loss and flags of all ranks. Without NCCL its first half
+ * then the sum of loss and flags. Without NCCL its first half
  * is queued as it is: activations go by way of the process.
  *
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
@@ -38,10 +36,8 @@ enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 struct resident;
 
 /* Bytes of device memory that training a model of sequences takes, the model's own included, with micro-batches of `rows`
- * samples: `parts` ranks share the optimiser's state (1: none do), which is two moments. Not counted: the order of the samples,
- * 4 bytes each; the context. */
-int resident_needs(const struct model_spec *spec, int rows, int parts, size_t *ret,
-                   struct err *err) MUST_CHECK;
+ * samples and an optimiser with two moments. Not counted: the order of the samples, 4 bytes each; the context. */
+int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct err *err) MUST_CHECK;
 
 struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
 void resident_close(struct resident *r);
@@ -50,7 +46,7 @@ void resident_close(struct resident *r);
 int resident_order(struct resident *r, const struct sampler *s, const uint32_t *order,
                    struct err *err) MUST_CHECK;
 
-/* As train_step. grad: (shard_len + 1) for the sums of the ranks, where the process takes them. */
+/* As train_step. grad: (parameters + 1) for the sums of the ranks, where the process takes them. */
 int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,
                   struct train_result *ret, struct err *err) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* stages.c - a step of a model in stages: samples for all of its micro-batches at once, all forwards, all backwards
- * (pipeline/pipeline.h), the gradient summed by the stage's replicas, loss and flags by all.
+ * (pipeline/pipeline.h), loss and flags summed by all stages.
  *
  * Every stage has the samples: those in the middle want to know which they are (dropout), and no more.
  */
@@ -16,7 +16,7 @@ static int queue_forward(struct resident *r, const struct micro_batch *at, int t
     const struct train_parts *p = &r->p;
     const struct model_step this = {
         .seed = p->seed, .step_at = &r->state->now.step, .samples = r->batch.samples + at->first};
-    const float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)total);
+    const float share = (float)at->rows / (float)total;
     const void *out;
 
     if (pipeline_forward(p->pipeline, at, r->batch.x + (size_t)at->first * p->feed.len, &this, &out, err))
@@ -47,21 +47,16 @@ int resident_stages_queue(struct resident *r, int total, struct err *err)
 
 int resident_stages_sum(struct resident *r, struct err *err)
 {
-    struct device_comm *all = r->p.device_comm, *replicas = r->p.pipeline->device_replicas;
+    struct device_comm *all = r->p.device_comm;
     void *stream = device_stream(r->ctx);
 
-    if ((replicas && replicas->all_reduce(replicas, r->grad, r->len, DEVICE_F32, stream, err)) ||
-        all->all_reduce(all, r->loss_sum, 1 + QUEUED_FLAGS, DEVICE_F32, stream, err))
+    if (all->all_reduce(all, r->loss_sum, 1 + QUEUED_FLAGS, DEVICE_F32, stream, err))
         return -1;
     if (!r->norm)
         return 0;
     if (resident_arrived(r, stream, err))
         return -1;
-    /* As pipeline_sum. */
-    if (r->p.pipeline->at.replica)
-        device_zero(r->ctx, r->norm, sizeof(*r->norm));
-    else
-        queue_squares(r->ctx, r->norm, r->grad, r->len);
+    queue_squares(r->ctx, r->norm, r->grad, r->len);
     return all->all_reduce(all, &r->norm->squares, 1, DEVICE_F64, stream, err);
 }
 

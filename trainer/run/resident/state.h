@@ -1,7 +1,7 @@
 /* state.h - the struct that the files of resident/ share: device memory, graphs, streams. No other file includes it.
  *
  * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
- * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it, shards.c what of it is done in parts,
+ * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it,
  * stages.c what it is of a model in stages; evaluate.c what an evaluation is.
  */
 #ifndef TK_TRAINER_RUN_RESIDENT_STATE_H
@@ -25,8 +25,7 @@ struct resident {
     struct train_parts p;
     struct kctx *ctx;
     struct model *model;
-    size_t len;      /* parameters */
-    size_t loss_at;  /* of the gradient's buffer: behind the parameters, and what makes their parts equal */
+    size_t len;      /* parameters; the loss is behind their gradients */
     bool whole;      /* a step is one graph */
     bool stages;     /* several: micro-batches are all under way at once, each with memory of its own, */
     bool apart;      /* and loss and flags are summed by themselves, by all ranks; with NCCL */
@@ -64,12 +63,6 @@ struct resident {
     struct step_record last; /* that was read */
     struct recorded graph[RESIDENT_GRAPHS];
 };
-
-/* Each rank keeps and updates its own part of the optimiser's state. */
-static inline bool resident_in_parts(const struct resident *r)
-{
-    return r->p.shard.each;
-}
 
 /* memory.c: sample numbers, copied to the device. */
 uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n,
@@ -123,17 +116,5 @@ static inline void *resident_dlogits(const struct resident *r, const struct micr
 
     return r->dlogits ? (char *)r->dlogits + (size_t)at->first * each : NULL;
 }
-
-/* shards.c, where p.shard.each. Over NCCL, queued: the sums of its part of the gradient, and of
- * loss and flags; of all parts' squares; the new weights of all. By way of the process (grad as in resident_step): all that
- * comes before the update, and what comes behind. */
-int resident_shards_sum(struct resident *r, struct err *err) MUST_CHECK;
-int resident_shards_squares(struct resident *r, struct err *err) MUST_CHECK;
-int resident_shards_gather(struct resident *r, struct err *err) MUST_CHECK;
-int resident_shards_exchange(struct resident *r, float *grad, uint32_t *flags, struct err *err) MUST_CHECK;
-int resident_shards_spread(struct resident *r, float *grad, struct err *err) MUST_CHECK;
-
-/* Behind model_pull: the weights of all, where this device has its part alone. */
-int resident_shards_pull(struct resident *r, struct err *err) MUST_CHECK;
 
 #endif

@@ -19,12 +19,12 @@ void resident_push(struct resident *r)
 
 int resident_pull(struct resident *r, enum train_reads reads, struct err *err)
 {
-    const bool weights = reads != TRAIN_READS_NOTHING || model_weights(r->model).part;
+    const bool weights = reads != TRAIN_READS_NOTHING;
     const bool moments = reads == TRAIN_READS_ALL;
     const struct optim *o = r->p.optim;
 
     return resident_settle(r, err) || resident_check_steps(r, err) ||
-                   (weights && (model_pull(r->model, err) || resident_shards_pull(r, err))) ||
+                   (weights && model_pull(r->model, err)) ||
                    (moments && r->m && device_get(r->ctx, o->m, r->m, o->len * sizeof(float), err)) ||
                    (moments && r->v && device_get(r->ctx, o->v, r->v, o->len * sizeof(float), err))
                ? -1
@@ -161,8 +161,6 @@ static int queue_sums(struct resident *r, struct err *err)
 {
     struct device_comm *c = r->p.device_comm;
 
-    if (resident_in_parts(r))
-        return c && (resident_shards_sum(r, err) || resident_shards_squares(r, err)) ? -1 : 0;
     if (r->stages)
         return r->apart ? resident_stages_sum(r, err) : 0;
     if (c && !resident_has_buckets(r) &&
@@ -179,18 +177,15 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     const float *loss = r->loss_sum;
     const float *scale = r->norm ? &r->norm->scale : NULL;
     const struct queued_params w = model_trained(r->model);
-    const float *grad = r->grad + o->first;
 
     if (queue_sums(r, err) || resident_arrived(r, device_stream(r->ctx), err))
         return -1;
     if (r->norm)
         queue_bound(r->ctx, r->norm, o->spec.clip);
     if (o->spec.type == OPTIMIZER_SGD && w.n)
-        queue_sgd(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, grad);
+        queue_sgd(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->grad);
     else if (w.n)
-        queue_adam(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v, grad);
-    if (resident_in_parts(r) && r->p.device_comm && resident_shards_gather(r, err))
-        return -1;
+        queue_adam(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v, r->grad);
     queue_step_end(r->ctx, r->state, r->loss, total * r->outputs, loss, r->norm, r->flags, r->records,
                    RESIDENT_RING);
     return 0;
@@ -214,8 +209,6 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
 {
     size_t bytes = (r->len + 1) * sizeof(float);
 
-    if (resident_in_parts(r))
-        return resident_shards_exchange(r, grad, flags, err);
     if (device_get(r->ctx, grad, r->grad, bytes, err))
         return -1;
     if (!isfinite(grad[r->len]))
@@ -226,19 +219,12 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
     return r->stages ? resident_stages_squares(r, err) : 0;
 }
 
-/* Behind the update. */
-static int spread(struct resident *r, float *grad, struct err *err)
-{
-    return resident_in_parts(r) ? resident_shards_spread(r, grad, err) : 0;
-}
-
 static int run_whole(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
 {
     struct recorded *g = resident_graph(r, total, total, true, err);
 
     if (!g || resident_run_half(r, g, 0, err) ||
-        (!r->whole &&
-         (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err) || spread(r, grad, err))))
+        (!r->whole && (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err))))
         return -1;
     g->used++;
     return 0;
@@ -260,7 +246,7 @@ static int run_micro_batches(struct resident *r, int total, float *grad, uint32_
     r->fresh = r->launched == 0;
     int rc = queue_finish(r, total, err);
     r->fresh = false;
-    return rc || (!r->whole && spread(r, grad, err)) ? -1 : 0;
+    return rc;
 }
 
 int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,
@@ -286,7 +272,6 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
         return -1;
     const int back = (int)(r->launched - r->seen);
     *ret = (struct train_result){.back = back,
-                                 .flags_back = r->flags ? back : 0,
                                  .known = r->seen > 0,
                                  .loss = r->last.loss,
                                  .own = (double)(pipeline_is_last(p->pipeline) ? r->last.own : r->last.loss),

@@ -2,7 +2,6 @@
 #include "trainer/state/files/ckpt_dir.h"
 
 #include "common/fsutil.h"
-#include "common/hash.h"
 #include "trainer/state/files/piece.h"
 
 #include <errno.h>
@@ -10,13 +9,11 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 static const char TMP[] = ".tmp-";
-enum { MARK_BYTES = 1 + CKPT_MARK_DIGITS + 1 };
-enum { SINK_BYTES = 1 << 16, STALE_S = 24 * 3600 };
+enum { SINK_BYTES = 1 << 16 };
 
 static int sync_folder(const char *path, struct err *err)
 {
@@ -42,52 +39,50 @@ static void remove_folder(const char *path)
     (void)rmdir(path);
 }
 
-/* What a killed writer of this run left, and of other runs what none can still be writing. */
-static void remove_leftovers(const char *path, const char *mark)
+/* What a killed writer left: nobody else writes here. */
+static void remove_leftovers(const char *path)
 {
     char leftover[PATH_MAX];
     struct err ignored;
-    struct stat st;
     cleanup_closedir DIR *dir = opendir(path);
 
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        if (strncmp(e->d_name, ".tmp-step-", 10) != 0 || ckpt_path(leftover, path, e->d_name, &ignored))
-            continue;
-        if (strstr(e->d_name, mark) || (!lstat(leftover, &st) && st.st_mtime < time(NULL) - STALE_S))
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (strncmp(e->d_name, ".tmp-step-", 10) == 0 && !ckpt_path(leftover, path, e->d_name, &ignored))
             remove_folder(leftover);
-    }
 }
 
-/* "-" and eight digits that tell this run's names from those of other runs. */
-static void mark_of(const struct manifest *m, char out[static MARK_BYTES])
+static void step_name(int64_t step, const char *behind, char out[static CKPT_NAME_BYTES])
 {
-    uint64_t h = hash_fnv1a(HASH_FNV1A, m->run_id, strlen(m->run_id));
-
-    h = hash_fnv1a(h, &m->config, sizeof(m->config));
-    snprintf(out, MARK_BYTES, "-%0*" PRIx32, CKPT_MARK_DIGITS, (uint32_t)(h ^ h >> 32));
+    snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, behind);
 }
 
-static void step_name(int64_t step, const char *mark, char out[static CKPT_NAME_BYTES])
+/* The run's folder. A new one is not to be lost with a power cut either. */
+static int make_folder(const char *dir, struct err *err)
 {
-    snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, mark);
+    char parent[PATH_MAX];
+    const char *slash = strrchr(dir, '/');
+    const bool there = access(dir, F_OK) == 0;
+
+    if (fs_mkdirs(dir, err))
+        return -1;
+    snprintf(parent, sizeof(parent), "%.*s", slash > dir ? (int)(slash - dir) : 1, slash ? dir : ".");
+    return there ? 0 : sync_folder(parent, err);
 }
 
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)
 {
     char name[CKPT_NAME_BYTES];
     char tmp[CKPT_NAME_BYTES + sizeof(TMP)];
-    char mark[MARK_BYTES];
 
     *w = (struct ckpt_writer){.manifest = *m};
     w->manifest.files = 0;
-    mark_of(m, mark);
-    step_name(m->step, mark, name);
+    step_name(m->step, "", name);
     snprintf(tmp, sizeof(tmp), "%s%s", TMP, name);
     if (snprintf(w->dir, sizeof(w->dir), "%s", dir) >= (int)sizeof(w->dir))
         return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%.80s", dir);
-    if (fs_mkdirs(dir, err))
+    if (make_folder(dir, err))
         return -1;
-    remove_leftovers(dir, mark);
+    remove_leftovers(dir);
     if (ckpt_path(w->tmp, dir, tmp, err) || mkdir(w->tmp, 0777)) {
         int code = errno;
         err_errno(err, ERR_FATAL, code, "%s/%s", dir, tmp);
@@ -153,14 +148,14 @@ int ckpt_file(struct ckpt_writer *w, const char *name,
 }
 
 /* Out of sight first, so that a kill in the middle leaves no half of it under its name. */
-static void remove_checkpoint(const char *dir, const char *name, const char *mark)
+static void remove_checkpoint(const char *dir, const char *name)
 {
     char path[PATH_MAX];
     char tmp[PATH_MAX];
     char hidden[2 * CKPT_NAME_BYTES];
     struct err ignored;
 
-    snprintf(hidden, sizeof(hidden), "%s%s%s-old", TMP, name, mark);
+    snprintf(hidden, sizeof(hidden), "%s%s-gone", TMP, name);
     if (ckpt_path(path, dir, name, &ignored) || ckpt_path(tmp, dir, hidden, &ignored))
         return;
     remove_folder(tmp);
@@ -168,72 +163,36 @@ static void remove_checkpoint(const char *dir, const char *name, const char *mar
         remove_folder(tmp);
 }
 
-static bool same_run(const struct manifest *a, const struct manifest *b)
+/* Of those up to this step, which is in place: a run that was set back leaves newer ones alone. */
+static void prune(const char *dir, int64_t step, int64_t keep)
 {
-    return a->config == b->config && strcmp(a->run_id, b->run_id) == 0;
-}
-
-/* Other runs' checkpoints are theirs to remove; one whose manifest cannot be read is nobody's. */
-static void prune(const char *dir, const struct manifest *mine, const char *mark, int64_t keep)
-{
+    char mine[CKPT_NAME_BYTES];
     cleanup_arena struct arena a = {0};
     struct ckpt_list list;
     struct err ignored;
-    int64_t seen = 0;
+    int64_t seen = 1;
 
+    step_name(step, "", mine);
     if (ckpt_list(dir, &a, &list, &ignored))
         return;
-    for (size_t i = 0; i < list.len; i++) {
-        char path[PATH_MAX];
-        struct manifest m;
-        if (ckpt_path(path, dir, list.entry[i].name, &ignored) || ckpt_manifest(path, &m, &ignored) ||
-            !same_run(&m, mine) || m.step > mine->step)
-            continue;
-        if (++seen > keep)
-            remove_checkpoint(dir, list.entry[i].name, mark);
-    }
+    for (size_t i = 0; i < list.len; i++)
+        if (list.entry[i].step <= step && strcmp(list.entry[i].name, mine) != 0 && ++seen > keep)
+            remove_checkpoint(dir, list.entry[i].name);
 }
 
-/* Is there a checkpoint at `path` that another run can still want? One that cannot be opened at this moment may be. */
-static bool taken(const char *path, const struct manifest *mine)
+/* Rename tmp to its step's name. One of that name is of before the run was set back, or damaged: it steps aside, under a name that is
+ * a checkpoint's too, until the new one has its own, so that at each moment one of them is there. */
+static int put_in_place(struct ckpt_writer *w, struct err *err)
 {
-    struct manifest m;
-    struct err err;
+    char name[CKPT_NAME_BYTES], old_name[CKPT_NAME_BYTES];
+    char final[PATH_MAX], aside[PATH_MAX];
 
-    return ckpt_manifest(path, &m, &err) == 0 ? !same_run(&m, mine) : err.kind == ERR_FATAL;
-}
-
-/* The name and the path of what is written: its step alone, or, where another run's lies there, marked as this run's. */
-static int choose_name(const struct ckpt_writer *w, const char *mark, char name[static CKPT_NAME_BYTES],
-                       char path[static PATH_MAX], struct err *err)
-{
-    const char *const marks[] = {"", mark};
-
-    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
-        step_name(w->manifest.step, marks[i], name);
-        if (ckpt_path(path, w->dir, name, err))
-            return -1;
-        if (!taken(path, &w->manifest))
-            return 0;
-    }
-    return err_set(err, ERR_CONFLICT, "%s: belongs to another run", path);
-}
-
-/* Rename tmp to `final`. One of that name is of this run before it was set back, or damaged: it steps aside, under a name that is a
- * checkpoint's too, until the new one has its own, so that at each moment one of them is there. */
-static int put_in_place(struct ckpt_writer *w, const char *final, const char *mark, struct err *err)
-{
-    char name[CKPT_NAME_BYTES];
-    char aside[PATH_MAX];
-    char old_mark[MARK_BYTES];
-
-    snprintf(old_mark, sizeof(old_mark), "-%0*" PRIx32, CKPT_MARK_DIGITS,
-             (uint32_t)hash_fnv1a(HASH_FNV1A, mark, strlen(mark)));
-    step_name(w->manifest.step, old_mark, name);
-    if (ckpt_path(aside, w->dir, name, err))
+    step_name(w->manifest.step, "", name);
+    step_name(w->manifest.step, CKPT_OLD, old_name);
+    if (ckpt_path(final, w->dir, name, err) || ckpt_path(aside, w->dir, old_name, err))
         return -1;
     if (access(final, F_OK) == 0)
-        remove_checkpoint(w->dir, name, mark); /* what a writer that was killed behind its rename has left */
+        remove_checkpoint(w->dir, old_name); /* what a writer that was killed behind its rename has left */
     const bool old = rename(final, aside) == 0;
     if (rename(w->tmp, final)) {
         err_errno(err, ERR_FATAL, errno, "%s", final);
@@ -246,25 +205,18 @@ static int put_in_place(struct ckpt_writer *w, const char *final, const char *ma
         err->kind = ERR_TRANSIENT;
         return -1;
     }
-    remove_checkpoint(w->dir, name, mark);
+    remove_checkpoint(w->dir, old_name);
     return 0;
 }
 
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
-    char mark[MARK_BYTES];
-    char name[CKPT_NAME_BYTES];
     char path[PATH_MAX];
-    char final[PATH_MAX];
 
-    mark_of(&w->manifest, mark);
     if (manifest_encode(&w->manifest, &text, err) || ckpt_path(path, w->tmp, "manifest.json", err) ||
-        fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) ||
-        choose_name(w, mark, name, final, err))
+        fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) || put_in_place(w, err))
         return -1;
-    if (put_in_place(w, final, mark, err))
-        return -1;
-    prune(w->dir, &w->manifest, mark, keep);
+    prune(w->dir, w->manifest.step, keep);
     return 0;
 }

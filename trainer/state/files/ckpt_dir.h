@@ -1,13 +1,10 @@
-/* ckpt_dir.h - the folder of checkpoints: step-%010d/ for each, whole or not there.
- *
- * Runs may share the folder and never touch each other's: where the name is taken by another run, a checkpoint is called
- * step-%010d-%08x, with a hash of its own run behind it.
+/* ckpt_dir.h - a run's folder of checkpoints: step-%010d/ for each, whole or not there. Nobody but the run writes in it.
  *
  * A checkpoint is written as .tmp-..., every file and the folder synced, then renamed, then the parent synced: a kill or
- * a power cut leaves the old ones and, at most, a .tmp- folder that the run's next write removes, or after a day any run's.
- * One that takes the place of another of its step leaves that there, under a marked name, until it is in place.
+ * a power cut leaves the old ones and, at most, a .tmp- folder that the next write removes. One that takes the place of another of its
+ * step leaves that there, as step-...-old, until it is in place.
  *
- * Order:     one writer of a run at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
+ * Order:     one writer at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
  * Ownership: a writer is the caller's, zeroed is none; lists live in the arena.
  * Errors:    ERR_FATAL (cannot write or read; code = errno), ERR_INVALID (damaged: names file and field),
  *            ERR_NOT_FOUND. A write that fails leaves the folder as it was; but for ERR_TRANSIENT, from ckpt_commit: the checkpoint
@@ -18,19 +15,20 @@
 
 #include "common/arena.h"
 #include "trainer/state/files/manifest.h"
-#include "trainer/state/files/torch_zip.h"
+#include "trainer/state/files/tensor.h"
 
 #include <limits.h>
 
-enum { CKPT_NAME_BYTES = 32, CKPT_STEP_DIGITS = 10, CKPT_MARK_DIGITS = 8, CKPT_LIST_MAX = 100000 };
+enum { CKPT_NAME_BYTES = 32, CKPT_STEP_DIGITS = 10, CKPT_LIST_MAX = 100000 };
+#define CKPT_OLD "-old" /* behind the name of one that has stepped aside */
 
 struct ckpt_writer {
-    char dir[PATH_MAX]; /* the parent */
+    char dir[PATH_MAX]; /* the run's */
     char tmp[PATH_MAX]; /* "" : none */
     struct manifest manifest;
 };
 
-/* Make `dir` and in it the folder to write to; m gives step, config and run id. */
+/* Make `dir`, the run's folder, and in it the one to write to; m gives step, config and run id. */
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err) MUST_CHECK;
 
 /* One file: `write` gives its bytes to the sink. */
@@ -38,7 +36,7 @@ int ckpt_file(struct ckpt_writer *w, const char *name,
               int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
               struct err *err) MUST_CHECK;
 
-/* Manifest, sync, rename; then of the checkpoints of this run and configuration only the newest `keep` stay. */
+/* Manifest, sync, rename; then of the checkpoints up to this step only the newest `keep` stay. */
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err) MUST_CHECK;
 void ckpt_abort(struct ckpt_writer *w);
 #define cleanup_ckpt_writer __attribute__((cleanup(ckpt_abort)))
@@ -56,10 +54,17 @@ struct ckpt_list {
 /* What is called like a checkpoint. ERR_NOT_FOUND: no such folder. */
 int ckpt_list(const char *dir, struct arena *a, struct ckpt_list *ret, struct err *err) MUST_CHECK;
 
+/* Folders in `dir` that may be those of runs. */
+struct ckpt_names {
+    const char **name;
+    size_t len;
+};
+int ckpt_runs(const char *dir, struct arena *a, struct ckpt_names *ret, struct err *err) MUST_CHECK;
+
 /* dir/name. */
 int ckpt_path(char out[static PATH_MAX], const char *dir, const char *name, struct err *err) MUST_CHECK;
 
-/* The manifest of the checkpoint that lies at `path`. */
+/* The manifest of the checkpoint that lies at `path`. ERR_CONFLICT as manifest_decode. */
 int ckpt_manifest(const char *path, struct manifest *ret, struct err *err) MUST_CHECK;
 
 /* A file of it, whole: its size and CRC are those of the manifest, its size at most out->max. */

@@ -33,10 +33,7 @@ static int64_t step_of(const char *name)
         return -1;
     const char *digits = name + 5;
     size_t n = strspn(digits, "0123456789");
-    const char *mark = digits + n;
-    bool marked = mark[0] == '-' && strlen(mark) == 1 + CKPT_MARK_DIGITS &&
-                  strspn(mark + 1, "0123456789abcdef") == CKPT_MARK_DIGITS;
-    if (n < CKPT_STEP_DIGITS || n > 16 || (*mark && !marked))
+    if (n < CKPT_STEP_DIGITS || n > 16 || (digits[n] && strcmp(digits + n, CKPT_OLD) != 0))
         return -1;
     for (size_t i = 0; i < n; i++)
         step = step * 10 + (digits[i] - '0');
@@ -68,6 +65,30 @@ int ckpt_list(const char *path, struct arena *a, struct ckpt_list *ret, struct e
     }
     if (ret->len)
         qsort(ret->entry, ret->len, sizeof(*ret->entry), newest_first);
+    return 0;
+}
+
+int ckpt_runs(const char *path, struct arena *a, struct ckpt_names *ret, struct err *err)
+{
+    cleanup_closedir DIR *dir = opendir(path);
+    size_t cap = 0;
+
+    *ret = (struct ckpt_names){0};
+    if (!dir)
+        return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
+    for (struct dirent *e; ret->len < CKPT_LIST_MAX && (e = readdir(dir));) {
+        if (e->d_name[0] == '.' || step_of(e->d_name) >= 0 ||
+            (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+            continue;
+        if (ret->len == cap) {
+            const char **old = ret->name;
+            cap = cap ? 2 * cap : 16;
+            ret->name = arena_array(a, cap, const char *);
+            if (old)
+                memcpy(ret->name, old, ret->len * sizeof(*old));
+        }
+        ret->name[ret->len++] = arena_strdup(a, e->d_name);
+    }
     return 0;
 }
 

@@ -45,8 +45,8 @@ static int write_content(int fd, int (*put)(void *ctx, const struct pt_sink *sin
     return fflush(f) == 0 ? 0 : err_errno(err, ERR_FATAL, errno, "cannot write");
 }
 
-int export_file(const char *path, int (*put)(void *ctx, const struct pt_sink *sink, struct err *err),
-                void *ctx, struct err *err)
+static int export_file(const char *path, int (*put)(void *ctx, const struct pt_sink *sink, struct err *err),
+                       void *ctx, struct err *err)
 {
     cleanup_fs_atomic struct fs_atomic file = {.fd = -1};
 
@@ -58,7 +58,7 @@ int export_file(const char *path, int (*put)(void *ctx, const struct pt_sink *si
 }
 
 struct archive {
-    const struct pt_value *root;
+    const struct tensor_list *list;
     char name[TORCH_ZIP_NAME_BYTES + 1];
 };
 
@@ -66,7 +66,7 @@ static int put_pt(void *ctx, const struct pt_sink *sink, struct err *err)
 {
     const struct archive *a = ctx;
 
-    return torch_zip_write(a->root, a->name, sink, err);
+    return torch_zip_write(a->list, a->name, sink, err);
 }
 
 static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *err)
@@ -76,9 +76,9 @@ static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *er
     return safetensors_write(*list, sink, err);
 }
 
-int export_pt(const char *path, const struct pt_value *root, struct err *err)
+int export_pt(const char *path, const struct tensor_list *list, struct err *err)
 {
-    struct archive a = {.root = root};
+    struct archive a = {.list = list};
 
     archive_name(path, a.name);
     return export_file(path, put_pt, &a, err);

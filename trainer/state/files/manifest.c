@@ -84,11 +84,29 @@ static int decode_files(const struct json_at *at, struct manifest *m, struct err
     return 0;
 }
 
+static int decode_run_id(const struct json_at *at, struct manifest *m, struct err *err)
+{
+    const char *run_id = "";
+
+    if (json_get_str(at, "run_id", &run_id, err))
+        return -1;
+    if (strlen(run_id) >= sizeof(m->run_id))
+        return json_err(at, err, "run_id: expected text of less than %d bytes", MANIFEST_RUN_ID_BYTES);
+    memcpy(m->run_id, run_id, strlen(run_id));
+    return 0;
+}
+
+static int another_format(const struct json_at *at, struct manifest *m, struct err *err)
+{
+    if (decode_run_id(at, m, err))
+        return -1;
+    return err_set(err, ERR_CONFLICT, "format %" PRId64 ", which this version does not read (%d)", m->format,
+                   MANIFEST_FORMAT);
+}
+
 int manifest_decode(const char *text, size_t len, struct manifest *ret, struct err *err)
 {
-    struct manifest m = {.step = -1};
-    const char *run_id = "";
-    int64_t format = -1;
+    struct manifest m = {.format = -1, .step = -1};
     int64_t config = 0;
     int64_t launch = 0;
     cleanup_json cJSON *tree = json_parse(text, len, err);
@@ -99,23 +117,25 @@ int manifest_decode(const char *text, size_t len, struct manifest *ret, struct e
     struct json_at files = json_member(&at, "files");
     static const char *const known[] = {"format", "step",   "config", "saved_ms",
                                         "launch", "run_id", "files",  NULL};
-    if (refuse_unknown(&at, known, err) || json_get_i64(&at, "format", 0, INT32_MAX, &format, err))
+    if (!cJSON_IsObject(at.node))
+        return json_err(&at, err, "expected an object");
+    if (json_get_i64(&at, "format", 0, INT32_MAX, &m.format, err))
         return -1;
-    if (format >= 0 && format != MANIFEST_FORMAT)
-        return json_err(&at, err, "format: %" PRId64 ", expected %d", format, MANIFEST_FORMAT);
-    if (json_get_i64(&at, "step", 0, INT64_C(1) << 53, &m.step, err) ||
+    if (m.format >= 0 && m.format != MANIFEST_FORMAT) {
+        int rc = another_format(&at, &m, err);
+        *ret = m;
+        return rc;
+    }
+    if (refuse_unknown(&at, known, err) || json_get_i64(&at, "step", 0, INT64_C(1) << 53, &m.step, err) ||
         json_get_i64(&at, "saved_ms", 0, INT64_C(1) << 53, &m.saved_ms, err) ||
         json_get_i64(&at, "config", 0, UINT32_MAX, &config, err) ||
-        json_get_i64(&at, "launch", 0, UINT32_MAX, &launch, err) ||
-        json_get_str(&at, "run_id", &run_id, err) || decode_files(&files, &m, err))
+        json_get_i64(&at, "launch", 0, UINT32_MAX, &launch, err) || decode_run_id(&at, &m, err) ||
+        decode_files(&files, &m, err))
         return -1;
-    if (format < 0 || m.step < 0 || !m.files)
+    if (m.format < 0 || m.step < 0 || !m.files)
         return json_err(&at, err, "expected format, step, config, run_id and files");
-    if (strlen(run_id) >= sizeof(m.run_id))
-        return json_err(&at, err, "run_id: expected text of less than %d bytes", MANIFEST_RUN_ID_BYTES);
     m.config = (uint32_t)config;
     m.launch = (uint32_t)launch;
-    memcpy(m.run_id, run_id, strlen(run_id));
     *ret = m;
     return 0;
 }

@@ -1,7 +1,8 @@
 /* manifest.h - what a checkpoint's manifest.json says: whose it is, and the size and CRC of each file. Pure.
  *
  * Ownership: plain structs.
- * Errors:    ERR_INVALID names the field and what was expected.
+ * Errors:    ERR_INVALID names the field and what was expected. ERR_CONFLICT: it is of another format, of which *ret has `format`
+ *            and the run's id alone.
  */
 #ifndef TK_TRAINER_STATE_FILES_MANIFEST_H
 #define TK_TRAINER_STATE_FILES_MANIFEST_H
@@ -13,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    MANIFEST_FORMAT = 1,
+    MANIFEST_FORMAT = 2,
     MANIFEST_BYTES = 1 << 14,
     MANIFEST_FILES_MAX = 8,
     MANIFEST_NAME_BYTES = 32,
@@ -27,6 +28,7 @@ struct manifest_file {
 };
 
 struct manifest {
+    int64_t format;                     /* 0, to write: MANIFEST_FORMAT */
     int64_t step;                       /* of the run */
     uint32_t config;                    /* hash of the configuration */
     int64_t saved_ms;                   /* Unix time; 0: not said */

@@ -1,4 +1,4 @@
-/* pickle.c - write a pt_value as a pickle: tensors as the calls that torch.load(weights_only=True) allows. */
+/* pickle.c - write a state_dict as a pickle: tensors as the calls that torch.load(weights_only=True) allows. */
 #include "trainer/state/files/pickle.h"
 
 #include "trainer/state/files/pickle_ops.h"
@@ -6,8 +6,6 @@
 #include <inttypes.h>
 
 enum { PROTOCOL = 2, BATCH = 1000 };
-
-static int put_value(struct pickler *p, const struct pt_value *v, int depth);
 
 static int put_ints(struct pickler *p, const int64_t *v, int32_t len)
 {
@@ -73,111 +71,37 @@ static int put_tensor(struct pickler *p, const struct pt_tensor *t)
     return pickle_memo(p);
 }
 
-static int put_items(struct pickler *p, const struct pt_value *v, size_t from, size_t to, int depth)
+static int put_item(struct pickler *p, const struct tensor_row *row)
 {
-    for (size_t i = from; i < to; i++) {
-        if (put_value(p, &v->seq.values[i], depth) < 0)
-            return err_wrap(p->err, "%zu", i);
-    }
-    return 0;
+    if (!row->name || pickle_str(p, row->name) < 0)
+        return row->name ? -1 : err_set(p->err, ERR_INVALID, "a tensor without a name");
+    return put_tensor(p, &row->tensor) < 0 ? err_wrap(p->err, "%.60s", row->name) : 0;
 }
 
-static int put_tuple(struct pickler *p, const struct pt_value *v, int depth)
+/* As Python's pickler: in batches, and a single last item without a mark. */
+static int put_items(struct pickler *p, const struct tensor_list *list)
 {
-    if (v->seq.len == 0)
-        return pickle_op(p, OP_EMPTY_TUPLE);
-    if ((v->seq.len > 3 && pickle_op(p, OP_MARK) < 0) || put_items(p, v, 0, v->seq.len, depth) < 0)
-        return -1;
-    return pickle_tuple_end(p, v->seq.len);
-}
-
-static int put_list(struct pickler *p, const struct pt_value *v, int depth)
-{
-    size_t len = v->seq.len;
-
-    if (pickle_op(p, OP_EMPTY_LIST) < 0 || pickle_memo(p) < 0)
-        return -1;
-    if (len == 1)
-        return put_items(p, v, 0, 1, depth) < 0 ? -1 : pickle_op(p, OP_APPEND);
-    for (size_t i = 0; i < len; i += BATCH) {
-        size_t end = len - i < BATCH ? len : i + BATCH;
-        if (pickle_op(p, OP_MARK) < 0 || put_items(p, v, i, end, depth) < 0 || pickle_op(p, OP_APPENDS) < 0)
+    for (size_t i = 0; i < list->len; i += BATCH) {
+        const size_t n = list->len - i < BATCH ? list->len - i : BATCH;
+        if (n > 1 && pickle_op(p, OP_MARK) < 0)
             return -1;
-    }
-    return 0;
-}
-
-static int put_pair(struct pickler *p, const struct pt_item *item, int depth)
-{
-    if (item->key.type != PT_STR && item->key.type != PT_INT)
-        return err_set(p->err, ERR_INVALID, "dict key: expected a string or an integer");
-    if (put_value(p, &item->key, depth) == 0 && put_value(p, &item->value, depth) == 0)
-        return 0;
-    if (item->key.type == PT_STR)
-        return err_wrap(p->err, "%.60s", item->key.s ? item->key.s : "(null)");
-    return err_wrap(p->err, "%" PRId64, item->key.i);
-}
-
-/* Python's pickler ends an exact multiple of the batch differently for its two dicts: the plain one with an empty
- * batch, and either with a single last pair as SETITEM where only one is left. */
-static int put_dict(struct pickler *p, const struct pt_value *v, int depth)
-{
-    size_t len = v->dict.len;
-    bool plain = v->type == PT_DICT;
-
-    if (plain ? pickle_op(p, OP_EMPTY_DICT) < 0 || pickle_memo(p) < 0 : put_ordered_dict(p) < 0)
-        return -1;
-    for (size_t i = 0; i < len || (plain && i == len && i && i % BATCH == 0); i += BATCH) {
-        size_t n = len - i < BATCH ? len - i : BATCH;
-        bool single = n == 1 && (!plain || len == 1);
-        if (!single && pickle_op(p, OP_MARK) < 0)
-            return -1;
-        for (size_t j = i; j < i + n; j++) {
-            if (put_pair(p, &v->dict.items[j], depth) < 0)
+        for (size_t j = i; j < i + n; j++)
+            if (put_item(p, &list->row[j]) < 0)
                 return -1;
-        }
-        if (pickle_op(p, single ? OP_SETITEM : OP_SETITEMS) < 0)
+        if (pickle_op(p, n == 1 ? OP_SETITEM : OP_SETITEMS) < 0)
             return -1;
     }
     return 0;
 }
 
-static int put_value(struct pickler *p, const struct pt_value *v, int depth)
-{
-    if (depth > PT_DEPTH_MAX)
-        return err_set(p->err, ERR_INVALID, "nested deeper than %d", PT_DEPTH_MAX);
-    switch (v->type) {
-    case PT_NONE:
-        return pickle_op(p, OP_NONE);
-    case PT_BOOL:
-        return pickle_op(p, v->b ? OP_TRUE : OP_FALSE);
-    case PT_INT:
-        return pickle_int(p, v->i);
-    case PT_FLOAT:
-        return pickle_float(p, v->f);
-    case PT_STR:
-        return v->s ? pickle_str(p, v->s) : err_set(p->err, ERR_INVALID, "string: none given");
-    case PT_TENSOR:
-        return put_tensor(p, &v->tensor);
-    case PT_LIST:
-        return put_list(p, v, depth + 1);
-    case PT_TUPLE:
-        return put_tuple(p, v, depth + 1);
-    case PT_DICT:
-    case PT_ORDERED_DICT:
-        return put_dict(p, v, depth + 1);
-    }
-    return err_set(p->err, ERR_INVALID, "value: unknown type %d", (int)v->type);
-}
-
-int pickle_encode(const struct pt_value *root, struct arena *a, struct buf *out, struct storages *storages,
+int pickle_encode(const struct tensor_list *list, struct arena *a, struct buf *out, struct storages *storages,
                   struct err *err)
 {
     struct pickler *p = arena_new(a, struct pickler);
 
     *storages = (struct storages){.arena = a};
     *p = (struct pickler){.out = out, .memo = {.arena = a}, .storages = storages, .err = err};
-    if (pickle_op_le(p, OP_PROTO, PROTOCOL, 1) < 0 || put_value(p, root, 0) < 0)
+    if (pickle_op_le(p, OP_PROTO, PROTOCOL, 1) < 0 || put_ordered_dict(p) < 0 || put_items(p, list) < 0)
         return -1;
     return pickle_op(p, OP_STOP);
 }

@@ -1,10 +1,9 @@
-/* pickle.h - a pt_value as a protocol-2 pickle that names its tensors' storages. Pure.
+/* pickle.h - a state_dict as a protocol-2 pickle that names its tensors' storages. Pure.
  *
- * The bytes are those that torch.save writes for the same value where equal strings are one object and all other
- * parts are objects of their own.
+ * The bytes are those that torch.save writes for an OrderedDict of these tensors.
  *
  * Ownership: *storages lives in the arena and borrows the tensors' data.
- * Errors:    ERR_INVALID, led by the place in the value ("state: 0: exp_avg: ..."); *out and *storages are then
+ * Errors:    ERR_INVALID, led by the tensor's name ("conv1.weight: ..."); *out and *storages are then
  *            undefined.
  */
 #ifndef TK_TRAINER_STATE_FILES_PICKLE_H
@@ -16,7 +15,7 @@
 #include "trainer/state/files/storages.h"
 
 /* The pickle calls the storages "0", "1", ... in the order of the list. */
-int pickle_encode(const struct pt_value *root, struct arena *a, struct buf *out, struct storages *storages,
+int pickle_encode(const struct tensor_list *list, struct arena *a, struct buf *out, struct storages *storages,
                   struct err *err) MUST_CHECK;
 
 #endif

@@ -111,14 +111,6 @@ int pickle_int(struct pickler *p, int64_t v)
     return buf_append(p->out, bytes, len, p->err);
 }
 
-int pickle_float(struct pickler *p, double v)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &v, sizeof(bits));
-    return pickle_op_le(p, OP_BINFLOAT, __builtin_bswap64(bits), 8);
-}
-
 int pickle_tuple_end(struct pickler *p, size_t len)
 {
     if (pickle_op(p, len <= 3 ? OP_TUPLE1 + (int)len - 1 : OP_TUPLE) < 0)

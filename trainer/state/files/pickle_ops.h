@@ -14,24 +14,17 @@ enum {
     OP_PROTO = 0x80,
     OP_STOP = '.',
     OP_MARK = '(',
-    OP_NONE = 'N',
-    OP_TRUE = 0x88,
     OP_FALSE = 0x89,
     OP_BININT = 'J',
     OP_BININT1 = 'K',
     OP_BININT2 = 'M',
     OP_LONG1 = 0x8a,
-    OP_BINFLOAT = 'G',
     OP_BINUNICODE = 'X',
     OP_GLOBAL = 'c',
     OP_REDUCE = 'R',
     OP_PERSID = 'Q',
-    OP_EMPTY_DICT = '}',
     OP_SETITEM = 's',
     OP_SETITEMS = 'u',
-    OP_EMPTY_LIST = ']',
-    OP_APPEND = 'a',
-    OP_APPENDS = 'e',
     OP_EMPTY_TUPLE = ')',
     OP_TUPLE = 't',
     OP_TUPLE1 = 0x85,
@@ -60,7 +53,6 @@ int pickle_memo(struct pickler *p);
 int pickle_global(struct pickler *p, const char *name);
 int pickle_str(struct pickler *p, const char *s);
 int pickle_int(struct pickler *p, int64_t v);
-int pickle_float(struct pickler *p, double v);
 
 /* The end of a tuple of `len` >= 1 items, written since a mark (three or fewer need none). */
 int pickle_tuple_end(struct pickler *p, size_t len);

@@ -47,6 +47,8 @@ static int add_entry(void *ctx, const struct tensor_row *row, struct err *err)
     int64_t bytes = pt_tensor_bytes(&row->tensor);
     int64_t end;
 
+    if (row->tensor.turned && (row->tensor.dims != 2 || row->tensor.dtype != PT_F32))
+        return err_set(err, ERR_INVALID, "%.80s: only a matrix of f32 can be turned", row->name);
     if (bytes < 0 || __builtin_add_overflow(h->at, bytes, &end) || end > INT64_C(1) << 53)
         return err_set(err, ERR_INVALID, "%.80s: its shape is impossible", row->name);
     if (pickle_memo_find(&h->names, PICKLE_MEMO_TEXT, row->name) != PICKLE_MEMO_NONE)
@@ -57,12 +59,38 @@ static int add_entry(void *ctx, const struct tensor_row *row, struct err *err)
     return rc;
 }
 
+struct output {
+    const struct pt_sink *sink;
+    struct arena *arena;
+};
+
+/* Some rows of the transpose at a time: as many numbers as lie side by side in a line of the cache. */
+static int write_turned(const struct output *o, const struct pt_tensor *t, struct err *err)
+{
+    enum { ROWS = 16 };
+    const size_t rows = (size_t)t->dim[0], width = (size_t)t->dim[1];
+    const float *data = t->data;
+    float *block = arena_array(o->arena, ROWS * width, float);
+
+    for (size_t first = 0; first < rows; first += ROWS) {
+        const size_t n = rows - first < ROWS ? rows - first : ROWS;
+        for (size_t w = 0; w < width; w++)
+            for (size_t k = 0; k < n; k++)
+                block[k * width + w] = data[w * rows + first + k];
+        if (o->sink->write(o->sink->ctx, block, n * width * sizeof(*block), err))
+            return -1;
+    }
+    return 0;
+}
+
 static int write_tensor(void *ctx, const struct tensor_row *row, struct err *err)
 {
-    const struct pt_sink *const *sink = ctx;
+    const struct output *o = ctx;
     size_t bytes = (size_t)pt_tensor_bytes(&row->tensor);
 
-    return bytes ? (*sink)->write((*sink)->ctx, row->tensor.data, bytes, err) : 0;
+    if (row->tensor.turned)
+        return write_turned(o, &row->tensor, err);
+    return bytes ? o->sink->write(o->sink->ctx, row->tensor.data, bytes, err) : 0;
 }
 
 static int make_header(struct header *h, const struct tensor_list *list, struct err *err)
@@ -91,7 +119,7 @@ int safetensors_write(const struct tensor_list *list, const struct pt_sink *sink
     if (!rc)
         rc = sink->write(sink->ctx, h->text.data, h->text.len, err);
     buf_release(&h->text);
-    return rc ? -1 : by_width(list, write_tensor, &sink, err);
+    return rc ? -1 : by_width(list, write_tensor, &(struct output){sink, &arena}, err);
 }
 
 struct place {

@@ -4,7 +4,8 @@
  * without gaps (https://github.com/huggingface/safetensors, "Format").
  *
  * Ownership: names and data are borrowed; a parsed list lives in the arena and points into the file's bytes.
- * Order:     written with the wider elements first, so that everything is aligned; a list comes back in the header's.
+ * Order:     written with the wider elements first, so that everything is aligned; a list comes back in the header's. What
+ *            is `turned` is written as its transpose; nothing comes back so.
  * Errors:    ERR_INVALID names the tensor and the field, else the sink's own.
  */
 #ifndef TK_TRAINER_STATE_FILES_SAFETENSORS_H
@@ -13,20 +14,10 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "trainer/state/files/torch_zip.h"
+#include "trainer/state/files/tensor.h"
 
 /* The header at most: the reference implementation's own limit is 100 MB. */
 enum { SAFETENSORS_HEADER_BYTES = 16 << 20 };
-
-struct tensor_row {
-    const char *name; /* UTF-8 */
-    struct pt_tensor tensor;
-};
-
-struct tensor_list {
-    const struct tensor_row *row;
-    size_t len;
-};
 
 int safetensors_write(const struct tensor_list *list, const struct pt_sink *sink, struct err *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* storages.h - the payloads behind the tensors of a value: checked, counted, shared ones once. Pure.
+/* storages.h - the payloads behind tensors: checked, counted, shared ones once. Pure.
  *
  * Ownership: the list lives in the arena and borrows the tensors' data.
  * Errors:    ERR_INVALID for a tensor whose shape or data cannot be.
@@ -8,7 +8,7 @@
 
 #include "common/arena.h"
 #include "common/err.h"
-#include "trainer/state/files/pt_value.h"
+#include "trainer/state/files/tensor.h"
 
 struct storage {
     const void *data;

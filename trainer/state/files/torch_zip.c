@@ -272,7 +272,7 @@ static int check_name(const char *name, struct err *err)
     return 0;
 }
 
-int torch_zip_write(const struct pt_value *root, const char *name, const struct pt_sink *sink,
+int torch_zip_write(const struct tensor_list *list, const char *name, const struct pt_sink *sink,
                     struct err *err)
 {
     enum { FIXED_RECORDS = 6 };
@@ -280,7 +280,7 @@ int torch_zip_write(const struct pt_value *root, const char *name, const struct 
     cleanup_buf struct buf pickle = BUF_INIT(TORCH_ZIP_PICKLE_BYTES);
     struct storages *storages = arena_new(&arena, struct storages);
 
-    if (check_name(name, err) < 0 || pickle_encode(root, &arena, &pickle, storages, err) < 0)
+    if (check_name(name, err) < 0 || pickle_encode(list, &arena, &pickle, storages, err) < 0)
         return -1;
     struct zip z = {.sink = sink, .arena = &arena, .folder = name};
     z.record = arena_array(&arena, (size_t)storages->len + FIXED_RECORDS, struct record);

@@ -11,17 +11,12 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "trainer/state/files/pt_value.h"
+#include "trainer/state/files/tensor.h"
 
 enum { TORCH_ZIP_ALIGN = 64, TORCH_ZIP_NAME_BYTES = 200, TORCH_ZIP_PICKLE_BYTES = 1 << 26 };
 
-struct pt_sink {
-    int (*write)(void *ctx, const void *bytes, size_t len, struct err *err);
-    void *ctx;
-};
-
 /* `name` is the folder inside the archive (torch.save: the file's name without its extension). */
-int torch_zip_write(const struct pt_value *root, const char *name, const struct pt_sink *sink,
+int torch_zip_write(const struct tensor_list *list, const char *name, const struct pt_sink *sink,
                     struct err *err) MUST_CHECK;
 
 #endif

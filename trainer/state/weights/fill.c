@@ -1,8 +1,7 @@
-/* fill.c - copy a weights file into a model: every tensor is found and checked before the first is copied. */
+/* fill.c - find and check a file's tensors by name, then copy them into a model. */
 #include "trainer/state/weights/fill.h"
 
 #include "host/rank_state.h"
-#include "trainer/state/weights/gpt2_names.h"
 #include "trainer/state/weights/numbers.h"
 
 #include <inttypes.h>
@@ -10,24 +9,34 @@
 
 enum { PIECE = 1024 };
 
-/* Where a row of the model comes from. */
-struct take {
-    const struct pt_tensor *from; /* NULL: a second name that the file does not have */
-    bool turned;                  /* lies as (in, out) */
-};
-
-static const struct tensor_row *find(const struct tensor_list *list, const char *name)
+static const char *bare_name(const char *name)
 {
-    const struct tensor_row *by_bare_name = NULL;
-    const char *bare = gpt2_names_bare(name);
+    static const char *const before[] = {"module.", "_orig_mod.", "transformer."};
 
-    for (size_t i = 0; i < list->len; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(before);) {
+        const size_t len = strlen(before[i]);
+        const bool there = strncmp(name, before[i], len) == 0;
+        name += there ? len : 0;
+        i = there ? 0 : i + 1; /* in any order */
+    }
+    return name;
+}
+
+/* By its name, else by that without what wrappers add. *twice: there are two such. */
+static const struct tensor_row *find(const struct tensor_list *list, const char *name, bool *twice)
+{
+    const struct tensor_row *found = NULL;
+
+    *twice = false;
+    for (size_t i = 0; i < list->len; i++)
         if (strcmp(list->row[i].name, name) == 0)
             return &list->row[i];
-        if (strcmp(gpt2_names_bare(list->row[i].name), bare) == 0)
-            by_bare_name = &list->row[i];
-    }
-    return by_bare_name;
+    for (size_t i = 0; i < list->len; i++)
+        if (strcmp(bare_name(list->row[i].name), bare_name(name)) == 0) {
+            *twice = found != NULL;
+            found = &list->row[i];
+        }
+    return found;
 }
 
 static void shape_text(int32_t dims, const int64_t *dim, char *out, size_t size)
@@ -42,7 +51,7 @@ static void shape_text(int32_t dims, const int64_t *dim, char *out, size_t size)
 
 static bool is_positions(const char *name)
 {
-    return strcmp(gpt2_names_bare(name), "wpe.weight") == 0;
+    return strcmp(bare_name(name), "wpe.weight") == 0;
 }
 
 static int check(const struct state_row *row, const struct pt_tensor *t, bool turned, struct err *err)
@@ -66,39 +75,55 @@ static int check(const struct state_row *row, const struct pt_tensor *t, bool tu
 }
 
 /* Two names of one matrix in the model must be one in the file. */
-static int check_tied(const struct state_row *row, int i, const struct take *take, struct err *err)
+static int check_tied(const struct state_row *row, int i, const struct fill_source *from, struct err *err)
 {
     int first = 0;
 
     while (first < i && row[first].data != row[i].data)
         first++;
-    return numbers_equal(take[first].from, take[i].from)
+    return numbers_equal(from[first].from, from[i].from)
                ? 0
                : err_set(err, ERR_INVALID, "%s: differs from %s, but the model shares one tensor for both",
                          row[i].name, row[first].name);
 }
 
-static int choose(const struct tensor_list *list, const struct state_row *row, int rows, bool *used,
-                  struct take *take, struct err *err)
+/* Do matrices of GPT-2's blocks lie as (in, out)? Told by one that is no square. */
+static bool are_turned(const struct tensor_list *list, const struct state_row *row, int rows)
 {
-    bool turned = gpt2_names_transposed(list);
+    bool ignored;
 
     for (int i = 0; i < rows; i++) {
-        const struct tensor_row *t = find(list, row[i].name);
+        if (!row[i].turned || row[i].dim[0] == row[i].dim[1])
+            continue;
+        const struct tensor_row *t = find(list, row[i].name, &ignored);
+        if (t && t->tensor.dims == 2)
+            return t->tensor.dim[0] == row[i].dim[1];
+    }
+    return true;
+}
+
+int fill_find(const struct tensor_list *list, const struct model *m, struct arena *a,
+              struct fill_source **ret, struct err *err)
+{
+    int rows;
+    const struct state_row *row = model_state(m, &rows);
+    struct fill_source *from = arena_array(a, (size_t)rows + 1, struct fill_source);
+    const bool turned = are_turned(list, row, rows);
+
+    for (int i = 0; i < rows; i++) {
+        bool twice;
+        const struct tensor_row *t = find(list, row[i].name, &twice);
         if (!t && row[i].tied)
             continue;
-        if (!t)
-            return err_set(err, ERR_INVALID, "%s: is missing", row[i].name);
-        take[i] = (struct take){&t->tensor, turned && row[i].dims == 2 && gpt2_names_is_matrix(row[i].name)};
-        used[t - list->row] = true;
-        if (check(&row[i], take[i].from, take[i].turned, err) ||
-            (row[i].tied && check_tied(row, i, take, err)))
+        if (!t || twice)
+            return err_set(err, ERR_INVALID, "%s: %s", row[i].name,
+                           t ? "there are two tensors of this name behind prefixes" : "is missing");
+        from[i] = (struct fill_source){&t->tensor, turned && row[i].turned};
+        if (check(&row[i], from[i].from, from[i].turned, err) ||
+            (row[i].tied && check_tied(row, i, from, err)))
             return -1;
     }
-    for (size_t i = 0; i < list->len; i++)
-        if (!used[i] && numbers_are_floats(list->row[i].tensor.dtype) &&
-            !gpt2_names_is_mask(list->row[i].name))
-            return err_set(err, ERR_INVALID, "%.100s: the model has no such tensor", list->row[i].name);
+    *ret = from;
     return 0;
 }
 
@@ -118,27 +143,21 @@ static void copy_turned(const struct pt_tensor *t, float *out)
         }
 }
 
-int fill_model(const struct weights *w, struct model *m, struct err *err)
+void fill_copy(const struct fill_source *from, struct model *m)
 {
-    cleanup_arena struct arena a = {0};
     int rows;
     const struct state_row *row = model_state(m, &rows);
-    struct take *take = arena_array(&a, (size_t)rows + 1, struct take);
-    bool *used = arena_array(&a, w->list.len + 1, bool);
 
-    if (choose(&w->list, row, rows, used, take, err))
-        return -1;
     for (int i = 0; i < rows; i++) {
-        rank_state_alive(); /* the file is mapped: this is where it is read */
+        rank_state_alive(); /* a file that is mapped is read here */
         if (row[i].tied)
             continue;
         if (row[i].type == STATE_I64)
-            memcpy(row[i].data, take[i].from->data, row[i].bytes);
-        else if (take[i].turned)
-            copy_turned(take[i].from, row[i].data);
+            memcpy(row[i].data, from[i].from->data, row[i].bytes);
+        else if (from[i].turned)
+            copy_turned(from[i].from, row[i].data);
         else
-            numbers_to_f32(take[i].from->data, take[i].from->dtype, 0, row[i].bytes / sizeof(float),
+            numbers_to_f32(from[i].from->data, from[i].from->dtype, 0, row[i].bytes / sizeof(float),
                            row[i].data);
     }
-    return 0;
 }

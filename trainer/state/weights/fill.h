@@ -1,17 +1,30 @@
 /* fill.h - weights from a file into a model, by name.
  *
- * Names:  as the model has them, or as other programs call the same tensors of a GPT-2 (gpt2_names.h); their matrices may lie
- *         either way round, their numbers be f32, f64, bf16 or f16. A file may have more positions than the model: the first
- *         are taken. It must have all of the model's tensors. Masks, second names and tensors that are no floats may be
- *         beside them; other floats may not: they are weights of a larger model.
+ * Names:  the model's; before them may stand what wrappers add: "module." (DDP), "_orig_mod." (torch.compile) and
+ *         "transformer.", which a GPT2Model's lack. The numbers may be f32, f64, bf16 or f16; matrices of GPT-2's blocks may lie as
+ *         (in, out), which is Hugging Face's way, or as (out, in). There may be more positions than the model has: the first are taken.
+ *         All of the model's tensors have to be there, second names of a matrix need not. What else is there is not looked at.
  * Errors: ERR_INVALID naming the tensor; the model is then what it was.
  */
 #ifndef TK_TRAINER_STATE_WEIGHTS_FILL_H
 #define TK_TRAINER_STATE_WEIGHTS_FILL_H
 
 #include "trainer/model/model.h"
-#include "trainer/state/weights/weights.h"
+#include "trainer/state/files/tensor.h"
 
-int fill_model(const struct weights *w, struct model *m, struct err *err) MUST_CHECK;
+#include "common/arena.h"
+
+/* Where a row of model_state comes from. */
+struct fill_source {
+    const struct pt_tensor *from; /* NULL: a second name that the file does not have */
+    bool turned;                  /* it lies as (in, out) */
+};
+
+/* Find and check every tensor: one source for each row, in the arena. */
+int fill_find(const struct tensor_list *list, const struct model *m, struct arena *a,
+              struct fill_source **ret, struct err *err) MUST_CHECK;
+
+/* Copy what fill_find has found. */
+void fill_copy(const struct fill_source *from, struct model *m);
 
 #endif

@@ -1,4 +1,4 @@
-/* numbers.c - convert f16, bf16 and f64 elements to f32, and f32 to f16 and bf16. */
+/* numbers.c - convert f16, bf16 and f64 elements to f32. */
 #include "trainer/state/weights/numbers.h"
 
 #include <string.h>
@@ -37,33 +37,6 @@ static float from_f16(uint16_t h)
     return f32_of(sign | bits_of((float)fraction * 0x1p-24f)); /* zero, or too small for an exponent */
 }
 
-static uint16_t to_f16(float f)
-{
-    uint32_t bits = bits_of(f);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    uint32_t rest = bits & 0x7fffffff;
-
-    if (rest > 0x7f800000) /* not a number */
-        return (uint16_t)(sign | 0x7e00);
-    if (rest >= 0x477ff000) /* 65520 and more: infinite */
-        return (uint16_t)(sign | 0x7c00);
-    if (rest < 0x38800000) { /* below 2^-14: so many times 2^-24, rounded by an addition */
-        float scaled = f32_of(rest) * 0x1p24f;
-        return (uint16_t)(sign | (bits_of(scaled + 0x1p23f) - bits_of(0x1p23f)));
-    }
-    rest += 0xfff + (rest >> 13 & 1);
-    return (uint16_t)(sign | (rest - 0x38000000) >> 13);
-}
-
-static uint16_t to_bf16(float f)
-{
-    uint32_t bits = bits_of(f);
-
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 void numbers_to_f32(const void *data, enum pt_dtype dtype, size_t first, size_t n, float *out)
 {
     const uint8_t *p = (const uint8_t *)data + first * pt_dtype_bytes(dtype);
@@ -82,20 +55,6 @@ void numbers_to_f32(const void *data, enum pt_dtype dtype, size_t first, size_t 
         }
         memcpy(&h, p + i * sizeof(h), sizeof(h));
         out[i] = dtype == PT_BF16 ? f32_of((uint32_t)h << 16) : from_f16(h);
-    }
-}
-
-void numbers_from_f32(const float *in, size_t n, enum pt_dtype dtype, void *out)
-{
-    uint8_t *p = out;
-
-    if (dtype == PT_F32) {
-        memcpy(out, in, n * sizeof(*in));
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        uint16_t h = dtype == PT_BF16 ? to_bf16(in[i]) : to_f16(in[i]);
-        memcpy(p + i * sizeof(h), &h, sizeof(h));
     }
 }
 

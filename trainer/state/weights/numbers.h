@@ -1,11 +1,11 @@
-/* numbers.h - tensors' elements to and from f32. Pure.
+/* numbers.h - tensors' elements as f32. Pure.
  *
- * Numerics: bf16 and f16 to f32 are exact; the ways back round to nearest, ties to even, as torch's do.
+ * Numerics: bf16 and f16 to f32 are exact; f64 is rounded to nearest, ties to even.
  */
 #ifndef TK_TRAINER_STATE_WEIGHTS_NUMBERS_H
 #define TK_TRAINER_STATE_WEIGHTS_NUMBERS_H
 
-#include "trainer/state/files/pt_value.h"
+#include "trainer/state/files/tensor.h"
 
 /* f32, f64, bf16 or f16. */
 bool numbers_are_floats(enum pt_dtype dtype);
@@ -15,8 +15,5 @@ void numbers_to_f32(const void *data, enum pt_dtype dtype, size_t first, size_t 
 
 /* Have two tensors the same elements, whatever floats they are? Of others: no. */
 bool numbers_equal(const struct pt_tensor *a, const struct pt_tensor *b);
-
-/* dtype: PT_F32, PT_BF16 or PT_F16. */
-void numbers_from_f32(const float *in, size_t n, enum pt_dtype dtype, void *out);
 
 #endif

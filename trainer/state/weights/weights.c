@@ -1,15 +1,14 @@
-/* weights.c - map a weights file into memory and open it with the reader of its format. */
+/* weights.c - map a .safetensors file into memory, and say what another one is. */
 #include "trainer/state/weights/weights.h"
 
 #include "trainer/data/first_bytes.h"
-#include "trainer/state/files/torch_unzip.h"
-#include "trainer/state/weights/llmc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int map(struct weights *w, const char *path, struct err *err)
 {
@@ -30,61 +29,36 @@ static int map(struct weights *w, const char *path, struct err *err)
     return 0;
 }
 
-static bool is_dict(const struct pt_value *v)
+static int refuse_pt(const char *path, const void *bytes, size_t len, struct err *err)
 {
-    return v && (v->type == PT_DICT || v->type == PT_ORDERED_DICT);
+    if (len < 4 || memcmp(bytes, "PK\3\4", 4) != 0)
+        return 0;
+    return err_set(
+        err, ERR_INVALID,
+        "%.160s: a .pt file, which is not read. This makes a .safetensors of it: python3 -c \"import torch, "
+        "safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v in "
+        "torch.load('%.160s', map_location='cpu').items()}, 'model.safetensors')\"",
+        path, path);
 }
 
-static int list_dict(struct weights *w, const struct pt_value *dict, struct err *err)
+int weights_refuse_pt(const char *path, struct err *err)
 {
-    struct tensor_row *row = arena_array(&w->arena, dict->dict.len + 1, struct tensor_row);
-    size_t n = 0;
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char first[4];
+    const ssize_t n = fd < 0 ? 0 : read(fd, first, sizeof(first));
 
-    for (size_t i = 0; i < dict->dict.len; i++) {
-        const struct pt_item *item = &dict->dict.items[i];
-        if (item->key.type != PT_STR || item->value.type != PT_TENSOR)
-            return err_set(err, ERR_INVALID, "%.80s: expected a state_dict: names and tensors",
-                           item->key.type == PT_STR ? item->key.s : "a key is not a name");
-        row[n++] = (struct tensor_row){item->key.s, item->value.tensor};
-    }
-    w->list = (struct tensor_list){row, n};
-    return 0;
-}
-
-static int parse_pt(struct weights *w, struct err *err)
-{
-    static const char *const inside[] = {"model", "state_dict", "model_state_dict"};
-    struct pt_value root;
-
-    if (torch_zip_read(w->map, w->bytes, &w->arena, &root, err))
-        return -1;
-    for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
-        const struct pt_value *v = pt_find(&root, inside[i]);
-        if (is_dict(v))
-            return list_dict(w, v, err);
-    }
-    return is_dict(&root) ? list_dict(w, &root, err) : err_set(err, ERR_INVALID, "expected a state_dict");
+    return n > 0 ? refuse_pt(path, first, (size_t)n, err) : 0;
 }
 
 static int parse(struct weights *w, struct err *err)
 {
-    struct llmc_header header;
     char name[FIRST_BYTES_NAME];
 
-    if (llmc_is(w->map, w->bytes)) {
-        if (llmc_parse(w->map, w->bytes, &w->arena, &header, &w->list, err))
-            return -1;
-        w->heads = header.heads;
-        return 0;
-    }
-    if (w->bytes >= 4 && memcmp(w->map, "PK\3\4", 4) == 0)
-        return parse_pt(w, err);
     if (!safetensors_parse(w->map, w->bytes, &w->arena, &w->list, err))
         return 0;
     if (first_bytes_name(w->map, w->bytes, name))
-        return err_set(err, ERR_INVALID, "%s, expected .safetensors, .pt or llm.c's weights", name);
-    const bool sure = w->bytes > 8 && ((const char *)w->map)[8] == '{';
-    return err_wrap(err, "%sread as .safetensors", sure ? "" : "neither llm.c's format nor .pt; ");
+        return err_set(err, ERR_INVALID, "%s, expected .safetensors", name);
+    return err_wrap(err, "read as .safetensors");
 }
 
 int weights_open(struct weights *w, const char *path, struct err *err)
@@ -92,6 +66,10 @@ int weights_open(struct weights *w, const char *path, struct err *err)
     *w = (struct weights){0};
     if (map(w, path, err))
         return -1;
+    if (refuse_pt(path, w->map, w->bytes, err)) {
+        weights_close(w);
+        return -1;
+    }
     int rc = parse(w, err);
     if (!rc && w->list.len > WEIGHTS_TENSORS_MAX)
         rc = err_set(err, ERR_INVALID, "%zu tensors, expected at most %d", w->list.len, WEIGHTS_TENSORS_MAX);

@@ -1,4 +1,4 @@
-/* weights.h - a file of weights, whoever wrote it: .safetensors, .pt (torch.save's) or llm.c's .bin, told by content.
+/* weights.h - a .safetensors file of weights, whoever wrote it.
  *
  * Ownership: the list points into the file, which stays mapped until weights_close; one that is cut short meanwhile ends the
  *            process by SIGBUS.
@@ -16,12 +16,13 @@ struct weights {
     void *map;
     size_t bytes;
     struct tensor_list list;
-    int32_t heads; /* llm.c's files say; else 0 */
 };
 
-/* A .pt file may hold a state_dict, or a dict with one under "model", "state_dict" or "model_state_dict". */
 int weights_open(struct weights *w, const char *path, struct err *err) MUST_CHECK;
 void weights_close(struct weights *w);
 #define cleanup_weights __attribute__((cleanup(weights_close)))
+
+/* ERR_INVALID if there is a .pt file at `path`: the error has the line of Python that makes a .safetensors of it. */
+int weights_refuse_pt(const char *path, struct err *err) MUST_CHECK;
 
 #endif

@@ -33,7 +33,8 @@ static void set_facts(const cJSON *doc, struct why_facts *f)
     const cJSON *gap;
     struct err err;
 
-    *f = (struct why_facts){.pods = cJSON_GetObjectItem(doc, "pods"),
+    *f = (struct why_facts){.options = "",
+                            .pods = cJSON_GetObjectItem(doc, "pods"),
                             .events = cJSON_GetObjectItem(doc, "events"),
                             .claims = cJSON_GetObjectItem(doc, "claims"),
                             .nodes = cJSON_GetObjectItem(doc, "nodes"),

@@ -128,6 +128,7 @@ static void test_budget(void **state)
                          "{\"spec\":{\"maxUnavailable\":1,\"selector\":{}},\"status\":{\"expectedPods\":0,"
                          "\"disruptionsAllowed\":0}}"));
     expect(p, RUN("why", "j"), RUN("Running for ", "PodDisruptionBudget guard expects 0 pods", "to 1,"));
+    expect(p, RUN("why", "j", "--context=c"), RUN("kubectl ptj logs j -n team --context=c shows"));
     refuse(p, "/poddisruptionbudgets");
     expect(p, RUN("why", "j"), RUN("Running for ", "you lack the right to list poddisruptionbudgets"));
     fake_plan_fault(p->server, NULL);
@@ -165,7 +166,9 @@ static void test_log(void **state)
            RUN("Failed: a rank ended with an exception\n", "pod j-node-0, node n1, exit code 1,",
                "Last lines of j-node-0:\n    File \"a.py\", line 2, in f\n  KeyError: 'lr'\n",
                "\nOperator: nothing: ", "\nDo:       "));
-    assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=400"), 1);
+    expect(p, RUN("why", "j", "--context=c", "--as", "a b"),
+           RUN("Then kubectl delete ptj j -n team --context=c '--as=a b', and apply"));
+    assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=400"), 2);
 }
 
 static void test_rights(void **state)

@@ -40,36 +40,20 @@ static void put_number(ncclDataType_t type, char *to, double d)
         memcpy(to, (const char *)&f + sizeof(f) - size_of(type), size_of(type));
 }
 
-/* out[i] = sum over ranks of theirs[first + i] */
-static void sum(const struct call *k, size_t first, size_t bytes)
+/* out[i] = sum over ranks of theirs[i] */
+static void take(const struct call *k)
 {
     const struct ncclComm *c = k->comm;
 
-    for (size_t at = 0; at < bytes; at += size_of(k->type)) {
+    for (size_t at = 0; at < k->bytes; at += size_of(k->type)) {
         double total = 0;
         for (int r = 0; r < c->world; r++) {
-            total += take_number(k->type, c->shared->half[r][k->number % 2] + first + at);
+            total += take_number(k->type, c->shared->half[r][k->number % 2] + at);
             if (k->type != ncclFloat64)
                 total = (double)(float)total;
         }
         put_number(k->type, (char *)k->out + at, total);
     }
-}
-
-static void take(const struct call *k)
-{
-    struct ncclComm *c = k->comm;
-    const unsigned half = k->number % 2;
-    const size_t part = k->bytes / (size_t)c->world;
-
-    if (k->op == OP_SUM)
-        sum(k, 0, k->bytes);
-    else if (k->op == OP_SCATTER)
-        sum(k, part * (size_t)c->rank, part);
-    else if (k->op == OP_SPREAD)
-        memcpy(k->out, c->shared->half[k->peer][half], k->bytes);
-    for (int r = 0; r < c->world && k->op == OP_GATHER; r++)
-        memcpy((char *)k->out + (size_t)r * k->bytes, c->shared->half[r][half], k->bytes);
 }
 
 /* On GPUs they would wait for each other, or add what does not belong together. */
@@ -203,29 +187,6 @@ ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t t
     struct call k = {.op = OP_SUM, .in = in, .out = out, .bytes = n * size_of(type), .type = type};
 
     return op == ncclSum ? queue(c, k, stream) : ncclInvalidArgument;
-}
-
-ncclResult_t ncclAllGather(const void *in, void *out, size_t n, ncclDataType_t type, ncclComm_t c,
-                           cudaStream_t stream)
-{
-    return queue(c, (struct call){.op = OP_GATHER, .in = in, .out = out, .bytes = n * size_of(type)}, stream);
-}
-
-ncclResult_t ncclReduceScatter(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op,
-                               ncclComm_t c, cudaStream_t stream)
-{
-    struct call k = {
-        .op = OP_SCATTER, .in = in, .out = out, .bytes = n * size_of(type) * (size_t)c->world, .type = type};
-
-    return op == ncclSum ? queue(c, k, stream) : ncclInvalidArgument;
-}
-
-ncclResult_t ncclBroadcast(const void *in, void *out, size_t n, ncclDataType_t type, int root, ncclComm_t c,
-                           cudaStream_t stream)
-{
-    struct call k = {.op = OP_SPREAD, .in = in, .out = out, .bytes = n * size_of(type), .peer = root};
-
-    return queue(c, k, stream);
 }
 
 ncclResult_t ncclSend(const void *in, size_t n, ncclDataType_t type, int peer, ncclComm_t c,

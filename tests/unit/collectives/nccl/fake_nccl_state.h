@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { RANKS = 8, HALF = 64 * 1024, MAIL = 64 * 1024 };
-enum op { OP_SUM, OP_GATHER, OP_SCATTER, OP_SPREAD, OP_SEND, OP_RECV };
+enum op { OP_SUM, OP_SEND, OP_RECV };
 
 struct mail {
     _Atomic unsigned sent, taken;
@@ -47,8 +47,8 @@ struct call {
     enum op op;
     const void *in;
     void *out;
-    size_t bytes;    /* that this rank puts */
-    int peer;        /* or root */
+    size_t bytes; /* that this rank puts */
+    int peer;
     unsigned number; /* among the collectives */
     ncclDataType_t type;
     bool recorded;

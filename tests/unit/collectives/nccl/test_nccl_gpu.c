@@ -137,28 +137,19 @@ static int others_body(struct collectives *c, struct device_comm *d, cudaStream_
     enum { EACH = 1000 };
     struct err err = {0};
     const int other = 1 - c->rank;
-    float *x, *all;
+    float *x;
 
     CUDA_OK(cudaMalloc((void **)&x, EACH * sizeof(float)));
-    CUDA_OK(cudaMalloc((void **)&all, WORLD * EACH * sizeof(float)));
     for (int i = 0; i < EACH; i++)
         host[i] = (float)(1000 * c->rank + i);
     CUDA_OK(cudaMemcpyAsync(x, host, EACH * sizeof(float), cudaMemcpyHostToDevice, stream));
-    RANK_OK(d->all_gather(d, x, all, EACH, DEVICE_F32, stream, &err));
-    RANK_OK(d->reduce_scatter(d, all, x, EACH, DEVICE_F32, stream, &err));
-    CUDA_OK(cudaMemcpyAsync(host, x, EACH * sizeof(float), cudaMemcpyDeviceToHost, stream));
-    RANK_OK(d->sync(d, stream, "gather and scatter", RANKS_TIMEOUT_MS, &err));
-    for (int i = 0; i < EACH; i++)
-        RANK_CHECK(host[i] == (float)(WORLD * (1000 * c->rank + i)));
-    RANK_OK(d->broadcast(d, x, EACH * sizeof(float), 1, stream, &err));
     /* One direction: both at once would need them to be one group. */
     RANK_OK(c->rank == 0 ? d->send(d, x, EACH * sizeof(float), other, stream, &err)
-                         : d->recv(d, all, EACH * sizeof(float), other, stream, &err));
-    CUDA_OK(
-        cudaMemcpyAsync(host, c->rank == 0 ? x : all, EACH * sizeof(float), cudaMemcpyDeviceToHost, stream));
-    RANK_OK(d->sync(d, stream, "broadcast and send", RANKS_TIMEOUT_MS, &err));
+                         : d->recv(d, x, EACH * sizeof(float), other, stream, &err));
+    CUDA_OK(cudaMemcpyAsync(host, x, EACH * sizeof(float), cudaMemcpyDeviceToHost, stream));
+    RANK_OK(d->sync(d, stream, "send", RANKS_TIMEOUT_MS, &err));
     for (int i = 0; i < EACH; i++)
-        RANK_CHECK(host[i] == (float)(WORLD * (1000 + i)));
+        RANK_CHECK(host[i] == (float)i); /* rank 0's */
     return 0;
 }
 

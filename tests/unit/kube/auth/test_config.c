@@ -92,6 +92,10 @@ static void test_find(void **ctx)
     assert_string_equal(c.socket, "/run/s");
     assert_int_equal(c.token.bytes.len, 0);
     kube_config_release(&c);
+    assert_int_equal(kube_config_find(&c, &(struct kube_config_given){"unix:", NULL, NULL}, &err), 0);
+    assert_null(c.socket); /* http.h refuses it, and does not take it for port 80 of this machine */
+    assert_string_equal(c.server, "unix:");
+    kube_config_release(&c);
     assert_int_equal(kube_config_find(&c, &(struct kube_config_given){"https://h", "/none/ca", token}, &err),
                      -1);
     assert_non_null(strstr(err.msg, "/none/ca"));

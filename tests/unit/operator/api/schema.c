@@ -1,12 +1,6 @@
 /* schema.c - walking the CRD's schema and making documents that fit it, or do not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "schema.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <stdio.h>

@@ -1,13 +1,7 @@
 /* test_apidoc.c - docs/api.md lists every field of the CRD, each with its description. GOLDEN_UPDATE=1 writes it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/fsutil.h"
 #include "schema.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>

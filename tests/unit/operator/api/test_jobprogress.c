@@ -1,7 +1,6 @@
 /* test_jobprogress.c - what is believed of a launcher's answer and of status.progress, and what is written of it. */
-#include "test.h"
-
 #include "operator/api/jobprogress.h"
+#include "test.h"
 
 #include <math.h>
 #include <stdio.h>

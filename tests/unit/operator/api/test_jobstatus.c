@@ -1,12 +1,6 @@
 /* test_jobstatus.c - the status survives writing and reading; what someone broke in it counts as lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/api/jobstatus.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <string.h>

@@ -1,12 +1,6 @@
 /* test_jobtext.c - a job put to rest and decoded again is the same job, less what nobody reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/api/jobtext.h"
+#include "test.h"
 
 #include <string.h>
 

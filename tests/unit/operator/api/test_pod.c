@@ -1,13 +1,7 @@
 /* test_pod.c - pods and other children cut down to what plan reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +20,22 @@ static struct pod *decode(const char *text, struct err *err)
 
     assert_non_null(j);
     return pod_decode(j, err);
+}
+
+/* Of a text that makes a pod. */
+static struct pod *pod_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static struct pod *pod_of(const char *fmt, ...)
+{
+    char text[8192];
+    struct err err;
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_in_range(vsnprintf(text, sizeof(text), fmt, ap), 1, sizeof(text) - 1);
+    va_end(ap);
+    struct pod *p = decode(text, &err);
+    assert_non_null(p);
+    return p;
 }
 
 static void test_statuses_by_name(void **state)
@@ -171,15 +181,11 @@ static void test_working_beside(void **state)
          "}}]}",
          "", 0},
     };
-    char text[1024];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text), "{" META ",\"spec\":{%s\"containers\":[{\"name\":\"pytorch\"}]},%s}",
-                 ROWS[i].spec, ROWS[i].status);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
+        struct pod *p = pod_of("{" META ",\"spec\":{%s\"containers\":[{\"name\":\"pytorch\"}]},%s}",
+                               ROWS[i].spec, ROWS[i].status);
         if (strcmp(p->working, ROWS[i].working) != 0 || p->deadline_s != ROWS[i].deadline_s)
             fail_msg("row %zu: \"%s\" work, deadline %d", i, p->working, (int)p->deadline_s);
         pod_free(p);
@@ -200,63 +206,37 @@ static void test_address(void **state)
         {"{}", "{\"podIP\":\"ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.2555\"}", "", false},
         {"{}", "{\"podIP\":7}", "", false},
     };
-    char text[512];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text), "{" META ",\"spec\":%s,\"status\":%s}", ROWS[i].spec, ROWS[i].status);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
+        struct pod *p = pod_of("{" META ",\"spec\":%s,\"status\":%s}", ROWS[i].spec, ROWS[i].status);
         assert_string_equal(p->ip, ROWS[i].ip);
         assert_int_equal(p->host_network, ROWS[i].host_network);
         pod_free(p);
     }
 }
 
-/* The attempt after the label's must still be a number. */
-static void test_attempt_bound(void **state)
+/* The attempt after the label's must still be a number; an index is a place in a job, and beyond all places it is none. */
+static void test_numbers_in_labels(void **state)
 {
     static const struct {
-        const char *text;
-        int32_t attempt;
-    } CASES[] = {{"0", 0}, {"1073741823", 1073741823}, {"1073741824", -1}, {"2147483647", -1}, {"-1", -1}};
-    char text[256];
-    struct err err;
+        const char *label, *text;
+        int32_t attempt, index;
+    } ROWS[] = {
+        {LABEL_ATTEMPT, "0", 0, -1},           {LABEL_ATTEMPT, "1073741823", 1073741823, -1},
+        {LABEL_ATTEMPT, "1073741824", -1, -1}, {LABEL_ATTEMPT, "2147483647", -1, -1},
+        {LABEL_ATTEMPT, "-1", -1, -1},         {LABEL_INDEX, "0", -1, 0},
+        {LABEL_INDEX, "1023", -1, 1023},       {LABEL_INDEX, "1024", -1, -1},
+        {LABEL_INDEX, "2147483647", -1, -1},   {LABEL_INDEX, "x", -1, -1},
+    };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-        snprintf(
-            text, sizeof(text),
-            "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"" LABEL_ATTEMPT
-            "\":\"%s\"}}}",
-            CASES[i].text);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
-        assert_int_equal(p->attempt, CASES[i].attempt);
-        pod_free(p);
-    }
-}
-
-/* An index is a place in a job: beyond all places it is no index. */
-static void test_index_bound(void **state)
-{
-    static const struct {
-        const char *text;
-        int32_t index;
-    } CASES[] = {{"0", 0}, {"1023", 1023}, {"1024", -1}, {"2147483647", -1}, {"x", -1}};
-    char text[256];
-    struct err err;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
-        snprintf(text, sizeof(text),
-                 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"" LABEL_INDEX
-                 "\":\"%s\"}}}",
-                 CASES[i].text);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
-        assert_int_equal(p->index, CASES[i].index);
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct pod *p = pod_of(
+            "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"%s\":\"%s\"}}}",
+            ROWS[i].label, ROWS[i].text);
+        assert_int_equal(p->attempt, ROWS[i].attempt);
+        assert_int_equal(p->index, ROWS[i].index);
         pod_free(p);
     }
 }
@@ -287,17 +267,13 @@ static void test_deletion(void **state)
     } ROWS[] = {{"", false},
                 {",\"deletionGracePeriodSeconds\":30", false},
                 {",\"deletionGracePeriodSeconds\":0", true}};
-    char text[320];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text),
-                 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"creationTimestamp\":"
-                 "\"1970-01-01T00:00:05Z\",\"deletionTimestamp\":\"1970-01-01T00:00:07Z\"%s}}",
-                 ROWS[i].grace);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
+        struct pod *p =
+            pod_of("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"creationTimestamp\":"
+                   "\"1970-01-01T00:00:05Z\",\"deletionTimestamp\":\"1970-01-01T00:00:07Z\"%s}}",
+                   ROWS[i].grace);
         assert_int_equal(p->created_ms, 5000);
         assert_int_equal(p->deletion_ms, 7000);
         assert_int_equal(p->forced, ROWS[i].forced);
@@ -344,20 +320,15 @@ static void test_init_containers(void **state)
         {ENDED("side", "137") "," ENDED("a", "0"), "", CONTAINER_NONE},
         {WAITS("side", "ErrImagePull") "," WAITS("a", "PodInitializing"), "side", CONTAINER_WAITING},
     };
-    char text[1024];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(
-            text, sizeof(text),
+        struct pod *p = pod_of(
             "{" META
             ",\"spec\":{\"initContainers\":[{\"name\":\"side\",\"restartPolicy\":\"Always\"},{\"name\":"
             "\"a\"},{\"name\":\"b\"}],\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Failed\","
             "\"initContainerStatuses\":[%s]}}",
             ROWS[i].statuses);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
         assert_string_equal(p->init.name, ROWS[i].name);
         assert_int_equal(p->init.state, ROWS[i].state);
         pod_free(p);
@@ -382,18 +353,13 @@ static void test_beside(void **state)
         {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "s"}, /* i runs beside c */
         {RUNS("c"), WAITS("i", "CrashLoopBackOff"), ""},
     };
-    char text[1024];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text),
-                 "{" META
-                 ",\"spec\":{\"containers\":[{\"name\":\"c\"},{\"name\":\"s\"}]},\"status\":{\"phase\":"
-                 "\"Pending\",\"containerStatuses\":[%s],\"initContainerStatuses\":[%s]}}",
-                 ROWS[i].statuses, ROWS[i].init);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
+        struct pod *p = pod_of(
+            "{" META ",\"spec\":{\"containers\":[{\"name\":\"c\"},{\"name\":\"s\"}]},\"status\":{\"phase\":"
+            "\"Pending\",\"containerStatuses\":[%s],\"initContainerStatuses\":[%s]}}",
+            ROWS[i].statuses, ROWS[i].init);
         assert_string_equal(p->init.name, ROWS[i].name);
         assert_int_equal(p->beside, ROWS[i].name[0] == 's');
         pod_free(p);
@@ -416,18 +382,14 @@ static void test_exit_codes(void **state)
                 {"4294967296", CONTAINER_NONE, 0},
                 {"\"0\"", CONTAINER_NONE, 0},
                 {"null", CONTAINER_NONE, 0}};
-    char text[640];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text),
-                 "{" META
-                 ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"containerStatuses\":[{\"name\":"
-                 "\"c\",\"state\":{\"terminated\":{\"exitCode\":%s}}}]}}",
-                 ROWS[i].code);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
+        struct pod *p = pod_of(
+            "{" META
+            ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"containerStatuses\":[{\"name\":"
+            "\"c\",\"state\":{\"terminated\":{\"exitCode\":%s}}}]}}",
+            ROWS[i].code);
         assert_int_equal(p->training.state, ROWS[i].state);
         assert_int_equal(p->training.exit_code, ROWS[i].want);
         pod_free(p);
@@ -452,14 +414,10 @@ static void test_conditions(void **state)
         {CONDITION("PodScheduled", "True", "Unschedulable"), "", ""},
         {CONDITION("Other", "False", "Unschedulable"), "", ""},
     };
-    char text[640];
-    struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text), "{" META ",\"status\":{\"conditions\":[%s]}}", ROWS[i].conditions);
-        struct pod *p = decode(text, &err);
-        assert_non_null(p);
+        struct pod *p = pod_of("{" META ",\"status\":{\"conditions\":[%s]}}", ROWS[i].conditions);
         assert_string_equal(p->disruption, ROWS[i].disruption);
         assert_string_equal(p->disruption_msg, ROWS[i].disruption[0] ? "m" : "");
         assert_string_equal(p->unplaced_by, ROWS[i].unschedulable);
@@ -652,8 +610,7 @@ int main(void)
         cmocka_unit_test(test_proxy_anywhere),
         cmocka_unit_test(test_working_beside),
         cmocka_unit_test(test_address),
-        cmocka_unit_test(test_attempt_bound),
-        cmocka_unit_test(test_index_bound),
+        cmocka_unit_test(test_numbers_in_labels),
         cmocka_unit_test(test_bare),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),

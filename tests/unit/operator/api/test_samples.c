@@ -1,14 +1,8 @@
 /* test_samples.c - the jobs under deploy/samples are such as the operator takes, and ask for what they say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "common/fsutil.h"
 #include "operator/api/trainjob.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <dirent.h>

@@ -2,16 +2,10 @@
  *
  * Nothing here names a field: the schema's fields come from the CRD, the decoder's words from its source.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/fsutil.h"
 #include "operator/api/trainjob.h"
 #include "schema.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <ctype.h>

@@ -1,13 +1,7 @@
 /* test_trainjob.c - decoding a job: defaults, every refusal with its path, and nonsense in every place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/api/quantity.h"
 #include "operator/api/trainjob.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <dirent.h>

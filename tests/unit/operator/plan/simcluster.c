@@ -1,14 +1,8 @@
 /* simcluster.c - the API server's side: a snapshot for plan, and what its actions do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "common/clock.h"
 #include "simcluster.h"
+#include "common/clock.h"
 #include "simdice.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <stdio.h>

@@ -1,12 +1,6 @@
 /* simdice.c - chance: which job it is, what becomes of its pods, what people do to it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "simdice.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <stdio.h>

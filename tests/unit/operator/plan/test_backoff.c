@@ -1,14 +1,7 @@
 /* test_backoff.c - when the next attempt is due. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cleanup.h"
-#include "operator/plan/backoff.h"
 #include "operator/plan/restart.h"
+#include "test.h"
 
 enum { S = 1000, MIN = 60 * S };
 
@@ -28,7 +21,7 @@ static int64_t delay_after(int n, int64_t apart_ms, const char *reason)
         all[st.n_failures++] = (struct failure){.reason = reason, .time_ms = now, .attempt = i};
         st.last_failure = &all[st.n_failures - 1];
         st.attempt = i + 1;
-        int64_t due = backoff_due_ms(&st);
+        int64_t due = restart_due_ms(&st);
         if (due < now)
             due = now;
         if (i == n - 1)
@@ -69,9 +62,9 @@ static void test_a_pause_ends_the_delay(void **state)
 
     (void)state;
     st.start_ms = 6000;
-    assert_int_equal(backoff_due_ms(&st), 16000);
+    assert_int_equal(restart_due_ms(&st), 16000);
     st.start_ms = 6001;
-    assert_int_equal(backoff_due_ms(&st), 0);
+    assert_int_equal(restart_due_ms(&st), 0);
 }
 
 static void test_no_failure(void **state)
@@ -80,9 +73,9 @@ static void test_no_failure(void **state)
     struct jobstatus st = {.attempt = 3, .last_failure = &f, .failures = &f, .n_failures = 1};
 
     (void)state;
-    assert_int_equal(backoff_due_ms(&st), 0); /* the attempt began for another reason */
+    assert_int_equal(restart_due_ms(&st), 0); /* the attempt began for another reason */
     st = (struct jobstatus){.attempt = 3};
-    assert_int_equal(backoff_due_ms(&st), 0);
+    assert_int_equal(restart_due_ms(&st), 0);
 }
 
 int main(void)

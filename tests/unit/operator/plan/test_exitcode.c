@@ -1,13 +1,7 @@
 /* test_exitcode.c - the order of evidence: every combination of what a pod can show at its end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "operator/plan/exitcode.h"
+#include "test.h"
 
 #include <string.h>
 

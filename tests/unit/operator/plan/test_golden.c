@@ -1,14 +1,8 @@
 /* test_golden.c - every file of tests/golden/plan is a case; README.md there says how they are written and made anew. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/fsutil.h"
 #include "plancase.h"
 #include "statusbrief.h"
+#include "test.h"
 #include "wantbrief.h"
 #include "yamldoc.h"
 

@@ -1,12 +1,6 @@
 /* test_many.c - the largest job: its pods are made in portions, and its status still fits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/plan/plan.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

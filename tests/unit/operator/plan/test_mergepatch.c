@@ -1,12 +1,6 @@
 /* test_mergepatch.c - the patch turns one document into the other, and is nothing when they are equal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/plan/mergepatch.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <string.h>

@@ -1,12 +1,6 @@
 /* test_nonsense.c - a job with nonsense in any one place is planned without harm, whatever its pods did. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "operator/plan/plan.h"
+#include "test.h"
 #include "yamldoc.h"
 
 #include <string.h>

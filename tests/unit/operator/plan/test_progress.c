@@ -1,9 +1,8 @@
 /* test_progress.c - which pod is asked for progress, and which answer is worth a pass; golden cases (progress-*) show what a plan
  * makes of it.
  */
-#include "test.h"
-
 #include "operator/plan/progress.h"
+#include "test.h"
 
 #include <string.h>
 

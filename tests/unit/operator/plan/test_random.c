@@ -3,14 +3,8 @@
  * The same dice in each run; PLAN_RANDOM_SEED=n begins with other ones and PLAN_RANDOM_RUNS=n throws them more often.
  * A failure names its seed: PLAN_RANDOM_SEED=<seed> PLAN_RANDOM_RUNS=1 shows it alone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "simdice.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>

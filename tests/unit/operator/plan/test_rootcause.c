@@ -1,13 +1,7 @@
 /* test_rootcause.c - torchrun's failure report, whole and mangled. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/cleanup.h"
 #include "operator/plan/rootcause.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,21 +112,21 @@ static const struct row ROWS[] = {
      "0)\n",
      false, 0, 0, 0},
     {"warning: " LOST "\nTraceback (most recent call last):\nValueError: no label\n", false, 0, 0, 0},
-    /* Our launcher's report: the numbers alone are enough, and each is one that can be. */
+    /* Our launcher's report: the numbers alone are enough, and each is one that can be. Nobody cuts it. */
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"m\"}\n", true, 2, 0, 3},
     {"{\"rank\":0,\"exitCode\":137,\"signal\":9}", true, 137, 9, 0},
-    {"{\"rank\":2147483647,\"exitCode\":255,", true, 255, 0, INT32_MAX},
-    {"{\"rank\":3,\"exitCode\":1,\"ho", true, 1, 0, 3},
-    {"{\"rank\":3,\"exitCode\":25", false, 0, 0, 0},
-    {"{\"rank\":3,", false, 0, 0, 0},
-    {"{\"rank\":2147483648,\"exitCode\":2,", false, 0, 0, 0},
-    {"{\"rank\":-1,\"exitCode\":2,", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":0,", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":256,", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":137,\"signal\":15,", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":2,\"signal\":65,", true, 2, 0, 3},
-    {" {\"rank\":3,\"exitCode\":2,", false, 0, 0, 0},
-    {"{\"exitCode\":2,\"rank\":3,", false, 0, 0, 0},
+    {"{\"rank\":2147483647,\"exitCode\":255} and more", true, 255, 0, INT32_MAX},
+    {"{\"rank\":3,\"exitCode\":1,\"ho", false, 0, 0, 0},
+    {"{\"rank\":3}", false, 0, 0, 0},
+    {"{\"rank\":\"3\",\"exitCode\":2}", false, 0, 0, 0},
+    {"{\"rank\":2147483648,\"exitCode\":2}", false, 0, 0, 0},
+    {"{\"rank\":-1,\"exitCode\":2}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":0}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":256}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":137,\"signal\":15}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":193,\"signal\":65}", false, 0, 0, 0},
+    {" {\"rank\":3,\"exitCode\":2}", false, 0, 0, 0},
+    {"{\"exitCode\":2,\"rank\":3}", false, 0, 0, 0},
 };
 
 /* Nothing but a lost peer; rank -1: not said. */
@@ -184,11 +178,8 @@ static const struct {
     {"Traceback (most recent call last):\n" LOST "\n", LOST},
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\\n\"}\nmore", "b"},
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a \\\"b\\\"\\tc\\u0007\\u00E4\\u0041\x1b\"}",
-     "a \"b\" c ?A"},
-    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\", "a"},
-    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\u00", "a"},
-    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h", ""},
-    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\\\",\"message\":\"a\"}", ""},
+     "a \"b\" c \u00e4A"},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\"}", ""},
     {"cut in a char\xc3", "cut in a char?"},
     /* What follows a traceback's last frame names the error, whatever comes behind it. */
     {TRACEBACK "ValueError: shapes differ:\nwant 8\n\ngot 7\n", "ValueError: shapes differ:"},

@@ -1,7 +1,6 @@
 /* test_help.c - the manual names everything there is. */
 #include "test.h"
 
-#include "tools/tools.h"
 #include "trainer/cli/help.h"
 #include "trainer/cli/options.h"
 #include "trainer/model/layer.h"
@@ -38,15 +37,13 @@ static void the_program_names_presets_and_layers(void **state)
     int kinds = layer_kinds(names);
     FILE *out = open_memstream(&text, &len);
 
-    help_program(out, tools);
+    help_program(out);
     fclose(out);
     for (size_t i = 0; i < count; i++)
         expect(text, all[i].name);
     for (int i = 0; i < kinds; i++)
         expect(text, names[i]);
-    for (size_t i = 0; tools[i]; i++)
-        expect(text, tools[i]->name);
-    expect(text, "{format: csv, train [, test, header, target, target_columns]}");
+    expect(text, "{format: idx, train, train_targets [, test, test_targets]}");
     expect(text, "val_fraction");
     expect(text, "{save_every},");
     expect(text, "{save_path} and {loss}");
@@ -126,37 +123,12 @@ static void every_preset_shows_what_it_is(void **state)
     }
 }
 
-/* `trainer COMMAND --help`, by the command's own function. */
-static void a_command_names_every_option(void **state)
-{
-    (void)state;
-    char *const argv[] = {"--help"};
-
-    for (size_t i = 0; tools[i]; i++) {
-        const struct command *c = tools[i];
-        char *text = NULL;
-        size_t len = 0;
-        struct err err;
-        FILE *out = open_memstream(&text, &len);
-        assert_ptr_equal(command_find(tools, c->name), c);
-        assert_int_equal(c->main(c, 1, argv, out, &err), 0);
-        fclose(out);
-        expect(text, c->name);
-        for (size_t k = 0; k < c->rows; k++)
-            expect(text, c->row[k].name);
-        lines_fit(text);
-        free(text);
-    }
-    assert_null(command_find(tools, "fashion-mlp"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_names_presets_and_layers),
         cmocka_unit_test(a_preset_names_every_option),
         cmocka_unit_test(every_preset_shows_what_it_is),
-        cmocka_unit_test(a_command_names_every_option),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* test_first_bytes.c - files of another format: every reader names what they are, and no bytes of a right one are named. */
 #include "files.h"
+#include "shard.h"
 #include "test.h"
 
 #include "trainer/data/first_bytes.h"
 #include "trainer/data/idx.h"
-#include "trainer/data/npy.h"
 #include "trainer/data/tokens.h"
 #include "trainer/state/weights/weights.h"
 
@@ -51,13 +51,6 @@ static int open_labels(const char *path, struct err *err)
     return idx_probe(path, IDX_LABELS, &shape, err);
 }
 
-static int open_npy(const char *path, struct err *err)
-{
-    struct npy n;
-
-    return npy_probe(path, &n, err);
-}
-
 static int open_tokens(const char *path, struct err *err)
 {
     cleanup_tokens struct tokens *t = tokens_open(path, 4, err);
@@ -80,7 +73,7 @@ static const struct reader {
 } READERS[] = {
     {"train-images-idx3-ubyte", "expected IDX images", open_images, true},
     {"train-labels-idx1-ubyte", "expected IDX labels", open_labels, true},
-    {"x.npy", "expected a NumPy array", open_npy, true},
+    {"x.npy", "expected a NumPy array", open_tokens, false},
     {"train.bin", "expected llm.c's shard of tokens", open_tokens, false},
     {"model.safetensors", "expected .safetensors", open_weights, false},
 };
@@ -127,7 +120,7 @@ static void readers_name_each_others_files(void **state)
     uint8_t shard[TOKENS_SHARD_HEADER];
     static const uint8_t weights[1024] = {0xc6, 0xd7, 0x34, 0x01, 3}; /* 20240326 */
 
-    tokens_shard_header(0, shard);
+    shard_header(0, shard);
     refuse(f, &READERS[4], shard, sizeof(shard), "llm.c's shard of tokens");
     refuse(f, &READERS[3], weights, sizeof(weights), "llm.c's weights");
     refuse(f, &READERS[0], TEXT("\x93NUMPY\1\0 and what follows it"), "a NumPy array (.npy)");
@@ -144,9 +137,11 @@ static void a_damaged_file_is_still_of_its_format(void **state)
     files_write(f->path, TEXT("\2\0\0\0\0\0\0\0{}x"));
     assert_int_equal(open_weights(f->path, &err), -1);
     assert_non_null(strstr(err.msg, "/file: read as .safetensors: data: 1 bytes, but the tensors are 0"));
-    files_write(f->path, TEXT("\x93NUMPY\7\0 and what follows it"));
-    assert_int_equal(open_npy(f->path, &err), -1);
-    assert_non_null(strstr(err.msg, "/file: not a .npy file of version 1 to 3"));
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "%s/x.npy", f->folder);
+    files_write(path, TEXT("\x93NUMPY\7\0 and what follows it"));
+    assert_int_equal(open_tokens(path, &err), -1);
+    assert_non_null(strstr(err.msg, "/x.npy: not a .npy file of version 1 to 3"));
 }
 
 /* Plain bytes are tokens whatever they are, but nobody trains on what a compressor made, or on a pointer. */

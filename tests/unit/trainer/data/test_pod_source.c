@@ -155,12 +155,10 @@ static void other_data_are_not_looked_for(void **state)
     struct fixture *f = *state;
 
     from(f, f->server.port, "/good");
-    f->spec.format = SOURCE_CSV;
-    f->spec.train = "train.csv";
-    expect(f, ERR_NOT_FOUND, "train.csv");
     f->spec.format = SOURCE_IDX;
+    f->spec.train = "images";
     f->spec.train_targets = "labels";
-    expect(f, ERR_NOT_FOUND, "train.csv");
+    expect(f, ERR_NOT_FOUND, "images");
     f->spec.format = SOURCE_TOKENS;
     f->spec.train = "*train*.bin";
     f->spec.train_targets = NULL;

@@ -22,7 +22,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
 
     files_folder(f->folder);
-    f->spec = (struct data_spec){.stats = 1, .std = {1}, .columns = 1, .target = -1};
+    f->spec = (struct data_spec){.stats = 1, .std = {1}};
     *state = f;
     return 0;
 }
@@ -45,18 +45,6 @@ static void put(const struct fixture *f, const char *name, const void *bytes, si
     files_write(path, bytes, len);
 }
 
-static void put_npy(const struct fixture *f, const char *name, const char *descr, const char *shape,
-                    const void *v, size_t len)
-{
-    uint8_t bytes[512] = "\x93NUMPY\1";
-    int n = snprintf((char *)bytes + 10, 300, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n",
-                     descr, shape);
-
-    bytes[8] = (uint8_t)n;
-    memcpy(bytes + 10 + n, v, len);
-    put(f, name, bytes, 10 + (size_t)n + len);
-}
-
 static int load(struct fixture *f, struct err *err)
 {
     const struct source_options o = {.spec = &f->spec, .dir = f->folder, .seed = 3};
@@ -70,129 +58,31 @@ static int load(struct fixture *f, struct err *err)
     return source_load(s, &f->set, err);
 }
 
-static void npy_images_become_channels_last(void **state)
+static const uint8_t IMAGE[16 + 6] = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6};
+
+/* One image of 2 x 3 pixels and its label, of the user's own names. */
+static void put_pair(struct fixture *f)
 {
-    struct fixture *f = *state;
-    const uint8_t x[] = {0, 1, 2, 3, 10, 11, 12, 13}; /* (1, 2, 2, 2) */
-    const int64_t y[] = {41};
-    struct err err;
+    const uint8_t label[8 + 1] = {0, 0, 8, 1, 0, 0, 0, 1, 77};
 
-    put_npy(f, "x.npy", "|u1", "(1, 2, 2, 2)", x, sizeof(x));
-    put_npy(f, "y.npy", "<i8", "(1,)", y, sizeof(y));
-    f->spec.format = SOURCE_NPY;
-    f->spec.train = "x.npy";
-    f->spec.train_targets = "y.npy";
-    assert_int_equal(load(f, &err), 0);
-    const uint8_t want[] = {0, 10, 1, 11, 2, 12, 3, 13};
-    assert_memory_equal(f->set.train.x, want, sizeof(want));
-    const struct data_layout *l = &f->set.layout;
-    assert_true(l->rows == 2 && l->cols == 2 && l->channels == 2 && !l->floats && !l->values);
-    assert_int_equal(f->set.train.labels[0], 41);
-    assert_int_equal(l->classes, 42);
-    assert_int_equal(l->test_items, 0);
-}
-
-static void npy_vectors_with_values(void **state)
-{
-    struct fixture *f = *state;
-    const double x[] = {1, 2, 3, 4, 5, 6};
-    const float y[] = {7, 8, 9, 10};
-    struct err err;
-
-    put_npy(f, "x.npy", "<f8", "(2, 3)", x, sizeof(x));
-    put_npy(f, "y.npy", "<f4", "(2, 2)", y, sizeof(y));
-    f->spec = (struct data_spec){.format = SOURCE_NPY,
-                                 .values = true,
-                                 .train = "x.npy",
-                                 .train_targets = "y.npy",
-                                 .test = "x.npy",
-                                 .test_targets = "y.npy"};
-    assert_int_equal(load(f, &err), 0);
-    assert_true(f->set.layout.values == 2 && f->set.layout.channels == 3 && f->set.layout.floats);
-    assert_memory_equal(f->set.test.values, y, sizeof(y));
-    assert_true(((float *)f->set.train.x)[5] == 6);
-    assert_null(f->set.train.labels);
-}
-
-static void files_must_fit_each_other(void **state)
-{
-    struct fixture *f = *state;
-    const float v[] = {1, 2, 3, 4, 5, 6};
-    const int64_t y[] = {0, 1, 2};
-    static const struct {
-        const char *train, *train_targets, *test, *test_targets, *says;
-    } cases[] = {
-        {"x.npy", "y3.npy", NULL, NULL, "y3.npy: shape: 3 targets, expected 2 as "},
-        {"x.npy", "x.npy", NULL, NULL, "x.npy: shape: 2 dimensions, expected (n) of labels"},
-        {"y2.npy", "y2.npy", NULL, NULL, "y2.npy: shape: 1 dimension, expected"},
-        {"x.npy", "y2.npy", "x4.npy", "y3.npy", "x4.npy: expected inputs of the type and shape"},
-        {"x.npy", "none.npy", NULL, NULL, "none.npy"},
-        {"x.npy", "f2.npy", NULL, NULL, "f2.npy: descr: '<f4', expected integers"},
-    };
-
-    put_npy(f, "x.npy", "<f4", "(2, 3)", v, sizeof(v));
-    put_npy(f, "x4.npy", "<f4", "(3, 2)", v, sizeof(v));
-    put_npy(f, "f2.npy", "<f4", "(2,)", v, 8);
-    put_npy(f, "y3.npy", "<i8", "(3,)", y, sizeof(y));
-    put_npy(f, "y2.npy", "<i8", "(2,)", y, 16);
-    f->spec.format = SOURCE_NPY;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct err err = {0};
-        f->spec.train = cases[i].train;
-        f->spec.train_targets = cases[i].train_targets;
-        f->spec.test = cases[i].test;
-        f->spec.test_targets = cases[i].test_targets;
-        assert_int_equal(load(f, &err), -1);
-        if (!strstr(err.msg, cases[i].says))
-            fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
-    }
-}
-
-static void csv_tables(void **state)
-{
-    struct fixture *f = *state;
-    struct err err = {0};
-
-    put(f, "a.csv", "5,1,2\n3,3,4\n", 12);
-    put(f, "b.csv", "7,8,9\n", 6);
-    put(f, "c.csv", "7,8\n", 4);
-    f->spec.format = SOURCE_CSV;
-    f->spec.train = "a.csv";
-    f->spec.test = "b.csv";
-    f->spec.target = 0;
-    assert_int_equal(load(f, &err), 0);
-    assert_true(f->set.train.labels[0] == 5 && f->set.train.labels[1] == 3 && f->set.test.labels[0] == 7);
-    assert_true(((float *)f->set.train.x)[3] == 4 && ((float *)f->set.test.x)[0] == 8);
-    assert_int_equal(f->set.layout.classes, 8);
-    f->spec.target = -1;
-    assert_int_equal(load(f, &err), 0);
-    assert_true(f->set.train.labels[1] == 4 && ((float *)f->set.train.x)[2] == 3);
-    f->spec.target = 3;
-    assert_int_equal(load(f, &err), -1);
-    assert_non_null(strstr(err.msg, "columns: 3, expected 1 of targets from column 3, and inputs"));
-    f->spec.target = 0;
-    f->spec.test = "c.csv";
-    assert_int_equal(load(f, &err), -1);
-    assert_non_null(strstr(err.msg, "c.csv: columns: 2, expected 3 as in "));
+    put(f, "x.idx", IMAGE, sizeof(IMAGE));
+    put(f, "y.idx", label, sizeof(label));
+    f->spec.format = SOURCE_IDX;
+    f->spec.train = "x.idx";
+    f->spec.train_targets = "y.idx";
 }
 
 /* Labels beyond ten are no mistake where the files are the user's own. */
 static void idx_files_of_any_name(void **state)
 {
     struct fixture *f = *state;
-    uint8_t images[16 + 6] = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6};
-    uint8_t labels[8 + 1] = {0, 0, 8, 1, 0, 0, 0, 1, 77};
     struct err err = {0};
 
-    put(f, "x.idx", images, sizeof(images));
-    put(f, "y.idx", labels, sizeof(labels));
-    f->spec.format = SOURCE_IDX;
-    f->spec.train = "x.idx";
-    f->spec.train_targets = "y.idx";
+    put_pair(f);
     assert_int_equal(load(f, &err), 0);
     assert_true(f->set.layout.rows == 2 && f->set.layout.cols == 3 && f->set.layout.classes == 78);
     assert_int_equal(f->set.train.labels[0], 77);
-    assert_memory_equal(f->set.train.x, images + 16, 6);
+    assert_memory_equal(f->set.train.x, IMAGE + 16, 6);
 }
 
 static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
@@ -351,29 +241,33 @@ static void key(struct fixture *f, char out[static 4096])
     key_at(f, (time(NULL) + 1000) * 1000, out);
 }
 
-static void a_key_changes_with_the_files_and_how_they_are_read(void **state)
+static void a_key_changes_with_the_files(void **state)
 {
     struct fixture *f = *state;
+    uint8_t other_image[sizeof(IMAGE)];
     char before[4096], after[4096], path[PATH_MAX + 32], other[PATH_MAX + 32];
     struct stat st;
 
-    put(f, "a.csv", "1,2,3\n", 6);
-    f->spec.format = SOURCE_CSV;
-    f->spec.train = f->spec.test = "a.csv";
+    memcpy(other_image, IMAGE, sizeof(IMAGE));
+    put_pair(f);
+    f->spec.test = "x.idx";
+    f->spec.test_targets = "y.idx";
     key(f, before);
     assert_true(before[0]);
     key(f, after);
     assert_string_equal(after, before);
 
-    f->spec.target = 0;
+    f->spec.test = f->spec.test_targets = NULL;
     key(f, after);
     assert_string_not_equal(after, before);
-    f->spec.target = -1;
+    f->spec.test = "x.idx";
+    f->spec.test_targets = "y.idx";
 
     /* Another file of the same size and time of its last writing, in its place. */
-    snprintf(path, sizeof(path), "%s/a.csv", f->folder);
-    snprintf(other, sizeof(other), "%s/b.csv", f->folder);
-    put(f, "b.csv", "1,2,4\n", 6);
+    snprintf(path, sizeof(path), "%s/x.idx", f->folder);
+    snprintf(other, sizeof(other), "%s/z.idx", f->folder);
+    other_image[16] = 9;
+    put(f, "z.idx", other_image, sizeof(other_image));
     assert_int_equal(stat(path, &st), 0);
     const struct timespec times[] = {st.st_atim, st.st_mtim};
     assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
@@ -386,7 +280,7 @@ static void a_key_changes_with_the_files_and_how_they_are_read(void **state)
     assert_int_equal(stat(path, &st), 0);
     for (struct stat now = st;
          now.st_ctim.tv_sec == st.st_ctim.tv_sec && now.st_ctim.tv_nsec == st.st_ctim.tv_nsec;) {
-        put(f, "a.csv", "1,2,5\n", 6);
+        put(f, "x.idx", IMAGE, sizeof(IMAGE));
         assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
         assert_int_equal(stat(path, &now), 0);
     }
@@ -401,10 +295,8 @@ static void files_that_just_changed_have_no_key(void **state)
     char text[4096], path[PATH_MAX + 32];
     struct stat st;
 
-    put(f, "a.csv", "1,2,3\n", 6);
-    f->spec.format = SOURCE_CSV;
-    f->spec.train = "a.csv";
-    snprintf(path, sizeof(path), "%s/a.csv", f->folder);
+    put_pair(f);
+    snprintf(path, sizeof(path), "%s/x.idx", f->folder);
     const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); /* the time of its change is that of now */
     assert_int_equal(stat(path, &st), 0);
@@ -438,17 +330,13 @@ static void data_without_files_to_decode_have_no_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(npy_images_become_channels_last),
-        TEST(npy_vectors_with_values),
-        TEST(files_must_fit_each_other),
-        TEST(csv_tables),
         TEST(idx_files_of_any_name),
         TEST(synthetic_rows_are_drawn_as_pytorch_draws_them),
         TEST(a_teacher_answers),
         TEST(layouts_are_compared_by_their_fields),
         TEST(a_folder_of_tokens_is_no_pattern),
         TEST(layouts_are_bounded),
-        TEST(a_key_changes_with_the_files_and_how_they_are_read),
+        TEST(a_key_changes_with_the_files),
         TEST(files_that_just_changed_have_no_key),
         TEST(data_without_files_to_decode_have_no_key),
     };

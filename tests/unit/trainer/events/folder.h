@@ -73,11 +73,21 @@ static inline bool exists(const struct fixture *f, const char *name)
     return lstat(path, &st) == 0;
 }
 
-static inline off_t size_of(const struct events *e)
+/* The n-th file (from 0) that events_open makes with these options. */
+static inline void file_of(const struct fixture *f, int n, char out[static PATH_MAX])
+{
+    char name[80];
+
+    snprintf(name, sizeof(name), "events.out.tfevents.%010lld.node-0.7.%d.trainer",
+             (long long)(f->wall_ms / 1000), n);
+    in_folder(f, name, out);
+}
+
+static inline off_t size_of(const char *path)
 {
     struct stat st;
 
-    assert_int_equal(stat(events_path(e), &st), 0);
+    assert_int_equal(stat(path, &st), 0);
     return st.st_size;
 }
 
@@ -91,7 +101,8 @@ static inline void assert_scalars(const struct fixture *f, const char *path, int
 
     assert_int_equal(event_encode_header(now, &want, &err), 0);
     for (int i = 1; i <= n; i++)
-        assert_int_equal(event_encode_scalar(now, i, "a", (float)i, i == 1, &want, &err), 0);
+        assert_int_equal(
+            event_encode_scalar(&(struct event_value){now, i, "a", i == 1}, (float)i, &want, &err), 0);
     assert_int_equal(fs_read(path, &got, &err), 0);
     assert_int_equal(got.len, want.len);
     assert_memory_equal(got.data, want.data, want.len);

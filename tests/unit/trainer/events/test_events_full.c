@@ -19,13 +19,15 @@ static void test_full_disk(void **state)
     cleanup_buf struct buf record = BUF_INIT(1000);
     struct err err = {0};
 
-    assert_int_equal(event_encode_scalar((double)f->wall_ms / 1000, 1, "a", 1, true, &record, &err), 0);
+    assert_int_equal(
+        event_encode_scalar(&(struct event_value){(double)f->wall_ms / 1000, 1, "a", true}, 1, &record, &err),
+        0);
     for (rlim_t room = 0; room <= record.len; room++) {
         char path[PATH_MAX];
         struct events *e = events_open(&f->options, &err);
         assert_non_null(e);
-        snprintf(path, sizeof(path), "%s", events_path(e));
-        off_t before = size_of(e);
+        file_of(f, (int)room, path);
+        off_t before = size_of(path);
         assert_int_equal(events_scalar(e, "a", 1, 1, &err), 0);
         limit_files((rlim_t)before + room);
         int rc = events_flush(e, &err);
@@ -55,9 +57,9 @@ static void test_full_disk_at_start_and_end(void **state)
     assert_false(exists(f, "events.out.tfevents.1700000000.node-0.7.0.trainer"));
     struct events *e = events_open(&f->options, &err);
     assert_non_null(e);
-    snprintf(path, sizeof(path), "%s", events_path(e));
+    file_of(f, 0, path);
     assert_int_equal(events_scalar(e, "a", 1, 1, &err), 0);
-    limit_files((rlim_t)size_of(e) + 10);
+    limit_files((rlim_t)size_of(path) + 10);
     int rc = events_close(e, &err);
     limit_files(RLIM_INFINITY);
     assert_int_equal(rc, -1);
@@ -70,10 +72,12 @@ static void test_full_disk_for_long(void **state)
     struct fixture *f = *state;
     struct err err = {0};
     struct events *e = events_open(&f->options, &err);
+    char path[PATH_MAX];
     int refused = 0;
 
     assert_non_null(e);
-    limit_files((rlim_t)size_of(e));
+    file_of(f, 0, path);
+    limit_files((rlim_t)size_of(path));
     for (int i = 0; i < 2 * EVENTS_PENDING_BYTES / 50 && refused < 10; i++)
         refused += events_scalar(e, "a", i, 1, &err) < 0;
     int rc = events_flush(e, &err);
@@ -81,7 +85,7 @@ static void test_full_disk_for_long(void **state)
     assert_int_equal(refused, 10);
     assert_int_equal(rc, -1);
     assert_int_equal(events_flush(e, &err), 0);
-    assert_in_range(size_of(e), EVENTS_PENDING_BYTES - 200, EVENTS_PENDING_BYTES + 200);
+    assert_in_range(size_of(path), EVENTS_PENDING_BYTES - 200, EVENTS_PENDING_BYTES + 200);
     assert_int_equal(events_close(e, &err), 0);
 }
 

@@ -53,6 +53,10 @@ static void rates_are_those_of_torch(void **state)
             double want = golden_schedules[i].rate[t];
             double got = optim_rate(&o, &s, 1, t + 1, 12345);
             bool exact = t < s.warmup ? s.warmup_last_full : s.type != SCHEDULE_COSINE;
+            if (s.type == SCHEDULE_COSINE && t - s.warmup >= s.total) { /* torch's rises again */
+                want = s.min_lr;
+                exact = true;
+            }
             if (exact ? got != want : !(fabs(got / want - 1) < 1e-12))
                 fail_msg("schedule %zu at %d: %.17g, expected %.17g", i, t, got, want);
             assert_true(optim_rate(&o, &by_step, 1, 77, t) == got);
@@ -85,7 +89,8 @@ static void a_cosine_ends_with_the_run(void **state)
     struct schedule_spec epochs = optim_schedule(&s, 12, 100);
 
     assert_int_equal(epochs.total, 10);
-    assert_true(fabs(optim_rate(&o, &epochs, 1, 13, 0) - 0.001) < 1e-15);
+    for (int64_t epoch = 13; epoch < 40; epoch++) /* of a run that was made longer it does not rise again */
+        assert_true(optim_rate(&o, &epochs, 1, epoch, 0) == 0.001);
     s.per_step = true;
     assert_int_equal(optim_schedule(&s, 12, 100).total, 1198);
     s.total = 5;

@@ -35,24 +35,23 @@ static struct training troubled(int rank, int with, int64_t timeout_ms)
 static void all_leave_when_a_stage_dies(void **state)
 {
     (void)state;
-    for (int world = 3; world <= 6; world += 3)
-        for (int rank = 0; rank < world; rank++) {
-            struct training_shared *s = training_new(troubled(rank, SIGKILL, RANKS_TIMEOUT_MS));
-            struct ranks r;
-            ranks_start(&r, world, training_body, s);
-            ranks_wait(&r);
-            for (int i = 0; i < world; i++) {
-                if (i == rank) {
-                    assert_true(WIFSIGNALED(r.status[i]));
-                    continue;
-                }
-                assert_true(WIFEXITED(r.status[i]));
-                assert_int_equal(WEXITSTATUS(r.status[i]), EXIT_CODE_PEER_LOST);
-                assert_int_equal(s->trace[i].steps, 2);
-                assert_non_null(strstr(s->trace[i].err.msg, "went away"));
+    for (int rank = 0; rank < 3; rank++) {
+        struct training_shared *s = training_new(troubled(rank, SIGKILL, RANKS_TIMEOUT_MS));
+        struct ranks r;
+        ranks_start(&r, 3, training_body, s);
+        ranks_wait(&r);
+        for (int i = 0; i < 3; i++) {
+            if (i == rank) {
+                assert_true(WIFSIGNALED(r.status[i]));
+                continue;
             }
-            training_free(s);
+            assert_true(WIFEXITED(r.status[i]));
+            assert_int_equal(WEXITSTATUS(r.status[i]), EXIT_CODE_PEER_LOST);
+            assert_int_equal(s->trace[i].steps, 2);
+            assert_non_null(strstr(s->trace[i].err.msg, "went away"));
         }
+        training_free(s);
+    }
 }
 
 /* A stopped stage is met by the deadline: the first to notice leaves with 138, and those behind it with that or 140. */

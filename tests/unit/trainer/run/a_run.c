@@ -137,7 +137,7 @@ void own_lines(struct fixture *f)
 void weights_after(struct fixture *f, int64_t steps, struct buf *out)
 {
     f->cfg.max_steps = steps;
-    f->cfg.save_path = path_in(f, "m.pt");
+    f->cfg.save_path = path_in(f, "m.safetensors");
     assert_int_equal(go(f), 0);
     buf_clear(out);
     assert_int_equal(fs_read(f->cfg.save_path, out, &f->err), 0);

@@ -1,4 +1,4 @@
-/* test_gpt2.c - GPT-2 against PyTorch's record (tests/golden/torch/gpt2.pt, made by gpt2.py there): initial weights,
+/* test_gpt2.c - GPT-2 against PyTorch's record (tests/golden/torch/gpt2.safetensors, made by gpt2.py there): initial weights,
  * outputs, loss, every gradient, ten steps of training. */
 #include "test.h"
 
@@ -68,7 +68,7 @@ static void initial_weights_are_build_nanogpts(void **state)
     struct torch_rng g;
 
     (void)state;
-    golden_open(&f, "gpt2.pt");
+    golden_open(&f, "gpt2.safetensors");
     read_config(&f, false, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     assert_non_null(m);
@@ -102,7 +102,7 @@ static void pass(struct golden *f, bool recompute, int threads, enum kctx_isa is
     cleanup_kctx struct kctx *ctx = kctx_make(&o, &err);
     assert_non_null(ctx);
     memcpy(model_values(m), golden_flat(f, m, "weights"), model_len(m) * sizeof(float));
-    memcpy(tokens, golden_tensor(&f->root, "tokens", ARRAY_LEN(tokens))->data, sizeof(tokens));
+    memcpy(tokens, golden_tensor(f, "tokens", ARRAY_LEN(tokens))->data, sizeof(tokens));
     for (int i = 0; i < BATCH * TIME; i++) {
         x[i] = (float)tokens[i / TIME * (TIME + 1) + i % TIME];
         labels[i] = (int32_t)tokens[i / TIME * (TIME + 1) + i % TIME + 1];
@@ -111,8 +111,7 @@ static void pass(struct golden *f, bool recompute, int threads, enum kctx_isa is
     assert_int_equal(model_forward_len(m), TIME * 16);
     r->grad = arena_array(&f->a, model_len(m), float);
     memset(r->grad, 0xff, model_len(m) * sizeof(float));
-    (void)model_forward(m, ctx, x, BATCH, &step);
-    model_head_outputs(m, ctx, r->logits);
+    golden_logits(m, ctx, model_forward(m, ctx, x, BATCH, &step), BATCH * TIME, r->logits);
     const struct head_target target = {.labels = labels, .share = 1.0F / (BATCH * TIME)};
     assert_int_equal(model_head_loss(m, ctx, &target, dout, r->grad, &loss, &err), 0);
     model_backward(m, ctx, dout, r->grad);
@@ -127,12 +126,12 @@ static void outputs_loss_and_gradients_are_pytorchs(void **state)
     float want[BATCH * TIME * VOCAB], loss;
 
     (void)state;
-    golden_open(&f, "gpt2.pt");
+    golden_open(&f, "gpt2.safetensors");
     read_config(&f, false, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     assert_non_null(m);
-    golden_take(&f.root, "logits", want, ARRAY_LEN(want));
-    golden_take(&f.root, "loss", &loss, 1);
+    golden_take(&f, "logits", want, ARRAY_LEN(want));
+    golden_take(&f, "loss", &loss, 1);
     for (enum kctx_isa isa = KCTX_ISA_PLAIN; isa <= KCTX_ISA_AVX512; isa++) {
         struct results r;
         if (!kctx_isa_supported(isa))
@@ -153,7 +152,7 @@ static void threads_and_recomputing_change_no_bit(void **state)
     struct results one, other;
 
     (void)state;
-    golden_open(&f, "gpt2.pt");
+    golden_open(&f, "gpt2.safetensors");
     read_config(&f, false, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     pass(&f, false, 1, KCTX_ISA_AUTO, &one);
@@ -174,15 +173,15 @@ static void ten_steps_are_pytorchs(void **state)
     float losses[STEPS], norms[STEPS];
 
     (void)state;
-    golden_open(&f, "gpt2.pt");
+    golden_open(&f, "gpt2.safetensors");
     read_config(&f, true, &cfg);
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
     cleanup_rig struct session s;
     if (session_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
-    golden_take(&f.root, "losses", losses, STEPS);
-    golden_take(&f.root, "norms", norms, STEPS);
+    golden_take(&f, "losses", losses, STEPS);
+    golden_take(&f, "norms", norms, STEPS);
     const struct schedule_spec schedule = optim_schedule(&cfg.schedule, 1, STEPS);
     train_epoch(&s.train, 0);
     for (int step = 0; step < STEPS; step++) {

@@ -166,7 +166,7 @@ static void begins_with_the_weights_of_a_file(void **state)
     f->cfg.init_from = f->cfg.save_path;
     f->cfg.optimizer.lr = 0;
     f->cfg.seed = 5;
-    f->cfg.save_path = path_in(f, "n.pt");
+    f->cfg.save_path = path_in(f, "n.safetensors");
     go_ranks(f, 2, NULL, codes);
     assert_true(codes[0] == 0 && codes[1] == 0);
     f->cfg.init_from = f->cfg.save_path;

@@ -1,8 +1,8 @@
 /* test_run_tokens.c - whole runs of a small GPT-2 on files of tokens: when they validate, what they tell, going on. */
+#include "shard.h"
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "trainer/cli/command.h"
 #include "trainer/data/tokens.h"
 #include "trainer/run/run.h"
 
@@ -259,7 +259,7 @@ static void tokens_that_cannot_be(void **state)
 
     f->cfg.data.train = "none*";
     refuse(f, 2, "none*: no such file");
-    tokens_shard_header(40, shard);
+    shard_header(40, shard);
     shard[sizeof(shard) - 1] = 1; /* token 39 is 256 */
     put(f, "shard.bin", shard, sizeof(shard));
     f->cfg.data.train = "shard.bin";

@@ -203,7 +203,7 @@ static void wait_for_checkpoint(const char *dir, pid_t pid)
     siginfo_t info = {0};
     char command[160];
 
-    snprintf(command, sizeof(command), "ls -d %s/ck/step-* >/dev/null 2>&1", dir);
+    snprintf(command, sizeof(command), "ls -d %s/ck/*/step-* >/dev/null 2>&1", dir);
     for (int i = 0; i < POLLS_MAX && system(command) != 0; i++) {
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
         if (info.si_pid)

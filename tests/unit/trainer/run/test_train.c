@@ -54,11 +54,7 @@ struct task {
     int stop_rank, stop_step, stop_signal; /* raise it there before that step (from 0); stop_step -1: never */
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
     bool dropout, norm;                    /* the network has these layers as well */
-    bool wide;                             /* it has so many weights that two ranks sum and update at once, */
-    unsigned apart;                        /* unless these (bits) cannot */
-    int slow_ms;                           /* the first of their two meetings takes so long, at the least */
-    double momentum, weight_decay;
-    bool matrices_only; /* decay */
+    bool wide;                             /* it has so many weights that they are summed in place */
     int evaluate_stop; /* raise SIGTERM on rank stop_rank in an evaluation, behind so many of its questions; 0: never */
 };
 
@@ -73,7 +69,6 @@ struct trace {
     size_t buffers;
     uint32_t evaluate_stop; /* what an evaluation said */
     int evaluate_asked;
-    int64_t left_ms; /* what was left of the timeout for the second meeting, at the least */
     uint8_t own[BUFFERS_MAX], shown[BUFFERS_MAX]; /* before and after an evaluation */
 };
 
@@ -176,62 +171,13 @@ static int count_and_ask(struct collectives *c, float *x, size_t n, uint32_t *fl
     return asked.all_reduce(c, x, n, flags, timeout_ms, err);
 }
 
-/* The two meetings of ranks that sum and update at once: how long the first takes, and what is left for the second. */
-static struct {
-    int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
-                struct err *err);
-    int (*barrier)(struct collectives *c, int64_t timeout_ms, struct err *err);
-    int slow_ms;
-    int64_t left_ms;
-} meets;
-
-static int meet_slowly(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each,
-                       int64_t timeout_ms, struct err *err)
-{
-    const struct timespec slow = {.tv_nsec = meets.slow_ms * 1000000L};
-
-    nanosleep(&slow, NULL);
-    return meets.view(c, x, n, flags, each, timeout_ms, err);
-}
-
-static int note_what_is_left(struct collectives *c, int64_t timeout_ms, struct err *err)
-{
-    if (timeout_ms < meets.left_ms)
-        meets.left_ms = timeout_ms;
-    return meets.barrier(c, timeout_ms, err);
-}
-
-static int run_slowly(struct train *t, const struct task *task, struct trace *out)
-{
-    struct collectives *c = t->p.comm;
-
-    meets.view = c->view;
-    meets.barrier = c->barrier;
-    meets.slow_ms = task->slow_ms;
-    meets.left_ms = RANKS_TIMEOUT_MS;
-    c->view = meet_slowly;
-    c->barrier = note_what_is_left;
-    int rc = run_steps(t, task, out);
-    c->view = meets.view;
-    c->barrier = meets.barrier;
-    out->left_ms = meets.left_ms;
-    return rc;
-}
-
 static int body(struct collectives *c, void *arg)
 {
     struct shared *shared = arg;
     const struct task *task = &shared->task;
     struct trace *out = &shared->trace[c->rank];
     struct model_spec spec = net(task);
-    struct optimizer_spec optimizer = {.type = task->optimizer,
-                                       .beta1 = 0.9,
-                                       .beta2 = 0.999,
-                                       .eps = 1e-8,
-                                       .momentum = task->momentum,
-                                       .nesterov = task->momentum != 0,
-                                       .weight_decay = task->weight_decay,
-                                       .decay_matrices_only = task->matrices_only};
+    struct optimizer_spec optimizer = {.type = task->optimizer, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     static uint8_t images[ITEMS * PIXELS];
     static int32_t labels[ITEMS];
     static const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
@@ -270,12 +216,8 @@ static int body(struct collectives *c, void *arg)
     make_data(images, labels);
     feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
-    if (task->apart >> c->rank & 1)
-        c->view = NULL;
     RANK_CHECK(!train_make(&train, &p, &err));
-    RANK_CHECK(train.pair ==
-               (c->world == 2 && task->wide && !task->apart && task->optimizer == OPTIMIZER_SGD));
-    int rc = (task->slow_ms ? run_slowly : run_steps)(&train, task, out);
+    int rc = run_steps(&train, task, out);
     struct evaluate_parts part = {.comm = c,
                                   .ctx = ctx,
                                   .pipeline = &pipeline,
@@ -435,6 +377,7 @@ static void a_repeat_has_the_same_bits(void **state)
         struct task task = usual(8);
         task.optimizer = OPTIMIZER_ADAM;
         task.lr = 0.01;
+        task.wide = world > 1;
         struct shared *a = train_with(world, task);
         struct shared *b = train_with(world, task);
         assert_memory_equal(a->trace, b->trace, sizeof(a->trace));
@@ -442,66 +385,6 @@ static void a_repeat_has_the_same_bits(void **state)
         munmap(a, sizeof(*a));
         munmap(b, sizeof(*b));
     }
-}
-
-/* Two ranks that sum and update at once come to the bits of those who do one after the other. */
-static void sum_and_update_at_once_are_those_apart(void **state)
-{
-    (void)state;
-    static const struct task kinds[] = {{.momentum = 0},
-                                        {.momentum = 0.9},
-                                        {.weight_decay = 0.02, .matrices_only = true},
-                                        {.poison_rank = 1}};
-
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        struct task task = usual(8);
-        task.wide = true;
-        task.momentum = kinds[i].momentum;
-        task.weight_decay = kinds[i].weight_decay;
-        task.matrices_only = kinds[i].matrices_only;
-        task.poison_rank = kinds[i].poison_rank ? kinds[i].poison_rank : -1;
-        struct shared *a = train_with(2, task);
-        task.apart = 3;
-        struct shared *b = train_with(2, task);
-        assert_int_equal(a->trace[0].steps, task.poison_rank < 0 ? 18 : 3);
-        assert_true(a->trace[0].weights > 4096);
-        assert_memory_equal(a->trace, b->trace, sizeof(a->trace));
-        munmap(a, sizeof(*a));
-        munmap(b, sizeof(*b));
-    }
-}
-
-/* Who has waited long for the first meeting does not begin anew with the second. */
-static void sum_and_update_at_once_have_one_deadline(void **state)
-{
-    (void)state;
-    struct task task = usual(8);
-    task.wide = true;
-    task.epochs = 1;
-    task.slow_ms = 20;
-    struct shared *s = train_with(2, task);
-    assert_int_equal(s->trace[0].steps, 6);
-    for (int r = 0; r < 2; r++) {
-        assert_true(s->trace[r].left_ms > 0);
-        assert_true(s->trace[r].left_ms <= RANKS_TIMEOUT_MS - task.slow_ms);
-    }
-    munmap(s, sizeof(*s));
-}
-
-/* One of them may have a GPU. */
-static void one_that_cannot_keeps_both_from_it(void **state)
-{
-    (void)state;
-    struct task task = usual(8);
-    task.wide = true;
-    task.apart = 3;
-    struct shared *a = train_with(2, task);
-    for (task.apart = 1; task.apart <= 2; task.apart++) {
-        struct shared *b = train_with(2, task);
-        assert_memory_equal(a->trace, b->trace, sizeof(a->trace));
-        munmap(b, sizeof(*b));
-    }
-    munmap(a, sizeof(*a));
 }
 
 /* 50 items in batches of 16: the last one holds 2; over 3 ranks 17 each: the last one holds 1. */
@@ -585,9 +468,6 @@ int main(void)
         cmocka_unit_test(each_step_drops_others),
         cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),
-        cmocka_unit_test(sum_and_update_at_once_are_those_apart),
-        cmocka_unit_test(sum_and_update_at_once_have_one_deadline),
-        cmocka_unit_test(one_that_cannot_keeps_both_from_it),
         cmocka_unit_test(a_tail_batch_is_smaller),
         cmocka_unit_test(a_signal_stops_all_after_the_same_step),
         cmocka_unit_test(a_loss_that_is_not_finite_stops_all),

@@ -37,6 +37,11 @@ char *path_in(struct fixture *f, const char *name)
     return arena_printf(&f->arena, "%s/%s", f->dir, name);
 }
 
+char *own_dir(struct fixture *f)
+{
+    return arena_printf(&f->arena, "%s/resume-%d", f->cfg.ckpt_dir, (int)getpid());
+}
+
 void configure(struct fixture *f, const char *optimizer)
 {
     const char *text = arena_printf(&f->arena, MODEL, optimizer);

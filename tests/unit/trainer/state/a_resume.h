@@ -27,6 +27,9 @@ void configure(struct fixture *f, const char *optimizer);
 
 char *path_in(struct fixture *f, const char *name);
 
+/* The folder of the checkpoints of a run with this test's own id. */
+char *own_dir(struct fixture *f);
+
 struct plan {
     int world;
     const char *job, *launch, *restarts, *errors; /* of the environment; errors: TORCHELASTIC_ERROR_FILE */

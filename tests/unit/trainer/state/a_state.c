@@ -35,7 +35,7 @@ int a_state_make(void **state)
         fail_msg("%s", err.msg);
     const struct param_row *row = model_params(f->model, &rows);
     assert_int_equal(optim_make(&f->optim, &adam, row, rows, &err), 0);
-    f->cursor = (struct cursor){.epoch = 1};
+    f->cursor = (struct cursor){.epoch = 1, .items = 4, .step_samples = 2};
     *state = f;
     return 0;
 }
@@ -55,5 +55,6 @@ int a_state_remove(void **state)
 
 struct snapshot a_state_snapshot(struct a_state *f)
 {
-    return (struct snapshot){.model = f->model, .optim = &f->optim, .cursor = &f->cursor};
+    return (struct snapshot){
+        .model = f->model, .optim = &f->optim, .cursor = &f->cursor, .sums = f->sums, .n_sums = 2};
 }

@@ -10,6 +10,7 @@ struct a_state {
     struct model *model;
     struct optim optim;
     struct cursor cursor;
+    double sums[2];
 };
 
 /* Set-up and tear-down of a test, with no fault injected. */

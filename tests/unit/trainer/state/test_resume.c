@@ -184,9 +184,9 @@ static void a_full_disk_does_not_end_a_training(void **state)
     assert_int_equal(code, 0);
     assert_true(says(f, "warning: no checkpoint written: --ckpt_dir: "));
     expect_weights(f, &want);
-    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &list, &f->err), 0);
+    assert_int_equal(ckpt_list(own_dir(f), &f->arena, &list, &f->err), 0);
     assert_int_equal(list.len, 0);
-    assert_int_equal(rmdir(f->cfg.ckpt_dir), 0); /* empty */
+    assert_true(rmdir(own_dir(f)) == 0 && rmdir(f->cfg.ckpt_dir) == 0); /* empty */
 }
 
 static void only_the_newest_stay(void **state)
@@ -198,7 +198,7 @@ static void only_the_newest_stay(void **state)
     f->cfg.save_steps = 3;
     f->cfg.keep = 2;
     assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
-    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &list, &f->err), 0);
+    assert_int_equal(ckpt_list(own_dir(f), &f->arena, &list, &f->err), 0);
     assert_int_equal(list.len, 2);
     assert_int_equal(list.entry[0].step, 30);
     assert_string_equal(list.entry[0].name, "step-0000000030");

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -48,31 +49,45 @@ static void only_the_same_run_and_configuration_is_resumed(void **state)
     assert_true(says(f, "resumed from "));
 }
 
-/* The newest folder of the checkpoints. */
-static const char *newest(struct fixture *f, size_t least)
-{
-    struct ckpt_list list;
+struct found {
+    const char *path;
+    int64_t step;
+};
 
-    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &list, &f->err), 0);
-    assert_true(list.len >= least);
-    return arena_printf(&f->arena, "%s/%s", f->cfg.ckpt_dir, list.entry[0].name);
+static int newest_first(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+
+    return (a->step < b->step) - (a->step > b->step);
 }
 
-static int steps_of(struct fixture *f, const char *run, int64_t *steps, int max)
+/* The checkpoints of the runs whose ids begin so, newest first. */
+static int all_of(struct fixture *f, const char *run, struct found *found, int max)
 {
-    cleanup_arena struct arena a = {0};
+    struct ckpt_names runs;
     struct ckpt_list list;
-    struct manifest m;
     int n = 0;
 
-    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &a, &list, &f->err), 0);
-    for (size_t i = 0; i < list.len; i++) {
-        assert_int_equal(
-            ckpt_manifest(arena_printf(&a, "%s/%s", f->cfg.ckpt_dir, list.entry[i].name), &m, &f->err), 0);
-        if (strncmp(m.run_id, run, strlen(run)) == 0 && n < max)
-            steps[n++] = m.step;
+    assert_int_equal(ckpt_runs(f->cfg.ckpt_dir, &f->arena, &runs, &f->err), 0);
+    for (size_t r = 0; r < runs.len; r++) {
+        const char *dir = arena_printf(&f->arena, "%s/%s", f->cfg.ckpt_dir, runs.name[r]);
+        if (strncmp(runs.name[r], run, strlen(run)) != 0)
+            continue;
+        assert_int_equal(ckpt_list(dir, &f->arena, &list, &f->err), 0);
+        for (size_t i = 0; i < list.len && n < max; i++)
+            found[n++] =
+                (struct found){arena_printf(&f->arena, "%s/%s", dir, list.entry[i].name), list.entry[i].step};
     }
+    qsort(found, (size_t)n, sizeof(*found), newest_first);
     return n;
+}
+
+static const char *newest(struct fixture *f, int least)
+{
+    struct found found[64];
+
+    assert_true(all_of(f, "", found, 64) >= least);
+    return found[0].path;
 }
 
 #define BY_HAND .world = 1, .launch = ""
@@ -83,7 +98,7 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
     struct fixture *f = *state;
     cleanup_buf struct buf want = BUF_INIT(1 << 20);
     const char *hint = arena_printf(&f->arena, ": --resume %s goes on from it", f->cfg.ckpt_dir);
-    int64_t steps[32];
+    struct found found[32];
     int codes[RANKS];
 
     undisturbed(f, 1, &want);
@@ -91,31 +106,31 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
                      EXIT_CODE_INTERRUPTED);
     assert_true(says(f, hint));
     assert_false(says(f, "started afresh"));
-    assert_int_equal(steps_of(f, "single-", steps, 32), 1);
-    int64_t first = steps[0];
+    assert_int_equal(all_of(f, "single-", found, 32), 1);
+    const struct found first = found[0];
 
     /* Its first checkpoint is of that very step, another one of the last that is due. */
-    assert_in_range(first, 2, 10);
-    f->cfg.save_steps = first;
+    assert_in_range(first.step, 2, 10);
+    f->cfg.save_steps = first.step;
     f->cfg.keep = 2;
     assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "started afresh: "));
     assert_true(says(f, "is of another run"));
     assert_true(says(f, hint));
     expect_weights(f, &want);
-    /* Its own newest two, and the other run's only one, whose name it passed by. */
-    assert_int_equal(steps_of(f, "single-", steps, 32), 3);
-    assert_true(steps[0] > first && steps[1] >= first);
-    assert_int_equal(steps[2], first);
-    assert_int_equal(access(arena_printf(&f->arena, "%s/step-%010d", f->cfg.ckpt_dir, (int)first), F_OK), 0);
+    /* Its own newest two, and the other run's only one. */
+    assert_int_equal(all_of(f, "single-", found, 32), 3);
+    assert_true(found[0].step > first.step && found[1].step >= first.step);
+    assert_int_equal(found[2].step, first.step);
+    assert_int_equal(access(first.path, F_OK), 0);
     /* One step folder: the run of that goes on, under its name, so that --keep counts it as its own. */
-    f->cfg.resume = arena_printf(&f->arena, "%s/step-%010d", f->cfg.ckpt_dir, (int)first);
+    f->cfg.resume = first.path;
     unlink(f->cfg.save_path);
     assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "resumed from "));
     expect_weights(f, &want);
-    assert_int_equal(steps_of(f, "single-", steps, 32), 4);
-    assert_int_equal(access(f->cfg.resume, F_OK), -1);
+    assert_int_equal(all_of(f, "single-", found, 32), 4);
+    assert_int_equal(access(first.path, F_OK), -1);
 }
 
 /* Of a folder the last written checkpoint of this configuration, not the one of the highest step. */
@@ -245,7 +260,7 @@ static void a_path_is_taken_or_refused(void **state)
 static void a_damaged_one_is_passed_over(void **state)
 {
     struct fixture *f = *state;
-    static const char *const files[] = {"model.safetensors", "state.pt", "manifest.json"};
+    static const char *const files[] = {"model.safetensors", "optim.safetensors", "manifest.json"};
     cleanup_buf struct buf want = BUF_INIT(1 << 20);
     int codes[RANKS];
 
@@ -273,28 +288,84 @@ static void a_damaged_one_is_passed_over(void **state)
     }
 }
 
-/* Checkpoints of earlier versions hold the weights a second time, as model.pt. */
-static void a_file_that_nobody_reads_is_no_damage(void **state)
+/* A checkpoint that says no more than whose it is and in which format. */
+static const char *leave(struct fixture *f, const char *dir, int step, int format, const char *run)
+{
+    const char *path = arena_printf(&f->arena, "%s/step-%010d", dir, step);
+    const char *text = arena_printf(&f->arena, "{\"format\": %d, \"run_id\": \"%s\"}", format, run);
+
+    assert_int_equal(fs_mkdirs(path, &f->err), 0);
+    assert_int_equal(
+        fs_write_atomic(arena_printf(&f->arena, "%s/manifest.json", path), text, strlen(text), &f->err), 0);
+    return path;
+}
+
+/* What another version has learnt in this run is not thrown away: neither where versions before the folders of runs left it, nor in
+ * the run's own, beside newer ones or not. */
+static void another_format_of_this_run_is_an_error(void **state)
 {
     struct fixture *f = *state;
-    cleanup_buf struct buf want = BUF_INIT(1 << 20), manifest = BUF_INIT(1 << 16);
     int codes[RANKS];
-    struct err err;
 
-    undisturbed(f, 1, &want);
-    forget(f);
-    stop_at_step(f, NULL);
-    const char *path = arena_printf(&f->arena, "%s/manifest.json", newest(f, 2));
-    assert_int_equal(fs_read(path, &manifest, &err), 0);
-    const char *files = strstr(buf_str(&manifest), "\"files\"");
-    const char *first = files ? strchr(files, '[') : NULL;
-    assert_non_null(first);
-    const char *older = arena_printf(&f->arena, "%.*s{\"name\":\"model.pt\",\"bytes\":3,\"crc32\":7},%s",
-                                     (int)(first + 1 - buf_str(&manifest)), buf_str(&manifest), first + 1);
-    assert_int_equal(fs_write_atomic(path, older, strlen(older), &err), 0);
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
-    assert_true(says(f, "resumed from ") && !says(f, "damaged"));
-    expect_weights(f, &want);
+    for (int newer = 0; newer < 2; newer++)
+        for (int where = 0; where < 2; where++) {
+            forget(f);
+            if (newer)
+                stop_at_step(f, "j");
+            const char *dir = where ? path_in(f, "checkpoints/j") : f->cfg.ckpt_dir;
+            const char *path = leave(f, dir, 5, where ? 3 : 1, "j");
+            assert_int_equal(go(f, (struct plan){.world = 2, .job = "j"}, codes), EXIT_CODE_USAGE);
+            assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
+            assert_true(says(
+                f, arena_printf(&f->arena,
+                                "--ckpt_dir: a checkpoint of this run has %s/manifest.json: format %d, "
+                                "which this version does not read (2): go on with the version that wrote it",
+                                path, where ? 3 : 1)));
+            /* Another run's says nothing about this one. */
+            assert_int_equal(go(f, (struct plan){.world = 1, .job = "k"}, codes), 0);
+            f->cfg.resume = path;
+            assert_int_equal(go(f, (struct plan){.world = 1, .launch = ""}, codes), EXIT_CODE_USAGE);
+            assert_true(says(f, "--resume: "));
+            f->cfg.resume = "auto";
+        }
+}
+
+static void a_pt_file_is_refused_with_what_to_do(void **state)
+{
+    struct fixture *f = *state;
+    int codes[RANKS];
+
+    f->cfg.resume = TK_SOURCE_DIR "/tests/golden/torch/state.pt";
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
+    assert_true(says(f, "--resume: " TK_SOURCE_DIR
+                        "/tests/golden/torch/state.pt: a .pt file, which is not read. This makes "
+                        "a .safetensors of it: python3 -c "));
+    f->cfg.resume = "auto";
+    f->cfg.init_from = TK_SOURCE_DIR "/tests/golden/torch/state.pt";
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
+    assert_true(
+        says(f, "--init_from: " TK_SOURCE_DIR "/tests/golden/torch/state.pt: a .pt file, which is not read"));
+}
+
+/* Ids that are no names of folders have folders, too, and two of them two. */
+static void every_run_has_a_folder_of_its_own(void **state)
+{
+    static const char *const ids[] = {"a", "a/b", "../c", ".d", "", "step-0000000001", "e f", "\xc3\xa4"};
+    struct fixture *f = *state;
+    int codes[RANKS];
+
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        const struct plan p = {.world = 1, .job = ids[i], .launch = "l", .signal = SIGTERM, .calls = 6};
+        assert_int_equal(go(f, p, codes), 143);
+        assert_false(says(f, "resumed from "));
+    }
+    struct found found[64];
+    const int all = all_of(f, "", found, 64);
+    assert_int_equal(all, ARRAY_LEN(ids));
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        assert_int_equal(go(f, (struct plan){.world = 1, .job = ids[i], .launch = "l"}, codes), 0);
+        assert_true(says(f, "resumed from "));
+    }
 }
 
 int main(void)
@@ -308,7 +379,9 @@ int main(void)
         TEST(first_weights_are_read_once),
         TEST(a_path_is_taken_or_refused),
         TEST(a_damaged_one_is_passed_over),
-        TEST(a_file_that_nobody_reads_is_no_damage),
+        TEST(another_format_of_this_run_is_an_error),
+        TEST(a_pt_file_is_refused_with_what_to_do),
+        TEST(every_run_has_a_folder_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_saver.c - when checkpoints are due, put off and told; and that weights or moments that are not finite are never in one. */
+/* test_saver.c - when checkpoints are asked for, and what is told of them; and that weights or moments that are not finite are never in
+ * one. */
 #include "test.h"
 
 #include "a_state.h"
@@ -27,14 +28,8 @@ static int64_t mono_ms(void *ctx)
 
 static struct saver saver_of(const struct a_state *f, int rank)
 {
-    struct saver s = {.dir = f->dir,
-                      .keep = 100,
-                      .run_id = "run",
-                      .rank = rank,
-                      .clock = clock_system(),
-                      .last_step = -1,
-                      .saved_step = -1,
-                      .flags_step = -1};
+    struct saver s = {
+        .dir = f->dir, .keep = 100, .run_id = "run", .rank = rank, .clock = clock_system(), .last_step = -1};
 
     s.clock.mono_ms = mono_ms;
     now_ms = 0;
@@ -113,179 +108,87 @@ static void gate(int count)
         usleep(500);
 }
 
-/* Rank 0 and another take one decision from the flags that rank 0 raises. */
-static void one_that_is_due_while_another_is_written_is_put_off(void **state)
+static void written(struct saver *s, int64_t step)
+{
+    struct saver_outcome end;
+
+    assert_true(saver_wait(s, -1) && saver_end(s, &end));
+    assert_true(end.step == step && !end.err.kind);
+}
+
+/* Steps 20 and 30 are due while that of 10 is written: the first step after that is saved, once. */
+static void while_one_is_written_none_is_asked_for(void **state)
 {
     struct a_state *f = *state;
-    struct saver s = saver_of(f, 0), other = saver_of(f, 1);
-    struct saver_outcome end;
-    uint32_t flags = 0;
+    struct saver s = saver_of(f, 0);
 
-    s.save_steps = other.save_steps = 10;
-    other.asynchronous = true;
+    s.save_steps = 10;
     open_for(&s, f);
     gate_shut = 1;
     injected.fsync = gate;
     for (int64_t step = 1; step <= 40; step++) {
-        flags = saver_flags(&s);
-        assert_int_equal(flags, step > 10 && step <= 33 ? COLLECTIVES_WRITING : 0);
-        const bool told = saver_learn(&s, step, flags, 0);
-        assert_int_equal(told, step == 20); /* once */
-        assert_int_equal(saver_learn(&other, step, flags, 0), told);
-        assert_int_equal(s.due, step == 10 || (step >= 20 && step <= 34) || step == 40);
-        assert_int_equal(s.deferred, step >= 20 && step <= 33);
-        assert_true(s.due == other.due && s.deferred == other.deferred);
-        if (s.due && !s.deferred) {
+        const uint32_t flags = saver_flags(&s, step);
+        assert_int_equal(flags, step == 10 || step == 34 || step == 40 ? COLLECTIVES_SAVE : 0);
+        if (flags)
             begin(&s, f, step, false);
-            begin(&other, f, step, false);
-        }
         if (step == 33) {
             gate_shut = 0;
-            assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
-            assert_true(end.step == 10 && !end.err.kind);
+            written(&s, 10);
         }
-        if (step == 34) {
-            assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
-            assert_true(end.step == 34 && !end.err.kind);
-        }
+        if (step == 34)
+            written(&s, 34);
     }
-    assert_int_equal(s.saved_step, 40);
-    assert_null(other.writer);
+    written(&s, 40);
     saver_close(&s);
 }
 
-/* A device tells flags of eight steps ago: an old "idle" does not count, and one "save" does not make several. */
-static void flags_that_come_late_are_of_before_the_save(void **state)
+/* A device tells eight steps later what rank 0 has asked for: meanwhile it is not asked for again. */
+static void what_is_asked_for_is_asked_for_once(void **state)
 {
-    enum { LAG = 8, STEPS = 43 };
+    enum { LAG = 8 };
     struct a_state *f = *state;
     struct saver s = saver_of(f, 0);
-    struct saver_outcome end;
-    uint32_t flags[STEPS + 1] = {0};
-    int64_t saved[STEPS];
-    int n = 0;
+    int64_t asked_at = 0;
+    int saved = 0;
 
-    s.save_steps = 12;
-    s.save_ms = 1000;
+    s.save_steps = 5;
     open_for(&s, f);
-    gate_shut = 1;
-    injected.fsync = gate;
-    for (int64_t step = 1; step <= STEPS; step++) {
-        now_ms = step == 3 ? 1000 : now_ms;
-        flags[step] = saver_flags(&s);
-        assert_int_equal(flags[step], step == 3                  ? COLLECTIVES_SAVE
-                                      : step >= 12 && step <= 25 ? COLLECTIVES_WRITING
-                                                                 : 0);
-        saver_learn(&s, step, step > LAG ? flags[step - LAG] : 0, step > LAG ? LAG : (int)step);
-        if (s.due && !s.deferred) {
-            assert_true(saver_wait(&s, 0));
-            begin(&s, f, step, false);
-            saved[n++] = step;
+    for (int64_t step = 1; step <= 60; step++) {
+        if (saver_flags(&s, step)) {
+            assert_int_equal(asked_at, 0);
+            asked_at = step;
         }
-        if (step >= 25) { /* from here on the disk is fast */
-            gate_shut = 0;
-            assert_true(saver_wait(&s, -1));
-            (void)saver_end(&s, &end);
-        }
-    }
-    assert_int_equal(n, 3);
-    assert_int_equal(saved[0], 11); /* raised at 3 */
-    assert_int_equal(saved[1], 34); /* 12 and 24 were due; idle since 26, which is known 8 steps later */
-    assert_int_equal(saved[2], 43); /* 36 was due, before anybody could know that 34 is written */
-    saver_close(&s);
-}
-
-/* One GPU hears its own flags at once, and may yet say that what it tells is of eight steps ago. */
-static void on_one_gpu_checkpoints_by_time_go_on(void **state)
-{
-    enum { LAG = 8, STEPS = 60, EACH = 4 };
-    struct a_state *f = *state;
-    struct saver s = saver_of(f, 0);
-    struct saver_outcome end;
-    int64_t saved = 0, last = 0;
-
-    s.save_ms = EACH; /* a step takes 1 ms */
-    open_for(&s, f);
-    for (int64_t step = 1; step <= STEPS; step++) {
-        now_ms = step;
-        saver_learn(&s, step, saver_flags(&s), step > LAG ? LAG : (int)step);
-        if (s.due && !s.deferred) {
+        if (asked_at && step == asked_at + LAG) {
             begin(&s, f, step, false);
+            written(&s, step);
+            asked_at = 0;
             saved++;
-            last = step;
         }
-        assert_true(saver_wait(&s, -1));
-        (void)saver_end(&s, &end);
     }
     assert_true(saved >= 4);
-    assert_true(last > STEPS - 2 * LAG);
     saver_close(&s);
 }
 
-/* At an exact step a device tells the flags of all steps since the one told last: one request makes one checkpoint. */
-static void of_merged_flags_what_the_last_save_answered_is_ignored(void **state)
-{
-    struct a_state *f = *state;
-    struct saver s = saver_of(f, 0);
-    struct saver_outcome end;
-
-    s.save_steps = 4;
-    s.save_ms = 1000;
-    open_for(&s, f);
-    now_ms = 1000;
-    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE); /* sent with step 3 */
-    saver_learn(&s, 4, 0, 4);
-    assert_true(s.due && !s.deferred);
-    begin(&s, f, 4, false);
-    assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
-    saver_learn(&s, 6, COLLECTIVES_SAVE, 0);
-    assert_false(s.due);
-    now_ms = 2000;
-    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE);
-    saver_learn(&s, 7, COLLECTIVES_SAVE, 0);
-    assert_true(s.due);
-    saver_close(&s);
-}
-
-/* Behind an exact step nothing is heard for some steps: rank 0 writes as long as nobody has heard otherwise. */
-static void unheard_is_not_idle(void **state)
-{
-    struct a_state *f = *state;
-    struct saver other = saver_of(f, 1);
-
-    other.asynchronous = true;
-    other.save_steps = 10;
-    other.saved_step = 10;
-    saver_learn(&other, 19, COLLECTIVES_WRITING, 0);
-    saver_learn(&other, 20, 0, 1);
-    assert_true(other.due && other.deferred);
-    saver_learn(&other, 28, 0, 8); /* of step 20 */
-    assert_true(other.due && !other.deferred);
-}
-
-static void by_time_one_is_asked_for_once(void **state)
+static void by_time(void **state)
 {
     struct a_state *f = *state;
     struct saver s = saver_of(f, 0), other = saver_of(f, 1);
-    struct saver_outcome end;
 
     s.save_ms = other.save_ms = 1000;
+    other.save_steps = 1;
     open_for(&s, f);
     now_ms = 999;
-    assert_int_equal(saver_flags(&s), 0);
+    assert_int_equal(saver_flags(&s, 1), 0);
     now_ms = 1000;
-    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE);
-    assert_int_equal(saver_flags(&s), 0);
-    assert_int_equal(saver_flags(&other), 0);
-    assert_false(saver_learn(&s, 7, COLLECTIVES_SAVE, 0));
-    assert_true(s.due && !s.deferred);
-    begin(&s, f, 7, false);
-    assert_false(s.due);
-    assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+    assert_int_equal(saver_flags(&s, 2), COLLECTIVES_SAVE);
+    assert_int_equal(saver_flags(&s, 3), 0);
+    assert_int_equal(saver_flags(&other, 3), 0); /* rank 0 alone decides */
+    begin(&s, f, 3, false);
+    written(&s, 3);
     now_ms = 1999;
-    assert_int_equal(saver_flags(&s), 0);
+    assert_int_equal(saver_flags(&s, 4), 0);
     now_ms = 2000;
-    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE);
+    assert_int_equal(saver_flags(&s, 5), COLLECTIVES_SAVE);
     saver_close(&s);
 }
 
@@ -321,7 +224,6 @@ static void without_memory_the_step_waits(void **state)
     struct saver s = saver_of(f, 0);
     struct optim huge = f->optim;
     struct snapshot what = a_state_snapshot(f);
-    struct saver_outcome end;
     struct err why;
 
     huge.len = (size_t)1 << 50;
@@ -330,11 +232,9 @@ static void without_memory_the_step_waits(void **state)
     assert_int_equal(saver_open(&s, &what, &why), -1);
     assert_non_null(strstr(why.msg, "no memory for a copy of the training's state"));
     assert_false(s.asynchronous);
-    assert_false(saver_learn(&s, 10, 0, 0));
-    assert_true(s.due && !s.deferred);
+    assert_int_equal(saver_flags(&s, 10), COLLECTIVES_SAVE);
     begin(&s, f, 10, false);
-    assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
-    assert_true(end.step == 10 && !end.err.kind);
+    written(&s, 10);
     saver_close(&s);
 }
 
@@ -359,10 +259,8 @@ static void without_a_thread_the_step_waits(void **state)
     no_threads = false;
     assert_non_null(strstr(why.msg, "cannot start a thread to write checkpoints"));
     assert_false(s.asynchronous);
-    assert_false(saver_learn(&s, 10, 0, 0));
-    assert_true(s.due && !s.deferred);
-    begin(&s, f, 10, false);
-    assert_int_equal(saver_flags(&s), 0); /* already written */
+    assert_int_equal(saver_flags(&s, 10), COLLECTIVES_SAVE);
+    begin(&s, f, 10, false); /* already written */
     assert_true(saver_wait(&s, 0) && saver_end(&s, &end));
     assert_true(end.step == 10 && !end.err.kind);
     assert_false(saver_end(&s, &end));
@@ -427,12 +325,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_not_finite_is_never_the_newest),
-        TEST(one_that_is_due_while_another_is_written_is_put_off),
-        TEST(flags_that_come_late_are_of_before_the_save),
-        TEST(on_one_gpu_checkpoints_by_time_go_on),
-        TEST(of_merged_flags_what_the_last_save_answered_is_ignored),
-        TEST(unheard_is_not_idle),
-        TEST(by_time_one_is_asked_for_once),
+        TEST(while_one_is_written_none_is_asked_for),
+        TEST(what_is_asked_for_is_asked_for_once),
+        TEST(by_time),
         TEST(the_same_failure_is_told_again_as_such),
         TEST(failures_without_a_code_are_told_apart_by_their_text),
         TEST(without_memory_the_step_waits),

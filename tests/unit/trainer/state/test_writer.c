@@ -48,7 +48,7 @@ static void fill(struct a_state *f, float seed)
     for (size_t i = 0; i < len && f->optim.v; i++)
         f->optim.v[i] = 2 * seed + (float)i;
     buffers[0] = seed;
-    f->cursor = (struct cursor){.epoch = 1, .step = (int64_t)seed};
+    f->cursor = (struct cursor){.epoch = 1, .step = (int64_t)seed, .items = 4, .step_samples = 2};
     f->optim.step = f->cursor.step;
 }
 

@@ -85,9 +85,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.resume = t->checkpoints ? "auto" : "never";
     cfg.save_steps = t->checkpoints ? t->max_steps : 0;
     cfg.max_steps = t->max_steps;
-    cfg.zero_stage = t->zero;
     cfg.precision = t->bf16 ? PRECISION_BF16 : PRECISION_F32;
-    cfg.stochastic_rounding = t->by_chance;
     if (t->clip > 0)
         cfg.optimizer.clip = t->clip;
     cfg.backend = (int)t->backend;
@@ -96,13 +94,6 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         cfg.bucket_mb = t->bucket_mb;
     cfg.init_from = t->init_from;
     cfg.save_path = t->save_path;
-    cfg.log_dir = t->log_dir;
-    cfg.log_histograms = t->log_dir ? 1 : 0;
-    if (t->first_keeps && rank) {
-        cfg.save_path = NULL;
-        cfg.log_dir = NULL;
-        cfg.log_histograms = 0;
-    }
     if (!t->sequences)
         cfg.batch_size = GPU_RANKS_BATCH / (stages ? t->world / stages : t->world);
     cfg.log_interval = t->log_interval;

@@ -39,14 +39,12 @@ struct gpu_ranks_task {
     double bucket_mb; /* 0: the default, more than these nets have */
     bool early;       /* FAKE_STREAMS */
     int64_t max_steps;
-    bool zero, bf16, by_chance; /* zero: the optimiser's state in parts; by_chance: --stochastic_rounding */
-    double clip;                /* 0: what the model says */
+    bool bf16;
+    double clip; /* 0: what the model says */
     const char *
         checkpoints; /* a folder: one is written at the end, and what lies there is resumed from; NULL: none */
     const char *fault; /* FAKE_NCCL */
     const char *init_from, *save_path;
-    const char *log_dir; /* with the weights of every step as histograms; NULL: none */
-    bool first_keeps;    /* rank 0 alone was told of save_path and log_dir */
 };
 
 struct gpu_ranks {

@@ -25,7 +25,7 @@ enum { STAGES = 3 }; /* of the first */
 
 static const char THREE_STAGES[] = STAGED_NET "defaults: {epochs: 3, batch_size: 24, micro_batches: 3}\n";
 
-/* Two stages; what replicas learn together is what one learns from all samples. */
+/* Two stages. */
 static const char TWO_STAGES[] =
     "name: two\n"
     "model:\n"

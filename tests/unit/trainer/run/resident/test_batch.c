@@ -29,7 +29,7 @@ static int gather(struct collectives *c, const void *mine, size_t len, void *all
 }
 
 struct asked {
-    int world, zero;
+    int world;
     int64_t sequences; /* of a rank and step */
     bool device, recompute;
 };
@@ -56,7 +56,6 @@ static int chosen(const struct asked *a, int64_t *ret, struct err *err)
 
     s.own.total_batch_tokens = a->sequences * TIME * a->world;
     s.own.micro_batches = 1;
-    s.own.zero_stage = a->zero;
     model_of(a, &s.own.model);
     s.ctx =
         a->device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, err) : kctx_make(&(struct kctx_options){0}, err);
@@ -107,7 +106,7 @@ static void needs_are_what_is_taken(void **state)
             struct err err = {0};
             size_t needs;
             model_of(&a, &spec);
-            if (resident_needs(&spec, rows, 1, &needs, &err))
+            if (resident_needs(&spec, rows, &needs, &err))
                 fail_msg("%s", err.msg);
             const size_t taken = taken_by(&task);
             if (needs > taken || taken - needs > 2000) /* orders, norms, spans: of no size that grows */
@@ -123,7 +122,7 @@ static int64_t by_hand(const struct asked *a, size_t room)
         struct err err = {0};
         size_t needs;
         model_of(a, &spec);
-        assert_int_equal(resident_needs(&spec, (int)rows, a->zero ? a->world : 1, &needs, &err), 0);
+        assert_int_equal(resident_needs(&spec, (int)rows, &needs, &err), 0);
         if (a->sequences % rows == 0 && needs <= room / 100 * 90)
             return rows;
     }
@@ -137,9 +136,8 @@ static void memory_decides(void **state)
 
     (void)state;
     for (size_t bytes = 400000; bytes < 20000000; bytes += bytes / 6)
-        for (int i = 0; i < (int)ARRAY_LEN(sequences) * 4; i++) {
-            const struct asked a = {
-                .world = 1 + i % 2 * 3, .zero = i / 2 % 2, .device = true, .sequences = sequences[i / 4]};
+        for (int i = 0; i < (int)ARRAY_LEN(sequences) * 2; i++) {
+            const struct asked a = {.world = 1 + i % 2 * 3, .device = true, .sequences = sequences[i / 2]};
             struct err err = {0};
             struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
             const size_t context = fake_cudart_bytes();

@@ -72,9 +72,9 @@ static void losses_are_as_near_as_autocasts(void **state)
     float want[RUNS][STEPS], got[RUNS][STEPS];
 
     (void)state;
-    golden_open(&g, "gpt2_bf16.pt");
-    golden_take(&g.root, "losses", *want, (size_t)RUNS * STEPS);
-    const double autocast = golden_number(&g.root, "losses_error");
+    golden_open(&g, "gpt2_bf16.safetensors");
+    golden_take(&g, "losses", *want, (size_t)RUNS * STEPS);
+    const double autocast = golden_number(&g, "losses_error");
     for (int i = 0; i < RUNS; i++) {
         struct config cfg;
         config_of(&g, &cfg);
@@ -97,7 +97,7 @@ static void losses_by_chance_are_near_and_others(void **state)
     float nearest[FEW], chance[FEW], again[FEW];
 
     (void)state;
-    golden_open(&g, "gpt2_bf16.pt");
+    golden_open(&g, "gpt2_bf16.safetensors");
     config_of(&g, &cfg);
     cfg.batch_size = cfg.micro_batches = 1;
     losses_of(&cfg, FEW, nearest);
@@ -154,7 +154,7 @@ static void a_resumed_run_gives_the_same_bits(void **state)
     cleanup_buf struct buf resumed = BUF_INIT(1 << 20);
 
     (void)state;
-    golden_open(&g, "gpt2_bf16.pt");
+    golden_open(&g, "gpt2_bf16.safetensors");
     assert_non_null(mkdtemp(at.path));
     train_to(&g, &at, STOP_AT + STEPS, false, "whole.safetensors");
     read_weights(&at, "whole.safetensors", &whole);

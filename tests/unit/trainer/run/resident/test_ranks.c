@@ -145,12 +145,6 @@ static void a_rank_that_dies_or_stops_ends_the_others(void **state)
     gpu_ranks_check_signal(gloo, SIGSTOP, EXIT_CODE_RETRYABLE);
 }
 
-static void so_does_one_with_a_part_of_the_optimiser(void **state)
-{
-    (void)state;
-    gpu_ranks_check_lost((struct gpu_ranks_task){.world = WORLD, .zero = true});
-}
-
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
  * recorded one. Behind 2 stands a step of a size that comes for the first time. Who meets a deadline may take the other along,
  * whose own is a little later. */
@@ -203,7 +197,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(steps_in_flight_too),
         cmocka_unit_test(weights_to_begin_with_reach_the_gpu),
         cmocka_unit_test(a_rank_that_dies_or_stops_ends_the_others),
-        cmocka_unit_test(so_does_one_with_a_part_of_the_optimiser),
         cmocka_unit_test(an_nccl_that_fails_between_launches_ends_all),
     };
     int none = gpu_ranks_find(argc, argv);

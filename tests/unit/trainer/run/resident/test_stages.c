@@ -94,20 +94,20 @@ static void stages_learn_what_one_learns(void **state)
     forget("stages.safetensors");
 }
 
-/* Steps in flight, too: nobody asks for a step's loss, and the evaluations say what came of them. */
-static void replicas_of_stages_sum_their_gradients(void **state)
+/* Nobody asks for a step's loss, and the evaluations say what came of the steps. */
+static void steps_in_flight_too(void **state)
 {
     const struct gpu_ranks_task cpu = {GLOO, .world = 1, .model = TWO_STAGES, .no_cuda = true,
                                        .log_interval = 1};
-    struct gpu_ranks_task nccl = {NCCL, .world = 4, .model = TWO_STAGES, .log_interval = 1};
-    const struct gpu_ranks_task gloo = {GLOO, .world = 4, .model = TWO_STAGES, .log_interval = 1};
+    struct gpu_ranks_task nccl = {NCCL, .world = 2, .model = TWO_STAGES, .log_interval = 1};
+    const struct gpu_ranks_task gloo = {GLOO, .world = 2, .model = TWO_STAGES, .log_interval = 1};
     const struct gpu_ranks_task quiet = {GLOO, .world = 1, .model = TWO_STAGES, .no_cuda = true, .epochs = 6};
     const struct gpu_ranks_shown want = gpu_ranks_shown_by(&cpu), later = gpu_ranks_shown_by(&quiet);
 
     (void)state;
     assert_true(want.n >= 9 && later.n >= 6);
-    gpu_ranks_check_within(&want, &nccl, 1e-5, "two stages, two replicas over NCCL");
-    gpu_ranks_check_within(&want, &gloo, 1e-5, "two stages, two replicas over gloo");
+    gpu_ranks_check_within(&want, &nccl, 1e-5, "two stages over NCCL");
+    gpu_ranks_check_within(&want, &gloo, 1e-5, "two stages over gloo");
     nccl.log_interval = 0;
     nccl.epochs = 6;
     nccl.early = true;
@@ -121,7 +121,7 @@ static void a_bounded_norm_is_one_over_all_stages(void **state)
         GLOO, .world = 1, .model = TWO_STAGES, .no_cuda = true, .log_interval = 1, .clip = 0.3};
     const struct gpu_ranks_task free_of_bounds = {GLOO, .world = 1, .model = TWO_STAGES, .no_cuda = true,
                                                   .log_interval = 1};
-    const struct gpu_ranks_task nccl = {NCCL, .world = 4, .model = TWO_STAGES, .log_interval = 1,
+    const struct gpu_ranks_task nccl = {NCCL, .world = 2, .model = TWO_STAGES, .log_interval = 1,
                                         .clip = 0.3};
     const struct gpu_ranks_task gloo = {GLOO, .world = 2, .model = TWO_STAGES, .log_interval = 1,
                                         .clip = 0.3};
@@ -130,7 +130,7 @@ static void a_bounded_norm_is_one_over_all_stages(void **state)
     (void)state;
     assert_true(want.n >= 9 && want.n == other.n);
     assert_true(fabs(want.loss[want.n - 1] - other.loss[want.n - 1]) > 1e-3 * other.loss[want.n - 1]);
-    gpu_ranks_check_within(&want, &nccl, 1e-5, "two stages, two replicas over NCCL, bounded");
+    gpu_ranks_check_within(&want, &nccl, 1e-5, "two stages over NCCL, bounded");
     gpu_ranks_check_within(&want, &gloo, 1e-5, "two stages over gloo, bounded");
 }
 
@@ -183,10 +183,8 @@ static void a_run_goes_on_from_its_checkpoint(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stages_learn_what_one_learns),
-        cmocka_unit_test(replicas_of_stages_sum_their_gradients),
-        cmocka_unit_test(a_bounded_norm_is_one_over_all_stages),
-        cmocka_unit_test(the_preset_trains),
+        cmocka_unit_test(stages_learn_what_one_learns),          cmocka_unit_test(steps_in_flight_too),
+        cmocka_unit_test(a_bounded_norm_is_one_over_all_stages), cmocka_unit_test(the_preset_trains),
         cmocka_unit_test(a_run_goes_on_from_its_checkpoint),
     };
     int none = gpu_ranks_find(argc, argv);

@@ -17,7 +17,7 @@ struct fixture {
     char folder[2048];
     char path[4096];
     struct arena arena;
-    struct pt_value value;
+    struct tensor_list value;
 };
 
 static int setup(void **state)
@@ -53,7 +53,7 @@ static int to_buf(void *ctx, const void *bytes, size_t len, struct err *err)
     return buf_append(ctx, bytes, len, err);
 }
 
-static void assert_file(const char *path, const struct pt_value *v, const char *name)
+static void assert_file(const char *path, const struct tensor_list *v, const char *name)
 {
     cleanup_buf struct buf want = BUF_INIT(FILE_MAX);
     cleanup_buf struct buf got = BUF_INIT(FILE_MAX);
@@ -83,7 +83,7 @@ static void test_whole(void **state)
 
     assert_int_equal(export_pt(f->path, &f->value, &err), 0);
     assert_file(f->path, &f->value, "model");
-    struct pt_value other = values_state(&f->arena);
+    struct tensor_list other = values_state(&f->arena);
     assert_int_equal(export_pt(f->path, &other, &err), 0);
     assert_file(f->path, &other, "model");
     assert_int_equal(files_in(f->folder), 1);
@@ -112,7 +112,7 @@ static void limit_files(rlim_t bytes)
 static void test_full_disk(void **state)
 {
     struct fixture *f = *state;
-    struct pt_value old = values_state(&f->arena);
+    struct tensor_list old = values_state(&f->arena);
     struct err err = {0};
     struct stat st;
 
@@ -141,7 +141,8 @@ static void test_full_disk(void **state)
 static void test_refused(void **state)
 {
     struct fixture *f = *state;
-    struct pt_value bad = pt_str(NULL);
+    const struct tensor_row unnamed = {.name = NULL};
+    const struct tensor_list bad = {&unnamed, 1};
     struct err err = {0};
     char path[4096];
 

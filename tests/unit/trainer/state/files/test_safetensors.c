@@ -64,6 +64,36 @@ static void there_and_back(void **state)
     }
 }
 
+/* A matrix that lies transposed: 35 columns are written some at a time. */
+static void turned_matrices_are_written_as_their_transpose(void **state)
+{
+    enum { IN = 35, OUT = 3 };
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf file = BUF_INIT(1 << 16);
+    float memory[OUT][IN];
+    struct tensor_row row = {"w",
+                             {.data = memory, .dtype = PT_F32, .dims = 2, .dim = {IN, OUT}, .turned = true}};
+    struct tensor_list got;
+    struct err err = {0};
+
+    (void)state;
+    for (int i = 0; i < IN; i++)
+        for (int k = 0; k < OUT; k++)
+            memory[k][i] = (float)(100 * i + k);
+    assert_int_equal(
+        safetensors_write(&(struct tensor_list){&row, 1}, &(struct pt_sink){to_buf, &file}, &err), 0);
+    assert_int_equal(safetensors_parse(file.data, file.len, &a, &got, &err), 0);
+    assert_true(got.row[0].tensor.dim[0] == IN && got.row[0].tensor.dim[1] == OUT);
+    const float *at = got.row[0].tensor.data;
+    for (int i = 0; i < IN; i++)
+        for (int k = 0; k < OUT; k++)
+            assert_true(*at++ == (float)(100 * i + k));
+    row.tensor.dims = 1;
+    assert_int_equal(
+        safetensors_write(&(struct tensor_list){&row, 1}, &(struct pt_sink){to_buf, &file}, &err), -1);
+    assert_non_null(strstr(err.msg, "only a matrix of f32 can be turned"));
+}
+
 static void expect_refusal(const char *header, size_t data, const char *says)
 {
     cleanup_arena struct arena a = {0};
@@ -148,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_and_back),
+        cmocka_unit_test(turned_matrices_are_written_as_their_transpose),
         cmocka_unit_test(headers_that_lie_are_refused),
         cmocka_unit_test(a_length_beyond_the_file_is_refused),
         cmocka_unit_test(two_tensors_of_one_name_are_not_written),

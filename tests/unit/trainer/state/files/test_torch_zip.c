@@ -42,7 +42,7 @@ static void blank_id(struct buf *b)
     memset(b->data + entry + 16, 0, 4);
 }
 
-static void check_golden(const struct pt_value *v, const char *name)
+static void check_golden(const struct tensor_list *v, const char *name)
 {
     cleanup_buf struct buf got = BUF_INIT(FILE_MAX);
     cleanup_buf struct buf want = BUF_INIT(FILE_MAX);
@@ -61,18 +61,16 @@ static void check_golden(const struct pt_value *v, const char *name)
 static void test_golden(void **state)
 {
     cleanup_arena struct arena a = {0};
-    struct pt_value module = values_state(&a);
-    struct pt_value all = values_all(&a);
+    struct tensor_list module = values_state(&a);
 
     (void)state;
     check_golden(&module, "state");
-    check_golden(&all, "values");
 }
 
 static void test_same_value_same_file(void **state)
 {
     cleanup_arena struct arena a = {0};
-    struct pt_value v = values_all(&a);
+    struct tensor_list v = values_all(&a);
     cleanup_buf struct buf one = BUF_INIT(FILE_MAX);
     cleanup_buf struct buf two = BUF_INIT(FILE_MAX);
     struct err err = {0};
@@ -90,16 +88,16 @@ static void test_id_follows_content(void **state)
     cleanup_arena struct arena a = {0};
     cleanup_buf struct buf one = BUF_INIT(FILE_MAX);
     cleanup_buf struct buf two = BUF_INIT(FILE_MAX);
-    struct pt_value v = values_state(&a);
+    struct tensor_list v = values_state(&a);
     struct err err = {0};
 
     (void)state;
     assert_int_equal(torch_zip_write(&v, "m", &(struct pt_sink){to_buf, &one}, &err), 0);
     float changed[6] = {9};
-    struct pt_item items[3];
-    memcpy(items, v.dict.items, sizeof(items));
-    items[0].value.tensor.data = changed;
-    v.dict.items = items;
+    struct tensor_row rows[3];
+    memcpy(rows, v.row, sizeof(rows));
+    rows[0].tensor.data = changed;
+    v.row = rows;
     assert_int_equal(torch_zip_write(&v, "m", &(struct pt_sink){to_buf, &two}, &err), 0);
     size_t id = (find(&one, 0, ".data/serialization_id") + 22 + 63) / 64 * 64;
     assert_int_equal(one.len, two.len);
@@ -126,7 +124,7 @@ static int fail_at(void *ctx, const void *bytes, size_t len, struct err *err)
 static void test_every_write_fails(void **state)
 {
     cleanup_arena struct arena a = {0};
-    struct pt_value v = values_state(&a);
+    struct tensor_list v = values_state(&a);
     struct failing f = {.fail_at = SIZE_MAX};
     struct err err = {0};
 
@@ -144,7 +142,7 @@ static void test_every_write_fails(void **state)
 
 static void test_names(void **state)
 {
-    struct pt_value v = pt_int(1);
+    const struct tensor_list v = {NULL, 0};
     char name[TORCH_ZIP_NAME_BYTES + 2];
 
     (void)state;
@@ -228,12 +226,11 @@ static void test_zip64(void **state)
     const size_t big = (size_t)4 << 30;
     void *pages = mmap(NULL, big, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     float one[2] = {1, 2};
-    struct pt_item items[] = {
-        {pt_str("big"),
-         pt_tensor((struct pt_tensor){.data = pages, .dtype = PT_U8, .dims = 1, .dim = {(int64_t)big}})},
-        {pt_str("far"), pt_tensor((struct pt_tensor){.data = one, .dims = 1, .dim = {2}})},
+    const struct tensor_row rows[] = {
+        {"big", {.data = pages, .dtype = PT_U8, .dims = 1, .dim = {(int64_t)big}}},
+        {"far", {.data = one, .dims = 1, .dim = {2}}},
     };
-    struct pt_value v = pt_dict(PT_DICT, items, 2);
+    const struct tensor_list v = {rows, 2};
     struct sparse s = {.small = BUF_INIT(FILE_MAX)};
     struct err err = {0};
 

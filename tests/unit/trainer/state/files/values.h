@@ -1,17 +1,17 @@
-/* values.h - in C the values that tests/golden/torch/make.py saves from Python. */
+/* values.h - in C the state_dicts that tests/golden/torch/make.py saves from Python. */
 #ifndef TK_TESTS_UNIT_TRAINER_STATE_FILES_VALUES_H
 #define TK_TESTS_UNIT_TRAINER_STATE_FILES_VALUES_H
 
 #include "common/arena.h"
-#include "trainer/state/files/pt_value.h"
+#include "trainer/state/files/tensor.h"
 
-/* state.pt: an ordered dict of three tensors, as a module's state_dict. */
-struct pt_value values_state(struct arena *a);
+/* state.pt: three tensors, as a module's state_dict. */
+struct tensor_list values_state(struct arena *a);
 
-/* values.pt: every type, nested. */
-struct pt_value values_all(struct arena *a);
+/* Every type that is written, tensors that share a storage, one without elements. */
+struct tensor_list values_all(struct arena *a);
 
-/* Dicts, ordered dicts and lists around the pickler's batch size. */
-struct pt_value values_batches(struct arena *a);
+/* So many tensors of one number, called key0, key1, ... */
+struct tensor_list values_batch(struct arena *a, int n);
 
 #endif

@@ -1,13 +1,13 @@
-/* test_fill.c - one GPT-2 from the files of four programs (tests/golden/weights/record.py), and files that do not fit. */
+/* test_fill.c - one GPT-2 from files of two ways to lay it out (tests/golden/weights/record.py), and files that do not fit. */
 #include "test.h"
 
 #include "common/buf.h"
 #include "trainer/cli/config.h"
 #include "trainer/state/files/export.h"
+#include "trainer/state/state_dict.h"
 #include "trainer/state/weights/fill.h"
-#include "trainer/state/weights/gpt2_names.h"
 #include "trainer/state/weights/numbers.h"
-#include "trainer/state/weights/rewrite.h"
+#include "trainer/state/weights/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,19 +78,28 @@ static void read_file(struct fixture *f, const char *path)
         fail_msg("%s", err.msg);
 }
 
+static int fill_model(struct fixture *f, struct err *err)
+{
+    struct fill_source *from;
+
+    if (fill_find(&f->w.list, f->model, &f->w.arena, &from, err))
+        return -1;
+    fill_copy(from, f->model);
+    return 0;
+}
+
 static void fill_from(struct fixture *f, const char *path)
 {
     struct err err;
 
     read_file(f, path);
-    if (fill_model(&f->w, f->model, &err))
+    if (fill_model(f, &err))
         fail_msg("%s: %s", path, err.msg);
 }
 
 static void all_programs_files_are_one_model(void **state)
 {
     struct fixture *f = *state;
-    static const char *const others[] = {GOLDEN "nanogpt.pt", GOLDEN "llmc-f32.bin"};
     size_t n = model_len(f->model);
     float *want = malloc(n * sizeof(*want));
 
@@ -99,17 +108,9 @@ static void all_programs_files_are_one_model(void **state)
     memcpy(want, model_values(f->model), n * sizeof(*want));
     for (size_t i = 0; i < n; i++)
         assert_true(want[i] != 0);
-    for (int i = 0; i < 2; i++) {
-        memset(model_values(f->model), 0, n * sizeof(*want));
-        fill_from(f, others[i]);
-        assert_memory_equal(model_values(f->model), want, n * sizeof(*want));
-    }
-    fill_from(f, GOLDEN "llmc-bf16.bin");
-    assert_int_equal(f->w.heads, 2);
-    for (size_t i = 0; i < n; i++) {
-        float off = model_values(f->model)[i] / want[i] - 1;
-        assert_true(off <= 0x1p-8f && off >= -0x1p-8f);
-    }
+    memset(model_values(f->model), 0, n * sizeof(*want));
+    fill_from(f, GOLDEN "nanogpt.safetensors");
+    assert_memory_equal(model_values(f->model), want, n * sizeof(*want));
     free(want);
 }
 
@@ -119,7 +120,7 @@ static void fewer_positions(void **state)
     struct fixture *f = *state;
     int rows;
 
-    fill_from(f, GOLDEN "nanogpt.pt");
+    fill_from(f, GOLDEN "nanogpt.safetensors");
     const struct param_row *row = model_params(f->model, &rows);
     float first = model_values(f->model)[row[1].offset];
     assert_string_equal(row[1].name, "transformer.wpe.weight");
@@ -132,10 +133,19 @@ static void refuse(struct fixture *f, const char *want)
 {
     struct err err;
 
-    if (!fill_model(&f->w, f->model, &err) || !strstr(err.msg, want))
+    if (!fill_model(f, &err) || !strstr(err.msg, want))
         fail_msg("\"%s\", expected \"%s\"", err.msg, want);
     for (size_t i = 0; i < model_len(f->model); i++)
         assert_true(model_values(f->model)[i] == 0);
+}
+
+static struct tensor_row *named(struct fixture *f, const char *name)
+{
+    for (size_t i = 0; i < f->w.list.len; i++)
+        if (strcmp(f->w.list.row[i].name, name) == 0)
+            return (struct tensor_row *)(uintptr_t)&f->w.list.row[i];
+    fail_msg("%s: not there", name);
+    return NULL;
 }
 
 static void files_that_do_not_fit(void **state)
@@ -143,21 +153,33 @@ static void files_that_do_not_fit(void **state)
     struct fixture *f = *state;
     struct tensor_row *row;
 
-    read_file(f, GOLDEN "nanogpt.pt");
+    read_file(f, GOLDEN "nanogpt.safetensors");
     make_model(f, 7, 11, BLOCK);
     refuse(f, "transformer.wpe.weight: (6, 8), but the model's is (7, 8)");
     make_model(f, 6, 12, BLOCK);
     refuse(f, "transformer.wte.weight: (11, 8), but the model's is (12, 8)");
-    make_model(f, 6, 11, "");
-    refuse(f, "h.1.attn.c_attn.weight: the model has no such tensor");
     make_model(f, 6, 11, BLOCK);
-    f->w.list.len -= 2; /* lm_head, which may be missing, and the one before */
+    const char *bias = named(f, "_orig_mod.transformer.ln_f.bias")->name;
+    named(f, bias)->name = "other";
     refuse(f, "ln_f.bias: is missing");
-    f->w.list.len += 2;
-    row = (struct tensor_row *)(uintptr_t)f->w.list.row;
-    row[0].tensor.dtype = PT_I32;
+    named(f, "other")->name = "module.ln_f.bias"; /* any wrapper's prefix, and */
+    named(f, "_orig_mod.lm_head.weight")->name = "_orig_mod.module.ln_f.bias";
+    refuse(f, "ln_f.bias: there are two tensors of this name behind prefixes");
+    row = named(f, "_orig_mod.transformer.wte.weight");
+    row->tensor.dtype = PT_I32;
     refuse(f, "transformer.wte.weight: I32, expected F32, F16, BF16 or F64");
-    row[0].tensor.dtype = PT_F32;
+}
+
+/* Of a larger model, of another one beside it: what is not the model's is not looked at. */
+static void other_tensors_are_not_judged(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+
+    make_model(f, 6, 11, "");
+    read_file(f, GOLDEN "nanogpt.safetensors");
+    named(f, "_orig_mod.transformer.h.1.ln_1.weight")->tensor.dtype = PT_BOOL8;
+    assert_int_equal(fill_model(f, &err), 0);
 }
 
 /* All that the format knows, those that the model takes first. */
@@ -181,6 +203,19 @@ struct made {
     int seed;
 };
 
+/* The same number in f32, bf16 or f16, which all have it exactly. */
+static void put_short(float v, enum pt_dtype type, uint8_t out[static 4])
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof(bits));
+    if (type == PT_BF16)
+        bits >>= 16;
+    else if (type == PT_F16)
+        bits = v != 0 ? (bits >> 13) - (112 << 10) : 0;
+    memcpy(out, &bits, sizeof(bits));
+}
+
 static void put_elements(const struct made *m, struct buf *data)
 {
     static const enum pt_dtype types[FLOATS] = {PT_F32, PT_F16, PT_BF16, PT_F64};
@@ -193,7 +228,7 @@ static void put_elements(const struct made *m, struct buf *data)
         if (types[m->type] == PT_F64)
             memcpy(bytes, &d, sizeof(d));
         else
-            numbers_from_f32(&v, 1, types[m->type], bytes);
+            put_short(v, types[m->type], bytes);
         assert_int_equal(buf_append(data, bytes, (size_t)SPEC[m->type].bits / 8, &err), 0);
     }
     for (int64_t k = 0; m->type >= FLOATS && k < m->count * SPEC[m->type].bits / 8; k++)
@@ -288,7 +323,7 @@ static void safetensors_of_every_shape(void **state)
         }
         open_made(f, m, n, &x);
         memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
-        if (fill_model(&f->w, f->model, &err))
+        if (fill_model(f, &err))
             fail_msg("round %d: %s", round, err.msg);
         const struct state_row *row = model_state(f->model, &rows);
         for (int i = 0; i < rows; i++)
@@ -318,43 +353,62 @@ static void types_that_are_no_floats_are_refused_where_they_are_used(void **stat
 static void a_head_of_its_own_is_refused(void **state)
 {
     struct fixture *f = *state;
+    static const float other[11 * 8] = {1};
 
-    read_file(f, GOLDEN "nanogpt.pt");
-    struct tensor_row *row = (struct tensor_row *)(uintptr_t)f->w.list.row;
-    for (size_t i = 0; i < f->w.list.len; i++)
-        if (strcmp(gpt2_names_bare(row[i].name), "lm_head.weight") == 0)
-            row[i].tensor.data = row[2].tensor.data;
+    read_file(f, GOLDEN "nanogpt.safetensors");
+    named(f, "_orig_mod.lm_head.weight")->tensor.data = other;
     refuse(f,
            "lm_head.weight: differs from transformer.wte.weight, but the model shares one tensor for both");
 }
 
-/* Through each layout and back: the same model. */
-static void layouts_are_the_same_weights(void **state)
+/* Whose reader is gone: the error has the line that makes a .safetensors of it. */
+static void a_pt_file_is_refused_with_what_to_do(void **state)
 {
     struct fixture *f = *state;
-    static const struct rewrite_options how[] = {{REWRITE_NANOGPT, PT_F32, true},
-                                                 {REWRITE_NANOGPT, PT_F32, false},
-                                                 {REWRITE_HUGGINGFACE, PT_F32, false},
-                                                 {REWRITE_BARE, PT_F32, false}};
     struct err err;
-    size_t n = model_len(f->model);
-    float *want = malloc(n * sizeof(*want));
 
-    assert_non_null(want);
-    fill_from(f, GOLDEN "nanogpt.pt");
-    memcpy(want, model_values(f->model), n * sizeof(*want));
-    for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
-        struct tensor_list out;
-        read_file(f, GOLDEN "huggingface.safetensors");
-        assert_int_equal(rewrite(&f->w.list, &how[i], &f->a, &out, &err), 0);
-        assert_int_equal(out.len, 28 + how[i].tied);
-        assert_true(gpt2_names_transposed(&out) == (how[i].layout == REWRITE_HUGGINGFACE));
-        memset(model_values(f->model), 0, n * sizeof(*want));
-        f->w.list = out;
-        assert_int_equal(fill_model(&f->w, f->model, &err), 0);
-        assert_memory_equal(model_values(f->model), want, n * sizeof(*want));
+    assert_int_equal(weights_open(&f->w, TK_SOURCE_DIR "/tests/golden/torch/state.pt", &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg,
+                           "state.pt: a .pt file, which is not read. This makes a .safetensors of it: "
+                           "python3 -c \"import torch, safetensors.torch as s; s.save_file("));
+    assert_non_null(strstr(err.msg, "torch.load('" TK_SOURCE_DIR "/tests/golden/torch/state.pt', "));
+    assert_int_equal(weights_refuse_pt(TK_SOURCE_DIR "/tests/golden/torch/state.pt", &err), -1);
+    assert_int_equal(weights_refuse_pt(GOLDEN "nanogpt.safetensors", &err), 0);
+    assert_int_equal(weights_refuse_pt(GOLDEN, &err), 0);
+    assert_int_equal(weights_refuse_pt("/nonexistent", &err), 0);
+}
+
+/* What is written of a GPT-2 is what Hugging Face's file of it has, under the names of GPT2LMHeadModel. */
+static void what_is_written_is_hugging_faces(void **state)
+{
+    struct fixture *f = *state;
+    char path[] = "/tmp/test_fill.XXXXXX";
+    int fd = mkstemp(path), rows;
+    struct weights theirs;
+    struct err err;
+
+    assert_true(fd >= 0 && close(fd) == 0);
+    fill_from(f, GOLDEN "huggingface.safetensors");
+    const struct state_row *row = model_state(f->model, &rows);
+    const struct tensor_list list = state_dict_safetensors(row, rows, &f->a);
+    assert_int_equal(export_safetensors(path, &list, &err), 0);
+    read_file(f, path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(weights_open(&theirs, GOLDEN "huggingface.safetensors", &err), 0);
+    assert_int_equal(f->w.list.len, theirs.list.len - 2); /* without their masks */
+    for (size_t i = 0; i < f->w.list.len; i++) {
+        const struct tensor_row *ours = &f->w.list.row[i];
+        const struct pt_tensor *t = NULL;
+        for (size_t k = 0; k < theirs.list.len; k++)
+            if (strcmp(ours->name, arena_printf(&f->a, "transformer.%s", theirs.list.row[k].name)) == 0)
+                t = &theirs.list.row[k].tensor;
+        assert_non_null(t);
+        assert_int_equal(t->dims, ours->tensor.dims);
+        assert_memory_equal(t->dim, ours->tensor.dim, sizeof(t->dim));
+        assert_memory_equal(t->data, ours->tensor.data, (size_t)pt_tensor_bytes(t));
     }
-    free(want);
+    weights_close(&theirs);
 }
 
 static void files_of_something_else(void **state)
@@ -365,8 +419,7 @@ static void files_of_something_else(void **state)
     assert_int_equal(weights_open(&f->w, GOLDEN "record.py", &err), -1);
     assert_non_null(strstr(err.msg, "record.py: text that begins \"#!/usr/bin/env python3\", expected"));
     assert_int_equal(weights_open(&f->w, "/proc/self/exe", &err), -1);
-    assert_non_null(
-        strstr(err.msg, "exe: neither llm.c's format nor .pt; read as .safetensors: header length"));
+    assert_non_null(strstr(err.msg, "exe: read as .safetensors: header length"));
     assert_int_equal(weights_open(&f->w, "/nonexistent", &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_int_equal(weights_open(&f->w, "/", &err), -1);
@@ -405,7 +458,7 @@ static void files_of_too_many_tensors(void **state)
     assert_true(fd >= 0);
     close(fd);
     for (size_t i = 0; i < list.len; i++)
-        row[i] = (struct tensor_row){arena_printf(&a, "%zu", i), {&one, PT_F32, 0, {0}}};
+        row[i] = (struct tensor_row){arena_printf(&a, "%zu", i), {.data = &one, .dtype = PT_F32}};
     assert_int_equal(export_safetensors(path, &list, &err), 0);
     int rc = weights_open(&f->w, path, &err);
     list.len--;
@@ -426,7 +479,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(types_that_are_no_floats_are_refused_where_they_are_used, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_head_of_its_own_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(layouts_are_the_same_weights, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_written_is_hugging_faces, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_tensors_are_not_judged, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_pt_file_is_refused_with_what_to_do, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_something_else, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fifo_that_nobody_writes_to, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_too_many_tensors, setup, teardown),

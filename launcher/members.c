@@ -1,0 +1,47 @@
+/* members.c - walk through the members of a JSON object in a text. */
+#include "launcher/members.h"
+
+#include <string.h>
+
+const char *members_behind_string(const char *p)
+{
+    for (; *p && *p != '"'; p++)
+        p += *p == '\\' && p[1];
+    return p + (*p == '"');
+}
+
+/* Behind the value that begins at `p`: at the comma or the bracket that follows, or at the end of the text. */
+static const char *behind_value(const char *p)
+{
+    for (int depth = 0; *p; p++) {
+        const bool opens = *p == '{' || *p == '[', closes = *p == '}' || *p == ']';
+        if (depth == 0 && (closes || *p == ','))
+            break;
+        depth += opens - closes;
+        if (*p == '"')
+            p = members_behind_string(p + 1) - 1;
+    }
+    return p;
+}
+
+static const char *behind_spaces(const char *p)
+{
+    return p + strspn(p, MEMBERS_SPACES);
+}
+
+bool members_next(const char **p, struct member *ret)
+{
+    const char *name = *p = behind_spaces(*p);
+
+    if (*name != '"')
+        return false;
+    const char *end = members_behind_string(name + 1), *colon = behind_spaces(end);
+    if (*colon != ':')
+        return false;
+    const char *value = behind_spaces(colon + 1);
+    *p = behind_value(value);
+    *ret = (struct member){{name, (size_t)(end - name)}, {value, (size_t)(*p - value)}};
+    const char *next = **p == ',' ? behind_spaces(*p + 1) : *p;
+    *p = *next == '"' ? next : *p; /* a comma with nothing behind it stays */
+    return true;
+}

@@ -1,0 +1,85 @@
+/* desired.c - the names of a job's children, their owner, and the headless Service. */
+#include "operator/plan/desired.h"
+
+#include "common/contract.h"
+
+char *desired_pod_name(struct arena *a, const char *job, const char *type, int index)
+{
+    return arena_printf(a, "%s-%s-%d", job, type, index);
+}
+
+char *desired_service_name(struct arena *a, const char *job)
+{
+    return arena_printf(a, "%s-rdzv", job);
+}
+
+char *desired_tensorboard_name(struct arena *a, const char *job)
+{
+    return arena_printf(a, "%s-tensorboard", job);
+}
+
+void desired_set(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    cJSON_AddItemToObject(object, key, value);
+}
+
+cJSON *desired_object(cJSON *parent, const char *key)
+{
+    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
+
+    if (cJSON_IsObject(o))
+        return o;
+    o = cJSON_CreateObject();
+    desired_set(parent, key, o);
+    return o;
+}
+
+void desired_owner(const struct trainjob *job, cJSON *metadata)
+{
+    cJSON *refs = cJSON_CreateArray();
+    cJSON *ref = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
+    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
+    cJSON_AddStringToObject(ref, "name", job->name);
+    cJSON_AddStringToObject(ref, "uid", job->uid);
+    cJSON_AddBoolToObject(ref, "controller", true);
+    cJSON_AddBoolToObject(ref, "blockOwnerDeletion", true);
+    cJSON_AddItemToArray(refs, ref);
+    desired_set(metadata, "ownerReferences", refs);
+}
+
+void desired_metadata(const struct planner *p, cJSON *o, const char *name, const char *hash)
+{
+    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
+
+    cJSON_AddStringToObject(meta, "name", name);
+    cJSON_AddStringToObject(meta, "namespace", p->job->ns);
+    cJSON *labels = cJSON_AddObjectToObject(meta, "labels");
+    cJSON_AddStringToObject(labels, LABEL_JOB, p->job->name);
+    cJSON_AddStringToObject(labels, LABEL_OWNER_NAME, p->job->name);
+    if (hash)
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), ANNOTATION_SPEC_HASH, hash);
+    desired_owner(p->job, meta);
+}
+
+/* Names resolve before pods are ready, since the pods meet before any is ready. */
+cJSON *desired_service(struct planner *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON *port = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(o, "apiVersion", "v1");
+    cJSON_AddStringToObject(o, "kind", "Service");
+    desired_metadata(p, o, desired_service_name(p->a, p->job->name), NULL);
+    cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+    cJSON_AddStringToObject(spec, "clusterIP", "None");
+    cJSON_AddBoolToObject(spec, "publishNotReadyAddresses", true);
+    cJSON *selector = cJSON_AddObjectToObject(spec, "selector");
+    cJSON_AddStringToObject(selector, LABEL_JOB, p->job->name);
+    cJSON_AddStringToObject(port, "name", "rdzv");
+    cJSON_AddNumberToObject(port, "port", CONTRACT_RDZV_PORT);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "ports"), port);
+    return o;
+}

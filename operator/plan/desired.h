@@ -1,0 +1,59 @@
+/* desired.h - build the objects that the operator creates: names, pods, Service, TensorBoard. Pure.
+ *
+ * Ownership: what is returned as cJSON is freed with cJSON_Delete.
+ */
+#ifndef TK_OPERATOR_PLAN_DESIRED_H
+#define TK_OPERATOR_PLAN_DESIRED_H
+
+#include "operator/plan/planner.h"
+
+/* Label of TensorBoard's pods; its value is the job's name. */
+#define LABEL_TENSORBOARD "batch.tensorstack.dev/tensorboard"
+
+/* The names never change, so that a second create meets AlreadyExists. */
+char *desired_pod_name(struct arena *a, const char *job, const char *type,
+                       int index);                                /* <job>-<type>-<index> */
+char *desired_service_name(struct arena *a, const char *job);     /* <job>-rdzv */
+char *desired_tensorboard_name(struct arena *a, const char *job); /* <job>-tensorboard */
+
+/* The user's template, unchanged but for the fields that the operator owns. */
+cJSON *desired_pod(struct planner *p, const struct slot *s);
+
+/* Warn, in events, about a template that will probably not work as intended; once, when the job starts. */
+void desired_pod_warnings(struct planner *p);
+
+/* The headless Service through which the pods resolve each other's names. */
+cJSON *desired_service(struct planner *p);
+
+/* `hash` becomes the annotation ANNOTATION_SPEC_HASH of the Deployment. */
+cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const char *hash);
+cJSON *desired_tensorboard_service(struct planner *p);
+
+/* An affinity that prefers pod 0's node, where a ReadWriteOnce volume is; an empty object while pod 0 has no node. */
+cJSON *desired_tensorboard_affinity(const struct planner *p);
+
+/* ---- for the files of desired_*.c */
+
+/* Set the member; an existing one is replaced. `value` then belongs to the object. */
+void desired_set(cJSON *object, const char *key, cJSON *value);
+
+/* The member; if it is not an object, an empty object replaces it. */
+cJSON *desired_object(cJSON *parent, const char *key);
+
+/* Add the metadata of a child that is no pod. `hash`: of the annotation ANNOTATION_SPEC_HASH; NULL: it has none. */
+void desired_metadata(const struct planner *p, cJSON *o, const char *name, const char *hash);
+
+/* Set ownerReferences: {apiVersion, kind, name, uid, controller, blockOwnerDeletion} of the job. */
+void desired_owner(const struct trainjob *job, cJSON *metadata);
+
+/* Add what the operator sets in the training container: torchrun's command line, or environment variables (RANK, ...). */
+void desired_container(struct planner *p, const struct slot *s, cJSON *container);
+
+/* torchrunConfig.launcher: Torchkeeper. Whether the pods of this plan run it: not in debug mode, where no torchrun runs. */
+bool desired_launcher_runs(const struct planner *p);
+
+/* Bring it into a pod whose image need not have one: an init container copies it into an emptyDir, where the training container
+ * finds it. spec: the pod's. After resumeSpecs, which may remove init containers. */
+void desired_launcher_add(const struct planner *p, cJSON *spec, cJSON *container);
+
+#endif
