@@ -1,6 +1,7 @@
 /* leader.c - the leader's connections and decisions; PROTOCOL.md describes them. */
 #include "rendezvous/leader.h"
 #include "common/memory.h"
+#include "common/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,12 @@ static int oldest_stranger(const struct leader *l)
     return oldest;
 }
 
-int64_t leader_crowded_ms(const struct leader *l, int64_t now_ms)
+int leader_strangers(const struct leader *l, int64_t *oldest_ms)
 {
     const int oldest = l->strangers < LEADER_STRANGERS_MAX ? -1 : oldest_stranger(l);
-    const int64_t left = oldest < 0 ? 0 : l->links[oldest].came_ms + LEADER_PATIENCE_MS - now_ms;
 
-    return left < 0 ? 0 : left;
+    *oldest_ms = oldest < 0 ? 0 : l->links[oldest].came_ms;
+    return l->strangers;
 }
 
 static void free_link(struct leader *l, int link)
@@ -82,16 +83,12 @@ int leader_opened(struct leader *l, bool local, int64_t now_ms)
     return at;
 }
 
-/* In a time that does not tell how much of it is right. */
 static bool same_run(const char *ours, const char theirs[static MESSAGE_RUN_BYTES])
 {
     char padded[MESSAGE_RUN_BYTES] = {0};
-    unsigned char differs = 0;
 
     strncpy(padded, ours, sizeof(padded) - 1);
-    for (size_t i = 0; i < sizeof(padded); i++)
-        differs |= (unsigned char)(padded[i] ^ theirs[i]);
-    return !differs;
+    return secret_equal(padded, theirs, sizeof(padded));
 }
 
 static void greet(const struct leader *l, struct leader_link *k, const struct message_hello *h)

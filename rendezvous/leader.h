@@ -81,9 +81,9 @@ struct leader_action {
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
 void leader_release(struct leader *l);
 
-/* For how long no connection is to be accepted: strangers hold all places, and the oldest is not LEADER_PATIENCE_MS old yet. 0:
- * accept. */
-int64_t leader_crowded_ms(const struct leader *l, int64_t now_ms);
+/* The connections that may be given up for a new one: how many, and when the oldest of them was opened. At LEADER_STRANGERS_MAX
+ * accept none before the oldest is LEADER_PATIENCE_MS old. */
+int leader_strangers(const struct leader *l, int64_t *oldest_ms);
 
 /* A connection was accepted: its number for the calls below, which leader_closed or LEADER_CLOSE ends. A connection too many is
  * refused by the next leader_act; a stranger that it displaces gets LEADER_CLOSE. */

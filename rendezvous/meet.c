@@ -178,10 +178,9 @@ static void wait_for_news(struct meet *m)
 
     pthread_mutex_lock(&m->lock);
     const int n = m->n_wires, ms = wait_ms(m, clock_mono_ms());
-    const bool shut = m->leads && m->service.shut_until_ms > clock_mono_ms();
     cleanup_free struct pollfd *pfds = memory_must(calloc((size_t)n + (size_t)own, sizeof(*pfds)));
     pfds[0] = (struct pollfd){.fd = m->wake, .events = POLLIN};
-    pfds[1] = (struct pollfd){.fd = m->leads && !shut ? m->service.listener : -1, .events = POLLIN};
+    pfds[1] = (struct pollfd){.fd = m->leads ? service_listener(&m->service) : -1, .events = POLLIN};
     meet_poll_wires(m, pfds + own);
     pthread_mutex_unlock(&m->lock);
     poll(pfds, (nfds_t)(n + own), ms);

@@ -153,19 +153,16 @@ void meet_close_wire(struct meet *m, struct wire *w, int64_t now_ms)
 
 void meet_accept(struct meet *m, int64_t now_ms)
 {
-    for (;;) {
-        const int64_t wait_ms = leader_crowded_ms(&m->leader, now_ms);
-        if (wait_ms > 0) {
-            service_shut(&m->service, now_ms + wait_ms);
-            return;
-        }
-        const int fd = service_accept(&m->service);
-        if (fd < 0)
-            return;
-        struct wire *w = meet_add_wire(m, fd);
-        w->leaders = true;
-        w->link = leader_opened(&m->leader, false, now_ms);
-    }
+    struct service_crowd strangers = {.max = LEADER_STRANGERS_MAX, .patience_ms = LEADER_PATIENCE_MS};
+    bool displaced; /* by leader_opened */
+
+    strangers.n = leader_strangers(&m->leader, &strangers.oldest_ms);
+    const int fd = service_admit(&m->service, &strangers, &displaced);
+    if (fd < 0)
+        return;
+    struct wire *w = meet_add_wire(m, fd);
+    w->leaders = true;
+    w->link = leader_opened(&m->leader, false, now_ms);
 }
 
 /* The local address of a connection, as text; "" when it is not known. */

@@ -4,8 +4,8 @@
  * nodes that it has heard. */
 #include "fuzz.h"
 
+#include "rendezvous/message.h"
 #include "rendezvous/quorum.h"
-#include "rendezvous/store.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ enum { NODES = 4 };
 static void check_state(const struct meeting_state *s)
 {
     static struct meeting_state again;
-    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
     struct err err;
 
     MUST(s->n >= 0 && s->n <= MEETING_NODES_MAX);
@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct meeting_state s;
     struct err err;
 
-    if (size < 2 || size > STORE_VALUE_BYTES)
+    if (size < 2 || size > MESSAGE_STATE_BYTES)
         return 0;
     const char *text = (const char *)data + 1;
     if (data[0] & 1) {

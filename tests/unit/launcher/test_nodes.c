@@ -282,7 +282,7 @@ static void test_a_signal_ends_the_wait(void **state)
 
     (void)state;
     crew_open(&c, 2);
-    for (int i = 0; i < 2; i++) { /* for the others; for the store */
+    for (int i = 0; i < 2; i++) { /* for the others; for the leader */
         crew_start(&c, i, RUN_ARGS("--nnodes=3"), "true");
         run_wait_threads(&c.runs[i]);
         kill(c.runs[i].pid, SIGTERM);
@@ -291,7 +291,7 @@ static void test_a_signal_ends_the_wait(void **state)
     crew_release(&c);
 }
 
-/* The last attempt's store is still there: that is waited out. The first run ends when it is told to. */
+/* The last attempt's leader is still there: that is waited out. The first run ends when it is told to. */
 static void test_another_run_at_the_endpoint(void **state)
 {
     struct crew c;

@@ -107,11 +107,13 @@ static void test_who_is_refused(void **state)
 
 static void test_strangers(void **state)
 {
+    int64_t oldest_ms;
+
     (void)state;
     for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
-        assert_int_equal(leader_opened(&l, false, i), i);
-    assert_int_equal(leader_crowded_ms(&l, 200), LEADER_PATIENCE_MS - 200);
-    assert_int_equal(leader_crowded_ms(&l, 300), 0);
+        assert_int_equal(leader_opened(&l, false, 5 + i), i);
+    assert_int_equal(leader_strangers(&l, &oldest_ms), LEADER_STRANGERS_MAX);
+    assert_int_equal(oldest_ms, 5);
     assert_int_equal(leader_opened(&l, false, 300), LEADER_STRANGERS_MAX);
     leader_decide(&l, 300);
     expect(LEADER_CLOSE, 0, 0); /* the oldest */

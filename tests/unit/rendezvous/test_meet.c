@@ -243,7 +243,7 @@ static void test_reset(void **state)
     reset_twice(&p, 700); /* longer than what a cut node is given */
 }
 
-/* Where the store is has been known once: that a name server is slow now is no reason to give up. */
+/* Where the leader is has been known once: that a name server is slow now is no reason to give up. */
 static void test_reset_with_a_late_name_server(void **state)
 {
     static struct pair p;

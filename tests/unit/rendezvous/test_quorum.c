@@ -348,7 +348,7 @@ static void test_a_node_is_told_to_go(void **state)
     assert_int_equal(q.state.end, END_SIGNAL);
     quorum_release(&q);
     play_begin(&q, &c, 3);
-    play_hear(&q, 2, NODE_LEAVING, 31000); /* the host takes the store with it */
+    play_hear(&q, 2, NODE_LEAVING, 31000); /* the host takes the leader with it */
     assert_true(quorum_step(&q, 31000));
     assert_int_equal(q.state.end, END_SIGNAL);
     quorum_release(&q);

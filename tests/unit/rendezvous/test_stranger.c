@@ -1,4 +1,4 @@
-/* test_stranger.c - a server that is no store of ours is named as what it is. */
+/* test_stranger.c - a server that is no leader of ours is named as what it is. */
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "rendezvous/meet.h"
@@ -65,7 +65,7 @@ static const char *ssh(const char *bytes, size_t n, size_t *len)
     return answer;
 }
 
-/* It answers in the length of a frame that no store sends. */
+/* It answers in the length of a frame that no leader sends. */
 static const char *garbage(const char *bytes, size_t n, size_t *len)
 {
     (void)bytes, (void)n;
