@@ -3,6 +3,7 @@
 #include "common/contract.h"
 #include "common/memory.h"
 #include "common/text.h"
+#include "launcher/agent.h"
 #include "launcher/machine.h"
 
 #include <stdio.h>
@@ -40,6 +41,7 @@ int nodes_open(struct nodes *n, const struct options *o, const char *run_id, str
                    .restarts = o->max_restarts,
                    .join_ms = m->join_ms,
                    .last_call_ms = m->last_call_ms,
+                   .stop_ms = o->shutdown_timeout_ms + AGENT_KILL_GRACE_MS,
                    .keep_alive_ms = m->keep_alive_ms,
                    .keep_alive_attempts = m->keep_alive_attempts,
                    .master_addr = o->master_addr,

@@ -8,7 +8,7 @@
 
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms)
 {
-    *l = (struct leader){.config = *c, .decided_ms = now_ms};
+    *l = (struct leader){.config = *c};
     quorum_init(&l->quorum, &c->quorum, now_ms);
 }
 
@@ -136,14 +136,18 @@ static void admit(struct leader *l, struct leader_link *k, int64_t now_ms)
         quorum_returns(&l->quorum, ticket, now_ms);
 }
 
-/* A node that speaks and takes nothing that it is sent (packets of a certain size are lost on the way, its reader is stuck) would
- * hold up all others: after the silence its word is no sign of life. */
-static bool takes_nothing(const struct leader *l, struct leader_link *k, int64_t version, int64_t now_ms)
+/* Whether a node speaks and takes nothing that it is sent, over whatever connection: packets of a certain size are lost on the way,
+ * its reader is stuck. It would hold up all others. One that is always a little behind goes on. */
+static bool takes_nothing(const struct leader *l, struct leader_node *n, int64_t version, int64_t now_ms)
 {
     const struct quorum_config *c = &l->config.quorum;
 
-    k->behind_ms = version >= k->version ? 0 : k->behind_ms ? k->behind_ms : now_ms;
-    return k->behind_ms && now_ms - k->behind_ms >= c->keep_alive_ms * c->keep_alive_attempts;
+    if (version >= n->sent)
+        n->behind_ms = 0;
+    else if (version > n->knows || !n->behind_ms)
+        n->behind_ms = now_ms;
+    n->knows = version;
+    return n->behind_ms && now_ms - n->behind_ms >= c->keep_alive_ms * c->keep_alive_attempts;
 }
 
 /* What comes over a connection that is not the node's newest is older than what was heard, and no sign of life. */
@@ -158,8 +162,10 @@ static void hear(struct leader *l, int link, const struct meeting_node *told, in
     n->newest = k->number;
     n->link = link;
     n->beat = k->beat = node.beat;
-    if (takes_nothing(l, k, node.version, now_ms))
+    if (takes_nothing(l, n, node.version, now_ms)) {
+        quorum_deaf(&l->quorum, k->ticket);
         return;
+    }
     node.tie = k->number;
     node.leaders = k->local;
     quorum_hear(&l->quorum, k->ticket, &node, now_ms);
@@ -214,30 +220,37 @@ size_t leader_frame_max(const struct leader *l, int link)
     return l->links[link].ticket ? MESSAGE_NODE_BYTES : MESSAGE_FIRST_BYTES;
 }
 
-/* Close what has not greeted, or has been welcomed and never spoke. After a pause of this process none of them is late. */
+/* This process stood still for so long: nobody is late by that. */
+static void excuse(struct leader *l, int64_t pause_ms)
+{
+    for (int i = 0; i < l->n_links; i++)
+        l->links[i].came_ms += pause_ms;
+    for (int i = 0; i < l->n_nodes; i++)
+        l->nodes[i].behind_ms += l->nodes[i].behind_ms ? pause_ms : 0;
+}
+
+/* Close what has not greeted, or has been welcomed and never spoke. */
 static void close_late(struct leader *l, int64_t now_ms)
 {
-    const int64_t gap_ms = now_ms - l->decided_ms;
-
     for (int i = 0; i < l->n_links; i++) {
         struct leader_link *k = &l->links[i];
-        if (gap_ms > l->config.quorum.keep_alive_ms)
-            k->came_ms += gap_ms;
         if (k->at != LINK_FREE && k->at != LINK_REFUSED && !k->local && !k->beat &&
             now_ms - k->came_ms >= LEADER_GREET_MS)
             refuse(k, 0);
     }
-    l->decided_ms = now_ms;
 }
 
 void leader_decide(struct leader *l, int64_t now_ms)
 {
+    if (l->due_ms && now_ms - l->due_ms > QUORUM_PAUSE_MS)
+        excuse(l, now_ms - l->due_ms);
     close_late(l, now_ms);
     while (quorum_step(&l->quorum, now_ms))
         ;
     (void)quorum_tell(&l->quorum, now_ms);
     (void)quorum_steps(&l->quorum, &l->steps);
     l->next = 0;
+    l->due_ms = leader_next_ms(l, now_ms);
 }
 
 /* Whether it is the connection over which its node hears of the run; a node that said nothing yet hears over any. */
@@ -266,6 +279,7 @@ static bool write_to(struct leader *l, int link, struct message *m)
     } else if (k->at == LINK_WELCOMED && k->version != l->quorum.state.version && is_told(l, link)) {
         *m = (struct message){.type = MESSAGE_STATE, .state = &l->quorum.state};
         k->version = l->quorum.state.version;
+        l->nodes[k->ticket - 1].sent = k->version;
     } else
         return false;
     return true;
@@ -295,17 +309,18 @@ bool leader_act(struct leader *l, struct leader_action *a)
     return false;
 }
 
-/* Never later than half a heartbeat interval: a longer time without a decision counts as a pause of this process. */
 int64_t leader_next_ms(const struct leader *l, int64_t now_ms)
 {
+    /* So soon that a pause of this process is seen before it counts much. */
     const int64_t half_ms = now_ms + l->config.quorum.keep_alive_ms / 2;
     int64_t next_ms = quorum_next_ms(&l->quorum, now_ms);
 
+    next_ms = next_ms < half_ms ? next_ms : half_ms;
     for (int i = 0; i < l->n_links; i++)
-        if (l->links[i].at != LINK_FREE && !l->links[i].local && !l->links[i].beat &&
-            l->links[i].came_ms + LEADER_GREET_MS < next_ms)
+        if (l->links[i].at != LINK_FREE && l->links[i].at != LINK_REFUSED && !l->links[i].local &&
+            !l->links[i].beat && l->links[i].came_ms + LEADER_GREET_MS < next_ms)
             next_ms = l->links[i].came_ms + LEADER_GREET_MS;
-    return next_ms < half_ms ? next_ms : half_ms;
+    return next_ms;
 }
 
 bool leader_over(const struct leader *l)

@@ -47,7 +47,6 @@ struct leader_link {
     uint32_t number;
     int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
     int64_t version;     /* of the last STATE sent */
-    int64_t behind_ms;   /* since when its node knows less than it was sent; 0: it does not */
     int64_t refusal;     /* enum message_refusal; 0: none */
     uint8_t id[MESSAGE_ID_BYTES];
 };
@@ -55,9 +54,11 @@ struct leader_link {
 /* A node that was welcomed; its ticket is its index + 1. */
 struct leader_node {
     uint8_t id[MESSAGE_ID_BYTES];
-    uint32_t newest; /* number of the newest connection over which it sent NODE; 0: none */
-    int link;        /* its index; -1: it has ended */
-    int64_t beat;    /* of its last NODE */
+    uint32_t newest;     /* number of the newest connection over which it sent NODE; 0: none */
+    int link;            /* its index; -1: it has ended */
+    int64_t beat;        /* of its last NODE */
+    int64_t sent, knows; /* version of the newest STATE sent to it, and of the newest that it knows */
+    int64_t behind_ms;   /* since when it knows no more, and less than it was sent; 0: it knows all */
 };
 
 struct leader {
@@ -67,7 +68,7 @@ struct leader {
     struct leader_node *nodes; /* [n_nodes] */
     int n_links, room_links, n_nodes, room_nodes;
     int open, strangers;
-    int64_t decided_ms; /* the last time */
+    int64_t due_ms;     /* when the next decision is due; 0: not known yet */
     int next;           /* the link with which leader_act goes on */
     struct steps steps; /* of the whole run; window 0: none yet */
 };

@@ -138,6 +138,7 @@ static void turn(struct meet *m, int64_t now_ms)
     bool any = true;
 
     meet_go_on(m, now_ms);
+    meet_probe(m, now_ms);
     while (any) {
         node_step(&m->node, now_ms);
         any = act_node(m, now_ms);
@@ -168,7 +169,7 @@ static int wait_ms(const struct meet *m, int64_t now_ms)
     }
     if (m->leads && m->service.shut_until_ms && m->service.shut_until_ms < until)
         until = m->service.shut_until_ms;
-    const int64_t most = m->pending ? NAME_MS : SLICE_MS, left = until - now_ms;
+    const int64_t most = m->pending || m->probe_ms ? NAME_MS : SLICE_MS, left = until - now_ms;
     return left <= 0 ? 0 : left < most ? (int)left : (int)most;
 }
 
@@ -201,7 +202,7 @@ static void *work(void *arg)
         pthread_mutex_lock(&m->lock);
         const int64_t now_ms = clock_mono_ms();
         turn(m, now_ms);
-        const bool done = is_done(m, now_ms), asks = done ? m->broken.kind == ERR_CONFLICT : m->asks;
+        const bool done = is_done(m, now_ms), asks = done ? m->broken.code == EADDRINUSE : m->asks;
         pthread_mutex_unlock(&m->lock);
         if (asks)
             meet_ask_stranger(m);
@@ -326,7 +327,7 @@ static void copy_view(const struct meet *m, struct meet_view *view)
         n->stage == NODE_WAITS && n->state->stage == STAGE_RUNNING && n->wait.round > n->state->round
             ? n->wait.until_ms
             : INT64_MAX;
-    view->must_stop = node_must_stop(n);
+    view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->told = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.told;
     view->state = *n->state;
 }

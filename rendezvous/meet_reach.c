@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000 };
+enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000, PROBE_MS = 10000 };
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -35,16 +35,16 @@ static bool is_loopback(const struct sockaddr *a)
                                    : a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a6->sin6_addr);
 }
 
-/* Whether one of the addresses is of this machine's interfaces. That it can be bound would not tell: some machines let a program
- * bind any address (ip_nonlocal_bind). */
+/* Whether the addresses are of this machine's interfaces: all of them, since a name may be that of all pods (a headless Service). That
+ * one can be bound would not tell: some machines let a program bind any address (ip_nonlocal_bind). */
 static bool is_here(const struct meet *m)
 {
     struct ifaddrs *all = NULL;
-    bool here = false;
+    bool here = m->found != NULL;
 
-    if (m->found && getifaddrs(&all) < 0)
+    if (!here || getifaddrs(&all) < 0)
         return false;
-    for (const struct addrinfo *at = m->found; at && !here; at = at->ai_next) {
+    for (const struct addrinfo *at = m->found; at && here; at = at->ai_next) {
         here = is_loopback(at->ai_addr);
         for (const struct ifaddrs *i = all; i && !here; i = i->ifa_next)
             here = i->ifa_addr && same_address(at->ai_addr, i->ifa_addr);
@@ -71,6 +71,7 @@ int meet_host(struct meet *m, int64_t now_ms, struct err *err)
         memcpy(l.id, &now_ms, sizeof(now_ms));
     leader_init(&m->leader, &l, now_ms);
     m->leads = true;
+    m->probe_ms = c->hosts == MEET_HOSTS ? now_ms + PROBE_MS : 0;
     return 0;
 }
 
@@ -98,22 +99,27 @@ static void forget_addresses(struct meet *m)
     m->tries = 0;
 }
 
+/* Start to connect; -1 with errno. */
+static int open_to(const struct addrinfo *at)
+{
+    cleanup_close int fd = at ? socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+
+    if (fd < 0 || (connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS))
+        return -1;
+    return TAKE_FD(fd);
+}
+
 static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)
 {
     const struct addrinfo *at = next_address(m);
-    const int fd = at ? socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
-    const int code = fd < 0                                                                 ? errno
-                     : connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS ? errno
-                                                                                            : 0;
+    const int fd = open_to(at), code = errno;
 
     if (at && !at->ai_next) { /* ask for the name again before the next try, unless the leader is known */
         m->tries = 0;
         if (!m->node.line.welcomed)
             forget_addresses(m);
     }
-    if (fd < 0 || code) {
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0) {
         node_closed(&m->node, number, LINK_CLOSED, strerror(code), now_ms);
         return;
     }
@@ -171,6 +177,39 @@ void meet_keep_address(struct meet *m, int fd)
         forget_addresses(m);
     m->found = found;
     m->tries = 0;
+}
+
+void meet_probe(struct meet *m, int64_t now_ms)
+{
+    if (!m->probe_ms)
+        return;
+    const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
+    if (named <= 0 && now_ms < m->probe_ms)
+        return;
+    const int fd = named > 0 ? open_to(m->found) : -1;
+    m->probe_ms = 0;
+    if (fd >= 0)
+        meet_add_wire(m, fd)->connects = true;
+}
+
+void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    struct message hello = {.type = MESSAGE_HELLO,
+                            .hello = {.version = MESSAGE_VERSION, .number = UINT32_MAX}};
+
+    memcpy(hello.hello.id, m->config.node.id, sizeof(hello.hello.id));
+    snprintf(hello.hello.run_id, sizeof(hello.hello.run_id), "%s", m->config.node.run_id);
+    meet_send(m, w, &hello, now_ms);
+}
+
+void meet_probed(struct meet *m)
+{
+    if (m->message.type != MESSAGE_CHALLENGE ||
+        memcmp(m->message.challenge.leader, m->leader.config.id, MESSAGE_ID_BYTES) == 0)
+        return;
+    err_set(&m->broken, ERR_CONFLICT,
+            "another launcher does so there: were two told to (is_host=true, node rank 0)?");
+    m->broken.code = EAGAIN; /* the other may be of a pod that is about to go */
 }
 
 void meet_ask_stranger(struct meet *m)

@@ -17,7 +17,7 @@
 struct wire {
     int fd;
     bool connects; /* it is not connected yet */
-    bool leaders;  /* of the leader here: `link` says which; else of the node: `number` */
+    bool leaders;  /* of the leader here: `link` says which; else of the node: `number`, 0: meet_probe's */
     int link;
     uint32_t number;
     int64_t close_ms; /* to be closed when all is sent, at this time at the latest; 0: no */
@@ -46,6 +46,7 @@ struct meet {
     int tries;              /* which of them is next */
     uint32_t pending;       /* number of a connection that waits for a name; 0: none */
     bool unresolved;        /* the last try failed for its name */
+    int64_t probe_ms;       /* until when to try to ask who leads at `host`; 0: no more */
     struct err broken;      /* why this node cannot take part */
     enum stranger stranger;
     int64_t stranger_ms; /* when to ask again who serves there */
@@ -79,6 +80,11 @@ void meet_dial(struct meet *m, uint32_t number, int64_t now_ms);
 /* A dial that waited for a name. */
 void meet_go_on(struct meet *m, int64_t now_ms);
 void meet_keep_address(struct meet *m, int fd);
+/* A node that was told to host asks at the endpoint, once, who leads there: of two that were told so each would lead a run of its
+ * own. */
+void meet_probe(struct meet *m, int64_t now_ms);
+void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms);
+void meet_probed(struct meet *m);
 /* Without the lock held: ask who serves at the address, if that is due. */
 void meet_ask_stranger(struct meet *m);
 

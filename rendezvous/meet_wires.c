@@ -12,7 +12,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { READ_BYTES = 16 * 1024, FAREWELL_MS = 1000, OUT_BYTES = 2 * MESSAGE_STATE_BYTES };
+enum {
+    READ_BYTES = 16 * 1024,
+    READS_MAX = 4,
+    LEAST_MS = 3000,
+    FAREWELL_MS = 1000,
+    OUT_BYTES = 2 * MESSAGE_STATE_BYTES
+};
 
 /* The kernel gives a connection up no sooner than the silence: a shorter cut of the network would end it at one end, and the other
  * would see a reset and take the node for dead. */
@@ -20,9 +26,10 @@ static void tune(const struct meet *m, int fd)
 {
     const int on = 1;
     const int64_t silence_ms = m->config.node.keep_alive_ms * m->config.node.keep_alive_attempts;
-    const int idle_s = silence_ms < 3000 ? 1 : silence_ms > 3000000 ? 1000 : (int)(silence_ms / 3000);
+    const int64_t least_ms = silence_ms < LEAST_MS ? LEAST_MS : silence_ms;
+    const int idle_s = least_ms > 3000000 ? 1000 : (int)(least_ms / 3000);
     const int probes = 3;
-    const unsigned lost_ms = silence_ms < INT_MAX ? (unsigned)silence_ms : INT_MAX;
+    const unsigned lost_ms = least_ms < INT_MAX ? (unsigned)least_ms : INT_MAX;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -187,6 +194,10 @@ static void connected(struct meet *m, struct wire *w, int64_t now_ms)
         return;
     }
     w->connects = false;
+    if (!w->number) {
+        meet_greet_probed(m, w, now_ms);
+        return;
+    }
     local_address(w->fd, addr);
     node_connected(&m->node, w->number, addr, now_ms);
 }
@@ -199,6 +210,10 @@ static bool take(struct meet *m, struct wire *w, const char *frame, size_t len, 
         return false;
     if (w->leaders)
         return leader_heard(&m->leader, w->link, &m->message, now_ms);
+    if (!w->number) {
+        meet_probed(m);
+        return false;
+    }
     if (m->message.type == MESSAGE_WELCOME)
         meet_keep_address(m, w->fd);
     return node_heard(&m->node, w->number, &m->message, now_ms);
@@ -234,7 +249,7 @@ static void receive(struct meet *m, struct wire *w, int64_t now_ms)
     char bytes[READ_BYTES];
     struct err ignored;
 
-    while (w->fd >= 0) {
+    for (int i = 0; w->fd >= 0 && i < READS_MAX; i++) {
         const size_t room = w->in.max - w->in.len;
         const ssize_t n = recv(w->fd, bytes, room < sizeof(bytes) ? room : sizeof(bytes), MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)

@@ -133,10 +133,9 @@ static void step_phase(struct node *n, int64_t now_ms)
 
 void node_step(struct node *n, int64_t now_ms)
 {
-    const int64_t gap_ms = now_ms - n->stepped_ms;
-
-    if (gap_ms > n->config.keep_alive_ms)
-        node_excuse_line(n, gap_ms, now_ms);
+    if (n->due_ms && now_ms - n->due_ms > NODE_PAUSE_MS)
+        node_excuse_line(n, now_ms - n->due_ms, now_ms);
+    n->due_ms = 0;
     n->stepped_ms = now_ms;
     node_judge_line(n, now_ms);
     if (n->stage < NODE_OVER && n->stage != NODE_RUNS && n->state->stage == STAGE_ENDED) {
@@ -150,7 +149,7 @@ void node_step(struct node *n, int64_t now_ms)
 
 int64_t node_next_ms(const struct node *n, int64_t now_ms)
 {
-    /* A longer time without a step counts as a pause of this process. */
+    /* So late that half an interval of a pause is not seen. */
     int64_t first = now_ms + n->config.keep_alive_ms / 2, line = node_line_next_ms(n, now_ms);
     const int64_t until = n->stage == NODE_REACHES                 ? n->reach.until_ms
                           : is_spare(n)                            ? n->wait.until_ms

@@ -20,6 +20,7 @@ enum {
     NODE_ANSWER_MS = 2000,        /* the leader's longest time to answer before another connection is tried */
     NODE_FAREWELL_MS = 2000,      /* for the leader to hear the last word */
     NODE_GONE_MS = QUORUM_CUT_MS, /* to reach the leader again after it ended the connection */
+    NODE_PAUSE_MS = QUORUM_PAUSE_MS,
 };
 
 struct node_config {
@@ -69,6 +70,7 @@ struct node_line {
     int64_t sent, heard;           /* beat of the last NODE sent, and of the last one answered */
     int64_t dial_ms;               /* no dial before */
     int64_t broken_ms;             /* when the leader ended the current connection; 0: it did not */
+    bool spared;                   /* that time began again after a pause of this process: once */
     bool dirty;                    /* the node's state has changed since it was sent */
     bool lost;                     /* the leader: final */
     char addr[MEETING_NAME_BYTES]; /* local address of the candidate */
@@ -101,6 +103,7 @@ struct node {
         } over;
     };
     int64_t stepped_ms;
+    int64_t due_ms; /* when the next step was due; 0: not known yet */
     int64_t ticket; /* 0: not welcomed yet */
     struct node_line line;
     struct meeting_node say;     /* its state, as the leader is told */

@@ -124,6 +124,8 @@ void node_judge_line(struct node *n, int64_t now_ms)
     if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it welcomed this node and told no state */
         mute->close = true;
         n->ticket = 0;
+        l->welcomed = false; /* whoever answers there next may be another, elsewhere */
+        snprintf(l->why, sizeof(l->why), "the leader there told nothing: are long packets lost on the way?");
     }
     if (n->stage == NODE_REACHES || n->stage == NODE_OVER)
         return;
@@ -144,7 +146,10 @@ void node_excuse_line(struct node *n, int64_t gap_ms, int64_t now_ms)
 
     excuse(&l->owed_ms, gap_ms, now_ms);
     excuse(&l->asked_ms, gap_ms, now_ms);
-    excuse(&l->broken_ms, gap_ms, now_ms);
+    if (l->broken_ms && !l->spared) {
+        l->broken_ms = now_ms;
+        l->spared = true;
+    }
     for (int i = 0; i < NODE_LINKS_MAX; i++)
         excuse(&l->links[i].since_ms, gap_ms, now_ms);
 }
@@ -157,6 +162,7 @@ void node_connected(struct node *n, uint32_t number, const char *addr, int64_t n
         return;
     k->at = LINE_CONNECTED;
     k->since_ms = now_ms;
+    n->line.broken_ms = 0; /* somebody listens there, who may stand still */
     snprintf(n->line.addr, sizeof(n->line.addr), "%s", n->config.addr ? n->config.addr : addr);
 }
 
@@ -171,7 +177,7 @@ static bool greet(struct node *n, struct node_link *k, const struct message_chal
     if (other &&
         n->stage != NODE_REACHES) { /* a name, or a route, led elsewhere, unless the leader is gone */
         k->close = true;
-        l->lost = !has_current(n);
+        l->lost = l->lost || !has_current(n);
         l->dial_ms = now_ms + NODE_REST_MS;
         snprintf(l->why, sizeof(l->why), "another run has begun there");
         return true;
@@ -297,8 +303,12 @@ void node_closed(struct node *n, uint32_t number, enum link_end how, const char 
 
     if (!k)
         return;
+    if (how == LINK_CLOSED && k->at >= LINE_CONNECTED && k->at <= LINE_CURRENT && !k->close &&
+        (k->at == LINE_CURRENT || !has_current(n)) && !l->broken_ms) {
+        l->broken_ms = now_ms;
+        l->spared = false;
+    }
     if (k->at == LINE_CURRENT) {
-        l->broken_ms = how == LINK_CLOSED && !l->broken_ms ? now_ms : l->broken_ms;
         l->dial_ms = now_ms;
         l->asked_ms = 0;
         l->owed_ms = l->owed_ms ? l->owed_ms : now_ms;
@@ -378,8 +388,10 @@ bool node_act(struct node *n, struct node_action *a, int64_t now_ms)
 
     if (act_close(n, a) || act_dial(n, a, now_ms) || act_greet(n, a))
         return true;
-    if (speak_ms(n) > now_ms)
+    if (speak_ms(n) > now_ms) {
+        n->due_ms = node_next_ms(n, now_ms);
         return false;
+    }
     l->sent = ++n->say.beat;
     l->sent_ms = now_ms;
     l->asked_ms = l->asked_ms ? l->asked_ms : now_ms;

@@ -122,7 +122,7 @@ static void test_strangers(void **state)
     leader_decide(&l, 9000);
     leader_decide(&l, 30000);
     expect_nothing();
-    for (int64_t now = 32000; now < 42000; now += 2000)
+    for (int64_t now = 30100; now < 42000; now += 100)
         leader_decide(&l, now);
     for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
         expect(LEADER_CLOSE, i + 1, 0);
@@ -165,6 +165,46 @@ static void test_who_takes_nothing(void **state)
     for (int64_t beat = 2; beat < 14; beat++)
         say(link, beat, NODE_JOINING, 1, beat * 3000);
     assert_true(l.quorum.slots[0].gone);
+    assert_non_null(strstr(l.quorum.gone_how, "takes nothing"));
+}
+
+/* It is always one state behind, since its words cross the leader's. */
+static void test_who_is_behind(void **state)
+{
+    struct leader_action a;
+
+    (void)state;
+    const int link = welcome("a", 1, 1);
+    expect(LEADER_SEND, link, MESSAGE_STATE);
+    say(link, 1, NODE_JOINING, 1, 2);
+    for (int64_t beat = 2; beat < 20; beat++) {
+        while (leader_act(&l, &a))
+            ;
+        l.quorum.state.version++;
+        leader_decide(&l, beat * 2000);
+        while (leader_act(&l, &a))
+            ;
+        say(link, beat, NODE_RUNNING, l.quorum.state.version - 1, beat * 2000);
+    }
+    assert_false(l.quorum.slots[0].gone);
+}
+
+/* What it is sent is lost on the way, however often it connects. */
+static void test_who_takes_nothing_over_many(void **state)
+{
+    struct leader_action a;
+    int64_t now = 2, beat = 0;
+
+    (void)state;
+    for (uint32_t number = 1; now < 60000 && !(l.quorum.n && l.quorum.slots[0].gone); number++) {
+        const int link = welcome("a", number, now);
+        for (int i = 0; i < 2; i++, now += 2000) {
+            say(link, ++beat, NODE_JOINING, 1, now);
+            while (leader_act(&l, &a))
+                ;
+        }
+    }
+    assert_in_range(now, 15000, 25000);
 }
 
 int main(void)
@@ -174,6 +214,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_newest_connection_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_takes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_is_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_takes_nothing_over_many, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,41 @@ static void grow(void **state)
     assert_int_equal(w->rounds[1].n, 3);
 }
 
+/* Ranks take longer to stop than the last call lasts. A round that begins without them is over as soon as they have joined the
+ * next one, and so on. */
+static void grow_with_slow_ranks(void **state)
+{
+    struct world *w = begin(1, 3, 0, 2);
+
+    (void)state;
+    w->n_launchers = 3;
+    w->work_ms = 60000;
+    w->stop_ms = 20000;
+    w->quorum.last_call_ms = 200;
+    w->quorum.stop_ms = 25000;
+    world_add(w, WORLD_START, 2, 10000, 0);
+    run(w);
+    expect_codes(w, 3, 0);
+    assert_int_equal(starts(w), 5);
+}
+
+/* A connection ends, and the leader stands still just then. */
+static void a_pause_after_a_reset(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct world *w = begin(3, 3, 0, 3);
+        w->work_ms = 60000;
+        world_add(w, WORLD_RESET, 1, 30000, 0);
+        world_add(w, WORLD_STOP, 0, 30000 + 10 * i, 1000 + 100 * i);
+        run(w);
+        expect_codes(w, 3, 0);
+        assert_int_equal(starts(w), 3);
+        world_release(w);
+    }
+    begin(1, 1, 0, 1);
+}
+
 static void too_few(void **state)
 {
     struct world *w = begin(3, 3, 0, 2);
@@ -402,6 +437,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_place, setup, teardown),
         cmocka_unit_test_setup_teardown(shrink, setup, teardown),
         cmocka_unit_test_setup_teardown(grow, setup, teardown),
+        cmocka_unit_test_setup_teardown(grow_with_slow_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_pause_after_a_reset, setup, teardown),
         cmocka_unit_test_setup_teardown(too_few, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(lose_the_leader, setup, teardown),

@@ -333,9 +333,60 @@ static void test_lost_beside_an_unsure_failure(void **state)
     quorum_release(&q);
 }
 
+/* A member hears that its round begins, or ought to, and never starts its ranks. */
+static void test_a_member_that_does_not_start(void **state)
+{
+    const int64_t at = 1;
+    struct quorum_config c = play_fixed_2;
+    struct quorum q;
+
+    (void)state;
+    c.restarts = 0;
+    quorum_init(&q, &c, 0);
+    play_all(&q, 2, NODE_JOINING, at);
+    assert_true(quorum_step(&q, at));
+    struct meeting_node word = q.slots[0].node;
+    assert_int_equal(q.slots[0].ticket, 1);
+    for (int64_t now = at; now < at + 30000; now += 1000) {
+        word.beat += 1000;
+        quorum_hear(&q, 1, &word, now);
+        play_hear(&q, 2, NODE_RUNNING, now);
+        assert_false(quorum_step(&q, now));
+    }
+    assert_true(quorum_step(&q, at + 30000));
+    assert_int_equal(q.state.end, END_LOST);
+    assert_int_equal(q.state.blame, 1);
+    assert_string_equal(q.state.why, "node 10.0.0.1 was lost: it did not start its ranks");
+    quorum_release(&q);
+}
+
+/* The leader's process stood still when a node's connection had ended: the node may have come back meanwhile. */
+static void test_a_pause_after_an_end(void **state)
+{
+    const int64_t at = 30001;
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &play_fixed_2, 2);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at));
+    assert_false(quorum_step(&q, at + 3000));
+    assert_false(quorum_step(&q, at + 3000 + QUORUM_CUT_MS - 1));
+    assert_true(quorum_step(&q, at + 3000 + QUORUM_CUT_MS));
+    quorum_release(&q);
+    play_begin(&q, &play_fixed_2, 2);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at));
+    assert_false(quorum_step(&q, at + 3000));
+    assert_true(quorum_step(&q, at + 6000)); /* once */
+    quorum_release(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_member_that_does_not_start),
+        cmocka_unit_test(test_a_pause_after_an_end),
         cmocka_unit_test(test_a_node_is_lost),
         cmocka_unit_test(test_a_peer_is_gone),
         cmocka_unit_test(test_a_connection_ends),

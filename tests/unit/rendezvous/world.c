@@ -11,7 +11,7 @@
  * is begun after the run has ended well; a round whose ranks have all ended well, long after the last fault and before no other,
  * is the last one and ends with 0 everywhere; nobody loops without the time going on; nobody lives for ever. */
 
-enum { LAG_MS = 20, SLOW_MS = 400, STOP_MS = 2000, CALM_MS = 60000 };
+enum { LAG_MS = 20, SLOW_MS = 400, CALM_MS = 60000 };
 
 /* With TK_TRACE in the environment: what happens, and when. */
 __attribute__((format(printf, 2, 3))) static void trace(const struct world *w, const char *fmt, ...)
@@ -43,6 +43,7 @@ void world_init(struct world *w, uint64_t seed, const struct quorum_config *q, i
     w->n_launchers = launchers;
     w->host = -1;
     w->work_ms = 1000;
+    w->stop_ms = 2000;
     for (int i = 0; i < 8; i++)
         (void)world_draw(w, 2);
 }
@@ -264,7 +265,7 @@ static void look_at_ranks(struct world *w, int who)
 
     if (node_must_stop(n) && !p->stopping) {
         p->stopping = true;
-        p->ranks_end_ms = w->now_ms + (int64_t)world_draw(w, STOP_MS);
+        p->ranks_end_ms = w->now_ms + (int64_t)world_draw(w, (uint64_t)w->stop_ms);
     }
     const bool stands = p->ranks_end_ms == WORLD_NEVER; /* or waits for ranks that have not begun */
     if (w->progress_ms && stands && !p->quiet_ms)
@@ -317,7 +318,7 @@ static void signal_launcher(struct world *w, struct launcher *p)
     node_leave(&p->node, 15, w->now_ms);
     if (p->running && !p->stopping) {
         p->stopping = true;
-        p->ranks_end_ms = w->now_ms + (int64_t)world_draw(w, STOP_MS);
+        p->ranks_end_ms = w->now_ms + (int64_t)world_draw(w, (uint64_t)w->stop_ms);
     }
 }
 

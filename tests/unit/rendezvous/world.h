@@ -75,6 +75,7 @@ struct world {
     uint64_t random;
     int64_t now_ms;
     struct quorum_config quorum;
+    int64_t stop_ms; /* what ranks need to stop, at most */
     int64_t work_ms,
         progress_ms; /* of a round; without a sign of life a launcher says so after progress_ms, 0: never */
     struct launcher launchers[WORLD_LAUNCHERS];
