@@ -166,7 +166,7 @@ static void hear(struct leader *l, int link, const struct meeting_node *told, in
         quorum_deaf(&l->quorum, k->ticket);
         return;
     }
-    node.tie = k->number;
+    node.connection = k->number;
     node.leaders = k->local;
     quorum_hear(&l->quorum, k->ticket, &node, now_ms);
 }

@@ -66,7 +66,7 @@ struct meeting_node {
     /* phase: enum node_phase; beat: counts the records sent. */
     int64_t phase, round, beat;
     /* The number of the connection over which it came; the leader fills it in. */
-    int64_t tie;
+    int64_t connection;
     int64_t version;      /* of the newest state that it knows; 0: none */
     int64_t nproc;        /* its ranks */
     int64_t wanted;       /* its fixed node rank, or else its place in the order of node ranks; -1: any */

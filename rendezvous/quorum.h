@@ -78,7 +78,7 @@ struct quorum_slot {
     bool cut;                 /* its newest connection has ended */
     int64_t cut_ms;           /* when */
     bool spared;              /* that time began again after a pause of this process: once */
-    int64_t cut_tie;          /* number of the last connection that ended; 0: none */
+    int64_t cut_connection;   /* number of the last connection that ended; 0: none */
     struct meeting_node node; /* its last state */
 };
 
@@ -104,8 +104,8 @@ void quorum_release(struct quorum *q);
 /* Pass the state that node `ticket` has sent. One equal to the last (the same beat) is no heartbeat. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
 
-/* Connection `tie` of node `ticket` has ended, by its process or its kernel. */
-void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms);
+/* Connection `connection` of node `ticket` has ended, by its process or its kernel. */
+void quorum_cut(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms);
 
 /* The node whose connection has ended comes back over another: it has QUORUM_CUT_MS from now on. */
 void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms);

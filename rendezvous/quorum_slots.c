@@ -75,7 +75,7 @@ bool quorum_knows(const struct quorum *q, int64_t ticket)
 /* Set `cut`: whether the node's newest connection has ended. */
 static void judge_cut(struct quorum_slot *s, int64_t now_ms)
 {
-    const bool cut = s->cut_tie && s->cut_tie >= s->node.tie;
+    const bool cut = s->cut_connection && s->cut_connection >= s->node.connection;
 
     if (cut && !s->cut) {
         s->cut_ms = now_ms;
@@ -84,13 +84,13 @@ static void judge_cut(struct quorum_slot *s, int64_t now_ms)
     s->cut = cut;
 }
 
-void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms)
+void quorum_cut(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (!s || tie <= s->cut_tie)
+    if (!s || connection <= s->cut_connection)
         return;
-    s->cut_tie = tie;
+    s->cut_connection = connection;
     judge_cut(s, now_ms);
 }
 

@@ -37,8 +37,11 @@ static void hear(struct quorum *q, const char *text, size_t len, int64_t ticket,
 
     if (meeting_get_node(text, len, &node, &err) < 0)
         MUST(err.kind == ERR_INVALID && err.msg[0]);
-    else
+    else {
+        node.connection = 1;
+        node.leaders = ticket == 1;
         quorum_hear(q, ticket, &node, now_ms);
+    }
 }
 
 /* The leader goes round as long as there is something to decide; that ends. */

@@ -48,7 +48,7 @@ static void test_nodes(void **state)
     assert_memory_equal(&n, &got, sizeof(n));
 }
 
-static void test_the_largest_state_fits_the_store(void **state)
+static void test_the_largest_state_fits_a_message(void **state)
 {
     static struct meeting_state s, got;
     cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_the_largest_state_fits_the_store),
+        cmocka_unit_test(test_the_largest_state_fits_a_message),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_role_out_of_range),

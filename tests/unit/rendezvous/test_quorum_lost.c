@@ -90,8 +90,8 @@ static void test_a_connection_ends(void **state)
     assert_false(quorum_step(&q, at));
     assert_int_equal(quorum_next_ms(&q, at), at + QUORUM_CUT_MS);
     /* A word that does not speak of a newer connection changes nothing, one that does everything. */
-    play_hear_tied(&q, 1, 1, NODE_RUNNING, at + 100);
-    play_hear_tied(&q, 1, 2, NODE_RUNNING, at + QUORUM_CUT_MS - 1);
+    play_hear_over(&q, 1, 1, NODE_RUNNING, at + 100);
+    play_hear_over(&q, 1, 2, NODE_RUNNING, at + QUORUM_CUT_MS - 1);
     assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
     /* What is known is no news; an older connection neither. */
     quorum_cut(&q, 1, 1, at + 600);
@@ -105,7 +105,7 @@ static void test_a_connection_ends(void **state)
     /* It comes back after all. */
     play_hear(&q, 2, NODE_JOINING, at + 2600);
     assert_false(quorum_step(&q, at + 2600));
-    play_hear_tied(&q, 1, 3, NODE_JOINING, at + 2700);
+    play_hear_over(&q, 1, 3, NODE_JOINING, at + 2700);
     assert_true(quorum_step(&q, at + 2700));
     PLAY_EXPECT(&q, 2, 1);
     quorum_release(&q);
@@ -161,7 +161,7 @@ static void test_a_loss_while_forming(void **state)
 static bool first_is_lost(const struct quorum_config *c, int64_t wanted, bool cut, struct quorum *q)
 {
     const int64_t at = 15001;
-    struct meeting_node n = {.phase = NODE_JOINING, .beat = 1, .tie = 1, .nproc = 1, .wanted = wanted};
+    struct meeting_node n = {.phase = NODE_JOINING, .beat = 1, .connection = 1, .nproc = 1, .wanted = wanted};
 
     quorum_init(q, c, 0);
     snprintf(n.addr, sizeof(n.addr), "10.0.0.1");
@@ -239,7 +239,7 @@ static void test_failures_of_a_loss(void **state)
     quorum_cut(&q, 1, 1, at);
     play_failure(&q, 2, 1, 0, at + 1);
     assert_false(quorum_step(&q, at + 1));
-    play_hear_tied(&q, 1, 2, NODE_RUNNING, at + 2);
+    play_hear_over(&q, 1, 2, NODE_RUNNING, at + 2);
     assert_true(quorum_step(&q, at + 2));
     assert_int_equal(q.state.end, END_FAILED);
     assert_int_equal(q.state.blame, 2);
