@@ -25,13 +25,21 @@ static bool is_stranger(const struct leader_link *k)
     return k->at != LINK_FREE && !k->local && !k->ticket;
 }
 
+/* Whether x is to give way to a new connection sooner than y: who has not said the run id, then who is older. */
+static bool yields(const struct leader_link *x, const struct leader_link *y)
+{
+    const bool silent = x->at == LINK_OPENED;
+
+    return silent == (y->at == LINK_OPENED) ? x->came_ms < y->came_ms : silent;
+}
+
 static int oldest_stranger(const struct leader *l)
 {
     int oldest = -1;
 
     for (int i = 0; i < l->n_links; i++)
         if (is_stranger(&l->links[i]) && l->links[i].at != LINK_REFUSED &&
-            (oldest < 0 || l->links[i].came_ms < l->links[oldest].came_ms))
+            (oldest < 0 || yields(&l->links[i], &l->links[oldest])))
             oldest = i;
     return oldest;
 }

@@ -82,8 +82,8 @@ struct leader_action {
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
 void leader_release(struct leader *l);
 
-/* The connections that may be given up for a new one: how many, and when the oldest of them was opened. At LEADER_STRANGERS_MAX
- * accept none before the oldest is LEADER_PATIENCE_MS old. */
+/* The connections that may be given up for a new one: how many, and when the first to go was opened. At LEADER_STRANGERS_MAX accept
+ * none before that one is LEADER_PATIENCE_MS old. */
 int leader_strangers(const struct leader *l, int64_t *oldest_ms);
 
 /* A connection was accepted: its number for the calls below, which leader_closed or LEADER_CLOSE ends. A connection too many is

@@ -129,6 +129,26 @@ static void test_strangers(void **state)
     assert_int_equal(l.open + l.strangers, 0);
 }
 
+/* Who knows the run id and has been asked for an answer is not displaced by those who say nothing. */
+static void test_a_crowd_displaces_no_node(void **state)
+{
+    const struct message answer = {.type = MESSAGE_ANSWER};
+
+    (void)state;
+    const int link = hello("a", 1, "run", MESSAGE_VERSION, 1);
+    expect(LEADER_SEND, link, MESSAGE_CHALLENGE);
+    for (int i = 0; i < 3 * LEADER_STRANGERS_MAX; i++) {
+        struct leader_action a;
+        leader_opened(&l, false, 2 + i);
+        leader_decide(&l, 2 + i);
+        while (leader_act(&l, &a))
+            assert_int_not_equal(a.link, link);
+    }
+    assert_true(leader_heard(&l, link, &answer, 2 + 3 * LEADER_STRANGERS_MAX));
+    leader_decide(&l, 2 + 3 * LEADER_STRANGERS_MAX);
+    expect(LEADER_SEND, link, MESSAGE_WELCOME);
+}
+
 static void test_the_newest_connection_counts(void **state)
 {
     (void)state;
@@ -212,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_crowd_displaces_no_node, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_newest_connection_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_takes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_is_behind, setup, teardown),
