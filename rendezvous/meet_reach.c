@@ -137,7 +137,7 @@ void meet_go_on(struct meet *m, int64_t now_ms)
     if (!number)
         return;
     const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
-    m->unresolved = named < 0;
+    m->unresolved = named ? named < 0 : m->unresolved; /* while it is looked up: as the last time */
     if (meet_host(m, now_ms, &err) < 0) {
         m->broken = err;
         return;

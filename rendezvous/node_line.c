@@ -303,20 +303,23 @@ void node_closed(struct node *n, uint32_t number, enum link_end how, const char 
 
     if (!k)
         return;
-    if (how == LINK_CLOSED && k->at >= LINE_CONNECTED && k->at <= LINE_CURRENT && !k->close &&
-        (k->at == LINE_CURRENT || !has_current(n)) && !l->broken_ms) {
-        l->broken_ms = now_ms;
-        l->spared = false;
-    }
-    if (k->at == LINE_CURRENT) {
+    const struct node_link was = *k;
+    *k = (struct node_link){0};
+    if (was.at == LINE_PARKED)
+        return;
+    if (was.at == LINE_CURRENT) {
         l->dial_ms = now_ms;
         l->asked_ms = 0;
         l->owed_ms = l->owed_ms ? l->owed_ms : now_ms;
-    } else if (k->at <= LINE_ANSWER && !k->close)
+    } else if (!was.close)
         l->dial_ms = now_ms + NODE_REST_MS;
-    if (k->at <= LINE_CURRENT && !k->close)
-        snprintf(l->why, sizeof(l->why), "%s", why);
-    *k = (struct node_link){0};
+    if (was.close)
+        return;
+    snprintf(l->why, sizeof(l->why), "%s", why);
+    if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms) {
+        l->broken_ms = now_ms;
+        l->spared = false;
+    }
 }
 
 void node_blocked(struct node *n, uint32_t number, bool blocked)
