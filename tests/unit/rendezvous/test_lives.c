@@ -182,6 +182,23 @@ static void a_pause_after_a_reset(void **state)
     begin(1, 1, 0, 1);
 }
 
+/* A node that has joined does not hear that its round runs: long packets to it are lost. */
+static void a_narrow_network(void **state)
+{
+    struct world *w = begin(3, 3, 0, 3);
+
+    (void)state;
+    w->work_ms = 100000;
+    for (int i = 0; i < w->n_events; i++)
+        w->events[i].at_ms += w->events[i].who == 1 ? 10000 : 0;
+    world_add(w, WORLD_NARROW, 2, 5000, WORLD_NEVER);
+    run(w);
+    expect_codes(w, 3, 140);
+    assert_int_equal(w->launchers[0].node.state->end, END_LOST);
+    assert_non_null(strstr(w->launchers[0].node.state->why, "takes nothing that it is sent"));
+    assert_in_range(w->now_ms, 25000, 40000);
+}
+
 static void too_few(void **state)
 {
     struct world *w = begin(3, 3, 0, 2);
@@ -317,7 +334,7 @@ static void drawn_faults(struct world *w, int faults, int64_t span_ms)
 {
     static const enum world_kind kinds[] = {WORLD_KILL, WORLD_CRASH, WORLD_TERM, WORLD_STOP,
                                             WORLD_STOP, WORLD_CUT,   WORLD_CUT,  WORLD_FORGET,
-                                            WORLD_FAIL, WORLD_RESET, WORLD_HANG};
+                                            WORLD_FAIL, WORLD_RESET, WORLD_HANG, WORLD_NARROW};
 
     for (int i = 0; i < faults; i++) {
         enum world_kind kind = kinds[world_draw(w, sizeof(kinds) / sizeof(kinds[0]))];
@@ -328,7 +345,7 @@ static void drawn_faults(struct world *w, int faults, int64_t span_ms)
         int64_t ms = (int64_t)world_draw(w, world_draw(w, 2) ? 3000 : 40000) + 100;
         if (kind == WORLD_STOP && world_draw(w, 6) == 0)
             ms = WORLD_NEVER;
-        world_add(w, kind, who, at, kind == WORLD_STOP || kind == WORLD_CUT ? ms : 0);
+        world_add(w, kind, who, at, kind == WORLD_STOP || kind == WORLD_CUT || kind == WORLD_NARROW ? ms : 0);
         if ((kind == WORLD_KILL || kind == WORLD_CRASH || kind == WORLD_TERM) && world_draw(w, 2) &&
             w->n_launchers < WORLD_LAUNCHERS) { /* another pod takes its place */
             w->launchers[w->n_launchers].hosts = w->launchers[who].hosts;
@@ -439,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(grow, setup, teardown),
         cmocka_unit_test_setup_teardown(grow_with_slow_ranks, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pause_after_a_reset, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_narrow_network, setup, teardown),
         cmocka_unit_test_setup_teardown(too_few, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(lose_the_leader, setup, teardown),

@@ -182,11 +182,23 @@ static void test_a_pause_after_the_end(void **state)
     assert_true(node_must_stop(&n));
 }
 
+/* What the leader said before comes late, over a connection that was given up. */
+static void test_an_old_state(void **state)
+{
+    (void)state;
+    run(1);
+    tell(1, 1, STAGE_ENDED, 2);
+    assert_false(node_must_stop(&n));
+    tell(1, 3, STAGE_ENDED, 3);
+    assert_true(node_must_stop(&n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lost_is_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_mute_leader, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_old_state, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_pause_after_the_end, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,6 +341,8 @@ static void happen(struct world *w, const struct world_event *e)
         p->stopped_until_ms = until > p->stopped_until_ms ? until : p->stopped_until_ms;
     else if (e->kind == WORLD_CUT)
         net_cut(w, e->who, until);
+    else if (e->kind == WORLD_NARROW)
+        p->narrow_until_ms = until;
     else if (e->kind == WORLD_RESET)
         net_reset(w, e->who);
     else if (e->kind == WORLD_FORGET)

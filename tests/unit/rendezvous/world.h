@@ -26,6 +26,7 @@ enum world_kind {
     WORLD_FORGET, /* a NAT forgets its connections */
     WORLD_FAIL,   /* one of its ranks ends with 1 */
     WORLD_HANG,   /* its ranks stand still, and with them all others */
+    WORLD_NARROW, /* long packets to it are lost, and all behind them on the same connection */
 };
 
 struct world_event {
@@ -38,6 +39,7 @@ struct packet;
 
 struct wire {
     bool used, local, node_open, leader_open, dead;
+    bool stuck;     /* a packet to the node was lost for good */
     int node, host; /* launchers */
     uint32_t number;
     int link; /* -1: not accepted yet */
@@ -48,7 +50,7 @@ struct wire {
 
 struct launcher {
     bool started, alive, hosts, leads, late;
-    int64_t stopped_until_ms, cut_until_ms, lag_ms, grace_ms;
+    int64_t stopped_until_ms, cut_until_ms, narrow_until_ms, lag_ms, grace_ms;
     struct node node;
     struct leader leader;
     int exit_code; /* -1: it did not end by itself */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKED = 3 };
+enum { BLOCKED = 3, NARROW_BYTES = 200 };
 
 enum packet_kind { OPENED, DATA, END };
 
@@ -51,6 +51,10 @@ static void post(struct world *w, struct wire *x, int to, enum packet_kind kind,
     const size_t len = bytes ? bytes->len : 0;
 
     if (x->dead && !(kind == END && how == LINK_SILENT))
+        return;
+    if (to == TO_NODE && !x->local && len > NARROW_BYTES && of(w, x->node)->narrow_until_ms > w->now_ms)
+        x->stuck = true;
+    if (to == TO_NODE && x->stuck && kind == DATA)
         return;
     struct packet *p = memory_must(calloc(1, sizeof(*p) + len));
     p->kind = kind;
