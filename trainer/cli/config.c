@@ -142,13 +142,8 @@ static uint64_t mix_model(uint64_t h, const struct model_spec *m)
 /* What is done with the data; not where they lie, which may differ between hosts. */
 static uint64_t mix_data(uint64_t h, const struct data_spec *d)
 {
-    /* The numbers of formats, and zeros, that checkpoints of earlier versions have here. */
-    const int64_t format = d->format == SOURCE_IDX ? 0 : d->format + 2;
-    const int64_t integers[] = {format,
+    const int64_t integers[] = {d->format,
                                 d->values,
-                                0,
-                                0,
-                                0,
                                 d->items,
                                 d->synthetic.rule,
                                 d->synthetic.outputs,
