@@ -169,7 +169,8 @@ static int wait_ms(const struct meet *m, int64_t now_ms)
     }
     if (m->leads && m->service.shut_until_ms && m->service.shut_until_ms < until)
         until = m->service.shut_until_ms;
-    const int64_t most = m->pending || m->probe_ms ? NAME_MS : SLICE_MS, left = until - now_ms;
+    const bool names = m->pending || (m->probe_ms && m->probe_ms <= now_ms);
+    const int64_t most = names ? NAME_MS : SLICE_MS, left = until - now_ms;
     return left <= 0 ? 0 : left < most ? (int)left : (int)most;
 }
 

@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000, PROBE_MS = 10000 };
+enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000, PROBE_AGAIN_MS = 1000, PROBES_MAX = 10 };
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -71,7 +71,7 @@ int meet_host(struct meet *m, int64_t now_ms, struct err *err)
         memcpy(l.id, &now_ms, sizeof(now_ms));
     leader_init(&m->leader, &l, now_ms);
     m->leads = true;
-    m->probe_ms = c->hosts == MEET_HOSTS ? now_ms + PROBE_MS : 0;
+    m->probe_ms = c->hosts == MEET_HOSTS ? now_ms : 0;
     return 0;
 }
 
@@ -181,13 +181,13 @@ void meet_keep_address(struct meet *m, int fd)
 
 void meet_probe(struct meet *m, int64_t now_ms)
 {
-    if (!m->probe_ms)
+    if (!m->probe_ms || now_ms < m->probe_ms)
         return;
     const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
-    if (named <= 0 && now_ms < m->probe_ms)
+    if (named == 0)
         return;
+    m->probe_ms = named < 0 && ++m->probes < PROBES_MAX ? now_ms + PROBE_AGAIN_MS : 0;
     const int fd = named > 0 ? open_to(m->found) : -1;
-    m->probe_ms = 0;
     if (fd >= 0)
         meet_add_wire(m, fd)->connects = true;
 }

@@ -46,7 +46,8 @@ struct meet {
     int tries;              /* which of them is next */
     uint32_t pending;       /* number of a connection that waits for a name; 0: none */
     bool unresolved;        /* the last try failed for its name */
-    int64_t probe_ms;       /* until when to try to ask who leads at `host`; 0: no more */
+    int64_t probe_ms;       /* when to ask who leads at `host`; 0: no more */
+    int probes;             /* how often that was tried */
     struct err broken;      /* why this node cannot take part */
     enum stranger stranger;
     int64_t stranger_ms; /* when to ask again who serves there */

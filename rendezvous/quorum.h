@@ -113,9 +113,6 @@ void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms);
 /* The node speaks, but what it is sent does not reach it: it is lost until quorum_hear. */
 void quorum_deaf(struct quorum *q, int64_t ticket);
 
-/* Whether quorum_hear has been called for the node. */
-bool quorum_knows(const struct quorum *q, int64_t ticket);
-
 /* Take one decision. True when q->state and its version have changed: publish it and step again. */
 bool quorum_step(struct quorum *q, int64_t now_ms);
 

@@ -67,11 +67,6 @@ static struct quorum_slot *add(struct quorum *q, int64_t ticket)
     return &q->slots[q->n++];
 }
 
-bool quorum_knows(const struct quorum *q, int64_t ticket)
-{
-    return find(q, ticket) != NULL;
-}
-
 /* Set `cut`: whether the node's newest connection has ended. */
 static void judge_cut(struct quorum_slot *s, int64_t now_ms)
 {
