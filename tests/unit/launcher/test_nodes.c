@@ -358,6 +358,27 @@ static void test_nodes_come_and_go(void **state)
     crew_release(&c);
 }
 
+/* Ranks take longer to stop than the last call lasts: the next round has all nodes all the same. */
+static void test_ranks_stop_slowly(void **state)
+{
+    static const char script[] = "trap 'sleep 0.5; exit 0' TERM; echo $WORLD_SIZE; touch up; "
+                                 "[ $WORLD_SIZE = 3 ] || while :; do sleep 0.02; done";
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 3);
+    c.conf = "last_call_timeout=0.05";
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=1:3"), script);
+    for (int i = 0; i < 2; i++)
+        assert_true(run_wait_file(&c.runs[i], "up"));
+    crew_start(&c, 2, RUN_ARGS("--nnodes=1:3"), script);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    assert_string_equal(buf_str(&c.runs[2].out), "3\n");
+    crew_release(&c);
+}
+
 /* A run whose last node came while a round ran: at once, or after it had waited for a place. */
 struct life {
     struct crew c;
@@ -526,6 +547,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_another_run_at_the_endpoint),
         cmocka_unit_test(test_a_program_that_is_missing_on_one_node),
         cmocka_unit_test(test_nodes_come_and_go),
+        cmocka_unit_test(test_ranks_stop_slowly),
         cmocka_unit_test(test_a_node_that_joined_stays),
         cmocka_unit_test(test_output_and_orphans_of_each_node),
     };
