@@ -113,11 +113,11 @@ def watched(prometheus, targets, launcher, node):
     annotated = jobs.replica("true")
     annotated["template"]["metadata"] = {"annotations": {"prometheus.io/scrape": "true"}}
     annotated["template"]["spec"]["containers"].append({"name": "sidecar", "image": "none"})
-    apply(*(jobs.job(name, jobs.replica("true")) for name in ("good", "bad", "again", "waits")),
+    apply(*(jobs.job(name, jobs.replica("true")) for name in ("good", "gone", "bad", "again", "waits")),
           jobs.job("trains", jobs.replica("true"),
                    torchrunConfig={"enabled": True, "procPerNode": "3", "launcher": "Torchkeeper"}),
           jobs.job("annotated", annotated), namespace="watched")
-    for name, code in (("good", 0), ("bad", 1), ("again", 137)):
+    for name, code in (("good", 0), ("gone", 0), ("bad", 1), ("again", 137)):
         first = node.run("watched", f"{name}-node-0")
         wait_phase(name, "watched", "Running")
         node.end("watched", f"{name}-node-0", code)
@@ -129,11 +129,10 @@ def watched(prometheus, targets, launcher, node):
     assert len(with_address) == 5, "one container, and two pods of two"
     targets.with_suffix(".new").write_text(json.dumps(with_address))
     targets.with_suffix(".new").replace(targets)
-    for name, phase in (("good", "Succeeded"), ("bad", "Failed"), ("again", "Running"), ("waits", "Pending"), ("trains", "Running"),
+    for name, phase in (("good", "Succeeded"), ("gone", "Succeeded"), ("bad", "Failed"), ("again", "Running"), ("waits", "Pending"), ("trains", "Running"),
                         ("annotated", "Running")):
         wait_phase(name, "watched", phase)
-    # The one job that is gone again.
-    kubectl("-n", "watched", "delete", "ptj", "good")
+    kubectl("-n", "watched", "delete", "ptj", "gone")
     return prometheus
 
 

@@ -25,8 +25,9 @@ tell_compiled() {
     shift
     if [ -t 2 ]; then begin=$'\r' end=$'\e[K' every=1; fi
     rm -f -- "$list"
-    # Fails for a package with a version, as `go install` takes them: then how many there are is not known.
-    { go list -deps -f '{{if .Stale}}= {{.ImportPath}} {{len .GoFiles}}{{end}}' "$@" >"$list.new" 2>/dev/null && mv -f -- "$list.new" "$list"; } &
+    # Fails for a package with a version, as `go install` takes them: then how many there are is not known. The compiler may end
+    # first, and the files with it.
+    { go list -deps -f '{{if .Stale}}= {{.ImportPath}} {{len .GoFiles}}{{end}}' "$@" >"$list.new" && mv -f -- "$list.new" "$list"; } 2>/dev/null &
     while sleep 1 >/dev/null 2>&1 && kill -0 "$$" 2>/dev/null; do
         ((++second % every == 0)) || continue
         read -r modules compiled all part whole < <(cat -- "$list" "$log" 2>/dev/null | awk '
