@@ -139,11 +139,8 @@ static void read_signals(struct agent *g)
 static int wait_ms(const struct agent *g)
 {
     const int64_t now_ms = clock_mono_ms();
-    const int waits[] = {round_wait_ms(&g->round),
-                         g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, now_ms),
-                         tracker_wait_ms(&g->tracker, now_ms),
-                         agent_hang_wait_ms(g),
+    const int waits[] = {round_wait_ms(&g->round), waiting_left_ms(&g->waiting, now_ms),
+                         tracker_wait_ms(&g->tracker, now_ms), agent_hang_wait_ms(g),
                          agent_steps_wait_ms(g, now_ms)};
     int least = -1;
 

@@ -64,14 +64,14 @@ static void run_among_nodes(struct agent *g)
     logs_end(&g->logs, AGENT_FLUSH_MS);
     const bool bad = agent_hang_end(g) || g->round.failed || g->signal || unwanted;
     process_sweep();
-    if (!bad)
-        nodes_done(&g->nodes);
+    nodes_rested(&g->nodes, !bad);
+    nodes_look(&g->nodes);
 }
 
 /* Print how the run ended, with the root cause after this node's own failures; returns the exit status. */
 static int conclude(struct agent *g)
 {
-    const struct member_view *v = g->nodes.view;
+    const struct meet_view *v = g->nodes.view;
     bool mine;
     int unsure;
     char name[32];
@@ -97,7 +97,7 @@ static int conclude(struct agent *g)
         agent_report(g, all, n + 1, n);
     } else if (v->state.stage == STAGE_ENDED && v->state.end != END_SUCCESS)
         agent_say(g, "torchrun: %s\n", v->state.why);
-    else if (v->link == MEMBER_LOST && v->state.stage != STAGE_ENDED)
+    else if (v->err.kind && v->state.stage != STAGE_ENDED)
         agent_say(g, "torchrun: %s\n", v->err.msg);
     else if (v->state.stage != STAGE_ENDED)
         agent_say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",

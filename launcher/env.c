@@ -108,7 +108,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     put_int(&s, a, "TORCHELASTIC_RESTART_COUNT", round->restart_count);
     put_int(&s, a, "TORCHELASTIC_MAX_RESTARTS", o->max_restarts);
     put(&s, a, "TORCHELASTIC_RUN_ID", round->run_id);
-    /* Worker rank 0 serves the store at MASTER_PORT, not the launcher. */
+    /* At MASTER_PORT worker rank 0 serves PyTorch's store, not the launcher. */
     put(&s, a, "TORCHELASTIC_USE_AGENT_STORE", "False");
     put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
     if (error_file)

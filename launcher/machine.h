@@ -12,7 +12,7 @@ struct rank_slot;
 
 /* Find a free TCP port and bind a socket, *held, to it, which the caller closes. While it is open, the kernel
  * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
- * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's store do. */
+ * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's collectives do. */
 int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
 /* An empty memory file for what ranks keep over restarts (memory_file.h), and the value of CONTRACT_ENV_KEPT_DATA; the caller

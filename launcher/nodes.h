@@ -1,9 +1,9 @@
-/* nodes.h - this node's part in a run of several nodes: translate the meeting's state (rendezvous/member.h) into
- * the agent's next step, and the ranks' results into this node's state.
+/* nodes.h - this node's part in a run of several nodes: translate the meeting's state (rendezvous/meet.h) into
+ * the agent's next step, and the ranks' results into what the other nodes are told.
  *
  * Order:     call nodes_gather until it returns NODES_START or NODES_END. After NODES_START run the ranks and
- *            check nodes_must_stop meanwhile; report how they ended (nodes_failed, nodes_done); call nodes_gather
- *            again.
+ *            check nodes_must_stop meanwhile; report a failure (nodes_failed); when all have ended call nodes_rested;
+ *            call nodes_gather again.
  * Ownership: nodes_open fills *n, nodes_close frees what it holds, also after a failed open. Strings in the
  *            identity and the view are valid until the next nodes_gather.
  * Errors:    nodes_verdict returns 140 on nodes that did not cause the failure, so that whoever compares all
@@ -14,18 +14,15 @@
 
 #include "launcher/env.h"
 #include "launcher/exit.h"
-#include "rendezvous/member.h"
+#include "rendezvous/meet.h"
 
 struct nodes {
     const struct options *options;
-    struct member *member;
-    struct member_view *view; /* the last one copied by nodes_look */
-    struct meeting_node say;  /* this node's state */
-    int64_t round;            /* the round that this node has joined or runs; -1: none yet */
-    bool started;             /* its ranks have been started */
-    bool told;                /* its failure has been reported */
-    int held;                 /* a socket that reserves the port offered for MASTER_PORT; -1: none */
-    int64_t spare_until_ms; /* of the wait for a place in the next round while one runs: see nodes_spare_ms */
+    struct meet *meet;
+    struct meet_view *view; /* the last one copied by nodes_look */
+    int64_t round;          /* whose ranks were started last; -1: none yet */
+    bool again;             /* nobody has been told yet why that round is over */
+    int held;               /* a socket that reserves the port offered for MASTER_PORT; -1: none */
     char master_addr[MEETING_NAME_BYTES];
 };
 
@@ -43,18 +40,12 @@ void nodes_look(struct nodes *n);
  * round of this node has ended and a new one forms; view->state.why then says why. */
 enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *begun);
 
-/* When this node stops waiting for a place; INT64_MAX: it does not wait for one, or no round runs. */
-int64_t nodes_spare_ms(const struct nodes *n);
-
-/* How long the agent may sleep in NODES_WAIT; -1 for ever. */
-int nodes_wait_ms(const struct nodes *n);
-
 /* While the ranks run: whether their round is over, so that they have to be stopped. */
 bool nodes_must_stop(const struct nodes *n);
 
 /* Report to the other nodes: the root cause among this node's ranks (see exit_root_cause; the first call of a
- * round counts), that this launcher itself failed, that all its ranks exited with status 0, that it received a
- * signal (0: it leaves for another reason). `host` is this node's name. */
+ * round counts), that this launcher itself failed, that all its ranks have ended and were reaped (good: with status 0),
+ * that it received a signal. `host` is this node's name. */
 void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host);
 /* Whether this node is to tell a rank that has raised (exit_accuse). */
 bool nodes_asked(const struct nodes *n);
@@ -66,7 +57,7 @@ int64_t nodes_ended(const struct nodes *n);
 /* Whether this node's round hangs: then it has to tell its suspect, with what is in *cause (rank, strength, ...). */
 bool nodes_hung(const struct nodes *n);
 void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
-void nodes_done(struct nodes *n);
+void nodes_rested(struct nodes *n, bool good);
 void nodes_leave(struct nodes *n, int signal);
 
 /* Say how long this node's ranks take for a step, with the next heartbeat; and hear it of all nodes together: false where

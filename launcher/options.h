@@ -94,12 +94,12 @@ enum { STD_NONE = 0, STD_OUT = 1, STD_ERR = 2, STD_BOTH = 3 };
 
 enum program_kind { PROGRAM_EXECUTABLE, PROGRAM_PYTHON_FILE, PROGRAM_PYTHON_MODULE, PROGRAM_PYTHON_RUN_PATH };
 
-/* The rendezvous of several nodes; rendezvous/member.h and quorum.h describe the values. */
+/* The rendezvous of several nodes; rendezvous/meet.h and quorum.h describe the values. */
 struct options_meeting {
     bool needed;      /* several nodes may take part */
-    const char *host; /* of the store */
+    const char *host; /* of the leader */
     int port;
-    int is_host; /* 1: this node hosts the store, 0: it does not; -1: not given */
+    int is_host; /* 1: this node hosts the leader, 0: it does not; -1: not given */
     int order;   /* the node rank (static), or this node's place in their order; -1: not given */
     const char *local_addr;
     int64_t join_ms, last_call_ms, keep_alive_ms;

@@ -10,8 +10,8 @@
 /* PyTorch's defaults. */
 enum { JOIN_S = 600, LAST_CALL_S = 30, KEEP_ALIVE_S = 5, KEEP_ALIVE_ATTEMPTS = 3 };
 
-/* The store's default port is MASTER_PORT minus this: 29400 for 29500. */
-enum { STORE_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
+/* The leader's default port is MASTER_PORT minus this: 29400 for 29500. */
+enum { LEADER_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
 
 /* A value that cannot be used. Of a setting that PyTorch's backend of that name does not read ("timeout" with c10d, the
  * others with static) it works in PyTorch's launcher. */
@@ -163,8 +163,8 @@ static int get_static(const struct option_values *v, const char *host, int port,
     m->host = host ? host : o->master_addr;
     m->port = port;
     if (!port || port == o->master_port)
-        m->port = o->master_port > STORE_PORT_OFFSET ? o->master_port - STORE_PORT_OFFSET
-                                                     : o->master_port + STORE_PORT_OFFSET;
+        m->port = o->master_port > LEADER_PORT_OFFSET ? o->master_port - LEADER_PORT_OFFSET
+                                                      : o->master_port + LEADER_PORT_OFFSET;
     m->is_host = o->node_rank == 0;
     return 0;
 }

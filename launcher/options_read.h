@@ -31,7 +31,7 @@ int options_nnodes(const struct option_values *v, struct options *o, struct err 
 int options_nproc(const struct option_values *v, const struct options_host *host, struct options *o,
                   struct err *err) MUST_CHECK;
 
-/* Run id, node rank, the store's and the master's address. options_nnodes comes before. */
+/* Run id, node rank, the leader's and the master's address. options_nnodes comes before. */
 int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o,
                        struct err *err) MUST_CHECK;
 

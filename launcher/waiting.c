@@ -19,7 +19,7 @@ void waiting_end(struct waiting *w)
     w->due_ms = 0;
 }
 
-void waiting_hear(struct waiting *w, const struct member_view *v, int64_t now_ms)
+void waiting_hear(struct waiting *w, const struct meet_view *v, int64_t now_ms)
 {
     if (w->version == v->state.version)
         return;
@@ -27,7 +27,7 @@ void waiting_hear(struct waiting *w, const struct member_view *v, int64_t now_ms
     w->heard_ms = now_ms;
 }
 
-bool waiting_due(struct waiting *w, const struct member_view *v, int64_t now_ms)
+bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
 {
     if (!w->due_ms || now_ms < w->due_ms)
         return false;
@@ -74,9 +74,9 @@ void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
 {
     const struct options_meeting *m = &n->options->meeting;
     const struct meeting_state *s = &n->view->state;
-    const bool in = n->view->link == MEMBER_IN && s->version;
+    const bool in = n->view->stage != NODE_REACHES;
     const bool running = in && s->stage == STAGE_RUNNING;
-    const bool ended_here = running && n->started && n->round == s->round;
+    const bool ended_here = running && n->view->stage == NODE_RESTS;
 
     snprintf(out, WAITING_BYTES, "rendezvous at %.100s:%d: waiting for %s for %" PRId64 " s", m->host,
              m->port,
@@ -92,5 +92,5 @@ void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
     } else if (!running)
         say_forming(w, n->options, s, now_ms, out);
     else if (!ended_here)
-        add_limit(out, nodes_spare_ms(n), now_ms);
+        add_limit(out, n->view->spare_until_ms, now_ms);
 }

@@ -21,10 +21,10 @@ struct waiting {
 
 void waiting_begin(struct waiting *w, int64_t now_ms);
 void waiting_end(struct waiting *w);
-void waiting_hear(struct waiting *w, const struct member_view *v, int64_t now_ms);
+void waiting_hear(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 
 /* Whether a message is due; if so, the next one is due WAITING_AGAIN_MS later. */
-bool waiting_due(struct waiting *w, const struct member_view *v, int64_t now_ms);
+bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 
 /* Milliseconds until the next message; -1: not waiting. */
 int waiting_left_ms(const struct waiting *w, int64_t now_ms);

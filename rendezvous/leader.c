@@ -1,253 +1,337 @@
-/* leader.c - the leader's thread: read all nodes' keys, decide by quorum.h, write the meeting's state. */
+/* leader.c - the leader's connections and decisions; PROTOCOL.md describes them. */
 #include "rendezvous/leader.h"
-#include "common/clock.h"
 #include "common/memory.h"
-#include "common/sv.h"
-#include "common/thread.h"
-#include "rendezvous/server.h"
-#include "rendezvous/store.h"
+#include "common/secret.h"
 
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <string.h>
 
-/* OWN_MS bounds a call to the store, which is in this process. SLICE_MS is how late a stop may be noticed.
- * Changes within GATHER_MS are read together, so that n joining nodes do not cost n * n reads. ABSENT_MS is the
- * wait for a key that may be absent. */
-enum { OWN_MS = 10000, SLICE_MS = 200, GATHER_MS = 5, ABSENT_MS = 1 };
-
-struct leader {
-    pthread_t thread;
-    struct store_server *server;
-    struct store *store;
-    struct quorum quorum;
-    int port;
-    char run_id[STORE_RUN_ID_BYTES + 1];
-    int64_t posts;  /* value of "posts" at the last read */
-    int64_t cuts;   /* value of "cuts" at the last read; -1: read all again */
-    int64_t now_ms; /* the time of all changes found by one turn */
-    struct buf text;
-    pthread_mutex_t lock; /* of `steps` */
-    struct steps steps;
-    atomic_bool stop, over;
-};
-
-static int publish(struct leader *c, struct err *err)
+void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms)
 {
-    int64_t ignored;
-
-    buf_clear(&c->text);
-    if (meeting_put_state(&c->quorum.state, &c->text, err) < 0 ||
-        store_set(c->store, "state", c->text.data, c->text.len, OWN_MS, err) < 0)
-        return -1;
-    return store_add(c->store, "version", 1, &ignored, OWN_MS, err);
+    *l = (struct leader){.config = *c};
+    quorum_init(&l->quorum, &c->quorum, now_ms);
 }
 
-/* Read one node's key. A node that has a ticket and has written nothing yet, or nothing valid, is ignored. */
-static int hear(struct leader *c, int64_t ticket, struct err *err)
+void leader_release(struct leader *l)
 {
-    struct meeting_node node;
-    struct err why = {0};
-    char key[40];
+    quorum_release(&l->quorum);
+    free(l->links);
+    free(l->nodes);
+    *l = (struct leader){0};
+}
 
-    snprintf(key, sizeof(key), "node/%" PRId64, ticket);
-    buf_clear(&c->text);
-    if (store_get(c->store, key, &c->text, ABSENT_MS, &why) == 0) {
-        if (meeting_get_node(c->text.data, c->text.len, &node, &why) < 0)
-            return 0;
-        if (!quorum_knows(&c->quorum, ticket)) /* its connection may have ended before this read */
-            c->cuts = -1;
-        quorum_hear(&c->quorum, ticket, &node, c->now_ms);
+static bool is_stranger(const struct leader_link *k)
+{
+    return k->at != LINK_FREE && !k->local && !k->ticket;
+}
+
+/* Whether x is to give way to a new connection sooner than y: who has not said the run id, then who is older. */
+static bool yields(const struct leader_link *x, const struct leader_link *y)
+{
+    const bool silent = x->at == LINK_OPENED;
+
+    return silent == (y->at == LINK_OPENED) ? x->came_ms < y->came_ms : silent;
+}
+
+static int oldest_stranger(const struct leader *l)
+{
+    int oldest = -1;
+
+    for (int i = 0; i < l->n_links; i++)
+        if (is_stranger(&l->links[i]) && l->links[i].at != LINK_REFUSED &&
+            (oldest < 0 || yields(&l->links[i], &l->links[oldest])))
+            oldest = i;
+    return oldest;
+}
+
+int leader_strangers(const struct leader *l, int64_t *oldest_ms)
+{
+    const int oldest = l->strangers < LEADER_STRANGERS_MAX ? -1 : oldest_stranger(l);
+
+    *oldest_ms = oldest < 0 ? 0 : l->links[oldest].came_ms;
+    return l->strangers;
+}
+
+static void free_link(struct leader *l, int link)
+{
+    l->open--;
+    l->strangers -= is_stranger(&l->links[link]);
+    l->links[link] = (struct leader_link){.at = LINK_FREE};
+}
+
+/* Close the connection at the next leader_act; refusal 0: without a word. */
+static void refuse(struct leader_link *k, int64_t refusal)
+{
+    k->at = LINK_REFUSED;
+    k->refusal = refusal;
+}
+
+static int free_place(struct leader *l)
+{
+    for (int i = 0; i < l->n_links; i++)
+        if (l->links[i].at == LINK_FREE)
+            return i;
+    if (l->n_links == l->room_links) {
+        l->room_links = l->room_links ? 2 * l->room_links : 16;
+        l->links = memory_must(realloc(l->links, (size_t)l->room_links * sizeof(*l->links)));
+    }
+    return l->n_links++;
+}
+
+int leader_opened(struct leader *l, bool local, int64_t now_ms)
+{
+    if (!local && l->strangers >= LEADER_STRANGERS_MAX && oldest_stranger(l) >= 0)
+        refuse(&l->links[oldest_stranger(l)], 0);
+    const int at = free_place(l);
+    struct leader_link *k = &l->links[at];
+    *k = (struct leader_link){.at = LINK_OPENED, .local = local, .came_ms = now_ms};
+    l->strangers += is_stranger(k);
+    if (++l->open > LEADER_LINKS_MAX)
+        refuse(k, REFUSED_CROWDED);
+    return at;
+}
+
+static bool same_run(const char *ours, const char theirs[static MESSAGE_RUN_BYTES])
+{
+    char padded[MESSAGE_RUN_BYTES] = {0};
+
+    strncpy(padded, ours, sizeof(padded) - 1);
+    return secret_equal(padded, theirs, sizeof(padded));
+}
+
+static void greet(const struct leader *l, struct leader_link *k, const struct message_hello *h)
+{
+    k->at = LINK_GREETED;
+    k->number = h->number;
+    memcpy(k->id, h->id, sizeof(k->id));
+    if (h->version != MESSAGE_VERSION)
+        refuse(k, REFUSED_VERSION);
+    else if (!same_run(l->config.run_id, h->run_id))
+        refuse(k, REFUSED_RUN);
+    else if (h->auth)
+        refuse(k, REFUSED_AUTH);
+}
+
+/* The ticket of this id, a new one if it was not seen before; 0: there are none left. */
+static int64_t ticket_of(struct leader *l, const uint8_t id[static MESSAGE_ID_BYTES])
+{
+    for (int i = 0; i < l->n_nodes; i++)
+        if (memcmp(l->nodes[i].id, id, MESSAGE_ID_BYTES) == 0)
+            return i + 1;
+    if (l->n_nodes == MEETING_TICKETS_MAX)
         return 0;
+    if (l->n_nodes == l->room_nodes) {
+        l->room_nodes = l->room_nodes ? 2 * l->room_nodes : 16;
+        l->nodes = memory_must(realloc(l->nodes, (size_t)l->room_nodes * sizeof(*l->nodes)));
     }
-    if (why.kind == ERR_TIMEOUT && store_usable(c->store))
-        return 0;
-    *err = why;
-    return -1;
+    l->nodes[l->n_nodes] = (struct leader_node){.link = -1};
+    memcpy(l->nodes[l->n_nodes].id, id, MESSAGE_ID_BYTES);
+    return ++l->n_nodes;
 }
 
-/* Read which nodes' connections have ended. */
-static int look_for_cuts(struct leader *c, int64_t tickets, struct err *err)
+static void admit(struct leader *l, struct leader_link *k, int64_t now_ms)
 {
-    const int64_t before = c->cuts;
-    char key[40];
-    int64_t tie;
+    const int64_t ticket = ticket_of(l, k->id);
 
-    if (store_add(c->store, "cuts", 0, &c->cuts, OWN_MS, err) < 0)
-        return -1;
-    for (int64_t t = 1; c->cuts != before && t <= tickets && t <= MEETING_TICKETS_MAX; t++) {
-        struct err why = {0};
-        if (!quorum_knows(&c->quorum, t))
-            continue;
-        snprintf(key, sizeof(key), "cut/%" PRId64, t);
-        buf_clear(&c->text);
-        if (store_get(c->store, key, &c->text, ABSENT_MS, &why) == 0) {
-            if (sv_i64(sv_from(buf_str(&c->text)), 1, INT64_MAX / 2, &tie))
-                quorum_cut(&c->quorum, t, tie, c->now_ms);
-        } else if (why.kind != ERR_TIMEOUT || !store_usable(c->store)) {
-            *err = why;
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static void take_steps(struct leader *c)
-{
-    pthread_mutex_lock(&c->lock);
-    (void)quorum_steps(&c->quorum, &c->steps);
-    pthread_mutex_unlock(&c->lock);
-}
-
-struct steps leader_steps(struct leader *c)
-{
-    pthread_mutex_lock(&c->lock);
-    const struct steps now = c->steps;
-    pthread_mutex_unlock(&c->lock);
-    return now;
-}
-
-static int turn(struct leader *c, struct err *err)
-{
-    int64_t now = clock_mono_ms(), left = quorum_next_ms(&c->quorum, now) - now, tickets;
-    struct err why = {0};
-    const struct timespec gather = {.tv_nsec = GATHER_MS * 1000000L};
-
-    left = left < 1 ? 1 : left > SLICE_MS ? SLICE_MS : left;
-    if (store_wait_count(c->store, "posts", c->posts + 1, left, &why) == 0)
-        nanosleep(&gather, NULL);
-    else if (!store_usable(c->store)) {
-        *err = why;
-        return -1;
-    }
-    if (store_add(c->store, "posts", 0, &c->posts, OWN_MS, err) < 0 ||
-        store_add(c->store, "tickets", 0, &tickets, OWN_MS, err) < 0)
-        return -1;
-    c->now_ms = clock_mono_ms();
-    for (int64_t t = 1; t <= tickets && t <= MEETING_TICKETS_MAX; t++)
-        if (hear(c, t, err) < 0)
-            return -1;
-    if (look_for_cuts(c, tickets, err) < 0)
-        return -1;
-    /* Use the time at which reading began: what nodes wrote since has not been read, so it is not silence. */
-    while (quorum_step(&c->quorum, c->now_ms))
-        if (publish(c, err) < 0)
-            return -1;
-    if (quorum_tell(&c->quorum, c->now_ms) && publish(c, err) < 0)
-        return -1;
-    take_steps(c);
-    if (quorum_over(&c->quorum))
-        atomic_store(&c->over, true);
-    return 0;
-}
-
-static int reach(struct leader *c, struct err *err)
-{
-    c->store = store_connect("127.0.0.1", c->port, c->run_id, OWN_MS, err);
-    return c->store ? 0 : -1;
-}
-
-/* Reconnect to the store, which is in this process and still runs: when the process was stopped for a second, a
- * request's time has passed before its answer arrived. Publish again, because the last decision may not have been
- * stored. */
-static int mend(struct leader *c, struct err *err)
-{
-    store_close(TAKE(c->store));
-    c->cuts = -1;
-    return reach(c, err) < 0 || publish(c, err) < 0 ? -1 : 0;
-}
-
-/* Whether to go on after a failure: yes when a broken connection could be replaced. An error from a working
- * connection is the store's answer, which a retry would get again. */
-static bool goes_on(struct leader *c, struct err *err)
-{
-    return !store_usable(c->store) && mend(c, err) == 0;
-}
-
-/* Nodes wait for the leader's state without a time limit. So when the leader fails, stop the store, which they
- * notice. */
-static void *work(void *arg)
-{
-    struct leader *c = arg;
-    struct err err = {0};
-
-    while (!atomic_load(&c->stop) && !atomic_load(&c->over))
-        if (turn(c, &err) < 0 && !goes_on(c, &err)) {
-            store_server_stop(TAKE(c->server));
-            break;
-        }
-    atomic_store(&c->over, true);
-    return NULL;
-}
-
-static int open_store(struct leader *c, struct err *err)
-{
-    unsigned long long id = 0;
-    char text[20];
-
-    if (reach(c, err) < 0)
-        return -1;
-    if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
-        id = (unsigned long long)clock_mono_ms();
-    snprintf(text, sizeof(text), "%016llx", id);
-    if (store_set(c->store, "leader", text, 16, OWN_MS, err) < 0)
-        return -1;
-    return publish(c, err);
-}
-
-static int start_thread(struct leader *c, struct err *err)
-{
-    int code = thread_start(&c->thread, work, c);
-
-    return code ? err_errno(err, ERR_FATAL, code, "rendezvous: cannot start a thread") : 0;
-}
-
-static void release(struct leader *c)
-{
-    store_close(c->store);
-    store_server_stop(c->server);
-    quorum_release(&c->quorum);
-    buf_release(&c->text);
-    pthread_mutex_destroy(&c->lock);
-    free(c);
-}
-
-struct leader *leader_start(int port, const char *run_id, const struct quorum_config *config, struct err *err)
-{
-    /* Two connections per node, the leader's own, and those of lost nodes that have not been noticed yet. */
-    const struct store_server_limits limits = {.clients = 4 * MEETING_NODES_MAX};
-    struct leader *c = memory_must(calloc(1, sizeof(*c)));
-
-    c->text = (struct buf)BUF_INIT(STORE_VALUE_BYTES);
-    pthread_mutex_init(&c->lock, NULL);
-    quorum_init(&c->quorum, config, clock_mono_ms());
-    snprintf(c->run_id, sizeof(c->run_id), "%s", run_id);
-    c->server = store_server_start(port, run_id, &limits, err);
-    c->port = c->server ? store_server_port(c->server) : 0;
-    if (c->server && open_store(c, err) == 0 && start_thread(c, err) == 0)
-        return c;
-    release(c);
-    return NULL;
-}
-
-int leader_port(const struct leader *c)
-{
-    return c->port;
-}
-
-bool leader_over(const struct leader *c)
-{
-    return atomic_load(&c->over);
-}
-
-void leader_stop(struct leader *c)
-{
-    if (!c)
+    if (!ticket) {
+        refuse(k, REFUSED_CROWDED);
         return;
-    atomic_store(&c->stop, true);
-    pthread_join(c->thread, NULL);
-    release(c);
+    }
+    k->at = LINK_ANSWERED;
+    l->strangers -= is_stranger(k);
+    k->ticket = ticket;
+    if (k->number > l->nodes[ticket - 1].newest)
+        quorum_returns(&l->quorum, ticket, now_ms);
+}
+
+/* Whether a node speaks and takes nothing that it is sent, over whatever connection: packets of a certain size are lost on the way,
+ * its reader is stuck. It would hold up all others. One that is always a little behind goes on. */
+static bool takes_nothing(const struct leader *l, struct leader_node *n, int64_t version, int64_t now_ms)
+{
+    const struct quorum_config *c = &l->config.quorum;
+
+    if (version >= n->sent)
+        n->behind_ms = 0;
+    else if (version > n->knows || !n->behind_ms)
+        n->behind_ms = now_ms;
+    n->knows = version;
+    return n->behind_ms && now_ms - n->behind_ms >= c->keep_alive_ms * c->keep_alive_attempts;
+}
+
+/* What comes over a connection that is not the node's newest is older than what was heard, and no sign of life. */
+static void hear(struct leader *l, int link, const struct meeting_node *told, int64_t now_ms)
+{
+    struct leader_link *k = &l->links[link];
+    struct leader_node *n = &l->nodes[k->ticket - 1];
+
+    if (k->number < n->newest || told->beat <= n->beat)
+        return;
+    struct meeting_node node = *told;
+    n->newest = k->number;
+    n->link = link;
+    n->beat = k->beat = node.beat;
+    if (takes_nothing(l, n, node.version, now_ms)) {
+        quorum_deaf(&l->quorum, k->ticket);
+        return;
+    }
+    node.connection = k->number;
+    node.leaders = k->local;
+    quorum_hear(&l->quorum, k->ticket, &node, now_ms);
+}
+
+static bool take(struct leader *l, int link, const struct message *m, int64_t now_ms)
+{
+    struct leader_link *k = &l->links[link];
+
+    if (k->at == LINK_REFUSED) /* what it sent before it knew */
+        return true;
+    if (m->type == MESSAGE_HELLO && k->at == LINK_OPENED)
+        greet(l, k, &m->hello);
+    else if (m->type == MESSAGE_ANSWER && k->at == LINK_CHALLENGED)
+        admit(l, k, now_ms);
+    else if (m->type == MESSAGE_NODE && k->at == LINK_WELCOMED)
+        hear(l, link, &m->node, now_ms);
+    else
+        return false;
+    return true;
+}
+
+bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms)
+{
+    const bool good = take(l, link, m, now_ms);
+
+    if (!good)
+        leader_closed(l, link, LINK_CLOSED, now_ms);
+    return good;
+}
+
+void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms)
+{
+    const struct leader_link *k = &l->links[link];
+    struct leader_node *n = k->ticket ? &l->nodes[k->ticket - 1] : NULL;
+
+    if (n && n->link == link) {
+        n->link = -1;
+        if (how == LINK_CLOSED)
+            quorum_cut(&l->quorum, k->ticket, k->number, now_ms);
+    }
+    free_link(l, link);
+}
+
+void leader_blocked(struct leader *l, int link, bool blocked)
+{
+    l->links[link].blocked = blocked;
+}
+
+size_t leader_frame_max(const struct leader *l, int link)
+{
+    return l->links[link].ticket ? MESSAGE_NODE_BYTES : MESSAGE_FIRST_BYTES;
+}
+
+/* This process stood still for so long: nobody is late by that. */
+static void excuse(struct leader *l, int64_t pause_ms)
+{
+    for (int i = 0; i < l->n_links; i++)
+        l->links[i].came_ms += pause_ms;
+    for (int i = 0; i < l->n_nodes; i++)
+        l->nodes[i].behind_ms += l->nodes[i].behind_ms ? pause_ms : 0;
+}
+
+/* Close what has not greeted, or has been welcomed and never spoke. */
+static void close_late(struct leader *l, int64_t now_ms)
+{
+    for (int i = 0; i < l->n_links; i++) {
+        struct leader_link *k = &l->links[i];
+        if (k->at != LINK_FREE && k->at != LINK_REFUSED && !k->local && !k->beat &&
+            now_ms - k->came_ms >= LEADER_GREET_MS)
+            refuse(k, 0);
+    }
+}
+
+void leader_decide(struct leader *l, int64_t now_ms)
+{
+    if (l->due_ms && now_ms - l->due_ms > QUORUM_PAUSE_MS)
+        excuse(l, now_ms - l->due_ms);
+    close_late(l, now_ms);
+    while (quorum_step(&l->quorum, now_ms))
+        ;
+    (void)quorum_tell(&l->quorum, now_ms);
+    (void)quorum_steps(&l->quorum, &l->steps);
+    l->next = 0;
+    l->due_ms = leader_next_ms(l, now_ms);
+}
+
+/* Whether it is the connection over which its node hears of the run; a node that said nothing yet hears over any. */
+static bool is_told(const struct leader *l, int link)
+{
+    const struct leader_node *n = &l->nodes[l->links[link].ticket - 1];
+
+    return n->newest ? n->link == link : true;
+}
+
+/* The next message to this connection; false: none. */
+static bool write_to(struct leader *l, int link, struct message *m)
+{
+    struct leader_link *k = &l->links[link];
+
+    if (k->at == LINK_GREETED) {
+        *m = (struct message){.type = MESSAGE_CHALLENGE};
+        memcpy(m->challenge.leader, l->config.id, sizeof(m->challenge.leader));
+        k->at = LINK_CHALLENGED;
+    } else if (k->at == LINK_ANSWERED) {
+        *m = (struct message){.type = MESSAGE_WELCOME, .ticket = k->ticket};
+        k->at = LINK_WELCOMED;
+    } else if (k->at == LINK_WELCOMED && k->heard != k->beat) {
+        *m = (struct message){.type = MESSAGE_HEARD, .beat = k->beat};
+        k->heard = k->beat;
+    } else if (k->at == LINK_WELCOMED && k->version != l->quorum.state.version && is_told(l, link)) {
+        *m = (struct message){.type = MESSAGE_STATE, .state = &l->quorum.state};
+        k->version = l->quorum.state.version;
+        l->nodes[k->ticket - 1].sent = k->version;
+    } else
+        return false;
+    return true;
+}
+
+bool leader_act(struct leader *l, struct leader_action *a)
+{
+    for (; l->next < l->n_links; l->next++) {
+        struct leader_link *k = &l->links[l->next];
+        a->link = l->next;
+        if (k->at == LINK_REFUSED && k->refusal && !k->blocked) {
+            a->kind = LEADER_SEND;
+            a->message = (struct message){.type = MESSAGE_REFUSED, .refusal = k->refusal};
+            k->refusal = 0;
+            return true;
+        }
+        if (k->at == LINK_REFUSED) {
+            a->kind = LEADER_CLOSE;
+            free_link(l, l->next);
+            return true;
+        }
+        if (k->at != LINK_FREE && !k->blocked && write_to(l, l->next, &a->message)) {
+            a->kind = LEADER_SEND;
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t leader_next_ms(const struct leader *l, int64_t now_ms)
+{
+    /* So soon that a pause of this process is seen before it counts much. */
+    const int64_t half_ms = now_ms + l->config.quorum.keep_alive_ms / 2;
+    int64_t next_ms = quorum_next_ms(&l->quorum, now_ms);
+
+    next_ms = next_ms < half_ms ? next_ms : half_ms;
+    for (int i = 0; i < l->n_links; i++)
+        if (l->links[i].at != LINK_FREE && l->links[i].at != LINK_REFUSED && !l->links[i].local &&
+            !l->links[i].beat && l->links[i].came_ms + LEADER_GREET_MS < next_ms)
+            next_ms = l->links[i].came_ms + LEADER_GREET_MS;
+    return next_ms;
+}
+
+bool leader_over(const struct leader *l)
+{
+    return quorum_over(&l->quorum);
 }

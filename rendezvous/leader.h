@@ -1,28 +1,109 @@
-/* leader.h - the leader of a rendezvous: hosts the store, reads what each node wrote there, decides by quorum.h,
- * and publishes the result. For the launcher on the node that hosts.
+/* leader.h - the leader of a run: which connection belongs to which node, what each is sent, and by quorum.h what is decided. A
+ * state machine without system calls: time and messages are arguments, messages to send are results.
  *
- * Ownership: leader_start gives a leader that leader_stop ends, its store with it.
- * Threads:   runs one thread besides the store's; any thread may call leader_over and leader_steps.
- * Errors:    as store_server_start: ERR_CONFLICT when the port is taken.
+ * Order:     after what arrived was handed over (opened, heard, closed) call leader_decide once, then leader_act until it is
+ *            false. Call leader_decide again at leader_next_ms at the latest.
+ * Ownership: leader_init fills *l, leader_release frees what it holds. Strings of the configuration are borrowed. A message of
+ *            leader_act is valid until the next call.
+ * Units:     milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_RENDEZVOUS_LEADER_H
 #define TK_RENDEZVOUS_LEADER_H
 
+#include "rendezvous/message.h"
 #include "rendezvous/quorum.h"
 
-struct leader;
+enum {
+    LEADER_LINKS_MAX = 4 * MEETING_NODES_MAX, /* connections, welcomed or not */
+    LEADER_STRANGERS_MAX = 256,               /* connections that are not welcomed */
+    LEADER_PATIENCE_MS = 250,                 /* a stranger this old may be displaced */
+    LEADER_GREET_MS = 10000,                  /* from accept to ANSWER */
+};
 
-/* Serve the store at `port` (0: any, see leader_port) and start to decide. *c is copied, its strings are not. */
-struct leader *leader_start(int port, const char *run_id, const struct quorum_config *c, struct err *err);
-int leader_port(const struct leader *c);
+struct leader_config {
+    struct quorum_config quorum;
+    const char *run_id;
+    uint8_t id[MESSAGE_ID_BYTES]; /* random */
+};
 
-/* Whether the run has ended and every node that is still there has reported that it knows: the store may stop
- * now. Also true when the leader has failed. */
-bool leader_over(const struct leader *c);
+/* How a connection ended: the peer's process or kernel ended it, or the network stopped to answer. */
+enum link_end { LINK_CLOSED, LINK_SILENT };
 
-/* The times of steps over all nodes, when last all had told a new window of their round; window 0: never yet. */
-struct steps leader_steps(struct leader *c);
+/* A connection. */
+struct leader_link {
+    enum {
+        LINK_FREE,
+        LINK_OPENED,
+        LINK_GREETED,
+        LINK_CHALLENGED,
+        LINK_ANSWERED,
+        LINK_WELCOMED,
+        LINK_REFUSED
+    } at;
+    bool local;      /* of the leader's own node */
+    bool blocked;    /* it takes no bytes at present */
+    int64_t came_ms; /* when it was opened */
+    int64_t ticket;  /* of its node; 0: not welcomed */
+    uint32_t number;
+    int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
+    int64_t version;     /* of the last STATE sent */
+    int64_t refusal;     /* enum message_refusal; 0: none */
+    uint8_t id[MESSAGE_ID_BYTES];
+};
 
-void leader_stop(struct leader *c);
+/* A node that was welcomed; its ticket is its index + 1. */
+struct leader_node {
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint32_t newest;     /* number of the newest connection over which it sent NODE; 0: none */
+    int link;            /* its index; -1: it has ended */
+    int64_t beat;        /* of its last NODE */
+    int64_t sent, knows; /* version of the newest STATE sent to it, and of the newest that it knows */
+    int64_t behind_ms;   /* since when it knows no more, and less than it was sent; 0: it knows all */
+};
+
+struct leader {
+    struct leader_config config;
+    struct quorum quorum;
+    struct leader_link *links; /* [n_links], with free places */
+    struct leader_node *nodes; /* [n_nodes] */
+    int n_links, room_links, n_nodes, room_nodes;
+    int open, strangers;
+    int64_t due_ms;     /* when the next decision is due; 0: not known yet */
+    int next;           /* the link with which leader_act goes on */
+    struct steps steps; /* of the whole run; window 0: none yet */
+};
+
+struct leader_action {
+    enum { LEADER_SEND, LEADER_CLOSE } kind;
+    int link;
+    struct message message; /* of LEADER_SEND */
+};
+
+void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
+void leader_release(struct leader *l);
+
+/* The connections that may be given up for a new one: how many, and when the first to go was opened. At LEADER_STRANGERS_MAX accept
+ * none before that one is LEADER_PATIENCE_MS old. */
+int leader_strangers(const struct leader *l, int64_t *oldest_ms);
+
+/* A connection was accepted: its number for the calls below, which leader_closed or LEADER_CLOSE ends. A connection too many is
+ * refused by the next leader_act; a stranger that it displaces gets LEADER_CLOSE. */
+int leader_opened(struct leader *l, bool local, int64_t now_ms);
+/* A message came over it; false: it does not belong there, close the connection (without leader_closed). */
+bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms);
+void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms);
+/* Whether the connection takes no more bytes at present. It then is sent nothing. */
+void leader_blocked(struct leader *l, int link, bool blocked);
+/* The longest frame that the connection may send now. */
+size_t leader_frame_max(const struct leader *l, int link);
+
+/* Decide by what has been heard. */
+void leader_decide(struct leader *l, int64_t now_ms);
+/* The next thing to do; false: nothing more. The link of LEADER_CLOSE is free afterwards. */
+bool leader_act(struct leader *l, struct leader_action *a);
+int64_t leader_next_ms(const struct leader *l, int64_t now_ms);
+
+/* Whether the run has ended and each node that is not lost knows it. */
+bool leader_over(const struct leader *l);
 
 #endif

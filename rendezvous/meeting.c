@@ -34,10 +34,9 @@ static const struct field node_fields[] = {
     NUMBER(struct meeting_node, phase, NODE_JOINING, NODE_LEAVING),
     NUMBER(struct meeting_node, round, 0, INT_MAX),
     NUMBER(struct meeting_node, beat, 0, INT64_MAX / 2),
-    NUMBER(struct meeting_node, tie, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_node, version, 0, INT64_MAX / 2),
     NUMBER(struct meeting_node, nproc, 1, 1 << 20),
     NUMBER(struct meeting_node, wanted, -1, MEETING_NODES_MAX - 1),
-    NUMBER(struct meeting_node, leaders, 0, 1),
     NUMBER(struct meeting_node, port, 0, 65535),
     NUMBER(struct meeting_node, signal, 0, 64),
     NUMBER(struct meeting_node, heard_end, 0, 1),
@@ -150,7 +149,9 @@ int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, str
     struct sv in = {text, len};
 
     *ret = (struct meeting_node){0}; /* zero the padding and unused bytes: quorum_hear compares with memcmp */
-    return get_fields(node_fields, ARRAY_LEN(node_fields), &in, ret, err);
+    if (get_fields(node_fields, ARRAY_LEN(node_fields), &in, ret, err) < 0)
+        return -1;
+    return in.len ? err_set(err, ERR_INVALID, "rendezvous: more than a node's state") : 0;
 }
 
 int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err)
@@ -175,7 +176,7 @@ int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, s
             !sv_i64(ticket, 1, INT64_MAX / 2, &ret->members[i].ticket) ||
             !sv_i64(nproc, 1, 1 << 20, &ret->members[i].nproc) || !sv_i64(line, 0, i, &ret->members[i].role))
             return err_set(err, ERR_INVALID, "rendezvous: bad member %d of %d", (int)i, (int)ret->n);
-    return 0;
+    return in.len ? err_set(err, ERR_INVALID, "rendezvous: more than the run's state") : 0;
 }
 
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32])

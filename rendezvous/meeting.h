@@ -1,18 +1,9 @@
-/* meeting.h - the records that the launchers of a run (nodes) and their leader exchange through the store, as
- * text. No system calls.
+/* meeting.h - the records that the launchers of a run (nodes) and their leader send each other, as text; PROTOCOL.md says when.
+ * No system calls.
  *
- * Each node writes its state (struct meeting_node) to a key of its own, at every change and every heartbeat. The
- * leader writes the run's state (struct meeting_state) to one key. A record holds the whole current state, not an
- * event, so a reader that missed one needs only the next. Counters wake readers that wait.
+ * A node sends its state (struct meeting_node), the leader the run's (struct meeting_state). A record holds the whole current
+ * state, not an event, so a reader that missed one needs only the next.
  *
- * Keys:   "tickets"       counter: the last ticket given to a node; a node takes one with add, tickets begin at 1
- *         "node/<ticket>" a node's struct meeting_node
- *         "posts"         counter of changes that the leader has to read: of nodes, and of cuts
- *         "state"         the leader's struct meeting_state
- *         "version"       counter of its changes
- *         "leader"        random id of the leader, to detect another leader at the same address
- *         "cut/<ticket>"  number of the node's last tied connection that the store has seen end (see `tie`)
- *         "cuts"          counter of such ends, over all nodes
  * Units:  _ms are milliseconds; wall_ms is Unix time.
  * Errors: the get functions: ERR_INVALID when the bytes are no such record; *ret is then unspecified.
  */
@@ -26,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-    MEETING_NODES_MAX = 2000, /* the list of members has to fit into one value of the store */
+    MEETING_NODES_MAX = 2000,                     /* the list of members has to fit into one message */
     MEETING_TICKETS_MAX = 16 * MEETING_NODES_MAX, /* launchers in the life of a run; later ones are ignored */
     MEETING_NAME_BYTES = 256,                     /* longer than a DNS name */
     MEETING_MESSAGE_BYTES = 1001,
@@ -34,7 +25,7 @@ enum {
     MEETING_MISSING_BYTES = 120,
 };
 
-/* A node's phase; these numbers are stored. */
+/* A node's phase; these numbers are sent. */
 enum node_phase {
     NODE_JOINING = 1, /* it asks to be in `round` */
     NODE_RUNNING,     /* its ranks of `round` run, or are being stopped */
@@ -43,7 +34,7 @@ enum node_phase {
     NODE_LEAVING,     /* it received `signal`; signal 0: it has stopped waiting for a place */
 };
 
-/* How much speaks against a rank of a round that hangs, weakest first; these numbers are stored. */
+/* How much speaks against a rank of a round that hangs, weakest first; these numbers are sent. */
 enum meeting_strength {
     STRENGTH_NONE,       /* the rank failed by itself */
     STRENGTH_UNKNOWN,    /* nothing sets it apart, or it only waits for others */
@@ -72,14 +63,14 @@ struct meeting_cause {
 };
 
 struct meeting_node {
-    /* phase: enum node_phase; beat: counts the writes, so that each heartbeat changes the record. */
+    /* phase: enum node_phase; beat: counts the records sent. */
     int64_t phase, round, beat;
-    /* The number of its newest tied connection; 0: none yet. A tied connection has a will (store_will_set): when
-     * it ends, the store writes its number to "cut/<ticket>". */
-    int64_t tie;
+    /* The number of the connection over which it came; the leader fills it in. */
+    int64_t connection;
+    int64_t version;      /* of the newest state that it knows; 0: none */
     int64_t nproc;        /* its ranks */
     int64_t wanted;       /* its fixed node rank, or else its place in the order of node ranks; -1: any */
-    int64_t leaders;      /* 1: the leader and the store are in its process */
+    int64_t leaders;      /* 1: the leader is in its process; the leader fills it in */
     int64_t port;         /* a free port for MASTER_PORT, in case it becomes node 0 */
     int64_t signal;       /* of NODE_LEAVING */
     int64_t heard_end;    /* 1: it has read the state STAGE_ENDED */

@@ -67,7 +67,7 @@ static int64_t first_with(const struct meeting_state *s, const struct quorum_slo
 
 /* Choose the members from the nodes that have joined: the leader's, and those that came first, so that none loses its place to a
  * newcomer. */
-static void choose(struct quorum *q)
+static void choose(struct quorum *q, int64_t now_ms)
 {
     const struct quorum_slot *in[MEETING_NODES_MAX];
     struct meeting_state *s = &q->state;
@@ -86,6 +86,7 @@ static void choose(struct quorum *q)
                                                    first_with(s, in, in[s->n]->node.role)};
     s->stage = STAGE_RUNNING;
     s->version++;
+    q->since_ms = now_ms;
     q->last_call_ms = 0; /* else quorum_next_ms would return a past time until the round ends */
 }
 
@@ -138,6 +139,19 @@ static bool is_leaving(const struct quorum_slot *s)
     return !s->gone && s->node.phase == NODE_LEAVING && s->node.signal;
 }
 
+/* When the last call is over: not while ranks of the round before are being stopped, since the round would have to end again as
+ * soon as their nodes join. 0: it has not begun. */
+static int64_t last_call_over_ms(const struct quorum *q)
+{
+    const int64_t stopped_ms = q->since_ms + q->config.stop_ms;
+
+    for (int i = 0; q->last_call_ms && q->last_call_ms < stopped_ms && i < q->n; i++)
+        if (!q->slots[i].gone && q->slots[i].node.phase >= NODE_RUNNING &&
+            q->slots[i].node.phase <= NODE_DONE)
+            return stopped_ms;
+    return q->last_call_ms;
+}
+
 static bool form_on(struct quorum *q, int64_t now_ms)
 {
     int64_t here = 0, living = 0;
@@ -160,8 +174,8 @@ static bool form_on(struct quorum *q, int64_t now_ms)
     if (here < q->config.min)
         q->last_call_ms = 0;
     else if (here >= q->config.max || (q->nobody_missing && here == living) ||
-             (q->last_call_ms && now_ms >= q->last_call_ms)) {
-        choose(q);
+             (q->last_call_ms && now_ms >= last_call_over_ms(q))) {
+        choose(q, now_ms);
         return true;
     } else if (!q->last_call_ms)
         q->last_call_ms = now_ms + q->config.last_call_ms;
@@ -257,10 +271,10 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         const bool member = quorum_is_member(q, s->ticket);
+        done += member && s->node.phase == NODE_DONE; /* also of a node that was lost since */
         if (s->gone)
             continue;
         living++;
-        done += member && s->node.phase == NODE_DONE;
         busy += member && s->node.phase != NODE_DONE;
         going += s->node.phase == NODE_LEAVING;
         if (!member && s->node.phase == NODE_JOINING)
@@ -298,7 +312,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     return true;
 }
 
-bool quorum_step(struct quorum *q, int64_t now_ms)
+static bool decide(struct quorum *q, int64_t now_ms)
 {
     const int64_t lost = quorum_expire(q, now_ms);
 
@@ -319,12 +333,20 @@ bool quorum_step(struct quorum *q, int64_t now_ms)
     return false;
 }
 
+bool quorum_step(struct quorum *q, int64_t now_ms)
+{
+    const bool changed = decide(q, now_ms);
+
+    q->due_ms = changed ? 0 : quorum_next_ms(q, now_ms);
+    return changed;
+}
+
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
 {
     int64_t next = now_ms + q->config.keep_alive_ms;
 
-    if (q->last_call_ms && q->last_call_ms < next)
-        next = q->last_call_ms;
+    if (q->last_call_ms && last_call_over_ms(q) < next)
+        next = last_call_over_ms(q);
     if (q->unsure_ms && q->unsure_ms < next && q->unsure_ms > now_ms)
         next = q->unsure_ms;
     if (q->state.hung && q->hang_ms < next && q->hang_ms > now_ms)

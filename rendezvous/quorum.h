@@ -3,13 +3,15 @@
  *
  * Stages:    FORMING waits for nodes to join the round. It ends
  *            - with RUNNING: when config.max nodes have joined; when config.min have joined and all known nodes
- *              have and none was lost; else last_call_ms after config.min have joined;
+ *              have and none was lost; else last_call_ms after config.min have joined, or stop_ms after the round
+ *              before ended where members still stop their ranks;
  *            - with ENDED: when fewer than config.min have joined by the join timeout; when a launcher fails;
  *              when a node leaves without which the run cannot go on; when a joined node falls silent in a run
  *              of fixed size without restarts.
  *            RUNNING ends
- *            - with FORMING of the next round: when a rank fails, which uses a restart; when a node is lost,
- *              leaves or joins (up to config.max, until a member is done), which uses none;
+ *            - with FORMING of the next round: when a rank fails, which uses a restart; when a node is lost
+ *              (also by not starting its ranks for two silences), leaves or joins (up to config.max, until a
+ *              member is done), which uses none;
  *            - with ENDED: when all members are done; when a rank fails with no restart left or with exit code 2
  *              (wrong usage); when a launcher fails; when a node leaves without which the run cannot go on; when
  *              a node is lost in a run of fixed size without restarts.
@@ -17,7 +19,7 @@
  *              (state.hung), waits QUORUM_HANG_MS for their suspects, and ends the run with the strongest one,
  *              whatever config.restarts says.
  *            ENDED is final. A run can go on without a node if its size is not fixed, the node does not host the
- *            store, and, while RUNNING, config.min nodes are left.
+ *            leader, and, while RUNNING, config.min nodes are left.
  * Ownership: quorum_init fills *q, quorum_release frees its slots. Strings of the configuration are borrowed.
  * Units:     now_ms and _ms fields are milliseconds of the caller's monotonic clock.
  */
@@ -37,6 +39,10 @@ enum { QUORUM_ROOT_CAUSE_MS = 1000 };
  * another node that follows waits as long, because the loss most likely caused it. */
 enum { QUORUM_CUT_MS = 500 };
 
+/* Who does something later than it was due by more than this stood still (SIGSTOP, a frozen container): nobody else is judged by
+ * that time. */
+enum { QUORUM_PAUSE_MS = 100 };
+
 /* When a round hangs, how long to wait for all members' suspects: launchers need 2 to 3 s to find theirs. */
 enum { QUORUM_HANG_MS = 4000 };
 
@@ -48,12 +54,13 @@ enum { QUORUM_LOOK_MS = 400 };
 enum { QUORUM_TELL_MS = 5000 };
 
 struct quorum_config {
-    int64_t min, max;            /* nodes of a round */
-    bool fixed_ranks;            /* each node asks for a node rank (meeting_node.wanted) */
-    int64_t restarts;            /* at most */
-    int64_t join_ms;             /* timeout for `min` nodes to join */
-    int64_t last_call_ms;        /* how long to wait for more than `min` */
-    int64_t keep_alive_ms;       /* heartbeat interval */
+    int64_t min, max;      /* nodes of a round */
+    bool fixed_ranks;      /* each node asks for a node rank (meeting_node.wanted) */
+    int64_t restarts;      /* at most */
+    int64_t join_ms;       /* timeout for `min` nodes to join */
+    int64_t last_call_ms;  /* how long to wait for more than `min` */
+    int64_t stop_ms;       /* how long members may take to stop their ranks; the last call waits for them */
+    int64_t keep_alive_ms; /* heartbeat interval */
     int64_t keep_alive_attempts; /* missed heartbeats after which a node is lost */
     const char *master_addr;     /* NULL: node 0's address */
     int64_t master_port;         /* 0: the port that node 0 offers */
@@ -67,9 +74,11 @@ struct quorum_slot {
     int64_t failed_ms;        /* when it was read */
     int64_t steps_window;     /* of its `steps` when quorum_steps took them */
     bool gone;                /* lost; a new state from it clears this */
+    bool deaf;                /* quorum_deaf was called since its last state */
     bool cut;                 /* its newest connection has ended */
     int64_t cut_ms;           /* when */
-    int64_t cut_tie;          /* number of the last connection that ended; 0: none */
+    bool spared;              /* that time began again after a pause of this process: once */
+    int64_t cut_connection;   /* number of the last connection that ended; 0: none */
     struct meeting_node node; /* its last state */
 };
 
@@ -79,11 +88,11 @@ struct quorum {
     int n, room;
     struct meeting_state state;         /* to be published when it has changed */
     bool nobody_missing;                /* no node was lost before or while this round forms */
-    int64_t since_ms;                   /* when FORMING began */
+    int64_t since_ms;                   /* when FORMING or RUNNING began */
     int64_t told_ms;                    /* last update of who has joined */
     int64_t last_call_ms, unsure_ms;    /* deadlines of the last call and of an unsure failure; 0: none */
     int64_t hang_ms;                    /* with state.hung: deadline of the members' suspects */
-    int64_t stepped_ms;                 /* time of the last step */
+    int64_t due_ms;                     /* when the next step is due; 0: at once */
     int64_t failures;                   /* counter for failed_order */
     char gone[MEETING_NAME_BYTES + 32]; /* name of the last node lost */
     const char *gone_how;               /* why it counts as lost; a static string */
@@ -92,14 +101,17 @@ struct quorum {
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
 void quorum_release(struct quorum *q);
 
-/* Pass the state that node `ticket` has stored. One equal to the last (the same beat) is no heartbeat. */
+/* Pass the state that node `ticket` has sent. One equal to the last (the same beat) is no heartbeat. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
 
-/* The store has recorded the end of connection `tie` of node `ticket`. */
-void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms);
+/* Connection `connection` of node `ticket` has ended, by its process or its kernel. */
+void quorum_cut(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms);
 
-/* Whether quorum_hear has been called for the node. */
-bool quorum_knows(const struct quorum *q, int64_t ticket);
+/* The node whose connection has ended comes back over another: it has QUORUM_CUT_MS from now on. */
+void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms);
+
+/* The node speaks, but what it is sent does not reach it: it is lost until quorum_hear. */
+void quorum_deaf(struct quorum *q, int64_t ticket);
 
 /* Take one decision. True when q->state and its version have changed: publish it and step again. */
 bool quorum_step(struct quorum *q, int64_t now_ms);

@@ -10,7 +10,8 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
     for (int i = 0; i < q->n && !state->hung; i++) {
         const struct quorum_slot *s = &q->slots[i];
         const bool runs = quorum_in_round(q, s, NODE_RUNNING), ended = quorum_in_round(q, s, NODE_DONE);
-        if (s->gone || (!runs && !ended) || !quorum_is_member(q, s->ticket))
+        /* A node that was lost after its ranks had ended well still counts as done. */
+        if ((s->gone && !ended) || (!runs && !ended) || !quorum_is_member(q, s->ticket))
             continue;
         if (runs && !(s->node.quiet && s->node.done == state->done))
             return false; /* mostly the first one: a look at all members at each step would cost their square */

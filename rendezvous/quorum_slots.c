@@ -10,7 +10,7 @@
 
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms)
 {
-    *q = (struct quorum){.config = *c, .since_ms = now_ms, .told_ms = now_ms, .stepped_ms = now_ms};
+    *q = (struct quorum){.config = *c, .since_ms = now_ms, .told_ms = now_ms};
     q->state.version = 1;
     q->state.stage = STAGE_FORMING;
     q->state.keep_alive_ms = c->keep_alive_ms;
@@ -67,29 +67,42 @@ static struct quorum_slot *add(struct quorum *q, int64_t ticket)
     return &q->slots[q->n++];
 }
 
-bool quorum_knows(const struct quorum *q, int64_t ticket)
-{
-    return find(q, ticket) != NULL;
-}
-
 /* Set `cut`: whether the node's newest connection has ended. */
 static void judge_cut(struct quorum_slot *s, int64_t now_ms)
 {
-    const bool cut = s->cut_tie && s->cut_tie >= s->node.tie;
+    const bool cut = s->cut_connection && s->cut_connection >= s->node.connection;
 
-    if (cut && !s->cut)
+    if (cut && !s->cut) {
         s->cut_ms = now_ms;
+        s->spared = false;
+    }
     s->cut = cut;
 }
 
-void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms)
+void quorum_cut(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (!s || tie <= s->cut_tie)
+    if (!s || connection <= s->cut_connection)
         return;
-    s->cut_tie = tie;
+    s->cut_connection = connection;
     judge_cut(s, now_ms);
+}
+
+void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms)
+{
+    struct quorum_slot *s = find(q, ticket);
+
+    if (s && s->cut)
+        s->cut_ms = now_ms;
+}
+
+void quorum_deaf(struct quorum *q, int64_t ticket)
+{
+    struct quorum_slot *s = find(q, ticket);
+
+    if (s)
+        s->deaf = true;
 }
 
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
@@ -102,7 +115,7 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
         s = add(q, ticket);
     s->node = *node;
     s->heard_ms = now_ms;
-    s->gone = false;
+    s->gone = s->deaf = false;
     judge_cut(s, now_ms);
     if (node->phase != NODE_FAILED || node->round != q->state.round)
         s->failed_order = 0;
@@ -138,6 +151,13 @@ int64_t quorum_silence_ms(const struct quorum *q)
     return q->config.keep_alive_ms * q->config.keep_alive_attempts;
 }
 
+/* Whether a member has had its time to start its ranks, and has not. */
+static bool is_idle(const struct quorum *q, const struct quorum_slot *s, int64_t now_ms)
+{
+    return q->state.stage == STAGE_RUNNING && s->node.phase == NODE_JOINING &&
+           now_ms - q->since_ms >= 2 * quorum_silence_ms(q) && quorum_is_member(q, s->ticket);
+}
+
 /* Why the node counts as lost, or NULL. */
 static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
 {
@@ -147,6 +167,10 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
         return "its launcher's connection ended";
     if (now_ms - s->heard_ms >= quorum_silence_ms(q))
         return "nothing was heard of it for too long";
+    if (s->deaf)
+        return "it takes nothing that it is sent (are long packets lost on the way?)";
+    if (is_idle(q, s, now_ms))
+        return "it did not start its ranks";
     return is_replaced(q, i) ? "its place was taken" : NULL;
 }
 
@@ -160,16 +184,29 @@ static bool is_missed(const struct quorum *q, int i)
     return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
 }
 
+/* This process stood still for so long: what nodes said or did meanwhile may not have been read yet. */
+static void excuse(struct quorum *q, int64_t pause_ms, int64_t now_ms)
+{
+    for (int i = 0; i < q->n; i++) {
+        struct quorum_slot *s = &q->slots[i];
+        const int64_t heard_ms = s->heard_ms + pause_ms;
+        s->heard_ms = heard_ms < now_ms ? heard_ms : now_ms;
+        if (s->cut && !s->spared) {
+            s->cut_ms = now_ms;
+            s->spared = true;
+        }
+    }
+    if (q->state.stage == STAGE_RUNNING)
+        q->since_ms += pause_ms;
+}
+
 int64_t quorum_expire(struct quorum *q, int64_t now_ms)
 {
-    const int64_t gap = now_ms - q->stepped_ms;
     int64_t lost = 0;
 
-    for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++) {
-        const int64_t excused = q->slots[i].heard_ms + gap;
-        q->slots[i].heard_ms = excused < now_ms ? excused : now_ms;
-    }
-    q->stepped_ms = now_ms;
+    if (q->due_ms && now_ms - q->due_ms > QUORUM_PAUSE_MS)
+        excuse(q, now_ms - q->due_ms, now_ms);
+    q->due_ms = 0;
     for (int i = 0; i < q->n; i++) {
         struct quorum_slot *s = &q->slots[i];
         const char *how = s->gone ? NULL : lost_how(q, i, now_ms);
@@ -184,6 +221,10 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
         if (missed)
             lost = s->ticket;
     }
+    /* One that was lost while something else was decided. */
+    for (int i = 0; !lost && q->state.stage == STAGE_RUNNING && i < q->n; i++)
+        if (q->slots[i].gone && is_missed(q, i))
+            lost = q->slots[i].ticket;
     return lost;
 }
 

@@ -20,8 +20,7 @@ bool quorum_owes_word(const struct quorum *q, int64_t now_ms);
 /* After how long without a heartbeat a node is lost. */
 int64_t quorum_silence_ms(const struct quorum *q);
 
-/* Mark nodes as lost (`gone`): their connection has ended, they are silent, or they were replaced. After a pause
- * of the leader itself (its process was stopped), nodes' silence does not count the pause. Returns the ticket of
+/* Mark nodes as lost (`gone`): their connection has ended, they are silent, or they were replaced. Returns the ticket of
  * a member that was lost before it was done; while a round forms, of any lost node that was neither leaving nor
  * replaced; 0: none. */
 int64_t quorum_expire(struct quorum *q, int64_t now_ms);

@@ -52,16 +52,20 @@ bool service_ready(const struct pollfd *pfds)
     return pfds[1].revents != 0;
 }
 
-void service_shut(struct service *s, int64_t until_ms)
-{
-    s->shut_until_ms = until_ms;
-}
-
 int service_listener(struct service *s)
 {
     if (s->shut_until_ms <= clock_mono_ms())
         s->shut_until_ms = 0;
     return s->shut_until_ms ? -1 : s->listener;
+}
+
+static int accept_one(struct service *s)
+{
+    int fd = net_accept(s->listener);
+
+    if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+        s->shut_until_ms = clock_mono_ms() + SHUT_MS;
+    return fd;
 }
 
 int service_admit(struct service *s, const struct service_crowd *c, bool *displaced)
@@ -70,19 +74,10 @@ int service_admit(struct service *s, const struct service_crowd *c, bool *displa
 
     *displaced = c->n >= c->max;
     if (*displaced && clock_mono_ms() < due_ms) {
-        service_shut(s, due_ms);
+        s->shut_until_ms = due_ms;
         return -1;
     }
-    return service_accept(s);
-}
-
-int service_accept(struct service *s)
-{
-    int fd = net_accept(s->listener);
-
-    if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-        s->shut_until_ms = clock_mono_ms() + SHUT_MS;
-    return fd;
+    return accept_one(s);
 }
 
 void service_stop(struct service *s)

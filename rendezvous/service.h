@@ -37,9 +37,6 @@ int service_poll(struct service *s, struct pollfd *pfds, int n, int64_t until_ms
 /* Whether a connection waits to be accepted, after service_poll. */
 bool service_ready(const struct pollfd *pfds);
 
-/* Accept no connection before `until_ms`. */
-void service_shut(struct service *s, int64_t until_ms);
-
 /* The listener, or -1 while no connection is accepted: for a user without a thread, which polls by itself. */
 int service_listener(struct service *s);
 
@@ -50,12 +47,9 @@ struct service_crowd {
     int64_t patience_ms; /* at `max` of them the oldest is given up for a new one, once it is so old */
 };
 
-/* Accept a connection: its descriptor, or -1: not now. *displaced: the caller closes the oldest of the crowd for it. */
+/* Accept a connection: its descriptor, or -1: not now. *displaced: the caller closes the oldest of the crowd for it. While the
+ * process lacks descriptors or memory, connections stay in the accept queue, and the next try is 100 ms later. */
 int service_admit(struct service *s, const struct service_crowd *c, bool *displaced);
-
-/* Accept a connection, whatever the crowd: its descriptor, or -1. While the process lacks descriptors or memory, connections stay in the
- * accept queue, and the next try is 100 ms later. */
-int service_accept(struct service *s);
 
 /* End the thread and wait for it; only after service_start. */
 void service_stop(struct service *s);

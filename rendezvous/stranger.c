@@ -1,4 +1,4 @@
-/* stranger.c - find out what serves at an address where a store of this project was expected. */
+/* stranger.c - find out what serves at an address where a leader of this project was expected. */
 #include "rendezvous/stranger.h"
 #include "common/clock.h"
 #include "rendezvous/net.h"

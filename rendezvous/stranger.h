@@ -1,4 +1,4 @@
-/* stranger.h - find out what serves at an address where a store of this project was expected, for messages.
+/* stranger.h - find out what serves at an address where a leader of this project was expected, for messages.
  *
  * Asks on up to two connections of its own: a ping as clients of PyTorch's TCPStore begin with; when that is not
  * answered, an HTTP request for a head. Each sends a few bytes, which may leave lines in the server's log.
@@ -14,8 +14,8 @@ enum { STRANGER_BYTES = 128 };
 
 enum stranger {
     STRANGER_NOBODY, /* nobody listens; no clause */
-    STRANGER_SILENT, /* may be a store of this project: it waits for its hello, or does not answer at all */
-    STRANGER_OTHER,  /* it answered as no store of this project does */
+    STRANGER_SILENT, /* may be a leader of this project: it waits for its hello, or does not answer at all */
+    STRANGER_OTHER,  /* it answered as no leader of this project does */
 };
 
 /* Who serves there, and a clause such as "a TCPStore of PyTorch answers there". The server's own words are quoted without

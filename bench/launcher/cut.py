@@ -4,7 +4,7 @@
     bench/launcher/cut.py [--count 1] [--limit 5] [--max-restarts 0] [--python PYTHON] [WAY...]
 
 The nodes are two network namespaces joined by a cable (root, ip, iptables), with two ranks each. Ways: torch-all (PyTorch over gloo; all
-packets are lost), torch-ranks (those of the launchers' store pass), trainer-all, trainer-ranks. All ranks wait in a collective call
+packets are lost), torch-ranks (those of the launchers' meeting pass), trainer-all, trainer-ranks. All ranks wait in a collective call
 then. Printed for each launcher: its exit code, the seconds from the cut to its first line and to its end, and its last words."""
 
 import argparse
@@ -21,7 +21,7 @@ import time
 from trainings import BIN, REPO, trainer, trains
 
 WAYS = ["torch-all", "torch-ranks", "trainer-all", "trainer-ranks"]
-STORE = 29400
+LEADER = 29400
 
 
 def do(command):
@@ -54,7 +54,7 @@ class Nodes:
     def cut(self, all_packets):
         for chain, way in ("INPUT", "-i"), ("OUTPUT", "-o"):
             for port in () if all_packets else ("--sport", "--dport"):
-                do(f"ip netns exec {self.names[0]} iptables -A {chain} -p tcp {port} {STORE} -j ACCEPT")
+                do(f"ip netns exec {self.names[0]} iptables -A {chain} -p tcp {port} {LEADER} -j ACCEPT")
             do(f"ip netns exec {self.names[0]} iptables -A {chain} {way} cable -j DROP")
 
 
@@ -86,7 +86,7 @@ def run(way, limit, restarts, python):
     program = trainer(folder) if way.startswith("trainer") else [
         python, "-u", REPO / "tests/unit/launcher/hang_rank.py", "cut", "-1", folder]
     words = ["--no-python", "--nnodes=2", "--nproc-per-node=2", f"--max-restarts={restarts}", "--rdzv-backend=c10d",
-             f"--rdzv-endpoint=10.98.0.1:{STORE}", "--rdzv-id=cut"]
+             f"--rdzv-endpoint=10.98.0.1:{LEADER}", "--rdzv-id=cut"]
     with Nodes() as nodes:
         launchers = [Launcher([*nodes.inside(i), BIN / "torchrun", *words, f"--local-addr=10.98.0.{i + 1}", *program], env)
                      for i in range(2)]

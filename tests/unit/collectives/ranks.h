@@ -44,7 +44,7 @@ struct ranks {
 /* A configuration whose run id no other test run shares. */
 struct collectives_config ranks_config(int rank, int world, char run_id[static 64]);
 
-/* The same for several pods; `port` is that of rank 0's store. */
+/* The same for several pods; `port` is that of rank 0's watch. */
 struct collectives_config ranks_pods_config(int rank, const struct ranks_layout *l, int port,
                                             char run_id[static 64]);
 void ranks_start_pods(struct ranks *r, const struct ranks_layout *l,

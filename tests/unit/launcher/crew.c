@@ -24,9 +24,9 @@ void crew_start(struct crew *c, int i, const char *const *args, const char *scri
 
     snprintf(endpoint, sizeof(endpoint), "--rdzv-endpoint=%s:%d", c->at, c->port);
     snprintf(conf, sizeof(conf), "--rdzv-conf=use_libuv=1%s%s%s",
-             c->host == CREW_AUTO ? ""
-             : c->host == i       ? ",is_host=true"
-                                  : ",is_host=false",
+             c->host == CREW_AUTO                  ? ""
+             : c->host == i || c->host == CREW_ALL ? ",is_host=true"
+                                                   : ",is_host=false",
              c->conf ? "," : "", c->conf ? c->conf : "");
     words[n++] = conf;
     snprintf(master, sizeof(master), "--master-port=%d", c->port + 1);

@@ -4,12 +4,12 @@
 
 #include "run.h"
 
-enum { CREW_MAX = 8, CREW_AUTO = -1 };
+enum { CREW_MAX = 8, CREW_AUTO = -1, CREW_ALL = -2 };
 
 struct crew {
     int n, port;
-    const char *at;   /* the store's address; 127.0.0.1 by default */
-    int host;         /* hosts the store; CREW_AUTO: whoever gets the port */
+    const char *at;   /* the leader's address; 127.0.0.1 by default */
+    int host;         /* hosts the leader; CREW_AUTO: whoever gets the port; CREW_ALL: each is told to */
     const char *conf; /* more of --rdzv-conf, or NULL */
     bool is_static;
     struct run runs[CREW_MAX];

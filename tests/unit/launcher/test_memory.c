@@ -1,5 +1,5 @@
 /* test_memory.c - out of memory at each allocation in turn of one of two launchers that run a job together: the one that
- * hosts the store, or the other one. It ends with a code and a message that call for another try, or does without; the
+ * hosts the leader, or the other one. It ends with a code and a message that call for another try, or does without; the
  * other one ends too, and with the code of a lost peer, of a peer that never came, or of success.
  *
  * In the short form every STRIDE-th allocation; all of them with FAULTS=full.

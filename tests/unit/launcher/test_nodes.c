@@ -282,7 +282,7 @@ static void test_a_signal_ends_the_wait(void **state)
 
     (void)state;
     crew_open(&c, 2);
-    for (int i = 0; i < 2; i++) { /* for the others; for the store */
+    for (int i = 0; i < 2; i++) { /* for the others; for the leader */
         crew_start(&c, i, RUN_ARGS("--nnodes=3"), "true");
         run_wait_threads(&c.runs[i]);
         kill(c.runs[i].pid, SIGTERM);
@@ -291,7 +291,7 @@ static void test_a_signal_ends_the_wait(void **state)
     crew_release(&c);
 }
 
-/* The last attempt's store is still there: that is waited out. The first run ends when it is told to. */
+/* The last attempt's leader is still there: that is waited out. The first run ends when it is told to. */
 static void test_another_run_at_the_endpoint(void **state)
 {
     struct crew c;
@@ -355,6 +355,27 @@ static void test_nodes_come_and_go(void **state)
         assert_int_equal(crew_wait(&c, i), 0);
         assert_null(strstr(buf_str(&c.runs[i].out), "1")); /* no restart was used */
     }
+    crew_release(&c);
+}
+
+/* Ranks take longer to stop than the last call lasts: the next round has all nodes all the same. */
+static void test_ranks_stop_slowly(void **state)
+{
+    static const char script[] = "trap 'sleep 0.5; exit 0' TERM; echo $WORLD_SIZE; touch up; "
+                                 "[ $WORLD_SIZE = 3 ] || while :; do sleep 0.02; done";
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 3);
+    c.conf = "last_call_timeout=0.05";
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=1:3"), script);
+    for (int i = 0; i < 2; i++)
+        assert_true(run_wait_file(&c.runs[i], "up"));
+    crew_start(&c, 2, RUN_ARGS("--nnodes=1:3"), script);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    assert_string_equal(buf_str(&c.runs[2].out), "3\n");
     crew_release(&c);
 }
 
@@ -526,6 +547,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_another_run_at_the_endpoint),
         cmocka_unit_test(test_a_program_that_is_missing_on_one_node),
         cmocka_unit_test(test_nodes_come_and_go),
+        cmocka_unit_test(test_ranks_stop_slowly),
         cmocka_unit_test(test_a_node_that_joined_stays),
         cmocka_unit_test(test_output_and_orphans_of_each_node),
     };

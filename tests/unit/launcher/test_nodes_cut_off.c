@@ -133,11 +133,36 @@ static void test_for_good(void **state)
     crew_release(&c);
 }
 
+/* Each was told to host: the one that the endpoint does not lead to ends, instead of a run of its own. */
+static void test_two_hosts(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    c.at = "10.99.0.1";
+    c.host = CREW_ALL;
+    c.conf = "last_call_timeout=0.2";
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(setns(networks[i], CLONE_NEWNET), 0);
+        crew_start(&c, i, RUN_ARGS("--nnodes=1:2"), "touch up; while [ ! -e go ]; do sleep 0.01; done");
+        if (i == 0)
+            assert_true(run_wait_file(&c.runs[0], "up"));
+    }
+    assert_int_equal(setns(networks[0], CLONE_NEWNET), 0);
+    assert_int_equal(crew_wait(&c, 1), 138);
+    assert_non_null(strstr(buf_str(&c.runs[1].err), "another launcher does so there"));
+    run_touch(&c.runs[0], "go");
+    assert_int_equal(crew_wait(&c, 0), 0);
+    crew_release(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_for_a_moment),
         cmocka_unit_test(test_for_good),
+        cmocka_unit_test(test_two_hosts),
     };
 
     if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))

@@ -3,7 +3,6 @@
 #include "common/cleanup.h"
 #include "common/fsutil.h"
 #include "crew.h"
-#include "rendezvous/store.h"
 #include "seed.h"
 
 #include <setjmp.h>
@@ -46,23 +45,31 @@ static void expect_lost(struct crew *c, int i, const char *why)
     assert_true(run_gone(run_read_number(&c->runs[i], "pid")));
 }
 
+/* Its stderr so far holds the text, in the end. */
+static void wait_for_words(const struct run *r, const char *words)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    char path[96];
+
+    snprintf(path, sizeof(path), "%s/err", r->dir);
+    for (int i = 0; i < 30000; i++, nanosleep(&pause, NULL)) {
+        cleanup_buf struct buf text = BUF_INIT(1 << 16);
+        struct err err;
+        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), words))
+            return;
+    }
+    fail_msg("never said: %s", words);
+}
+
 /* Two of three have come, and the second is stopped: it would be waited for as long as the third. */
 static void begin_to_form(struct crew *c)
 {
-    const struct timespec pause = {.tv_nsec = 10000000};
-    struct store *s = NULL;
-    struct err err;
-
     crew_open(c, 3);
     c->conf = BEATS ",join_timeout=3600";
     for (int i = 0; i < 2; i++)
         crew_start(c, i, RUN_ARGS("--nnodes=3", "--max-restarts=0", "--rdzv-id=forms"), "true");
-    for (int i = 0; i < 60000 && !s; i++, nanosleep(&pause, NULL))
-        s = store_connect("127.0.0.1", c->port, "forms", 60000, &err);
-    assert_non_null(s);
-    assert_int_equal(store_wait_count(s, "posts", 2, 60000, &err), 0);
+    wait_for_words(&c->runs[0], "2 of 3 nodes have joined");
     kill(c->runs[1].pid, SIGSTOP);
-    store_close(s);
 }
 
 static void test_a_node_of_a_fixed_run(void **state)
@@ -182,22 +189,6 @@ static void test_random_moments(void **state)
         crew_wait(&crews[k], victims[k]);
         crew_release(&crews[k]);
     }
-}
-
-/* Its stderr so far holds the text, in the end. */
-static void wait_for_words(const struct run *r, const char *words)
-{
-    const struct timespec pause = {.tv_nsec = 20000000};
-    char path[96];
-
-    snprintf(path, sizeof(path), "%s/err", r->dir);
-    for (int i = 0; i < 30000; i++, nanosleep(&pause, NULL)) {
-        cleanup_buf struct buf text = BUF_INIT(1 << 16);
-        struct err err;
-        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), words))
-            return;
-    }
-    fail_msg("never said: %s", words);
 }
 
 /* Those who wait say for whom, on every node. One runs beside the other kinds: 10 s are for all of them. */

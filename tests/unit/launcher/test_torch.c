@@ -79,7 +79,7 @@ static void test_gloo_over_two_nodes(void **state)
     for (int i = 0; i < 2; i++)
         if (crew_wait(&c, i) != 0)
             fail_msg("node %d: %s", i, buf_str(&c.runs[i].err));
-    /* Which launcher is node 0 does not depend on who came first: it hosts the store. */
+    /* Which launcher is node 0 does not depend on who came first: it hosts the leader. */
     expect_output(&c, 0);
     expect_output(&c, 1);
     end(&c);

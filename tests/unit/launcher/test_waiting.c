@@ -7,7 +7,7 @@
 
 struct fixture {
     struct options options;
-    struct member_view view;
+    struct meet_view view;
     struct nodes nodes;
     struct waiting w;
 };
@@ -84,7 +84,7 @@ static void for_nodes(void **state)
 {
     struct fixture *f = *state;
 
-    f->view.link = MEMBER_IN;
+    f->view.stage = NODE_WAITS;
     f->view.state = (struct meeting_state){.version = 1, .stage = STAGE_FORMING, .left_ms = 600000};
     expect(
         f, 2000,
@@ -113,15 +113,14 @@ static void for_a_place_and_for_ranks(void **state)
 {
     struct fixture *f = *state;
 
-    f->view.link = MEMBER_IN;
+    f->view.stage = NODE_WAITS;
     f->view.state = (struct meeting_state){.version = 5, .stage = STAGE_RUNNING, .round = 3};
-    f->nodes.round = 4;
-    f->nodes.spare_until_ms = 301000;
+    f->view.round = 4;
+    f->view.spare_until_ms = 301000;
     expect(f, 11000,
            "rendezvous at job-0:29400: waiting for a place among the nodes of the run for 10 s; gives up in "
            "290 s");
-    f->nodes.round = 3;
-    f->nodes.started = true;
+    f->view.stage = NODE_RESTS;
     expect(f, 71000,
            "rendezvous at job-0:29400: waiting for the ranks of the other nodes, those of this one have "
            "ended, for "

@@ -24,13 +24,13 @@ struct quorum_config play_elastic(int min, int max)
     return c;
 }
 
-void play_hear_tied(struct quorum *q, int64_t ticket, int64_t tie, enum node_phase phase, int64_t now)
+void play_hear_over(struct quorum *q, int64_t ticket, int64_t connection, enum node_phase phase, int64_t now)
 {
     static int64_t beat;
     struct meeting_node n = {.phase = phase,
                              .round = q->state.round,
                              .beat = ++beat,
-                             .tie = tie,
+                             .connection = connection,
                              .nproc = ticket + 1,
                              .wanted = -1,
                              .leaders = ticket == 2,
@@ -46,7 +46,7 @@ void play_hear_tied(struct quorum *q, int64_t ticket, int64_t tie, enum node_pha
 
 void play_hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now)
 {
-    play_hear_tied(q, ticket, 1, phase, now);
+    play_hear_over(q, ticket, 1, phase, now);
 }
 
 void play_failure(struct quorum *q, int64_t ticket, int code, int unsure, int64_t now)

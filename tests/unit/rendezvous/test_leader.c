@@ -1,131 +1,242 @@
-/* test_leader.c - a leader whose process stands still now and then, as one that is debugged, migrated or starved does. */
+/* test_leader.c - the leader's connections: who is let in, who is displaced, whose word counts. */
 #include "rendezvous/leader.h"
-#include "rendezvous/store.h"
 
-#include <inttypes.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-/* STOP_MS: longer than the leader waits for its own store, an answer on time included. */
-enum { LONG_MS = 60000, STOP_MS = 1500, STOPS = 3 };
+static const struct leader_config config = {.run_id = "run",
+                                            .id = "leader",
+                                            .quorum = {.min = 1,
+                                                       .max = 1,
+                                                       .join_ms = 600000,
+                                                       .last_call_ms = 1000,
+                                                       .keep_alive_ms = 5000,
+                                                       .keep_alive_attempts = 3}};
 
-static void rest(int64_t ms)
+static struct leader l;
+
+static int setup(void **state)
 {
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-    nanosleep(&pause, NULL);
+    (void)state;
+    leader_init(&l, &config, 0);
+    return 0;
 }
 
-/* All threads of this process. */
-static void stand_still(void)
+static int teardown(void **state)
 {
-    const pid_t me = getpid(), pid = fork();
-
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        kill(me, SIGSTOP);
-        rest(STOP_MS);
-        kill(me, SIGCONT);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)state;
+    leader_release(&l);
+    return 0;
 }
 
-static void say(struct store *s, int64_t ticket, enum node_phase phase)
+/* The next thing that the leader does, which has to be of this kind at this link. */
+static struct message *expect(int kind, int link, enum message_type type)
 {
-    const struct meeting_node node = {
-        .phase = phase, .nproc = 1, .wanted = -1, .port = 1, .beat = phase, .cause = {.rank = -1}};
-    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
-    struct err err = {0};
-    char key[40];
-    int64_t ignored;
+    static struct leader_action a;
 
-    snprintf(key, sizeof(key), "node/%" PRId64, ticket);
-    assert_int_equal(meeting_put_node(&node, &text, &err), 0);
-    assert_int_equal(store_set(s, key, text.data, text.len, LONG_MS, &err), 0);
-    assert_int_equal(store_add(s, "posts", 1, &ignored, LONG_MS, &err), 0);
+    assert_true(leader_act(&l, &a));
+    assert_int_equal(a.kind, kind);
+    assert_int_equal(a.link, link);
+    if (kind == LEADER_SEND)
+        assert_int_equal(a.message.type, type);
+    return &a.message;
 }
 
-/* Until the leader has said that the run is in this stage. */
-static void await(struct store *s, enum meeting_stage stage)
+static void expect_nothing(void)
 {
-    static struct meeting_state state;
-    struct err err = {0};
+    struct leader_action a;
 
-    for (int64_t version = 0; state.stage != (int64_t)stage; version++) {
-        cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
-        if (store_wait_count(s, "version", version + 1, LONG_MS, &err) < 0 ||
-            store_get(s, "state", &text, LONG_MS, &err) < 0 ||
-            meeting_get_state(text.data, text.len, &state, &err) < 0)
-            fail_msg("stage %d: %s", (int)stage, err.msg);
-    }
+    assert_false(leader_act(&l, &a));
 }
 
-/* Nothing in it ends by itself. */
-static const struct quorum_config ONE_NODE = {.min = 1,
-                                              .max = 1,
-                                              .join_ms = LONG_MS,
-                                              .last_call_ms = LONG_MS,
-                                              .keep_alive_ms = LONG_MS,
-                                              .keep_alive_attempts = 9};
-
-static void test_stops(void **state)
+static int hello(const char *id, uint32_t number, const char *run, int64_t version, int64_t now)
 {
-    struct err err = {0};
-    int64_t ticket;
+    struct message m = {.type = MESSAGE_HELLO, .hello = {.version = version, .number = number}};
+    const int link = leader_opened(&l, false, now);
+
+    snprintf((char *)m.hello.id, sizeof(m.hello.id), "%s", id);
+    snprintf(m.hello.run_id, sizeof(m.hello.run_id), "%s", run);
+    assert_true(leader_heard(&l, link, &m, now));
+    leader_decide(&l, now);
+    return link;
+}
+
+static int welcome(const char *id, uint32_t number, int64_t now)
+{
+    const struct message answer = {.type = MESSAGE_ANSWER};
+    const int link = hello(id, number, "run", MESSAGE_VERSION, now);
+
+    expect(LEADER_SEND, link, MESSAGE_CHALLENGE);
+    assert_true(leader_heard(&l, link, &answer, now));
+    leader_decide(&l, now);
+    expect(LEADER_SEND, link, MESSAGE_WELCOME);
+    return link;
+}
+
+static void say(int link, int64_t beat, enum node_phase phase, int64_t version, int64_t now)
+{
+    const struct message m = {
+        .type = MESSAGE_NODE,
+        .node = {.phase = phase, .beat = beat, .nproc = 1, .wanted = -1, .version = version}};
+
+    assert_true(leader_heard(&l, link, &m, now));
+    leader_decide(&l, now);
+}
+
+static void test_who_is_refused(void **state)
+{
+    (void)state;
+    const int other = hello("a", 1, "another run", MESSAGE_VERSION, 1);
+    assert_int_equal(expect(LEADER_SEND, other, MESSAGE_REFUSED)->refusal, REFUSED_RUN);
+    expect(LEADER_CLOSE, other, 0);
+    const int newer = hello("a", 1, "run", MESSAGE_VERSION + 1, 1);
+    assert_int_equal(expect(LEADER_SEND, newer, MESSAGE_REFUSED)->refusal, REFUSED_VERSION);
+    expect(LEADER_CLOSE, newer, 0);
+    expect_nothing();
+    assert_int_equal(l.open, 0);
+    /* What does not belong there ends the connection. */
+    const struct message node = {.type = MESSAGE_NODE};
+    const int early = leader_opened(&l, false, 1);
+    assert_false(leader_heard(&l, early, &node, 1));
+    assert_int_equal(l.open + l.strangers, 0);
+}
+
+static void test_strangers(void **state)
+{
+    int64_t oldest_ms;
 
     (void)state;
-    struct leader *c = leader_start(0, "r", &ONE_NODE, &err);
-    if (!c)
-        fail_msg("%s", err.msg);
-    for (int i = 0; i < STOPS; i++)
-        stand_still();
-    struct store *s = store_connect("127.0.0.1", leader_port(c), "r", LONG_MS, &err);
-    assert_non_null(s);
-    assert_int_equal(store_add(s, "tickets", 1, &ticket, LONG_MS, &err), 0);
-    say(s, ticket, NODE_JOINING);
-    await(s, STAGE_RUNNING);
-    for (int i = 0; i < STOPS; i++)
-        stand_still();
-    say(s, ticket, NODE_DONE);
-    await(s, STAGE_ENDED);
-    assert_false(leader_over(c)); /* the node has not said that it has heard of it */
-    store_close(s);
-    leader_stop(c);
+    for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
+        assert_int_equal(leader_opened(&l, false, 5 + i), i);
+    assert_int_equal(leader_strangers(&l, &oldest_ms), LEADER_STRANGERS_MAX);
+    assert_int_equal(oldest_ms, 5);
+    assert_int_equal(leader_opened(&l, false, 300), LEADER_STRANGERS_MAX);
+    leader_decide(&l, 300);
+    expect(LEADER_CLOSE, 0, 0); /* the oldest */
+    expect_nothing();
+    /* A pause of this process makes none of them late; time does. */
+    leader_decide(&l, 9000);
+    leader_decide(&l, 30000);
+    expect_nothing();
+    for (int64_t now = 30100; now < 42000; now += 100)
+        leader_decide(&l, now);
+    for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
+        expect(LEADER_CLOSE, i + 1, 0);
+    assert_int_equal(l.open + l.strangers, 0);
 }
 
-/* What a leader cannot read will not be right the next time either. It does not try for ever: the store goes, and that is noticed. */
-static void test_spoiled_store(void **state)
+/* Who knows the run id and has been asked for an answer is not displaced by those who say nothing. */
+static void test_a_crowd_displaces_no_node(void **state)
 {
-    struct err err = {0};
+    const struct message answer = {.type = MESSAGE_ANSWER};
 
     (void)state;
-    struct leader *c = leader_start(0, "r", &ONE_NODE, &err);
-    if (!c)
-        fail_msg("%s", err.msg);
-    struct store *s = store_connect("127.0.0.1", leader_port(c), "r", LONG_MS, &err);
-    assert_non_null(s);
-    assert_int_equal(store_set(s, "posts", "many", 4, LONG_MS, &err), 0);
-    assert_int_equal(store_wait_count(s, "never", 1, LONG_MS, &err), -1);
-    assert_int_equal(err.kind, ERR_PEER);
-    while (!leader_over(c))
-        rest(1);
-    store_close(s);
-    leader_stop(c);
+    const int link = hello("a", 1, "run", MESSAGE_VERSION, 1);
+    expect(LEADER_SEND, link, MESSAGE_CHALLENGE);
+    for (int i = 0; i < 3 * LEADER_STRANGERS_MAX; i++) {
+        struct leader_action a;
+        leader_opened(&l, false, 2 + i);
+        leader_decide(&l, 2 + i);
+        while (leader_act(&l, &a))
+            assert_int_not_equal(a.link, link);
+    }
+    assert_true(leader_heard(&l, link, &answer, 2 + 3 * LEADER_STRANGERS_MAX));
+    leader_decide(&l, 2 + 3 * LEADER_STRANGERS_MAX);
+    expect(LEADER_SEND, link, MESSAGE_WELCOME);
+}
+
+static void test_the_newest_connection_counts(void **state)
+{
+    (void)state;
+    const int first = welcome("a", 1, 1);
+    expect(LEADER_SEND, first, MESSAGE_STATE);
+    say(first, 1, NODE_JOINING, 1, 2);
+    expect(LEADER_SEND, first, MESSAGE_HEARD);
+    expect(LEADER_SEND, first, MESSAGE_STATE);
+    assert_int_equal(l.quorum.state.stage, STAGE_RUNNING);
+    const int second = welcome("a", 2, 3);
+    expect_nothing(); /* it is told when it has spoken */
+    say(second, 3, NODE_RUNNING, 2, 4);
+    assert_int_equal(expect(LEADER_SEND, second, MESSAGE_HEARD)->beat, 3);
+    expect(LEADER_SEND, second, MESSAGE_STATE);
+    say(first, 2, NODE_JOINING, 1, 5); /* late */
+    expect_nothing();
+    assert_int_equal(l.quorum.slots[0].node.phase, NODE_RUNNING);
+    leader_closed(&l, first, LINK_CLOSED, 6);
+    assert_false(l.quorum.slots[0].cut);
+    leader_closed(&l, second, LINK_CLOSED, 7);
+    assert_true(l.quorum.slots[0].cut);
+    assert_int_equal(l.n_nodes, 1);
+}
+
+/* It says for the whole silence that it knows less than it was sent. */
+static void test_who_takes_nothing(void **state)
+{
+    (void)state;
+    const int link = welcome("a", 1, 1);
+    expect(LEADER_SEND, link, MESSAGE_STATE);
+    say(link, 1, NODE_JOINING, 1, 2);
+    expect(LEADER_SEND, link, MESSAGE_HEARD);
+    expect(LEADER_SEND, link, MESSAGE_STATE);
+    for (int64_t beat = 2; beat < 14; beat++)
+        say(link, beat, NODE_JOINING, 1, beat * 3000);
+    assert_true(l.quorum.slots[0].gone);
+    assert_non_null(strstr(l.quorum.gone_how, "takes nothing"));
+}
+
+/* It is always one state behind, since its words cross the leader's. */
+static void test_who_is_behind(void **state)
+{
+    struct leader_action a;
+
+    (void)state;
+    const int link = welcome("a", 1, 1);
+    expect(LEADER_SEND, link, MESSAGE_STATE);
+    say(link, 1, NODE_JOINING, 1, 2);
+    for (int64_t beat = 2; beat < 20; beat++) {
+        while (leader_act(&l, &a))
+            ;
+        l.quorum.state.version++;
+        leader_decide(&l, beat * 2000);
+        while (leader_act(&l, &a))
+            ;
+        say(link, beat, NODE_RUNNING, l.quorum.state.version - 1, beat * 2000);
+    }
+    assert_false(l.quorum.slots[0].gone);
+}
+
+/* What it is sent is lost on the way, however often it connects. */
+static void test_who_takes_nothing_over_many(void **state)
+{
+    struct leader_action a;
+    int64_t now = 2, beat = 0;
+
+    (void)state;
+    for (uint32_t number = 1; now < 60000 && !(l.quorum.n && l.quorum.slots[0].gone); number++) {
+        const int link = welcome("a", number, now);
+        for (int i = 0; i < 2; i++, now += 2000) {
+            say(link, ++beat, NODE_JOINING, 1, now);
+            while (leader_act(&l, &a))
+                ;
+        }
+    }
+    assert_in_range(now, 15000, 25000);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_spoiled_store),
+        cmocka_unit_test_setup_teardown(test_who_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_crowd_displaces_no_node, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_newest_connection_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_takes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_is_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_takes_nothing_over_many, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

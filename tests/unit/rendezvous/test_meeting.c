@@ -1,6 +1,6 @@
 /* test_meeting.c - words of nodes and leader: out and in again, and nothing but what was written. */
 #include "rendezvous/meeting.h"
-#include "rendezvous/store.h"
+#include "rendezvous/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static struct meeting_node a_node(void)
 
 static void test_nodes(void **state)
 {
-    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
     struct meeting_node n = a_node(), got;
     struct err err = {0};
 
@@ -48,10 +48,10 @@ static void test_nodes(void **state)
     assert_memory_equal(&n, &got, sizeof(n));
 }
 
-static void test_the_largest_state_fits_the_store(void **state)
+static void test_the_largest_state_fits_a_message(void **state)
 {
     static struct meeting_state s, got;
-    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
     struct err err = {0};
 
     (void)state;
@@ -79,7 +79,7 @@ static void test_the_largest_state_fits_the_store(void **state)
 /* Cut anywhere, or with one byte changed: an error or another word, never more than the fields hold. */
 static void test_damage(void **state)
 {
-    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
     struct meeting_node n = a_node(), got;
     struct err err = {0};
 
@@ -107,7 +107,7 @@ static void test_out_of_range(void **state)
 
     (void)state;
     for (int i = 0; i < 9; i++) {
-        cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+        cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
         n = a_node();
         n.quiet = i == 4 ? 2 : n.quiet;
         n.cause.strength = i == 5 ? STRENGTHS : n.cause.strength;
@@ -132,7 +132,7 @@ static void test_role_out_of_range(void **state)
 
     (void)state;
     for (int64_t role = -1; role < 4; role++) {
-        cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+        cleanup_buf struct buf text = BUF_INIT(MESSAGE_STATE_BYTES);
         s = (struct meeting_state){.stage = STAGE_RUNNING, .keep_alive_ms = 1, .n = 3};
         for (int i = 0; i < 3; i++)
             s.members[i] = (struct meeting_member){i + 1, 1, i == 2 ? role : 0};
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_the_largest_state_fits_the_store),
+        cmocka_unit_test(test_the_largest_state_fits_a_message),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_role_out_of_range),

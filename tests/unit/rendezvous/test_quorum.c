@@ -262,6 +262,7 @@ static void test_root_cause_is_awaited(void **state)
     assert_int_equal(q.state.blame, 2);
     quorum_release(&q);
     play_begin(&q, &c, 2);
+    play_hear(&q, 1, NODE_RUNNING, 39999);
     play_failure(&q, 2, 140, 2, 40000);
     assert_true(quorum_step(&q, 40000));
     assert_false(quorum_step(&q, 40999));
@@ -280,6 +281,7 @@ static void test_root_cause_is_awaited(void **state)
     /* The next round is not asked. */
     c.restarts = 1;
     play_begin(&q, &c, 2);
+    play_hear(&q, 1, NODE_RUNNING, 39999);
     play_failure(&q, 2, 140, 2, 40000);
     assert_true(quorum_step(&q, 40000));
     assert_true(quorum_step(&q, 41000));
@@ -348,7 +350,7 @@ static void test_a_node_is_told_to_go(void **state)
     assert_int_equal(q.state.end, END_SIGNAL);
     quorum_release(&q);
     play_begin(&q, &c, 3);
-    play_hear(&q, 2, NODE_LEAVING, 31000); /* the host takes the store with it */
+    play_hear(&q, 2, NODE_LEAVING, 31000); /* the host takes the leader with it */
     assert_true(quorum_step(&q, 31000));
     assert_int_equal(q.state.end, END_SIGNAL);
     quorum_release(&q);

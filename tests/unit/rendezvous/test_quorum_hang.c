@@ -119,6 +119,25 @@ static void test_nodes_that_are_done(void **state)
 }
 
 /* A quiet node of the last round, or one that joins, does not count. */
+/* A node whose ranks have ended well may be gone, too: the others hang all the same. */
+static void test_a_node_that_is_done_and_gone(void **state)
+{
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &play_fixed_2, 2);
+    say(&q, 1, NODE_DONE, false, (struct meeting_cause){.rank = -1}, T0);
+    quorum_cut(&q, 1, 1, T0);
+    assert_false(quorum_step(&q, T0 + QUORUM_CUT_MS));
+    quiet(&q, 2, true, T0 + 600);
+    assert_true(quorum_step(&q, T0 + 600));
+    assert_int_equal(q.state.done, 1); /* a sign of life */
+    quiet(&q, 2, true, T0 + 700);
+    assert_true(quorum_step(&q, T0 + 700));
+    assert_true(q.state.hung);
+    quorum_release(&q);
+}
+
 static void test_other_rounds(void **state)
 {
     const struct quorum_config c = play_elastic(2, 3);
@@ -228,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_all_of_them_hang),
         cmocka_unit_test(test_nodes_that_are_done),
+        cmocka_unit_test(test_a_node_that_is_done_and_gone),
         cmocka_unit_test(test_other_rounds),
         cmocka_unit_test(test_the_strongest),
         cmocka_unit_test(test_those_who_do_not_tell),

@@ -90,8 +90,8 @@ static void test_a_connection_ends(void **state)
     assert_false(quorum_step(&q, at));
     assert_int_equal(quorum_next_ms(&q, at), at + QUORUM_CUT_MS);
     /* A word that does not speak of a newer connection changes nothing, one that does everything. */
-    play_hear_tied(&q, 1, 1, NODE_RUNNING, at + 100);
-    play_hear_tied(&q, 1, 2, NODE_RUNNING, at + QUORUM_CUT_MS - 1);
+    play_hear_over(&q, 1, 1, NODE_RUNNING, at + 100);
+    play_hear_over(&q, 1, 2, NODE_RUNNING, at + QUORUM_CUT_MS - 1);
     assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
     /* What is known is no news; an older connection neither. */
     quorum_cut(&q, 1, 1, at + 600);
@@ -105,7 +105,7 @@ static void test_a_connection_ends(void **state)
     /* It comes back after all. */
     play_hear(&q, 2, NODE_JOINING, at + 2600);
     assert_false(quorum_step(&q, at + 2600));
-    play_hear_tied(&q, 1, 3, NODE_JOINING, at + 2700);
+    play_hear_over(&q, 1, 3, NODE_JOINING, at + 2700);
     assert_true(quorum_step(&q, at + 2700));
     PLAY_EXPECT(&q, 2, 1);
     quorum_release(&q);
@@ -161,7 +161,7 @@ static void test_a_loss_while_forming(void **state)
 static bool first_is_lost(const struct quorum_config *c, int64_t wanted, bool cut, struct quorum *q)
 {
     const int64_t at = 15001;
-    struct meeting_node n = {.phase = NODE_JOINING, .beat = 1, .tie = 1, .nproc = 1, .wanted = wanted};
+    struct meeting_node n = {.phase = NODE_JOINING, .beat = 1, .connection = 1, .nproc = 1, .wanted = wanted};
 
     quorum_init(q, c, 0);
     snprintf(n.addr, sizeof(n.addr), "10.0.0.1");
@@ -239,7 +239,7 @@ static void test_failures_of_a_loss(void **state)
     quorum_cut(&q, 1, 1, at);
     play_failure(&q, 2, 1, 0, at + 1);
     assert_false(quorum_step(&q, at + 1));
-    play_hear_tied(&q, 1, 2, NODE_RUNNING, at + 2);
+    play_hear_over(&q, 1, 2, NODE_RUNNING, at + 2);
     assert_true(quorum_step(&q, at + 2));
     assert_int_equal(q.state.end, END_FAILED);
     assert_int_equal(q.state.blame, 2);
@@ -294,9 +294,99 @@ static void test_a_stopped_leader_loses_nobody(void **state)
     quorum_release(&q);
 }
 
+/* It is no newcomer's turn once a member is done, also where that has gone since: the others may be about to end. */
+static void test_done_and_gone(void **state)
+{
+    const int64_t at = 30001;
+    const struct quorum_config c = play_elastic(1, 3);
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &c, 2);
+    play_hear(&q, 1, NODE_DONE, at);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    play_hear(&q, 3, NODE_JOINING, at + 600);
+    assert_false(quorum_step(&q, at + 600));
+    play_hear(&q, 2, NODE_DONE, at + 700);
+    assert_true(quorum_step(&q, at + 700));
+    assert_int_equal(q.state.end, END_SUCCESS);
+    quorum_release(&q);
+}
+
+/* A loss that is seen in the same step as a failure that may follow from it is not forgotten while that is looked into. */
+static void test_lost_beside_an_unsure_failure(void **state)
+{
+    const int64_t at = 30001;
+    const struct quorum_config c = play_elastic(1, 2);
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &c, 2);
+    quorum_cut(&q, 1, 1, at);
+    play_failure(&q, 2, 140, 1, at + QUORUM_CUT_MS);
+    assert_true(quorum_step(&q, at + QUORUM_CUT_MS)); /* it asks */
+    assert_int_equal(q.state.stage, STAGE_RUNNING);
+    assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
+    assert_int_equal(q.state.stage, STAGE_FORMING);
+    assert_non_null(strstr(q.state.why, "node 10.0.0.1 was lost"));
+    quorum_release(&q);
+}
+
+/* A member hears that its round begins, or ought to, and never starts its ranks. */
+static void test_a_member_that_does_not_start(void **state)
+{
+    const int64_t at = 1;
+    struct quorum_config c = play_fixed_2;
+    struct quorum q;
+
+    (void)state;
+    c.restarts = 0;
+    quorum_init(&q, &c, 0);
+    play_all(&q, 2, NODE_JOINING, at);
+    assert_true(quorum_step(&q, at));
+    struct meeting_node word = q.slots[0].node;
+    assert_int_equal(q.slots[0].ticket, 1);
+    for (int64_t now = at; now < at + 30000; now += 1000) {
+        word.beat += 1000;
+        quorum_hear(&q, 1, &word, now);
+        play_hear(&q, 2, NODE_RUNNING, now);
+        assert_false(quorum_step(&q, now));
+    }
+    assert_true(quorum_step(&q, at + 30000));
+    assert_int_equal(q.state.end, END_LOST);
+    assert_int_equal(q.state.blame, 1);
+    assert_string_equal(q.state.why, "node 10.0.0.1 was lost: it did not start its ranks");
+    quorum_release(&q);
+}
+
+/* The leader's process stood still when a node's connection had ended: the node may have come back meanwhile. */
+static void test_a_pause_after_an_end(void **state)
+{
+    const int64_t at = 30001;
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &play_fixed_2, 2);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at));
+    assert_false(quorum_step(&q, at + 3000));
+    assert_false(quorum_step(&q, at + 3000 + QUORUM_CUT_MS - 1));
+    assert_true(quorum_step(&q, at + 3000 + QUORUM_CUT_MS));
+    quorum_release(&q);
+    play_begin(&q, &play_fixed_2, 2);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at));
+    assert_false(quorum_step(&q, at + 3000));
+    assert_true(quorum_step(&q, at + 6000)); /* once */
+    quorum_release(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_member_that_does_not_start),
+        cmocka_unit_test(test_a_pause_after_an_end),
         cmocka_unit_test(test_a_node_is_lost),
         cmocka_unit_test(test_a_peer_is_gone),
         cmocka_unit_test(test_a_connection_ends),
@@ -305,6 +395,8 @@ int main(void)
         cmocka_unit_test(test_a_silence_while_forming),
         cmocka_unit_test(test_failures_of_a_loss),
         cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_done_and_gone),
+        cmocka_unit_test(test_lost_beside_an_unsure_failure),
         cmocka_unit_test(test_a_stopped_leader_loses_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
-/* test_stranger.c - a server that is no store of ours is named as what it is. */
+/* test_stranger.c - a server that is no leader of ours is named as what it is. */
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "rendezvous/member.h"
+#include "rendezvous/meet.h"
 #include "rendezvous/stranger.h"
 
 #include <netinet/in.h>
@@ -65,7 +65,7 @@ static const char *ssh(const char *bytes, size_t n, size_t *len)
     return answer;
 }
 
-/* It answers in the length of a frame that no store sends. */
+/* It answers in the length of a frame that no leader sends. */
 static const char *garbage(const char *bytes, size_t n, size_t *len)
 {
     (void)bytes, (void)n;
@@ -157,84 +157,92 @@ static void test_names(void **state)
     }
 }
 
-static struct member_config config(int port, enum member_hosts hosts)
+static struct meet_config config(int port, enum meet_hosts hosts)
 {
-    return (struct member_config){
+    return (struct meet_config){
         .host = "127.0.0.1",
         .port = port,
-        .run_id = "r",
         .hosts = hosts,
+        .node = {.run_id = "r",
+                 .join_ms = LONG_MS,
+                 .keep_alive_ms = 5000,
+                 .keep_alive_attempts = 3,
+                 .nproc = 1,
+                 .wanted = -1,
+                 .role = ""},
         .quorum = {.min = 2, .max = 2, .join_ms = LONG_MS, .keep_alive_ms = 5000, .keep_alive_attempts = 3}};
 }
 
-/* A member that waits for its store tells so, and goes on waiting. */
-static void test_a_member_names_it(void **state)
+/* A node that waits for its leader tells so, and goes on waiting. */
+static void test_a_node_names_it(void **state)
 {
-    static struct member_view view;
+    static struct meet_view view;
     struct server s;
     struct err err = {0};
 
     (void)state;
     start(&s, tcpstore, false);
-    const struct member_config c = config(s.port, MEMBER_HOSTS_NOT);
-    struct member *m = member_start(&c, &err);
+    const struct meet_config c = config(s.port, MEET_HOSTS_NOT);
+    struct meet *m = meet_start(&c, &err);
     assert_non_null(m);
     const int64_t limit_ms = clock_mono_ms() + LONG_MS;
     do {
         poll(NULL, 0, 2);
-        member_look(m, &view);
+        meet_look(m, &view);
     } while (!strstr(view.err.msg, "TCPStore of PyTorch") && clock_mono_ms() < limit_ms);
     assert_string_equal(view.err.msg,
-                        "no launcher's store: a TCPStore of PyTorch answers there; its launchers "
+                        "no launcher of this project: a TCPStore of PyTorch answers there; its launchers "
                         "and this one cannot share a run");
-    assert_int_equal(view.link, MEMBER_CONNECTING);
-    member_end(m, 0);
+    assert_int_equal(view.stage, NODE_REACHES);
+    meet_end(m, 0);
     stop(&s);
 }
 
-/* A store of ours that hangs is silent too: it is not said to be none, and the error stays. */
-static void test_a_member_of_a_silent_one(void **state)
+/* A leader of ours that stands still is silent too: it is not said to be none, and the error stays. */
+static void test_a_node_of_a_silent_one(void **state)
 {
-    static struct member_view view;
+    static struct meet_view view;
     struct server s;
     struct err err = {0};
 
     (void)state;
     start(&s, nothing, false);
-    const struct member_config c = config(s.port, MEMBER_HOSTS_NOT);
-    struct member *m = member_start(&c, &err);
+    const struct meet_config c = config(s.port, MEET_HOSTS_NOT);
+    struct meet *m = meet_start(&c, &err);
     assert_non_null(m);
     const int64_t limit_ms = clock_mono_ms() + LONG_MS;
     do {
         poll(NULL, 0, 2);
-        member_look(m, &view);
+        meet_look(m, &view);
     } while (!strstr(view.err.msg, "says nothing") && clock_mono_ms() < limit_ms);
-    if (!strstr(view.err.msg, " (something accepts connections there and says nothing)") ||
-        strstr(view.err.msg, "no launcher's store") || !strstr(view.err.msg, "deadline passed"))
+    if (!strstr(view.err.msg,
+                "nobody answers there (something accepts connections there and says nothing)") ||
+        strstr(view.err.msg, "no launcher"))
         fail_msg("%s", view.err.msg);
-    member_end(m, 0);
+    meet_end(m, 0);
     stop(&s);
 }
 
 /* One that has to listen there says who does. */
 static void test_a_port_that_is_taken(void **state)
 {
-    static struct member_view view;
+    static struct meet_view view;
     struct server s;
     struct err err = {0};
 
     (void)state;
     start(&s, garbage, false);
-    const struct member_config c = config(s.port, MEMBER_HOSTS);
+    const struct meet_config c = config(s.port, MEET_HOSTS);
     const int64_t limit_ms = clock_mono_ms() + LONG_MS;
     do { /* on a loaded machine the server may answer too late for it */
-        struct member *m = member_start(&c, &err);
+        struct meet *m = meet_start(&c, &err);
         assert_non_null(m);
-        struct pollfd pfd = {.fd = member_fd(m), .events = POLLIN};
-        assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
-        member_look(m, &view);
-        assert_int_equal(view.link, MEMBER_LOST);
-        member_end(m, 0);
+        struct pollfd pfd = {.fd = meet_fd(m), .events = POLLIN};
+        do {
+            assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
+            meet_look(m, &view);
+        } while (view.stage != NODE_OVER);
+        meet_end(m, 0);
     } while (!strstr(view.err.msg, "answers") && clock_mono_ms() < limit_ms);
     assert_non_null(strstr(view.err.msg, "Address already in use: a server answers there with \"........\""));
     stop(&s);
@@ -244,8 +252,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_a_member_names_it),
-        cmocka_unit_test(test_a_member_of_a_silent_one),
+        cmocka_unit_test(test_a_node_names_it),
+        cmocka_unit_test(test_a_node_of_a_silent_one),
         cmocka_unit_test(test_a_port_that_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
-/* test_member.c - two members, one of them behind a wire that the test holds: reset, silent, and cut for good. */
+/* test_meet.c - two launchers' places in the meeting, one of them behind a wire that the test holds: reset, silent, and cut for good. */
 #include "common/clock.h"
-#include "rendezvous/member.h"
-#include "rendezvous/store.h"
+#include "rendezvous/meet.h"
 
 #include <dlfcn.h>
 #include <netdb.h>
@@ -26,6 +25,10 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     const struct timespec late = {.tv_sec = 1, .tv_nsec = 500000000};
 
     *(void **)&found = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (node && strcmp(node, "all.pods") == 0 && !(hints->ai_flags & AI_NUMERICHOST)) {
+        const int rc = found("127.0.0.1", service, hints, res);
+        return rc ? rc : found("192.0.2.7", service, hints, &(*res)->ai_next);
+    }
     if (!node || strcmp(node, "late.host") != 0 || hints->ai_flags & AI_NUMERICHOST)
         return found(node, service, hints, res);
     nanosleep(&late, NULL);
@@ -91,6 +94,8 @@ static void *run_wire(void *arg)
         poll(fds, silent ? 0 : (nfds_t)n, 5);
         if (silent)
             continue;
+        if (atomic_load(&w->cut))
+            shutdown(w->listener, SHUT_RDWR); /* nobody connects any more */
         const bool all = atomic_load(&w->cut) || resets != atomic_load(&w->resets);
         resets = atomic_load(&w->resets);
         for (int i = 1; i < n; i += 2) {
@@ -123,50 +128,48 @@ static void *run_wire(void *arg)
 
 struct pair {
     struct wire wire;
-    struct member *host, *guest;
+    struct meet *host, *guest;
 };
 
-/* Heartbeats that nobody lives to miss. */
-static struct member *start(const char *host, int port, enum member_hosts hosts)
+static struct meet_view view;
+
+static struct meet *start(const char *host, int port, enum meet_hosts hosts, int64_t keep_alive_ms)
 {
-    const struct member_config c = {.host = host,
-                                    .port = port,
-                                    .run_id = "r",
-                                    .hosts = hosts,
-                                    .quorum = {.min = 1,
-                                               .max = 2,
-                                               .restarts = 0,
-                                               .join_ms = LONG_MS,
-                                               .last_call_ms = LONG_MS,
-                                               .keep_alive_ms = LONG_MS,
-                                               .keep_alive_attempts = 9}};
+    const struct meet_config c = {.host = host,
+                                  .port = port,
+                                  .hosts = hosts,
+                                  .node = {.run_id = "r",
+                                           .join_ms = LONG_MS,
+                                           .keep_alive_ms = keep_alive_ms,
+                                           .keep_alive_attempts = 9,
+                                           .nproc = 1,
+                                           .wanted = -1,
+                                           .port = 1,
+                                           .role = "default"},
+                                  .quorum = {.min = 1,
+                                             .max = 2,
+                                             .restarts = 0,
+                                             .join_ms = LONG_MS,
+                                             .last_call_ms = LONG_MS,
+                                             .keep_alive_ms = keep_alive_ms,
+                                             .keep_alive_attempts = 9}};
     struct err err = {0};
-    struct member *m = member_start(&c, &err);
+    struct meet *m = meet_start(&c, &err);
 
     if (!m)
         fail_msg("%s", err.msg);
     return m;
 }
 
-static void say(struct member *m, enum node_phase phase, int64_t round)
-{
-    const struct meeting_node node = {
-        .phase = phase, .round = round, .nproc = 1, .wanted = -1, .port = 1, .cause = {.rank = -1}};
-
-    member_say(m, &node);
-}
-
-static struct member_view view;
-
-/* Until the run is in that stage and round, or the member has lost it. */
-static void await(struct member *m, int64_t stage, int64_t round)
+/* Until the run is in that stage and round, or the node is over. */
+static void await(struct meet *m, int64_t stage, int64_t round)
 {
     const int64_t limit = clock_mono_ms() + LONG_MS;
 
     for (;;) {
-        struct pollfd pfd = {.fd = member_fd(m), .events = POLLIN};
-        member_look(m, &view);
-        if ((view.state.stage == stage && view.state.round == round) || view.link == MEMBER_LOST)
+        struct pollfd pfd = {.fd = meet_fd(m), .events = POLLIN};
+        meet_look(m, &view);
+        if ((view.state.stage == stage && view.state.round == round) || view.stage == NODE_OVER)
             return;
         if (clock_mono_ms() > limit)
             fail_msg("stage %d of round %d did not come", (int)stage, (int)round);
@@ -174,32 +177,38 @@ static void await(struct member *m, int64_t stage, int64_t round)
     }
 }
 
-static void begin_at(struct pair *p, const char *host)
+static void begin_ranks(struct meet *m)
+{
+    int rank;
+
+    await(m, STAGE_RUNNING, 0);
+    assert_true(meet_begins(m, &rank, &view));
+    assert_false(meet_begins(m, &rank, &view));
+}
+
+static void begin_at(struct pair *p, const char *host, int64_t keep_alive_ms)
 {
     int probe = local(0, true, &p->wire.to);
 
     close(probe);
     p->wire.listener = local(0, true, &p->wire.port);
     assert_int_equal(pthread_create(&p->wire.thread, NULL, run_wire, &p->wire), 0);
-    p->host = start("127.0.0.1", p->wire.to, MEMBER_HOSTS);
-    p->guest = start(host, p->wire.port, MEMBER_HOSTS_NOT);
-    say(p->host, NODE_JOINING, 0);
-    say(p->guest, NODE_JOINING, 0);
-    await(p->host, STAGE_RUNNING, 0);
-    await(p->guest, STAGE_RUNNING, 0);
-    say(p->host, NODE_RUNNING, 0);
-    say(p->guest, NODE_RUNNING, 0);
+    p->host = start("127.0.0.1", p->wire.to, MEET_HOSTS, keep_alive_ms);
+    p->guest = start(host, p->wire.port, MEET_HOSTS_NOT, keep_alive_ms);
+    begin_ranks(p->host);
+    begin_ranks(p->guest);
 }
 
+/* Heartbeats that nobody lives to miss. */
 static void begin(struct pair *p)
 {
-    begin_at(p, "127.0.0.1");
+    begin_at(p, "127.0.0.1", LONG_MS);
 }
 
 static void finish(struct pair *p)
 {
-    member_end(p->guest, 100);
-    member_end(p->host, 100);
+    meet_end(p->guest, 100);
+    meet_end(p->host, 100);
     atomic_store(&p->wire.stop, true);
     pthread_join(p->wire.thread, NULL);
 }
@@ -220,11 +229,11 @@ static void reset_twice(struct pair *p, int64_t pause_ms)
         rest(pause_ms);
     }
     assert_true(atomic_load(&p->wire.made) > before);
-    member_look(p->guest, &view);
-    assert_int_equal(view.link, MEMBER_IN);
-    assert_int_equal(view.state.stage, STAGE_RUNNING);
-    say(p->guest, NODE_DONE, 0);
-    say(p->host, NODE_DONE, 0);
+    meet_look(p->guest, &view);
+    assert_int_equal(view.stage, NODE_RUNS);
+    assert_false(view.must_stop);
+    meet_rested(p->guest, true);
+    meet_rested(p->host, true);
     await(p->guest, STAGE_ENDED, 0);
     assert_int_equal(view.state.end, END_SUCCESS);
     finish(p);
@@ -240,18 +249,18 @@ static void test_reset(void **state)
     reset_twice(&p, 700); /* longer than what a cut node is given */
 }
 
-/* Where the store is has been known once: that a name server is slow now is no reason to give up. */
+/* Where the leader is has been known once: that a name server is slow now is no reason to give up. */
 static void test_reset_with_a_late_name_server(void **state)
 {
     static struct pair p;
 
     (void)state;
     p = (struct pair){.wire = {.listener = -1}};
-    begin_at(&p, "late.host");
+    begin_at(&p, "late.host", LONG_MS);
     reset_twice(&p, 2000);
 }
 
-/* The network is gone for a few seconds, in which the guest gives its connection up. That the store hears of this before
+/* The network is gone for a few seconds, in which the guest gives its connection up. That the leader hears of this before
  * it hears the guest again must not make it believe that the guest is dead. */
 static void test_silence(void **state)
 {
@@ -259,32 +268,14 @@ static void test_silence(void **state)
 
     (void)state;
     p = (struct pair){.wire = {.listener = -1}};
-    begin(&p);
+    begin_at(&p, "127.0.0.1", 1000);
     atomic_store(&p.wire.silent, true);
-    rest(3000); /* it asks for one second, and waits for the answer for one more */
+    rest(3000); /* a heartbeat has no answer for 0.4 s, and another connection none for a second */
     atomic_store(&p.wire.shut, true);
     atomic_store(&p.wire.silent, false);
     rest(1500); /* longer than what a cut node is given */
     atomic_store(&p.wire.shut, false);
     reset_twice(&p, 700);
-}
-
-/* The leader needs longer to hear all nodes than a cut one is given: what it has not heard yet is no silence. */
-static void test_reset_under_a_slow_leader(void **state)
-{
-    static struct pair p;
-    struct err err = {0};
-    int64_t tickets;
-
-    (void)state;
-    p = (struct pair){.wire = {.listener = -1}};
-    begin(&p);
-    struct store *s = store_connect("127.0.0.1", p.wire.to, "r", LONG_MS, &err);
-    assert_non_null(s);
-    /* Each of them is waited for a little. */
-    assert_int_equal(store_add(s, "tickets", 900, &tickets, LONG_MS, &err), 0);
-    store_close(s);
-    reset_twice(&p, 3000);
 }
 
 /* The wire is cut for good: each side knows without any heartbeat. */
@@ -296,19 +287,48 @@ static void test_cut(void **state)
     p = (struct pair){.wire = {.listener = -1}};
     begin(&p);
     atomic_store(&p.wire.cut, true);
+    alarm(LONG_MS / 1000);
+    while (!view.must_stop)
+        meet_look(p.guest, &view);
+    alarm(0);
+    meet_rested(p.guest, false);
     await(p.guest, STAGE_ENDED, 0);
-    assert_int_equal(view.link, MEMBER_LOST);
+    assert_int_equal(view.why, NODE_WHY_LOST);
     assert_int_equal(view.err.kind, ERR_PEER);
     await(p.host, STAGE_FORMING, 1);
     assert_non_null(strstr(view.state.why, "its launcher's connection ended"));
     finish(&p);
 }
 
+static bool leads(struct meet *m)
+{
+    struct steps ignored;
+
+    return meet_steps(m, &ignored);
+}
+
+/* A name of several machines is nobody's own: else each of them would host. */
+static void test_a_name_of_several(void **state)
+{
+    int port, free_port = local(0, true, &port);
+
+    (void)state;
+    close(free_port);
+    struct meet *m = start("all.pods", port, MEET_HOSTS_AUTO, LONG_MS);
+    rest(300);
+    assert_false(leads(m));
+    meet_end(m, 0);
+    m = start("127.0.0.1", port, MEET_HOSTS_AUTO, LONG_MS);
+    await(m, STAGE_FORMING, 0);
+    assert_true(leads(m));
+    meet_end(m, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_name_of_several),
         cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_reset_under_a_slow_leader),
         cmocka_unit_test(test_reset_with_a_late_name_server),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_cut),

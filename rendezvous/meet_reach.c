@@ -1,0 +1,226 @@
+/* meet_reach.c - whether this node hosts the leader, and dials to the leader: names, addresses, who else serves there. */
+#include "common/clock.h"
+#include "common/memory.h"
+#include "rendezvous/meet_state.h"
+#include "rendezvous/net.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000, PROBE_AGAIN_MS = 1000, PROBES_MAX = 10 };
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+    const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+    if (a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+    return a->sa_family == AF_INET6 && memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+}
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    const struct sockaddr_in *a4 = (const void *)a;
+    const struct sockaddr_in6 *a6 = (const void *)a;
+
+    return a->sa_family == AF_INET ? ntohl(a4->sin_addr.s_addr) >> 24 == 127
+                                   : a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a6->sin6_addr);
+}
+
+/* Whether the addresses are of this machine's interfaces: all of them, since a name may be that of all pods (a headless Service). That
+ * one can be bound would not tell: some machines let a program bind any address (ip_nonlocal_bind). */
+static bool is_here(const struct meet *m)
+{
+    struct ifaddrs *all = NULL;
+    bool here = m->found != NULL;
+
+    if (!here || getifaddrs(&all) < 0)
+        return false;
+    for (const struct addrinfo *at = m->found; at && here; at = at->ai_next) {
+        here = is_loopback(at->ai_addr);
+        for (const struct ifaddrs *i = all; i && !here; i = i->ifa_next)
+            here = i->ifa_addr && same_address(at->ai_addr, i->ifa_addr);
+    }
+    if (all)
+        freeifaddrs(all);
+    return here;
+}
+
+/* Start to lead, if this node is to and can. -1 when it has to and cannot. */
+int meet_host(struct meet *m, int64_t now_ms, struct err *err)
+{
+    const struct meet_config *c = &m->config;
+    struct leader_config l = {.quorum = c->quorum, .run_id = c->node.run_id};
+
+    if (m->leads || m->node.stage != NODE_REACHES || c->hosts == MEET_HOSTS_NOT ||
+        (c->hosts == MEET_HOSTS_AUTO && !is_here(m)))
+        return 0;
+    if (service_open(&m->service, c->port, err) < 0) {
+        service_close(&m->service);
+        return c->hosts == MEET_HOSTS ? -1 : 0;
+    }
+    if (getrandom(l.id, sizeof(l.id), 0) != (ssize_t)sizeof(l.id))
+        memcpy(l.id, &now_ms, sizeof(now_ms));
+    leader_init(&m->leader, &l, now_ms);
+    m->leads = true;
+    m->probe_ms = c->hosts == MEET_HOSTS ? now_ms : 0;
+    return 0;
+}
+
+static void dial_here(struct meet *m, uint32_t number, int64_t now_ms)
+{
+    m->local_link = leader_opened(&m->leader, true, now_ms);
+    m->local_number = number;
+    node_connected(&m->node, number, m->config.host, now_ms);
+}
+
+static const struct addrinfo *next_address(struct meet *m)
+{
+    const struct addrinfo *at = m->found;
+
+    for (int i = 0; at && i < m->tries; i++)
+        at = at->ai_next;
+    m->tries++;
+    return at;
+}
+
+static void forget_addresses(struct meet *m)
+{
+    freeaddrinfo(m->found);
+    m->found = NULL;
+    m->tries = 0;
+}
+
+/* Start to connect; -1 with errno. */
+static int open_to(const struct addrinfo *at)
+{
+    cleanup_close int fd = at ? socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+
+    if (fd < 0 || (connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS))
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)
+{
+    const struct addrinfo *at = next_address(m);
+    const int fd = open_to(at), code = errno;
+
+    if (at && !at->ai_next) { /* ask for the name again before the next try, unless the leader is known */
+        m->tries = 0;
+        if (!m->node.line.welcomed)
+            forget_addresses(m);
+    }
+    if (fd < 0) {
+        node_closed(&m->node, number, LINK_CLOSED, strerror(code), now_ms);
+        return;
+    }
+    struct wire *w = meet_add_wire(m, fd);
+    w->connects = true;
+    w->number = number;
+}
+
+void meet_go_on(struct meet *m, int64_t now_ms)
+{
+    const uint32_t number = m->pending;
+    struct err err = {0};
+    bool unresolved;
+
+    if (!number)
+        return;
+    const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
+    m->unresolved = named ? named < 0 : m->unresolved; /* while it is looked up: as the last time */
+    if (meet_host(m, now_ms, &err) < 0) {
+        m->broken = err;
+        return;
+    }
+    if (!m->leads && named == 0)
+        return;
+    m->pending = 0;
+    if (m->leads)
+        dial_here(m, number, now_ms);
+    else if (named < 0)
+        node_closed(&m->node, number, LINK_CLOSED, resolver_why(m->at, &unresolved), now_ms);
+    else
+        dial_there(m, number, now_ms);
+}
+
+void meet_dial(struct meet *m, uint32_t number, int64_t now_ms)
+{
+    m->pending = number;
+    meet_go_on(m, now_ms);
+}
+
+/* The leader's address does not change, and a reconnect has no time for a name. */
+void meet_keep_address(struct meet *m, int fd)
+{
+    const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof(addr);
+    char host[MEETING_NAME_BYTES], port[16];
+    struct addrinfo *found = NULL;
+
+    if (m->node.line.welcomed || getpeername(fd, (struct sockaddr *)&addr, &len) < 0 ||
+        getnameinfo((struct sockaddr *)&addr, len, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0 ||
+        getaddrinfo(host, port, &numeric, &found) != 0)
+        return;
+    if (m->found)
+        forget_addresses(m);
+    m->found = found;
+    m->tries = 0;
+}
+
+void meet_probe(struct meet *m, int64_t now_ms)
+{
+    if (!m->probe_ms || now_ms < m->probe_ms)
+        return;
+    const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
+    if (named == 0)
+        return;
+    m->probe_ms = named < 0 && ++m->probes < PROBES_MAX ? now_ms + PROBE_AGAIN_MS : 0;
+    const int fd = named > 0 ? open_to(m->found) : -1;
+    if (fd >= 0)
+        meet_add_wire(m, fd)->connects = true;
+}
+
+void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    struct message hello = {.type = MESSAGE_HELLO,
+                            .hello = {.version = MESSAGE_VERSION, .number = UINT32_MAX}};
+
+    memcpy(hello.hello.id, m->config.node.id, sizeof(hello.hello.id));
+    snprintf(hello.hello.run_id, sizeof(hello.hello.run_id), "%s", m->config.node.run_id);
+    meet_send(m, w, &hello, now_ms);
+}
+
+void meet_probed(struct meet *m)
+{
+    if (m->message.type != MESSAGE_CHALLENGE ||
+        memcmp(m->message.challenge.leader, m->leader.config.id, MESSAGE_ID_BYTES) == 0)
+        return;
+    err_set(&m->broken, ERR_CONFLICT,
+            "another launcher does so there: were two told to (is_host=true, node rank 0)?");
+    m->broken.code = EAGAIN; /* the other may be of a pod that is about to go */
+}
+
+void meet_ask_stranger(struct meet *m)
+{
+    char text[STRANGER_BYTES] = "";
+
+    const enum stranger who = stranger_ask(m->at, STRANGER_MS, text);
+    pthread_mutex_lock(&m->lock);
+    m->asks = false;
+    m->stranger = who;
+    memcpy(m->stranger_text, text, sizeof(text));
+    m->stranger_ms = clock_mono_ms() + (who == STRANGER_NOBODY ? 0 : STRANGER_AGAIN_MS);
+    pthread_mutex_unlock(&m->lock);
+}

@@ -1,0 +1,304 @@
+/* meet_wires.c - the sockets of a launcher's place in the meeting: read and write frames, tell how a connection ended. */
+#include "common/clock.h"
+#include "common/memory.h"
+#include "rendezvous/meet_state.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    READ_BYTES = 16 * 1024,
+    READS_MAX = 4,
+    LEAST_MS = 3000,
+    FAREWELL_MS = 1000,
+    OUT_BYTES = 2 * MESSAGE_STATE_BYTES
+};
+
+/* The kernel gives a connection up no sooner than the silence: a shorter cut of the network would end it at one end, and the other
+ * would see a reset and take the node for dead. */
+static void tune(const struct meet *m, int fd)
+{
+    const int on = 1;
+    const int64_t silence_ms = m->config.node.keep_alive_ms * m->config.node.keep_alive_attempts;
+    const int64_t least_ms = silence_ms < LEAST_MS ? LEAST_MS : silence_ms;
+    const int idle_s = least_ms > 3000000 ? 1000 : (int)(least_ms / 3000);
+    const int probes = 3;
+    const unsigned lost_ms = least_ms < INT_MAX ? (unsigned)least_ms : INT_MAX;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof(lost_ms));
+}
+
+struct wire *meet_add_wire(struct meet *m, int fd)
+{
+    struct wire *w = memory_must(calloc(1, sizeof(*w)));
+
+    *w = (struct wire){.fd = fd, .in = BUF_INIT(MESSAGE_STATE_BYTES), .out = BUF_INIT(OUT_BYTES)};
+    tune(m, fd);
+    if (m->n_wires == m->room_wires) {
+        m->room_wires = m->room_wires ? 2 * m->room_wires : 16;
+        m->wires = memory_must(realloc(m->wires, (size_t)m->room_wires * sizeof(*m->wires)));
+    }
+    return m->wires[m->n_wires++] = w;
+}
+
+static void free_wire(struct wire *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    buf_release(&w->in);
+    buf_release(&w->out);
+    free(w);
+}
+
+void meet_release_wires(struct meet *m)
+{
+    for (int i = 0; i < m->n_wires; i++)
+        free_wire(m->wires[i]);
+    free(m->wires);
+    m->wires = NULL;
+    m->n_wires = m->room_wires = 0;
+}
+
+struct wire *meet_wire_of_node(struct meet *m, uint32_t number)
+{
+    for (int i = 0; i < m->n_wires; i++)
+        if (!m->wires[i]->leaders && m->wires[i]->number == number && m->wires[i]->fd >= 0)
+            return m->wires[i];
+    return NULL;
+}
+
+struct wire *meet_wire_of_leader(struct meet *m, int link)
+{
+    for (int i = 0; i < m->n_wires; i++)
+        if (m->wires[i]->leaders && m->wires[i]->link == link && m->wires[i]->fd >= 0 &&
+            !m->wires[i]->close_ms)
+            return m->wires[i];
+    return NULL;
+}
+
+/* Its place is freed at the end of the turn. */
+static void drop(struct wire *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = -1;
+}
+
+static void tell_end(struct meet *m, struct wire *w, int code, int64_t now_ms)
+{
+    const bool silent = code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
+    const enum link_end how = silent ? LINK_SILENT : LINK_CLOSED;
+
+    if (w->fd < 0)
+        return;
+    drop(w);
+    if (w->close_ms)
+        return; /* it was closed here before */
+    if (w->leaders)
+        leader_closed(&m->leader, w->link, how, now_ms);
+    else
+        node_closed(&m->node, w->number, how, code ? strerror(code) : "the leader closed the connection",
+                    now_ms);
+}
+
+static void tell_blocked(struct meet *m, const struct wire *w)
+{
+    if (w->close_ms)
+        return;
+    if (w->leaders)
+        leader_blocked(&m->leader, w->link, w->out.len != 0);
+    else
+        node_blocked(&m->node, w->number, w->out.len != 0);
+}
+
+static void flush(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    while (w->out.len && w->fd >= 0 && !w->connects) {
+        const ssize_t n = send(w->fd, w->out.data, w->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+            buf_consume(&w->out, (size_t)n);
+        else if (errno == EAGAIN)
+            break;
+        else if (errno != EINTR) {
+            tell_end(m, w, errno, now_ms);
+            return;
+        }
+    }
+    tell_blocked(m, w);
+    if (w->close_ms && (!w->out.len || now_ms >= w->close_ms))
+        drop(w);
+}
+
+void meet_send(struct meet *m, struct wire *w, const struct message *message, int64_t now_ms)
+{
+    struct err ignored;
+
+    if (w && w->fd >= 0 && message_put(message, &w->out, &ignored) == 0)
+        flush(m, w, now_ms);
+}
+
+void meet_close_wire(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    if (!w || w->fd < 0)
+        return;
+    w->close_ms = now_ms + FAREWELL_MS;
+    flush(m, w, now_ms);
+    if (w->connects)
+        drop(w);
+}
+
+void meet_accept(struct meet *m, int64_t now_ms)
+{
+    struct service_crowd strangers = {.max = LEADER_STRANGERS_MAX, .patience_ms = LEADER_PATIENCE_MS};
+    bool displaced; /* by leader_opened */
+
+    strangers.n = leader_strangers(&m->leader, &strangers.oldest_ms);
+    const int fd = service_admit(&m->service, &strangers, &displaced);
+    if (fd < 0)
+        return;
+    struct wire *w = meet_add_wire(m, fd);
+    w->leaders = true;
+    w->link = leader_opened(&m->leader, false, now_ms);
+}
+
+/* The local address of a connection, as text; "" when it is not known. */
+static void local_address(int fd, char out[static MEETING_NAME_BYTES])
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof(addr);
+
+    if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0 ||
+        getnameinfo((struct sockaddr *)&addr, len, out, MEETING_NAME_BYTES, NULL, 0, NI_NUMERICHOST) != 0)
+        out[0] = '\0';
+}
+
+static void connected(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    char addr[MEETING_NAME_BYTES];
+    socklen_t len = sizeof(int);
+    int code = 0;
+
+    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 || code) {
+        tell_end(m, w, code, now_ms);
+        return;
+    }
+    w->connects = false;
+    if (!w->number) {
+        meet_greet_probed(m, w, now_ms);
+        return;
+    }
+    local_address(w->fd, addr);
+    node_connected(&m->node, w->number, addr, now_ms);
+}
+
+static bool take(struct meet *m, struct wire *w, const char *frame, size_t len, int64_t now_ms)
+{
+    struct err ignored;
+
+    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0)
+        return false;
+    if (w->leaders)
+        return leader_heard(&m->leader, w->link, &m->message, now_ms);
+    if (!w->number) {
+        meet_probed(m);
+        return false;
+    }
+    if (m->message.type == MESSAGE_WELCOME)
+        meet_keep_address(m, w->fd);
+    return node_heard(&m->node, w->number, &m->message, now_ms);
+}
+
+/* Act on the whole frames that came; the connection ends at the first bad one. */
+static void read_frames(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    size_t used = 0, at = 0;
+    int rc = 0;
+
+    while (w->fd >= 0 && !w->close_ms) {
+        const size_t max = w->leaders ? leader_frame_max(&m->leader, w->link) : MESSAGE_STATE_BYTES;
+        rc = message_frame(w->in.data + at, w->in.len - at, max, &used);
+        if (rc <= 0)
+            break;
+        if (!take(m, w, w->in.data + at, used, now_ms)) {
+            if (w->leaders) /* the leader knows */
+                drop(w);
+            else
+                tell_end(m, w, 0, now_ms);
+            return;
+        }
+        at += used;
+    }
+    buf_consume(&w->in, at);
+    if (rc < 0)
+        tell_end(m, w, 0, now_ms);
+}
+
+static void receive(struct meet *m, struct wire *w, int64_t now_ms)
+{
+    char bytes[READ_BYTES];
+    struct err ignored;
+
+    for (int i = 0; w->fd >= 0 && i < READS_MAX; i++) {
+        const size_t room = w->in.max - w->in.len;
+        const ssize_t n = recv(w->fd, bytes, room < sizeof(bytes) ? room : sizeof(bytes), MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            tell_end(m, w, n ? errno : 0, now_ms);
+            return;
+        }
+        if (w->close_ms)
+            continue;
+        if (!w->leaders)
+            node_received(&m->node, w->number, now_ms);
+        if (buf_append(&w->in, bytes, (size_t)n, &ignored) == 0)
+            read_frames(m, w, now_ms);
+        if ((size_t)n < sizeof(bytes))
+            return;
+    }
+}
+
+int meet_poll_wires(const struct meet *m, struct pollfd *pfds)
+{
+    for (int i = 0; i < m->n_wires; i++) {
+        const struct wire *w = m->wires[i];
+        const bool writes = w->connects || w->out.len;
+        pfds[i] = (struct pollfd){.fd = w->fd, .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
+    }
+    return m->n_wires;
+}
+
+void meet_turn_wires(struct meet *m, const struct pollfd *pfds, int n, int64_t now_ms)
+{
+    int kept = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct wire *w = m->wires[i];
+        if (w->fd >= 0 && w->connects && pfds[i].revents)
+            connected(m, w, now_ms);
+        else if (w->fd >= 0 && pfds[i].revents & (POLLIN | POLLHUP | POLLERR))
+            receive(m, w, now_ms);
+        if (w->fd >= 0 && (w->out.len || w->close_ms))
+            flush(m, w, now_ms);
+    }
+    for (int i = 0; i < m->n_wires; i++) {
+        if (m->wires[i]->fd >= 0)
+            m->wires[kept++] = m->wires[i];
+        else
+            free_wire(m->wires[i]);
+    }
+    m->n_wires = kept;
+}

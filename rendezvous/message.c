@@ -1,0 +1,212 @@
+/* message.c - encode and decode the messages between a node and the leader. */
+#include "rendezvous/message.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { LENGTH_BYTES = 4 };
+
+static const char MAGIC[7] = "tkmeet";
+
+/* The rest of a body that is being decoded. */
+struct reader {
+    const char *p;
+    size_t len;
+    bool bad; /* more was asked for than there is */
+};
+
+static void put_number(uint64_t n, size_t bytes, char *out)
+{
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (char)(n >> (8 * i) & 0xff);
+}
+
+static uint64_t get_number(const char *in, size_t bytes)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        n |= (uint64_t)(unsigned char)in[i] << (8 * i);
+    return n;
+}
+
+static int put(struct buf *out, const void *bytes, size_t len, struct err *err)
+{
+    return buf_append(out, bytes, len, err);
+}
+
+static int put_integer(struct buf *out, uint64_t n, size_t bytes, struct err *err)
+{
+    char text[8];
+
+    put_number(n, bytes, text);
+    return put(out, text, bytes, err);
+}
+
+static void take(struct reader *r, void *out, size_t len)
+{
+    if (r->bad || r->len < len) {
+        r->bad = true;
+        memset(out, 0, len);
+        return;
+    }
+    memcpy(out, r->p, len);
+    r->p += len;
+    r->len -= len;
+}
+
+static uint64_t take_integer(struct reader *r, size_t bytes)
+{
+    char text[8] = {0};
+
+    take(r, text, bytes);
+    return get_number(text, bytes);
+}
+
+static int put_hello(const struct message_hello *h, struct buf *out, struct err *err)
+{
+    const size_t len = strlen(h->run_id);
+
+    return put(out, MAGIC, sizeof(MAGIC), err) < 0 || put_integer(out, (uint64_t)h->version, 1, err) < 0 ||
+                   put_integer(out, h->auth, 1, err) < 0 || put(out, h->id, sizeof(h->id), err) < 0 ||
+                   put_integer(out, h->number, 4, err) < 0 || put(out, h->nonce, sizeof(h->nonce), err) < 0 ||
+                   put_integer(out, len, 1, err) < 0 || put(out, h->run_id, len, err) < 0
+               ? -1
+               : 0;
+}
+
+static void take_hello(struct reader *r, struct message_hello *h)
+{
+    char magic[sizeof(MAGIC)];
+
+    memset(h, 0, sizeof(*h));
+    take(r, magic, sizeof(magic));
+    r->bad = r->bad || memcmp(magic, MAGIC, sizeof(MAGIC)) != 0;
+    h->version = (int64_t)take_integer(r, 1);
+    if (!r->bad && h->version != MESSAGE_VERSION) {
+        r->len = 0; /* the rest may be anything */
+        return;
+    }
+    h->auth = (uint8_t)take_integer(r, 1);
+    take(r, h->id, sizeof(h->id));
+    h->number = (uint32_t)take_integer(r, 4);
+    take(r, h->nonce, sizeof(h->nonce));
+    take(r, h->run_id, take_integer(r, 1));
+    r->bad = r->bad || !h->number;
+}
+
+static int put_challenge(const struct message_challenge *c, struct buf *out, struct err *err)
+{
+    return put_integer(out, c->auth, 1, err) < 0 || put(out, c->leader, sizeof(c->leader), err) < 0 ||
+                   put(out, c->nonce, sizeof(c->nonce), err) < 0 ||
+                   put(out, c->answer, sizeof(c->answer), err) < 0
+               ? -1
+               : 0;
+}
+
+static void take_challenge(struct reader *r, struct message_challenge *c)
+{
+    c->auth = (uint8_t)take_integer(r, 1);
+    take(r, c->leader, sizeof(c->leader));
+    take(r, c->nonce, sizeof(c->nonce));
+    take(r, c->answer, sizeof(c->answer));
+}
+
+static int put_body(const struct message *m, struct buf *out, struct err *err)
+{
+    if (put_integer(out, m->type, 1, err) < 0)
+        return -1;
+    switch (m->type) {
+    case MESSAGE_HELLO:
+        return put_hello(&m->hello, out, err);
+    case MESSAGE_CHALLENGE:
+        return put_challenge(&m->challenge, out, err);
+    case MESSAGE_ANSWER:
+        return put(out, m->answer, sizeof(m->answer), err);
+    case MESSAGE_WELCOME:
+        return put_integer(out, (uint64_t)m->ticket, 8, err);
+    case MESSAGE_REFUSED:
+        return put_integer(out, (uint64_t)m->refusal, 1, err);
+    case MESSAGE_NODE:
+        return meeting_put_node(&m->node, out, err);
+    case MESSAGE_HEARD:
+        return put_integer(out, (uint64_t)m->beat, 8, err);
+    case MESSAGE_STATE:
+        return meeting_put_state(m->state, out, err);
+    }
+    return err_set(err, ERR_FATAL, "rendezvous: message of type %d", (int)m->type);
+}
+
+int message_put(const struct message *m, struct buf *out, struct err *err)
+{
+    static const char unknown[LENGTH_BYTES];
+    const size_t from = out->len;
+
+    if (put(out, unknown, sizeof(unknown), err) < 0)
+        return -1;
+    if (put_body(m, out, err) < 0) {
+        out->len = from;
+        out->data[from] = '\0';
+        return -1;
+    }
+    put_number(out->len - from - LENGTH_BYTES, LENGTH_BYTES, out->data + from);
+    return 0;
+}
+
+int message_frame(const char *bytes, size_t len, size_t max, size_t *used)
+{
+    if (len < LENGTH_BYTES)
+        return 0;
+    const uint64_t body = get_number(bytes, LENGTH_BYTES);
+    if (!body || body + LENGTH_BYTES > max)
+        return -1;
+    *used = (size_t)body + LENGTH_BYTES;
+    return len >= *used;
+}
+
+/* A counter or a ticket: never negative. */
+static int64_t take_count(struct reader *r)
+{
+    const uint64_t n = take_integer(r, 8);
+
+    r->bad = r->bad || n > INT64_MAX / 2;
+    return (int64_t)(n & INT64_MAX);
+}
+
+int message_get(const char *frame, size_t len, struct message *ret, struct meeting_state *state,
+                struct err *err)
+{
+    struct reader r = {frame, len, false};
+
+    (void)take_integer(&r, LENGTH_BYTES);
+    ret->type = (enum message_type)take_integer(&r, 1);
+    switch (ret->type) {
+    case MESSAGE_HELLO:
+        take_hello(&r, &ret->hello);
+        break;
+    case MESSAGE_CHALLENGE:
+        take_challenge(&r, &ret->challenge);
+        break;
+    case MESSAGE_ANSWER:
+        take(&r, ret->answer, sizeof(ret->answer));
+        break;
+    case MESSAGE_WELCOME:
+        ret->ticket = take_count(&r);
+        break;
+    case MESSAGE_REFUSED:
+        ret->refusal = (int64_t)take_integer(&r, 1);
+        break;
+    case MESSAGE_HEARD:
+        ret->beat = take_count(&r);
+        break;
+    case MESSAGE_NODE:
+        return meeting_get_node(r.p, r.len, &ret->node, err);
+    case MESSAGE_STATE:
+        ret->state = state;
+        return meeting_get_state(r.p, r.len, state, err);
+    default:
+        r.bad = true;
+    }
+    return r.bad || r.len ? err_set(err, ERR_INVALID, "rendezvous: a bad message of type %d", (int)ret->type)
+                          : 0;
+}

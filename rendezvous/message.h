@@ -1,0 +1,83 @@
+/* message.h - the messages between a node and the leader, to bytes and back; PROTOCOL.md lists who sends which when. No system
+ * calls.
+ *
+ * A frame is the length of its body (u32, little endian) and the body: a byte for the type, then the fields.
+ * Ownership: a decoded message owns its fields, but `state` points to the caller's.
+ * Errors:    message_get: ERR_INVALID when the frame is no such message; *ret is then unspecified.
+ */
+#ifndef TK_RENDEZVOUS_MESSAGE_H
+#define TK_RENDEZVOUS_MESSAGE_H
+
+#include "rendezvous/meeting.h"
+
+#include <stdbool.h>
+
+enum {
+    MESSAGE_VERSION = 1,
+    MESSAGE_ID_BYTES = 16,
+    MESSAGE_NONCE_BYTES = 32,
+    MESSAGE_ANSWER_BYTES = 32,
+    MESSAGE_RUN_BYTES = 256, /* with its NUL */
+    /* The longest frames: of whoever is not welcomed yet, of nodes, of the leader. */
+    MESSAGE_FIRST_BYTES = 400,
+    MESSAGE_NODE_BYTES = 8 * 1024,
+    MESSAGE_STATE_BYTES = 64 * 1024,
+};
+
+/* These numbers are sent. */
+enum message_type {
+    MESSAGE_HELLO = 1,
+    MESSAGE_CHALLENGE,
+    MESSAGE_ANSWER,
+    MESSAGE_WELCOME,
+    MESSAGE_REFUSED,
+    MESSAGE_NODE,
+    MESSAGE_HEARD,
+    MESSAGE_STATE,
+};
+
+/* Why a leader refuses a connection; these numbers are sent. */
+enum message_refusal { REFUSED_RUN = 1, REFUSED_VERSION, REFUSED_AUTH, REFUSED_CROWDED };
+
+struct message_hello {
+    int64_t version;
+    uint32_t number; /* of the connection: 1, 2, ... of this node */
+    uint8_t auth;    /* 0: none */
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint8_t nonce[MESSAGE_NONCE_BYTES];
+    char run_id[MESSAGE_RUN_BYTES];
+};
+
+struct message_challenge {
+    uint8_t auth;
+    uint8_t leader[MESSAGE_ID_BYTES];
+    uint8_t nonce[MESSAGE_NONCE_BYTES];
+    uint8_t answer[MESSAGE_ANSWER_BYTES]; /* to HELLO's nonce */
+};
+
+struct message {
+    enum message_type type;
+    union {
+        struct message_hello hello;
+        struct message_challenge challenge;
+        uint8_t answer[MESSAGE_ANSWER_BYTES]; /* of ANSWER: to CHALLENGE's nonce */
+        int64_t ticket;                       /* of WELCOME: the number by which states name the node */
+        int64_t refusal;                      /* of REFUSED: enum message_refusal */
+        int64_t beat;                         /* of HEARD: of the node's last NODE */
+        struct meeting_node node;
+    };
+    const struct meeting_state *state; /* of STATE */
+};
+
+/* Append a whole frame to *out. */
+int message_put(const struct message *m, struct buf *out, struct err *err) MUST_CHECK;
+
+/* Find a frame at the start of `bytes`. 1: it is whole, *used is its length; 0: it is not whole yet; -1: it is empty or longer
+ * than `max`: close the connection. */
+int message_frame(const char *bytes, size_t len, size_t max, size_t *used);
+
+/* Decode a whole frame. A STATE is stored in *state. */
+int message_get(const char *frame, size_t len, struct message *ret, struct meeting_state *state,
+                struct err *err) MUST_CHECK;
+
+#endif

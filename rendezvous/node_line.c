@@ -1,0 +1,432 @@
+/* node_line.c - a node's connections to the leader: dial, greet, replace one that fell silent; PROTOCOL.md describes them. */
+#include "rendezvous/node_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int64_t node_silence_ms(const struct node *n)
+{
+    return n->config.keep_alive_ms * n->config.keep_alive_attempts;
+}
+
+int64_t node_interval_ms(const struct node *n)
+{
+    const int64_t own_ms = n->config.keep_alive_ms, theirs_ms = n->state->keep_alive_ms;
+
+    return theirs_ms && theirs_ms < own_ms ? theirs_ms : own_ms;
+}
+
+static int64_t answer_ms(const struct node *n)
+{
+    const int64_t part_ms = n->config.keep_alive_ms * 2 / 5;
+
+    return part_ms < NODE_ANSWER_MS ? part_ms : NODE_ANSWER_MS;
+}
+
+static struct node_link *find(struct node *n, uint32_t number)
+{
+    for (int i = 0; i < NODE_LINKS_MAX; i++)
+        if (n->line.links[i].number == number && number)
+            return &n->line.links[i];
+    return NULL;
+}
+
+static const struct node_link *first_at(const struct node *n, int least, int most)
+{
+    for (int i = 0; i < NODE_LINKS_MAX; i++) {
+        const struct node_link *k = &n->line.links[i];
+        if (k->number && !k->close && (int)k->at >= least && (int)k->at <= most)
+            return k;
+    }
+    return NULL;
+}
+
+struct node_link *node_current(struct node *n)
+{
+    const struct node_link *k = first_at(n, LINE_CURRENT, LINE_CURRENT);
+
+    return k ? &n->line.links[k - n->line.links] : NULL;
+}
+
+static bool has_current(const struct node *n)
+{
+    return first_at(n, LINE_CURRENT, LINE_CURRENT) != NULL;
+}
+
+static const struct node_link *candidate(const struct node *n)
+{
+    return first_at(n, LINE_DIALED, LINE_ANSWER);
+}
+
+static bool has_room(const struct node *n)
+{
+    for (int i = 0; i < NODE_LINKS_MAX; i++)
+        if (!n->line.links[i].number)
+            return true;
+    return false;
+}
+
+bool node_was_heard(const struct node *n)
+{
+    return !n->line.dirty && n->line.heard >= n->line.sent;
+}
+
+static bool is_done(const struct node *n)
+{
+    return n->stage == NODE_OVER && n->over.done;
+}
+
+/* From when on another connection is wanted; INT64_MAX: not by what is known now. */
+static int64_t want_ms(const struct node *n)
+{
+    const struct node_line *l = &n->line;
+
+    if (l->lost || n->stage == NODE_OVER || candidate(n) || !has_room(n))
+        return INT64_MAX;
+    if (!has_current(n))
+        return l->dial_ms;
+    if (!l->asked_ms)
+        return INT64_MAX;
+    const int64_t at_ms = l->asked_ms + answer_ms(n);
+    return at_ms < l->dial_ms ? l->dial_ms : at_ms;
+}
+
+/* From when on the state is to be sent. */
+static int64_t speak_ms(const struct node *n)
+{
+    const struct node_link *k = first_at(n, LINE_CURRENT, LINE_CURRENT);
+
+    if (!k || k->blocked || !n->say.phase || is_done(n))
+        return INT64_MAX;
+    return n->line.dirty ? 0 : n->line.sent_ms + node_interval_ms(n);
+}
+
+/* When a candidate has had its time. */
+static int64_t late_ms(const struct node_link *k)
+{
+    return k->since_ms + (k->at == LINE_DIALED ? NODE_CONNECT_MS : NODE_CANDIDATE_MS);
+}
+
+void node_judge_line(struct node *n, int64_t now_ms)
+{
+    struct node_line *l = &n->line;
+
+    for (int i = 0; i < NODE_LINKS_MAX; i++) {
+        struct node_link *k = &l->links[i];
+        if (!k->number || k->at > LINE_ANSWER || k->close || now_ms < late_ms(k))
+            continue;
+        k->close = true;
+        l->dial_ms = now_ms + NODE_REST_MS;
+        snprintf(l->why, sizeof(l->why), "%s",
+                 k->at == LINE_DIALED ? "its address does not answer" : "nobody answers there");
+    }
+    struct node_link *mute = n->stage == NODE_REACHES ? node_current(n) : NULL;
+    if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it welcomed this node and told no state */
+        mute->close = true;
+        n->ticket = 0;
+        l->welcomed = false; /* whoever answers there next may be another, elsewhere */
+        snprintf(l->why, sizeof(l->why), "the leader there told nothing: are long packets lost on the way?");
+    }
+    if (n->stage == NODE_REACHES || n->stage == NODE_OVER)
+        return;
+    const bool gone =
+        l->broken_ms && now_ms - l->broken_ms >= NODE_GONE_MS && !first_at(n, LINE_CONNECTED, LINE_CURRENT);
+    l->lost = l->lost || gone || (l->owed_ms && now_ms - l->owed_ms >= node_silence_ms(n));
+}
+
+static void excuse(int64_t *at_ms, int64_t gap_ms, int64_t now_ms)
+{
+    if (*at_ms)
+        *at_ms = *at_ms + gap_ms < now_ms ? *at_ms + gap_ms : now_ms;
+}
+
+void node_excuse_line(struct node *n, int64_t gap_ms, int64_t now_ms)
+{
+    struct node_line *l = &n->line;
+
+    excuse(&l->owed_ms, gap_ms, now_ms);
+    excuse(&l->asked_ms, gap_ms, now_ms);
+    if (l->broken_ms && !l->spared) {
+        l->broken_ms = now_ms;
+        l->spared = true;
+    }
+    for (int i = 0; i < NODE_LINKS_MAX; i++)
+        excuse(&l->links[i].since_ms, gap_ms, now_ms);
+}
+
+void node_connected(struct node *n, uint32_t number, const char *addr, int64_t now_ms)
+{
+    struct node_link *k = find(n, number);
+
+    if (!k || k->at != LINE_DIALED)
+        return;
+    k->at = LINE_CONNECTED;
+    k->since_ms = now_ms;
+    n->line.broken_ms = 0; /* somebody listens there, who may stand still */
+    snprintf(n->line.addr, sizeof(n->line.addr), "%s", n->config.addr ? n->config.addr : addr);
+}
+
+/* The leader's word over a connection that is not welcomed yet. */
+static bool greet(struct node *n, struct node_link *k, const struct message_challenge *c, int64_t now_ms)
+{
+    struct node_line *l = &n->line;
+    const bool other = l->welcomed && memcmp(l->leader, c->leader, sizeof(l->leader)) != 0;
+
+    if (k->at != LINE_HELLO)
+        return false;
+    if (other &&
+        n->stage != NODE_REACHES) { /* a name, or a route, led elsewhere, unless the leader is gone */
+        k->close = true;
+        l->lost = l->lost || !has_current(n);
+        l->dial_ms = now_ms + NODE_REST_MS;
+        snprintf(l->why, sizeof(l->why), "another run has begun there");
+        return true;
+    }
+    if (other)
+        n->state->version = 0; /* nothing was told to the one before */
+    memcpy(l->leader, c->leader, sizeof(l->leader));
+    k->at = LINE_CHALLENGED;
+    return true;
+}
+
+static bool welcome(struct node *n, struct node_link *k, int64_t ticket, int64_t now_ms)
+{
+    struct node_line *l = &n->line;
+    struct node_link *before = node_current(n);
+
+    if (k->at != LINE_ANSWER)
+        return false;
+    if (before)
+        before->at = LINE_PARKED;
+    k->at = LINE_CURRENT;
+    l->welcomed = true;
+    l->broken_ms = l->asked_ms = 0;
+    l->dirty = n->say.phase != 0;
+    k->since_ms = now_ms;
+    n->ticket = ticket;
+    memcpy(n->say.addr, l->addr, sizeof(n->say.addr));
+    return true;
+}
+
+static bool refused(struct node *n, struct node_link *k, int64_t why, int64_t now_ms)
+{
+    static const char *const words[] = {"", "another run is there", "a launcher of another release is there",
+                                        "the leader asks for a key", "too many launchers are there"};
+    struct node_line *l = &n->line;
+
+    if (k->at > LINE_ANSWER)
+        return false;
+    k->close = true;
+    l->dial_ms = now_ms + NODE_REST_MS;
+    l->lost = l->lost || (n->stage != NODE_REACHES && why != REFUSED_CROWDED && !has_current(n));
+    snprintf(l->why, sizeof(l->why), "%s",
+             why >= REFUSED_RUN && why <= REFUSED_CROWDED ? words[why] : "refused");
+    return true;
+}
+
+/* The leader has answered: connections that fell silent, and one that was to replace them, are not needed. */
+static bool answered(struct node *n, struct node_link *k, int64_t beat, int64_t now_ms)
+{
+    struct node_line *l = &n->line;
+
+    if (k->at < LINE_CURRENT)
+        return false;
+    if (k->at == LINE_PARKED || beat <= l->heard)
+        return true;
+    l->heard = beat;
+    l->asked_ms = beat >= l->sent ? 0 : now_ms;
+    for (int i = 0; i < NODE_LINKS_MAX; i++)
+        if (l->links[i].number && &l->links[i] != k)
+            l->links[i].close = true;
+    return true;
+}
+
+static bool informed(struct node *n, const struct node_link *k, const struct meeting_state *state)
+{
+    if (k->at < LINE_CURRENT)
+        return false;
+    if (state->version > n->state->version)
+        *n->state = *state;
+    return true;
+}
+
+static bool take(struct node *n, struct node_link *k, const struct message *m, int64_t now_ms)
+{
+    switch (m->type) {
+    case MESSAGE_CHALLENGE:
+        return greet(n, k, &m->challenge, now_ms);
+    case MESSAGE_WELCOME:
+        return welcome(n, k, m->ticket, now_ms);
+    case MESSAGE_REFUSED:
+        return refused(n, k, m->refusal, now_ms);
+    case MESSAGE_HEARD:
+        return answered(n, k, m->beat, now_ms);
+    case MESSAGE_STATE:
+        return informed(n, k, m->state);
+    case MESSAGE_HELLO:
+    case MESSAGE_ANSWER:
+    case MESSAGE_NODE:
+        break;
+    }
+    return false;
+}
+
+bool node_heard(struct node *n, uint32_t number, const struct message *m, int64_t now_ms)
+{
+    struct node_link *k = find(n, number);
+
+    if (!k || k->close)
+        return true; /* it is to be closed */
+    if (!take(n, k, m, now_ms))
+        return false;
+    if (k->at >= LINE_CURRENT && n->line.owed_ms)
+        n->line.owed_ms = n->line.asked_ms || !has_current(n) ? now_ms : 0;
+    return true;
+}
+
+/* A long STATE on a slow network: the leader is there, and what it answers comes behind. */
+void node_received(struct node *n, uint32_t number, int64_t now_ms)
+{
+    const struct node_link *k = find(n, number);
+    struct node_line *l = &n->line;
+
+    if (!k || k->at != LINE_CURRENT)
+        return;
+    l->asked_ms = l->asked_ms ? now_ms : 0;
+    l->owed_ms = l->owed_ms ? now_ms : 0;
+}
+
+void node_closed(struct node *n, uint32_t number, enum link_end how, const char *why, int64_t now_ms)
+{
+    struct node_link *k = find(n, number);
+    struct node_line *l = &n->line;
+
+    if (!k)
+        return;
+    const struct node_link was = *k;
+    *k = (struct node_link){0};
+    if (was.at == LINE_PARKED)
+        return;
+    if (was.at == LINE_CURRENT) {
+        l->dial_ms = now_ms;
+        l->asked_ms = 0;
+        l->owed_ms = l->owed_ms ? l->owed_ms : now_ms;
+    } else if (!was.close)
+        l->dial_ms = now_ms + NODE_REST_MS;
+    if (was.close)
+        return;
+    snprintf(l->why, sizeof(l->why), "%s", why);
+    if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms) {
+        l->broken_ms = now_ms;
+        l->spared = false;
+    }
+}
+
+void node_blocked(struct node *n, uint32_t number, bool blocked)
+{
+    struct node_link *k = find(n, number);
+
+    if (k)
+        k->blocked = blocked;
+}
+
+static void act(struct node_action *a, enum node_action_kind kind, uint32_t number)
+{
+    *a = (struct node_action){.kind = kind, .number = number};
+}
+
+static bool act_close(struct node *n, struct node_action *a)
+{
+    for (int i = 0; i < NODE_LINKS_MAX; i++) {
+        struct node_link *k = &n->line.links[i];
+        if (!k->number || !(k->close || is_done(n)))
+            continue;
+        act(a, NODE_CLOSE, k->number);
+        *k = (struct node_link){0};
+        return true;
+    }
+    return false;
+}
+
+static bool act_dial(struct node *n, struct node_action *a, int64_t now_ms)
+{
+    if (want_ms(n) > now_ms)
+        return false;
+    for (int i = 0; i < NODE_LINKS_MAX; i++) {
+        struct node_link *k = &n->line.links[i];
+        if (k->number)
+            continue;
+        *k = (struct node_link){.number = ++n->line.numbers, .at = LINE_DIALED, .since_ms = now_ms};
+        act(a, NODE_DIAL, k->number);
+        return true;
+    }
+    return false;
+}
+
+static bool act_greet(struct node *n, struct node_action *a)
+{
+    for (int i = 0; i < NODE_LINKS_MAX; i++) {
+        struct node_link *k = &n->line.links[i];
+        if (!k->number || k->blocked || (k->at != LINE_CONNECTED && k->at != LINE_CHALLENGED))
+            continue;
+        act(a, NODE_SEND, k->number);
+        if (k->at == LINE_CONNECTED) {
+            struct message_hello *h = &a->message.hello;
+            a->message.type = MESSAGE_HELLO;
+            h->version = MESSAGE_VERSION;
+            h->number = k->number;
+            memcpy(h->id, n->config.id, sizeof(h->id));
+            snprintf(h->run_id, sizeof(h->run_id), "%s", n->config.run_id);
+        } else
+            a->message.type = MESSAGE_ANSWER;
+        k->at = k->at == LINE_CONNECTED ? LINE_HELLO : LINE_ANSWER;
+        return true;
+    }
+    return false;
+}
+
+bool node_act(struct node *n, struct node_action *a, int64_t now_ms)
+{
+    struct node_line *l = &n->line;
+
+    if (act_close(n, a) || act_dial(n, a, now_ms) || act_greet(n, a))
+        return true;
+    if (speak_ms(n) > now_ms) {
+        n->due_ms = node_next_ms(n, now_ms);
+        return false;
+    }
+    l->sent = ++n->say.beat;
+    l->sent_ms = now_ms;
+    l->asked_ms = l->asked_ms ? l->asked_ms : now_ms;
+    l->owed_ms = l->owed_ms ? l->owed_ms : now_ms;
+    l->dirty = false;
+    act(a, NODE_SEND, node_current(n)->number);
+    a->message.type = MESSAGE_NODE;
+    n->say.version = n->state->version;
+    a->message.node = n->say;
+    return true;
+}
+
+static void earlier(int64_t *first, int64_t at_ms)
+{
+    *first = at_ms < *first ? at_ms : *first;
+}
+
+int64_t node_line_next_ms(const struct node *n, int64_t now_ms)
+{
+    const struct node_line *l = &n->line;
+    const struct node_link *k = candidate(n);
+    int64_t first = INT64_MAX;
+
+    earlier(&first, want_ms(n));
+    earlier(&first, speak_ms(n));
+    if (k)
+        earlier(&first, late_ms(k));
+    if (n->stage == NODE_REACHES || n->stage == NODE_OVER || l->lost)
+        return first;
+    if (l->owed_ms)
+        earlier(&first, l->owed_ms + node_silence_ms(n));
+    if (l->broken_ms && l->broken_ms + NODE_GONE_MS > now_ms)
+        earlier(&first, l->broken_ms + NODE_GONE_MS);
+    return first;
+}
