@@ -1,5 +1,5 @@
 #include "beside.h"
-#include "trainer/state/weights/numbers.h"
+#include "bf16.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -84,8 +84,8 @@ static void round_start(const struct beside *s, struct beside_buffer *b)
     if (!is_bf16(s, b->type))
         return;
     assert_non_null(half);
-    numbers_from_f32(b->start, n, PT_BF16, half);
-    numbers_to_f32(half, PT_BF16, 0, n, b->start);
+    bf16_from_f32(b->start, n, half);
+    bf16_to_f32(half, n, b->start);
 }
 
 static int add_floats(struct beside *s, enum beside_kind kind, enum beside_type type, size_t n)
@@ -142,7 +142,7 @@ static void put(struct beside *s, const struct beside_buffer *b)
 
     assert_non_null(half);
     if (b->device_bytes < b->bytes)
-        numbers_from_f32(b->start, b->bytes / sizeof(float), PT_BF16, half);
+        bf16_from_f32(b->start, b->bytes / sizeof(float), half);
     device_put(s->device, b->device, b->device_bytes < b->bytes ? half : b->start, b->device_bytes);
 }
 
@@ -159,7 +159,7 @@ static void *get(struct beside *s, const struct beside_buffer *b)
         return got;
     float *wide = malloc(b->bytes);
     assert_non_null(wide);
-    numbers_to_f32(got, PT_BF16, 0, b->bytes / sizeof(float), wide);
+    bf16_to_f32(got, b->bytes / sizeof(float), wide);
     free(got);
     return wide;
 }

@@ -1,8 +1,8 @@
 /* test_copies.c - bf16 copies of weights: rounded as files are, to the nearest or by chance, and written by the optimisers
  * in passing. */
 #include "beside.h"
+#include "bf16.h"
 #include "kernels/queued.h"
-#include "trainer/state/weights/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static void to_the_nearest_as_files_are(void **state)
         uint32_t bits = (i / 6) << 16 | lower[i % 6];
         memcpy(&x[i], &bits, sizeof(bits));
     }
-    numbers_from_f32(x, ALL, PT_BF16, want);
+    bf16_from_f32(x, ALL, want);
     round_on(&d, &(struct queued_params){.p = d.p, .copy = d.copy, .n = ALL}, 0, x, got);
     for (int i = 0; i < ALL; i++)
         if (got[i] != want[i] && !(is_nan(got[i]) && is_nan(want[i])))
@@ -142,7 +142,7 @@ static void by_chance_a_bf16_stays_what_it_is(void **state)
     const struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = true, .n = 8};
 
     (void)state;
-    numbers_from_f32(x, 8, PT_BF16, want);
+    bf16_from_f32(x, 8, want);
     for (int64_t steps = 0; steps < 20; steps++) {
         round_on(&d, &w, steps, x, got);
         assert_memory_equal(got, want, sizeof(got));
