@@ -5,6 +5,7 @@
 #include "common/wrap.h"
 #include "trainer/cli/config.h"
 #include "trainer/model/layer.h"
+#include "trainer/model/optim.h"
 #include "trainer/presets/presets.h"
 
 #include <string.h>
@@ -25,12 +26,12 @@ static void about_presets(FILE *out)
     }
 }
 
-static void about_layer_option(FILE *out, const struct layer_option *o)
+static void about_layer_option(FILE *out, const struct spec_option *o)
 {
     fprintf(out, "          %s: ", o->key);
-    if (o->type == LAYER_FLAG) {
+    if (o->type == SPEC_FLAG) {
         fputs("true or false", out);
-    } else if (o->type == LAYER_CHOICE) {
+    } else if (o->type == SPEC_CHOICE) {
         for (int i = 0; o->choices[i]; i++)
             fprintf(out, "%s%s", i ? ", " : "", o->choices[i]);
     } else {
@@ -38,9 +39,9 @@ static void about_layer_option(FILE *out, const struct layer_option *o)
     }
     if (o->required)
         fputs("; required\n", out);
-    else if (o->type == LAYER_FLAG)
+    else if (o->type == SPEC_FLAG)
         fprintf(out, "; default %s\n", o->fallback != 0 ? "true" : "false");
-    else if (o->type == LAYER_CHOICE)
+    else if (o->type == SPEC_CHOICE)
         fprintf(out, "; default %s\n", o->choices[(int)o->fallback]);
     else
         fprintf(out, "; default %.10g\n", o->fallback);
@@ -55,12 +56,12 @@ static void about_layers(FILE *out)
     for (int i = 0; i < kinds; i++) {
         const struct layer_ops *ops = layer_kind(i);
         fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
-        for (const struct layer_option *o = ops->options; o->key; o++)
+        for (const struct spec_option *o = ops->options; o->key; o++)
             if (o->required)
                 fprintf(out, ", %s", o->key);
         fputs("}\n", out);
         wrap_text(out, 8, ops->about);
-        for (const struct layer_option *o = ops->options; o->key; o++)
+        for (const struct spec_option *o = ops->options; o->key; o++)
             about_layer_option(out, o);
     }
 }
@@ -93,14 +94,27 @@ static void about_gpt2(FILE *out)
               "--n_layer and their like change the size.");
 }
 
+static void about_optimizers(FILE *out)
+{
+    const char *names[OPTIMIZER_KINDS_MAX];
+    int kinds = optimizer_kinds(names);
+
+    for (int i = 0; i < kinds; i++) {
+        fprintf(out, "%s{type: %s, lr", i ? "               " : "", names[i]);
+        for (const struct spec_option *o = optimizer_kind(i)->options; o->key; o++)
+            fprintf(out, ", %s", o->key);
+        fputs("}\n", out);
+    }
+}
+
 static void about_training(FILE *out)
 {
     fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
           "    loss: cross_entropy, or {type: cross_entropy, label_smoothing: 0.1}, or mse\n"
-          "    optimizer: {type: sgd, lr, momentum, dampening, nesterov}\n"
-          "               {type: adam, lr, beta1, beta2, eps}\n"
-          "               {type: adamw, lr, beta1, beta2, eps}\n"
-          "        and for each lr_times_world, weight_decay, decay: all or matrices, and\n"
+          "    optimizer: ",
+          out);
+    about_optimizers(out);
+    fputs("        and for each lr_times_world, weight_decay, decay: all or matrices, and\n"
           "        clip: the most that the norm of all gradients together may be\n"
           "    schedule: {type: constant}\n"
           "              {type: step, every, gamma}\n"

@@ -28,12 +28,6 @@ struct layer_spec layer_spec_of(const struct layer_ops *ops, const char *name)
     struct layer_spec l = {.ops = ops};
 
     snprintf(l.name, sizeof(l.name), "%s", name);
-    for (int i = 0; ops->options[i].key; i++) {
-        const struct layer_option *o = &ops->options[i];
-        if (o->type == LAYER_NUMBER)
-            l.number[i] = o->required ? 0 : o->fallback;
-        else
-            l.option[i] = o->required ? 0 : (int64_t)o->fallback;
-    }
+    spec_defaults(ops->options, l.option, l.number);
     return l;
 }

@@ -113,7 +113,7 @@ struct loss_result;
 struct layer_ops {
     const char *type;
     const char *about; /* for the manual: one line */
-    const struct layer_option *options;
+    const struct spec_option *options;
     bool named;      /* has parameters, and with them a name */
     bool elements;   /* its passes take any kind of element */
     bool takes_relu; /* can apply a ReLU to its own output */

@@ -93,8 +93,8 @@ enum { ISA_COLS = 16 };
       (const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax, const float *out))    \
     X(void, sum,                                                                                             \
       (float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale))         \
-    X(void, adam, (const struct adam_scalars *a, float *p, float *m, float *v, const float *g, size_t n))    \
-    X(void, sgd, (const struct sgd_scalars *s, float *p, float *u, const float *g, size_t n))                \
+    X(void, update,                                                                                          \
+      (const struct update_scalars *s, float *p, float *m, float *v, const float *g, size_t n))              \
     X(void, gelu, (float *out, const float *in, size_t n))                                                   \
     X(void, gelu_grad, (float *din, const float *dout, const float *in, size_t n))                           \
     X(void, gelu_tanh, (float *out, const float *in, size_t n))                                              \
