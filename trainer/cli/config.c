@@ -149,23 +149,10 @@ static uint64_t mix_model(uint64_t h, const struct model_spec *m)
 /* What is done with the data; not where they lie, which may differ between hosts. */
 static uint64_t mix_data(uint64_t h, const struct data_spec *d)
 {
-    /* The numbers of formats, and zeros, that checkpoints of earlier versions have here. */
-    const int64_t format = d->format == SOURCE_IDX ? 0 : d->format + 2;
-    const int64_t integers[] = {format,
-                                d->values,
-                                0,
-                                0,
-                                0,
-                                d->items,
-                                d->synthetic.rule,
-                                d->synthetic.outputs,
-                                d->before_weights,
-                                d->split.train_items,
-                                d->split.val_items,
-                                d->stats,
-                                d->in_order};
+    const int64_t integers[] = {d->values, d->split.train_items, d->split.val_items, d->stats, d->dataset};
     const double numbers[] = {d->split.val_fraction, d->scale};
 
+    h = mix_kind(h, d->format->name, d->option, d->number);
     h = hash_fnv1a(h, integers, sizeof(integers));
     h = hash_fnv1a(h, numbers, sizeof(numbers));
     h = hash_fnv1a(h, d->mean, sizeof(d->mean));
@@ -188,7 +175,6 @@ uint32_t config_fingerprint(const struct config *cfg)
         s->milestones,
         s->total,
         s->warmup,
-        cfg->dataset,
         cfg->epochs,
         cfg->max_steps,
         cfg->batch_size,

@@ -134,41 +134,27 @@ static void about_training(FILE *out)
         "of one dimension alone.");
 }
 
-/* What `data` can say; its readers are in config/decode_data.c. */
 static void about_data(FILE *out)
 {
-    static const struct {
-        const char *head, *text;
-    } rows[] = {
-        {"{format: idx [, dataset]}",
-         "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
-         "fashion-mnist."},
-        {"{format: idx, train, train_targets [, test, test_targets]}",
-         "Pairs of files below --data, gzip-compressed or not: images and labels of one byte."},
-        {"{format: tokens, train [, val, shuffle, ...]}",
-         "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
-         "model's length are samples. llm.c's shards (*.bin), uint16 alone (*.bin as nanoGPT's, *.npy), or "
-         "any other files "
-         "as "
-         "bytes, a token 0..255 each. "
-         "val (or val_items, val_fraction) validates."},
-        {"{format: synthetic, items, outputs [, targets, generator]}",
-         "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
-         "uniform (values "
-         "from 0 to 1). generator: own, or before_weights: drawn from the weights' generator, before them."},
-        {"for all: [scale, mean, std, train_items, val_items, val_fraction]",
-         "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
-         "given; mean and "
-         "std are one number or a list of one per channel. val_items or val_fraction of the training data "
-         "validate, "
-         "split as random_split does under the seed. Targets are labels, or values where the loss is mse."},
-    };
+    const char *names[DATA_FORMATS_MAX];
+    int formats = data_formats(names);
 
     fputs("\nDATA OF A MODEL FILE\n", out);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        fprintf(out, "    %s\n", rows[i].head);
-        wrap_text(out, 8, rows[i].text);
+    for (int i = 0; i < formats; i++) {
+        const struct data_format *f = data_format(i);
+        for (size_t k = 0; k < ARRAY_LEN(f->about) && f->about[k].keys; k++) {
+            fprintf(out, "    %s\n", f->about[k].keys);
+            wrap_text(out, 8, f->about[k].text);
+        }
     }
+    fputs("    for all: [scale, mean, std, train_items, val_items, val_fraction]\n", out);
+    wrap_text(
+        out, 8,
+        "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
+        "given; mean and "
+        "std are one number or a list of one per channel. val_items or val_fraction of the training data "
+        "validate, "
+        "split as random_split does under the seed. Targets are labels, or values where the loss is mse.");
 }
 
 /* What else a preset can say about its command line and its lines. */
