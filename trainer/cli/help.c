@@ -191,7 +191,8 @@ void help_program(FILE *out)
         "(or anything that sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) it is one rank of many: "
         "each "
         "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
-        "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
+        "process. The same seed gives PyTorch's initial weights and split, and the order of samples of its "
+        "DistributedSampler.");
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
