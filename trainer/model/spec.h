@@ -30,12 +30,13 @@ struct shape {
     bool flat, sequence;
 };
 
-/* How its numbers are kept, which is no part of the model: who runs it says so. All 0: on the CPU. */
+/* Where and how its numbers are kept: no part of the model, but of the run. All 0: on the CPU, f32. */
 struct model_numbers {
-    bool elsewhere;       /* passes run on a device: what they need is made there (model_place) */
-    enum element element; /* of activations and copies of weights */
-    bool by_chance;       /* how copies are rounded, */
-    uint64_t seed;        /* and by which chance (kernels/queued.h) */
+    bool elsewhere;       /* passes run on a device: model_place allocates there what they need */
+    enum element element; /* of activations and of the copies of weights that passes read */
+    bool
+        by_chance; /* stochastic rounding of those copies, with random numbers from `seed` (kernels/queued.h) */
+    uint64_t seed;
 };
 
 struct model_spec {
