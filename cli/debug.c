@@ -45,22 +45,22 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
 }
 
 /* exec into a pod that does not run says little; this says what is the matter. */
-static int read_running(struct session *s, const char *pod, cJSON **ret, struct err *err)
+static int read_running(struct session *s, const char *job, const char *pod, cJSON **ret, struct err *err)
 {
     const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
 
     if (session_call(s, &r, ret, err) < 0)
         return err->kind == ERR_NOT_FOUND
                    ? err_set(err, ERR_NOT_FOUND,
-                             "the pod %s does not exist now: kubectl ptj watch shows the job", pod)
+                             "the pod %s does not exist now: kubectl ptj watch %s -n %s%s shows the job", pod,
+                             job, s->ns, buf_str(&s->options))
                    : -1;
     const char *phase = json_str(json_find(*ret, (const char *[]){"status", NULL}), "phase");
     if (!phase || strcmp(phase, "Running") != 0)
         return err_set(err, ERR_INVALID,
-                       "the pod %s does not run, its phase is %.20s: kubectl ptj why explains it; to look "
-                       "around in a pod "
-                       "that trains nothing, set spec.runMode.debug.enabled: true",
-                       pod, phase ? phase : "unknown");
+                       "the pod %s does not run, its phase is %.20s: kubectl ptj why %s -n %s%s explains it; "
+                       "to look around in a pod that trains nothing, set spec.runMode.debug.enabled: true",
+                       pod, phase ? phase : "unknown", job, s->ns, buf_str(&s->options));
     return 0;
 }
 
@@ -105,7 +105,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     if (job->spec_error)
         return err_set(err, ERR_INVALID, "the job's spec is invalid: %s", job->spec_error);
     if ((by_rank && ranks_check_order(&job->spec, NULL, err) < 0) ||
-        find(job, wanted, rank, &arena, &name, err) < 0 || read_running(s, name, &pod, err) < 0 ||
+        find(job, wanted, rank, &arena, &name, err) < 0 || read_running(s, job->name, name, &pod, err) < 0 ||
         (by_rank && ranks_check_order(&job->spec, pod, err) < 0))
         return -1;
     return enter(s, a, name, json_str(pod_training_container(pod), "name"), err);

@@ -26,13 +26,6 @@ static const struct jobfeed *owner_of(const struct stream *s)
     return s->owner;
 }
 
-static int64_t now_wall(const struct jobfeed *f)
-{
-    struct clock c = kube_loop_clock(f->o.session->loop);
-
-    return c.wall_ms(c.ctx);
-}
-
 static void on_lost(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
@@ -91,8 +84,12 @@ static void found(struct stream *s)
 static void on_jobs_begin(void *ctx)
 {
     const struct stream *s = ctx;
+    struct jobfeed *f = s->owner;
 
-    owner_of(s)->o.list_begin(owner_of(s)->o.ctx);
+    if (!s->synced && !f->trouble.since_ms && !kube_loop_timer_is_set(&f->late))
+        kube_loop_timer_set(f->o.session->loop, &f->late,
+                            kube_loop_now_ms(f->o.session->loop) + JOBFEED_LATE_MS);
+    f->o.list_begin(f->o.ctx);
 }
 
 static void on_jobs_end(void *ctx)
@@ -217,7 +214,7 @@ static void on_late(void *ctx)
 {
     struct jobfeed *f = ctx;
 
-    f->trouble.since_ms = now_wall(f) - JOBFEED_LATE_MS;
+    f->trouble.since_ms = kube_loop_wall_ms(f->o.session->loop) - JOBFEED_LATE_MS;
     f->o.state(f->o.ctx);
 }
 
@@ -248,7 +245,9 @@ struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
     prepare(&f->events, f, &KUBE_EVENTS, f->event_fields, NULL, &EVENTS);
     prepare(&f->pods, f, &KUBE_PODS, NULL, f->pod_labels, &PODS);
     f->late = (struct kube_loop_timer){.fire = on_late, .ctx = f};
-    kube_loop_timer_set(f->o.session->loop, &f->late, kube_loop_now_ms(f->o.session->loop) + JOBFEED_LATE_MS);
+    if (!session_may_ask(f->o.session->http))
+        kube_loop_timer_set(f->o.session->loop, &f->late,
+                            kube_loop_now_ms(f->o.session->loop) + JOBFEED_LATE_MS);
     stream_begin(&f->jobs);
     if (f->o.pods)
         stream_begin(&f->pods);

@@ -15,7 +15,7 @@
 #include "cli/session.h"
 
 enum {
-    JOBFEED_LATE_MS = 2000, /* a server that has not answered after so long is slow */
+    JOBFEED_LATE_MS = 2000, /* a server that has not answered after so long is slow, unless session_may_ask */
 };
 
 struct jobfeed_pods {

@@ -67,7 +67,8 @@ int kubectl_options(const struct args *a, struct buf *out, struct err *err)
     char **argv = argv_of(a, NULL, (const char *const[]){NULL}, &arena, err);
 
     for (int i = 1; argv[i]; i++) {
-        if (strncmp(argv[i], "--token=", 8) == 0 || strncmp(argv[i], "--password=", 11) == 0)
+        if (strncmp(argv[i], "--token=", 8) == 0 || strncmp(argv[i], "--password=", 11) == 0 ||
+            (strncmp(argv[i], "--server=", 9) == 0 && strchr(argv[i], '@')))
             argv[i] = arena_printf(&arena, "%.*s...", (int)strcspn(argv[i], "=") + 1, argv[i]);
         if (buf_puts(out, " ", err) < 0 || shown_word(out, argv[i], err) < 0)
             return -1;
@@ -99,13 +100,17 @@ int kubectl_start(const struct args *a, const char *const *words, struct kubectl
     cleanup_arena struct arena arena = {0};
     char **argv = argv_of(a, NULL, words, &arena, err);
     const pid_t parent = getpid();
-    int out[2], errors[2];
+    int out[2] = {-1, -1}, errors[2];
     volatile int why = 0;
 
     if (!argv)
         return -1;
-    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0)
-        return err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
+    if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0) {
+        err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
+        close(out[0]);
+        close(out[1]);
+        return -1;
+    }
     fflush(NULL);
     *ret = (struct kubectl_child){.pid = vfork(), .out = out[0], .err = errors[0]};
     if (ret->pid == 0)

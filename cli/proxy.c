@@ -91,6 +91,7 @@ static int start_both(struct kubectl_proxy *p, const struct args *a, struct kube
                       (const char *const[]){"proxy", "--append-server-path", "--reject-paths=^$", at, NULL},
                       &p->child, err) < 0)
         return -1;
+    (void)fcntl(p->child.err, F_SETFL, O_NONBLOCK);
     return args_text(a, "namespace", NULL) ? 0 : kubectl_start(a, VIEW, view, err);
 }
 
@@ -107,7 +108,6 @@ int kubectl_proxy_start(struct kubectl_proxy *p, const struct args *a, struct er
                                     {.fd = p->child.err, .events = POLLIN},
                                     {.fd = view.pid ? view.out : -1, .events = POLLIN}},
                            .ns = BUF_INIT(KUBECTL_PROXY_NS_BYTES)};
-        (void)fcntl(p->child.err, F_SETFL, O_NONBLOCK);
         rc = await(p, &st, err);
         kubectl_proxy_namespace(buf_str(&st.ns), KUBE_SERVICE_ACCOUNT_DIR, p->ns);
         buf_release(&st.ns);

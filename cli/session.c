@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "common/sv.h"
 #include "kube/client.h"
+#include "operator/api/decode.h"
 #include "operator/api/trainjob.h"
 
 #include <poll.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTIONS_MAX = 64 << 10 };
+enum { OPTIONS_MAX = 64 << 10, NAMESPACE_MAX = 63 };
 
 const struct kube_resource SESSION_JOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                            false};
@@ -38,14 +39,19 @@ static void on_words(void *ctx, short revents)
         kube_loop_fd_remove(s->loop, &s->words);
 }
 
-/* Of http_transport(ctx). Until the first answer kubectl may ask for a password: whoever sits at the terminal takes the time. */
+bool session_may_ask(const struct http *http)
+{
+    return isatty(STDIN_FILENO) && !has_answered(http);
+}
+
+/* Of http_transport(ctx): whoever sits at the terminal takes the time. */
 static struct kube_transfer *start(void *ctx, const struct kube_http_request *r,
                                    const struct kube_http_handler *handler, struct err *err)
 {
     const struct kube_transport http = http_transport(ctx);
     struct kube_http_request patient = *r;
 
-    if (isatty(STDIN_FILENO) && !has_answered(ctx))
+    if (session_may_ask(ctx))
         patient.timeout_ms = patient.idle_timeout_ms = 0;
     return kube_transport_start(&http, &patient, handler, err);
 }
@@ -56,6 +62,8 @@ int session_open(struct session *s, const struct args *a, struct err *err)
     if (kubectl_options(a, &s->options, err) < 0 || kubectl_proxy_start(&s->proxy, a, err) < 0)
         return -1;
     s->ns = args_text(a, "namespace", s->proxy.ns);
+    if (!decode_is_dns_label(s->ns, NAMESPACE_MAX, false)) /* from here on it stands in commands to paste */
+        return err_set(err, ERR_INVALID, "namespace \"%.80s\": expected a-z, 0-9 and -", s->ns);
     s->config.server = memory_strdup("http://localhost");
     s->config.socket = memory_strdup(s->proxy.folder.socket);
     s->loop = kube_loop_new(clock_system(), err);

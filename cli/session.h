@@ -32,6 +32,9 @@ struct session {
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
 void session_close(struct session *s);
 
+/* Whether kubectl may ask for a password now: stdin is a terminal, and nothing has answered yet. Nobody's time runs meanwhile. */
+bool session_may_ask(const struct http *http);
+
 /* Send one request and wait for its answer; *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
  * large to be read back is no error. */
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err) MUST_CHECK;

@@ -24,19 +24,29 @@ static const int ENDS[] = {SIGINT, SIGTERM, SIGHUP};
 /* For socketdir_leave: a handler gets no argument of ours. */
 static struct socketdir *volatile made;
 
-/* With who listens there: where $KUBECTL is a script that does not `exec`, it outlives the script. At a link it is somebody else. */
-static void remove_socket(const char *path)
+/* Whether this folder is among the words of the process. A number of who listened may be another process's by now. */
+static bool serves(pid_t pid, const char *folder)
+{
+    char path[32], words[64 << 10];
+
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = read(fd, words, sizeof(words));
+    close(fd);
+    return n > 0 && memmem(words, (size_t)n, folder, NAME_LEN);
+}
+
+/* With who listens there: where $KUBECTL is a script that does not `exec`, it outlives the script. */
+static void remove_socket(const char *path, const char *folder)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct ucred who;
     socklen_t size = sizeof(who);
-    struct stat st;
 
     strncpy(at.sun_path, path, sizeof(at.sun_path) - 1);
-    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-        connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid > 1)
+    if (connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && serves(who.pid, folder))
         kill(who.pid, SIGKILL);
     close(fd);
     unlink(path);
@@ -48,7 +58,7 @@ void socketdir_leave(void)
 
     if (!d)
         return;
-    remove_socket(d->socket);
+    remove_socket(d->socket, d->path + strlen(d->path) - NAME_LEN);
     rmdir(d->path);
 }
 
@@ -90,7 +100,7 @@ static void remove_dead(int base, const char *name)
         return;
     if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d/" SOCKET, fd);
-        remove_socket(path);
+        remove_socket(path, name);
         unlinkat(base, name, AT_REMOVEDIR);
     }
     close(fd);
@@ -114,15 +124,13 @@ static int lock(struct socketdir *d)
     struct stat st = {0};
 
     d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (d->lock < 0)
-        return errno == ENOENT ? EWOULDBLOCK : errno;
-    const bool fails = flock(d->lock, LOCK_EX | LOCK_NB) < 0 || fstat(d->lock, &st) < 0;
+    const bool fails = d->lock < 0 || flock(d->lock, LOCK_EX | LOCK_NB) < 0 || fstat(d->lock, &st) < 0;
     if (!fails && st.st_nlink)
         return 0;
     const int why = fails ? errno : EWOULDBLOCK;
     close(d->lock);
     rmdir(d->path); /* without a lock the next one would take it for dead */
-    return why;
+    return why == ENOENT ? EWOULDBLOCK : why;
 }
 
 int socketdir_make(struct socketdir *d, struct err *err)

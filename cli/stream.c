@@ -6,13 +6,6 @@ static int64_t now_mono(const struct stream *s)
     return kube_loop_now_ms(s->session->loop);
 }
 
-static int64_t now_wall(const struct stream *s)
-{
-    struct clock c = kube_loop_clock(s->session->loop);
-
-    return c.wall_ms(c.ctx);
-}
-
 static void begin(void *ctx)
 {
     stream_begin(ctx);
@@ -38,7 +31,7 @@ void stream_init(struct stream *s, struct session *session, void *owner, const s
                          .sink = *sink,
                          .drop = {.run = drop, .ctx = s},
                          .again = {.fire = begin, .ctx = s}};
-    s->options.seed = (uint64_t)now_wall(s);
+    s->options.seed = (uint64_t)kube_loop_wall_ms(s->session->loop);
     s->sink.ctx = s;
 }
 
@@ -85,7 +78,7 @@ void stream_failed(struct stream *s)
     if (!s->synced)
         return;
     if (!s->failed_ms)
-        s->failed_ms = now_wall(s);
+        s->failed_ms = kube_loop_wall_ms(s->session->loop);
     if (now_mono(s) - s->synced_ms >= STREAM_GOOD_MS)
         s->failures = 0;
     s->synced_ms = INT64_MAX / 2;

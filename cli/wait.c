@@ -17,7 +17,7 @@ struct wait {
     struct board board;
     struct jobfeed *feed;
     struct kube_loop_timer late;
-    bool lost_told, over;
+    bool listed, lost_told, over;
     int status; /* -1: see err */
     struct err err;
 };
@@ -82,6 +82,9 @@ static void on_list_begin(void *ctx)
 {
     struct wait *w = ctx;
 
+    if (w->timeout_s >= 0 && !kube_loop_timer_is_set(&w->late)) /* the first answer */
+        kube_loop_timer_set(w->session->loop, &w->late,
+                            kube_loop_now_ms(w->session->loop) + w->timeout_s * 1000);
     board_list_begin(&w->board);
 }
 
@@ -90,6 +93,7 @@ static void on_list_end(void *ctx)
     struct wait *w = ctx;
 
     board_list_end(&w->board, on_gone, w);
+    w->listed = true;
     if (job_of(w) || w->timeout_s >= 0)
         return;
     (void)err_set(&w->err, ERR_NOT_FOUND,
@@ -124,7 +128,9 @@ static void on_late(void *ctx)
     struct wait *w = ctx;
     const struct board_job *j = job_of(w);
 
-    if (!j)
+    if (!w->listed)
+        fputs("kubectl ptj wait: timed out: the API server has not answered\n", stderr);
+    else if (!j)
         fprintf(stderr, "kubectl ptj wait: timed out: there is no training job \"%s\" in namespace %s\n",
                 w->name, w->session->ns);
     else
@@ -152,7 +158,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
         return -1;
     board_init(&w.board);
     w.late = (struct kube_loop_timer){.fire = on_late, .ctx = &w};
-    if (w.timeout_s >= 0)
+    if (w.timeout_s >= 0 && !session_may_ask(s->http))
         kube_loop_timer_set(s->loop, &w.late, kube_loop_now_ms(s->loop) + w.timeout_s * 1000);
     w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,
                                                    .ns = s->ns,
@@ -187,14 +193,14 @@ const struct verb VERB_WAIT = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .summary = "wait until a job runs or has ended, for scripts",
-    .about = "Ends when the job has succeeded or failed; with --for=running also when its pods run. A job "
-             "that does not "
-             "exist is an error at once, and with --timeout it is waited for. A lost API server is asked "
-             "again until it "
-             "answers.\n"
-             "Exit status: 0; when the job failed the exit code of the rank that failed, or 1 where there is "
-             "none; 124 "
-             "when the time is over; 1 when the job was deleted or cannot be read.",
+    .about =
+        "Ends when the job has succeeded or failed; with --for=running also when its pods run. A job "
+        "that does not exist is an error at once, and with --timeout it is waited for. A lost API server "
+        "is asked again until it answers. On a terminal the time of --timeout begins with its first "
+        "answer: kubectl may ask for a password before.\n"
+        "Exit status: 0; when the job failed the exit code of the rank that failed, or 1 where there is "
+        "none; 124 "
+        "when the time is over; 1 when the job was deleted or cannot be read.",
     .options = OPTIONS,
     .run = run,
 };

@@ -120,8 +120,8 @@ static int start_watch(const struct collectives_config *cfg, int64_t deadline_ms
         return 0;
     for (;;) {
         struct err why = {0};
-        *ret = watch_server_start(cfg->master_port, cfg->run_id ? cfg->run_id : "", pods ? cfg->world : 0,
-                                  cfg->awaiting, &why);
+        *ret = watch_server_start(cfg->master_port, cfg->run_id ? cfg->run_id : "", cfg->restart_count,
+                                  pods ? cfg->world : 0, cfg->awaiting, &why);
         if (*ret)
             return 0;
         if (why.kind != ERR_CONFLICT || clock_mono_ms() >= end_ms) {
@@ -181,8 +181,8 @@ int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_
 
     for (;;) {
         struct err why = {0};
-        const enum watch_joined rc =
-            watch_await_end(at, cfg->run_id ? cfg->run_id : "", deadline_ms, exit_code, &why);
+        const enum watch_joined rc = watch_await_end(at, cfg->run_id ? cfg->run_id : "", cfg->restart_count,
+                                                     deadline_ms, exit_code, &why);
         if (rc == WATCH_JOINED)
             return 0;
         if (rc == WATCH_FAILED) {

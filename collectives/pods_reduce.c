@@ -33,7 +33,7 @@ static int sum_part(struct pods *p, enum reduce_type type, const struct host_cal
     struct err why = {0};
     uint32_t flags = 0;
 
-    for (int r = 0; r < h->world; r++)
+    for (int r = 0; h->rank == 0 && r < h->world; r++)
         flags |= host_slot(h, r)->call[phase % 2].flags;
     if (pods_chain(p, call, &v, &flags, deadline_ms, &why) < 0) {
         *err = why;

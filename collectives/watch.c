@@ -115,6 +115,10 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
     case WATCH_QUERY:
         watch_report(w);
         return true;
+    case WATCH_AWAITED:
+        w->awaited = true;
+        w->restarts = head->seq;
+        return true;
     case WATCH_END:
         w->ended = true;
         w->exit_code = (int)head->kind;
@@ -243,6 +247,12 @@ void watch_fail(struct watch *w, const struct err *why)
         say(w, &head, why->msg);
 }
 
+/* What *err is, before all have met: of a connection that ended, or to a watch that has begun, rank 0 is looked for again. */
+static enum watch_joined again_or_failed(const struct err *err)
+{
+    return err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? WATCH_AGAIN : WATCH_FAILED;
+}
+
 static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
 {
     while (!w->met) {
@@ -252,12 +262,11 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
             break;
         if (w->failed.kind != ERR_NONE) {
             *err = w->failed;
-            return w->failed.kind == ERR_INVALID || w->failed.kind == ERR_CONFLICT ? WATCH_FAILED
-                                                                                   : WATCH_AGAIN;
+            return again_or_failed(err);
         }
         if (left <= 0) {
             watch_timed_out(w, "open", err);
-            return WATCH_FAILED;
+            return again_or_failed(err);
         }
         net_wait(w->fd, POLLIN, left < SLICE_MS ? (int)left : SLICE_MS);
     }
@@ -303,16 +312,21 @@ enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int
     return rc;
 }
 
-enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int64_t deadline_ms,
-                                  int *exit_code, struct err *err)
+enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int restart_count,
+                                  int64_t deadline_ms, int *exit_code, struct err *err)
 {
     struct watch w;
     enum watch_joined rc = WATCH_AGAIN;
 
     if (enter(&w, at, WATCH_AWAIT, 0, 0, run_id, &(struct member){0}, deadline_ms, err) == 0) {
-        for (; !w.ended && w.failed.kind == ERR_NONE; read_all(&w))
+        for (; !w.ended && w.failed.kind == ERR_NONE && (w.awaited || clock_mono_ms() < deadline_ms);
+             read_all(&w))
             net_wait(w.fd, POLLIN, SLICE_MS);
-        rc = w.ended ? WATCH_JOINED : WATCH_FAILED;
+        /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
+        const bool lost =
+            w.awaited && (w.restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
+        set_failed(&w, 0, ERR_PEER, "it does not answer");
+        rc = w.ended ? WATCH_JOINED : lost ? WATCH_FAILED : again_or_failed(&w.failed);
         *exit_code = w.exit_code;
         *err = w.failed;
     }

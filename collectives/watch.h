@@ -32,6 +32,8 @@ struct watch {
     bool *left;                       /* [world] */
     struct err failed;                /* the first loss or failure reported; ERR_NONE: none */
     uint64_t failed_from;             /* calls before this one may still succeed: their data are under way */
+    bool awaited;                     /* WATCH_AWAITED has arrived */
+    uint64_t restarts;                /* rank 0's, as it says */
     bool ended;                       /* WATCH_END has arrived */
     int exit_code;
     bool answered;
@@ -47,10 +49,11 @@ enum watch_joined { WATCH_JOINED, WATCH_AGAIN, WATCH_FAILED };
 enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world, const char *run_id,
                              const struct member *me, int64_t deadline_ms, struct err *err);
 
-/* For a rank that takes no part: wait until the run has ended. WATCH_JOINED: *exit_code is its exit status. WATCH_AGAIN: no
- * connection, look again. WATCH_FAILED: *err says why; ERR_PEER: rank 0 went away before. */
-enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int64_t deadline_ms,
-                                  int *exit_code, struct err *err);
+/* For a rank that takes no part: wait until the run has ended. WATCH_JOINED: *exit_code is its exit status. WATCH_AGAIN: rank 0
+ * has not answered, or it went away before the deadline and was restarted another number of times, perhaps in an earlier
+ * round: look again. WATCH_FAILED: *err says why; ERR_PEER: rank 0 went away. */
+enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int restart_count,
+                                  int64_t deadline_ms, int *exit_code, struct err *err);
 
 /* A collective call begins (the next seq), or, with `message`, a send or recv. */
 void watch_enter(struct watch *w, bool message);

@@ -137,12 +137,13 @@ static void release(struct watch_server *s)
 }
 
 /* Of a world of no ranks, whose end others await, the lists have one entry, which stays empty. */
-static void make_room(struct watch_table *r, const char *run_id, int world, int awaiting)
+static void make_room(struct watch_table *r, const char *run_id, int restart_count, int world, int awaiting)
 {
     const size_t n = world ? (size_t)world : 1;
 
     r->world = world;
     r->n_awaiting = awaiting;
+    r->restart_count = restart_count;
     r->max_slots = world + awaiting + UNKNOWN_MAX;
     r->go = calloc(1, sizeof(*r->go) + n * sizeof(*r->go->members));
     r->by_rank = calloc(n, sizeof(struct watch_slot *));
@@ -153,13 +154,13 @@ static void make_room(struct watch_table *r, const char *run_id, int world, int 
     memcpy(r->run_id, run_id, strnlen(run_id, sizeof(r->run_id)));
 }
 
-struct watch_server *watch_server_start(int port, const char *run_id, int world, int awaiting,
-                                        struct err *err)
+struct watch_server *watch_server_start(int port, const char *run_id, int restart_count, int world,
+                                        int awaiting, struct err *err)
 {
     struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
     int rc = service_open(&s->service, port, err);
 
-    make_room(&s->table, run_id, world, awaiting);
+    make_room(&s->table, run_id, restart_count, world, awaiting);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
     if (rc == 0 && getrandom(s->table.go->token, WATCH_TOKEN_BYTES, 0) != WATCH_TOKEN_BYTES)
         rc = err_errno(err, ERR_FATAL, errno, "getrandom");

@@ -21,9 +21,9 @@
 struct watch_server;
 
 /* Start the watch of a run of `world` ranks; `awaiting` others wait for its end. It listens on all addresses at `port`; 0:
- * one that the kernel chooses. run_id: shorter than WATCH_RUN_ID_BYTES. */
-struct watch_server *watch_server_start(int port, const char *run_id, int world, int awaiting,
-                                        struct err *err);
+ * one that the kernel chooses. run_id: shorter than WATCH_RUN_ID_BYTES. restart_count: what those that wait are told. */
+struct watch_server *watch_server_start(int port, const char *run_id, int restart_count, int world,
+                                        int awaiting, struct err *err);
 int watch_server_port(const struct watch_server *s);
 /* The number of unauthenticated connections dropped so far. Any thread may call it. */
 uint32_t watch_server_unauthenticated(const struct watch_server *s);

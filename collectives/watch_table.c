@@ -60,10 +60,12 @@ static void take_awaiting(struct watch_table *s, struct watch_slot *t)
 
     for (int i = 0; i < s->n_slots; i++)
         n += s->slots[i]->awaits;
-    if (n < s->n_awaiting)
-        t->awaits = true;
-    else
+    if (n >= s->n_awaiting) {
         refuse(t, ERR_CONFLICT, "more ranks wait for the end of the run than rank 0 knows of");
+        return;
+    }
+    t->awaits = true;
+    watch_slot_say(t, &(struct watch_head){.type = WATCH_AWAITED, .seq = (uint64_t)s->restart_count}, NULL);
 }
 
 /* The first message of a connection: register its rank, or send WATCH_REFUSED. False: it is not from this program. */
@@ -174,6 +176,7 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
     case WATCH_ANSWER:
     case WATCH_LOST:
     case WATCH_AWAIT:
+    case WATCH_AWAITED:
     case WATCH_END:
         break;
     }

@@ -29,6 +29,7 @@ struct watch_slot {
 struct watch_table {
     int world, n_registered;
     int n_awaiting;      /* ranks that take no part, less those that have gone again */
+    int restart_count;   /* rank 0's */
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
     bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
     char run_id[WATCH_RUN_ID_BYTES];

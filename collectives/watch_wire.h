@@ -19,12 +19,13 @@ enum watch_type {
     WATCH_GO,           /* watch to rank: all have registered; body: struct watch_go */
     WATCH_REPORT,       /* rank to watch: it has come to call `seq` */
     WATCH_QUERY, /* rank to watch: which ranks have not come to call `seq`? watch to rank: to which have you? */
-    WATCH_ANSWER, /* watch to rank: body: their numbers as text, empty: none */
-    WATCH_LEAVE,  /* both directions: `rank` closes its table, after `seq` calls */
-    WATCH_LOST,   /* watch to rank: `rank` has disconnected without WATCH_LEAVE */
-    WATCH_FAIL,   /* both directions: the table of `rank` failed in call `seq`: kind, body: why */
-    WATCH_AWAIT,  /* as WATCH_REGISTER, of a rank that takes no part: it waits for WATCH_END */
-    WATCH_END,    /* watch to that rank: the run has ended; kind: its exit status */
+    WATCH_ANSWER,  /* watch to rank: body: their numbers as text, empty: none */
+    WATCH_LEAVE,   /* both directions: `rank` closes its table, after `seq` calls */
+    WATCH_LOST,    /* watch to rank: `rank` has disconnected without WATCH_LEAVE */
+    WATCH_FAIL,    /* both directions: the table of `rank` failed in call `seq`: kind, body: why */
+    WATCH_AWAIT,   /* as WATCH_REGISTER, of a rank that takes no part: it waits for WATCH_END */
+    WATCH_AWAITED, /* watch to that rank: rank 0, which was restarted `seq` times, knows that it waits */
+    WATCH_END,     /* watch to that rank: the run has ended; kind: its exit status */
 };
 
 struct watch_head {
@@ -49,6 +50,6 @@ struct watch_go {
 };
 
 static const uint64_t WATCH_MAGIC = 0x3168637461774b54; /* "TKwatch1" */
-enum { WATCH_VERSION = 4 };
+enum { WATCH_VERSION = 5 };
 
 #endif

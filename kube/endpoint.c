@@ -45,11 +45,11 @@ static int check(const char *server, CURLU *url, struct err *err)
     const CURLUcode parsed = curl_url_set(url, CURLUPART_URL, server, 0);
     char *scheme = url_part(url, CURLUPART_SCHEME);
     char *host = url_part(url, CURLUPART_HOST);
-    char *query = url_part(url, CURLUPART_QUERY);
     const bool is_tls = scheme && strcmp(scheme, "https") == 0;
     int rc = 0;
 
-    if (parsed != CURLUE_OK || !host || query || (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
+    if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||
+        (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
         rc = err_set(err, ERR_INVALID,
                      "server \"%.120s\": expected https://HOST:PORT, or of this machine itself "
                      "http://127.0.0.1:PORT or unix:SOCKET",
@@ -58,7 +58,6 @@ static int check(const char *server, CURLU *url, struct err *err)
         rc = err_set(err, ERR_INVALID, "server \"%.120s\": plain http only to this machine itself", server);
     curl_free(scheme);
     curl_free(host);
-    curl_free(query);
     return rc;
 }
 
@@ -140,7 +139,7 @@ static CURLcode setup_request(const struct endpoint *e, const struct kube_http_r
     free(url);
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR,
-                              strncmp(e->config->server, "https:", 6) == 0 ? "https" : "http");
+                              strncasecmp(e->config->server, "https:", 6) == 0 ? "https" : "http");
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* libcurl would look into the environment */
     if (rc == CURLE_OK && req->body.len) {

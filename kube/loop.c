@@ -71,6 +71,11 @@ struct clock kube_loop_clock(const struct kube_loop *l)
     return l->clock;
 }
 
+int64_t kube_loop_wall_ms(const struct kube_loop *l)
+{
+    return l->clock.wall_ms(l->clock.ctx);
+}
+
 void *kube_loop_curl(struct kube_loop *l)
 {
     return l->multi;

@@ -61,6 +61,7 @@ void kube_loop_free(struct kube_loop *l); /* free everything that uses it before
 
 int64_t kube_loop_now_ms(const struct kube_loop *l);
 struct clock kube_loop_clock(const struct kube_loop *l);
+int64_t kube_loop_wall_ms(const struct kube_loop *l); /* of that clock, read now */
 
 void kube_loop_timer_set(struct kube_loop *l, struct kube_loop_timer *t,
                          int64_t at_ms); /* one that is set moves */

@@ -333,7 +333,8 @@ static int64_t watch_ended(struct watcher *w, int64_t now_ms)
     struct err err;
 
     if (w->advanced || now_ms - w->begin_ms >= WATCHER_SHORT_MS) {
-        w->resumes = 0;
+        if (w->heard) /* else the version is as unknown as before */
+            w->resumes = 0;
         return 0;
     }
     err_set(&err, ERR_TRANSIENT, "watch: ended after %lld ms without an event",

@@ -13,11 +13,11 @@
 
 #include <sys/types.h>
 
-/* HANG_STACK_MS: how long processes may write their stacks. HANG_SETTLE_MS: after the last of them has ended its output is
+/* HANG_STACK_MS: how long processes may write their stacks; a rank without one counts as uninterruptible, so a busy machine gets time. HANG_SETTLE_MS: after the last of them has ended its output is
  * complete when no more came for so long. HANG_STACK_BYTES: how much of it is kept of each rank. HANG_POLL_MS: how often it is looked whether one has ended. */
 enum {
     HANG_LOOK_MS = 400,
-    HANG_STACK_MS = 2000,
+    HANG_STACK_MS = 5000,
     HANG_SETTLE_MS = 100,
     HANG_POLL_MS = 20,
     HANG_STACK_BYTES = 256 * 1024,

@@ -9,13 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int64_t wall_ms(const struct display *d)
-{
-    struct clock c = kube_loop_clock(d->loop);
-
-    return c.wall_ms(c.ctx);
-}
-
 static void measure(struct display *d)
 {
     const struct terminal t = terminal_of(d->tty.out);
@@ -54,7 +47,7 @@ static void draw(struct display *d)
         return;
     }
     follow_keys(d);
-    d->table.now_ms = wall_ms(d);
+    d->table.now_ms = kube_loop_wall_ms(d->loop);
     d->table.alarm = d->note[0];
     d->table.note = d->note[0] ? d->note : d->tty.in >= 0 ? "q quits" : NULL;
     table_draw(&d->table, d->board, &frame);
@@ -128,7 +121,7 @@ static void leave_frame(struct display *d)
     cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
 
     d->table.note = d->note[0] ? d->note : NULL;
-    d->table.now_ms = wall_ms(d);
+    d->table.now_ms = kube_loop_wall_ms(d->loop);
     table_draw(&d->table, d->board, &frame);
     (void)fs_write_all(d->tty.out, buf_str(&frame), frame.len);
 }

@@ -46,13 +46,6 @@ static void on_quit(void *ctx)
     end(ctx, 0);
 }
 
-static int64_t wall_ms(const struct watch *w)
-{
-    struct clock c = kube_loop_clock(w->session->loop);
-
-    return c.wall_ms(c.ctx);
-}
-
 static void write_lines(struct watch *w)
 {
     if (w->lines.len && fs_write_all(STDOUT_FILENO, w->lines.data, w->lines.len) < 0) {
@@ -79,7 +72,7 @@ static void on_job(void *ctx, const cJSON *object)
     if (!j)
         return;
     if (!w->on_terminal)
-        told_job(j, w->display.table.with_ns, wall_ms(w), &w->lines);
+        told_job(j, w->display.table.with_ns, kube_loop_wall_ms(w->session->loop), &w->lines);
     changed(w);
     w->seen = true;
     if (w->name && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED)) {
@@ -93,7 +86,7 @@ static void gone(void *ctx, const struct board_job *j)
     struct watch *w = ctx;
 
     if (!w->on_terminal)
-        told_deleted(j, w->display.table.with_ns, wall_ms(w), &w->lines);
+        told_deleted(j, w->display.table.with_ns, kube_loop_wall_ms(w->session->loop), &w->lines);
     if (!w->name)
         return;
     (void)err_set(&w->err, ERR_NOT_FOUND, "%.63s was deleted", j->name);

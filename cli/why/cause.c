@@ -171,7 +171,7 @@ static const struct cause CAUSES[] = {
      .reasons = "PodStuckTerminating",
      .headline = "a pod does not end: its node may be gone",
      .next = ENDS,
-     .todo = "If the node is gone for good: kubectl delete node {node}; or set "
+     .todo = "If the node is gone for good: kubectl delete node {node}{with}; or set "
              "spec.runPolicy.forceDeleteAfterSeconds."},
     {.kind = WHY_WAITING,
      .reasons = "PodStuckOnReadyNode",

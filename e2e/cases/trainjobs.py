@@ -45,7 +45,7 @@ def train(name, text, data, namespace, replicas=2, torchrun=None):
 
 def checkpoints(name, data):
     """The steps after which the job has saved, in order."""
-    return sorted(int(p.name.removeprefix("step-")) for p in (data / name).glob("*/step-*"))
+    return sorted(int(p.name.split("-")[1]) for p in (data / name).glob("*/step-*"))
 
 
 def kill_rank(job_uid, rank):

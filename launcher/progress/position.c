@@ -78,7 +78,7 @@ static void take_bar_of_epoch(struct position *p, int64_t step, int64_t steps)
 {
     if (p->ended && step >= steps)
         return; /* the end of the bar came behind the line that closed its epoch */
-    if (p->epoch_steps > 0 && steps != p->epoch_steps && p->within > 0 && !p->ended)
+    if (p->epoch_steps > 0 && steps != p->epoch_steps && p->heard_epochs == p->epochs && !p->ended)
         return; /* another bar in the same epoch: validation */
     if (p->ended) {
         p->epochs++;
@@ -164,6 +164,12 @@ static int64_t count(double v)
     return v >= 0 && v <= (double)PROGRESS_COUNT_MAX ? (int64_t)(v + 0.5) : -1;
 }
 
+/* "Epoch 0/10" is the first of 10 or of 11. Only of 99 or 100 the percent is the same. */
+static bool is_unsure(const struct position *p)
+{
+    return p->paired && p->zero_based;
+}
+
 static void epochs_now(const struct position *p, struct position_now *now)
 {
     const double done = (double)p->epochs + p->within;
@@ -172,10 +178,10 @@ static void epochs_now(const struct position *p, struct position_now *now)
     if (p->again)
         return;
     now->step = p->epoch_steps > 0 ? count(done * (double)p->epoch_steps) : p->step;
-    if (p->total_epochs <= 0)
+    if (p->total_epochs <= 0 || (is_unsure(p) && p->total_epochs < 100))
         return;
     now->percent = 100 * done / (double)p->total_epochs;
-    if (p->epoch_steps > 0)
+    if (p->epoch_steps > 0 && !is_unsure(p))
         now->total_steps = count((double)p->total_epochs * (double)p->epoch_steps);
 }
 
@@ -194,7 +200,7 @@ static void bars_now(const struct position *p, struct position_now *now)
 
 struct position_now position_now(const struct position *p)
 {
-    struct position_now now = {POSITION_NONE, p->step, -1, -1, p->total_epochs, NAN};
+    struct position_now now = {POSITION_NONE, p->step, -1, -1, is_unsure(p) ? -1 : p->total_epochs, NAN};
 
     if (p->epochs >= 0)
         now.epoch = p->total_epochs > 0 && p->epochs >= p->total_epochs ? p->total_epochs : p->epochs + 1;

@@ -70,6 +70,9 @@ static const char *const OF_BARS[] = {TRAIN,  "epoch", "epochs",    "step",     
                                       "iter", "iters", "iteration", "iterations", "batch",   "batches",
                                       "loss", "rank",  "progress",  "fit",        "fitting", NULL};
 
+/* Side by side, not one after the other. */
+static const char *const PLACES[] = {"rank", "gpu*", "world*", "node*", "host*", "worker*", NULL};
+
 /* DOWNLOAD_PER_S: no loop of a training is so fast: what is counted is bytes. FEW_STEPS: "Step 2/4: training" is of a list of what a
  * script does. */
 enum { DOWNLOAD_PER_S = 10000, FEW_STEPS = 10 };
@@ -79,9 +82,10 @@ struct reading {
     struct sv line;
     struct number first, of[ROLES], bar;
     bool has[ROLES], has_bar, tqdm;
-    bool twice;         /* two losses have the same name */
-    bool boxed;         /* a pair that has no name stands behind the epoch */
-    bool aside;         /* a word tells of something else than training */
+    bool twice;  /* two losses have the same name */
+    bool boxed;  /* a pair that has no name stands behind the epoch */
+    bool aside;  /* a word tells of something else than training */
+    bool series; /* the line is of one of several runs: "Fold 1/5, epoch 3/3", "step 5/10 of level 3" */
     const char *looked; /* so far */
     struct sv words;    /* in front of the bar */
     const char *drawn;  /* where a bar of Rich or Ultralytics begins; NULL: nowhere */
@@ -177,7 +181,10 @@ static bool is_rate(const struct number *n, struct sv line)
 
 static void take_number(struct reading *r, const struct number *n)
 {
-    const bool rate = is_rate(n, r->line);
+    const bool rate = is_rate(n, r->line), inner = r->has_bar || r->has[ROLE_EPOCH] || r->has[ROLE_STEP];
+    const struct sv rest = sv_trim(behind(r->line, n->end));
+    const bool is_date = rest.len && sv_is_digit(*rest.p); /* "11/24 10:00:00" */
+    bool taken = false;
 
     r->boxed = r->boxed || (r->has[ROLE_EPOCH] && is_pair(n) && n->count && !n->key.len);
     for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
@@ -190,8 +197,11 @@ static void take_number(struct reading *r, const struct number *n)
                                 strncasecmp(former.p, n->key.p, former.len) == 0);
         if (!r->has[role])
             r->of[role] = *n;
-        r->has[role] = true;
+        r->has[role] = taken = true;
     }
+    r->series = r->series || (is_pair(n) && (taken ? sv_starts(rest, "of ") && !sv_starts(rest, "of epoch")
+                                                   : is_count(n) && n->key.len && !inner && !is_date &&
+                                                         !tokens_has(n->key, PLACES)));
 }
 
 /* "[00:12" or "[1:00:12". */
@@ -359,6 +369,15 @@ static void take_text(const struct reading *r, struct progress_seen *s)
         s->epoch_fraction = 1; /* a loss stands behind an epoch that has ended */
 }
 
+/* A bar of one of the steps that the line counts, or behind "1|10|", which says not what it is. */
+static bool is_of_step(const struct reading *r)
+{
+    const bool step =
+        r->has[ROLE_STEP] && is_pair(&r->of[ROLE_STEP]) && r->of[ROLE_STEP].start < r->bar.start;
+
+    return r->has_bar && (step || (!is_pair(&r->first) && sv_starts(behind(r->line, r->first.end), "|")));
+}
+
 static void recognise_text(struct sv line, struct progress_seen *s)
 {
     struct reading r = {.line = line, .looked = line.p, .drawn = find(line, "\xe2\x94\x81")};
@@ -375,6 +394,8 @@ static void recognise_text(struct sv line, struct progress_seen *s)
         return;
     if (!r.has_bar)
         take_text(&r, s);
+    if (r.series || is_of_step(&r) || tokens_has(line, WORDS("fold", "trial", "episode")))
+        s->step = s->total_steps = s->total_epochs = s->epoch_step = s->epoch_steps = -1;
     /* a loss alone says not whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's */
     if (r.has[ROLE_LOSS] && !r.twice && (s->step >= 0 || s->epoch >= 0 || is_of_train(&r.of[ROLE_LOSS])))
         s->loss = r.of[ROLE_LOSS].value;

@@ -3,7 +3,7 @@
  * Known are the lines of this project's trainer (text and JSON), the bars of tqdm, Rich (Lightning's) and Ultralytics, the
  * lines of Hugging Face Trainer, and "epoch 3/10", "step 40/500", both or with "batch" in one line, "iter 300: loss 0.5",
  * "812 samples/s". A line of another form says nothing, nor does a number behind a word like "val" or "loading". A wrong percent is worse than none:
- * numbers in brackets that no word names and counters in the plural ("iters: 100") give none. tests/golden/progress has output for each.
+ * numbers in brackets that no word names, counters in the plural ("iters: 100") and lines of one run of several ("Fold 1/5, epoch 3/3") give none. tests/golden/progress has output for each.
  *
  * Errors: none. A line is any bytes; of a longer one only RECOGNISE_LINE_BYTES are looked at. The time is linear in them.
  */

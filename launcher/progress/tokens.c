@@ -6,11 +6,11 @@
 #include <strings.h>
 
 static const char *const ASIDE[] = {
-    "val",        "valid",    "validat*",    "eval*",   "test",  "tests",   "testing",  "cv",
-    "dev",        "sanity",   "predict*",    "infer*",  "best",  "every",   "each",     "early",
-    "download*",  "fetch*",   "load",        "loading", "save",  "saving",  "shard*",   "tokeniz*",
-    "extract*",   "prepar*",  "preprocess*", "filter*", "cache", "caching", "generate", "generating",
-    "generation", "sampling", "warmup",      NULL};
+    "val",       "valid",    "validat*", "eval*",      "test",       "tests",    "testing",     "cv",
+    "dev",       "sanity",   "predict*", "infer*",     "best",       "every",    "each",        "early",
+    "download*", "fetch*",   "load*",    "save*",      "saving",     "restored", "checkpoint*", "comput*",
+    "calculat*", "collect*", "shard*",   "tokeniz*",   "extract*",   "prepar*",  "preprocess*", "filter*",
+    "cache",     "caching",  "generate", "generating", "generation", "sampling", "warmup",      NULL};
 
 static bool is_letter(char c)
 {

@@ -260,7 +260,7 @@ static bool parse_exception(const char *message, struct rootcause *ret)
 }
 
 /* Our launcher's report, whole, at the beginning of the message; what stands behind it is not looked at. The user's program can
- * write there, too: the numbers have to be those of an end. NULL: it is none. */
+ * write there, too, and its log may be JSON: it has our members, and the numbers are those of an end. NULL: it is none. */
 static cJSON *own_report(const char *message, struct rootcause *ret)
 {
     const char *behind;
@@ -269,8 +269,10 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
     int64_t rank = json_i64(o, "rank", -1), code = json_i64(o, "exitCode", 0),
             signal = json_i64(o, "signal", 0);
     const char *text = json_str(o, "message");
+    const cJSON *second = o ? o->child->next : NULL;
 
-    if (rank < 0 || rank > INT32_MAX || code < 1 || code > 255 ||
+    if (!second || strcmp(second->string, "exitCode") != 0 || !json_str(o, "host") || !text || rank < 0 ||
+        rank > INT32_MAX || code < 1 || code > 255 ||
         (signal && (signal < 1 || signal > SIGNAL_MAX || code != EXIT_CODE_SIGNAL_BASE + signal)))
         return NULL;
     *ret = (struct rootcause){
@@ -279,7 +281,7 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
         .rank = (int32_t)rank,
         .no_progress = cJSON_IsTrue(json_find(o, (const char *[]){"noProgress", NULL})),
         /* PyTorch's programs end with 1 when they have lost a peer. */
-        .peer_lost = code == EXIT_CODE_ERROR && text && text_tells_of_lost_peer(sv_from(text)),
+        .peer_lost = code == EXIT_CODE_ERROR && text_tells_of_lost_peer(sv_from(text)),
     };
     return TAKE(o);
 }
@@ -313,8 +315,7 @@ const char *rootcause_text(const char *message, struct arena *a)
 
     if (!o)
         return message;
-    const char *text = json_str(o, "message");
-    char *out = arena_strdup(a, text ? text : "");
+    char *out = arena_strdup(a, json_str(o, "message"));
     text_plain(out);
     for (char *c = out; *c; c++)
         if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f)

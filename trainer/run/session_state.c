@@ -68,13 +68,13 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
-/* In the run's own folder. */
+/* In the own folder of the run and its configuration. */
 static int make_saver(struct session *s, const struct resume_options *o, struct err *err)
 {
     const struct config *cfg = s->cfg;
     char folder[RUN_ID_FOLDER_BYTES];
 
-    run_id_folder(s->run_id.text, folder);
+    run_id_folder(s->run_id.text, o->config, folder);
     if (ckpt_path(s->run_dir, cfg->ckpt_dir, folder, err))
         return err_wrap(err, "--ckpt_dir");
     s->saver = (struct saver){.dir = s->run_dir,

@@ -35,10 +35,11 @@ static int take(const struct snapshot *into, const char *path, uint32_t config, 
         return -1;
     if (m.config != config)
         resume_note(r, false, "%.120s is of another configuration", path);
+    else
+        memcpy(r->run_id, m.run_id, sizeof(r->run_id));
     resume_note(r, false, "resumed from %.120s: epoch %lld, batch %lld, step %lld", path, (long long)c->epoch,
                 (long long)c->epoch_step, (long long)c->step);
     r->resumed = true;
-    memcpy(r->run_id, m.run_id, sizeof(r->run_id));
     return 0;
 }
 
@@ -87,16 +88,37 @@ static int look(const char *dir, bool all, const struct resume_options *o, struc
     return -1;
 }
 
-/* Why nothing was resumed: whose checkpoints are there. */
-static void tell_others(const struct resume_options *o, const struct candidates *own, const struct err *why,
-                        struct arena *a, struct resume_result *ret)
+/* What may be this run's: in --ckpt_dir itself, where versions before the folders of runs left theirs; and why that or the run's own
+ * folder could not be opened. */
+struct unread {
+    struct candidates here;
+    struct err why[2];
+};
+
+/* first_of has told of those in the run's folder. */
+static void tell_unread(const struct unread *u, struct resume_result *ret)
+{
+    for (size_t i = 0; i < u->here.len; i++)
+        if (u->here.of[i].damaged && !u->here.of[i].other_format)
+            resume_note(ret, true, "damaged checkpoint skipped: %s", u->here.of[i].why.msg);
+    for (size_t i = 0; i < ARRAY_LEN(u->why); i++)
+        if (u->why[i].kind && u->why[i].kind != ERR_NOT_FOUND)
+            resume_note(ret, true, "--ckpt_dir: %s", u->why[i].msg);
+}
+
+/* Nothing was resumed: whose checkpoints are there? */
+static int begin_anew(const struct resume_options *o, const struct unread *u, bool tell, struct arena *a,
+                      struct resume_result *ret, struct err *err)
 {
     struct candidates all;
     struct err ignored;
     const struct candidate *best = NULL;
 
-    if (candidates_of_all(o->dir, o->run_id, o->config, a, &all, &ignored))
-        all.len = 0;
+    if (look(o->dir, true, o, a, &all, &ignored, err) || refuse_older(&all, err))
+        return err_wrap(err, "--ckpt_dir");
+    tell_unread(u, ret);
+    if (!tell)
+        return 0;
     for (size_t i = 0; i < all.len && !best; i++)
         best = all.of[i].damaged ? NULL : &all.of[i];
     if (best && best->same_config)
@@ -104,10 +126,9 @@ static void tell_others(const struct resume_options *o, const struct candidates 
                     best->path, o->dir);
     else if (best)
         resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);
-    else if (own->len)
+    else if (ret->notes)
         resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
-    else if (why->kind && why->kind != ERR_NOT_FOUND)
-        resume_note(ret, true, "started afresh: --ckpt_dir: %s", why->msg);
+    return 0;
 }
 
 /* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. */
@@ -115,13 +136,14 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
                struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct candidates all, here;
-    struct err why = {0}, ignored = {0};
+    struct unread u = {0};
+    struct candidates all;
     char folder[RUN_ID_FOLDER_BYTES], dir[PATH_MAX];
 
-    run_id_folder(o->run_id, folder);
-    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &here, &ignored, err) ||
-        look(dir, false, o, &a, &all, &why, err) || refuse_older(&here, err) || refuse_older(&all, err))
+    run_id_folder(o->run_id, o->config, folder);
+    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &u.here, &u.why[0], err) ||
+        look(dir, false, o, &a, &all, &u.why[1], err) || refuse_older(&u.here, err) ||
+        refuse_older(&all, err))
         return err_wrap(err, "--ckpt_dir");
     size_t n = 0;
     for (size_t i = 0; i < all.len; i++)
@@ -129,9 +151,7 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
             all.of[n++] = all.of[i];
     all.len = n;
     const int found = first_of(into, &all, o->config, ret, err);
-    if (!found && tell)
-        tell_others(o, &all, &why, &a, ret);
-    return found;
+    return found ? found : begin_anew(o, &u, tell, &a, ret, err);
 }
 
 static bool is_checkpoint(const char *path)
@@ -148,6 +168,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
 {
     cleanup_arena struct arena a = {0};
     struct candidates all;
+    const int before = ret->notes; /* of the run's own */
 
     if (weights_refuse_pt(o->how, err))
         return err_wrap(err, "--resume");
@@ -163,7 +184,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
     if (found)
         return found;
     return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read%s%.400s", o->how,
-                   ret->notes ? "; " : "", ret->notes ? ret->note[0].text : "");
+                   ret->notes > before ? "; " : "", ret->notes > before ? ret->note[before].text : "");
 }
 
 /* 1: resumed, 0: afresh, -1. */

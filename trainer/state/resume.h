@@ -1,7 +1,7 @@
 /* resume.h - find the checkpoint from which a run resumes and load it on all ranks, or start afresh.
  *
  * Rank 0 finds and reads the checkpoint and sends it to the others: no shared disk is needed. "auto" takes the newest
- * checkpoint in the run's own folder that is whole and of the same configuration, and warns why it skipped others; a path is loaded
+ * checkpoint in the own folder of the run and its configuration that is whole, and warns why it skipped others; a path is loaded
  * or is an error. Of a folder that holds checkpoints of several runs it is the last written one of this configuration.
  *
  * Order:     a collective call: every rank makes it.
@@ -31,8 +31,9 @@ struct resume_options {
 
 struct resume_result {
     bool resumed;
-    char run_id[MANIFEST_RUN_ID_BYTES]; /* on rank 0: of the checkpoint taken */
-    int notes;                          /* messages for the user, on rank 0 */
+    char run_id
+        [MANIFEST_RUN_ID_BYTES]; /* on rank 0: of the checkpoint taken, if that is of this configuration */
+    int notes;                   /* messages for the user, on rank 0 */
     struct {
         bool warning;
         char text[ERR_MSG_BYTES];

@@ -97,16 +97,17 @@ int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *
     return 0;
 }
 
-void run_id_folder(const char *id, char out[static RUN_ID_FOLDER_BYTES])
+void run_id_folder(const char *id, uint32_t config, char out[static RUN_ID_FOLDER_BYTES])
 {
     const size_t len = strlen(id);
-    const bool plain = len && len < RUN_ID_FOLDER_BYTES && id[0] != '.' && strncmp(id, "step-", 5) != 0 &&
+    const bool plain = len && len < RUN_ID_PLAIN_BYTES && id[0] != '.' && strncmp(id, "step-", 5) != 0 &&
                        strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
 
     if (plain)
-        snprintf(out, RUN_ID_FOLDER_BYTES, "%s", id);
+        snprintf(out, RUN_ID_FOLDER_BYTES, "%s-%08" PRIx32, id, config);
     else
-        snprintf(out, RUN_ID_FOLDER_BYTES, "run-%016" PRIx64, hash_fnv1a(HASH_FNV1A, id, len));
+        snprintf(out, RUN_ID_FOLDER_BYTES, "run-%016" PRIx64 "-%08" PRIx32, hash_fnv1a(HASH_FNV1A, id, len),
+                 config);
 }
 
 void run_id_take_over(struct run_id *id, const char *of_checkpoint)

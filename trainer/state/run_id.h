@@ -2,8 +2,8 @@
  *
  * The operator's (PTJ_JOB_UID), else the launcher's (TORCHELASTIC_RUN_ID). torchrun's default is "none":
  * then the id is that of the launch, so that its restarts resume and the next launch starts afresh. Without a
- * launcher each start is a run of its own with a random id; one that resumes from another such run's checkpoint takes
- * over that run's id.
+ * launcher each start is a run of its own with a random id; one that resumes from another such run's checkpoint, of the
+ * same configuration, takes over that run's id.
  *
  * Errors: ERR_FATAL (the kernel gives no random numbers).
  */
@@ -26,9 +26,10 @@ struct run_id {
 
 int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err) MUST_CHECK;
 
-/* The name of the run's folder of checkpoints: the id where that is a plain name, else a hash of it. */
-enum { RUN_ID_FOLDER_BYTES = 128 };
-void run_id_folder(const char *id, char out[static RUN_ID_FOLDER_BYTES]);
+/* The name of the folder of a run's checkpoints of one configuration: the id where that is a plain name, else a hash of it, and the
+ * hash of the configuration. So a script that trains twice has two. */
+enum { RUN_ID_PLAIN_BYTES = 128, RUN_ID_FOLDER_BYTES = RUN_ID_PLAIN_BYTES + 1 + 8 };
+void run_id_folder(const char *id, uint32_t config, char out[static RUN_ID_FOLDER_BYTES]);
 
 /* Take over the id of the run whose checkpoint was loaded, if both ids are random. */
 void run_id_take_over(struct run_id *id, const char *of_checkpoint);

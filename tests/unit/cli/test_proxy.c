@@ -24,8 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +71,19 @@ static const char *text_of(const struct ptj *p, const char *file)
     snprintf(path, sizeof(path), "%s/%s", p->dir, file);
     snprintf(text, sizeof(text), "%s", fs_read(path, &b, &err) == 0 ? buf_str(&b) : "");
     return text;
+}
+
+static const char *command_of(pid_t pid)
+{
+    static char words[256];
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    const int fd = open(path, O_RDONLY);
+    const ssize_t n = read(fd, words, sizeof(words) - 1);
+    close(fd);
+    words[n > 0 ? n : 0] = '\0';
+    return words;
 }
 
 static void await(const struct ptj *p, const char *file, const char *text)
@@ -376,6 +392,35 @@ static void test_a_script_that_waits(void **state)
     assert_int_equal(folders(p), 0);
 }
 
+/* Who listened may have ended, and its number be another process's: that one has no socket of ours among its words. */
+static void test_somebody_elses_number(void **state)
+{
+    struct ptj *p = *state;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char folder[64];
+    int status;
+
+    snprintf(folder, sizeof(folder), "%.40s/kubectl-ptj-XXXXXX", p->dir);
+    assert_non_null(mkdtemp(folder));
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s/s", folder);
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (listen(fd, 1) == 0)
+            execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+        _exit(1);
+    }
+    close(fd);
+    while (!strstr(command_of(pid), "sleep"))
+        usleep(1000);
+    ptj_expect(p, RUN("suspend", "bert"), 0, "bert suspended", NULL);
+    assert_int_equal(folders(p), 0);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
 /* From now on flock fails as where a file system has no locks. */
 static void refuse_locks(void)
 {
@@ -390,9 +435,21 @@ static void refuse_locks(void)
         _exit(2);
 }
 
+static void refuse_files(void)
+{
+    const struct rlimit none = {0, 0};
+
+    if (setrlimit(RLIMIT_NOFILE, &none) < 0)
+        _exit(2);
+}
+
 /* A folder without a lock would be taken for a dead one's; and of a folder whose lock cannot be asked for nothing is known. */
 static void test_no_locks(void **state)
 {
+    static const struct {
+        void (*refuse)(void);
+        const char *why;
+    } REFUSALS[] = {{refuse_locks, "No locks available"}, {refuse_files, "Too many open files"}};
     struct ptj *p = *state;
     struct socketdir live, none;
     struct err err;
@@ -400,21 +457,79 @@ static void test_no_locks(void **state)
 
     assert_int_equal(setenv("XDG_RUNTIME_DIR", p->dir, 1), 0);
     assert_int_equal(socketdir_make(&live, &err), 0);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        refuse_locks();
-        if (socketdir_make(&none, &err) == 0 || !strstr(err.msg, "No locks available") ||
-            !strstr(err.msg, "XDG_RUNTIME_DIR may name another"))
-            fprintf(stderr, "%s\n", err.msg);
-        else
-            _exit(0);
-        _exit(1);
+    for (size_t i = 0; i < ARRAY_LEN(REFUSALS); i++) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            REFUSALS[i].refuse();
+            if (socketdir_make(&none, &err) == 0 || !strstr(err.msg, REFUSALS[i].why) ||
+                !strstr(err.msg, "XDG_RUNTIME_DIR may name another"))
+                fprintf(stderr, "%s\n", err.msg);
+            else
+                _exit(0);
+            _exit(1);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_int_equal(folders(p), 1);
     }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    assert_int_equal(folders(p), 1);
     assert_int_equal(access(live.path, F_OK), 0);
     socketdir_remove(&live);
+    assert_int_equal(folders(p), 0);
+}
+
+/* `test_proxy proxy ...`: kubectl is a program that leaves another one behind, which can still write. */
+static int leave_one(void)
+{
+    char path[128];
+
+    if (fork() == 0) {
+        snprintf(path, sizeof(path), "%s/started", getenv("XDG_RUNTIME_DIR"));
+        FILE *f = fopen(path, "w");
+        if (!f || fprintf(f, "%d proxy\n", (int)getpid()) < 0 || fclose(f) != 0)
+            return 1;
+    }
+    for (;;)
+        pause();
+}
+
+/* In a child: no descriptors are left for the second pipe of the second kubectl. */
+static int start_without_room(const struct ptj *p)
+{
+    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "wait",
+                     (char *)(uintptr_t) "bert", NULL};
+    const struct rlimit few = {8, 8};
+    struct kubectl_proxy proxy;
+    struct args a;
+    struct err err;
+
+    close_range(STDERR_FILENO + 1, ~0U, 0);
+    alarm(PATIENCE / 1000);
+    if (setrlimit(RLIMIT_NOFILE, &few) < 0 || args_parse(&a, 3, words, &err) < 0 ||
+        kubectl_proxy_start(&proxy, &a, &err) == 0 || !strstr(err.msg, "kubectl: pipe: Too many open files"))
+        return 1;
+    await(p, "started", "proxy");
+    kubectl_proxy_end(&proxy);
+    args_release(&a);
+    return open("/dev/null", O_RDONLY) != STDERR_FILENO + 1 || open("/dev/null", O_RDONLY) < 0 ||
+           open("/dev/null", O_RDONLY) < 0 || open("/dev/null", O_RDONLY) < 0 ||
+           open("/dev/null", O_RDONLY) < 0;
+}
+
+/* It ends all the same, and nothing stays open. */
+static void test_no_second_one(void **state)
+{
+    struct ptj *p = *state;
+    int status;
+
+    p->kubectl = self;
+    ptj_environment(p);
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(start_without_room(p));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    kill(proxys_pid(p), SIGKILL);
+    assert_int_equal(status, 0);
+    await_end(proxys_pid(p));
     assert_int_equal(folders(p), 0);
 }
 
@@ -527,6 +642,8 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && !strcmp(argv[1], "--serve"))
         return serve(argv[2], argv[3]);
+    if (argc > 1 && !strcmp(argv[1], "proxy"))
+        return leave_one();
 
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_it_is_given, begin, ptj_teardown),
@@ -537,7 +654,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_nothing_stays, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_ended_before_kubectl, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_a_script_that_waits, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_somebody_elses_number, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_no_locks, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_no_second_one, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_time_for_a_login, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_requests_on_a_terminal, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_it_ends, begin, ptj_teardown),

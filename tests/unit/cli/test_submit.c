@@ -224,11 +224,11 @@ static void test_the_next_command(void **state)
 {
     static const char WANT[] =
         "<ptj><watch><train><-n><team><--kubeconfig=my k><--as=o'neil $x><--as-group=a><--as-group=b>"
-        "<--server=https://h:1/k8s><--token=...><--insecure-skip-tls-verify>";
+        "<--server=...><--token=...><--insecure-skip-tls-verify>";
     struct ptj *p = *state;
     struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img", "-nteam", "--kubeconfig",
                                          "my k", "--as", "o'neil $x", "--as-group=a", "--as-group=b", "-s",
-                                         "https://h:1/k8s", "--token=s3", "--insecure-skip-tls-verify"));
+                                         "https://u:pw@h:1/k8s", "--token=s3", "--insecure-skip-tls-verify"));
     const char *line = strstr(r.out, "kubectl ptj");
     char command[1024], got[1024] = "";
 
@@ -244,6 +244,8 @@ static void test_the_next_command(void **state)
     ptj_expect(p, RUN("tensorboard", "on", "--context=a b"), 1, NULL, "=on '--context=a b')");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
     ptj_expect(p, RUN("suspend", "on", "--as=me"), 1, NULL, "`kubectl auth can-i --list -n team --as=me`");
+    ptj_expect(p, RUN("suspend", "on", "-n", "a; b"), 1, NULL,
+               "namespace \"a; b\": expected a-z, 0-9 and -\n");
     fake_plan_fault(p->server, NULL);
 }
 
@@ -359,12 +361,14 @@ static void test_debug(void **state)
                "kubectl --namespace team exec -i a-node-0 -c pytorch -- sh -c command -v bash", NULL);
     ptj_expect(p, RUN("debug", "a", "--context=c", "--", "ls", "-l"), 0,
                "kubectl --context=c --namespace team exec -i a-node-0 -c pytorch -- ls -l\n", NULL);
-    ptj_expect(p, RUN("debug", "a", "--rank=3"), 1, NULL, "the pod a-node-1 does not exist now");
+    ptj_expect(p, RUN("debug", "a", "--rank=3"), 1, NULL,
+               "the pod a-node-1 does not exist now: kubectl ptj watch a -n team shows the job");
     ptj_expect(p, RUN("debug", "a", "-r4"), 1, NULL, "--rank: expected 0..3, got 4");
     fake_put(p->server, PODS "/a-node-1",
              "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"status\":{\"phase\":\"Pending\"}}");
-    ptj_expect(p, RUN("debug", "a", "--rank=2"), 1, NULL,
-               "the pod a-node-1 does not run, its phase is Pending");
+    ptj_expect(
+        p, RUN("debug", "a", "--rank=2", "--as=a b"), 1, NULL,
+        "the pod a-node-1 does not run, its phase is Pending: kubectl ptj why a -n team '--as=a b' explains");
     ptj_put_job(p, "b", GPU_PODS("gpu"), "{}"); /* ranks 0 to 3 in the master, 4 and 5 in the first worker */
     ptj_expect(p, RUN("debug", "b", "--rank=3"), 1, NULL, "the pod b-master-0 does not exist now");
     ptj_expect(p, RUN("debug", "b", "--rank=5"), 1, NULL, "the pod b-worker-0 does not exist now");

@@ -4,10 +4,13 @@
  */
 #include "test.h"
 
-#include "ptj.h"
+#include "onpty.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { COLUMNS = 100, ROWS = 12 };
 
 static void test_ended_before(void **state)
 {
@@ -103,7 +106,33 @@ static void test_times_out(void **state)
 
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Pending\",\"reason\":\"ImagePullBackOff\"}");
     ptj_expect(p, RUN("wait", "a", "--timeout=1"), 124, NULL, "timed out: a is Pending (ImagePullBackOff)\n");
-    ptj_expect(p, RUN("wait", "b", "--timeout=0s"), 124, NULL, "timed out: there is no training job \"b\"");
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
+    ptj_expect(p, RUN("wait", "a", "--timeout=0s"), 124, NULL,
+               "timed out: the API server has not answered\n");
+    fake_plan_fault(p->server, NULL);
+}
+
+/* Until the first answer somebody may be typing a password: no time runs before it. */
+static void test_login(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
+    onpty_start(&t, p, RUN("wait", "b", "--timeout=0s"), COLUMNS, ROWS);
+    while (!fake_faults_done(p->server) && !t.hung_up)
+        (void)onpty_read(&t, 1);
+    while (onpty_read(&t, 50))
+        continue;
+    assert_int_equal(t.reads, 0);
+    onpty_keys(&t, "\x03");
+    assert_int_equal(onpty_wait(&t), 128 + SIGINT);
+    onpty_end(&t);
+    fake_plan_fault(p->server, NULL);
+    onpty_start(&t, p, RUN("wait", "b", "--timeout=0s"), COLUMNS, ROWS);
+    onpty_until(&t, "timed out: there is no training job \"b\"");
+    assert_int_equal(onpty_wait(&t), 124);
+    onpty_end(&t);
 }
 
 int main(int argc, char **argv)
@@ -114,6 +143,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_comes_later, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_is_deleted, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_times_out, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_login, ptj_setup, ptj_teardown),
     };
 
     if (argc < 2)

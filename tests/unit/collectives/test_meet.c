@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -233,30 +234,34 @@ static pid_t start_awaiting(struct collectives_config cfg, int64_t timeout_ms)
     int code = RANK_FAILED;
     const pid_t pid = fork();
 
-    if (pid == 0)
+    if (pid == 0) {
+        alarm(2 * RANKS_TIMEOUT_MS / 1000);
         _exit(collectives_await_end(&cfg, timeout_ms, &code, &err) ? collectives_exit_code(&err) : code);
+    }
     return pid;
 }
 
-/* Connections that somebody has made to the port. */
-static int count_connections(int port)
+/* Connections to this process' watch at the port whose other end has received an answer. */
+static int count_answered(int port)
 {
-    char line[512];
     int n = 0;
 
-    for (int v6 = 0; v6 < 2; v6++) {
-        cleanup_fclose FILE *f = fopen(v6 ? "/proc/net/tcp6" : "/proc/net/tcp", "re");
-        unsigned local, st;
-        while (f && fgets(line, sizeof(line), f))
-            n += sscanf(line, " %*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &st) == 2 &&
-                 local == (unsigned)port && st == 1;
+    for (int fd = 0; fd < 64; fd++) {
+        struct sockaddr_in6 at = {0};
+        struct tcp_info info = {0};
+        socklen_t len = sizeof(at), size = sizeof(info);
+        n += getsockname(fd, (struct sockaddr *)&at, &len) == 0 &&
+             (at.sin6_family == AF_INET || at.sin6_family == AF_INET6) &&
+             at.sin6_port == htons((uint16_t)port) &&
+             getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+             info.tcpi_bytes_acked >= sizeof(struct watch_head);
     }
     return n;
 }
 
 enum { RUN_ENDS_WITH = 7, N_AWAITING = 2 };
 
-/* What the ranks that take part do: rank 0 ends the run, or dies when others are connected to its port. */
+/* What the ranks that take part do: rank 0 ends the run, or dies when its watch has answered others. */
 static int end_run(const struct collectives_config *cfg, int die_at)
 {
     struct err err = {0};
@@ -264,7 +269,7 @@ static int end_run(const struct collectives_config *cfg, int die_at)
     const int rc = c ? sums_up(c) : RANK_FAILED;
 
     alarm(RANKS_TIMEOUT_MS / 1000);
-    while (cfg->rank == 0 && die_at && count_connections(cfg->master_port) < die_at)
+    while (cfg->rank == 0 && die_at && count_answered(cfg->master_port) < die_at)
         poll(NULL, 0, 1);
     if (cfg->rank == 0 && die_at)
         raise(SIGKILL);
@@ -352,6 +357,113 @@ static void test_awaiting_in_vain(void **state)
         close(ready[i]);
         close(go[i]);
     }
+}
+
+/* A listener that is no rank 0: it closes every connection (a proxy before the pod is ready), or accepts none. After `turns`
+ * connections it tells `said`, and stays until it is killed. */
+static pid_t start_listener(int port, bool closes, int turns, int said)
+{
+    const struct sockaddr_in addr = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    assert_true(bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && listen(fd, 16) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!closes)
+            pause();
+        for (int n = 1;; n++) {
+            close(accept(fd, NULL, NULL));
+            if (n == turns && write(said, "c", 1) != 1)
+                _exit(1);
+        }
+    }
+    close(fd);
+    return pid;
+}
+
+static void end_by_force(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static pid_t start_rank_0(const struct collectives_config *cfg, int die_at)
+{
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(end_run(cfg, die_at));
+    return pid;
+}
+
+/* Who closes the connection before it has said a word is not rank 0 that is lost, and who says none at all is not awaited
+ * beyond the deadline. */
+static void test_awaiting_at_a_listener_that_is_not_rank_0(void **state)
+{
+    char run_id[64], byte;
+    struct collectives_config cfg = ranks_config(0, 1, run_id);
+    int told[2];
+
+    (void)state;
+    cfg.master_port = ports_take();
+    cfg.awaiting = 1;
+    assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+    for (int closes = 0; closes < 2; closes++) {
+        const pid_t other = start_listener(cfg.master_port, closes, 0, -1);
+        assert_int_equal(ended(start_awaiting(cfg, 300)), 138);
+        end_by_force(other);
+    }
+    const pid_t proxy = start_listener(cfg.master_port, true, 3, told[1]);
+    const pid_t waiting = start_awaiting(cfg, RANKS_TIMEOUT_MS);
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    end_by_force(proxy);
+    const pid_t zero = start_rank_0(&cfg, 0);
+    assert_int_equal(ended(waiting), RUN_ENDS_WITH);
+    assert_int_equal(ended(zero), 0);
+    close(told[0]);
+    close(told[1]);
+}
+
+/* Rank 0 of the round before is still there when an idle rank comes, and ends then: its successor is looked for. */
+static void test_awaiting_at_the_rank_0_of_an_earlier_round(void **state)
+{
+    char run_id[64];
+    struct collectives_config cfg = ranks_config(0, 1, run_id), later;
+    int status;
+
+    (void)state;
+    cfg.master_port = ports_take();
+    cfg.awaiting = 1;
+    later = cfg;
+    later.restart_count = cfg.restart_count + 1;
+    const pid_t waiting = start_awaiting(later, RANKS_TIMEOUT_MS), before = start_rank_0(&cfg, 1);
+    assert_true(waitpid(before, &status, 0) == before && WIFSIGNALED(status));
+    const pid_t zero = start_rank_0(&later, 0);
+    assert_int_equal(ended(waiting), RUN_ENDS_WITH);
+    assert_int_equal(ended(zero), 0);
+}
+
+/* Whom it looked for, and where, is what a rank says at its deadline. */
+static void test_looking_for_rank_0_at_a_listener_that_closes(void **state)
+{
+    char run_id[64], said[300], where[64];
+    const int port = ports_take();
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    const pid_t other = start_listener(port, true, 0, -1);
+    const int code = ended(start_rank(ranks_pods_config(2, &two_by_two, port, run_id), 300, fds[1]));
+    read_said(fds[0], said, sizeof(said));
+    snprintf(where, sizeof(where), "deadline passed while looking for rank 0 at 127.0.0.1:%d: ", port);
+    if (code != 138 || !strstr(said, where))
+        fail_msg("ended with %d: %s", code, said);
+    end_by_force(other);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 enum { STRANGERS = 150 };
@@ -575,6 +687,9 @@ int main(void)
         cmocka_unit_test(test_rank_that_comes_again),
         cmocka_unit_test(test_ranks_that_await_the_end),
         cmocka_unit_test(test_awaiting_in_vain),
+        cmocka_unit_test(test_awaiting_at_a_listener_that_is_not_rank_0),
+        cmocka_unit_test(test_awaiting_at_the_rank_0_of_an_earlier_round),
+        cmocka_unit_test(test_looking_for_rank_0_at_a_listener_that_closes),
         cmocka_unit_test(test_forged_words),
         cmocka_unit_test(test_unauthenticated_at_every_port),
         cmocka_unit_test(test_crowd_before_the_door),

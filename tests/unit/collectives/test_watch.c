@@ -31,7 +31,7 @@ static void test_a_late_name_server_only_delays(void **state)
     struct watch w;
 
     (void)state;
-    struct watch_server *server = watch_server_start(0, RUN_ID, 1, 0, &err);
+    struct watch_server *server = watch_server_start(0, RUN_ID, 0, 1, 0, &err);
     assert_non_null(server);
     cleanup_resolver struct resolver *at =
         resolver_new_with("some.host", watch_server_port(server), look_late, NULL);
@@ -87,7 +87,7 @@ static void test_only_the_absent_is_missing(void **state)
     pthread_t threads[N_RANKS];
 
     (void)state;
-    struct watch_server *server = watch_server_start(0, RUN_ID, N_RANKS, 0, &err);
+    struct watch_server *server = watch_server_start(0, RUN_ID, 0, N_RANKS, 0, &err);
     assert_non_null(server);
     for (int i = 0; i < N_RANKS; i++) {
         l[i] = (struct looker){.rank = i, .port = watch_server_port(server)};
@@ -116,7 +116,7 @@ static void test_who_comes_to_a_run_that_has_begun_looks_again(void **state)
     struct watch first, late;
 
     (void)state;
-    struct watch_server *server = watch_server_start(0, RUN_ID, 1, 0, &err);
+    struct watch_server *server = watch_server_start(0, RUN_ID, 0, 1, 0, &err);
     assert_non_null(server);
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", watch_server_port(server));
     const int64_t deadline_ms = clock_mono_ms() + 60000;

@@ -85,7 +85,7 @@ static void test_a_full_house_keeps_no_rank_out(void **state)
 
     (void)state;
     alarm(60);
-    struct watch_server *server = watch_server_start(0, "job-1", 1, 0, &err);
+    struct watch_server *server = watch_server_start(0, "job-1", 0, 1, 0, &err);
     assert_non_null(server);
     fill(server, fds);
     atomic_fetch_add(&now_ms, PATIENCE_MS - 1);

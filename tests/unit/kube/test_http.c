@@ -450,6 +450,8 @@ static void test_servers_that_cannot_be(void **ctx)
                                        "ftps://localhost",
                                        "localhost:8001",
                                        "https://a?b=c",
+                                       "https://a#b",
+                                       "https://a/#",
                                        "unix:",
                                        "file:///run/s"};
     struct rig *r = *ctx;

@@ -32,6 +32,7 @@ static bool is_over(void *ctx)
 
 struct given {
     const char *ca;
+    const char *scheme;  /* NULL: https */
     const char *renewed; /* "old>new": after the file was read, this one becomes that one */
 };
 
@@ -70,7 +71,7 @@ static struct result get(int port, struct given g)
     struct result out = {0};
     char url[64];
 
-    snprintf(url, sizeof(url), "https://127.0.0.1:%d", port);
+    snprintf(url, sizeof(url), "%s://127.0.0.1:%d", g.scheme ? g.scheme : "https", port);
     cleanup_kube_config struct kube_config c;
     rig_config(&c, url);
     if (g.ca)
@@ -96,6 +97,7 @@ static void test_authority_and_name(void **ctx)
     (void)ctx;
     r = get(s.port, (struct given){.ca = "ca.crt"});
     assert_int_equal(r.status, 200);
+    assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .scheme = "HTTPS"}).status, 200);
     r = get(s.port, (struct given){.ca = "stranger.crt"});
     assert_int_equal(r.status, 0);
     assert_int_equal(r.err.kind, ERR_TRANSIENT);

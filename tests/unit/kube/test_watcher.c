@@ -120,6 +120,18 @@ static void test_which_version_is_known(void **ctx)
     assert_int_equal(talk_feed(t, LIST("7", "", ITEM("b", "6"))), 0);
     assert_int_equal(talk_ends(t, 200), 0);
     assert_string_equal(watcher_version(t->w), "7");
+    /* The orderly end of a watch in which the server named none tells no more. */
+    talk_asks(t, "resourceVersion=7");
+    talk_breaks(t, ERR_TRANSIENT);
+    talk_asks(t, "resourceVersion=7");
+    t->now += WATCHER_SHORT_MS;
+    assert_int_equal(talk_ends(t, 200), 0);
+    assert_string_equal(watcher_version(t->w), "");
+    talk_asks(t, "resourceVersion=7");
+    assert_int_equal(talk_feed(t, BOOKMARK("7")), 0);
+    t->now += WATCHER_SHORT_MS;
+    assert_int_equal(talk_ends(t, 200), 0);
+    assert_string_equal(watcher_version(t->w), "7");
 }
 
 int main(void)

@@ -68,8 +68,9 @@ static void test_epochs_and_steps(void **state)
     /* and again, of a second fold */
     CHECK({"Epoch 1/2 loss: 0.5", 50}, {"Epoch 2/2 loss: 0.5", 100}, {"Epoch 2/2 val loss: 0.5", 100},
           {"Epoch 1/2", -1}, {"Epoch 1/2 loss: 0.5", -1}, {"Epoch 2/2 loss: 0.5", -1});
-    /* from 0, to the number of the last one */
-    CHECK({"Epoch 0/3", 0}, {"Epoch 0/3 loss: 0.5", 25}, {"Epoch 3/3", 75}, {"Epoch 3/3 loss: 0.5", 100});
+    /* from 0, of 3 or of 4; of 200 or of 201 it is all the same */
+    CHECK({"Epoch 0/3", -1}, {"Epoch 0/3 loss: 0.5", -1}, {"Epoch 3/3", -1}, {"Epoch 3/3 loss: 0.5", -1});
+    CHECK({"Epoch 0/200", 0}, {"Epoch 100/200", 49.75}, {"Epoch 199/200 loss: 0.5", 99.5});
     CHECK({"Epoch 3", -1}, {"Epoch: [3][10/40] loss 0.5", -1}, {"Epoch 4/10", 30});
     /* a line without the total beside those that have it */
     CHECK({"epoch 2/4, batch 5/10 loss 0.5", 37.5}, {"[GPU: 0] Epoch: 0 | Batchsize: 32 | Steps: 10", 37.5},
@@ -81,6 +82,18 @@ static void test_epochs_and_steps(void **state)
     CHECK({"Epoch [1/2][3/10] loss 0.5", -1}, {"Train: [2/300][630/1251]", -1});
     /* a loss ends an epoch, unless something counts in it */
     CHECK({"Epoch 1/4 iters 100 loss: 0.5", 0}, {"Epoch 1/4 lr 0.1 loss: 0.5", 25});
+}
+
+static void test_epochs_from_0_have_no_total(void **state)
+{
+    struct progress p;
+
+    (void)state;
+    progress_init(&p);
+    say_at(&p, 0, "[Epoch 0/200] [Batch 0/938]");
+    say_at(&p, 1, "[Epoch 100/200] [Batch 469/938]");
+    assert_true(fabs(p.percent - 50) < 0.05 && p.step == 94269);
+    assert_true(p.total_epochs == -1 && p.total_steps == -1);
 }
 
 #define BAR(n, total) #n "/" #total " [00:00<00:01, 5it/s]"
@@ -284,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_yet),
         cmocka_unit_test(test_epochs_and_steps),
+        cmocka_unit_test(test_epochs_from_0_have_no_total),
         cmocka_unit_test(test_bars_of_epochs),
         cmocka_unit_test(test_bars_of_the_run),
         cmocka_unit_test(test_junk_does_not_stay),

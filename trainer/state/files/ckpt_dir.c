@@ -56,17 +56,31 @@ static void step_name(int64_t step, const char *behind, char out[static CKPT_NAM
     snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, behind);
 }
 
-/* The run's folder. A new one is not to be lost with a power cut either. */
+/* The run's folder. No new one on the way to it is to be lost with a power cut either. */
 static int make_folder(const char *dir, struct err *err)
 {
-    char parent[PATH_MAX];
-    const char *slash = strrchr(dir, '/');
-    const bool there = access(dir, F_OK) == 0;
+    char path[PATH_MAX], above[PATH_MAX];
+    struct stat st;
 
-    if (fs_mkdirs(dir, err))
-        return -1;
-    snprintf(parent, sizeof(parent), "%.*s", slash > dir ? (int)(slash - dir) : 1, slash ? dir : ".");
-    return there ? 0 : sync_folder(parent, err);
+    snprintf(path, sizeof(path), "%s", dir);
+    snprintf(above, sizeof(above), "%s", dir[0] == '/' ? "/" : ".");
+    for (char *end = path; end;) {
+        if ((end = strchr(end + 1, '/')))
+            *end = '\0';
+        const bool made = mkdir(path, 0777) == 0;
+        if (!made && errno != EEXIST)
+            return err_errno(err, ERR_FATAL, errno, "%s", path);
+        if (made && sync_folder(above, err))
+            return -1;
+        snprintf(above, sizeof(above), "%s", path);
+        if (end)
+            *end = '/';
+    }
+    if (lstat(dir, &st))
+        return err_errno(err, ERR_FATAL, errno, "%s", dir);
+    if (S_ISLNK(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s: a link, expected the run's own folder: remove it", dir);
+    return 0;
 }
 
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)

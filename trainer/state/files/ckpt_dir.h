@@ -1,4 +1,5 @@
-/* ckpt_dir.h - a run's folder of checkpoints: step-%010d/ for each, whole or not there. Nobody but the run writes in it.
+/* ckpt_dir.h - the folder of checkpoints of a run and a configuration: step-%010d/ for each, whole or not there. Nobody else writes
+ * in it.
  *
  * A checkpoint is written as .tmp-..., every file and the folder synced, then renamed, then the parent synced: a kill or
  * a power cut leaves the old ones and, at most, a .tmp- folder that the next write removes. One that takes the place of another of its
@@ -28,7 +29,7 @@ struct ckpt_writer {
     struct manifest manifest;
 };
 
-/* Make `dir`, the run's folder, and in it the one to write to; m gives step, config and run id. */
+/* Make `dir`, the run's folder, which may be no link, and in it the one to write to; m gives step, config and run id. */
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err) MUST_CHECK;
 
 /* One file: `write` gives its bytes to the sink. */

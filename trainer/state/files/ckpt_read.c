@@ -24,7 +24,8 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The number behind "step-"; -1 when the name is no checkpoint's. */
+/* The number behind "step-"; -1 when the name is no checkpoint's. Versions that kept several runs in one folder put "-" and eight
+ * hexadecimal digits behind it. */
 static int64_t step_of(const char *name)
 {
     int64_t step = 0;
@@ -33,7 +34,10 @@ static int64_t step_of(const char *name)
         return -1;
     const char *digits = name + 5;
     size_t n = strspn(digits, "0123456789");
-    if (n < CKPT_STEP_DIGITS || n > 16 || (digits[n] && strcmp(digits + n, CKPT_OLD) != 0))
+    const char *behind = digits + n;
+    const bool plain = !*behind || strcmp(behind, CKPT_OLD) == 0;
+    const bool older = strlen(behind) == 9 && *behind == '-' && strspn(behind + 1, "0123456789abcdef") == 8;
+    if (n < CKPT_STEP_DIGITS || n > 16 || !(plain || older))
         return -1;
     for (size_t i = 0; i < n; i++)
         step = step * 10 + (digits[i] - '0');

@@ -35,10 +35,10 @@ static int refuse_pt(const char *path, const void *bytes, size_t len, struct err
         return 0;
     return err_set(
         err, ERR_INVALID,
-        "%.160s: a .pt file, which is not read. This makes a .safetensors of it: python3 -c \"import torch, "
-        "safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v in "
-        "torch.load('%.160s', map_location='cpu').items()}, 'model.safetensors')\"",
-        path, path);
+        "%.160s: a .pt file, which is not read. This makes a .safetensors of it: python3 -c "
+        "\"import sys, torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v "
+        "in torch.load(sys.argv[1], map_location='cpu').items()}, 'model.safetensors')\" FILE.pt",
+        path);
 }
 
 int weights_refuse_pt(const char *path, struct err *err)

@@ -9,6 +9,7 @@
 #include "cli/watch/display.h"
 #include "common/fsutil.h"
 #include "common/memory.h"
+#include "kube/watcher.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -198,17 +199,31 @@ static void lose(struct ptj *p)
     fake_close_watches(p->server);
 }
 
-/* Beside each other, since each takes the program's own time: a server that is lost and comes back, and one that never answers. */
+/* Beside each other, since each takes the program's own time: a server that is lost and comes back, and one that never answers;
+ * that one is told only where nobody may be typing a password. */
 static void test_lost_and_slow_server(void **state)
 {
     static const struct fake_fault_plan HANGS = {.path_part = "/pytorchtrainingjobs",
                                                  .fault = FAKE_HANG_BEFORE};
-    struct ptj *p = *state, slow;
-    struct onpty t, waiting;
+    static const struct fake_fault_plan SECOND = {.path_part = "continue=", .fault = FAKE_HANG_BEFORE};
+    struct ptj *p = *state, slow, paged;
+    struct onpty t, login, waiting, half;
 
+    ptj_begin(&paged, ptj_program);
+    for (int i = 0; i <= WATCHER_PAGE_ITEMS; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "j%d", i);
+        ptj_put_job(&paged, name, "{}", "{}");
+    }
+    fake_plan_fault(paged.server, &SECOND);
+    onpty_start(&half, &paged, RUN("watch"), COLUMNS, ROWS);
     ptj_begin(&slow, ptj_program);
     fake_plan_fault(slow.server, &HANGS);
-    onpty_start(&waiting, &slow, RUN("watch"), COLUMNS, ROWS);
+    onpty_start(&login, &slow, RUN("watch"), COLUMNS, ROWS);
+    while (!fake_faults_done(slow.server))
+        usleep(1000);
+    slow.program = "/bin/sh";
+    onpty_start(&waiting, &slow, RUN("-c", "exec \"$0\" watch </dev/null", ptj_program), COLUMNS, ROWS);
     onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
     onpty_until(&t, "47%");
     fake_settle(p->server);
@@ -226,7 +241,16 @@ static void test_lost_and_slow_server(void **state)
     onpty_keys(&waiting, "\x03");
     assert_int_equal(onpty_wait(&waiting), 128 + SIGINT);
     onpty_end(&waiting);
+    while (onpty_read(&login, 0))
+        continue;
+    assert_int_equal(login.reads, 0);
+    onpty_keys(&login, "\x03");
+    assert_int_equal(onpty_wait(&login), 128 + SIGINT);
+    onpty_end(&login);
     ptj_end(&slow);
+    onpty_until(&half, "No answer since ");
+    onpty_end(&half);
+    ptj_end(&paged);
 }
 
 static void test_rights(void **state)

@@ -7,6 +7,7 @@
 #include "cli/shown.h"
 #include "cli/why/screen.h"
 #include "common/clock.h"
+#include "common/fsutil.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -103,6 +104,28 @@ static void check_safe(const char *name, const char *screen)
             fail_msg("%s: a control character in:\n%s", name, screen);
 }
 
+/* Each command reaches the same server as the same user: these options stand before the next one. */
+static void check_commands(const char *name, const char *text, const char *options)
+{
+    for (const char *at = text, *next; (at = strstr(at, "kubectl ")); at = next) {
+        next = strstr(at + 1, "kubectl ");
+        next = next ? next : at + strlen(at);
+        if (!memmem(at, (size_t)(next - at), options, strlen(options)))
+            fail_msg("%s: without %s: %.*s", name, options, (int)(next - at), at);
+    }
+}
+
+static void check_options(const char *name, struct why_facts facts)
+{
+    cleanup_buf struct buf all = BUF_INIT(TEXT_MAX);
+    struct err err;
+
+    facts.options = " --as=me";
+    facts.n_gaps = 0;
+    assert_int_equal(screen_print(&facts, (struct screen_size){0}, &all, &err), 0);
+    check_commands(name, buf_str(&all), facts.options);
+}
+
 static void run_case(void **state)
 {
     const char *name = *state;
@@ -117,6 +140,7 @@ static void run_case(void **state)
     set_facts(doc, &facts);
     assert_int_equal(screen_print(&facts, (struct screen_size){COLUMNS, ROWS, false}, &screen, &err), 0);
     assert_int_equal(screen_print(&facts, (struct screen_size){.events = true}, &all, &err), 0);
+    check_options(name, facts);
     trainjob_free((struct trainjob *)(uintptr_t)facts.job);
     check_screen(name, buf_str(&screen), json_str(doc, "cause"));
     check_piped(name, buf_str(&all), json_str(doc, "cause"));
@@ -151,6 +175,18 @@ static void test_sentences(void **state)
         print_message("%d wants are written\n", changed.n);
 }
 
+/* Those of the table of causes that no case shows, too. */
+static void test_commands(void **state)
+{
+    cleanup_buf struct buf table = BUF_INIT(TEXT_MAX);
+    struct err err;
+
+    (void)state;
+    assert_int_equal(fs_read(TK_SOURCE_DIR "/cli/why/cause.c", &table, &err), 0);
+    assert_non_null(strstr(buf_str(&table), "kubectl delete node {node}"));
+    check_commands("cause.c", buf_str(&table), "{with}");
+}
+
 static int is_case(const struct dirent *d)
 {
     const char *dot = strstr(d->d_name, ".yaml");
@@ -160,7 +196,7 @@ static int is_case(const struct dirent *d)
 
 int main(void)
 {
-    static struct CMUnitTest tests[CASES_MAX + 1];
+    static struct CMUnitTest tests[CASES_MAX + 2];
     struct dirent **cases;
     struct err err;
     const char *path = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN "why";
@@ -180,7 +216,8 @@ int main(void)
             .name = cases[i]->d_name, .test_func = run_case, .initial_state = cases[i]->d_name};
     }
     tests[n] = (struct CMUnitTest)cmocka_unit_test(test_sentences);
-    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 1, NULL, NULL);
+    tests[n + 1] = (struct CMUnitTest)cmocka_unit_test(test_commands);
+    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 2, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(cases[i]);
     free(cases);

@@ -26,6 +26,8 @@
     "                           ^^^^^^^^^^^^^\n"
 #define WORKER(n, rank, code) "[" #n "]:\n  rank      : " #rank " (local_rank: 0)\n  exitcode  : " code "\n"
 
+#define SAYS "\"host\":\"h\",\"message\":\"m\""
+
 struct row {
     const char *message;
     bool found;
@@ -112,21 +114,28 @@ static const struct row ROWS[] = {
      "0)\n",
      false, 0, 0, 0},
     {"warning: " LOST "\nTraceback (most recent call last):\nValueError: no label\n", false, 0, 0, 0},
-    /* Our launcher's report: the numbers alone are enough, and each is one that can be. Nobody cuts it. */
-    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"m\"}\n", true, 2, 0, 3},
-    {"{\"rank\":0,\"exitCode\":137,\"signal\":9}", true, 137, 9, 0},
-    {"{\"rank\":2147483647,\"exitCode\":255} and more", true, 255, 0, INT32_MAX},
-    {"{\"rank\":3,\"exitCode\":1,\"ho", false, 0, 0, 0},
-    {"{\"rank\":3}", false, 0, 0, 0},
-    {"{\"rank\":\"3\",\"exitCode\":2}", false, 0, 0, 0},
-    {"{\"rank\":2147483648,\"exitCode\":2}", false, 0, 0, 0},
-    {"{\"rank\":-1,\"exitCode\":2}", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":0}", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":256}", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":137,\"signal\":15}", false, 0, 0, 0},
-    {"{\"rank\":3,\"exitCode\":193,\"signal\":65}", false, 0, 0, 0},
-    {" {\"rank\":3,\"exitCode\":2}", false, 0, 0, 0},
-    {"{\"exitCode\":2,\"rank\":3}", false, 0, 0, 0},
+    /* Our launcher's report, and its numbers are those of an end. One that is cut is none. */
+    {"{\"rank\":3,\"exitCode\":2," SAYS "}\n", true, 2, 0, 3},
+    {"{\"rank\":0,\"exitCode\":137,\"signal\":9," SAYS "}", true, 137, 9, 0},
+    {"{\"rank\":2147483647,\"exitCode\":255," SAYS "} and more", true, 255, 0, INT32_MAX},
+    {"{\"rank\":3,\"exitCode\":1,\"host\":\"h\",\"message\":\"m", false, 0, 0, 0},
+    {"{\"rank\":3," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":\"3\",\"exitCode\":2," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":2147483648,\"exitCode\":2," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":-1,\"exitCode\":2," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":0," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":256," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":137,\"signal\":15," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":193,\"signal\":65," SAYS "}", false, 0, 0, 0},
+    {" {\"rank\":3,\"exitCode\":2," SAYS "}", false, 0, 0, 0},
+    {"{\"exitCode\":2,\"rank\":3," SAYS "}", false, 0, 0, 0},
+    /* Lines of a user's own log. */
+    {"{\"rank\":7,\"step\":100,\"loss\":1,\"exitCode\":1,\"message\":\"connection reset by peer\"}", false, 0,
+     0, 0},
+    {"{\"rank\":7,\"step\":1,\"exitCode\":1," SAYS "}", false, 0, 0, 0},
+    {"{\"rank\":7,\"exitCode\":1}", false, 0, 0, 0},
+    {"{\"rank\":7,\"exitCode\":1,\"message\":\"m\"}", false, 0, 0, 0},
+    {"{\"rank\":7,\"exitCode\":1,\"host\":\"h\",\"message\":4}", false, 0, 0, 0},
 };
 
 /* Nothing but a lost peer; rank -1: not said. */
@@ -179,7 +188,7 @@ static const struct {
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\\n\"}\nmore", "b"},
     {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a \\\"b\\\"\\tc\\u0007\\u00E4\\u0041\x1b\"}",
      "a \"b\" c \u00e4A"},
-    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\"}", ""},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"\"}", ""},
     {"cut in a char\xc3", "cut in a char?"},
     /* What follows a traceback's last frame names the error, whatever comes behind it. */
     {TRACEBACK "ValueError: shapes differ:\nwant 8\n\ngot 7\n", "ValueError: shapes differ:"},

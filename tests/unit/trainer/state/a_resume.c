@@ -10,6 +10,7 @@
 #include "seed.h"
 #include "trainer/run/run.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,8 @@ char *path_in(struct fixture *f, const char *name)
 
 char *own_dir(struct fixture *f)
 {
-    return arena_printf(&f->arena, "%s/resume-%d", f->cfg.ckpt_dir, (int)getpid());
+    return arena_printf(&f->arena, "%s/resume-%d-%08" PRIx32, f->cfg.ckpt_dir, (int)getpid(),
+                        config_resumable(&f->cfg));
 }
 
 void configure(struct fixture *f, const char *optimizer)

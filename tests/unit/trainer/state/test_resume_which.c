@@ -6,6 +6,7 @@
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "trainer/state/files/ckpt_dir.h"
+#include "trainer/state/run_id.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -159,6 +160,56 @@ static void a_folder_of_several_runs_is_no_riddle(void **state)
     assert_true(says(f, " is of another configuration"));
 }
 
+/* A job whose script trains twice, with two configurations: neither counts, replaces or removes the other's checkpoints, and its next
+ * attempt goes on with each of them. */
+static void two_configurations_of_one_run_keep_their_own(void **state)
+{
+    struct fixture *f = *state;
+    struct plan stage = {.world = 1, .job = "j"};
+    struct found found[32];
+    int codes[RANKS];
+
+    f->cfg.save_steps = 1;
+    f->cfg.keep = 1;
+    for (int attempt = 0; attempt < 2; attempt++)
+        for (int b = 0; b < 2; b++) {
+            f->cfg.seed += b;
+            assert_int_equal(go(f, stage, codes), 0);
+            assert_int_equal(says(f, "resumed from "), attempt > 0);
+            assert_int_equal(says(f, " is of another configuration"), attempt == 0 && b);
+            f->cfg.seed -= b;
+        }
+    assert_int_equal(all_of(f, "j", found, 32), 2);
+    assert_true(found[0].step == 30 && found[1].step == 30);
+}
+
+/* By hand, from one checkpoint, with two configurations: three runs. */
+static void runs_by_hand_with_other_configurations_are_others(void **state)
+{
+    struct fixture *f = *state;
+    struct found found[32];
+    int codes[RANKS];
+
+    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 9}, codes), 143);
+    f->cfg.resume = newest(f, 1);
+    f->cfg.save_steps = 1;
+    f->cfg.keep = 1;
+    for (int i = 0; i < 2; i++) {
+        f->cfg.seed++;
+        assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+        assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
+        assert_true(says(f, " is of another configuration"));
+    }
+    assert_int_equal(all_of(f, "single-", found, 32), 3);
+    assert_int_equal(access(f->cfg.resume, F_OK), 0);
+    for (int i = 0; i < 3; i++) {
+        struct manifest m[2];
+        assert_int_equal(ckpt_manifest(found[i].path, &m[0], &f->err), 0);
+        assert_int_equal(ckpt_manifest(found[(i + 1) % 3].path, &m[1], &f->err), 0);
+        assert_string_not_equal(m[0].run_id, m[1].run_id);
+    }
+}
+
 /* A launcher that was given no id: its restarts go on, the next launch does not. */
 static void the_restarts_of_a_nameless_launch_go_on(void **state)
 {
@@ -288,10 +339,18 @@ static void a_damaged_one_is_passed_over(void **state)
     }
 }
 
-/* A checkpoint that says no more than whose it is and in which format. */
-static const char *leave(struct fixture *f, const char *dir, int step, int format, const char *run)
+static const char *folder_of(struct fixture *f, const char *run)
 {
-    const char *path = arena_printf(&f->arena, "%s/step-%010d", dir, step);
+    char folder[RUN_ID_FOLDER_BYTES];
+
+    run_id_folder(run, config_resumable(&f->cfg), folder);
+    return arena_printf(&f->arena, "%s/%s", f->cfg.ckpt_dir, folder);
+}
+
+/* A checkpoint that says no more than whose it is and in which format. */
+static const char *leave(struct fixture *f, const char *dir, const char *name, int format, const char *run)
+{
+    const char *path = arena_printf(&f->arena, "%s/%s", dir, name);
     const char *text = arena_printf(&f->arena, "{\"format\": %d, \"run_id\": \"%s\"}", format, run);
 
     assert_int_equal(fs_mkdirs(path, &f->err), 0);
@@ -300,27 +359,34 @@ static const char *leave(struct fixture *f, const char *dir, int step, int forma
     return path;
 }
 
-/* What another version has learnt in this run is not thrown away: neither where versions before the folders of runs left it, nor in
- * the run's own, beside newer ones or not. */
+/* What another version has learnt in this run is not thrown away: neither where versions before the folders of runs left it, also
+ * beside another run's, nor in the run's own, beside newer ones or not. */
 static void another_format_of_this_run_is_an_error(void **state)
 {
     struct fixture *f = *state;
+    const struct {
+        const char *dir, *name;
+        int format;
+    } where[] = {
+        {f->cfg.ckpt_dir, "step-0000000005", 1},
+        {f->cfg.ckpt_dir, "step-0000000005-0a1b2c3d", 1},
+        {folder_of(f, "j"), "step-0000000005", 3},
+    };
     int codes[RANKS];
 
     for (int newer = 0; newer < 2; newer++)
-        for (int where = 0; where < 2; where++) {
+        for (size_t i = 0; i < ARRAY_LEN(where); i++) {
             forget(f);
             if (newer)
                 stop_at_step(f, "j");
-            const char *dir = where ? path_in(f, "checkpoints/j") : f->cfg.ckpt_dir;
-            const char *path = leave(f, dir, 5, where ? 3 : 1, "j");
+            const char *path = leave(f, where[i].dir, where[i].name, where[i].format, "j");
             assert_int_equal(go(f, (struct plan){.world = 2, .job = "j"}, codes), EXIT_CODE_USAGE);
             assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
             assert_true(says(
                 f, arena_printf(&f->arena,
                                 "--ckpt_dir: a checkpoint of this run has %s/manifest.json: format %d, "
                                 "which this version does not read (2): go on with the version that wrote it",
-                                path, where ? 3 : 1)));
+                                path, where[i].format)));
             /* Another run's says nothing about this one. */
             assert_int_equal(go(f, (struct plan){.world = 1, .job = "k"}, codes), 0);
             f->cfg.resume = path;
@@ -328,6 +394,68 @@ static void another_format_of_this_run_is_an_error(void **state)
             assert_true(says(f, "--resume: "));
             f->cfg.resume = "auto";
         }
+}
+
+/* Nor where another version counts the same configuration as another one. */
+static void another_format_in_another_folder_of_this_run_too(void **state)
+{
+    struct fixture *f = *state;
+    int codes[RANKS];
+
+    leave(f, arena_printf(&f->arena, "%s/j-00000000", f->cfg.ckpt_dir), "step-0000000005", 3, "j");
+    assert_int_equal(go(f, (struct plan){.world = 1, .job = "j"}, codes), EXIT_CODE_USAGE);
+    assert_true(says(f, "--ckpt_dir: a checkpoint of this run has "));
+    assert_int_equal(go(f, (struct plan){.world = 1, .job = "j-0"}, codes), 0);
+}
+
+/* Of a folder that has nothing else the format is told. */
+static void a_folder_of_older_ones_is_refused_by_their_format(void **state)
+{
+    struct fixture *f = *state;
+    int codes[RANKS];
+
+    f->cfg.resume = path_in(f, "older");
+    leave(f, f->cfg.resume, "step-0000000005-0a1b2c3d", 1, "j");
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
+    assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
+    /* Also to a later attempt, which has found something damaged before. */
+    assert_int_equal(fs_mkdirs(path_in(f, "checkpoints/step-0000000007"), &f->err), 0);
+    assert_int_equal(go(f, (struct plan){.world = 1, .job = "k"}, codes), EXIT_CODE_USAGE);
+    assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
+}
+
+/* Beside another run's good one: what cannot be read may be this run's, and a run that begins anew says so. */
+static void nothing_unread_is_passed_over_in_silence(void **state)
+{
+    struct fixture *f = *state;
+    int codes[RANKS];
+
+    for (int how = 0; how < 4; how++) {
+        forget(f);
+        stop_at_step(f, "other");
+        const char *step = arena_printf(&f->arena, "%s/step-0000000005", f->cfg.ckpt_dir);
+        const char *manifest = arena_printf(&f->arena, "%s/manifest.json", step);
+        if (how < 3)
+            assert_int_equal(mkdir(step, 0777), 0);
+        if (how == 1) /* cannot be opened, by root neither */
+            assert_int_equal(symlink("manifest.json", manifest), 0);
+        if (how == 2)
+            assert_int_equal(fs_write_atomic(manifest, "{\"form", 6, &f->err), 0);
+        if (how == 3) {
+            step = folder_of(f, "j");
+            assert_int_equal(symlink(step, step), 0);
+        }
+        assert_int_equal(go(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
+        if (!says(f, how < 3 ? "warning: damaged checkpoint skipped: " : "warning: --ckpt_dir: ") ||
+            !says(f, step) || !says(f, "started afresh: "))
+            fail_msg("damage %d: not told", how);
+        if (how)
+            continue;
+        /* Beside the run's own it says nothing new. */
+        stop_at_step(f, "j");
+        assert_int_equal(go(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
+        assert_true(says(f, "resumed from ") && !says(f, "warning: "));
+    }
 }
 
 static void a_pt_file_is_refused_with_what_to_do(void **state)
@@ -374,12 +502,17 @@ int main(void)
         TEST(only_the_same_run_and_configuration_is_resumed),
         TEST(a_run_by_hand_goes_on_only_when_told),
         TEST(a_folder_of_several_runs_is_no_riddle),
+        TEST(two_configurations_of_one_run_keep_their_own),
+        TEST(runs_by_hand_with_other_configurations_are_others),
         TEST(the_restarts_of_a_nameless_launch_go_on),
         TEST(a_path_is_where_a_job_begins),
         TEST(first_weights_are_read_once),
         TEST(a_path_is_taken_or_refused),
         TEST(a_damaged_one_is_passed_over),
         TEST(another_format_of_this_run_is_an_error),
+        TEST(another_format_in_another_folder_of_this_run_too),
+        TEST(a_folder_of_older_ones_is_refused_by_their_format),
+        TEST(nothing_unread_is_passed_over_in_silence),
         TEST(a_pt_file_is_refused_with_what_to_do),
         TEST(every_run_has_a_folder_of_its_own),
     };

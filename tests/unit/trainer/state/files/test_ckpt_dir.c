@@ -32,6 +32,21 @@ struct fixture {
     char ckpt[96];
 };
 
+/* fsync(2), and the folders and files that it was called for, each behind a line's end. */
+static char synced[16384];
+
+int fsync(int fd)
+{
+    char link[64], path[PATH_MAX];
+    const size_t len = strlen(synced);
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, path, sizeof(path) - 1);
+    if (n > 0)
+        snprintf(synced + len, sizeof(synced) - len, "%.*s\n", (int)n, path);
+    return (int)syscall(SYS_fsync, fd);
+}
+
 static int make(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
@@ -175,6 +190,20 @@ static void leftovers_go(void **state)
     assert_int_equal(entries(f->ckpt), 1);
 }
 
+/* A power cut loses none of the folders that were made for the first checkpoint. */
+static void each_new_folder_is_synced_in_its_parent(void **state)
+{
+    const struct fixture *f = *state;
+    char above[96];
+    struct err err = {0};
+
+    synced[0] = '\0';
+    assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
+    snprintf(above, sizeof(above), "\n%s\n%s/a\n", f->dir, f->dir);
+    if (strncmp(synced, above + 1, strlen(above + 1)) != 0)
+        fail_msg("expected first%ssynced:\n%s", above, synced);
+}
+
 /* Beside checkpoints stand the folders of runs, and other things. */
 static void folders_of_runs_are_listed(void **state)
 {
@@ -311,7 +340,12 @@ static void other_names_are_no_checkpoints(void **state)
                                         "step-000000001x",
                                         "steps-0000000001",
                                         "step-0000000001-",
-                                        "step-0000000001-01234567",
+                                        "step-0000000001-0123456",
+                                        "step-0000000001-012345678",
+                                        "step-0000000001-0123456g",
+                                        "step-0000000001-0123456F",
+                                        "step-0000000001_01234567",
+                                        "step-0000000001-01234567-old",
                                         "step-0000000001-old-old",
                                         "step-0000000001.old",
                                         "notes"};
@@ -328,6 +362,23 @@ static void other_names_are_no_checkpoints(void **state)
     struct ckpt_list list;
     assert_int_equal(ckpt_list("/nowhere/at/all", &a, &list, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
+}
+
+/* Versions that kept several runs in one folder put eight digits behind a step that another run had there. */
+static void names_of_older_versions_are_listed(void **state)
+{
+    const struct fixture *f = *state;
+    static const char *const names[] = {"step-0000000003", "step-0000000005-0a1b2c3d",
+                                        "step-1234567890123456-ffffffff"};
+    cleanup_arena struct arena a = {0};
+    struct ckpt_names runs;
+    struct err err = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_int_equal(fs_mkdirs(arena_printf(&a, "%s/%s", f->ckpt, names[i]), &err), 0);
+    expect_steps(f->ckpt, STEPS(1234567890123456, 5, 3));
+    assert_int_equal(ckpt_runs(f->ckpt, &a, &runs, &err), 0);
+    assert_int_equal(runs.len, 0);
 }
 
 #define FILE_ "{\"name\": \"a\", \"bytes\": 1, \"crc32\": 2}"
@@ -417,6 +468,31 @@ static void links_are_not_followed(void **state)
     assert_int_equal(entries(f->ckpt), 1);
 }
 
+/* Nor is one in the place of the run's own folder: nothing is written or removed behind it. */
+static void a_link_in_the_runs_place_is_refused(void **state)
+{
+    const struct fixture *f = *state;
+    cleanup_arena struct arena a = {0};
+    const char *away = arena_printf(&a, "%s/away", f->dir);
+    struct err err = {0};
+
+    assert_int_equal(write_one(away, 3, "b", 3, GOOD, &err), 0);
+    assert_int_equal(mkdir(arena_printf(&a, "%s/.tmp-step-0000000004", away), 0777), 0);
+    assert_int_equal(mkdir(arena_printf(&a, "%s/a", f->dir), 0777), 0);
+    for (int dangling = 0; dangling < 2; dangling++) {
+        assert_int_equal(symlink(dangling ? "nowhere" : away, f->ckpt), 0);
+        assert_int_equal(write_one(f->ckpt, 10, "a", 1, GOOD, &err), -1);
+        if (!strstr(err.msg, arena_printf(&a, "%s: a link", f->ckpt)))
+            fail_msg("%s", err.msg);
+        assert_int_equal(unlink(f->ckpt), 0);
+    }
+    assert_int_equal(entries(away), 2);
+    /* What stands above it may be a link: that is the user's. */
+    assert_int_equal(symlink(away, f->ckpt), 0);
+    assert_int_equal(write_one(arena_printf(&a, "%s/run", f->ckpt), 10, "a", 1, GOOD, &err), 0);
+    assert_int_equal(entries(away), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 
 int main(void)
@@ -425,13 +501,16 @@ int main(void)
         TEST(written_and_read_back),
         TEST(the_newest_stay),
         TEST(leftovers_go),
+        TEST(each_new_folder_is_synced_in_its_parent),
         TEST(folders_of_runs_are_listed),
         TEST(a_failed_write_leaves_nothing),
         TEST(a_killed_writer_leaves_nothing_that_counts),
         TEST(links_are_not_followed),
+        TEST(a_link_in_the_runs_place_is_refused),
         TEST(a_step_that_is_written_again_is_never_missing),
         TEST(a_fifo_is_no_manifest),
         TEST(other_names_are_no_checkpoints),
+        TEST(names_of_older_versions_are_listed),
         TEST(manifests_that_lie_are_refused),
     };
 

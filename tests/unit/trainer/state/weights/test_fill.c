@@ -371,8 +371,9 @@ static void a_pt_file_is_refused_with_what_to_do(void **state)
     assert_int_equal(err.kind, ERR_INVALID);
     assert_non_null(strstr(err.msg,
                            "state.pt: a .pt file, which is not read. This makes a .safetensors of it: "
-                           "python3 -c \"import torch, safetensors.torch as s; s.save_file("));
-    assert_non_null(strstr(err.msg, "torch.load('" TK_SOURCE_DIR "/tests/golden/torch/state.pt', "));
+                           "python3 -c \"import sys, torch, safetensors.torch as s; s.save_file("));
+    /* A name is whatever somebody has called a file: it is not in what is pasted into a shell. */
+    assert_null(strstr(strstr(err.msg, "python3"), "state.pt"));
     assert_int_equal(weights_refuse_pt(TK_SOURCE_DIR "/tests/golden/torch/state.pt", &err), -1);
     assert_int_equal(weights_refuse_pt(GOLDEN "nanogpt.safetensors", &err), 0);
     assert_int_equal(weights_refuse_pt(GOLDEN, &err), 0);
