@@ -351,6 +351,18 @@ static void fingerprints_tell_configurations_apart(void **state)
     d = c;
     d.optimizer.lr *= 2;
     assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.optimizer.number[1] = 0.95; /* beta2 */
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.optimizer.ops = &optimizer_adamw;
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.data.format = &format_synthetic;
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.data.option[1]++;
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
 }
 
 int main(void)
