@@ -208,16 +208,10 @@ void flatten_backward(struct kctx *ctx, const struct flatten_shape *s, float *di
     ctx->ops->flatten_backward(ctx, s, din, dout);
 }
 
-void adam_step(struct kctx *ctx, const struct adam_options *options, int64_t step, float *p, float *m,
-               float *v, const float *g, size_t n)
+void update_step(struct kctx *ctx, const struct update_scalars *s, float *p, float *m, float *v,
+                 const float *g, size_t n)
 {
-    ctx->ops->adam_step(ctx, options, step, p, m, v, g, n);
-}
-
-void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, float *u, const float *g,
-              size_t n)
-{
-    ctx->ops->sgd_step(ctx, options, p, u, g, n);
+    ctx->ops->update_step(ctx, s, p, m, v, g, n);
 }
 
 void queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, float *mean, float *dlogits,
@@ -300,18 +294,11 @@ void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
     ctx->ops->queue_round(ctx, w, steps);
 }
 
-void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
-                const struct queued_span *span, int spans, const struct queued_params *w, float *m, float *v,
-                const float *g)
+void queue_update(struct kctx *ctx, enum update_rule rule, const struct step_state *state, const float *loss,
+                  const float *scale, const struct queued_span *span, int spans,
+                  const struct queued_params *w, float *m, float *v, const float *g)
 {
-    ctx->ops->queue_adam(ctx, state, loss, scale, span, spans, w, m, v, g);
-}
-
-void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
-               const struct queued_span *span, int spans, const struct queued_params *w, float *u,
-               const float *g)
-{
-    ctx->ops->queue_sgd(ctx, state, loss, scale, span, spans, w, u, g);
+    ctx->ops->queue_update(ctx, rule, state, loss, scale, span, spans, w, m, v, g);
 }
 
 void queue_count(struct kctx *ctx, int64_t *x)

@@ -6,7 +6,6 @@
 #ifndef TK_KERNELS_OPS_H
 #define TK_KERNELS_OPS_H
 
-#include "kernels/adam.h"
 #include "kernels/add.h"
 #include "kernels/attention.h"
 #include "kernels/batchnorm.h"
@@ -25,8 +24,8 @@
 #include "kernels/queued.h"
 #include "kernels/reduce.h"
 #include "kernels/relu.h"
-#include "kernels/sgd.h"
 #include "kernels/softmax.h"
+#include "kernels/update.h"
 
 /* X(name) for every operation. */
 #define KERNEL_OPS(X)                                                                                        \
@@ -54,8 +53,7 @@
     X(layernorm_backward)                                                                                    \
     X(flatten_forward)                                                                                       \
     X(flatten_backward)                                                                                      \
-    X(adam_step)                                                                                             \
-    X(sgd_step)
+    X(update_step)
 
 /* What models of sequences need besides; a device may have none of them (device_has_sequences). */
 #define KERNEL_SEQUENCE_OPS(X)                                                                               \
@@ -87,8 +85,7 @@
     X(queue_step_advance)                                                                                    \
     X(queue_step_end)                                                                                        \
     X(queue_round)                                                                                           \
-    X(queue_adam)                                                                                            \
-    X(queue_sgd)                                                                                             \
+    X(queue_update)                                                                                          \
     X(queue_count)
 
 #ifdef __cplusplus

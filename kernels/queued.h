@@ -7,10 +7,9 @@
 #ifndef TK_KERNELS_QUEUED_H
 #define TK_KERNELS_QUEUED_H
 
-#include "kernels/adam.h"
 #include "kernels/kctx.h"
 #include "kernels/linear.h"
-#include "kernels/sgd.h"
+#include "kernels/scalars.h"
 
 #include <stdint.h>
 
@@ -70,10 +69,7 @@ struct step_order {
     int64_t first;  /* place of the batch in the order */
     int64_t step;   /* of the run, for dropout */
     uint32_t flags; /* that this rank raises */
-    union {
-        struct adam_scalars adam[2];
-        struct sgd_scalars sgd[2];
-    };
+    struct update_scalars update[2];
 };
 
 /* What a step leaves behind. */
@@ -170,14 +166,12 @@ struct queued_params {
 /* The copies, as the run's first `steps` steps leave them. */
 void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps);
 
-/* One optimiser step with the gradients times *scale (NULL: as they are), by state->now's scalars, copies in the same pass;
- * none when the run is halted, or *loss is not finite. m, v, u and g have as many elements as p. */
-void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
-                const struct queued_span *span, int spans, const struct queued_params *w, float *m, float *v,
-                const float *g);
-void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
-               const struct queued_span *span, int spans, const struct queued_params *w, float *u,
-               const float *g);
+/* One step of an optimizer with the gradients times *scale (NULL: as they are), by state->now's scalars, which are of that rule,
+ * copies in the same pass; none when the run is halted, or *loss is not finite. m, v (update.h) and g have as many elements
+ * as p. */
+void queue_update(struct kctx *ctx, enum update_rule rule, const struct step_state *state, const float *loss,
+                  const float *scale, const struct queued_span *span, int spans,
+                  const struct queued_params *w, float *m, float *v, const float *g);
 
 /* x[0] += 1 */
 void queue_count(struct kctx *ctx, int64_t *x);

@@ -19,6 +19,7 @@
 #include "trainer/gpu/load.h"
 #include "trainer/model/gpt2.h"
 #include "trainer/run/resident/resident.h"
+#include "trainer/run/train.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,12 @@
 /* net.c - build the benchmark's networks as lists of operations over one block of floats. */
 #include "kernels/bench/net.h"
-#include "kernels/adam.h"
 #include "kernels/conv2d.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/flatten.h"
 #include "kernels/linear.h"
 #include "kernels/pool2d.h"
-#include "kernels/sgd.h"
 #include "kernels/softmax.h"
+#include "kernels/update.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -288,10 +287,10 @@ static void backward(struct net *n, struct kctx *ctx, int i)
 static void update(struct net *n, struct kctx *ctx)
 {
     const struct adam_options adam = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
-    if (n->adam)
-        adam_step(ctx, &adam, ++n->step, n->param, n->m, n->v, n->grad, n->n_param);
-    else
-        sgd_step(ctx, &(struct sgd_options){.lr = 1e-3}, n->param, NULL, n->grad, n->n_param);
+    const struct sgd_options sgd = {.lr = 1e-3};
+    const struct update_scalars s = n->adam ? adam_scalars_of(&adam, ++n->step) : sgd_scalars_of(&sgd);
+
+    update_step(ctx, &s, n->param, n->m, n->v, n->grad, n->n_param);
 }
 
 void net_op_run(struct net *n, struct kctx *ctx, int op)

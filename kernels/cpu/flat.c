@@ -1,11 +1,10 @@
 /* flat.c - element-wise operations over flat buffers, cut into chunks for the threads. */
-#include "kernels/adam.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 #include "kernels/gelu.h"
 #include "kernels/reduce.h"
 #include "kernels/relu.h"
-#include "kernels/sgd.h"
+#include "kernels/update.h"
 
 enum { CHUNK = 4096 }; /* elements; a multiple of every vector's width */
 
@@ -20,8 +19,7 @@ struct flat {
     double *sums;
     void (*form)(float *, const float *, size_t);
     void (*form_grad)(float *, const float *, const float *, size_t);
-    struct adam_scalars adam;
-    struct sgd_scalars sgd;
+    const struct update_scalars *scalars;
 };
 
 static void run_chunks(struct kctx *ctx, struct flat *f, run_fn *fn)
@@ -137,30 +135,16 @@ void cpu_add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n
     reduce_sum(ctx, out, (const float *const[]){a, b}, 2, n, 1);
 }
 
-static void adam_chunks(void *arg, int begin, int end)
+static void update_chunks(void *arg, int begin, int end)
 {
     const struct flat *f = arg;
     size_t i = (size_t)begin * CHUNK;
-    f->ops->adam(&f->adam, f->a + i, f->b + i, f->c + i, f->x + i, chunk_end(f, end) - i);
+    f->ops->update(f->scalars, f->a + i, f->b ? f->b + i : NULL, f->c ? f->c + i : NULL, f->x + i,
+                   chunk_end(f, end) - i);
 }
 
-void cpu_adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m, float *v,
-                   const float *g, size_t n)
+void cpu_update_step(struct kctx *ctx, const struct update_scalars *s, float *p, float *m, float *v,
+                     const float *g, size_t n)
 {
-    struct adam_scalars a = adam_scalars_of(o, step);
-    run_chunks(ctx, &(struct flat){.a = p, .b = m, .c = v, .x = g, .n = n, .adam = a}, adam_chunks);
-}
-
-static void sgd_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    size_t i = (size_t)begin * CHUNK;
-    f->ops->sgd(&f->sgd, f->a + i, f->b ? f->b + i : NULL, f->x + i, chunk_end(f, end) - i);
-}
-
-void cpu_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g, size_t n)
-{
-    struct sgd_scalars s = sgd_scalars_of(o);
-    run_chunks(ctx, &(struct flat){.a = p, .b = o->momentum != 0 ? u : NULL, .x = g, .n = n, .sgd = s},
-               sgd_chunks);
+    run_chunks(ctx, &(struct flat){.a = p, .b = m, .c = v, .x = g, .n = n, .scalars = s}, update_chunks);
 }

@@ -30,18 +30,6 @@ __device__ void sgd_element(const struct sgd_scalars &s, float *p, float *u, flo
     *p = __fmaf_rn(s.minus_lr, step, *p);
 }
 
-__global__ void optim_adam(struct adam_scalars s, float *p, float *m, float *v, const float *g, int64_t n)
-{
-    for (int64_t i = each_first(); i < n; i += each_stride())
-        adam_element(s, p + i, m + i, v + i, g[i]);
-}
-
-__global__ void optim_sgd(struct sgd_scalars s, float *p, float *u, const float *g, int64_t n)
-{
-    for (int64_t i = each_first(); i < n; i += each_stride())
-        sgd_element(s, p + i, u ? u + i : nullptr, g[i]);
-}
-
 /* The run goes on: nothing before, and not this step's loss, has been anything but a number. */
 __device__ bool goes_on(const struct step_state *state, const float *loss)
 {
@@ -90,7 +78,7 @@ __global__ void optim_round(struct queued_params w, int64_t steps)
 }
 
 /* What every parameter's update takes. */
-struct update {
+struct update_args {
     const struct step_state *state;
     const float *loss, *scale;
     const struct queued_span *span;
@@ -98,6 +86,17 @@ struct update {
     struct queued_params w;
     const float *g;
 };
+
+/* Without a run around it. */
+template <class Rule>
+__global__ void optim_plain(struct update_scalars s, float *p, Rule rule, const float *g, int64_t n)
+{
+    for (int64_t i = each_first(); i < n; i += each_stride()) {
+        typename Rule::template moments<1> x = rule.template load<1>(i);
+        rule.step(s, p + i, &x, 0, g[i]);
+        rule.store(i, x);
+    }
+}
 
 struct adam_rule {
     float *m, *v;
@@ -114,35 +113,35 @@ struct adam_rule {
         store_piece(v + i, x.v);
     }
     template <int N>
-    __device__ void step(const step_order &now, int decay, float *p, moments<N> *x, int k, float g) const
+    __device__ void step(const update_scalars &s, float *p, moments<N> *x, int k, float g) const
     {
-        adam_element(now.adam[decay], p, &x->m.v[k], &x->v.v[k], g);
+        adam_element(s.adam, p, &x->m.v[k], &x->v.v[k], g);
     }
 };
 
 struct sgd_rule {
-    float *u; /* NULL: without momentum */
+    float *m; /* NULL: without momentum */
     template <int N> struct moments {
-        piece<float, N> u;
+        piece<float, N> m;
     };
     template <int N> __device__ moments<N> load(int64_t i) const
     {
-        return u ? moments<N>{load_piece<float, N>(u + i)} : moments<N>{};
+        return m ? moments<N>{load_piece<float, N>(m + i)} : moments<N>{};
     }
     template <int N> __device__ void store(int64_t i, const moments<N> &x) const
     {
-        if (u)
-            store_piece(u + i, x.u);
+        if (m)
+            store_piece(m + i, x.m);
     }
     template <int N>
-    __device__ void step(const step_order &now, int decay, float *p, moments<N> *x, int k, float g) const
+    __device__ void step(const update_scalars &s, float *p, moments<N> *x, int k, float g) const
     {
-        sgd_element(now.sgd[decay], p, u ? &x->u.v[k] : nullptr, g);
+        sgd_element(s.sgd, p, m ? &x->m.v[k] : nullptr, g);
     }
 };
 
 /* N neighbours at a time, of which there is a multiple. */
-template <class Rule, int N> __global__ void optim_update(update u, Rule rule)
+template <class Rule, int N> __global__ void optim_update(update_args u, Rule rule)
 {
     if (!goes_on(u.state, u.loss))
         return;
@@ -157,7 +156,7 @@ template <class Rule, int N> __global__ void optim_update(update u, Rule rule)
         for (int k = 0; k < N; k++) {
             while (i + k >= u.span[at].end)
                 at++;
-            rule.step(u.state->now, u.span[at].decay, &p.v[k], &x, k, __fmul_rn(g.v[k], by));
+            rule.step(u.state->now.update[u.span[at].decay], &p.v[k], &x, k, __fmul_rn(g.v[k], by));
         }
         store_piece(u.w.p + i, p);
         rule.store(i, x);
@@ -166,12 +165,13 @@ template <class Rule, int N> __global__ void optim_update(update u, Rule rule)
     }
 }
 
-template <class Rule> void queue_update(struct cuda *c, const update &u, Rule rule, bool aligned)
+template <class Rule>
+void queue_rule(struct cuda *c, const update_args &u, Rule rule, const float *m, const float *v)
 {
     constexpr int N = 4;
     const int64_t n = (int64_t)u.w.n;
 
-    if (n % N == 0 && aligned && pack_aligned(u.w.p) && pack_aligned(u.g) &&
+    if (n % N == 0 && pack_aligned(m) && pack_aligned(v) && pack_aligned(u.w.p) && pack_aligned(u.g) &&
         (uintptr_t)u.w.copy % (N * sizeof(bf16)) == 0)
         LAUNCH(c, blocks_for(n / N, EACH_THREADS), EACH_THREADS, (optim_update<Rule, N>), u, rule);
     else
@@ -180,18 +180,20 @@ template <class Rule> void queue_update(struct cuda *c, const update &u, Rule ru
 
 } // namespace
 
-void cuda_adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m,
-                    float *v, const float *g, size_t n)
+void cuda_update_step(struct kctx *ctx, const struct update_scalars *s, float *p, float *m, float *v,
+                      const float *g, size_t n)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, optim_adam,
-           adam_scalars_of(o, step), p, m, v, g, (int64_t)n);
-}
+    struct cuda *c = cuda_of(ctx);
+    const unsigned blocks = blocks_for((int64_t)n, EACH_THREADS);
 
-void cuda_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g,
-                   size_t n)
-{
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, optim_sgd, sgd_scalars_of(o), p,
-           o->momentum != 0 ? u : nullptr, g, (int64_t)n);
+    switch (s->rule) {
+    case UPDATE_ADAM:
+        LAUNCH(c, blocks, EACH_THREADS, optim_plain<adam_rule>, *s, p, (adam_rule{m, v}), g, (int64_t)n);
+        break;
+    case UPDATE_SGD:
+        LAUNCH(c, blocks, EACH_THREADS, optim_plain<sgd_rule>, *s, p, sgd_rule{m}, g, (int64_t)n);
+        break;
+    }
 }
 
 void cuda_queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
@@ -199,17 +201,18 @@ void cuda_queue_round(struct kctx *ctx, const struct queued_params *w, int64_t s
     LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, optim_round, *w, steps);
 }
 
-void cuda_queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
-                     const struct queued_span *span, int spans, const struct queued_params *w, float *m,
-                     float *v, const float *g)
+void cuda_queue_update(struct kctx *ctx, enum update_rule rule, const struct step_state *state,
+                       const float *loss, const float *scale, const struct queued_span *span, int spans,
+                       const struct queued_params *w, float *m, float *v, const float *g)
 {
-    queue_update(cuda_of(ctx), update{state, loss, scale, span, spans, *w, g}, adam_rule{m, v},
-                 pack_aligned(m) && pack_aligned(v));
-}
+    const update_args u{state, loss, scale, span, spans, *w, g};
 
-void cuda_queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
-                    const struct queued_span *span, int spans, const struct queued_params *w, float *u,
-                    const float *g)
-{
-    queue_update(cuda_of(ctx), update{state, loss, scale, span, spans, *w, g}, sgd_rule{u}, pack_aligned(u));
+    switch (rule) {
+    case UPDATE_ADAM:
+        queue_rule(cuda_of(ctx), u, adam_rule{m, v}, m, v);
+        break;
+    case UPDATE_SGD:
+        queue_rule(cuda_of(ctx), u, sgd_rule{m}, m, v);
+        break;
+    }
 }

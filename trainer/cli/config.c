@@ -7,6 +7,7 @@
 #include "common/nearest.h"
 #include "common/yaml.h"
 #include "trainer/model/layer.h"
+#include "trainer/model/optim.h"
 #include "trainer/presets/presets.h"
 
 #include <stdio.h>
@@ -123,6 +124,14 @@ int config_world(const struct config *cfg, int most, struct err *why)
     return 0;
 }
 
+/* A row of one of the tables of kinds, and its options (common/spec_option.h). */
+static uint64_t mix_kind(uint64_t h, const char *type, const int64_t *option, const double *number)
+{
+    h = hash_fnv1a(h, type, strlen(type) + 1);
+    h = hash_fnv1a(h, option, SPEC_OPTIONS_MAX * sizeof(*option));
+    return hash_fnv1a(h, number, SPEC_OPTIONS_MAX * sizeof(*number));
+}
+
 static uint64_t mix_model(uint64_t h, const struct model_spec *m)
 {
     const int32_t input[] = {m->input.rows, m->input.cols, m->input.channels, m->layers};
@@ -131,10 +140,8 @@ static uint64_t mix_model(uint64_t h, const struct model_spec *m)
     h = hash_fnv1a(h, m->stage_first, (size_t)m->stages * sizeof(*m->stage_first));
     for (int i = 0; i < m->layers; i++) {
         const struct layer_spec *l = &m->layer[i];
-        h = hash_fnv1a(h, l->ops->type, strlen(l->ops->type) + 1);
+        h = mix_kind(h, l->ops->type, l->option, l->number);
         h = hash_fnv1a(h, l->name, strlen(l->name) + 1);
-        h = hash_fnv1a(h, l->option, sizeof(l->option));
-        h = hash_fnv1a(h, l->number, sizeof(l->number));
     }
     return h;
 }
@@ -142,18 +149,10 @@ static uint64_t mix_model(uint64_t h, const struct model_spec *m)
 /* What is done with the data; not where they lie, which may differ between hosts. */
 static uint64_t mix_data(uint64_t h, const struct data_spec *d)
 {
-    const int64_t integers[] = {d->format,
-                                d->values,
-                                d->items,
-                                d->synthetic.rule,
-                                d->synthetic.outputs,
-                                d->before_weights,
-                                d->split.train_items,
-                                d->split.val_items,
-                                d->stats,
-                                d->in_order};
+    const int64_t integers[] = {d->values, d->split.train_items, d->split.val_items, d->stats, d->dataset};
     const double numbers[] = {d->split.val_fraction, d->scale};
 
+    h = mix_kind(h, d->format->name, d->option, d->number);
     h = hash_fnv1a(h, integers, sizeof(integers));
     h = hash_fnv1a(h, numbers, sizeof(numbers));
     h = hash_fnv1a(h, d->mean, sizeof(d->mean));
@@ -164,14 +163,10 @@ uint32_t config_fingerprint(const struct config *cfg)
 {
     const struct optimizer_spec *o = &cfg->optimizer;
     const struct schedule_spec *s = &cfg->schedule;
-    const double numbers[] = {o->lr,         o->beta1,     o->beta2,        o->eps,
-                              o->momentum,   o->dampening, o->weight_decay, cfg->loss.label_smoothing,
-                              o->clip,       s->gamma,     s->min_lr,       s->warmup_from,
-                              cfg->bucket_mb};
+    const double numbers[] = {o->lr,    o->weight_decay, o->clip,        cfg->loss.label_smoothing,
+                              s->gamma, s->min_lr,       s->warmup_from, cfg->bucket_mb};
     const int64_t integers[] = {
-        o->type,
         o->lr_times_world,
-        o->nesterov,
         o->decay_matrices_only,
         cfg->loss.type,
         s->type,
@@ -180,7 +175,6 @@ uint32_t config_fingerprint(const struct config *cfg)
         s->milestones,
         s->total,
         s->warmup,
-        cfg->dataset,
         cfg->epochs,
         cfg->max_steps,
         cfg->batch_size,
@@ -199,6 +193,7 @@ uint32_t config_fingerprint(const struct config *cfg)
     };
     uint64_t h = mix_model(HASH_FNV1A, &cfg->model);
 
+    h = mix_kind(h, o->ops->type, o->option, o->number);
     h = mix_data(h, &cfg->data);
     h = hash_fnv1a(h, numbers, sizeof(numbers));
     h = hash_fnv1a(h, s->milestone, sizeof(s->milestone));

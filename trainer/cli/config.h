@@ -60,7 +60,6 @@ struct config {
     const char *data_dir;
     const char *data_mirror; /* NULL: the official addresses */
     bool no_download;
-    int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
     int64_t batch_size;         /* per rank; of a model in stages: of all. 0: session_batch.c chooses */
     int64_t micro_batches;      /* parts of a batch that go through the model one after the other */

@@ -68,49 +68,21 @@ static int decode_layer_kind(const struct yaml_at *at, const struct layer_ops **
     return 0;
 }
 
-static int decode_layer_option(const struct yaml_at *at, const struct layer_option *o, int64_t *option,
-                               double *number, struct err *err)
-{
-    int choice = (int)*option;
-    bool flag = *option;
-
-    if (o->required && yaml_require(at, o->key, err))
-        return -1;
-    if (o->type == LAYER_INTEGER)
-        return yaml_get_i64(at, o->key, (int64_t)o->min, (int64_t)o->max, option, err);
-    if (o->type == LAYER_NUMBER)
-        return yaml_get_f64(at, o->key, o->min, o->max, number, err);
-    if (o->type == LAYER_FLAG ? yaml_get_bool(at, o->key, &flag, err)
-                              : yaml_get_choice(at, o->key, o->choices, &choice, err))
-        return -1;
-    *option = o->type == LAYER_FLAG ? flag : choice;
-    return 0;
-}
-
 static int decode_layer(const struct yaml_at *at, struct model_spec *model, struct err *err)
 {
     struct layer_spec *layer = &model->layer[model->layers];
     const struct layer_ops *ops;
-    const char *keys[LAYER_OPTIONS_MAX + 3];
-    int n = 0;
 
     if (decode_layer_kind(at, &ops, err))
         return -1;
     *layer = layer_spec_of(ops, "");
     layer->place = model->layers;
-    keys[n++] = "type";
-    if (ops->named)
-        keys[n++] = "name";
-    for (int i = 0; ops->options[i].key; i++)
-        keys[n++] = ops->options[i].key;
-    keys[n] = NULL;
-    if (at->node->kind != YAML_TREE_SCALAR && yaml_expect_mapping(at, keys, err))
+    if (at->node->kind != YAML_TREE_SCALAR &&
+        decode_keys(at, (const char *const[]){"type", ops->named ? "name" : NULL, NULL}, ops->options, err))
         return -1;
-    if (ops->named && decode_layer_name(at, model, layer, err))
+    if ((ops->named && decode_layer_name(at, model, layer, err)) ||
+        decode_options(at, ops->options, layer->option, layer->number, NULL, err))
         return -1;
-    for (int i = 0; ops->options[i].key; i++)
-        if (decode_layer_option(at, &ops->options[i], &layer->option[i], &layer->number[i], err))
-            return -1;
     model->layers++;
     return 0;
 }

@@ -1,5 +1,6 @@
 /* decode_training.c - decode the loss, optimizer and schedule of a preset. */
 #include "trainer/cli/decode.h"
+#include "trainer/model/optim.h"
 
 /* The mapping at `at` may hold `common` and `own` keys (both NULL-terminated). */
 static int expect_keys(const struct yaml_at *at, const char *const *common, const char *const *own,
@@ -38,47 +39,38 @@ int decode_loss(const struct yaml_at *root, struct loss_spec *ret, struct err *e
     return 0;
 }
 
-/* torch refuses these as well: they would do nothing. */
-static int check_sgd(const struct yaml_at *at, const struct optimizer_spec *o, struct err *err)
+static int check_optimizer(const struct yaml_at *at, const struct optimizer_spec *o, struct err *err)
 {
-    struct yaml_at nesterov = yaml_member(at, "nesterov");
+    struct err own = {0};
+    const char *key = NULL;
 
-    if (o->nesterov && (o->momentum <= 0 || o->dampening != 0))
-        return yaml_err(&nesterov, err, "expected a momentum above 0 and no dampening beside it");
-    return 0;
+    if (!o->ops->check || !o->ops->check(o, &key, &own))
+        return 0;
+    struct yaml_at member = yaml_member(at, key);
+    return yaml_err(&member, err, "%s", own.msg);
 }
 
 int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *ret, struct err *err)
 {
-    static const char *const types[] = {
-        [OPTIMIZER_ADAM] = "adam", [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_ADAMW] = "adamw", NULL};
     static const char *const common[] = {"type", "lr", "lr_times_world", "weight_decay", "decay",
                                          "clip", NULL};
-    static const char *const adam[] = {"beta1", "beta2", "eps", NULL};
-    static const char *const sgd[] = {"momentum", "dampening", "nesterov", NULL};
+    const char *types[OPTIMIZER_KINDS_MAX + 1] = {NULL};
     struct yaml_at at = yaml_member(root, "optimizer");
-    struct optimizer_spec o = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     int type = 0;
     int decay = 0;
 
+    optimizer_kinds(types);
     if (yaml_require(root, "optimizer", err) || yaml_require(&at, "type", err) ||
-        yaml_get_choice(&at, "type", types, &type, err) ||
-        expect_keys(&at, common, type == OPTIMIZER_SGD ? sgd : adam, err))
+        yaml_get_choice(&at, "type", types, &type, err))
         return -1;
-    o.type = (enum optimizer_type)type;
-    if (o.type == OPTIMIZER_ADAMW)
-        o.weight_decay = 0.01; /* as torch.optim.AdamW */
-    if (yaml_require(&at, "lr", err) || yaml_get_f64(&at, "lr", 0, 1e6, &o.lr, err) ||
+    struct optimizer_spec o = optimizer_spec_of(optimizer_kind(type), 0);
+    if (decode_keys(&at, common, o.ops->options, err) || yaml_require(&at, "lr", err) ||
+        yaml_get_f64(&at, "lr", 0, 1e6, &o.lr, err) ||
         yaml_get_bool(&at, "lr_times_world", &o.lr_times_world, err) ||
         yaml_get_f64(&at, "weight_decay", 0, 1e6, &o.weight_decay, err) ||
         yaml_get_choice(&at, "decay", (const char *const[]){"all", "matrices", NULL}, &decay, err) ||
         yaml_get_f64(&at, "clip", 1e-9, 1e9, &o.clip, err) ||
-        yaml_get_f64(&at, "beta1", 0, 0.999999, &o.beta1, err) ||
-        yaml_get_f64(&at, "beta2", 0, 0.999999999, &o.beta2, err) ||
-        yaml_get_f64(&at, "eps", 1e-30, 1, &o.eps, err) ||
-        yaml_get_f64(&at, "momentum", 0, 1, &o.momentum, err) ||
-        yaml_get_f64(&at, "dampening", 0, 1, &o.dampening, err) ||
-        yaml_get_bool(&at, "nesterov", &o.nesterov, err) || check_sgd(&at, &o, err))
+        decode_options(&at, o.ops->options, o.option, o.number, NULL, err) || check_optimizer(&at, &o, err))
         return -1;
     o.decay_matrices_only = decay;
     *ret = o;

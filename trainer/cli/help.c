@@ -5,6 +5,7 @@
 #include "common/wrap.h"
 #include "trainer/cli/config.h"
 #include "trainer/model/layer.h"
+#include "trainer/model/optim.h"
 #include "trainer/presets/presets.h"
 
 #include <string.h>
@@ -25,12 +26,12 @@ static void about_presets(FILE *out)
     }
 }
 
-static void about_layer_option(FILE *out, const struct layer_option *o)
+static void about_layer_option(FILE *out, const struct spec_option *o)
 {
     fprintf(out, "          %s: ", o->key);
-    if (o->type == LAYER_FLAG) {
+    if (o->type == SPEC_FLAG) {
         fputs("true or false", out);
-    } else if (o->type == LAYER_CHOICE) {
+    } else if (o->type == SPEC_CHOICE) {
         for (int i = 0; o->choices[i]; i++)
             fprintf(out, "%s%s", i ? ", " : "", o->choices[i]);
     } else {
@@ -38,9 +39,9 @@ static void about_layer_option(FILE *out, const struct layer_option *o)
     }
     if (o->required)
         fputs("; required\n", out);
-    else if (o->type == LAYER_FLAG)
+    else if (o->type == SPEC_FLAG)
         fprintf(out, "; default %s\n", o->fallback != 0 ? "true" : "false");
-    else if (o->type == LAYER_CHOICE)
+    else if (o->type == SPEC_CHOICE)
         fprintf(out, "; default %s\n", o->choices[(int)o->fallback]);
     else
         fprintf(out, "; default %.10g\n", o->fallback);
@@ -55,12 +56,12 @@ static void about_layers(FILE *out)
     for (int i = 0; i < kinds; i++) {
         const struct layer_ops *ops = layer_kind(i);
         fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
-        for (const struct layer_option *o = ops->options; o->key; o++)
+        for (const struct spec_option *o = ops->options; o->key; o++)
             if (o->required)
                 fprintf(out, ", %s", o->key);
         fputs("}\n", out);
         wrap_text(out, 8, ops->about);
-        for (const struct layer_option *o = ops->options; o->key; o++)
+        for (const struct spec_option *o = ops->options; o->key; o++)
             about_layer_option(out, o);
     }
 }
@@ -93,14 +94,27 @@ static void about_gpt2(FILE *out)
               "--n_layer and their like change the size.");
 }
 
+static void about_optimizers(FILE *out)
+{
+    const char *names[OPTIMIZER_KINDS_MAX];
+    int kinds = optimizer_kinds(names);
+
+    for (int i = 0; i < kinds; i++) {
+        fprintf(out, "%s{type: %s, lr", i ? "               " : "", names[i]);
+        for (const struct spec_option *o = optimizer_kind(i)->options; o->key; o++)
+            fprintf(out, ", %s", o->key);
+        fputs("}\n", out);
+    }
+}
+
 static void about_training(FILE *out)
 {
     fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
           "    loss: cross_entropy, or {type: cross_entropy, label_smoothing: 0.1}, or mse\n"
-          "    optimizer: {type: sgd, lr, momentum, dampening, nesterov}\n"
-          "               {type: adam, lr, beta1, beta2, eps}\n"
-          "               {type: adamw, lr, beta1, beta2, eps}\n"
-          "        and for each lr_times_world, weight_decay, decay: all or matrices, and\n"
+          "    optimizer: ",
+          out);
+    about_optimizers(out);
+    fputs("        and for each lr_times_world, weight_decay, decay: all or matrices, and\n"
           "        clip: the most that the norm of all gradients together may be\n"
           "    schedule: {type: constant}\n"
           "              {type: step, every, gamma}\n"
@@ -120,41 +134,27 @@ static void about_training(FILE *out)
         "of one dimension alone.");
 }
 
-/* What `data` can say; its readers are in config/decode_data.c. */
 static void about_data(FILE *out)
 {
-    static const struct {
-        const char *head, *text;
-    } rows[] = {
-        {"{format: idx [, dataset]}",
-         "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
-         "fashion-mnist."},
-        {"{format: idx, train, train_targets [, test, test_targets]}",
-         "Pairs of files below --data, gzip-compressed or not: images and labels of one byte."},
-        {"{format: tokens, train [, val, shuffle, ...]}",
-         "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
-         "model's length are samples. llm.c's shards (*.bin), uint16 alone (*.bin as nanoGPT's, *.npy), or "
-         "any other files "
-         "as "
-         "bytes, a token 0..255 each. "
-         "val (or val_items, val_fraction) validates."},
-        {"{format: synthetic, items, outputs [, targets, generator]}",
-         "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
-         "uniform (values "
-         "from 0 to 1). generator: own, or before_weights: drawn from the weights' generator, before them."},
-        {"for all: [scale, mean, std, train_items, val_items, val_fraction]",
-         "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
-         "given; mean and "
-         "std are one number or a list of one per channel. val_items or val_fraction of the training data "
-         "validate, "
-         "split as random_split does under the seed. Targets are labels, or values where the loss is mse."},
-    };
+    const char *names[DATA_FORMATS_MAX];
+    int formats = data_formats(names);
 
     fputs("\nDATA OF A MODEL FILE\n", out);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        fprintf(out, "    %s\n", rows[i].head);
-        wrap_text(out, 8, rows[i].text);
+    for (int i = 0; i < formats; i++) {
+        const struct data_format *f = data_format(i);
+        for (size_t k = 0; k < ARRAY_LEN(f->about) && f->about[k].keys; k++) {
+            fprintf(out, "    %s\n", f->about[k].keys);
+            wrap_text(out, 8, f->about[k].text);
+        }
     }
+    fputs("    for all: [scale, mean, std, train_items, val_items, val_fraction]\n", out);
+    wrap_text(
+        out, 8,
+        "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
+        "given; mean and "
+        "std are one number or a list of one per channel. val_items or val_fraction of the training data "
+        "validate, "
+        "split as random_split does under the seed. Targets are labels, or values where the loss is mse.");
 }
 
 /* What else a preset can say about its command line and its lines. */
@@ -191,7 +191,8 @@ void help_program(FILE *out)
         "(or anything that sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) it is one rank of many: "
         "each "
         "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
-        "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
+        "process. The same seed gives PyTorch's initial weights and split, and the order of samples of its "
+        "DistributedSampler.");
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);

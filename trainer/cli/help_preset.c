@@ -110,10 +110,9 @@ static void about_source(FILE *out, const char *text)
 /* Commands that fit where the data come from. */
 static void about_examples(FILE *out, const struct config *cfg)
 {
-    const bool published = cfg->data.format == SOURCE_IDX && !cfg->data.train;
-    const char *data = cfg->data.format == SOURCE_SYNTHETIC ? ""
-                       : published                          ? " --data /usr/share/datasets/fashion-mnist"
-                                                            : " --data DIR";
+    const char *data = !cfg->data.format->files ? ""
+                       : !cfg->data.train       ? " --data /usr/share/datasets/fashion-mnist"
+                                                : " --data DIR";
 
     fprintf(out, "    trainer %s%s --epochs 1\n", cfg->name, data);
     fprintf(out, "    trainer %s%s \\\n        --resume checkpoints\n", cfg->name, data);

@@ -11,7 +11,7 @@ static const struct option_row OPTIONS[] = {
      .help =
          "Folder of the four IDX files (.gz or not): torchvision's layout (MNIST/raw, FashionMNIST/raw), or "
          "the files themselves. Default ./data."},
-    {"dataset", "NAME", OPTION_DATASET, AT(dataset),
+    {"dataset", "NAME", OPTION_DATASET, AT(data.dataset),
      .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
     {"train_files", "PATTERN", OPTION_TEXT, AT(data.train), .tokens = true,
      .help = "Of tokens: the files below DIR to train on instead of the preset's, as 'fineweb_train_*.bin'."},
@@ -186,7 +186,7 @@ static int check(const void *into, const struct option_row *o, struct err *err)
 
     if (o->gpt2 && !w->cfg.gpt2.vocab)
         return err_set(err, ERR_INVALID, "--%s: the model is not a GPT-2 (model: {gpt2: ...})", o->name);
-    if (o->tokens && w->cfg.data.format != SOURCE_TOKENS)
+    if (o->tokens && w->cfg.data.format != &format_tokens)
         return err_set(err, ERR_INVALID, "--%s: the data are not tokens (data: {format: tokens, ...})",
                        o->name);
     return 0;
@@ -216,8 +216,8 @@ int config_options(int argc, char *const *argv, struct config *cfg, struct err *
     if (!rc && cfg->gpt2.vocab)
         gpt2_layers(&cfg->gpt2, &cfg->model);
     if (cfg->model.input.sequence)
-        cfg->data.rows = cfg->model.input.rows;              /* what a window holds */
-    if (cfg->data.format == SOURCE_TOKENS && cfg->data.test) /* files validate instead of a share */
+        cfg->data.rows = cfg->model.input.rows;               /* what a window holds */
+    if (cfg->data.format == &format_tokens && cfg->data.test) /* files validate instead of a share */
         cfg->data.split = (struct split_spec){0};
     return rc;
 }

@@ -1,5 +1,5 @@
 /* fetch.c - download one file from the first mirror that serves it with the expected checksum. */
-#include "trainer/data/transfer.h"
+#include "trainer/data/fetch.h"
 
 #include "common/clock.h"
 #include "common/fsutil.h"

@@ -15,23 +15,9 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/transfer.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct fetch_limits {
-    int64_t bytes_max; /* of one file */
-    int connect_s;
-    int stall_s;                /* give up after so long with less than FETCH_STALL_BYTES per second */
-    int rounds;                 /* over all addresses, while errors are transient */
-    int64_t pause_ms;           /* after the first round; twice as long after each further one */
-    int64_t lock_ms;            /* longest wait for another process */
-    const char *ca_file;        /* certificate authorities; NULL: the system's */
-    bool (*stopped)(void *ctx); /* called about once a second; true: give up; NULL: never */
-    void *stop_ctx;
-};
-
-enum { FETCH_STALL_BYTES = 1024, FETCH_REDIRECTS_MAX = 5, FETCH_MIRRORS_MAX = 4 };
+enum { FETCH_MIRRORS_MAX = 4 };
 
 /* 64 MiB, 20 s, 30 s, 3 rounds, 1 s, and `lock_ms`. */
 struct fetch_limits fetch_limits_default(int64_t lock_ms);

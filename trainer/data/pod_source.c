@@ -7,7 +7,7 @@
 
 static bool is_published(const struct data_spec *spec)
 {
-    return spec->format == SOURCE_IDX && !spec->train;
+    return spec->format == &format_idx && !spec->train;
 }
 
 static const char *folder_of(const struct pod_data_options *o)
@@ -55,7 +55,7 @@ static void not_there(const struct pod_data_options *o, struct err *err)
     const struct err why = *err;
 
     err_set(err, why.kind, "%.150s: %s what is read", why.msg,
-            o->source.spec->format == SOURCE_TOKENS ? "--data and --train_files say" : "--data says");
+            o->source.spec->format == &format_tokens ? "--data and --train_files say" : "--data says");
 }
 
 struct source *pod_data_find(const struct pod_data_options *o, struct err *err)

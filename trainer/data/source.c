@@ -1,141 +1,37 @@
-/* source.c - open a data source of any format: IDX, tokens or synthetic. */
-#include "trainer/data/source.h"
-#include "trainer/data/tokens.h"
+/* source.c - open a data source by the row of its format. */
+#include "trainer/data/source_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-enum { TRAIN, TEST, PARTS };
+#define DATA_FORMAT_ROW(name) &format_##name,
+static const struct data_format *const FORMATS[] = {DATA_FORMATS(DATA_FORMAT_ROW)};
+#undef DATA_FORMAT_ROW
 
-/* What is known of a part's files; a path of "" is none. */
-struct files {
-    char x[PATH_MAX];
-    char y[PATH_MAX];
-    struct tokens *tokens;
-};
+_Static_assert(ARRAY_LEN(FORMATS) <= DATA_FORMATS_MAX, "raise DATA_FORMATS_MAX");
 
-struct source {
-    struct source_options o;
-    struct data_layout layout;
-    struct dataset_files idx;
-    struct files part[PARTS];
-};
-
-/* Files of tokens are named by a pattern: in it the folder stands for itself. */
-static int path_of(const struct source *s, const char *name, char out[static PATH_MAX], struct err *err)
+int data_formats(const char *names[static DATA_FORMATS_MAX])
 {
-    char dir[PATH_MAX] = "";
-    size_t len = 0;
+    for (size_t i = 0; i < ARRAY_LEN(FORMATS); i++)
+        names[i] = FORMATS[i]->name;
+    return (int)ARRAY_LEN(FORMATS);
+}
 
+const struct data_format *data_format(int i)
+{
+    return FORMATS[i];
+}
+
+int source_path(const char *dir, const char *name, char out[static PATH_MAX], struct err *err)
+{
+    out[0] = '\0';
     if (!name)
         return 0;
-    if (name[0] != '/')
-        len = s->o.spec->format == SOURCE_TOKENS ? tokens_pattern_of(s->o.dir, dir, sizeof(dir))
-                                                 : (size_t)snprintf(dir, sizeof(dir), "%s", s->o.dir);
-    if (len < sizeof(dir))
-        len = (size_t)snprintf(out, PATH_MAX, "%s%s%s", dir, name[0] == '/' ? "" : "/", name);
-    return len < PATH_MAX ? 0 : err_set(err, ERR_INVALID, "%.60s...: path too long", name);
-}
-
-static int paths(struct source *s, struct err *err)
-{
-    const struct data_spec *d = s->o.spec;
-
-    return path_of(s, d->train, s->part[TRAIN].x, err) ||
-                   path_of(s, d->train_targets, s->part[TRAIN].y, err) ||
-                   path_of(s, d->test, s->part[TEST].x, err) ||
-                   path_of(s, d->test_targets, s->part[TEST].y, err)
-               ? -1
-               : 0;
-}
-
-/* ---- IDX ---- */
-
-static int open_idx(struct source *s, struct err *err)
-{
-    if (!s->o.spec->train) {
-        if (dataset_find(s->o.dir, s->o.name, &s->idx, err))
-            return -1;
-    } else {
-        for (int p = 0; p < PARTS; p++) {
-            memcpy(s->idx.path[2 * p], s->part[p].x, PATH_MAX);
-            memcpy(s->idx.path[2 * p + 1], s->part[p].y, PATH_MAX);
-            if (s->part[p].x[0] && dataset_probe_pair(&s->idx, (enum dataset_part)(2 * p), err))
-                return -1;
-        }
-        if (s->part[TEST].x[0] && dataset_check_sides(&s->idx, err))
-            return -1;
-    }
-    s->layout = dataset_layout(&s->idx);
+    if (snprintf(out, PATH_MAX, "%s%s%s", name[0] == '/' ? "" : dir, name[0] == '/' ? "" : "/", name) >=
+        PATH_MAX)
+        return err_set(err, ERR_INVALID, "%.60s...: path too long", name);
     return 0;
-}
-
-/* ---- synthetic ---- */
-
-static int open_synthetic(struct source *s)
-{
-    const struct data_spec *d = s->o.spec;
-
-    s->layout = (struct data_layout){.train_items = d->items,
-                                     .rows = d->rows,
-                                     .cols = d->cols,
-                                     .channels = d->channels,
-                                     .floats = 1,
-                                     .values = d->values ? d->synthetic.outputs : 0};
-    return 0;
-}
-
-static int load_synthetic(const struct source *s, struct dataset *d, struct err *err)
-{
-    struct torch_rng g;
-
-    torch_rng_seed(&g, s->o.seed);
-    return synthetic_make(&s->o.spec->synthetic, &g, d, err);
-}
-
-/* ---- tokens ---- */
-
-static int open_tokens(struct source *s, struct err *err)
-{
-    const struct data_spec *d = s->o.spec;
-
-    for (int p = 0; p < PARTS; p++) {
-        struct files *f = &s->part[p];
-        if (f->x[0] && !(f->tokens = tokens_open(f->x, d->rows, err)))
-            return -1;
-    }
-    s->layout =
-        (struct data_layout){.train_items = tokens_windows(s->part[TRAIN].tokens),
-                             .test_items = s->part[TEST].tokens ? tokens_windows(s->part[TEST].tokens) : 0,
-                             .rows = d->rows,
-                             .cols = 1,
-                             .channels = 1,
-                             .steps = d->rows};
-    return 0;
-}
-
-static void show_tokens(const struct source *s, struct dataset *d)
-{
-    d->train.tokens = s->part[TRAIN].tokens;
-    d->test.tokens = s->part[TEST].tokens;
-    d->layout.classes = tokens_vocab(d->train.tokens);
-}
-
-/* ---- all ---- */
-
-static int open_format(struct source *s, struct err *err)
-{
-    switch (s->o.spec->format) {
-    case SOURCE_IDX:
-        return open_idx(s, err);
-    case SOURCE_SYNTHETIC:
-        return open_synthetic(s);
-    case SOURCE_TOKENS:
-        return open_tokens(s, err);
-    }
-    return -1;
 }
 
 struct source *source_open(const struct source_options *o, struct err *err)
@@ -147,15 +43,15 @@ struct source *source_open(const struct source_options *o, struct err *err)
         return NULL;
     }
     s->o = *o;
-    if (paths(s, err) || open_format(s, err) || layout_check(&s->layout, err))
+    if (o->spec->format->open(s, err) || layout_check(&s->layout, err))
         return NULL;
     return TAKE(s);
 }
 
 void source_free(struct source *s)
 {
-    for (int p = 0; s && p < PARTS; p++)
-        tokens_free(s->part[p].tokens);
+    for (int p = 0; s && p < SOURCE_PARTS; p++)
+        tokens_free(s->tokens[p]);
     free(s);
 }
 
@@ -172,6 +68,11 @@ static int32_t classes_of(const struct data_part *p, int32_t most)
     return most;
 }
 
+void source_count_classes(struct dataset *d)
+{
+    d->layout.classes = classes_of(&d->test, classes_of(&d->train, 0));
+}
+
 /* The times of a file are multiples of a tick of its file system's clock, which is at most 2 s. */
 static bool is_settled(const struct timespec *changed, int64_t now_ms)
 {
@@ -179,7 +80,7 @@ static bool is_settled(const struct timespec *changed, int64_t now_ms)
 }
 
 /* A file that was written again or replaced has another time of its last change, whatever its other times say. */
-static bool add_file(const char *path, int64_t now_ms, struct buf *key)
+bool source_key_file(const char *path, int64_t now_ms, struct buf *key)
 {
     struct stat st;
     struct err ignored;
@@ -195,34 +96,12 @@ static bool add_file(const char *path, int64_t now_ms, struct buf *key)
 
 bool source_key(const struct source *s, int64_t now_ms, struct buf *key)
 {
-    const struct data_spec *d = s->o.spec;
-    struct err ignored;
+    const struct data_format *f = s->o.spec->format;
 
-    if (d->format != SOURCE_IDX || buf_printf(key, &ignored, "%d\n", d->train != NULL))
-        return false;
-    for (int i = 0; i < DATASET_PARTS; i++)
-        if (!add_file(s->idx.path[i], now_ms, key))
-            return false;
-    return true;
+    return f->key && f->key(s, now_ms, key);
 }
 
 int source_load(const struct source *s, struct dataset *d, struct err *err)
 {
-    bool family = !s->o.spec->train; /* MNIST's */
-    int rc = 0;
-
-    switch (s->o.spec->format) {
-    case SOURCE_IDX:
-        rc = dataset_load(&s->idx, d, family ? DATASET_CLASSES : UINT8_MAX + 1, err);
-        break;
-    case SOURCE_SYNTHETIC:
-        rc = load_synthetic(s, d, err);
-        break;
-    case SOURCE_TOKENS:
-        show_tokens(s, d);
-        return 0;
-    }
-    if (!rc)
-        d->layout.classes = classes_of(&d->test, classes_of(&d->train, 0));
-    return rc;
+    return s->o.spec->format->load(s, d, err);
 }

@@ -1,4 +1,6 @@
-/* source.h - a preset's data source: files in one of several formats, or data generated from a seed.
+/* source.h - a preset's data source, and the table of kinds there are: files in one of several formats, or numbers from a seed. A new
+ * kind is a file in formats/ that defines a struct data_format (source_state.h has what it works on), and a row of DATA_FORMATS.
+ * Presets, the fingerprint of a configuration and the manual use the table.
  *
  * In two steps, so that memory for all ranks of a pod can be made in between: source_open (files found, their headers
  * read, the layout known), source_load (the bytes).
@@ -11,29 +13,26 @@
 #define TK_TRAINER_DATA_SOURCE_H
 
 #include "common/buf.h"
+#include "common/spec_option.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/layout.h"
 #include "trainer/data/split.h"
-#include "trainer/data/synthetic.h"
 
-enum source_format { SOURCE_IDX, SOURCE_SYNTHETIC, SOURCE_TOKENS };
-enum { DATA_CHANNELS_MAX = 64, SOURCE_SETTLED_S = 2 };
+enum { DATA_CHANNELS_MAX = 64, DATA_PATH_BYTES_MAX = 4000, SOURCE_SETTLED_S = 2 };
+
+struct data_format;
 
 /* The `data` of a preset. */
 struct data_spec {
-    enum source_format format;
-    bool values; /* targets are numbers, for the loss that wants them; else labels */
-    /* Files, below --data unless they begin with '/'. NULL: the four of MNIST (idx), or no test data.
-     * Tokens: patterns (tokens.h), and `test` validates. */
-    const char *train, *train_targets, *test, *test_targets;
+    const struct data_format *format;
+    int64_t option[SPEC_OPTIONS_MAX]; /* of format->options */
+    double number[SPEC_OPTIONS_MAX];
+    const char *text[SPEC_OPTIONS_MAX];
 
-    int32_t rows, cols, channels; /* synthetic, tokens: the model's input */
-    bool in_order;                /* training samples are not shuffled */
-
-    /* synthetic */
-    int64_t items;
-    struct synthetic synthetic;
-    bool before_weights; /* drawn from the generator of the weights, before them; else from one of its own */
+    /* What the model takes. */
+    bool values;                  /* targets are numbers, for the loss that wants them; else labels */
+    bool sequence;                /* the model is one of sequences, of `rows` tokens */
+    int32_t rows, cols, channels; /* of its input */
 
     struct split_spec split;
 
@@ -41,7 +40,53 @@ struct data_spec {
     double scale; /* 0: 255 for bytes, 1 for floats */
     int32_t stats;
     double mean[DATA_CHANNELS_MAX], std[DATA_CHANNELS_MAX];
+
+    /* What the format's accept leaves, and options may change. Files, below --data unless they begin with '/'. NULL: the four of
+     * MNIST (idx), or no test data. Tokens: patterns (tokens.h), and `test` validates. */
+    const char *train, *train_targets, *test, *test_targets;
+    bool in_order; /* training samples are not shuffled */
+    int dataset;   /* enum dataset_name: of which data set the four files are */
 };
+
+struct source;
+
+struct data_format {
+    const char *name;
+    struct {
+        const char *keys, *text; /* for the manual */
+    } about[2];
+    const struct spec_option *options; /* besides those of the split */
+    bool files;                        /* it reads files below --data */
+    bool scaled;                       /* mean, std and scale say what becomes of a number */
+
+    /* Fill what is the format's of the spec. ERR_INVALID: *ret_key is the key to be named, NULL: the data as a whole. */
+    int (*accept)(struct data_spec *d, const char **ret_key, struct err *err);
+
+    /* Find the files and set s->layout; fill *d, and its layout.classes. */
+    int (*open)(struct source *s, struct err *err);
+    int (*load)(const struct source *s, struct dataset *d, struct err *err);
+
+    /* See source_key; NULL: nothing is decoded from files. */
+    bool (*key)(const struct source *s, int64_t now_ms, struct buf *key);
+
+    /* How many words of the weights' generator are the data's, before them; NULL: none. */
+    uint64_t (*draws)(const struct data_spec *d, const struct data_layout *l);
+};
+
+/* The kinds there are, in the order of the manual: format_NAME, which a file of formats/ defines. */
+#define DATA_FORMATS(X)                                                                                      \
+    X(idx)                                                                                                   \
+    X(synthetic)                                                                                             \
+    X(tokens)
+
+#define DATA_FORMAT_DECLARE(name) extern const struct data_format format_##name;
+DATA_FORMATS(DATA_FORMAT_DECLARE)
+#undef DATA_FORMAT_DECLARE
+
+/* The table: names[0..n-1] filled, n returned; data_format(i) is names[i]'s. */
+enum { DATA_FORMATS_MAX = 16 };
+int data_formats(const char *names[static DATA_FORMATS_MAX]);
+const struct data_format *data_format(int i);
 
 struct source_options {
     const struct data_spec *spec;
@@ -49,8 +94,6 @@ struct source_options {
     enum dataset_name name; /* idx without files */
     uint64_t seed;          /* synthetic */
 };
-
-struct source;
 
 struct source *source_open(const struct source_options *o, struct err *err);
 void source_free(struct source *s);

@@ -6,7 +6,25 @@
 #ifndef TK_TRAINER_DATA_TRANSFER_H
 #define TK_TRAINER_DATA_TRANSFER_H
 
-#include "trainer/data/fetch.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FETCH_STALL_BYTES = 1024, FETCH_REDIRECTS_MAX = 5 };
+
+struct fetch_limits {
+    int64_t bytes_max; /* of one file */
+    int connect_s;
+    int stall_s;                /* give up after so long with less than FETCH_STALL_BYTES per second */
+    int rounds;                 /* over all addresses, while errors are transient */
+    int64_t pause_ms;           /* after the first round; twice as long after each further one */
+    int64_t lock_ms;            /* longest wait for another process */
+    const char *ca_file;        /* certificate authorities; NULL: the system's */
+    bool (*stopped)(void *ctx); /* called about once a second; true: give up; NULL: never */
+    void *stop_ctx;
+};
 
 struct transfer {
     const char *url;

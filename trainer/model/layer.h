@@ -1,7 +1,7 @@
-/* layer.h - one layer of a network, and the table of kinds there are. To add a kind, write a file in layers/ that
- * defines a struct layer_ops, declare it below, and add it to the table in layer.c and to CMakeLists.txt. Presets, shapes, memory,
- * the passes, the optimiser and the exports use the table. New arithmetic goes into kernels/ (ops.h: the CPU's and the GPU's);
- * tests/unit/trainer/model/test_layers.c compares every kind with PyTorch.
+/* layer.h - one layer of a network, and the table of kinds there are. A new kind is a file in layers/ that defines a struct
+ * layer_ops, and a row of LAYERS. Presets, shapes, memory, the passes, the optimizer, the exports and the manual use the table.
+ * New arithmetic goes into kernels/ (ops.h). trainer/DESIGN.md shows a whole change; tests/unit/trainer/model/test_layers.c
+ * compares every kind with PyTorch.
  *
  * Shapes:    activations are (batch, rows, cols, channels), of a sequence (batch, time, 1, channels); parameters keep
  *            PyTorch's own layout.
@@ -113,7 +113,7 @@ struct loss_result;
 struct layer_ops {
     const char *type;
     const char *about; /* for the manual: one line */
-    const struct layer_option *options;
+    const struct spec_option *options;
     bool named;      /* has parameters, and with them a name */
     bool elements;   /* its passes take any kind of element */
     bool takes_relu; /* can apply a ReLU to its own output */
@@ -135,21 +135,27 @@ struct layer_ops {
     uint64_t (*draws)(const struct layer *l);
 };
 
-extern const struct layer_ops layer_avgpool2d;
-extern const struct layer_ops layer_batchnorm1d;
-extern const struct layer_ops layer_batchnorm2d;
-extern const struct layer_ops layer_conv2d;
-extern const struct layer_ops layer_dropout;
-extern const struct layer_ops layer_embedding;
-extern const struct layer_ops layer_flatten;
-extern const struct layer_ops layer_gelu;
-extern const struct layer_ops layer_gpt2_block;
-extern const struct layer_ops layer_layernorm;
-extern const struct layer_ops layer_linear;
-extern const struct layer_ops layer_lm_head;
-extern const struct layer_ops layer_maxpool2d;
-extern const struct layer_ops layer_relu;
-extern const struct layer_ops layer_softmax;
+/* The kinds there are, in the order of the manual: layer_NAME, which a file of layers/ defines. */
+#define LAYERS(X)                                                                                            \
+    X(conv2d)                                                                                                \
+    X(flatten)                                                                                               \
+    X(linear)                                                                                                \
+    X(maxpool2d)                                                                                             \
+    X(relu)                                                                                                  \
+    X(softmax)                                                                                               \
+    X(avgpool2d)                                                                                             \
+    X(batchnorm1d)                                                                                           \
+    X(batchnorm2d)                                                                                           \
+    X(dropout)                                                                                               \
+    X(gelu)                                                                                                  \
+    X(layernorm)                                                                                             \
+    X(embedding)                                                                                             \
+    X(gpt2_block)                                                                                            \
+    X(lm_head)
+
+#define LAYER_DECLARE(name) extern const struct layer_ops layer_##name;
+LAYERS(LAYER_DECLARE)
+#undef LAYER_DECLARE
 
 /* The table: names[0..n-1] filled, n returned; layer_kind(i) is names[i]'s. */
 int layer_kinds(const char *names[static LAYER_KINDS_MAX]);

@@ -2,10 +2,37 @@
 #include "trainer/model/optim.h"
 
 #include "kernels/reduce.h"
+#include "kernels/update.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define OPTIMIZER_ROW(name) &optimizer_##name,
+static const struct optimizer_ops *const KINDS[] = {OPTIMIZERS(OPTIMIZER_ROW)};
+#undef OPTIMIZER_ROW
+
+_Static_assert(ARRAY_LEN(KINDS) <= OPTIMIZER_KINDS_MAX, "raise OPTIMIZER_KINDS_MAX");
+
+int optimizer_kinds(const char *names[static OPTIMIZER_KINDS_MAX])
+{
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        names[i] = KINDS[i]->type;
+    return (int)ARRAY_LEN(KINDS);
+}
+
+const struct optimizer_ops *optimizer_kind(int i)
+{
+    return KINDS[i];
+}
+
+struct optimizer_spec optimizer_spec_of(const struct optimizer_ops *ops, double lr)
+{
+    struct optimizer_spec o = {.ops = ops, .lr = lr, .weight_decay = ops->weight_decay};
+
+    spec_defaults(ops->options, o.option, o.number);
+    return o;
+}
 
 static float *zeros(size_t len)
 {
@@ -36,21 +63,27 @@ static int make_spans(struct optim *o, const struct param_row *row, int rows, st
     return 0;
 }
 
+static int moments_of(const struct optimizer_spec *spec)
+{
+    return spec->ops->moments ? spec->ops->moments(spec)
+                              : (spec->ops->moment[0] != NULL) + (spec->ops->moment[1] != NULL);
+}
+
 int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
                struct err *err)
 {
-    bool adam = spec->type != OPTIMIZER_SGD;
+    const int moments = moments_of(spec);
 
     *o = (struct optim){.spec = *spec, .grad_norm = NAN};
     if (make_spans(o, row, rows, err))
         return -1;
-    if (adam || spec->momentum != 0)
+    if (moments > 0)
         o->m = zeros(o->len);
-    if (adam)
+    if (moments > 1)
         o->v = zeros(o->len);
     if (spec->clip > 0)
         o->square = calloc(reduce_blocks(o->len) + 1, sizeof(*o->square));
-    if ((o->m || (!adam && spec->momentum == 0)) && (o->v || !adam) && (o->square || !(spec->clip > 0)))
+    if ((o->m != NULL) + (o->v != NULL) == moments && (o->square || !(spec->clip > 0)))
         return 0;
     optim_release(o);
     return err_memory(err, "no memory for the optimiser's moments");
@@ -69,44 +102,18 @@ void optim_release(struct optim *o)
     o->spans = 0;
 }
 
-struct adam_options optim_adam(const struct optim *o, double lr, bool decay)
+struct update_scalars optim_scalars(const struct optim *o, double lr, bool decay, int64_t step)
 {
-    return (struct adam_options){.lr = lr,
-                                 .beta1 = o->spec.beta1,
-                                 .beta2 = o->spec.beta2,
-                                 .eps = o->spec.eps,
-                                 .weight_decay = decay ? o->spec.weight_decay : 0,
-                                 .decoupled = o->spec.type == OPTIMIZER_ADAMW};
-}
-
-/* torch starts from the first gradient as it is. */
-struct sgd_options optim_sgd(const struct optim *o, double lr, bool decay, int64_t step)
-{
-    return (struct sgd_options){.lr = lr,
-                                .momentum = o->spec.momentum,
-                                .dampening = step == 1 ? 0 : o->spec.dampening,
-                                .weight_decay = decay ? o->spec.weight_decay : 0,
-                                .nesterov = o->spec.nesterov};
+    return o->spec.ops->scalars(&o->spec, lr, decay ? o->spec.weight_decay : 0, step);
 }
 
 static void step_span(struct optim *o, const struct optim_span *at, struct kctx *ctx, double lr,
                       float *values, const float *grad)
 {
-    float *m = o->m ? o->m + at->offset : NULL;
+    const struct update_scalars s = optim_scalars(o, lr, at->decay, o->step);
 
-    switch (o->spec.type) {
-    case OPTIMIZER_ADAM:
-    case OPTIMIZER_ADAMW: {
-        struct adam_options adam = optim_adam(o, lr, at->decay);
-        adam_step(ctx, &adam, o->step, values + at->offset, m, o->v + at->offset, grad + at->offset, at->len);
-        break;
-    }
-    case OPTIMIZER_SGD: {
-        struct sgd_options sgd = optim_sgd(o, lr, at->decay, o->step);
-        sgd_step(ctx, &sgd, values + at->offset, m, grad + at->offset, at->len);
-        break;
-    }
-    }
+    update_step(ctx, &s, values + at->offset, o->m ? o->m + at->offset : NULL,
+                o->v ? o->v + at->offset : NULL, grad + at->offset, at->len);
 }
 
 double optim_squares(struct optim *o, struct kctx *ctx, const float *grad)

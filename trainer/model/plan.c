@@ -90,7 +90,7 @@ static int check_element(const struct model *m, struct err *err)
     return err_set(err, ERR_INVALID, "computes in f32 alone: expected --precision f32 or tf32");
 }
 
-/* Of all. What a model without a head gives is for losses, in f32. */
+/* Check the whole model: its output is a vector or a sequence, unless more stages follow; of f32, unless a head computes the loss. */
 static int check_output(const struct model *m, struct shape out, bool inner, struct err *err)
 {
     if (!out.flat && !out.sequence && !inner)

@@ -1,44 +1,26 @@
 /* spec.h - a network as data, as a preset's YAML describes it, before memory is allocated.
  *
- * Ownership: plain structs; `ops` points into the table of layer kinds (model/layer.h).
+ * Ownership: plain structs; `ops` points into the tables of kinds (model/layer.h, model/optim.h).
  */
 #ifndef TK_TRAINER_MODEL_SPEC_H
 #define TK_TRAINER_MODEL_SPEC_H
 
+#include "common/spec_option.h"
 #include "kernels/kctx.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 8, MODEL_LAYERS_MAX = 128, MODEL_STAGES_MAX = 64 };
+enum { LAYER_NAME_BYTES = 64, MODEL_LAYERS_MAX = 128, MODEL_STAGES_MAX = 64 };
 
 struct layer_ops;
 
-enum layer_option_type {
-    LAYER_INTEGER,
-    LAYER_NUMBER,
-    LAYER_FLAG,   /* false or true */
-    LAYER_CHOICE, /* one of `choices` */
-};
-
-/* What a kind of layer takes. A kind lists its options once: the reader of presets, the errors, the manual and
- * the layer's own code follow that list. The i-th of it is a layer_spec's number[i] when it is a number, else
- * option[i]: an integer, 0 or 1, or the place in `choices`. */
-struct layer_option {
-    const char *key; /* NULL ends a list */
-    enum layer_option_type type;
-    double min, max; /* integers and numbers, both included */
-    bool required;
-    double fallback;            /* when not required */
-    const char *const *choices; /* NULL-terminated */
-};
-
 struct layer_spec {
     const struct layer_ops *ops;
-    char name[LAYER_NAME_BYTES]; /* "" for kinds without parameters; prefix of the parameters' names */
-    int32_t place;               /* in the whole model's list, from 0; a part of a model keeps it */
-    int64_t option[LAYER_OPTIONS_MAX];
-    double number[LAYER_OPTIONS_MAX];
+    char name[LAYER_NAME_BYTES];      /* "" for kinds without parameters; prefix of the parameters' names */
+    int32_t place;                    /* in the whole model's list, from 0; a part of a model keeps it */
+    int64_t option[SPEC_OPTIONS_MAX]; /* of ops->options */
+    double number[SPEC_OPTIONS_MAX];
 };
 
 /* One sample: an image (rows, cols, channels), a vector: rows = cols = 1 and flat, or a sequence of `rows` vectors of as
@@ -48,12 +30,13 @@ struct shape {
     bool flat, sequence;
 };
 
-/* How its numbers are kept, which is no part of the model: who runs it says so. All 0: on the CPU. */
+/* Where and how its numbers are kept: no part of the model, but of the run. All 0: on the CPU, f32. */
 struct model_numbers {
-    bool elsewhere;       /* passes run on a device: what they need is made there (model_place) */
-    enum element element; /* of activations and copies of weights */
-    bool by_chance;       /* how copies are rounded, */
-    uint64_t seed;        /* and by which chance (kernels/queued.h) */
+    bool elsewhere;       /* passes run on a device: model_place allocates there what they need */
+    enum element element; /* of activations and of the copies of weights that passes read */
+    bool
+        by_chance; /* stochastic rounding of those copies, with random numbers from `seed` (kernels/queued.h) */
+    uint64_t seed;
 };
 
 struct model_spec {
@@ -80,18 +63,17 @@ struct loss_spec {
     double label_smoothing; /* cross_entropy */
 };
 
-enum optimizer_type { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW };
+struct optimizer_ops;
 
 struct optimizer_spec {
-    enum optimizer_type type;
+    const struct optimizer_ops *ops;
     double lr;
-    bool lr_times_world;        /* the rate of one rank is multiplied by the number of ranks */
-    double beta1, beta2, eps;   /* adam, adamw */
-    double momentum, dampening; /* sgd */
-    bool nesterov;
+    bool lr_times_world; /* the rate of one rank is multiplied by the number of ranks */
     double weight_decay;
-    double clip;              /* the most that the norm of all gradients together may be; 0: no bound */
     bool decay_matrices_only; /* parameters of one dimension (biases, norms) are not decayed */
+    double clip;              /* the most that the norm of all gradients together may be; 0: no bound */
+    int64_t option[SPEC_OPTIONS_MAX]; /* of ops->options */
+    double number[SPEC_OPTIONS_MAX];
 };
 
 enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP, SCHEDULE_MULTI_STEP, SCHEDULE_COSINE };

@@ -1,8 +1,9 @@
 /* run.c - train for all epochs, validate, test, and write the results. */
-#include "trainer/run/run_epoch.h"
+#include "trainer/run/run.h"
 
 #include "collectives/noted.h"
 #include "common/contract.h"
+#include "trainer/run/run_epoch.h"
 #include "trainer/state/save.h"
 
 #include <math.h>

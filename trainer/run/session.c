@@ -91,9 +91,7 @@ static void skip_data(const struct session *s, struct torch_rng *rng)
 {
     const struct data_spec *d = &s->cfg->data;
 
-    if (d->format != SOURCE_SYNTHETIC || !d->before_weights)
-        return;
-    for (uint64_t n = synthetic_draws(&d->synthetic, &s->data.set.layout); n; n--)
+    for (uint64_t n = d->format->draws ? d->format->draws(d, &s->data.set.layout) : 0; n; n--)
         torch_rng_u32(rng);
 }
 
@@ -232,7 +230,7 @@ static int open_data(struct session *s, struct err *err)
     struct pod_data_options o = {
         .source = {.spec = &s->cfg->data,
                    .dir = s->cfg->data_dir,
-                   .name = (enum dataset_name)s->cfg->dataset,
+                   .name = (enum dataset_name)s->cfg->data.dataset,
                    .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
         .mirror = s->cfg->data_mirror,

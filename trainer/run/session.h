@@ -11,13 +11,14 @@
 #ifndef TK_TRAINER_RUN_SESSION_H
 #define TK_TRAINER_RUN_SESSION_H
 
+#include "trainer/cli/config.h"
 #include "trainer/data/pod_data.h"
 #include "trainer/data/split.h"
 #include "trainer/gpu/find.h"
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/run/idle.h"
 #include "trainer/run/report.h"
-#include "trainer/run/run.h"
+#include "trainer/run/run_env.h"
 #include "trainer/run/train.h"
 #include "trainer/state/resume.h"
 #include "trainer/state/run_id.h"
@@ -31,9 +32,9 @@ struct session_speed {
 
 /* Members are in the order in which they are acquired. */
 struct session {
-    const struct config *cfg;   /* `own` */
+    const struct config *cfg;   /* &own: what this run does */
     const struct config *asked; /* as it was given: for what must not depend on the number of ranks */
-    struct config own;          /* with what is decided here: each rank's batch, the precision */
+    struct config own; /* `asked`, with each rank's batch and the precision that session_open chooses */
     const struct run_env *env;
     int64_t timeout_ms;
     struct rank_slot *slot;          /* what this rank does, for its launcher */

@@ -184,15 +184,6 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
 }
 
 /* Gradients and loss in one exchange; of stages the loss alone, which is zero on all but the last. */
-int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err)
-{
-    const size_t len = model_len(p->pipeline->model);
-
-    return p->pipeline->at.stages == 1
-               ? collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err)
-               : collectives_all_reduce(p->comm, grad + len, 1, flags, p->timeout_ms, err);
-}
-
 /* The norm that is bounded is one over all stages' gradients. */
 static int update(struct train *t, double lr, struct err *err)
 {

@@ -10,34 +10,9 @@
 #ifndef TK_TRAINER_RUN_TRAIN_H
 #define TK_TRAINER_RUN_TRAIN_H
 
-#include "collectives/collectives.h"
-#include "common/cleanup.h"
-#include "kernels/kctx.h"
-#include "trainer/data/sampler.h"
-#include "trainer/model/model.h"
-#include "trainer/model/optim.h"
-#include "trainer/pipeline/pipeline.h"
-#include "trainer/run/feed.h"
-#include "trainer/run/stop.h"
+#include "trainer/run/train_parts.h"
 
-struct device_comm;
-
-struct train_parts {
-    struct collectives *comm;
-    struct device_comm *device_comm; /* sums on the device, where ctx is one; NULL: by comm */
-    struct kctx *ctx;
-    struct pipeline *pipeline;
-    struct optim *optim;
-    struct stop *stop; /* NULL: nobody stops this run */
-    struct feed feed;
-    struct sampler sampler;
-    int64_t batch_size; /* per rank; of stages: of all together */
-    int64_t timeout_ms;
-    /* Gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end. */
-    size_t bucket_bytes;
-    struct loss_spec loss;
-    uint64_t seed; /* of random numbers that layers draw (dropout) */
-};
+struct resident;
 
 struct train {
     struct train_parts p;
@@ -58,15 +33,6 @@ struct train {
     struct resident *resident; /* the training on a device; NULL: here */
 };
 
-struct train_result {
-    int back;   /* the result is that of the step this many steps ago: a device may run ahead */
-    bool known; /* false: no step's result is available yet */
-    float loss; /* mean over all ranks */
-    double own; /* this rank's; where it is not the last stage, the mean */
-    uint32_t
-        flags; /* enum collectives_flag, the union of all ranks', so that all ranks act alike after this step */
-};
-
 int train_make(struct train *t, const struct train_parts *p, struct err *err) MUST_CHECK;
 void train_release(struct train *t);
 #define cleanup_train __attribute__((cleanup(train_release)))
@@ -80,18 +46,11 @@ void train_skip(struct train *t, int64_t places);
 /* Sums of the epoch's losses: of this rank's, and of the means. */
 int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST_CHECK;
 
-/* What the caller will read in host memory after train_pull: nothing, weights and buffers, or the moments too. */
-enum train_reads { TRAIN_READS_NOTHING, TRAIN_READS_WEIGHTS, TRAIN_READS_ALL };
-
 /* Copy the model and the moments from host memory to the device (train_push, after the host wrote them) and back
  * (train_pull, before the host reads them). Without a device both do nothing. All ranks call train_pull, so that all learn
  * of a loss that was not finite. */
 void train_push(struct train *t);
 int train_pull(struct train *t, enum train_reads reads, struct err *err) MUST_CHECK;
-
-/* All-reduce a step's gradients, with the loss behind them, through host memory, for a caller that computed them on a
- * device. */
-int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err) MUST_CHECK;
 
 /* Step `step` (from 0) of what is left of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and
  * leaves the

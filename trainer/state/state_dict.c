@@ -50,10 +50,8 @@ struct moment {
 
 static int moments_of(const struct optim *o, struct moment out[static 2])
 {
-    const bool sgd = o->spec.type == OPTIMIZER_SGD;
-
-    out[0] = (struct moment){sgd ? "momentum_buffer" : "exp_avg", o->m};
-    out[1] = (struct moment){"exp_avg_sq", o->v};
+    out[0] = (struct moment){o->spec.ops->moment[0], o->m};
+    out[1] = (struct moment){o->spec.ops->moment[1], o->v};
     return (o->m != NULL) + (o->v != NULL);
 }
 

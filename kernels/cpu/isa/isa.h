@@ -72,60 +72,69 @@ struct isa_batchnorm {
 
 enum { ISA_COLS = 16 };
 
+/* The inner loops: X(result, name, arguments). A new one is a row here and a function ISA_FN(name) in a file of this
+ * folder.
+ *
+ * cols_*: at most ISA_COLS columns: sum += over rows of x; of (x - mean)^2; of a (x - mean), the mean a column's or a
+ * row's.
+ * softmax_more: a row of n products, room for `width` rounded up to 16 behind it: x = e^(scale x - most), 0 from n on,
+ * where most becomes the largest so far. sum is scaled to the new most, and x added to it; returns by what it was scaled.
+ */
+#define ISA_LOOPS(X)                                                                                         \
+    X(void, gemm, (const struct isa_gemm *g))                                                                \
+    X(void, dot, (const struct isa_dot *d))                                                                  \
+    /* to (steps, panel): to[k][c] = from[c * row + k] for c < n <= panel, else 0. */                        \
+    X(void, pack_across, (float *to, const float *from, ptrdiff_t row, int n, int steps))                    \
+    X(void, relu, (float *out, const float *in, size_t n))                                                   \
+    X(void, relu_mask, (float *din, const float *dout, const float *out, size_t n))                          \
+    X(void, col_sum, (float *sum, const float *x, ptrdiff_t ld, int rows, int cols)) /* sum += */            \
+    X(void, pool_forward, (const struct isa_pool *p, float *out, uint8_t *argmax, const float *in))          \
+    X(void, pool_backward,                                                                                   \
+      (const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax, const float *out))    \
+    X(void, sum,                                                                                             \
+      (float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale))         \
+    X(void, update,                                                                                          \
+      (const struct update_scalars *s, float *p, float *m, float *v, const float *g, size_t n))              \
+    X(void, gelu, (float *out, const float *in, size_t n))                                                   \
+    X(void, gelu_grad, (float *din, const float *dout, const float *in, size_t n))                           \
+    X(void, gelu_tanh, (float *out, const float *in, size_t n))                                              \
+    X(void, gelu_tanh_grad, (float *din, const float *dout, const float *in, size_t n))                      \
+    X(void, dropout, (const struct isa_dropout *d, float *out, uint8_t *keep, const float *in, size_t n))    \
+    X(void, dropout_grad, (float *din, const float *dout, const uint8_t *keep, float scale, size_t n))       \
+    X(void, cols_sum, (double *sum, const float *x, ptrdiff_t ld, int rows, int cols))                       \
+    X(void, cols_square, (double *sum, const float *x, const float *mean, ptrdiff_t ld, int rows, int cols)) \
+    X(void, cols_dot,                                                                                        \
+      (double *sum, const float *a, const float *x, const float *mean, ptrdiff_t ld, int rows, int cols))    \
+    X(void, cols_dot_rows,                                                                                   \
+      (double *sum, const float *a, const float *x, const float *mean, const float *rstd, ptrdiff_t ld,      \
+       int rows, int cols))                                                                                  \
+    X(void, scale_shift,                                                                                     \
+      (float *out, const float *x, const float *scale, const float *shift, int rows, int cols))              \
+    X(void, batchnorm_grad,                                                                                  \
+      (float *din, const float *dout, const float *x, const struct isa_batchnorm *b, int rows, int cols))    \
+    X(void, layernorm,                                                                                       \
+      (float *out, float *mean, float *rstd, const float *x, const float *weight, const float *bias,         \
+       double eps, int n))                                                                                   \
+    X(void, layernorm_grad,                                                                                  \
+      (float *din, const float *dout, const float *x, const float *weight, float mean, float rstd, int n))   \
+    X(void, avgpool_forward, (const struct isa_pool *p, float *out, const float *in))                        \
+    X(void, avgpool_backward, (const struct isa_pool *p, float *din, const float *dout))                     \
+    X(float, softmax_more, (float *x, int n, int width, float scale, float *most, float *sum))               \
+    /* x = e^(scale x - lse), 0 from n on; d = scale x (d - dot). */                                         \
+    X(void, softmax_again, (float *x, float *d, int n, int width, float scale, float lse, float dot))        \
+    X(float, inner, (const float *a, const float *b, int n))                                                 \
+    /* x = e^(x - most); returns most, the largest of the row. */                                            \
+    X(float, exp_row, (float *x, int n, double *ret_sum))                                                    \
+    X(void, scale_row, (float *x, float scale, size_t n))                                                    \
+    X(double, square_sum, (const float *x, size_t n))                                                        \
+    X(double, peak, (int64_t rounds, float *sink)) /* for the benchmark: returns the operations done */
+
 struct isa_ops {
     const char *name;
     int panel; /* columns of a panel of B */
-    void (*gemm)(const struct isa_gemm *g);
-    void (*dot)(const struct isa_dot *d);
-    /* to (steps, panel): to[k][c] = from[c * row + k] for c < n <= panel, else 0. */
-    void (*pack_across)(float *to, const float *from, ptrdiff_t row, int n, int steps);
-    void (*relu)(float *out, const float *in, size_t n);
-    void (*relu_mask)(float *din, const float *dout, const float *out, size_t n);
-    void (*col_sum)(float *sum, const float *x, ptrdiff_t ld, int rows, int cols); /* sum += */
-    void (*pool_forward)(const struct isa_pool *p, float *out, uint8_t *argmax, const float *in);
-    void (*pool_backward)(const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax,
-                          const float *out);
-    void (*sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
-    void (*adam)(const struct adam_scalars *a, float *p, float *m, float *v, const float *g, size_t n);
-    void (*sgd)(const struct sgd_scalars *s, float *p, float *u, const float *g, size_t n);
-    void (*gelu)(float *out, const float *in, size_t n);
-    void (*gelu_grad)(float *din, const float *dout, const float *in, size_t n);
-    void (*gelu_tanh)(float *out, const float *in, size_t n);
-    void (*gelu_tanh_grad)(float *din, const float *dout, const float *in, size_t n);
-    void (*dropout)(const struct isa_dropout *d, float *out, uint8_t *keep, const float *in, size_t n);
-    void (*dropout_grad)(float *din, const float *dout, const uint8_t *keep, float scale, size_t n);
-
-    /* At most ISA_COLS columns: sum += over rows of x; of (x - mean)^2; of a (x - mean), the mean a column's or a
-     * row's. */
-    void (*cols_sum)(double *sum, const float *x, ptrdiff_t ld, int rows, int cols);
-    void (*cols_square)(double *sum, const float *x, const float *mean, ptrdiff_t ld, int rows, int cols);
-    void (*cols_dot)(double *sum, const float *a, const float *x, const float *mean, ptrdiff_t ld, int rows,
-                     int cols);
-    void (*cols_dot_rows)(double *sum, const float *a, const float *x, const float *mean, const float *rstd,
-                          ptrdiff_t ld, int rows, int cols);
-
-    void (*scale_shift)(float *out, const float *x, const float *scale, const float *shift, int rows,
-                        int cols);
-    void (*batchnorm_grad)(float *din, const float *dout, const float *x, const struct isa_batchnorm *b,
-                           int rows, int cols);
-    void (*layernorm)(float *out, float *mean, float *rstd, const float *x, const float *weight,
-                      const float *bias, double eps, int n);
-    void (*layernorm_grad)(float *din, const float *dout, const float *x, const float *weight, float mean,
-                           float rstd, int n);
-    void (*avgpool_forward)(const struct isa_pool *p, float *out, const float *in);
-    void (*avgpool_backward)(const struct isa_pool *p, float *din, const float *dout);
-
-    /* A row of n products, room for `width` rounded up to 16 behind it: x = e^(scale x - most), 0 from n on, where most
-     * becomes the largest so far. sum is scaled to the new most, and x added to it; returns by what it was scaled. */
-    float (*softmax_more)(float *x, int n, int width, float scale, float *most, float *sum);
-    /* x = e^(scale x - lse), 0 from n on; d = scale x (d - dot). */
-    void (*softmax_again)(float *x, float *d, int n, int width, float scale, float lse, float dot);
-    float (*inner)(const float *a, const float *b, int n);
-    /* x = e^(x - most); returns most, the largest of the row. */
-    float (*exp_row)(float *x, int n, double *ret_sum);
-    void (*scale_row)(float *x, float scale, size_t n);
-    double (*square_sum)(const float *x, size_t n);
-    double (*peak)(int64_t rounds, float *sink); /* for the benchmark: returns the operations done */
+#define ISA_MEMBER(type, name, args) type(*name) args;
+    ISA_LOOPS(ISA_MEMBER)
+#undef ISA_MEMBER
 };
 
 extern const struct isa_ops isa_ops_plain;

@@ -3,8 +3,8 @@
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/scalar.h"
 
-void ISA_FN(adam)(const struct adam_scalars *a, float *restrict p, float *restrict m, float *restrict v,
-                  const float *restrict g, size_t n)
+static void adam(const struct adam_scalars *a, float *restrict p, float *restrict m, float *restrict v,
+                 const float *restrict g, size_t n)
 {
     const struct adam_scalars s = *a;
     for (size_t i = 0; i < n; i++) {
@@ -26,23 +26,29 @@ static void sgd_plain(const struct sgd_scalars *a, float *restrict p, const floa
         p[i] = fused(s.minus_lr, fused(s.l2, p[i], g[i]), p[i]);
 }
 
-static void sgd_momentum(const struct sgd_scalars *a, float *restrict p, float *restrict u,
+static void sgd_momentum(const struct sgd_scalars *a, float *restrict p, float *restrict m,
                          const float *restrict g, size_t n)
 {
     const struct sgd_scalars s = *a;
     for (size_t i = 0; i < n; i++) {
         float g1 = fused(s.l2, p[i], g[i]);
-        float u1 = fused(s.one_minus_dampening, g1, s.momentum * u[i]);
-        u[i] = u1;
-        p[i] = fused(s.minus_lr, s.nesterov ? fused(s.momentum, u1, g1) : u1, p[i]);
+        float m1 = fused(s.one_minus_dampening, g1, s.momentum * m[i]);
+        m[i] = m1;
+        p[i] = fused(s.minus_lr, s.nesterov ? fused(s.momentum, m1, g1) : m1, p[i]);
     }
 }
 
-void ISA_FN(sgd)(const struct sgd_scalars *a, float *restrict p, float *restrict u, const float *restrict g,
-                 size_t n)
+void ISA_FN(update)(const struct update_scalars *s, float *p, float *m, float *v, const float *g, size_t n)
 {
-    if (u)
-        sgd_momentum(a, p, u, g, n);
-    else
-        sgd_plain(a, p, g, n);
+    switch (s->rule) {
+    case UPDATE_ADAM:
+        adam(&s->adam, p, m, v, g, n);
+        break;
+    case UPDATE_SGD:
+        if (m)
+            sgd_momentum(&s->sgd, p, m, g, n);
+        else
+            sgd_plain(&s->sgd, p, g, n);
+        break;
+    }
 }

@@ -9,9 +9,9 @@
 enum { EPS, MOMENTUM };
 enum { RUNNING_MEAN, RUNNING_VAR, BATCHES };
 
-static const struct layer_option OPTIONS[] = {
-    [EPS] = {"eps", LAYER_NUMBER, 1e-12, 1, .fallback = 1e-5},
-    [MOMENTUM] = {"momentum", LAYER_NUMBER, 0, 1, .fallback = 0.1},
+static const struct spec_option OPTIONS[] = {
+    [EPS] = {"eps", SPEC_NUMBER, 1e-12, 1, .fallback = 1e-5},
+    [MOMENTUM] = {"momentum", SPEC_NUMBER, 0, 1, .fallback = 0.1},
     {0},
 };
 

@@ -6,13 +6,13 @@
 
 enum { OUT, KERNEL, STRIDE, PADDING, DILATION, BIAS };
 
-static const struct layer_option OPTIONS[] = {
-    [OUT] = {"out", LAYER_INTEGER, 1, 65536, .required = true},
-    [KERNEL] = {"kernel", LAYER_INTEGER, 1, 64, .required = true},
-    [STRIDE] = {"stride", LAYER_INTEGER, 1, 64, .fallback = 1},
-    [PADDING] = {"padding", LAYER_INTEGER, 0, 64, .fallback = 0},
-    [DILATION] = {"dilation", LAYER_INTEGER, 1, 64, .fallback = 1},
-    [BIAS] = {"bias", LAYER_FLAG, .fallback = 1},
+static const struct spec_option OPTIONS[] = {
+    [OUT] = {"out", SPEC_INTEGER, 1, 65536, .required = true},
+    [KERNEL] = {"kernel", SPEC_INTEGER, 1, 64, .required = true},
+    [STRIDE] = {"stride", SPEC_INTEGER, 1, 64, .fallback = 1},
+    [PADDING] = {"padding", SPEC_INTEGER, 0, 64, .fallback = 0},
+    [DILATION] = {"dilation", SPEC_INTEGER, 1, 64, .fallback = 1},
+    [BIAS] = {"bias", SPEC_FLAG, .fallback = 1},
     {0},
 };
 

@@ -6,8 +6,8 @@
 
 enum { P };
 
-static const struct layer_option OPTIONS[] = {
-    [P] = {"p", LAYER_NUMBER, 0, 0.999, .fallback = 0.5},
+static const struct spec_option OPTIONS[] = {
+    [P] = {"p", SPEC_NUMBER, 0, 0.999, .fallback = 0.5},
     {0},
 };
 

@@ -7,9 +7,9 @@
 enum { VOCAB, WIDTH };
 enum { TABLE, POSITIONS };
 
-static const struct layer_option OPTIONS[] = {
-    [VOCAB] = {"vocab", LAYER_INTEGER, 1, EMBEDDING_VOCAB_MAX, .required = true},
-    [WIDTH] = {"width", LAYER_INTEGER, 1, 1 << 20, .required = true},
+static const struct spec_option OPTIONS[] = {
+    [VOCAB] = {"vocab", SPEC_INTEGER, 1, EMBEDDING_VOCAB_MAX, .required = true},
+    [WIDTH] = {"width", SPEC_INTEGER, 1, 1 << 20, .required = true},
     {0},
 };
 

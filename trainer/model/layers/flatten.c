@@ -3,7 +3,7 @@
 
 #include "kernels/flatten.h"
 
-static const struct layer_option OPTIONS[] = {{0}};
+static const struct spec_option OPTIONS[] = {{0}};
 
 static struct flatten_shape shape_of(const struct layer *l, int batch)
 {

@@ -7,8 +7,8 @@ enum { APPROXIMATE };
 
 static const char *const FORMS[] = {[GELU_EXACT] = "none", [GELU_TANH] = "tanh", NULL};
 
-static const struct layer_option OPTIONS[] = {
-    [APPROXIMATE] = {"approximate", LAYER_CHOICE, .fallback = GELU_EXACT, .choices = FORMS},
+static const struct spec_option OPTIONS[] = {
+    [APPROXIMATE] = {"approximate", SPEC_CHOICE, .fallback = GELU_EXACT, .choices = FORMS},
     {0},
 };
 

@@ -14,10 +14,10 @@
 
 enum { HEADS, BLOCKS, RECOMPUTE };
 
-static const struct layer_option OPTIONS[] = {
-    [HEADS] = {"heads", LAYER_INTEGER, 1, 1 << 16, .required = true},
-    [BLOCKS] = {"blocks", LAYER_INTEGER, 1, 1 << 16, .fallback = 1},
-    [RECOMPUTE] = {"recompute", LAYER_FLAG, .fallback = 0},
+static const struct spec_option OPTIONS[] = {
+    [HEADS] = {"heads", SPEC_INTEGER, 1, 1 << 16, .required = true},
+    [BLOCKS] = {"blocks", SPEC_INTEGER, 1, 1 << 16, .fallback = 1},
+    [RECOMPUTE] = {"recompute", SPEC_FLAG, .fallback = 0},
     {0},
 };
 

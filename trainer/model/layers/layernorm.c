@@ -7,9 +7,9 @@
 
 enum { EPS, BIAS };
 
-static const struct layer_option OPTIONS[] = {
-    [EPS] = {"eps", LAYER_NUMBER, 1e-12, 1, .fallback = 1e-5},
-    [BIAS] = {"bias", LAYER_FLAG, .fallback = 1},
+static const struct spec_option OPTIONS[] = {
+    [EPS] = {"eps", SPEC_NUMBER, 1e-12, 1, .fallback = 1e-5},
+    [BIAS] = {"bias", SPEC_FLAG, .fallback = 1},
     {0},
 };
 

@@ -6,9 +6,9 @@
 
 enum { OUT, BIAS };
 
-static const struct layer_option OPTIONS[] = {
-    [OUT] = {"out", LAYER_INTEGER, 1, 1 << 24, .required = true},
-    [BIAS] = {"bias", LAYER_FLAG, .fallback = 1},
+static const struct spec_option OPTIONS[] = {
+    [OUT] = {"out", SPEC_INTEGER, 1, 1 << 24, .required = true},
+    [BIAS] = {"bias", SPEC_FLAG, .fallback = 1},
     {0},
 };
 

@@ -8,8 +8,8 @@
 
 enum { VOCAB };
 
-static const struct layer_option OPTIONS[] = {
-    [VOCAB] = {"vocab", LAYER_INTEGER, 1, 1 << 24, .required = true},
+static const struct spec_option OPTIONS[] = {
+    [VOCAB] = {"vocab", SPEC_INTEGER, 1, 1 << 24, .required = true},
     {0},
 };
 

@@ -7,14 +7,14 @@
 enum { SIZE, STRIDE, PADDING, COUNT_INCLUDE_PAD };
 
 #define WINDOW_OPTIONS                                                                                       \
-    [SIZE] = {"size", LAYER_INTEGER, 1, 15, .required = true},                                               \
-    [STRIDE] = {"stride", LAYER_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */                            \
-        [PADDING] = {"padding", LAYER_INTEGER, 0, 7, .fallback = 0}
+    [SIZE] = {"size", SPEC_INTEGER, 1, 15, .required = true},                                                \
+    [STRIDE] = {"stride", SPEC_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */                             \
+        [PADDING] = {"padding", SPEC_INTEGER, 0, 7, .fallback = 0}
 
-static const struct layer_option MAX_OPTIONS[] = {WINDOW_OPTIONS, {0}};
-static const struct layer_option AVG_OPTIONS[] = {
+static const struct spec_option MAX_OPTIONS[] = {WINDOW_OPTIONS, {0}};
+static const struct spec_option AVG_OPTIONS[] = {
     WINDOW_OPTIONS,
-    [COUNT_INCLUDE_PAD] = {"count_include_pad", LAYER_FLAG, .fallback = 1},
+    [COUNT_INCLUDE_PAD] = {"count_include_pad", SPEC_FLAG, .fallback = 1},
     {0},
 };
 

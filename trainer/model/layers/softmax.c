@@ -3,7 +3,7 @@
 
 #include "kernels/softmax.h"
 
-static const struct layer_option OPTIONS[] = {{0}};
+static const struct spec_option OPTIONS[] = {{0}};
 
 static int plan(struct layer *l, int batch_max, struct err *err)
 {

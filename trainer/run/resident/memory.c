@@ -9,13 +9,13 @@
 
 _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say");
 
-/* Over which the gradient is summed; NULL: over none. */
+/* The communicator that reduces the gradient, or NULL. */
 static struct device_comm *gradient_comm(const struct resident *r)
 {
     return r->stages ? NULL : r->p.device_comm;
 }
 
-/* Memory of the table that sums it, which frees it; without one our own. */
+/* Memory for n numbers that `by` reduces: allocated and freed by that communicator; NULL: by the device. */
 static float *summed(struct resident *r, struct device_comm *by, size_t n, struct err *err)
 {
     return by ? by->buffer(by, n * sizeof(float), r->p.timeout_ms, err)

@@ -29,7 +29,7 @@
 #define TK_TRAINER_RUN_RESIDENT_RESIDENT_H
 
 #include "kernels/queued.h"
-#include "trainer/run/train.h"
+#include "trainer/run/train_parts.h"
 
 enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 

@@ -46,15 +46,8 @@ struct step_order resident_order_of(const struct resident *r, int64_t step, doub
     const struct optim *o = r->p.optim;
     struct step_order order = {.first = r->sequence ? 0 : step * r->p.batch_size, .step = o->step};
 
-    for (int decay = 0; decay < 2; decay++) {
-        if (o->spec.type == OPTIMIZER_SGD) {
-            struct sgd_options sgd = optim_sgd(o, lr, decay, o->step + 1);
-            order.sgd[decay] = sgd_scalars_of(&sgd);
-        } else {
-            struct adam_options adam = optim_adam(o, lr, decay);
-            order.adam[decay] = adam_scalars_of(&adam, o->step + 1);
-        }
-    }
+    for (int decay = 0; decay < 2; decay++)
+        order.update[decay] = optim_scalars(o, lr, decay, o->step + 1);
     return order;
 }
 

@@ -25,16 +25,18 @@ struct resident {
     struct train_parts p;
     struct kctx *ctx;
     struct model *model;
-    size_t len;      /* parameters; the loss is behind their gradients */
-    bool whole;      /* a step is one graph */
-    bool stages;     /* several: micro-batches are all under way at once, each with memory of its own, */
-    bool apart;      /* and loss and flags are summed by themselves, by all ranks; with NCCL */
-    float *loss_sum; /* behind the gradient, or apart */
-    float *flags;    /* behind that, with NCCL */
-    bool labels;     /* else values */
+    size_t len; /* parameters; the loss is behind their gradients */
+    bool whole; /* a step is one graph */
+    bool
+        stages; /* the model is cut into several: all micro-batches are under way at once, each with its own activations */
+    bool
+        apart; /* stages with NCCL: ranks sum the loss and the flags in an exchange of their own, without a gradient */
+    float *loss_sum; /* behind the gradient; where `apart`, by itself */
+    float *flags;    /* behind the loss, with NCCL; else NULL */
+    bool labels;     /* targets are labels; else values */
     int outputs;     /* of a sample: one, or one for each token */
     int classes;
-    int micro;     /* micro-batches of a step that are launched one by one: of stages none */
+    int micro;     /* micro-batches of a step that are launched one by one; 1 where `stages` */
     bool sequence; /* samples are windows of tokens */
     bool fresh;    /* what is being queued has not run before */
 

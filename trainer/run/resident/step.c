@@ -182,10 +182,9 @@ static int queue_finish(struct resident *r, int total, struct err *err)
         return -1;
     if (r->norm)
         queue_bound(r->ctx, r->norm, o->spec.clip);
-    if (o->spec.type == OPTIMIZER_SGD && w.n)
-        queue_sgd(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->grad);
-    else if (w.n)
-        queue_adam(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v, r->grad);
+    if (w.n)
+        queue_update(r->ctx, o->spec.ops->rule, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v,
+                     r->grad);
     queue_step_end(r->ctx, r->state, r->loss, total * r->outputs, loss, r->norm, r->flags, r->records,
                    RESIDENT_RING);
     return 0;

@@ -166,10 +166,7 @@ static void begin(struct device *d, bool adam, float loss, float scale, float gr
         struct sgd_options s = SGD;
         a.weight_decay *= decay;
         s.weight_decay *= decay;
-        if (adam)
-            state.now.adam[decay] = adam_scalars_of(&a, STEP + 1);
-        else
-            state.now.sgd[decay] = sgd_scalars_of(&s);
+        state.now.update[decay] = adam ? adam_scalars_of(&a, STEP + 1) : sgd_scalars_of(&s);
     }
     for (int i = 0; i < N; i++)
         x[i] = (float)(i % 101) / 64 - 0.7F;
@@ -194,10 +191,8 @@ struct after {
 static void step(struct device *d, bool adam, const float *scale, const struct queued_params *w,
                  struct after *ret)
 {
-    if (adam)
-        queue_adam(d->ctx, d->state, d->loss, scale, d->span, 2, w, d->m, d->v, d->g);
-    else
-        queue_sgd(d->ctx, d->state, d->loss, scale, d->span, 2, w, d->m, d->g);
+    queue_update(d->ctx, adam ? UPDATE_ADAM : UPDATE_SGD, d->state, d->loss, scale, d->span, 2, w, d->m,
+                 adam ? d->v : NULL, d->g);
     get(d, ret->p, d->p, sizeof(ret->p));
     get(d, ret->m, d->m, sizeof(ret->m));
     get(d, ret->v, d->v, sizeof(ret->v));

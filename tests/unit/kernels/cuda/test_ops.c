@@ -439,13 +439,17 @@ struct optim_case {
 static void adam_of(const struct beside_run *r)
 {
     const struct optim_case *c = r->shape;
-    adam_step(r->ctx, &c->adam, c->step, r->p[0], r->p[1], r->p[2], r->p[3], c->n);
+    const struct update_scalars adam = adam_scalars_of(&c->adam, c->step);
+
+    update_step(r->ctx, &adam, r->p[0], r->p[1], r->p[2], r->p[3], c->n);
 }
 
 static void sgd_of(const struct beside_run *r)
 {
     const struct optim_case *c = r->shape;
-    sgd_step(r->ctx, &c->sgd, r->p[0], c->sgd.momentum != 0 ? r->p[1] : NULL, r->p[2], c->n);
+    const struct update_scalars sgd = sgd_scalars_of(&c->sgd);
+
+    update_step(r->ctx, &sgd, r->p[0], c->sgd.momentum != 0 ? r->p[1] : NULL, NULL, r->p[2], c->n);
 }
 
 /* n floats of which the device must make the CPU's bits. */

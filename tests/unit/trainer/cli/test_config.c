@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "trainer/cli/config.h"
 #include "trainer/model/layer.h"
+#include "trainer/model/optim.h"
 #include "trainer/presets/presets.h"
 
 #include <stdio.h>
@@ -35,8 +36,8 @@ static void the_preset_says_what_it_should(void **state)
     assert_string_equal(c.model.layer[3].ops->type, "conv2d");
     assert_string_equal(c.model.layer[3].name, "conv2");
     assert_int_equal(c.model.layer[3].option[0], 64);
-    assert_int_equal(c.optimizer.type, OPTIMIZER_ADAM);
-    assert_true(c.optimizer.lr == 0.001 && c.optimizer.lr_times_world && c.optimizer.eps == 1e-8);
+    assert_string_equal(c.optimizer.ops->type, "adam");
+    assert_true(c.optimizer.lr == 0.001 && c.optimizer.lr_times_world && c.optimizer.number[2] == 1e-8);
     assert_true(c.schedule.type == SCHEDULE_STEP && c.schedule.gamma == 0.7 && c.schedule.every == 1);
     assert_true(c.data.mean[0] == 0.5 && c.data.std[0] == 0.5);
     assert_int_equal(c.data.split.train_items, 48000);
@@ -349,6 +350,18 @@ static void fingerprints_tell_configurations_apart(void **state)
     assert_false(config_fingerprint(&c) == config_fingerprint(&d));
     d = c;
     d.optimizer.lr *= 2;
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.optimizer.number[1] = 0.95; /* beta2 */
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.optimizer.ops = &optimizer_adamw;
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.data.format = &format_synthetic;
+    assert_false(config_fingerprint(&c) == config_fingerprint(&d));
+    d = c;
+    d.data.option[1]++;
     assert_false(config_fingerprint(&c) == config_fingerprint(&d));
 }
 

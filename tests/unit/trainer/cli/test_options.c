@@ -44,7 +44,7 @@ static void takes_every_option(void **state)
 
     assert_int_equal(apply(line, &c, &err), 0);
     assert_string_equal(c.data_dir, "d");
-    assert_int_equal(c.dataset, DATASET_FASHION_MNIST);
+    assert_int_equal(c.data.dataset, DATASET_FASHION_MNIST);
     assert_int_equal(c.epochs, 3);
     assert_int_equal(c.max_steps, 7);
     assert_int_equal(c.batch_size, 16);

@@ -27,7 +27,7 @@ struct task {
     uint8_t pixel;    /* the first */
 };
 
-static const struct data_spec SPEC = {.format = SOURCE_IDX, .stats = 1, .std = {1}};
+static const struct data_spec SPEC = {.format = &format_idx, .stats = 1, .std = {1}};
 
 static struct pod_data_options options(const struct task *task, const struct collectives *c)
 {
@@ -262,7 +262,7 @@ static void ranks_that_disagree_are_refused(void **state)
 static int finds_other_tokens(struct collectives *c, void *arg)
 {
     const char *dir = arg;
-    const struct data_spec spec = {.format = SOURCE_TOKENS, .rows = 4, .train = c->rank ? "*.txt" : "a.txt"};
+    const struct data_spec spec = {.format = &format_tokens, .rows = 4, .train = c->rank ? "*.txt" : "a.txt"};
     const struct task task = {0};
     struct pod_data_options o = options(&task, c);
     struct err err = {0};

@@ -25,7 +25,7 @@ static int setup(void **state)
 
     files_folder(f->folder);
     http_server_start(&f->server);
-    f->spec = (struct data_spec){.format = SOURCE_IDX, .stats = 1, .std = {1}};
+    f->spec = (struct data_spec){.format = &format_idx, .stats = 1, .std = {1}};
     f->o = (struct pod_data_options){.source = {.spec = &f->spec, .dir = f->folder},
                                      .download = true,
                                      .download_pause_ms = 1,
@@ -155,11 +155,11 @@ static void other_data_are_not_looked_for(void **state)
     struct fixture *f = *state;
 
     from(f, f->server.port, "/good");
-    f->spec.format = SOURCE_IDX;
+    f->spec.format = &format_idx;
     f->spec.train = "images";
     f->spec.train_targets = "labels";
     expect(f, ERR_NOT_FOUND, "images");
-    f->spec.format = SOURCE_TOKENS;
+    f->spec.format = &format_tokens;
     f->spec.train = "*train*.bin";
     f->spec.train_targets = NULL;
     f->spec.rows = 8;

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "trainer/data/source.h"
+#include "trainer/data/synthetic.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
 
     files_folder(f->folder);
-    f->spec = (struct data_spec){.stats = 1, .std = {1}};
+    f->spec = (struct data_spec){.format = &format_idx, .stats = 1, .std = {1}};
     *state = f;
     return 0;
 }
@@ -67,7 +68,7 @@ static void put_pair(struct fixture *f)
 
     put(f, "x.idx", IMAGE, sizeof(IMAGE));
     put(f, "y.idx", label, sizeof(label));
-    f->spec.format = SOURCE_IDX;
+    f->spec.format = &format_idx;
     f->spec.train = "x.idx";
     f->spec.train_targets = "y.idx";
 }
@@ -92,13 +93,12 @@ static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
     float want[4];
     struct err err;
 
-    f->spec = (struct data_spec){.format = SOURCE_SYNTHETIC,
+    f->spec = (struct data_spec){.format = &format_synthetic,
                                  .values = true,
-                                 .items = 5,
                                  .rows = 1,
                                  .cols = 1,
                                  .channels = 3,
-                                 .synthetic = {SYNTHETIC_UNIFORM, 1}};
+                                 .option = {5, 1, SYNTHETIC_UNIFORM}};
     assert_int_equal(load(f, &err), 0);
     torch_rng_seed(&g, 3);
     for (int i = 0; i < 5; i++) {
@@ -107,7 +107,7 @@ static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
         assert_memory_equal((float *)f->set.train.x + i * 3, want, 3 * sizeof(float));
         assert_true(f->set.train.values[i] == want[3]);
     }
-    assert_int_equal(synthetic_draws(&f->spec.synthetic, &f->set.layout), 20);
+    assert_int_equal(synthetic_draws(&(struct synthetic){SYNTHETIC_UNIFORM, 1}, &f->set.layout), 20);
 }
 
 /* The teacher's answer is the same however its samples lie: asked by hand, channels first. */
@@ -126,15 +126,14 @@ static void a_teacher_answers(void **state)
     for (int c = 0; c < CLASSES; c++)
         torch_rng_uniform(&g, -1, 1, w[c], INPUTS);
     for (int values = 0; values < 2; values++) {
-        f->spec = (struct data_spec){.format = SOURCE_SYNTHETIC,
+        f->spec = (struct data_spec){.format = &format_synthetic,
                                      .values = values,
-                                     .items = ITEMS,
                                      .rows = 2,
                                      .cols = 2,
                                      .channels = CHANNELS,
-                                     .synthetic = {SYNTHETIC_TEACHER, CLASSES}};
+                                     .option = {ITEMS, CLASSES, SYNTHETIC_TEACHER}};
         assert_int_equal(load(f, &err), 0);
-        assert_int_equal(synthetic_draws(&f->spec.synthetic, &f->set.layout),
+        assert_int_equal(synthetic_draws(&(struct synthetic){SYNTHETIC_TEACHER, CLASSES}, &f->set.layout),
                          ITEMS * INPUTS + CLASSES * INPUTS);
         for (int i = 0; i < ITEMS; i++) {
             double answer[CLASSES] = {0};
@@ -184,7 +183,7 @@ static void a_folder_of_tokens_is_no_pattern(void **state)
     assert_int_equal(mkdir(folder, 0700), 0);
     put(f, "[a]/1.txt", "abcde", 5);
     put(f, "[a]/2.txt", "abcde", 5);
-    f->spec = (struct data_spec){.format = SOURCE_TOKENS, .rows = 4, .train = "?.txt"};
+    f->spec = (struct data_spec){.format = &format_tokens, .rows = 4, .train = "?.txt"};
     const struct source_options o = {.spec = &f->spec, .dir = folder};
     cleanup_source struct source *s = source_open(&o, &err);
     if (!s)
@@ -318,8 +317,8 @@ static void data_without_files_to_decode_have_no_key(void **state)
     struct fixture *f = *state;
     char text[4096];
 
-    f->spec.format = SOURCE_SYNTHETIC;
-    f->spec.items = 4;
+    f->spec.format = &format_synthetic;
+    f->spec.option[0] = 4;
     f->spec.rows = f->spec.cols = f->spec.channels = 1;
     key(f, text);
     assert_string_equal(text, "");

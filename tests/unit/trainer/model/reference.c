@@ -13,7 +13,7 @@ double reference_option(const struct layer_spec *l, const char *key)
 {
     for (int i = 0; l->ops->options[i].key; i++)
         if (strcmp(l->ops->options[i].key, key) == 0)
-            return l->ops->options[i].type == LAYER_NUMBER ? l->number[i] : (double)l->option[i];
+            return l->ops->options[i].type == SPEC_NUMBER ? l->number[i] : (double)l->option[i];
     fail_msg("%s has no option %s", l->ops->type, key);
     return 0;
 }

@@ -260,7 +260,7 @@ static void networks_have_the_gradients_of_their_definitions(void **state)
 /* Is option `i` of this kind somewhere told to be something else than when nothing is said? */
 static bool varied(const struct net *n, size_t networks, const struct layer_ops *ops, int i)
 {
-    const struct layer_option *o = &ops->options[i];
+    const struct spec_option *o = &ops->options[i];
 
     for (size_t k = 0; k < networks; k++)
         for (int j = 0; j < n[k].cfg.model.layers; j++) {

@@ -26,9 +26,9 @@ static void add(struct model_spec *s, const char *type, const char *name, int64_
 
     *l = layer_spec_of(kind(type), name);
     l->place = s->layers - 1;
-    if (l->ops->options[0].key && l->ops->options[0].type == LAYER_INTEGER)
+    if (l->ops->options[0].key && l->ops->options[0].type == SPEC_INTEGER)
         l->option[0] = a;
-    if (l->ops->options[0].key && l->ops->options[1].key && l->ops->options[1].type == LAYER_INTEGER)
+    if (l->ops->options[0].key && l->ops->options[1].key && l->ops->options[1].type == SPEC_INTEGER)
         l->option[1] = b;
 }
 

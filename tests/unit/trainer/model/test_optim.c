@@ -100,11 +100,27 @@ static void a_cosine_ends_with_the_run(void **state)
     assert_int_equal(optim_schedule(&s, 12, 100).total, 1);
 }
 
-static enum optimizer_type type_of(const char *name)
+static struct optimizer_spec spec_of(const struct golden_optimizer *g)
 {
-    return strcmp(name, "sgd") == 0    ? OPTIMIZER_SGD
-           : strcmp(name, "adam") == 0 ? OPTIMIZER_ADAM
-                                       : OPTIMIZER_ADAMW;
+    const char *names[OPTIMIZER_KINDS_MAX];
+    int i = optimizer_kinds(names);
+
+    while (i-- > 0 && strcmp(names[i], g->type) != 0)
+        ;
+    assert_true(i >= 0);
+    struct optimizer_spec spec = optimizer_spec_of(optimizer_kind(i), 0);
+    spec.weight_decay = g->weight_decay;
+    spec.decay_matrices_only = g->matrices_only;
+    for (i = 0; spec.ops->options[i].key; i++) {
+        const char *key = spec.ops->options[i].key;
+        spec.number[i] = strcmp(key, "momentum") == 0    ? g->momentum
+                         : strcmp(key, "dampening") == 0 ? g->dampening
+                         : strcmp(key, "beta1") == 0     ? g->beta1
+                         : strcmp(key, "beta2") == 0     ? g->beta2
+                                                         : g->eps;
+        spec.option[i] = strcmp(key, "nesterov") == 0 && g->nesterov;
+    }
+    return spec;
 }
 
 /* A matrix and a vector, decayed alike or not. */
@@ -121,15 +137,7 @@ static void updates_are_those_of_torch(void **state)
 
     for (size_t k = 0; k < ARRAY_LEN(golden_optimizers); k++) {
         const struct golden_optimizer *g = &golden_optimizers[k];
-        struct optimizer_spec spec = {.type = type_of(g->type),
-                                      .momentum = g->momentum,
-                                      .dampening = g->dampening,
-                                      .weight_decay = g->weight_decay,
-                                      .beta1 = g->beta1,
-                                      .beta2 = g->beta2,
-                                      .eps = g->eps,
-                                      .nesterov = g->nesterov,
-                                      .decay_matrices_only = g->matrices_only};
+        struct optimizer_spec spec = spec_of(g);
         cleanup_kctx struct kctx *ctx = NULL;
         cleanup_optim struct optim o = {0};
         struct err err;
@@ -160,8 +168,7 @@ static void updates_are_those_of_torch(void **state)
 static void adam_counts_its_steps(void **state)
 {
     (void)state;
-    struct optimizer_spec spec = {
-        .type = OPTIMIZER_ADAM, .lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    struct optimizer_spec spec = optimizer_spec_of(&optimizer_adam, 0.01);
     cleanup_kctx struct kctx *ctx = NULL;
     cleanup_optim struct optim o = {0};
     struct err err;
@@ -195,7 +202,7 @@ static void adam_counts_its_steps(void **state)
 static void sgd_needs_no_state(void **state)
 {
     (void)state;
-    struct optimizer_spec spec = {.type = OPTIMIZER_SGD, .lr = 0.5};
+    struct optimizer_spec spec = optimizer_spec_of(&optimizer_sgd, 0.5);
     cleanup_kctx struct kctx *ctx = NULL;
     cleanup_optim struct optim o = {0};
     struct err err;

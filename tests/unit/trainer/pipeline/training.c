@@ -17,7 +17,7 @@ struct training training_usual(int stages, int64_t batch, int micro_batches)
     return (struct training){.stages = stages,
                              .batch = batch,
                              .micro_batches = micro_batches,
-                             .optimizer = OPTIMIZER_SGD,
+                             .optimizer = &optimizer_sgd,
                              .epochs = 2,
                              .stop_step = -1,
                              .poison_rank = -1,
@@ -182,13 +182,11 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
     RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
     const struct param_row *row = model_params(pipeline.model, &rows);
-    const struct optimizer_spec how = {.type = task->optimizer,
-                                       .momentum = task->momentum,
-                                       .clip = task->clip,
-                                       .beta1 = 0.9,
-                                       .beta2 = 0.999,
-                                       .eps = 1e-8};
+    struct optimizer_spec how = optimizer_spec_of(task->optimizer, 0);
     cleanup_optim struct optim optim = {0};
+    if (task->optimizer == &optimizer_sgd)
+        how.number[0] = task->momentum;
+    how.clip = task->clip;
     RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
     struct train_parts p = parts_of(task, &pipeline, &optim, &stop);
     make_data(images, labels);

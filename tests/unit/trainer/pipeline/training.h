@@ -13,7 +13,7 @@ struct training {
     int64_t batch;
     int micro_batches;
     int wide; /* outputs of the first stage's linear layer; 0: a small network of convolutions */
-    enum optimizer_type optimizer;
+    const struct optimizer_ops *optimizer;
     double momentum, clip; /* clip 0: the gradient's norm is not bounded */
     int epochs;
     int stop_rank, stop_step, stop_signal; /* raise it there before that step; stop_step -1: never */

@@ -4,6 +4,7 @@
 #include "a_run.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "trainer/model/optim.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -337,8 +338,7 @@ static void a_loss_that_is_not_finite_ends_the_run(void **state)
 {
     struct fixture *f = *state;
 
-    f->cfg.optimizer.type = OPTIMIZER_SGD;
-    f->cfg.optimizer.lr = 1e30;
+    f->cfg.optimizer = optimizer_spec_of(&optimizer_sgd, 1e30);
     expect_failure(f, 1, "in epoch 1, batch ");
     assert_non_null(strstr(f->err.msg, "try a lower --lr"));
 }
@@ -348,8 +348,7 @@ static void nor_may_an_evaluation_be_not_finite(void **state)
 {
     struct fixture *f = *state;
 
-    f->cfg.optimizer.type = OPTIMIZER_SGD;
-    f->cfg.optimizer.lr = 1e30;
+    f->cfg.optimizer = optimizer_spec_of(&optimizer_sgd, 1e30);
     f->cfg.batch_size = 48;
     f->cfg.epochs = 1;
     f->cfg.save_path = path_in(f, "m.pt");
@@ -396,7 +395,7 @@ static void a_failure_is_said_where_the_bar_was(void **state)
     struct run_env env = {.get = alone, .clock = clock_system(), .out = out, .bar = bar, .failed = say_why};
     env.clock.mono_ms = hurried_ms;
     env.clock.ctx = &ms;
-    f->cfg.optimizer.type = OPTIMIZER_SGD;
+    f->cfg.optimizer = optimizer_spec_of(&optimizer_sgd, f->cfg.optimizer.lr);
     f->cfg.schedule.gamma = 1e30;
     assert_int_equal(run(&f->cfg, &env, &f->result, &f->err), -1);
     assert_non_null(strstr(f->err.msg, "in epoch 2, batch "));

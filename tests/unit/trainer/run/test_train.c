@@ -50,7 +50,7 @@ struct task {
     int64_t items;
     int epochs;
     double lr;
-    enum optimizer_type optimizer;
+    const struct optimizer_ops *optimizer;
     int stop_rank, stop_step, stop_signal; /* raise it there before that step (from 0); stop_step -1: never */
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
     bool dropout, norm;                    /* the network has these layers as well */
@@ -177,7 +177,7 @@ static int body(struct collectives *c, void *arg)
     const struct task *task = &shared->task;
     struct trace *out = &shared->trace[c->rank];
     struct model_spec spec = net(task);
-    struct optimizer_spec optimizer = {.type = task->optimizer, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    struct optimizer_spec optimizer = optimizer_spec_of(task->optimizer, 0);
     static uint8_t images[ITEMS * PIXELS];
     static int32_t labels[ITEMS];
     static const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
@@ -262,7 +262,7 @@ static struct task usual(int64_t batch)
                          .items = ITEMS,
                          .epochs = 3,
                          .lr = 0.2,
-                         .optimizer = OPTIMIZER_SGD,
+                         .optimizer = &optimizer_sgd,
                          .stop_step = -1,
                          .poison_rank = -1};
 }
@@ -375,7 +375,7 @@ static void a_repeat_has_the_same_bits(void **state)
     (void)state;
     for (int world = 1; world <= 3; world += 2) {
         struct task task = usual(8);
-        task.optimizer = OPTIMIZER_ADAM;
+        task.optimizer = &optimizer_adam;
         task.lr = 0.01;
         task.wide = world > 1;
         struct shared *a = train_with(world, task);

@@ -18,8 +18,7 @@ static struct layer_spec *append(struct model_spec *s, const struct layer_ops *o
 int a_state_make(void **state)
 {
     struct a_state *f = calloc(1, sizeof(*f));
-    const struct optimizer_spec adam = {
-        .type = OPTIMIZER_ADAM, .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    const struct optimizer_spec adam = optimizer_spec_of(&optimizer_adam, 0.1);
     struct err err = {0};
     int rows;
 

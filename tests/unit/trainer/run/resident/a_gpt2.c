@@ -47,13 +47,7 @@ void open_training(struct training *t, const struct task *task, bool device)
                                    .n_head = 2,
                                    .n_embd = 16,
                                    .recompute = task->recompute};
-    const struct optimizer_spec optimizer = {.type = OPTIMIZER_ADAMW,
-                                             .beta1 = 0.9,
-                                             .beta2 = 0.95,
-                                             .eps = 1e-8,
-                                             .weight_decay = 0.1,
-                                             .decay_matrices_only = true,
-                                             .clip = task->clip};
+    struct optimizer_spec optimizer = optimizer_spec_of(&optimizer_adamw, 0);
     struct err err = {0};
 
     *t = (struct training){0};
@@ -73,5 +67,9 @@ void open_training(struct training *t, const struct task *task, bool device)
     if (!t->comm || !t->ctx || !t->tokens || pipeline_open(&t->pipeline, &o, &err))
         fail_msg("%s", err.msg);
     assert_true(task->items <= tokens_windows(t->tokens));
+    optimizer.number[1] = 0.95; /* beta2 */
+    optimizer.weight_decay = 0.1;
+    optimizer.decay_matrices_only = true;
+    optimizer.clip = task->clip;
     open_parts(t, task, &optimizer);
 }

@@ -17,7 +17,7 @@
 enum { ITEMS = 50, SIDE = 8, PIXELS = SIDE * SIDE, BATCH = 12, EPOCHS = 4, STEPS = 5, TIMEOUT_MS = 10000 };
 
 struct task {
-    enum optimizer_type optimizer;
+    const struct optimizer_ops *optimizer;
     bool decay;
     bool values; /* mse over values instead of labels */
     bool subset;
@@ -95,14 +95,8 @@ static void make_mlp(struct model_spec *s)
 static void open_training(struct training *t, const struct task *task, bool device)
 {
     static const struct data_spec decode = {.stats = 1, .mean = {0.5}, .std = {0.5}};
-    struct optimizer_spec optimizer = {.type = task->optimizer,
-                                       .beta1 = 0.9,
-                                       .beta2 = 0.999,
-                                       .eps = 1e-8,
-                                       .momentum = task->optimizer == OPTIMIZER_SGD ? 0.9 : 0,
-                                       .dampening = 0.1,
-                                       .weight_decay = task->decay ? 0.1 : 0,
-                                       .decay_matrices_only = task->decay};
+    struct optimizer_spec optimizer =
+        optimizer_spec_of(task->optimizer ? task->optimizer : &optimizer_adam, 0);
     struct dataset set = {
         .layout = {.train_items = ITEMS, .rows = SIDE, .cols = SIDE, .channels = 1, .floats = task->values},
         .train = {.items = ITEMS, .x = task->values ? (void *)data.input : data.image}};
@@ -129,6 +123,12 @@ static void open_training(struct training *t, const struct task *task, bool devi
     torch_rng_seed(&rng, 3);
     assert_int_equal(pipeline_init(&t->pipeline, &rng, &err), 0);
     const struct param_row *row = model_params(t->pipeline.model, &rows);
+    if (task->optimizer == &optimizer_sgd) {
+        optimizer.number[0] = 0.9; /* momentum */
+        optimizer.number[1] = 0.1; /* dampening */
+    }
+    optimizer.weight_decay = task->decay ? 0.1 : 0;
+    optimizer.decay_matrices_only = task->decay;
     assert_int_equal(optim_make(&t->optim, &optimizer, row, rows, &err), 0);
     struct train_parts p = {.comm = t->comm,
                             .device_comm = task->device_comm,
@@ -214,12 +214,12 @@ static void check_task(const struct task *task)
 static void it_learns_what_the_cpu_learns(void **state)
 {
     (void)state;
-    check_task(&(struct task){.optimizer = OPTIMIZER_SGD, .lr = 0.01});
-    check_task(&(struct task){.optimizer = OPTIMIZER_ADAMW, .lr = 0.003, .decay = true, .subset = true});
-    check_task(&(struct task){.optimizer = OPTIMIZER_SGD, .lr = 0.01, .values = true, .decay = true});
+    check_task(&(struct task){.optimizer = &optimizer_sgd, .lr = 0.01});
+    check_task(&(struct task){.optimizer = &optimizer_adamw, .lr = 0.003, .decay = true, .subset = true});
+    check_task(&(struct task){.optimizer = &optimizer_sgd, .lr = 0.01, .values = true, .decay = true});
 }
 
-static const struct task SGD = {.optimizer = OPTIMIZER_SGD, .lr = 0.05};
+static const struct task SGD = {.optimizer = &optimizer_sgd, .lr = 0.05};
 
 /* Many steps are under way at once: the ring comes round, and the numbers are those of waiting for each. */
 static void steps_in_flight_change_nothing(void **state)
@@ -550,7 +550,7 @@ static void weights_behind_a_bad_loss_are_refused(void **state)
  * Besides there are eight products, one with the last layer's bias. */
 static void a_step_of_an_mlp_is_six_kernels(void **state)
 {
-    const struct task task = {.optimizer = OPTIMIZER_SGD, .mlp = true};
+    const struct task task = {.optimizer = &optimizer_sgd, .mlp = true};
     struct training t;
     struct train_result r;
 

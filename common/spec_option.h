@@ -1,0 +1,42 @@
+/* spec_option.h - the keys of a YAML mapping as rows of a table: name, type, range and default of each.
+ *
+ * A kind of layer, optimizer or data set lists its keys once: the reader of presets, the errors, the manual and the kind's own
+ * code follow that list. The value of row i is number[i] of a number, text[i] of a text, else option[i]: an integer, 0 or 1, or the
+ * place in `choices`.
+ */
+#ifndef TK_COMMON_SPEC_OPTION_H
+#define TK_COMMON_SPEC_OPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SPEC_OPTIONS_MAX = 8 };
+
+enum spec_option_type {
+    SPEC_INTEGER,
+    SPEC_NUMBER,
+    SPEC_FLAG,   /* false or true */
+    SPEC_CHOICE, /* one of `choices` */
+    SPEC_TEXT,
+};
+
+struct spec_option {
+    const char *key; /* NULL ends a list */
+    enum spec_option_type type;
+    double min, max; /* integers and numbers, both included; texts: the most bytes */
+    bool required;
+    double fallback;            /* when not required; a text's is NULL */
+    const char *const *choices; /* NULL-terminated */
+};
+
+/* Every value at its default, 0 where one is required. */
+static inline void spec_defaults(const struct spec_option *o, int64_t *option, double *number)
+{
+    for (int i = 0; o[i].key; i++)
+        if (o[i].type == SPEC_NUMBER)
+            number[i] = o[i].required ? 0 : o[i].fallback;
+        else
+            option[i] = o[i].required ? 0 : (int64_t)o[i].fallback;
+}
+
+#endif
