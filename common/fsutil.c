@@ -157,7 +157,7 @@ int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err 
     return fs_atomic_commit(&f, err);
 }
 
-int fs_mkdirs(const char *path, struct err *err)
+static int make_dirs(const char *path, bool sync, struct err *err)
 {
     char part[PATH_MAX];
     size_t len = strlen(path);
@@ -169,12 +169,25 @@ int fs_mkdirs(const char *path, struct err *err)
         if (part[i] != '/' && part[i] != '\0')
             continue;
         part[i] = '\0';
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+        const bool made = mkdir(part, 0777) == 0;
+        if (!made && errno != EEXIST)
             return err_errno(err, ERR_FATAL, errno, "%s", part);
+        if (made && sync && sync_parent(part) < 0)
+            return err_errno(err, ERR_FATAL, errno, "%s: folder", part);
         part[i] = path[i];
     }
     struct stat st;
     if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
         return err_errno(err, ERR_FATAL, ENOTDIR, "%s", path);
     return 0;
+}
+
+int fs_mkdirs(const char *path, struct err *err)
+{
+    return make_dirs(path, false, err);
+}
+
+int fs_mkdirs_synced(const char *path, struct err *err)
+{
+    return make_dirs(path, true, err);
 }

@@ -50,6 +50,9 @@ void fs_atomic_abort(struct fs_atomic *f);
 /* mkdir -p, mode 0777 less the umask. */
 int fs_mkdirs(const char *path, struct err *err) MUST_CHECK;
 
+/* The same, and no folder that it makes is lost with a power cut. */
+int fs_mkdirs_synced(const char *path, struct err *err) MUST_CHECK;
+
 /* Call write(2) until all bytes are written. Returns -1 with errno set. */
 int fs_write_all(int fd, const void *bytes, size_t len);
 

@@ -46,8 +46,8 @@ enum rank_call {
     RANK_CALLS
 };
 
-/* begun and ended count collectives of all ranks, so all ranks count the same calls; those of some ranks (a process group,
- * send, recv) count as signs. Those of a device are begun and ended when they are queued. */
+/* begun and ended count collectives of all ranks, so all ranks count the same calls; those of some ranks (send,
+ * recv) count as signs. Those of a device are begun and ended when they are queued. */
 struct rank_slot {
     _Atomic uint32_t phase; /* enum rank_phase */
     _Atomic uint32_t call;  /* enum rank_call: the call that it is in */

@@ -158,9 +158,8 @@ struct queued_params {
     void *copy; /* (n) bf16; NULL: passes read p */
     bool
         by_chance; /* a copy goes up or down by chance, so that its mean is p; else to the nearest, ties to even */
-    uint64_t seed;  /* of that chance, which depends on it, on how many steps were taken, and on the place */
-    uint32_t first; /* p[0]'s place among all parameters: below 2^32, more fit no GPU */
-    size_t n;
+    uint64_t seed; /* of that chance, which depends on it, on how many steps were taken, and on the place */
+    size_t n;      /* below 2^32: more fit no GPU */
 };
 
 /* The copies, as the run's first `steps` steps leave them. */

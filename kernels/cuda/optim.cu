@@ -59,8 +59,7 @@ __device__ piece<bf16, N> copies_of(const struct queued_params &w, uint64_t key,
     piece<bf16, N> copy;
     UNROLL
     for (int k = 0; k < N; k++)
-        copy.v[k] =
-            w.by_chance ? bf16(p.v[k], chance_at(key, w.first + (uint32_t)(i + k)) & 0xffffU) : (bf16)p.v[k];
+        copy.v[k] = w.by_chance ? bf16(p.v[k], chance_at(key, (uint32_t)(i + k)) & 0xffffU) : (bf16)p.v[k];
     return copy;
 }
 

@@ -10,7 +10,7 @@ static void shard(const uint8_t *data, size_t size)
     struct err err = {0};
     int64_t count;
 
-    if (tokens_shard_parse("x.bin", data, size, size, &count, &err))
+    if (tokens_shard_parse("x.bin", data, size, &count, &err))
         MUST(err.kind == ERR_INVALID && err.msg[0]);
     else
         MUST(TOKENS_SHARD_HEADER + 2 * (uint64_t)count == size);

@@ -52,14 +52,6 @@ static inline size_t layout_input_len(const struct data_layout *l)
     return (size_t)l->rows * (size_t)l->cols * (size_t)l->channels;
 }
 
-/* Labels or numbers. */
-static inline size_t layout_target_len(const struct data_layout *l)
-{
-    int32_t n = l->values ? l->values : l->steps;
-
-    return n ? (size_t)n : 1;
-}
-
 /* Compare field by field; padding does not count. */
 bool layout_same(const struct data_layout *a, const struct data_layout *b);
 

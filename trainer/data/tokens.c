@@ -47,18 +47,16 @@ static bool is_raw(const uint8_t *p, size_t bytes)
     return bytes >= 4 && bytes % 2 == 0 && !is_llmc(le_get32(p)) && !first_bytes_name(p, bytes, name);
 }
 
-int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
-                       int64_t *ret_count, struct err *err)
+int tokens_shard_parse(const char *path, const void *file, size_t bytes, int64_t *ret_count, struct err *err)
 {
-    const uint8_t *p = header;
+    const uint8_t *p = file;
     char name[FIRST_BYTES_NAME];
 
-    if ((header_bytes < 4 || le_get32(p) != TOKENS_SHARD_MAGIC) &&
-        first_bytes_name(header, header_bytes, name))
+    if ((bytes < 4 || le_get32(p) != TOKENS_SHARD_MAGIC) && first_bytes_name(file, bytes, name))
         return err_set(err, ERR_INVALID, "%s: %s, expected llm.c's shard of tokens", path, name);
-    if (header_bytes < TOKENS_SHARD_HEADER || file_bytes < TOKENS_SHARD_HEADER)
-        return err_set(err, ERR_INVALID, "%s: size: %" PRIu64 " bytes, expected a header of %d", path,
-                       file_bytes, TOKENS_SHARD_HEADER);
+    if (bytes < TOKENS_SHARD_HEADER)
+        return err_set(err, ERR_INVALID, "%s: size: %zu bytes, expected a header of %d", path, bytes,
+                       TOKENS_SHARD_HEADER);
     if (le_get32(p) != TOKENS_SHARD_MAGIC)
         return err_set(err, ERR_INVALID,
                        "%s: magic: %" PRIu32 ", expected %d: llm.c's shard of tokens, or uint16 alone", path,
@@ -67,11 +65,10 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
         return err_set(err, ERR_INVALID, "%s: version: %" PRIu32 ", expected %d", path, le_get32(p + 4),
                        TOKENS_SHARD_VERSION);
     uint64_t want = TOKENS_SHARD_HEADER + 2 * (uint64_t)le_get32(p + 8);
-    if (want != file_bytes)
+    if (want != bytes)
         return err_set(err, ERR_INVALID,
-                       "%s: size: %" PRIu64 " bytes, expected %" PRIu64 " for the %" PRIu32
-                       " tokens of its header",
-                       path, file_bytes, want, le_get32(p + 8));
+                       "%s: size: %zu bytes, expected %" PRIu64 " for the %" PRIu32 " tokens of its header",
+                       path, bytes, want, le_get32(p + 8));
     *ret_count = le_get32(p + 8);
     return 0;
 }
@@ -94,7 +91,7 @@ static int parse(struct file *f, struct err *err)
         if (is_raw(f->map, f->map_bytes))
             return 0;
         f->first += TOKENS_SHARD_HEADER;
-        return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);
+        return tokens_shard_parse(f->path, f->map, f->map_bytes, &f->count, err);
     }
     if (first_bytes_name(f->map, f->map_bytes, name) == FIRST_BYTES_STAND_IN)
         return err_set(err, ERR_INVALID, "%s: %s, expected plain text", f->path, name);

@@ -56,8 +56,8 @@ int tokens_window(const struct tokens *t, int64_t window, int32_t vocab, float *
                   int32_t *next,                                                   /* (time) */
                   struct err *err) MUST_CHECK;
 
-/* The header of an llm.c shard, in a file of file_bytes. */
-int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
-                       int64_t *ret_count, struct err *err) MUST_CHECK;
+/* The header of an llm.c shard, which has `bytes` bytes. */
+int tokens_shard_parse(const char *path, const void *file, size_t bytes, int64_t *ret_count,
+                       struct err *err) MUST_CHECK;
 
 #endif

@@ -119,7 +119,7 @@ static void most_of_a_layer(const struct model *m, size_t *ret_grad, size_t *ret
 
 int model_make_activations(struct model *m, struct err *err)
 {
-    size_t scratch;
+    size_t grad, scratch;
 
     if (m->numbers.elsewhere && !m->device)
         return 0;
@@ -135,8 +135,8 @@ int model_make_activations(struct model *m, struct err *err)
     }
     if (m->twin)
         return 0;
-    most_of_a_layer(m, &m->grad_bytes, &scratch);
-    if (!(m->grad[0] = taken(m, m->grad_bytes, err)) || !(m->grad[1] = taken(m, m->grad_bytes, err)) ||
+    most_of_a_layer(m, &grad, &scratch);
+    if (!(m->grad[0] = taken(m, grad, err)) || !(m->grad[1] = taken(m, grad, err)) ||
         !(m->scratch = taken(m, scratch, err)))
         return -1;
     return 0;

@@ -24,7 +24,6 @@ struct model {
     } here;
     struct model_numbers numbers;
     void *grad[2]; /* gradients of activations: one is read while the other is written */
-    size_t grad_bytes;
     void *scratch; /* of one layer at a time */
     struct layer layer[MODEL_LAYERS_MAX];
     int row_of[MODEL_LAYERS_MAX][LAYER_PARAMS_MAX];

@@ -120,9 +120,8 @@ static int make_model(struct session *s, struct err *err)
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
     skip_data(s, &rng);
-    if (pipeline_init(&s->pipeline, &rng, err))
-        return -1;
-    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+    if (pipeline_init(&s->pipeline, &rng, err) || make_split(s, &rng, err) ||
+        optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     if (!s->pipeline.whole)
         return 0;

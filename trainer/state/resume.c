@@ -172,12 +172,12 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
 
     if (weights_refuse_pt(o->how, err))
         return err_wrap(err, "--resume");
-    if (is_checkpoint(o->how) && take(into, o->how, o->config, ret, err)) {
+    if (is_checkpoint(o->how)) {
+        if (take(into, o->how, o->config, ret, err) == 0)
+            return 1;
         err->kind = err->kind == ERR_CONFLICT ? ERR_INVALID : err->kind;
         return err_wrap(err, "--resume");
     }
-    if (ret->resumed)
-        return 1;
     if (candidates_of_all(o->how, o->run_id, o->config, &a, &all, err))
         return err_wrap(err, "--resume");
     int found = first_of(into, &all, o->config, ret, err);

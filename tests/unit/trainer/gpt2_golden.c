@@ -4,6 +4,7 @@
 #include "common/fsutil.h"
 #include "kernels/device.h"
 #include "kernels/linear.h"
+#include "trainer/state/state_dict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,14 +65,12 @@ void golden_config(struct golden *g, const char *yaml, struct config *cfg)
 
 const struct pt_tensor *golden_tensor(const struct golden *g, const char *key, size_t len)
 {
-    for (size_t i = 0; i < g->list.len; i++)
-        if (strcmp(g->list.row[i].name, key) == 0) {
-            const struct pt_tensor *t = &g->list.row[i].tensor;
-            assert_int_equal(pt_tensor_bytes(t), len * pt_dtype_bytes(t->dtype));
-            return t;
-        }
-    fail_msg("%s is not in the record", key);
-    return NULL;
+    const struct pt_tensor *t = state_dict_find(&g->list, key);
+
+    if (!t)
+        fail_msg("%s is not in the record", key);
+    assert_int_equal(pt_tensor_bytes(t), len * pt_dtype_bytes(t->dtype));
+    return t;
 }
 
 void golden_take(const struct golden *g, const char *key, float *to, size_t len)

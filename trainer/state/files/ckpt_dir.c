@@ -56,31 +56,14 @@ static void step_name(int64_t step, const char *behind, char out[static CKPT_NAM
     snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, behind);
 }
 
-/* The run's folder. No new one on the way to it is to be lost with a power cut either. */
+/* The run's folder. */
 static int make_folder(const char *dir, struct err *err)
 {
-    char path[PATH_MAX], above[PATH_MAX];
     struct stat st;
 
-    snprintf(path, sizeof(path), "%s", dir);
-    snprintf(above, sizeof(above), "%s", dir[0] == '/' ? "/" : ".");
-    for (char *end = path; end;) {
-        if ((end = strchr(end + 1, '/')))
-            *end = '\0';
-        const bool made = mkdir(path, 0777) == 0;
-        if (!made && errno != EEXIST)
-            return err_errno(err, ERR_FATAL, errno, "%s", path);
-        if (made && sync_folder(above, err))
-            return -1;
-        snprintf(above, sizeof(above), "%s", path);
-        if (end)
-            *end = '/';
-    }
-    if (lstat(dir, &st))
-        return err_errno(err, ERR_FATAL, errno, "%s", dir);
-    if (S_ISLNK(st.st_mode))
+    if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
         return err_set(err, ERR_INVALID, "%s: a link, expected the run's own folder: remove it", dir);
-    return 0;
+    return fs_mkdirs_synced(dir, err);
 }
 
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)

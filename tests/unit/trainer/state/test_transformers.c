@@ -3,7 +3,8 @@
 #include "test.h"
 
 #include "../gpt2_golden.h"
-#include "a_state.h"
+#include "common/fsutil.h"
+#include "trainer/state/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,19 +22,15 @@ static const char *python(void)
 static void write_file(const char *dir, const char *name, const void *data, size_t bytes)
 {
     char path[128];
+    struct err err;
 
     snprintf(path, sizeof(path), "%s/%s", dir, name);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, bytes, f), bytes);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(fs_write_atomic(path, data, bytes, &err), 0);
 }
 
 static void write_checkpoint(const char *dir, struct model *m, const struct optimizer_spec *optimizer)
 {
-    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
     cleanup_optim struct optim optim = {0};
-    const struct manifest manifest = {.step = 1, .run_id = "run"};
     struct cursor cursor = {.epoch = 1, .items = 1, .step_samples = 1};
     double sums[2] = {0};
     struct err err;
@@ -41,8 +38,12 @@ static void write_checkpoint(const char *dir, struct model *m, const struct opti
     const struct param_row *row = model_params(m, &rows);
 
     assert_int_equal(optim_make(&optim, optimizer, row, rows, &err), 0);
-    const struct snapshot s = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2};
-    if (ckpt_begin(&w, dir, &manifest, &err) || snapshot_write(&s, &w, &err) || ckpt_commit(&w, 1, &err))
+    const struct writer_job job = {
+        .what = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2},
+        .dir = dir,
+        .keep = 1,
+        .manifest = {.step = 1, .run_id = "run"}};
+    if (writer_write(&job, &err))
         fail_msg("%s", err.msg);
 }
 

@@ -79,7 +79,6 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         fprintf(stderr, "%s\n", err.msg);
         return FAILED;
     }
-    const int stages = t->world > 1 ? cfg.model.stages : 0;
     cfg.data_dir = t->sequences ? golden_dir() : gpu_ranks.data;
     cfg.ckpt_dir = t->checkpoints ? t->checkpoints : arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
     cfg.resume = t->checkpoints ? "auto" : "never";
@@ -95,7 +94,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.init_from = t->init_from;
     cfg.save_path = t->save_path;
     if (!t->sequences)
-        cfg.batch_size = GPU_RANKS_BATCH / (stages ? t->world / stages : t->world);
+        cfg.batch_size = GPU_RANKS_BATCH / (cfg.model.stages ? 1 : t->world);
     cfg.log_interval = t->log_interval;
     cfg.log_format = LOG_FORMAT_JSON;
     if (t->epochs || (!t->sequences && !t->model))
