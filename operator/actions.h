@@ -19,7 +19,7 @@
 #include "kube/request.h"
 #include "operator/plan/plan.h"
 
-enum { ACTIONS_VERSION_BYTES = DECODE_VERSION_BYTES + 1, ACTIONS_KINDS = 4 };
+enum { ACTIONS_VERSION_BYTES = DECODE_VERSION_BYTES + 1 };
 
 extern const struct kube_resource TRAINJOBS;
 
@@ -32,7 +32,7 @@ struct actions_result {
     struct plan_problem problem; /* kind NONE unless a create failed */
     bool status_written;
     /* By enum child_kind, the highest resourceVersion that an answer to a write named; "": none. */
-    char versions[ACTIONS_KINDS][ACTIONS_VERSION_BYTES];
+    char versions[CHILD_KINDS][ACTIONS_VERSION_BYTES];
     bool unseen; /* something is as it was wanted, and no version tells when the cache shows that */
     bool lost;   /* the answer to a write did not come */
     /* The job may be at another version than the one that was planned: a write of it was refused by 409 or 404, or its

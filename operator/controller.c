@@ -380,7 +380,7 @@ static int64_t wait_for_caches(struct controller *c, struct jobmemory *m, const 
     bool doubted = jobmemory_doubts(m, &c->watches, job->resource_version);
     bool waits = false;
 
-    for (int i = 0; i < WATCHES_KINDS; i++) {
+    for (int i = 0; i < CHILD_KINDS; i++) {
         enum child_kind kind = (enum child_kind)i;
         bool shown = jobmemory_is_shown(m, &c->watches, kind);
         waits |= !shown && kind != CHILD_DEPLOYMENT;

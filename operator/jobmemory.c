@@ -76,7 +76,7 @@ bool jobmemory_is_overdue(struct jobmemory *m, enum child_kind kind, bool late, 
 /* A version that falls, as after a restore of etcd, is passed by a list. */
 static void learn_versions(struct jobmemory *m, const struct watches *w, const struct actions_result *r)
 {
-    for (int kind = 0; kind < ACTIONS_KINDS; kind++) {
+    for (int kind = 0; kind < CHILD_KINDS; kind++) {
         struct jobmemory_mark *mark = &m->written[kind];
         if (!r->versions[kind][0])
             continue;

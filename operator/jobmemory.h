@@ -22,15 +22,14 @@ struct jobmemory_late {
 };
 
 struct jobmemory {
-    struct jobmemory **holder; /* of the pass under way; NULL: none is */
-    struct jobmemory_mark
-        written[ACTIONS_KINDS]; /* the highest version of an own write, by enum child_kind */
+    struct jobmemory **holder;                  /* of the pass under way; NULL: none is */
+    struct jobmemory_mark written[CHILD_KINDS]; /* the highest version of an own write, by enum child_kind */
     struct jobmemory_mark
         doubt;              /* the job's version that may not be the present one: see actions_result.doubt */
     int doubts;             /* of this version, in a row */
     int64_t doubt_until_ms; /* the job is not planned sooner from that version */
     bool lost;              /* an answer was lost, and no status was written since */
-    struct jobmemory_late late[ACTIONS_KINDS]; /* by enum child_kind */
+    struct jobmemory_late late[CHILD_KINDS]; /* by enum child_kind */
     int64_t tb_unseen_ms;        /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
     int unseen;                  /* passes in a row that met actions_result.unseen */
     struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */

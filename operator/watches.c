@@ -116,7 +116,7 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job),
                  void (*deployments_listed)(void *ctx))
 {
-    const struct kube_reconciler_source sources[WATCHES_KINDS] = {
+    const struct kube_reconciler_source sources[CHILD_KINDS] = {
         [CHILD_POD] = {.watch.resource = KUBE_PODS,
                        .decode = decode_pod,
                        .decode_unreadable = unreadable_pod,
@@ -142,7 +142,7 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                        .gone = job_gone},
     };
 
-    for (int i = 0; i < WATCHES_KINDS; i++) {
+    for (int i = 0; i < CHILD_KINDS; i++) {
         struct kube_reconciler_source s = sources[i];
         s.watch.ns = ns;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
@@ -268,7 +268,7 @@ struct watches_counts watches_counts(const struct watches *w)
                                .pod_bytes =
                                    kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
 
-    for (int kind = 0; kind < WATCHES_KINDS; kind++) {
+    for (int kind = 0; kind < CHILD_KINDS; kind++) {
         const struct kube_store *s = kube_cache_store(w->kinds[kind]);
         for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
             n.unreadable[kind] += watches_unreadable((enum child_kind)kind, e)[0] != '\0';

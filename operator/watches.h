@@ -12,11 +12,9 @@
 #include "operator/api/jobtext.h"
 #include "operator/plan/plan.h"
 
-enum { WATCHES_KINDS = 4 };
-
 struct watches {
-    struct kube_cache *kinds[WATCHES_KINDS]; /* indexed by enum child_kind */
-    uint64_t lists[WATCHES_KINDS]; /* of each kind, begun before the last one that watches_relist asked for */
+    struct kube_cache *kinds[CHILD_KINDS]; /* indexed by enum child_kind */
+    uint64_t lists[CHILD_KINDS]; /* of each kind, begun before the last one that watches_relist asked for */
 };
 
 /* ns NULL: all namespaces. The callbacks get the ctx of the reconciler's options; deployments_listed comes after each list of
@@ -50,7 +48,7 @@ const char *watches_unreadable(enum child_kind kind, const struct kube_store_ent
 struct watches_counts {
     size_t jobs, pods;
     size_t pod_bytes; /* heap memory of the pods */
-    size_t unreadable[WATCHES_KINDS];
+    size_t unreadable[CHILD_KINDS];
 };
 
 /* Visits every object. */

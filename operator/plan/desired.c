@@ -24,17 +24,6 @@ void desired_set(cJSON *object, const char *key, cJSON *value)
     cJSON_AddItemToObject(object, key, value);
 }
 
-cJSON *desired_object(cJSON *parent, const char *key)
-{
-    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
-
-    if (cJSON_IsObject(o))
-        return o;
-    o = cJSON_CreateObject();
-    desired_set(parent, key, o);
-    return o;
-}
-
 void desired_owner(const struct trainjob *job, cJSON *metadata)
 {
     cJSON *refs = cJSON_CreateArray();
@@ -50,10 +39,14 @@ void desired_owner(const struct trainjob *job, cJSON *metadata)
     desired_set(metadata, "ownerReferences", refs);
 }
 
-void desired_metadata(const struct planner *p, cJSON *o, const char *name, const char *hash)
+cJSON *desired_child(const struct planner *p, const char *version, const char *kind, const char *name,
+                     const char *hash)
 {
-    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
+    cJSON *o = cJSON_CreateObject();
 
+    cJSON_AddStringToObject(o, "apiVersion", version);
+    cJSON_AddStringToObject(o, "kind", kind);
+    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
     cJSON_AddStringToObject(meta, "name", name);
     cJSON_AddStringToObject(meta, "namespace", p->job->ns);
     cJSON *labels = cJSON_AddObjectToObject(meta, "labels");
@@ -62,24 +55,28 @@ void desired_metadata(const struct planner *p, cJSON *o, const char *name, const
     if (hash)
         cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), ANNOTATION_SPEC_HASH, hash);
     desired_owner(p->job, meta);
+    return o;
+}
+
+void desired_port(cJSON *parent, const char *key, const char *name, int number)
+{
+    cJSON *port = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(port, "name", name);
+    cJSON_AddNumberToObject(port, key, number);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(parent, "ports"), port);
 }
 
 /* Names resolve before pods are ready, since the pods meet before any is ready. */
 cJSON *desired_service(struct planner *p)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON *port = cJSON_CreateObject();
-
-    cJSON_AddStringToObject(o, "apiVersion", "v1");
-    cJSON_AddStringToObject(o, "kind", "Service");
-    desired_metadata(p, o, desired_service_name(p->a, p->job->name), NULL);
+    cJSON *o = desired_child(p, "v1", "Service", desired_service_name(p->a, p->job->name), NULL);
     cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+
     cJSON_AddStringToObject(spec, "clusterIP", "None");
     cJSON_AddBoolToObject(spec, "publishNotReadyAddresses", true);
     cJSON *selector = cJSON_AddObjectToObject(spec, "selector");
     cJSON_AddStringToObject(selector, LABEL_JOB, p->job->name);
-    cJSON_AddStringToObject(port, "name", "rdzv");
-    cJSON_AddNumberToObject(port, "port", CONTRACT_RDZV_PORT);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "ports"), port);
+    desired_port(spec, "port", "rdzv", CONTRACT_RDZV_PORT);
     return o;
 }

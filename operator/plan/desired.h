@@ -37,11 +37,12 @@ cJSON *desired_tensorboard_affinity(const struct planner *p);
 /* Set the member; an existing one is replaced. `value` then belongs to the object. */
 void desired_set(cJSON *object, const char *key, cJSON *value);
 
-/* The member; if it is not an object, an empty object replaces it. */
-cJSON *desired_object(cJSON *parent, const char *key);
+/* The apiVersion, kind and metadata of a child that is no pod. `hash`: of the annotation ANNOTATION_SPEC_HASH; NULL: none. */
+cJSON *desired_child(const struct planner *p, const char *version, const char *kind, const char *name,
+                     const char *hash);
 
-/* Add the metadata of a child that is no pod. `hash`: of the annotation ANNOTATION_SPEC_HASH; NULL: it has none. */
-void desired_metadata(const struct planner *p, cJSON *o, const char *name, const char *hash);
+/* Add the list `ports` with this one port. `key`: of its number, which is port in a Service and containerPort in a container. */
+void desired_port(cJSON *parent, const char *key, const char *name, int number);
 
 /* Set ownerReferences: {apiVersion, kind, name, uid, controller, blockOwnerDeletion} of the job. */
 void desired_owner(const struct trainjob *job, cJSON *metadata);

@@ -19,6 +19,18 @@ static void set_number_text(cJSON *object, const char *key, int value)
     set_text(object, key, text);
 }
 
+/* The member; if it is not an object, an empty object replaces it. */
+static cJSON *object_of(cJSON *parent, const char *key)
+{
+    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
+
+    if (cJSON_IsObject(o))
+        return o;
+    o = cJSON_CreateObject();
+    desired_set(parent, key, o);
+    return o;
+}
+
 /* Labels, annotations and finalizers come from the template, as for any controller's pods; the rest is ours.
  * */
 static void add_metadata(struct planner *p, const struct slot *s, const cJSON *training, cJSON *pod)
@@ -34,11 +46,11 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
         if (m)
             cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
     }
-    cJSON *annotations = desired_object(meta, "annotations");
+    cJSON *annotations = object_of(meta, "annotations");
     if (!cJSON_GetObjectItemCaseSensitive(annotations, DEFAULT_CONTAINER))
         set_text(annotations, DEFAULT_CONTAINER, json_str(training, "name"));
     set_text(annotations, ANNOTATION_TRAINING_CONTAINER, json_str(training, "name"));
-    cJSON *labels = desired_object(meta, "labels");
+    cJSON *labels = object_of(meta, "labels");
     set_text(labels, LABEL_JOB, p->job->name);
     set_text(labels, LABEL_TYPE, s->spec->type);
     set_number_text(labels, LABEL_INDEX, s->index);

@@ -20,18 +20,12 @@ static void add_selector(struct planner *p, cJSON *parent, const char *key)
 
 cJSON *desired_tensorboard_service(struct planner *p)
 {
-    cJSON *o = cJSON_CreateObject();
-    cJSON *port = cJSON_CreateObject();
-
-    cJSON_AddStringToObject(o, "apiVersion", "v1");
-    cJSON_AddStringToObject(o, "kind", "Service");
-    desired_metadata(p, o, desired_tensorboard_name(p->a, p->job->name), NULL);
+    cJSON *o = desired_child(p, "v1", "Service", desired_tensorboard_name(p->a, p->job->name), NULL);
     cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+
     cJSON_AddStringToObject(spec, "type", "ClusterIP");
     add_selector(p, spec, "selector");
-    cJSON_AddStringToObject(port, "name", "http");
-    cJSON_AddNumberToObject(port, "port", TENSORBOARD_PORT);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "ports"), port);
+    desired_port(spec, "port", "http", TENSORBOARD_PORT);
     return o;
 }
 
@@ -172,7 +166,6 @@ static cJSON *tensorboard_container(struct planner *p)
 {
     const struct tensorboard_spec *tb = &p->spec->tensorboard;
     cJSON *c = cJSON_CreateObject();
-    cJSON *port = cJSON_CreateObject();
 
     cJSON_AddStringToObject(c, "name", "tensorboard");
     cJSON_AddStringToObject(c, "image", tb->image ? tb->image : p->in->tensorboard_image);
@@ -181,9 +174,7 @@ static cJSON *tensorboard_container(struct planner *p)
     add_log_dirs(p, args);
     add_arg(args, "--bind_all");
     add_arg(args, arena_printf(p->a, "--port=%d", TENSORBOARD_PORT));
-    cJSON_AddStringToObject(port, "name", "http");
-    cJSON_AddNumberToObject(port, "containerPort", TENSORBOARD_PORT);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(c, "ports"), port);
+    desired_port(c, "containerPort", "http", TENSORBOARD_PORT);
     add_env(c);
     if (tb->resources)
         cJSON_AddItemToObject(c, "resources", cJSON_Duplicate(tb->resources, true));
@@ -214,12 +205,9 @@ static void add_pod_spec(struct planner *p, cJSON *template, bool with_node)
 
 cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const char *hash)
 {
-    cJSON *o = cJSON_CreateObject();
-
-    cJSON_AddStringToObject(o, "apiVersion", "apps/v1");
-    cJSON_AddStringToObject(o, "kind", "Deployment");
-    desired_metadata(p, o, desired_tensorboard_name(p->a, p->job->name), hash);
+    cJSON *o = desired_child(p, "apps/v1", "Deployment", desired_tensorboard_name(p->a, p->job->name), hash);
     cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+
     if (replicas >= 0)
         cJSON_AddNumberToObject(spec, "replicas", replicas);
     cJSON_AddNumberToObject(spec, "revisionHistoryLimit", 0);

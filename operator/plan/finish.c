@@ -61,8 +61,9 @@ static bool grace_over(struct planner *p)
 /* Not when its user has just changed its mind. */
 static void delete_job(struct planner *p)
 {
-    planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
-    p->deletes.items[p->deletes.n - 1].version = arena_strdup(p->a, p->job->resource_version);
+    struct action *act = planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
+
+    act->version = arena_strdup(p->a, p->job->resource_version);
 }
 
 static void time_to_live(struct planner *p)
@@ -81,12 +82,10 @@ static void time_to_live(struct planner *p)
 /* What is unfinished as far as we know may have finished since, and then it stays. */
 static void delete_pod(struct planner *p, const struct pod *pod, bool by_policy)
 {
-    int before = p->deletes.n;
+    struct action *act = planner_delete_pod(p, pod);
 
-    planner_delete_pod(p, pod);
-    if (p->deletes.n > before && by_policy && p->spec->run_policy.cleanup_policy == CLEANUP_UNFINISHED &&
-        pod->version[0])
-        p->deletes.items[before].version = arena_strdup(p->a, pod->version);
+    if (act && by_policy && p->spec->run_policy.cleanup_policy == CLEANUP_UNFINISHED && pod->version[0])
+        act->version = arena_strdup(p->a, pod->version);
 }
 
 /* The kubelet ends what still runs in a pod beyond its activeDeadlineSeconds, which may be set or lowered at any time. */
@@ -167,9 +166,9 @@ void finish_clean_up(struct planner *p)
 static void force(struct planner *p, const struct pod *pod)
 {
     int64_t late_s = (p->now_ms - pod->deletion_ms) / 1000;
+    struct action *act = planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
 
-    planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
-    p->deletes.items[p->deletes.n - 1].force = true;
+    act->force = true;
     planner_event_in(p, &p->deletes, true, "PodForceDeleted",
                      "pod %s was still on node %s %lld s after its grace period; it may still run there",
                      pod->name, pod->node[0] ? pod->node : "(none)", (long long)late_s);

@@ -43,7 +43,7 @@ static void delete_leftovers(struct planner *p)
             for (int s = 0; s < p->n_slots && !placed; s++)
                 placed = p->slots[s].pod == pod;
         if (!placed)
-            planner_delete_pod(p, pod);
+            (void)planner_delete_pod(p, pod);
     }
 }
 
@@ -226,7 +226,7 @@ static void repeat_finished(struct planner *p)
         if (due > p->now_ms)
             planner_requeue(p, due);
         else
-            planner_delete_pod(p, s->pod);
+            (void)planner_delete_pod(p, s->pod);
     }
 }
 

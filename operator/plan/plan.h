@@ -17,6 +17,7 @@
 #include "operator/api/trainjob.h"
 
 enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB };
+enum { CHILD_KINDS = CHILD_JOB + 1 };
 
 enum action_kind {
     ACTION_STATUS, /* merge patch of the job's status; body has the resourceVersion that it was planned from */

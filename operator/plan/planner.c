@@ -61,20 +61,20 @@ struct action *planner_create(struct planner *p, struct action_list *list, enum 
     return act;
 }
 
-void planner_delete(struct planner *p, struct action_list *list, enum child_kind child, const char *name,
-                    const char *uid)
+struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
+                              const char *name, const char *uid)
 {
     struct action *act = planner_add(p, list, ACTION_DELETE);
 
     act->child = child;
     act->name = arena_strdup(p->a, name);
     act->uid = arena_strdup(p->a, uid);
+    return act;
 }
 
-void planner_delete_pod(struct planner *p, const struct pod *pod)
+struct action *planner_delete_pod(struct planner *p, const struct pod *pod)
 {
-    if (!pod->deletion_ms)
-        planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
+    return pod->deletion_ms ? NULL : planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
 }
 
 int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)

@@ -64,6 +64,7 @@ bool planner_gang_runs(const struct planner *p);
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);
 
+/* The caller completes what is added, before it adds another one to the list. */
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
 void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -75,9 +76,11 @@ void planner_event_in(struct planner *p, struct action_list *list, bool warning,
 /* `body` is freed. */
 struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
                               const char *name, cJSON *body);
-void planner_delete(struct planner *p, struct action_list *list, enum child_kind child, const char *name,
-                    const char *uid);
-void planner_delete_pod(struct planner *p, const struct pod *pod);
+struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
+                              const char *name, const char *uid);
+
+/* NULL: the pod is Terminating already. */
+struct action *planner_delete_pod(struct planner *p, const struct pod *pod);
 
 /* The moment that it was seen first (0: now), of struct plan_seen; or `ms`, which another machine told, where that is earlier. */
 int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms);

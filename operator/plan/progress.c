@@ -108,11 +108,8 @@ void progress_observe(struct planner *p)
     }
     if (!in || jobstatus_finished(&p->st) || !tells_slow_rank(in, p->now_ms))
         return;
-    struct action *event = planner_add(p, &p->creates, ACTION_EVENT); /* it needs no status */
-    event->warning = true;
-    event->reason = "SlowRank";
-    event->message = arena_printf(p->a, "rank %d takes %.2f times the median step time", in->answer.slow_rank,
-                                  in->answer.slow_ratio);
+    planner_event_in(p, &p->creates, true, "SlowRank", "rank %d takes %.2f times the median step time",
+                     in->answer.slow_rank, in->answer.slow_ratio); /* it needs no status */
     p->slow_rank = true;
 }
 

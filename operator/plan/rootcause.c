@@ -308,19 +308,24 @@ bool rootcause_parse(const char *message, struct rootcause *ret)
            parse_exception(message, ret);
 }
 
-const char *rootcause_text(const char *message, struct arena *a)
+/* Its message, for people. */
+static const char *report_text(const cJSON *report, struct arena *a)
 {
-    struct rootcause cause;
-    cleanup_json cJSON *o = own_report(message, &cause);
+    char *out = arena_strdup(a, json_str(report, "message"));
 
-    if (!o)
-        return message;
-    char *out = arena_strdup(a, json_str(o, "message"));
     text_plain(out);
     for (char *c = out; *c; c++)
         if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f)
             *c = ' ';
     return out;
+}
+
+const char *rootcause_text(const char *message, struct arena *a)
+{
+    struct rootcause cause;
+    cleanup_json cJSON *report = own_report(message, &cause);
+
+    return report ? report_text(report, a) : message;
 }
 
 /* Where the launcher's failure block begins, or PyTorch's own traceback above it: what its programs wrote stands before. */
@@ -365,10 +370,11 @@ char *rootcause_log(const char *log, int32_t rank, struct arena *a)
 const char *rootcause_line(const char *message, const char *log, struct arena *a)
 {
     struct rootcause cause = {.rank = -1};
+    cleanup_json cJSON *report = own_report(message, &cause);
     struct sv line = {"", 0}, last;
 
-    if (parse_own(message, &cause)) {
-        line = error_line(sv_from(rootcause_text(message, a)));
+    if (report) {
+        line = error_line(sv_from(report_text(report, a)));
     } else if (parse_block(message, &cause)) {
         if (strlen(message) >= TAIL_BYTES) /* it begins within a line */
             message = strchrnul(message, '\n');

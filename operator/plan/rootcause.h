@@ -1,11 +1,12 @@
 /* rootcause.h - find the cause of a failure in the termination message of a container. Pure.
  *
- * torchkeeper's launcher writes a report there, of 1 KiB at most; one that is cut, as the kubelet cuts where a pod has more than 12 containers, is none:
- * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"...","noProgress":true}. PyTorch's torchrun exits with 1 for any failure of
- * its workers; their exit codes are in the last lines of its log, in the report of ChildFailedError, in the
- * format of torch/distributed/elastic/multiprocessing/errors. The root cause that it names is accepted unless
- * that is itself a consequence (terminated by torchrun, or an exception about a lost peer) and the report has
- * another worker that failed by itself.
+ * torchkeeper's launcher writes a report there, of 1 KiB at most; one that is cut, as the kubelet cuts where a pod has more
+ * than 12 containers, is none:
+ * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"...","noProgress":true}
+ * PyTorch's torchrun exits with 1 for any failure of its workers; their exit codes are in the last lines of its log, in the
+ * report of ChildFailedError, in the format of torch/distributed/elastic/multiprocessing/errors. The root cause that it names
+ * is accepted unless that is itself a consequence (terminated by torchrun, or an exception about a lost peer) and the report
+ * has another worker that failed by itself.
  */
 #ifndef TK_OPERATOR_PLAN_ROOTCAUSE_H
 #define TK_OPERATOR_PLAN_ROOTCAUSE_H

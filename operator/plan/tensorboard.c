@@ -55,9 +55,9 @@ static void remove_children(struct planner *p)
     const struct child *s = p->in->tb_service;
 
     if (d && !d->deleting)
-        planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+        (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
     if (s && !s->deleting)
-        planner_delete(p, &p->tensorboard, CHILD_SERVICE, s->name, s->uid);
+        (void)planner_delete(p, &p->tensorboard, CHILD_SERVICE, s->name, s->uid);
 }
 
 static bool expired(struct planner *p)
@@ -84,7 +84,7 @@ static void keep_deployment(struct planner *p, int replicas)
     else if (d->deleting)
         return;
     else if (strcmp(d->spec_hash, hash) != 0)
-        planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+        (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
     else if (d->replicas != replicas)
         scale(p, d, replicas);
 }

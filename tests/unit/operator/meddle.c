@@ -11,11 +11,6 @@ static int (*common_script)(int attempt, int index);
 
 enum { WAIT_MS = 600000, ROWS_MAX = 64 };
 
-static bool is_running(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Running");
-}
-
 static void edit(struct lab *l, const char *path, const char *what)
 {
     bool ok = strcmp(what, MEDDLE_DELETE) == 0   ? fake_delete(l->server, path)
@@ -36,14 +31,12 @@ static void meddle(void **state)
 
     lab_start_direct(&l, row->script ? row->script : common_script, 1);
     assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
-    lab_until(&l, is_running);
+    lab_until_status(&l, "phase", "Running");
     lab_until(&l, lab_settled);
     int asked = lab_requests(&l);
     for (int i = 0; i < MEDDLE_EDITS_MAX && row->edits[i].path; i++)
         edit(&l, row->edits[i].path, row->edits[i].what);
-    int64_t from_ms = l.offset_ms;
-    while (l.offset_ms < from_ms + WAIT_MS)
-        lab_turn(&l);
+    lab_pass_ms(&l, WAIT_MS);
     cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
     const char *reason = json_str(json_find(job, (const char *[]){"status", NULL}), "reason");
     lab_summary(&l, summary, sizeof(summary));

@@ -134,8 +134,7 @@ static void test_nothing_before_the_lists(void **state)
     fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "LIST", .path_part = "/services", .status = 500});
     assert_true(fake_put(l->server, LAB_JOB, JOB));
-    while (l->offset_ms < 120000)
-        lab_turn(l);
+    lab_pass_ms(l, 120000);
     assert_int_equal(passes(l), 0);
     fake_plan_fault(l->server,
                     &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
