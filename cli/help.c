@@ -36,11 +36,10 @@ static void print_options(FILE *out, const struct verb_option *options)
 static void print_kubectls(FILE *out)
 {
     cleanup_buf struct buf text = BUF_INIT(2048);
-    struct err never;
 
-    (void)buf_puts(&text, VERB_KUBECTL_HELP, &never);
+    buf_puts(&text, VERB_KUBECTL_HELP, NULL);
     for (const struct verb_option *o = VERB_KUBECTL_OPTIONS; o->name; o++)
-        (void)buf_printf(&text, &never, " --%s", o->name);
+        buf_printf(&text, NULL, " --%s", o->name);
     wrap_text(out, 4, buf_str(&text));
 }
 

@@ -81,14 +81,20 @@ static void found(struct stream *s)
         f->o.state(f->o.ctx);
 }
 
+static void begin_late(struct jobfeed *f)
+{
+    struct kube_loop *l = f->o.session->loop;
+
+    kube_loop_timer_set(l, &f->late, kube_loop_now_ms(l) + JOBFEED_LATE_MS);
+}
+
 static void on_jobs_begin(void *ctx)
 {
     const struct stream *s = ctx;
     struct jobfeed *f = s->owner;
 
     if (!s->synced && !f->trouble.since_ms && !kube_loop_timer_is_set(&f->late))
-        kube_loop_timer_set(f->o.session->loop, &f->late,
-                            kube_loop_now_ms(f->o.session->loop) + JOBFEED_LATE_MS);
+        begin_late(f);
     f->o.list_begin(f->o.ctx);
 }
 
@@ -246,8 +252,7 @@ struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
     prepare(&f->pods, f, &KUBE_PODS, NULL, f->pod_labels, &PODS);
     f->late = (struct kube_loop_timer){.fire = on_late, .ctx = f};
     if (!session_may_ask(f->o.session->http))
-        kube_loop_timer_set(f->o.session->loop, &f->late,
-                            kube_loop_now_ms(f->o.session->loop) + JOBFEED_LATE_MS);
+        begin_late(f);
     stream_begin(&f->jobs);
     if (f->o.pods)
         stream_begin(&f->pods);

@@ -32,6 +32,11 @@ static bool is_kubectls(const struct verb_option *o)
     return false;
 }
 
+static char *option_word(const struct verb_option *o, const char *value, struct arena *arena)
+{
+    return arena_printf(arena, "--%s%s%s", o->name, o->value || *value ? "=" : "", value);
+}
+
 /* kubectl, the options of the connection, --namespace (NULL: none), the words. */
 static char **argv_of(const struct args *a, const char *ns, const char *const *words, struct arena *arena,
                       struct err *err)
@@ -50,7 +55,7 @@ static char **argv_of(const struct args *a, const char *ns, const char *const *w
         const struct verb_option *o = a->set[i].option;
         const char *value = a->set[i].value;
         if (is_kubectls(o))
-            argv[n++] = arena_printf(arena, "--%s%s%s", o->name, o->value || *value ? "=" : "", value);
+            argv[n++] = option_word(o, value, arena);
     }
     if (ns) {
         argv[n++] = arena_strdup(arena, "--namespace");
@@ -61,16 +66,21 @@ static char **argv_of(const struct args *a, const char *ns, const char *const *w
     return argv;
 }
 
+static bool is_secret(const struct verb_option *o, const char *value)
+{
+    return strcmp(o->name, "token") == 0 || strcmp(o->name, "password") == 0 ||
+           (strcmp(o->name, "server") == 0 && strchr(value, '@'));
+}
+
 int kubectl_options(const struct args *a, struct buf *out, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
-    char **argv = argv_of(a, NULL, (const char *const[]){NULL}, &arena, err);
 
-    for (int i = 1; argv[i]; i++) {
-        if (strncmp(argv[i], "--token=", 8) == 0 || strncmp(argv[i], "--password=", 11) == 0 ||
-            (strncmp(argv[i], "--server=", 9) == 0 && strchr(argv[i], '@')))
-            argv[i] = arena_printf(&arena, "%.*s...", (int)strcspn(argv[i], "=") + 1, argv[i]);
-        if (buf_puts(out, " ", err) < 0 || shown_word(out, argv[i], err) < 0)
+    for (int i = 0; i < a->n_set; i++) {
+        const struct verb_option *o = a->set[i].option;
+        const char *value = is_secret(o, a->set[i].value) ? "..." : a->set[i].value;
+        if (is_kubectls(o) &&
+            (buf_puts(out, " ", err) < 0 || shown_word(out, option_word(o, value, &arena), err) < 0))
             return -1;
     }
     return 0;

@@ -68,8 +68,8 @@ int podlog_read(struct session *s, const struct podlog *l, struct buf *ret, stru
     if (podlog_request(s, l, &a, &request, err) < 0)
         return -1;
     request.timeout_ms = KUBE_TRANSPORT_TIMEOUT_MS;
-    struct kube_transfer *call = kube_transport_start(&s->api, &request, &handler, err);
-    if (!call || kube_loop_run(s->loop, err) < 0)
+    struct kube_transfer *transfer = kube_transport_start(&s->api, &request, &handler, err);
+    if (!transfer || kube_loop_run(s->loop, err) < 0)
         return -1;
     if (!reading.err.kind)
         return 0;

@@ -128,13 +128,13 @@ static void on_answer(void *ctx, struct kube_reply *reply)
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err)
 {
     struct answer a = {.loop = s->loop, .wanted = ret != NULL};
-    struct kube_request_run *call = kube_request_start(&s->api, r, on_answer, &a, err);
+    struct kube_request_run *run = kube_request_start(&s->api, r, on_answer, &a, err);
 
-    if (!call)
+    if (!run)
         return -1;
     if (kube_loop_run(s->loop, err) < 0) {
         if (!a.done)
-            kube_request_cancel(call);
+            kube_request_cancel(run);
         cJSON_Delete(a.object);
         return -1;
     }

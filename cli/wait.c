@@ -78,13 +78,19 @@ static void on_removed(void *ctx, const char *ns, const char *name)
     board_remove(&w->board, ns, name);
 }
 
+/* The time of --timeout begins, if it has not begun. */
+static void begin_time(struct wait *w)
+{
+    if (w->timeout_s >= 0 && !kube_loop_timer_is_set(&w->late))
+        kube_loop_timer_set(w->session->loop, &w->late,
+                            kube_loop_now_ms(w->session->loop) + w->timeout_s * 1000);
+}
+
 static void on_list_begin(void *ctx)
 {
     struct wait *w = ctx;
 
-    if (w->timeout_s >= 0 && !kube_loop_timer_is_set(&w->late)) /* the first answer */
-        kube_loop_timer_set(w->session->loop, &w->late,
-                            kube_loop_now_ms(w->session->loop) + w->timeout_s * 1000);
+    begin_time(w);
     board_list_begin(&w->board);
 }
 
@@ -158,8 +164,8 @@ static int run(struct session *s, const struct args *a, struct err *err)
         return -1;
     board_init(&w.board);
     w.late = (struct kube_loop_timer){.fire = on_late, .ctx = &w};
-    if (w.timeout_s >= 0 && !session_may_ask(s->http))
-        kube_loop_timer_set(s->loop, &w.late, kube_loop_now_ms(s->loop) + w.timeout_s * 1000);
+    if (!session_may_ask(s->http)) /* else by the first answer */
+        begin_time(&w);
     w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,
                                                    .ns = s->ns,
                                                    .name = w.name,

@@ -10,13 +10,12 @@
 /* Make room for `extra` more bytes and the NUL. */
 static int buf_reserve(struct buf *b, size_t extra, struct err *err)
 {
-    bool fits = extra <= b->max - b->len;
-
-    b->full |= !fits && !err;
     if (!err && b->full)
         return -1;
-    if (!fits)
-        return err_set(err, ERR_INVALID, "more than %zu bytes", b->max);
+    if (extra > b->max - b->len) {
+        b->full |= !err;
+        return err ? err_set(err, ERR_INVALID, "more than %zu bytes", b->max) : -1;
+    }
     size_t need = b->len + extra + 1;
     if (need <= b->cap)
         return 0;

@@ -12,15 +12,13 @@ struct writer {
     yaml_emitter_t emitter;
     struct buf *out;
     struct err *err;
-    bool full; /* err is set: the buffer's limit */
 };
 
 static int on_bytes(void *ctx, unsigned char *bytes, size_t len)
 {
     struct writer *w = ctx;
 
-    w->full = w->full || buf_append(w->out, bytes, len, w->err) < 0;
-    return !w->full;
+    return buf_append(w->out, bytes, len, NULL) == 0;
 }
 
 /* libyaml frees the event, also where it fails. */
@@ -28,7 +26,7 @@ static int emit(struct writer *w, yaml_event_t *event)
 {
     if (yaml_emitter_emit(&w->emitter, event))
         return 0;
-    if (w->full)
+    if (buf_check(w->out, w->err) < 0)
         return -1;
     return err_set(w->err, ERR_INVALID, "cannot be written as YAML: %s",
                    w->emitter.problem ? w->emitter.problem : "no memory");

@@ -164,14 +164,13 @@ static void send_step(struct elector *e, enum lease_step step)
                                            [LEASE_WRITE] = KUBE_UPDATE};
     cleanup_arena struct arena a = {0};
     struct kube_transport own = {.start = lease_start, .cancel = fenced_cancel, .ctx = e};
-    struct clock clock = kube_loop_clock(e->loop);
     struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->ns};
     struct err err;
 
     if (step != LEASE_CREATE)
         r.name = e->name;
     if (step != LEASE_READ)
-        r.body = sv_from(lease_body(e->lease, clock.wall_ms(clock.ctx), &a));
+        r.body = sv_from(lease_body(e->lease, kube_loop_wall_ms(e->loop), &a));
     e->sent_ms = boot_ms(e);
     lease_sent(e->lease, e->sent_ms);
     e->run = kube_request_start(&own, &r, on_reply, e, &err);

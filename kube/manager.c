@@ -230,8 +230,8 @@ static void on_signal(void *ctx, int number)
         return;
     m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
     kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
-    m->undrained =
-        m->n_reconcilers + 1; /* one more, so that all reconcilers drain before the last one counts */
+    /* One more, so that all reconcilers drain before the last one counts. */
+    m->undrained = m->n_reconcilers + 1;
     for (size_t i = 0; i < m->n_reconcilers; i++)
         kube_reconciler_drain(m->reconcilers[i], on_drained, m);
     on_drained(m);

@@ -43,11 +43,13 @@ void prometheus_histogram(struct buf *out, const char *name, const char *label, 
     const char *open = label[0] ? "{" : "";
     const char *close = label[0] ? "}" : "";
     uint64_t below = 0;
+    size_t i = 0;
 
-    for (const struct histogram_bound *b = bounds; b == bounds || b[-1].ms != INT64_MAX; b++) {
-        below += h->counts[b - bounds];
-        buf_printf(out, NULL, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, label, comma, b->text, below);
-    }
+    do {
+        below += h->counts[i];
+        buf_printf(out, NULL, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, label, comma, bounds[i].text,
+                   below);
+    } while (bounds[i++].ms != INT64_MAX);
     buf_printf(out, NULL, "%s_sum%s%s%s %.3f\n", name, open, label, close, seconds((int64_t)h->sum_ms));
     buf_printf(out, NULL, "%s_count%s%s%s %" PRIu64 "\n", name, open, label, close, h->n);
 }

@@ -46,8 +46,8 @@ void kube_reconciler_free(struct kube_reconciler *r);
 
 struct kube_reconciler_source {
     struct kube_watcher_options watch; /* the reconciler sets its seed */
-    bool
-        spare; /* keys are worked on before it is listed: `reconcile` checks kube_cache_is_listed where it needs it */
+    /* Keys are worked on before it is listed: `reconcile` checks kube_cache_is_listed where it needs it. */
+    bool spare;
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
@@ -82,7 +82,7 @@ void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx),
 /* Begin no more keys; call `drained` from a later turn, once nothing is under way. */
 void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx);
 
-bool kube_reconciler_synced(const struct kube_reconciler *r); /* the same */
+bool kube_reconciler_synced(const struct kube_reconciler *r); /* what kube_reconciler_await waits for */
 
 const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);

@@ -203,10 +203,9 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
     cleanup_json cJSON *e = cJSON_CreateObject();
     char first[CLOCK_RFC3339_BYTES];
     char last[CLOCK_RFC3339_BYTES];
-    struct clock clock = kube_loop_clock(r->loop);
 
     clock_rfc3339(counted->first_wall_ms, false, first);
-    clock_rfc3339(clock.wall_ms(clock.ctx), false, last);
+    clock_rfc3339(kube_loop_wall_ms(r->loop), false, last);
     PUT(e, "apiVersion", "v1", "kind", "Event", "type", warning ? "Warning" : "Normal", "reason", reason,
         "message", message, "firstTimestamp", first, "lastTimestamp", last, "reportingComponent",
         r->component, "reportingInstance", r->component);
@@ -256,7 +255,6 @@ void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_obj
                          const char *reason, const char *fmt, ...)
 {
     cleanup_arena struct arena a = {0};
-    struct clock clock = kube_loop_clock(r->loop);
     const char *ns = object->ns && object->ns[0] ? object->ns : "default";
     char name[NAME_MAX_BYTES];
     va_list ap;
@@ -267,7 +265,7 @@ void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_obj
     const char *who = arena_printf(&a, "%s/%s/%s/%s", object->kind, ns, object->name, object->uid);
     const char *what = arena_printf(&a, "%s/%s", warning ? "Warning" : "Normal", reason);
     const struct correlator_event *counted = correlator_see(
-        &r->correlator, who, what, message, kube_loop_now_ms(r->loop), clock.wall_ms(clock.ctx));
+        &r->correlator, who, what, message, kube_loop_now_ms(r->loop), kube_loop_wall_ms(r->loop));
     if (!counted) {
         r->stats.dropped++;
         return;

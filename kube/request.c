@@ -85,7 +85,7 @@ static const char *number(struct arena *a, int n)
     return n ? arena_printf(a, "%d", n) : NULL;
 }
 
-static int put_queries(const struct kube_request *r, struct arena *a, struct buf *out, struct err *err)
+static void put_queries(const struct kube_request *r, struct arena *a, struct buf *out)
 {
     const char *const queries[][2] = {
         {"watch", r->verb == KUBE_WATCH ? "true" : NULL},
@@ -108,7 +108,6 @@ static int put_queries(const struct kube_request *r, struct arena *a, struct buf
         put_encoded(out, queries[i][1]);
         sign = '&';
     }
-    return buf_check(out, err);
 }
 
 static size_t body_limit(enum kube_verb verb)
@@ -126,7 +125,9 @@ int kube_request_build(const struct kube_request *r, struct arena *a, struct kub
 
     if (lacks_name(r))
         return err_set(err, ERR_INVALID, "%s %s: no name given", verb, r->resource->plural);
-    if (put_path(r, &path, err) < 0 || put_queries(r, a, &path, err) < 0)
+    int rc = put_path(r, &path, err);
+    put_queries(r, a, &path);
+    if (rc < 0 || buf_check(&path, err) < 0)
         return err_wrap(err, "%s %s", verb, r->resource->plural);
     *out = (struct kube_http_request){
         .method = VERBS[r->verb].method,

@@ -73,9 +73,7 @@ static int64_t mono_ms(const struct controller *c)
 
 static int64_t wall_ms(const struct controller *c)
 {
-    struct clock clock = kube_loop_clock(c->loop);
-
-    return clock.wall_ms(clock.ctx);
+    return kube_loop_wall_ms(c->loop);
 }
 
 static struct jobmemory *memory_of(const struct controller *c, const char *uid)

@@ -27,8 +27,8 @@ static void request_in(struct feed *f, int64_t ms)
 
 static void stop(struct feed *f)
 {
-    if (f->call)
-        kube_transport_cancel(&f->session->api, TAKE(f->call));
+    if (f->transfer)
+        kube_transport_cancel(&f->session->api, TAKE(f->transfer));
     kube_loop_timer_cancel(f->session->loop, &f->again);
 }
 
@@ -90,7 +90,7 @@ static void on_chunk(void *ctx, struct sv bytes)
     merge_feed(f->merge, f->stream, bytes, now_ms(f));
     f->held = merge_is_full(f->merge, f->stream);
     if (f->held)
-        kube_transport_hold(&f->session->api, f->call, true);
+        kube_transport_hold(&f->session->api, f->transfer, true);
     f->sink->moved(f->sink->ctx, f);
 }
 
@@ -100,8 +100,8 @@ void feed_release(struct feed *f)
         return;
     count_rest(f);
     f->held = false;
-    if (f->call)
-        kube_transport_hold(&f->session->api, f->call, false);
+    if (f->transfer)
+        kube_transport_hold(&f->session->api, f->transfer, false);
 }
 
 static void came_to_its_end(struct feed *f)
@@ -149,7 +149,7 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
     struct kube_status status;
     struct err why;
 
-    f->call = NULL;
+    f->transfer = NULL;
     if (err)
         why = *err;
     const bool whole = !err && kube_status_check(r, &status, &why) == 0;
@@ -186,7 +186,7 @@ static void request(void *ctx)
                                .follow = f->live};
     merge_begin(f->merge, f->stream, f->live, now_ms(f));
     if (podlog_request(f->session, &log, &a, &r, &err) < 0 ||
-        !(f->call = kube_transport_start(&f->session->api, &r, &handler, &err)))
+        !(f->transfer = kube_transport_start(&f->session->api, &r, &handler, &err)))
         f->sink->fatal(f->sink->ctx, &err);
 }
 
@@ -220,9 +220,9 @@ void feed_update(struct feed *f)
     if (!f->used || f->done)
         return;
     count_rest(f);
-    if (f->gone && f->call) {
+    if (f->gone && f->transfer) {
         give_up_later(f);
-    } else if (!f->call && (f->gone || ((f->ended || f->once) && f->failures == 0))) {
+    } else if (!f->transfer && (f->gone || ((f->ended || f->once) && f->failures == 0))) {
         request_in(f, 0);
     }
 }
@@ -233,10 +233,10 @@ void feed_read_out(struct feed *f)
         return;
     f->once = true;
     /* These end by themselves: nobody answers for the pod, a request to the end is under way, or the next try is one. */
-    if (f->gone || (f->call && !f->live) || (!f->call && f->failures))
+    if (f->gone || (f->transfer && !f->live) || (!f->transfer && f->failures))
         return;
-    if (f->call) {
-        kube_transport_cancel(&f->session->api, TAKE(f->call));
+    if (f->transfer) {
+        kube_transport_cancel(&f->session->api, TAKE(f->transfer));
         merge_end(f->merge, f->stream, false, now_ms(f));
     }
     request_in(f, 0);

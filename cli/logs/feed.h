@@ -47,7 +47,7 @@ struct feed {
     bool listed; /* the caller's */
 
     /* Internal to feed.c. */
-    struct kube_transfer *call;
+    struct kube_transfer *transfer;
     bool final, live, held, has_read, got_bytes;
     int failures, quiet;
     struct backoff backoff;

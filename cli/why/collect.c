@@ -217,7 +217,6 @@ static void set_facts(struct collected *g)
 
 int collect(struct collected *g, struct session *s, const char *job, struct err *err)
 {
-    const struct clock clock = clock_system();
     cleanup_arena struct arena a = {0};
     cJSON *tree;
 
@@ -226,7 +225,7 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
         return -1;
     g->facts.job = g->job;
     g->facts.options = buf_str(&s->options);
-    g->facts.now_ms = clock.wall_ms(clock.ctx);
+    g->facts.now_ms = kube_loop_wall_ms(s->loop);
     read_pods(g);
     read_nodes(g);
     set_facts(g);

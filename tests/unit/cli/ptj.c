@@ -8,6 +8,7 @@
 #include "common/memory.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OUTPUT_MAX = 4 << 20, ARGS_MAX = 32 };
+enum { OUTPUT_MAX = 4 << 20, ARGS_MAX = 32, PATIENCE_MS = 600000 };
 
 const char *ptj_program;
 
@@ -52,10 +53,16 @@ void ptj_kubectl(const struct ptj *p, const char *serve)
         "*) echo kubectl \"$@\" ;;\n"
         "esac\n";
     char text[2048], at[128];
-    struct err err;
 
     snprintf(text, sizeof(text), SCRIPT, p->dir, p->dir, serve ? serve : "");
-    assert_int_equal(fs_write_atomic(path(p, "kubectl", at), text, strlen(text), &err), 0);
+    ptj_script(path(p, "kubectl", at), text);
+}
+
+void ptj_script(const char *at, const char *text)
+{
+    struct err err;
+
+    assert_int_equal(fs_write_atomic(at, text, strlen(text), &err), 0);
     assert_int_equal(chmod(at, 0755), 0);
 }
 
@@ -124,6 +131,43 @@ void ptj_environment(const struct ptj *p)
 
     setenv("KUBECTL", p->kubectl ? p->kubectl : path(p, "kubectl", at), 1);
     setenv("XDG_RUNTIME_DIR", p->dir, 1);
+}
+
+const char *ptj_text(const struct ptj *p, const char *file)
+{
+    static struct buf text = BUF_INIT(OUTPUT_MAX);
+    char at[128];
+    struct err err;
+
+    buf_clear(&text);
+    if (fs_read(path(p, file, at), &text, &err) < 0)
+        buf_clear(&text);
+    return buf_str(&text);
+}
+
+void ptj_await(const struct ptj *p, const char *file, const char *text)
+{
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        if (strstr(ptj_text(p, file), text))
+            return;
+        usleep(1000);
+    }
+    fail_msg("%s never had \"%s\":\n%s", file, text, ptj_text(p, file));
+}
+
+size_t ptj_folders(const struct ptj *p)
+{
+    char pattern[128];
+    struct stat st;
+    glob_t found;
+
+    if (glob(path(p, "kubectl-ptj-*", pattern), 0, NULL, &found) != 0)
+        return 0;
+    const size_t n = found.gl_pathc;
+    assert_int_equal(stat(found.gl_pathv[0], &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    globfree(&found);
+    return n;
 }
 
 static void redirect(int to, const char *file)

@@ -31,6 +31,9 @@ void ptj_end(struct ptj *p);
  * the file "started"; whatever names "none" fails; other words than proxy and config view are printed. */
 void ptj_kubectl(const struct ptj *p, const char *serve);
 
+/* Put a program that sh runs: `text` begins with #!. */
+void ptj_script(const char *at, const char *text);
+
 /* The program that is tested: main sets it. Set-up and tear-down of a case, whose state is a struct ptj of it. */
 extern const char *ptj_program;
 int ptj_setup(void **state);
@@ -48,6 +51,15 @@ void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const 
 
 /* In a child that becomes the program: which kubectl it runs, and that folders are made in p->dir. */
 void ptj_environment(const struct ptj *p);
+
+/* All that a file in p->dir has; "": it is not there. Valid until the next call. */
+const char *ptj_text(const struct ptj *p, const char *file);
+
+/* Wait until a file in p->dir has this text: "out" and "err" have the program's output. */
+void ptj_await(const struct ptj *p, const char *file, const char *text);
+
+/* How many folders of sockets there are; only the user may enter them. */
+size_t ptj_folders(const struct ptj *p);
 
 /* Begin it with these arguments (NULL ends them), and wait for its end. */
 pid_t ptj_start(struct ptj *p, const char *const *args);

@@ -6,7 +6,6 @@
 
 #include "ptj.h"
 
-#include <glob.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,16 +70,13 @@ static void test_jobs(void **state)
 static void test_quiet(void **state)
 {
     struct ptj *p = *state;
-    char left[128];
-    glob_t found;
 
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
     expect(p, COMPLETE("wait", ""), ":4\n");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
     assert_int_equal(unsetenv("PTJ_COMPLETION_SECONDS"), 0);
     expect(p, COMPLETE("wait", ""), ":4\n");
-    snprintf(left, sizeof(left), "%s/kubectl-ptj-*", p->dir);
-    assert_int_equal(glob(left, 0, NULL, &found), GLOB_NOMATCH);
+    assert_int_equal(ptj_folders(p), 0);
     expect(p, COMPLETE("wait", "--context", "none", ""), ":4\n");
 }
 

@@ -226,9 +226,9 @@ static struct kube_transfer *ask_canned(void *ctx, const struct kube_http_reques
     return (struct kube_transfer *)ctx;
 }
 
-static void cancel_canned(void *ctx, struct kube_transfer *call)
+static void cancel_canned(void *ctx, struct kube_transfer *transfer)
 {
-    (void)ctx, (void)call;
+    (void)ctx, (void)transfer;
 }
 
 static void give_list(struct rig *r, struct canned *d, struct kube_cache *c, const char *items)

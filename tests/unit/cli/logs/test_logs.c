@@ -67,23 +67,6 @@ static void ends(struct ptj *p, int index)
     put_pod(p, index, 0, "Succeeded", ENDED);
 }
 
-/* Until the file "out" or "err" has this. */
-static void await(struct ptj *p, const char *file, const char *part)
-{
-    char path[128];
-
-    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
-    for (int i = 0;; i++) {
-        cleanup_buf struct buf text = BUF_INIT(1 << 20);
-        struct err err;
-        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), part))
-            return;
-        if (i == PATIENCE)
-            fail_msg("%s never had \"%s\":\n%s", file, part, buf_str(&text));
-        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
-    }
-}
-
 static void await_followed(struct ptj *p, int n)
 {
     for (int i = 0; fake_open_pod_logs(p->server) != n; i++) {
@@ -154,18 +137,18 @@ static void test_follow(void **state)
 
     put_job(p, 1, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
     pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "err", "waiting for pods: PodsStarting");
+    ptj_await(p, "err", "waiting for pods: PodsStarting");
     put_pod(p, 0, 0, "Pending", WAITS);
-    await(p, "err", "waiting for pod j-node-0: it is being started");
+    ptj_await(p, "err", "waiting for pod j-node-0: it is being started");
     prints(p, 0, T "01.100000000Z one\n" T "01.100000000Z twin\n");
     put_pod(p, 0, 0, "Running", RUNS);
-    await(p, "out", "twin");
+    ptj_await(p, "out", "twin");
     await_followed(p, 1);
     prints(p, 0, T "01.200000000Z two\n");
-    await(p, "out", "two");
+    ptj_await(p, "out", "two");
     fake_cut_pod_logs(p->server);
     prints(p, 0, T "01.200000000Z three\n");
-    await(p, "out", "three");
+    ptj_await(p, "out", "three");
     await_followed(p, 1);
     prints(p, 0, T "02.000000000Z last\n");
     ends(p, 0);
@@ -215,7 +198,7 @@ static void test_end_comes_first(void **state)
                     &(struct fake_fault_plan){
                         .request = 1, .method = "WATCH", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
     pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "err", "waiting for pods: PodsStarting");
+    ptj_await(p, "err", "waiting for pods: PodsStarting");
     await_fault(p);
     prints(p, 0, T "01.000000000Z all it had to say\n");
     ends(p, 0);
@@ -231,7 +214,7 @@ static pid_t follow_first_attempt(struct ptj *p, int replicas)
     prints(p, 0, T "01.000000000Z first attempt\n");
     put_pod(p, 0, 0, "Running", RUNS);
     const pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "out", "first attempt");
+    ptj_await(p, "out", "first attempt");
     await_followed(p, 1);
     return pid;
 }
@@ -246,14 +229,14 @@ static void test_restart(void **state)
             "{\"phase\":\"Pending\",\"reason\":\"Restarting\",\"attempt\":1,\"conditions\":[{\"type\":"
             "\"ReplicaFailure\",\"status\":\"True\",\"reason\":\"Killed\",\"message\":\"rank 0: exit code "
             "137\"}]}");
-    await(p, "err", "attempt 1 of j begins: rank 0: exit code 137");
+    ptj_await(p, "err", "attempt 1 of j begins: rank 0: exit code 137");
     fake_pod_log_ends(p->server, pod_path(0));
     assert_true(fake_remove(p->server, pod_path(0)));
     await_followed(p, 0);
     fake_pod_log_begins_anew(p->server, pod_path(0));
     prints(p, 0, T "01.000000000Z second attempt\n");
     put_pod(p, 0, 1, "Running", RUNS);
-    await(p, "out", "second attempt");
+    ptj_await(p, "out", "second attempt");
     ends(p, 0);
     put_job(p, 1, "{\"phase\":\"Failed\"}");
     expect_result(p, pid, 1, "[node-0] first attempt\n[node-0] second attempt\n", "attempt 1 of j begins");
@@ -268,16 +251,16 @@ static void test_successor(void **state)
     assert_true(fake_remove(p->server, pod_path(0)));
     prints(p, 1, T "02.000000000Z the removal was seen\n");
     put_pod(p, 1, 0, "Running", RUNS);
-    await(p, "out", "the removal was seen");
+    ptj_await(p, "out", "the removal was seen");
     await_followed(p, 2);
     fake_pod_log_ends(p->server, pod_path(0));
     await_followed(p, 1);
     fake_pod_log_begins_anew(p->server, pod_path(0));
     prints(p, 0, T "03.000000000Z second attempt\n");
     put_pod(p, 0, 1, "Running", RUNS);
-    await(p, "out", "second attempt");
+    ptj_await(p, "out", "second attempt");
     prints(p, 0, T "04.000000000Z last\n");
-    await(p, "out", "last");
+    ptj_await(p, "out", "last");
     ends(p, 0);
     ends(p, 1);
     put_job(p, 2, "{\"phase\":\"Succeeded\"}");
@@ -296,10 +279,10 @@ static void test_each_pod_once(void **state)
     prints(p, 0, T "01.000000000Z first pod\n");
     ends(p, 0);
     pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "out", "first pod");
+    ptj_await(p, "out", "first pod");
     prints(p, 1, T "02.000000000Z second pod\n");
     put_pod(p, 1, 0, "Running", RUNS);
-    await(p, "out", "second pod");
+    ptj_await(p, "out", "second pod");
     put_pod(p, 0, 0, "Succeeded", "{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\"}}");
     ends(p, 1);
     put_job(p, 2, "{\"phase\":\"Succeeded\"}");
@@ -332,7 +315,7 @@ static void test_deleted_unseen(void **state)
     prints(p, 0, T "01.000000000Z one\n");
     ends(p, 0);
     pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "out", "one");
+    ptj_await(p, "out", "one");
     fake_settle(p->server);
     fake_plan_fault(
         p->server, &(struct fake_fault_plan){.path_part = "/pytorchtrainingjobs", .fault = FAKE_DROP_BEFORE});
@@ -341,7 +324,7 @@ static void test_deleted_unseen(void **state)
     assert_true(fake_remove(p->server, PTJ_JOBS "/j"));
     fake_compact(p->server);
     fake_plan_fault(p->server, NULL);
-    await(p, "err", "the job j was deleted");
+    ptj_await(p, "err", "the job j was deleted");
     expect_result(p, pid, 1, "[node-0] one\n", "the job j was deleted");
 }
 
@@ -484,7 +467,7 @@ static void test_broken_pipe(void **state)
              "{ KUBECTL=%s/kubectl '%s' logs j 2>%s/err; echo $? >%s/out; } | head -n 1 >/dev/null", p->dir,
              ptj_program, p->dir, p->dir);
     assert_int_equal(system(command), 0);
-    await(p, "out", "\n"); /* that its status is there */
+    ptj_await(p, "out", "\n"); /* that its status is there */
     expect_file(p, "err", "");
     expect_file(p, "out", "141\n");
 }

@@ -7,7 +7,6 @@
 #include "onpty.h"
 
 #include "cli/watch/display.h"
-#include "common/fsutil.h"
 #include "common/memory.h"
 #include "kube/watcher.h"
 
@@ -301,32 +300,16 @@ static void test_one_job_on_a_terminal(void **state)
     onpty_end(&t);
 }
 
-/* Wait until stdout of the program that writes to a file has this. */
-static void await_line(const struct ptj *p, const char *text)
-{
-    char path[128];
-
-    snprintf(path, sizeof(path), "%s/out", p->dir);
-    for (int i = 0; i < 60000; i++) {
-        cleanup_buf struct buf out = BUF_INIT(1 << 20);
-        struct err err;
-        if (fs_read(path, &out, &err) == 0 && strstr(buf_str(&out), text))
-            return;
-        usleep(10000);
-    }
-    fail_msg("\"%s\" never came", text);
-}
-
 static void test_pipe(void **state)
 {
     struct ptj *p = *state;
     struct ptj_result r;
 
     const pid_t pid = ptj_start(p, RUN("watch", "bert"));
-    await_line(p, " bert: Running, 2/2 pods, 47%, loss 0.5\n");
+    ptj_await(p, "out", " bert: Running, 2/2 pods, 47%, loss 0.5\n");
     ptj_put_job(p, "bert", "{}", RUNNING("49"));
     ptj_put_job(p, "bert", "{}", "{\"phase\":\"Running\",\"restarts\":1}");
-    await_line(p, "restarts 1\n");
+    ptj_await(p, "out", "restarts 1\n");
     lose(p);
     ptj_put_job(p, "bert", "{}", "{\"phase\":\"Succeeded\"}");
     usleep(1);
@@ -344,9 +327,9 @@ static void test_pipe_of_all(void **state)
     struct ptj *p = *state;
 
     const pid_t pid = ptj_start(p, RUN("watch", "-A"));
-    await_line(p, " team/bert: Running");
+    ptj_await(p, "out", " team/bert: Running");
     assert_true(fake_remove(p->server, PTJ_JOBS "/bert"));
-    await_line(p, " team/bert: deleted\n");
+    ptj_await(p, "out", " team/bert: deleted\n");
     kill(pid, SIGTERM);
     struct ptj_result r = ptj_wait(p, pid);
     assert_int_equal(r.status, 128 + SIGTERM);
@@ -359,11 +342,11 @@ static void test_cut_once(void **state)
     struct ptj *p = *state;
 
     const pid_t pid = ptj_start(p, RUN("watch"));
-    await_line(p, "47%");
+    ptj_await(p, "out", "47%");
     fake_settle(p->server);
     fake_close_watches(p->server);
     ptj_put_job(p, "bert", "{}", "{\"phase\":\"Pending\"}");
-    await_line(p, "Pending");
+    ptj_await(p, "out", "Pending");
     kill(pid, SIGTERM);
     struct ptj_result r = ptj_wait(p, pid);
     assert_string_equal(r.err, "");
@@ -380,7 +363,7 @@ static void test_ends(void **state)
                 "{\"phase\":\"Failed\",\"lastFailure\":{\"rank\":1,\"message\":\"exit code 7\"}}");
     ptj_expect(p, RUN("watch", "bad"), 1, "bad: Failed; rank 1: exit code 7", NULL);
     const pid_t pid = ptj_start(p, RUN("watch", "bert"));
-    await_line(p, "47%");
+    ptj_await(p, "out", "47%");
     assert_true(fake_remove(p->server, PTJ_JOBS "/bert"));
     struct ptj_result r = ptj_wait(p, pid);
     assert_int_equal(r.status, 1);
@@ -410,7 +393,7 @@ static void test_selector(void **state)
                  "{\"metadata\":{\"name\":\"red\",\"namespace\":\"team\",\"labels\":{\"colour\":\"red\"}},"
                  "\"status\":{\"phase\":\"Pending\"}}"));
     const pid_t pid = ptj_start(p, RUN("watch", "-l", "colour=red"));
-    await_line(p, " red: Pending\n");
+    ptj_await(p, "out", " red: Pending\n");
     kill(pid, SIGKILL);
     struct ptj_result r = ptj_wait(p, pid);
     assert_null(strstr(r.out, "bert"));
