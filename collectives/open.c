@@ -87,13 +87,14 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
     return 0;
 }
 
-static bool is_one_host(const struct collectives_config *cfg)
+/* Whether the ranks are in several pods, or cannot share memory in one. */
+static bool needs_pods(const struct collectives_config *cfg)
 {
-    return cfg->local_world == cfg->world && host_can_share();
+    return cfg->world > 1 && (cfg->local_world < cfg->world || !host_can_share());
 }
 
-static int open_transport(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
-                          struct err *err)
+static int open_transport(struct collectives *c, const struct collectives_config *cfg, bool pods,
+                          int64_t timeout_ms, struct err *err)
 {
     switch (cfg->backend) {
     case COLLECTIVES_NCCL:
@@ -103,15 +104,14 @@ static int open_transport(struct collectives *c, const struct collectives_config
     }
     if (cfg->world == 1)
         return solo_open(c, err);
-    return is_one_host(cfg) ? host_open(c, cfg, timeout_ms, err) : pods_open(c, cfg, timeout_ms, err);
+    return pods ? pods_open(c, cfg, timeout_ms, err) : host_open(c, cfg, timeout_ms, err);
 }
 
 /* Rank 0's watch, where one is needed. Try again while the port is taken: rank 0 of the previous round may still be
  * exiting. */
-static int start_watch(const struct collectives_config *cfg, int64_t deadline_ms, struct watch_server **ret,
-                       struct err *err)
+static int start_watch(const struct collectives_config *cfg, bool pods, int64_t deadline_ms,
+                       struct watch_server **ret, struct err *err)
 {
-    const bool pods = cfg->world > 1 && !is_one_host(cfg);
     const int64_t left_ms = host_left_ms(deadline_ms);
     const int64_t end_ms = clock_mono_ms() + (left_ms < PORT_MS ? left_ms : PORT_MS);
 
@@ -144,14 +144,14 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
     struct collectives *c = memory_must(calloc(1, sizeof(*c)));
     c->rank = cfg->rank;
     c->world = cfg->world;
-    rank_state_begin(cfg->slot, RANK_CALL_OPEN, true);
+    rank_state_begin(cfg->slot, RANK_CALL_OPEN);
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    const bool pods = needs_pods(cfg);
     struct watch_server *watch;
-    int rc = start_watch(cfg, deadline_ms, &watch, err);
-    c->watch = watch;
+    int rc = start_watch(cfg, pods, deadline_ms, &watch, err);
     if (rc == 0)
-        rc = open_transport(c, cfg, watch ? host_left_ms(deadline_ms) : timeout_ms, err);
-    rank_state_end(cfg->slot, true);
+        rc = open_transport(c, cfg, pods, watch ? host_left_ms(deadline_ms) : timeout_ms, err);
+    rank_state_end(cfg->slot);
     c->slot = cfg->slot; /* the transport has filled in all the rest */
     c->watch = watch;
     if (rc < 0) {

@@ -2,6 +2,7 @@
  * (pods.h). */
 #include "collectives/pods.h"
 #include "collectives/transports.h"
+#include "collectives/watch_server.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
@@ -12,7 +13,7 @@ void pods_count_unauthenticated(struct collectives *c)
 {
     const struct pods *p = c->state;
 
-    c->unauthenticated = p->unauthenticated + (p->server ? watch_server_unauthenticated(p->server) : 0);
+    c->unauthenticated = p->unauthenticated + (c->watch ? watch_server_unauthenticated(c->watch) : 0);
 }
 
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
@@ -126,7 +127,6 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
             "of rank 0",
             cfg->world, cfg->local_world);
     struct pods *p = pods_new(cfg);
-    p->server = c->watch;
     if (pods_meet(p, cfg, deadline_ms, err) < 0) {
         pods_free(p);
         return -1;

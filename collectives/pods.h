@@ -20,8 +20,8 @@
 
 #include "collectives/host.h"
 #include "collectives/layout.h"
+#include "collectives/reduce.h"
 #include "collectives/watch.h"
-#include "collectives/watch_server.h"
 #include "rendezvous/service.h"
 
 #include <poll.h>
@@ -70,8 +70,7 @@ struct pods {
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
     struct watch watch;
-    const struct watch_server *server; /* rank 0's, borrowed; else NULL */
-    struct service door;               /* where links from other pods come in; without a thread */
+    struct service door; /* where links from other pods come in; without a thread */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
     uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */
@@ -106,14 +105,13 @@ int pods_flows(struct pods *p, struct flow *flows, int n, const struct wire_head
  * last two cases check for lost peers and for the deadline. pfds has room for n + 1 entries. */
 int pods_wait(struct pods *p, struct pollfd *pfds, int n, const char *what, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
-const char *pods_op_name(uint32_t op);
 /* The header of this rank for `call`. */
 struct wire_head pods_head(const struct pods *p, const struct host_call *call);
 
 /* pods_chain.c: sum a vector of `bytes` bytes over all pods, by the links of this rank. src: the vectors of this pod's ranks, in rank order. dst:
  * n_dst places for the result; dst[0] is written first and may be one of src. *flags: this pod's in, all pods' out. */
 struct chain_vectors {
-    int reduce_type;
+    enum reduce_type type;
     size_t bytes;
     const void **src;
     void **dst;
@@ -126,7 +124,7 @@ int pods_chain(struct pods *p, const struct host_call *call, const struct chain_
  * PODS_DIRECT_MAX. pods_direct sums n elements at x in place. *flags is set to the OR over ranks. */
 enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_DIRECT_MAX - 1) };
 bool pods_direct_serves(const struct pods *p);
-int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, char *x, size_t n,
+int pods_direct(struct pods *p, enum reduce_type type, const struct host_call *call, char *x, size_t n,
                 uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
 /* pods.c: update the table's count of unauthenticated connections. */

@@ -8,7 +8,6 @@
  * up.
  */
 #include "collectives/pods.h"
-#include "collectives/reduce.h"
 
 #include <string.h>
 
@@ -40,7 +39,6 @@ static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, cons
 static void sum(struct chain *c, const char *partial, size_t to)
 {
     const struct chain_vectors *v = c->v;
-    const enum reduce_type type = (enum reduce_type)v->reduce_type;
     const int ranks = c->p->host->world;
     void *dst = (char *)v->dst[0] + c->have;
     int n = 0;
@@ -49,7 +47,7 @@ static void sum(struct chain *c, const char *partial, size_t to)
         c->p->src[n++] = partial;
     for (int r = 0; r < ranks; r++)
         c->p->src[n++] = (const char *)v->src[r] + c->have;
-    reduce_vectors(type, &dst, 1, c->p->src, n, (to - c->have) / reduce_size(type));
+    reduce_vectors(v->type, &dst, 1, c->p->src, n, (to - c->have) / reduce_size(v->type));
     c->have = to;
 }
 
@@ -57,8 +55,7 @@ static void sum(struct chain *c, const char *partial, size_t to)
 static void sum_what_came(struct chain *c)
 {
     struct flow *in = c->up_in;
-    const size_t size = reduce_size((enum reduce_type)c->v->reduce_type), came = in->at - c->have,
-                 whole = came / size * size;
+    const size_t size = reduce_size(c->v->type), came = in->at - c->have, whole = came / size * size;
 
     if (whole) {
         sum(c, in->buf, c->have + whole);

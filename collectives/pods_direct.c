@@ -10,7 +10,6 @@
  * sends all to all and sums all: 1 step.
  */
 #include "collectives/pods.h"
-#include "collectives/reduce.h"
 
 #include <string.h>
 
@@ -141,12 +140,12 @@ static void add_side(struct direct *d, char *x, size_t n, int rank, const struct
     s->result_in = add_result(d, rank, false, x + begin * size, (end - begin) * size);
 }
 
-int pods_direct(struct pods *p, int type, const struct host_call *call, char *x, size_t n, uint32_t *flags,
-                int64_t deadline_ms, struct err *err)
+int pods_direct(struct pods *p, enum reduce_type type, const struct host_call *call, char *x, size_t n,
+                uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
     const struct wire_head mine = pods_head(p, call);
-    struct direct d = {.p = p, .type = (enum reduce_type)type};
-    const size_t size = reduce_size(d.type);
+    struct direct d = {.p = p, .type = type};
+    const size_t size = reduce_size(type);
     size_t begin, end;
 
     d.whole = n * size <= SHORT_BYTES;

@@ -15,7 +15,7 @@ enum {
 
 static const uint32_t HEAD_MAGIC = 0x70436b54; /* "TkCp" */
 
-const char *pods_op_name(uint32_t op)
+static const char *op_name(uint32_t op)
 {
     return op == PODS_MESSAGE ? "message" : host_op_name(op);
 }
@@ -43,8 +43,8 @@ static int disagree(const struct pods *p, const struct wire_head *mine, const st
                        peer, (unsigned long long)got->n, p->rank, (unsigned long long)mine->n);
     return err_set(err, ERR_INVALID,
                    "ranks disagree: rank %d is in %s of %llu (root %u), rank %d in %s of %llu (root %u)%s",
-                   peer, pods_op_name(got->op), (unsigned long long)got->n, got->root, p->rank,
-                   pods_op_name(mine->op), (unsigned long long)mine->n, mine->root, elsewhere);
+                   peer, op_name(got->op), (unsigned long long)got->n, got->root, p->rank, op_name(mine->op),
+                   (unsigned long long)mine->n, mine->root, elsewhere);
 }
 
 static int check_head(const struct pods *p, const struct flow *f, const struct wire_head *mine,

@@ -3,7 +3,6 @@
  * first ranks of each pod, which have links, sum a part each, of their pod's vectors and those of the others, along the
  * chain of pods (pods_chain.c), in place for vectors in a shared piece, otherwise in chunks through the staging halves. */
 #include "collectives/pods.h"
-#include "collectives/reduce.h"
 
 #include <string.h>
 
@@ -25,11 +24,8 @@ static int sum_part(struct pods *p, enum reduce_type type, const struct host_cal
         h->src[r] = (const char *)h->src[r] + begin * size;
     for (int d = 0; d < n_dst; d++)
         h->dst[d] = (char *)h->dst[d] + begin * size;
-    const struct chain_vectors v = {.reduce_type = (int)type,
-                                    .bytes = (end - begin) * size,
-                                    .src = h->src,
-                                    .dst = h->dst,
-                                    .n_dst = n_dst};
+    const struct chain_vectors v = {
+        .type = type, .bytes = (end - begin) * size, .src = h->src, .dst = h->dst, .n_dst = n_dst};
     struct err why = {0};
     uint32_t flags = 0;
 
@@ -103,7 +99,7 @@ static int reduce(struct pods *p, enum reduce_type type, const struct host_call 
     struct err why = {0};
 
     if (pods_direct_serves(p)) {
-        if (pods_direct(p, (int)type, call, x, n, flags, deadline_ms, &why) == 0)
+        if (pods_direct(p, type, call, x, n, flags, deadline_ms, &why) == 0)
             return 0;
         *err = why;
         return host_fail(p->host, &why);

@@ -1,6 +1,6 @@
 /* transports.h - the constructors of the transports, for collectives_open.
  *
- * Ownership: each fills *c, whose rank, world and watch the caller has set; c->close frees what c->state points to.
+ * Ownership: each fills *c, whose rank and world the caller has set; c->close frees what c->state points to.
  * Errors:    those of collectives.h; on failure nothing stays open. timeout_ms is that of collectives_open.
  */
 #ifndef TK_COLLECTIVES_TRANSPORTS_H

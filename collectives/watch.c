@@ -282,7 +282,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
     struct watch_register r = {
         .magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = (uint32_t)world, .member = *me};
 
-    *w = (struct watch){.rank = rank, .world = world, .left_after = UINT64_MAX};
+    *w = (struct watch){.world = world, .left_after = UINT64_MAX};
     w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);
     w->members = calloc((size_t)world + 1, sizeof(*w->members));
     w->left = calloc((size_t)world + 1, sizeof(*w->left));

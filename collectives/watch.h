@@ -19,7 +19,7 @@
 
 struct watch {
     int fd;
-    int rank, world;
+    int world;
     struct member *members;           /* [world] after watch_join */
     uint8_t token[WATCH_TOKEN_BYTES]; /* of this run's links, after watch_join */
     bool met;                         /* WATCH_GO has arrived */

@@ -22,6 +22,12 @@ static inline bool sv_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* What is behind the first n bytes, at most all of them. */
+static inline struct sv sv_skip(struct sv a, size_t n)
+{
+    return (struct sv){a.p + n, a.len - n};
+}
+
 /* Split at the first `sep`: *part is what is before it, *rest what is behind it. False when *rest was used
  * up. */
 bool sv_next(struct sv *rest, char sep, struct sv *part);

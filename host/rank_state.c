@@ -121,25 +121,31 @@ void rank_state_step(struct rank_slot *s)
     add(&s->step, 1);
 }
 
-void rank_state_begin(struct rank_slot *s, enum rank_call call, bool all)
+static bool is_of_all_ranks(uint32_t call)
+{
+    return call != RANK_CALL_SEND && call != RANK_CALL_RECV && call != RANK_CALL_DEVICE;
+}
+
+void rank_state_begin(struct rank_slot *s, enum rank_call call)
 {
     if (!s)
         return;
     count_time(s, &s->step_us);
     atomic_store_explicit(&s->call, call, memory_order_relaxed);
-    if (!all)
+    if (!is_of_all_ranks(call))
         return;
     atomic_store_explicit(&s->last, call, memory_order_relaxed);
     add(&s->begun, 1);
 }
 
-void rank_state_end(struct rank_slot *s, bool all)
+void rank_state_end(struct rank_slot *s)
 {
     if (!s)
         return;
+    const uint32_t call = atomic_load_explicit(&s->call, memory_order_relaxed);
     count_time(s, &s->wait_us);
     atomic_store_explicit(&s->call, RANK_CALL_NONE, memory_order_relaxed);
-    if (all)
+    if (is_of_all_ranks(call))
         add(&s->ended, 1);
     else
         rank_state_sign(s);

@@ -46,8 +46,8 @@ enum rank_call {
     RANK_CALLS
 };
 
-/* begun and ended count collectives of all ranks, so all ranks count the same calls; those of some ranks (send,
- * recv) count as signs. Those of a device are begun and ended when they are queued. */
+/* begun and ended count collectives of all ranks, so all ranks count the same calls; others (send, recv, the wait for a device)
+ * count as signs. Those of a device are begun and ended when they are queued. */
 struct rank_slot {
     _Atomic uint32_t phase; /* enum rank_phase */
     _Atomic uint32_t call;  /* enum rank_call: the call that it is in */
@@ -91,9 +91,9 @@ enum rank_phase rank_state_phase(struct rank_slot *s, enum rank_phase phase);
 /* A step of training is done. */
 void rank_state_step(struct rank_slot *s);
 
-/* A call begins and ends; `all`: it is a collective of all ranks. */
-void rank_state_begin(struct rank_slot *s, enum rank_call call, bool all);
-void rank_state_end(struct rank_slot *s, bool all);
+/* A call begins, and ends before the next one. */
+void rank_state_begin(struct rank_slot *s, enum rank_call call);
+void rank_state_end(struct rank_slot *s);
 
 /* "all_reduce"; "a collective" for an unknown number. */
 const char *rank_call_name(uint32_t call);

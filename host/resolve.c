@@ -51,7 +51,7 @@ static struct sv search_domains(struct sv conf)
     while (sv_next(&conf, '\n', &line)) {
         const size_t word = strcspn(line.p, " \t\n");
         if (sv_eq((struct sv){line.p, word}, "search") || sv_eq((struct sv){line.p, word}, "domain"))
-            found = (struct sv){line.p + word, line.len - word};
+            found = sv_skip(line, word);
     }
     return found;
 }
@@ -73,7 +73,7 @@ int resolver_search(const char *conf, resolver_lookup *look, void *arg, const ch
         const size_t word = strcspn(rest.p, " \t\r\n");
         if (snprintf(name, sizeof(name), "%s.%.*s.", host, (int)word, rest.p) < (int)sizeof(name))
             code = look(arg, name, service, hints, ret);
-        rest = (struct sv){rest.p + word, rest.len - word};
+        rest = sv_skip(rest, word);
     }
     return code;
 }

@@ -104,7 +104,7 @@ static void disarm(char *s)
 /* Decode the JSON string whose content begins at `p`; one that is cut ends where the text ends. */
 static char *decode(const char *p, struct arena *a)
 {
-    char *out = arena_alloc(a, (size_t)(members_behind_string(p) - p) + 1), *at = out; /* nothing grows */
+    char *out = arena_alloc(a, strlen(p) + 1), *at = out; /* nothing grows */
 
     while (*p && *p != '"') {
         if (*p != '\\') {

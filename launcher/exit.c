@@ -119,7 +119,7 @@ enum exit_words exit_words_on_stderr(const char *tail)
     while (sv_next(&rest, '\n', &line)) {
         const size_t prefix = sv_starts(line, "[rank") ? strcspn(line.p, " \n") + 1 : 0;
         if (prefix <= line.len)
-            line = (struct sv){line.p + prefix, line.len - prefix};
+            line = sv_skip(line, prefix);
         raised = raised || (frames && line.len && *line.p > ' ' && line.p[line.len]);
         frames = sv_starts(line, "  File \"") || (frames && sv_starts(line, " "));
     }

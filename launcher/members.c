@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const char *members_behind_string(const char *p)
+/* Behind the string whose content begins at `p`, or at the end of the text. */
+static const char *behind_string(const char *p)
 {
     for (; *p && *p != '"'; p++)
         p += *p == '\\' && p[1];
@@ -19,7 +20,7 @@ static const char *behind_value(const char *p)
             break;
         depth += opens - closes;
         if (*p == '"')
-            p = members_behind_string(p + 1) - 1;
+            p = behind_string(p + 1) - 1;
     }
     return p;
 }
@@ -35,7 +36,7 @@ bool members_next(const char **p, struct member *ret)
 
     if (*name != '"')
         return false;
-    const char *end = members_behind_string(name + 1), *colon = behind_spaces(end);
+    const char *end = behind_string(name + 1), *colon = behind_spaces(end);
     if (*colon != ':')
         return false;
     const char *value = behind_spaces(colon + 1);

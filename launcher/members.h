@@ -20,7 +20,4 @@ struct member {
  * object's end if that is what comes next. */
 bool members_next(const char **p, struct member *ret);
 
-/* Behind the string whose content begins at `p`, or at the end of the text. */
-const char *members_behind_string(const char *p);
-
 #endif

@@ -56,9 +56,8 @@ static struct sv end_of(struct sv text, size_t room)
 {
     const size_t from = text_end(text.p, text.len, room, escaped);
     const char *line = from ? memchr(text.p + from, '\n', text.len - from) : NULL;
-    const size_t begin = line ? (size_t)(line - text.p) + 1 : from;
 
-    return (struct sv){text.p + begin, text.len - begin};
+    return sv_skip(text, line ? (size_t)(line - text.p) + 1 : from);
 }
 
 static void put_text(struct buf *out, struct sv text)

@@ -42,14 +42,14 @@ static bool read_frame(struct sv line, struct frame *f)
 
     if (!sv_starts(line, head))
         return false;
-    f->file = (struct sv){line.p + strlen(head), line.len - strlen(head)};
+    f->file = sv_skip(line, strlen(head));
     if (!(cut = memmem(f->file.p, f->file.len, middle, strlen(middle))))
         return false;
     struct sv rest = {cut + strlen(middle), f->file.len - (size_t)(cut - f->file.p) - strlen(middle)};
     f->file.len = (size_t)(cut - f->file.p);
     if (!sv_next(&rest, ' ', &f->line) || !sv_starts(rest, "in ") || f->line.len > 9)
         return false;
-    f->function = (struct sv){rest.p + 3, rest.len - 3};
+    f->function = sv_skip(rest, 3);
     return true;
 }
 

@@ -1,8 +1,7 @@
-/* bench.c - nccl-bench: measure latency and bandwidth of the collectives between the GPUs of this host, with one
+/* bench.c - nccl-bench: measure latency and bandwidth of all_reduce between the GPUs of this host, with one
  * forked rank per GPU.
  *
- * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n for all_reduce
- *           and (n - 1) / n for all_gather and reduce_scatter, where bytes is the whole vector. A time is that of
+ * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n. A time is that of
  *           a CUDA graph of ROW calls, as a training step is a graph, divided by ROW.
  */
 #include "collectives/nccl/nccl.h"

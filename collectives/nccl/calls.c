@@ -14,12 +14,10 @@ static ncclDataType_t type_of(enum device_type type)
 /* Wait until NCCL has queued the call that returned r, and count it in the rank's slot. */
 static int taken(struct nccl *n, ncclResult_t r, enum rank_call call, struct err *err)
 {
-    const bool all = call != RANK_CALL_SEND && call != RANK_CALL_RECV;
-
-    rank_state_begin(n->host->slot, call, all);
+    rank_state_begin(n->host->slot, call);
     const int rc =
         r == ncclSuccess ? 0 : nccl_settle(n, r, rank_call_name(call), clock_mono_ms() + n->timeout_ms, err);
-    rank_state_end(n->host->slot, all);
+    rank_state_end(n->host->slot);
     return rc;
 }
 

@@ -206,9 +206,9 @@ int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t time
         return err_set(err, ERR_INVALID, "%s: negative timeout", what);
     if (nccl_begin(n, err))
         return -1;
-    rank_state_begin(n->host->slot, RANK_CALL_DEVICE, false);
+    rank_state_begin(n->host->slot, RANK_CALL_DEVICE);
     const int rc = wait_for(n, event, what, timeout_ms, err);
-    rank_state_end(n->host->slot, false);
+    rank_state_end(n->host->slot);
     return rc;
 }
 

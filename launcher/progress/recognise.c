@@ -10,7 +10,6 @@
 
 /* What a number is: of a pair the first one. */
 enum role {
-    ROLE_NONE,
     ROLE_EPOCH,
     ROLE_STEP,
     ROLE_BATCH, /* a step of the epoch */
@@ -20,8 +19,6 @@ enum role {
     ROLE_TOTAL_EPOCHS,
     ROLE_TOTAL_STEPS,
     ROLE_LOSS,
-    ROLE_SCORE, /* any loss: it is printed behind an epoch */
-    ROLE_SAMPLES,
     ROLES
 };
 
@@ -47,28 +44,35 @@ static const char *const SAMPLES[] = {"samples/s",
 static const struct form {
     enum role role;
     const char *const *key, *const *before; /* before: ANY, or none too; "" in it: none */
+    bool many;                              /* how many there are: one number, of 1 and more */
 } FORMS[] = {
-    {ROLE_EPOCH, WORDS("epoch"), ANY},
+    {ROLE_EPOCH, WORDS("epoch"), ANY, false},
     {ROLE_STEP, WORDS("step", "iter", "iteration"),
-     WORDS("", TRAIN, "global", "current", "learning", "finished", "completed", "info")},
-    {ROLE_BATCH, WORDS("batch"), ANY},
-    {ROLE_EPOCHS, WORDS("epochs"), NO_WORD}, /* of our JSON */
-    {ROLE_STEPS, WORDS("steps"), NO_WORD},   /* the same, and "Epoch 0 | Batchsize: 32 | Steps: 64" */
-    {ROLE_BATCHSIZE, WORDS("batchsize"), NO_WORD},
-    {ROLE_TOTAL_EPOCHS, WORDS("epochs"), WORDS("num")},        /* Hugging Face Trainer */
-    {ROLE_TOTAL_STEPS, WORDS("steps"), WORDS("optimization")}, /* the same */
+     WORDS("", TRAIN, "global", "current", "learning", "finished", "completed", "info"), false},
+    {ROLE_BATCH, WORDS("batch"), ANY, false},
+    {ROLE_EPOCHS, WORDS("epochs"), NO_WORD, true}, /* of our JSON */
+    {ROLE_STEPS, WORDS("steps"), NO_WORD, true},   /* the same, and "Epoch 0 | Batchsize: 32 | Steps: 64" */
+    {ROLE_BATCHSIZE, WORDS("batchsize"), NO_WORD, true},
+    {ROLE_TOTAL_EPOCHS, WORDS("epochs"), WORDS("num"), true},        /* Hugging Face Trainer */
+    {ROLE_TOTAL_STEPS, WORDS("steps"), WORDS("optimization"), true}, /* the same */
     {ROLE_LOSS,
      WORDS("loss", "train_loss", "train/loss", "training_loss", "total_loss", "avg_loss", "avr_loss",
            "lm_loss"),
-     WORDS("", TRAIN, "avg", "average", "mean", "running", "total", "lm", "with", "done")},
-    {ROLE_SCORE, WORDS("loss"), ANY},
-    {ROLE_SAMPLES, SAMPLES, ANY},
+     WORDS("", TRAIN, "avg", "average", "mean", "running", "total", "lm", "with", "done"), false},
 };
 
 /* What a bar of a training has in front of it, or counts. */
 static const char *const OF_BARS[] = {TRAIN,  "epoch", "epochs",    "step",       "steps",   "it",
                                       "iter", "iters", "iteration", "iterations", "batch",   "batches",
                                       "loss", "rank",  "progress",  "fit",        "fitting", NULL};
+
+/* What tells of something else than training, or of another number than how far it is. */
+static const char *const ASIDE[] = {
+    "val",       "valid",    "validat*", "eval*",      "test",       "tests",    "testing",     "cv",
+    "dev",       "sanity",   "predict*", "infer*",     "best",       "every",    "each",        "early",
+    "download*", "fetch*",   "load*",    "save*",      "saving",     "restored", "checkpoint*", "comput*",
+    "calculat*", "collect*", "shard*",   "tokeniz*",   "extract*",   "prepar*",  "preprocess*", "filter*",
+    "cache",     "caching",  "generate", "generating", "generation", "sampling", "warmup",      NULL};
 
 /* Side by side, not one after the other. */
 static const char *const PLACES[] = {"rank", "gpu*", "world*", "node*", "host*", "worker*", NULL};
@@ -82,9 +86,11 @@ struct reading {
     struct sv line;
     struct number first, of[ROLES], bar;
     bool has[ROLES], has_bar, tqdm;
-    bool twice;  /* two losses have the same name */
-    bool boxed;  /* a pair that has no name stands behind the epoch */
-    bool aside;  /* a word tells of something else than training */
+    bool has_any_loss;         /* whatever words stand in front of it: it is printed behind an epoch */
+    double samples_per_second; /* 0: none */
+    bool twice;                /* two losses have the same name */
+    bool boxed;                /* a pair that has no name stands behind the epoch */
+    bool aside;                /* a word tells of something else than training */
     bool series; /* the line is of one of several runs: "Fold 1/5, epoch 3/3", "step 5/10 of level 3" */
     const char *looked; /* so far */
     struct sv words;    /* in front of the bar */
@@ -100,11 +106,6 @@ static struct sv behind(struct sv line, const char *p)
 static struct sv until(struct sv line, const char *p)
 {
     return sv_trim((struct sv){line.p, (size_t)(p - line.p)});
-}
-
-static struct sv from(struct sv s, size_t n)
-{
-    return (struct sv){s.p + n, s.len - n};
 }
 
 static const char *find(struct sv text, const char *what)
@@ -140,36 +141,51 @@ static bool is_loss(const struct number *n, struct sv line)
 /* Whether a word in front of the number tells of something else than training: "Test: epoch 3". */
 static bool is_aside(struct reading *r, const struct number *n)
 {
-    r->aside = r->aside || tokens_aside((struct sv){r->looked, (size_t)(n->start - r->looked)});
+    r->aside = r->aside || tokens_has((struct sv){r->looked, (size_t)(n->start - r->looked)}, ASIDE);
     r->looked = n->start;
     return r->aside || tokens_is(n->before, WORDS("per"));
 }
 
-/* Whether the number may have the role, of which it has the words. */
-static bool may_be(struct reading *r, const struct number *n, enum role role)
-{
-    if (role == ROLE_SAMPLES)
-        return n->value > 0 && !tokens_aside(n->key) && !tokens_aside(n->before);
-    if (role == ROLE_SCORE)
-        return true;
-    if (is_aside(r, n))
-        return false;
-    if (role == ROLE_LOSS)
-        return is_loss(n, r->line);
-    if (role == ROLE_EPOCH && !is_pair(n)) /* Hugging Face Trainer has fractions */
-        return n->value >= 0 && n->value < 1e9 && (n->count || sv_starts(r->line, "{'"));
-    return is_count(n) && !(role >= ROLE_EPOCHS && (is_pair(n) || n->value < 1));
-}
-
 static bool fits(const struct form *f, const struct number *n)
 {
-    if (!(f->role == ROLE_SCORE ? tokens_has(n->key, f->key) : tokens_is(n->key, f->key)))
+    return tokens_is(n->key, f->key) &&
+           (!f->before || (n->before.len ? tokens_is(n->before, f->before) : !**f->before));
+}
+
+/* Whether the number may be what its words say. */
+static bool may_be(struct reading *r, const struct number *n, const struct form *f)
+{
+    if (is_aside(r, n))
         return false;
-    return !f->before || (n->before.len ? tokens_is(n->before, f->before) : !**f->before);
+    if (f->role == ROLE_LOSS)
+        return is_loss(n, r->line);
+    if (f->role == ROLE_EPOCH && !is_pair(n)) /* Hugging Face Trainer has fractions */
+        return n->value >= 0 && n->value < 1e9 && (n->count || sv_starts(r->line, "{'"));
+    return is_count(n) && !(f->many && (is_pair(n) || n->value < 1));
+}
+
+/* False: it has none of the forms. */
+static bool take_form(struct reading *r, const struct number *n)
+{
+    bool taken = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
+        const enum role role = FORMS[i].role;
+        const bool again = r->has[role];
+        if ((again && role != ROLE_LOSS) || !fits(&FORMS[i], n) || !may_be(r, n, &FORMS[i]))
+            continue;
+        const struct sv former = r->of[role].key;
+        r->twice = r->twice ||
+                   (again && former.len == n->key.len && strncasecmp(former.p, n->key.p, former.len) == 0);
+        if (!again)
+            r->of[role] = *n;
+        r->has[role] = taken = true;
+    }
+    return taken;
 }
 
 /* "812 samples/s", but of "0.4 samples/s: 12" that is the next number's key. */
-static bool is_rate(const struct number *n, struct sv line)
+static bool has_unit(const struct number *n, struct sv line)
 {
     const struct sv rest = sv_trim(behind(line, n->end));
     size_t len = 0;
@@ -179,26 +195,34 @@ static bool is_rate(const struct number *n, struct sv line)
     return tokens_is((struct sv){rest.p, len}, SAMPLES) && !(len < rest.len && strchr(":=", rest.p[len]));
 }
 
+/* "812 samples/s" and "samples/s: 812"; false: the number is none, or not the first one. */
+static bool take_rate(struct reading *r, const struct number *n)
+{
+    if (r->samples_per_second > 0 || n->value <= 0 || !(tokens_is(n->key, SAMPLES) || has_unit(n, r->line)) ||
+        tokens_has(n->key, ASIDE) || tokens_has(n->before, ASIDE))
+        return false;
+    r->samples_per_second = n->value;
+    return true;
+}
+
+/* False: its key has no part "loss", or one before it had. */
+static bool take_any_loss(struct reading *r, const struct number *n)
+{
+    if (r->has_any_loss || !tokens_has(n->key, WORDS("loss")))
+        return false;
+    r->has_any_loss = true;
+    return true;
+}
+
 static void take_number(struct reading *r, const struct number *n)
 {
-    const bool rate = is_rate(n, r->line), inner = r->has_bar || r->has[ROLE_EPOCH] || r->has[ROLE_STEP];
+    const bool inner = r->has_bar || r->has[ROLE_EPOCH] || r->has[ROLE_STEP];
     const struct sv rest = sv_trim(behind(r->line, n->end));
     const bool is_date = rest.len && sv_is_digit(*rest.p); /* "11/24 10:00:00" */
-    bool taken = false;
 
     r->boxed = r->boxed || (r->has[ROLE_EPOCH] && is_pair(n) && n->count && !n->key.len);
-    for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
-        const enum role role = FORMS[i].role;
-        if ((r->has[role] && role != ROLE_LOSS) || !(fits(&FORMS[i], n) || (rate && role == ROLE_SAMPLES)) ||
-            !may_be(r, n, role))
-            continue;
-        const struct sv former = r->of[role].key;
-        r->twice = r->twice || (r->has[role] && former.len == n->key.len &&
-                                strncasecmp(former.p, n->key.p, former.len) == 0);
-        if (!r->has[role])
-            r->of[role] = *n;
-        r->has[role] = taken = true;
-    }
+    const bool form = take_form(r, n), loss = take_any_loss(r, n), rate = take_rate(r, n);
+    const bool taken = form || loss || rate;
     r->series = r->series || (is_pair(n) && (taken ? sv_starts(rest, "of ") && !sv_starts(rest, "of epoch")
                                                    : is_count(n) && n->key.len && !inner && !is_date &&
                                                          !tokens_has(n->key, PLACES)));
@@ -228,7 +252,7 @@ static bool find_bar(struct reading *r, const struct number *n)
     const bool rich = r->dot && r->dot > n->end,
                drawn = r->drawn && r->drawn < n->start && (rich || is_numbered(r));
 
-    r->tqdm = is_pair(n) ? is_time(sv_trim(rest)) : sv_starts(rest, "it [") && is_time(from(rest, 3));
+    r->tqdm = is_pair(n) ? is_time(sv_trim(rest)) : sv_starts(rest, "it [") && is_time(sv_skip(rest, 3));
     if (!r->tqdm && !(is_pair(n) && drawn))
         return false;
     const char *begin = r->tqdm ? find(front, "%|") : r->drawn;
@@ -254,7 +278,7 @@ static struct sv unit_of_bar(const struct reading *r, double *per_s)
         *per_s = NAN;
     const struct sv unit = sv_trim((struct sv){rate.p + n, len - n});
     if (sv_starts(unit, "s/"))
-        return from(unit, 2);
+        return sv_skip(unit, 2);
     return sv_ends(unit, "/s") ? (struct sv){unit.p, unit.len - 2} : (struct sv){unit.p, 0};
 }
 
@@ -299,7 +323,7 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
                bare = !r->words.len && !r->has[ROLE_LOSS];
     const bool epoch = r->has[ROLE_EPOCH] && r->of[ROLE_EPOCH].start < r->bar.start;
 
-    if (!is_count(&r->bar) || tokens_aside(r->words) || (r->tqdm && !tokens_is(unit, OF_BARS)) ||
+    if (!is_count(&r->bar) || tokens_has(r->words, ASIDE) || (r->tqdm && !tokens_is(unit, OF_BARS)) ||
         !(numbered || bare || r->has[ROLE_LOSS] || tokens_has(r->words, OF_BARS)))
         return false;
     if (bare && per_s >= DOWNLOAD_PER_S) {
@@ -364,7 +388,7 @@ static void take_text(const struct reading *r, struct progress_seen *s)
         step_of_epoch(s, step->value, steps->value);
     else if (epoch && r->has[ROLE_BATCHSIZE] && r->has[ROLE_STEPS])
         s->epoch_steps = (int64_t)steps->value;
-    else if (epoch && s->total_epochs >= 0 && r->has[ROLE_SCORE] &&
+    else if (epoch && s->total_epochs >= 0 && r->has_any_loss &&
              !tokens_has(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
         s->epoch_fraction = 1; /* a loss stands behind an epoch that has ended */
 }
@@ -399,8 +423,8 @@ static void recognise_text(struct sv line, struct progress_seen *s)
     /* a loss alone says not whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's */
     if (r.has[ROLE_LOSS] && !r.twice && (s->step >= 0 || s->epoch >= 0 || is_of_train(&r.of[ROLE_LOSS])))
         s->loss = r.of[ROLE_LOSS].value;
-    if (r.has[ROLE_SAMPLES])
-        s->samples_per_second = r.of[ROLE_SAMPLES].value;
+    if (r.samples_per_second > 0)
+        s->samples_per_second = r.samples_per_second;
 }
 
 static bool says_something(const struct progress_seen *s)

@@ -5,13 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const ASIDE[] = {
-    "val",       "valid",    "validat*", "eval*",      "test",       "tests",    "testing",     "cv",
-    "dev",       "sanity",   "predict*", "infer*",     "best",       "every",    "each",        "early",
-    "download*", "fetch*",   "load*",    "save*",      "saving",     "restored", "checkpoint*", "comput*",
-    "calculat*", "collect*", "shard*",   "tokeniz*",   "extract*",   "prepar*",  "preprocess*", "filter*",
-    "cache",     "caching",  "generate", "generating", "generation", "sampling", "warmup",      NULL};
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -20,11 +13,6 @@ static bool is_letter(char c)
 static bool is_word(char c)
 {
     return is_letter(c) || sv_is_digit(c) || c == '_' || c == '/';
-}
-
-static struct sv from(struct sv s, size_t n)
-{
-    return (struct sv){s.p + n, s.len - n};
 }
 
 static char at(struct sv s, size_t i)
@@ -52,14 +40,9 @@ bool tokens_has(struct sv text, const char *const *list)
             n++;
         if (tokens_is((struct sv){text.p, n}, list))
             return true;
-        text = from(text, n + (n < text.len));
+        text = sv_skip(text, n + (n < text.len));
     }
     return false;
-}
-
-bool tokens_aside(struct sv text)
-{
-    return tokens_has(text, ASIDE);
 }
 
 static size_t blanks(struct sv s)
@@ -101,22 +84,22 @@ static double take_number(struct sv *rest, bool *whole)
             digits[len++] = rest->p[i];
         n += e && sign;
     }
-    *rest = from(*rest, n);
+    *rest = sv_skip(*rest, n);
     return len < sizeof(digits) && sv_f64((struct sv){digits, len}, &v) ? v : NAN;
 }
 
 /* Take "/10" or " of 10". NAN: there is none. */
 static double take_of(struct sv *rest, bool *whole)
 {
-    struct sv s = from(*rest, blanks(*rest));
+    struct sv s = sv_skip(*rest, blanks(*rest));
 
     if (at(s, 0) == '/')
-        s = from(s, 1);
+        s = sv_skip(s, 1);
     else if (s.p > rest->p && sv_starts(s, "of "))
-        s = from(s, 3);
+        s = sv_skip(s, 3);
     else
         return NAN;
-    s = from(s, blanks(s));
+    s = sv_skip(s, blanks(s));
     if (!sv_is_digit(at(s, 0)))
         return NAN;
     *rest = s;
@@ -132,7 +115,7 @@ static void take_word(struct tokens *t)
     t->before = t->cut ? (struct sv){t->rest.p, 0} : t->key;
     t->key = (struct sv){t->rest.p, n};
     t->cut = false;
-    t->rest = from(t->rest, n);
+    t->rest = sv_skip(t->rest, n);
 }
 
 /* At a digit. False: the number says nothing. */
@@ -148,7 +131,7 @@ static bool read_number(struct tokens *t, char in_front, struct number *ret)
     ret->count = ret->count && (!is_word(next) || sv_starts(t->rest, "it [")) && next != '%' &&
                  !(next == '.' && sv_is_digit(at(t->rest, 1)));
     while (is_word(at(t->rest, 0)))
-        t->rest = from(t->rest, 1);
+        t->rest = sv_skip(t->rest, 1);
     t->key = t->before = (struct sv){t->rest.p, 0};
     return isfinite(v);
 }
@@ -169,7 +152,7 @@ bool tokens_next(struct tokens *t, struct number *ret)
             if (!negative && (!c || !strchr(" \t:=#\"'[(", c)))
                 t->key = t->before = (struct sv){t->rest.p, 0};
             t->cut = t->cut || (c != ' ' && c != '\t');
-            t->rest = from(t->rest, 1);
+            t->rest = sv_skip(t->rest, 1);
         }
         in_front = is_word(c) && c != '/' ? 'a' : c;
     }

@@ -37,7 +37,4 @@ bool tokens_is(struct sv word, const char *const *list);
 /* Whether a part of the text ("train" and "loss" of "train/loss", "train_loss", "train loss") is. */
 bool tokens_has(struct sv text, const char *const *list);
 
-/* Whether a part of the text tells of something else than training, or of another number than how far it is. */
-bool tokens_aside(struct sv text);
-
 #endif

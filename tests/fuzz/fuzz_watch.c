@@ -72,8 +72,7 @@ static void to_rank(const uint8_t *data, size_t size)
 {
     struct member members[WORLD] = {0};
     bool left[WORLD] = {0};
-    struct watch w = {.rank = 1,
-                      .world = WORLD,
+    struct watch w = {.world = WORLD,
                       .members = members,
                       .left = left,
                       .left_after = UINT64_MAX,
@@ -93,7 +92,8 @@ static void to_rank(const uint8_t *data, size_t size)
     MUST(w.left_rank >= 0 && w.left_rank < WORLD);
     MUST(strlen(w.answer) < sizeof(w.answer));
     if (w.met && layout_make(&layout, members, WORLD, &err) == 0) {
-        MUST(layout.n_pods >= 1 && layout.n_pods <= WORLD && layout.first[layout.n_pods] == WORLD);
+        MUST(layout.n_pods >= 1 && layout.n_pods <= WORLD && layout.lanes >= 1);
+        MUST(layout.lanes <= LAYOUT_LANES_MAX && layout.first[layout.n_pods] == WORLD);
         for (int i = 0; i < layout.n_pods; i++)
             MUST(layout.first[i] < layout.first[i + 1]);
         layout_release(&layout);

@@ -60,7 +60,7 @@ static int open_ranks(struct session *s, struct err *err)
     if (collectives_config_read(&s->ranks, s->env->get, err) || idle_choose(&s->idle, s->cfg, &s->ranks, err))
         return -1;
     if (s->idle.self) {
-        rank_state_begin(s->slot, RANK_CALL_RECV, false);
+        rank_state_begin(s->slot, RANK_CALL_RECV);
         return idle_wait(&s->idle, &s->ranks, s->timeout_ms, err);
     }
     if (session_find_device(s, err))

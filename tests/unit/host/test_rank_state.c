@@ -180,17 +180,17 @@ static void test_calls_of_all_ranks_are_counted_and_others_are_signs(void **stat
     struct rank_slot *s = rank_state_join(NULL);
 
     (void)state;
-    rank_state_begin(s, RANK_CALL_BARRIER, true);
+    rank_state_begin(s, RANK_CALL_BARRIER);
     assert_int_equal(s->call, RANK_CALL_BARRIER);
     assert_int_equal(s->begun, 1);
     assert_int_equal(s->ended, 0);
-    rank_state_end(s, true);
+    rank_state_end(s);
     assert_int_equal(s->call, RANK_CALL_NONE);
     assert_int_equal(s->ended, 1);
     assert_int_equal(s->signs, 0);
-    rank_state_begin(s, RANK_CALL_SEND, false);
+    rank_state_begin(s, RANK_CALL_SEND);
     assert_int_equal(s->call, RANK_CALL_SEND);
-    rank_state_end(s, false);
+    rank_state_end(s);
     assert_int_equal(s->call, RANK_CALL_NONE);
     assert_int_equal(s->begun, 1);
     assert_int_equal(s->ended, 1);
@@ -212,19 +212,19 @@ static void test_times_of_steps(void **state)
     (void)state;
     assert_int_equal(rank_state_phase(s, RANK_STARTING), RANK_UNKNOWN);
     spend(1000);
-    rank_state_begin(s, RANK_CALL_OPEN, true);
+    rank_state_begin(s, RANK_CALL_OPEN);
     spend(1000);
-    rank_state_end(s, true);
+    rank_state_end(s);
     assert_int_equal(rank_state_phase(s, RANK_TRAINING), RANK_STARTING);
     assert_int_equal(s->step_us, 0);
     assert_int_equal(s->wait_us, 0);
     spend(2000);
-    rank_state_begin(s, RANK_CALL_ALL_REDUCE, true);
+    rank_state_begin(s, RANK_CALL_ALL_REDUCE);
     const uint64_t own = s->step_us;
     assert_true(own >= 2000);
     assert_int_equal(s->wait_us, 0);
     spend(3000);
-    rank_state_end(s, true);
+    rank_state_end(s);
     const uint64_t wait = s->wait_us;
     assert_true(wait >= 3000);
     assert_int_equal(s->step_us, own);
@@ -236,9 +236,9 @@ static void test_times_of_steps(void **state)
     assert_true(step >= own + 1000);
     spend(1000);
     assert_int_equal(rank_state_phase(s, RANK_VALIDATING), RANK_TRAINING);
-    rank_state_begin(s, RANK_CALL_ALL_REDUCE, true);
+    rank_state_begin(s, RANK_CALL_ALL_REDUCE);
     spend(1000);
-    rank_state_end(s, true);
+    rank_state_end(s);
     assert_int_equal(rank_state_phase(s, RANK_TRAINING), RANK_VALIDATING);
     assert_int_equal(s->step_us, step);
     assert_int_equal(s->wait_us, wait);
@@ -258,8 +258,8 @@ static void test_the_process_is_alive(void **state)
 static void test_no_slot(void **state)
 {
     (void)state;
-    rank_state_begin(NULL, RANK_CALL_SEND, true);
-    rank_state_end(NULL, true);
+    rank_state_begin(NULL, RANK_CALL_SEND);
+    rank_state_end(NULL);
     rank_state_step(NULL);
     rank_state_sign(NULL);
     assert_int_equal(rank_state_phase(NULL, RANK_SAVING), RANK_UNKNOWN);
