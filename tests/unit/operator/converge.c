@@ -287,7 +287,8 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     l->collects = true;
     l->gang = s->replicas;
     l->bookmarks = t->act != NULL;
-    l->settle_jumps = may_hang(t) || t->lasts_ms ? HANG_JUMPS : 0; /* patience grows with failures */
+    /* Patience grows with failures. */
+    l->settle_jumps = may_hang(t) || t->lasts_ms || t->tamper.repeats ? HANG_JUMPS : 0;
     l->tamper = t->tamper;
     if (t->fault.request || t->lasts_ms)
         fake_plan_fault(l->server, &t->fault);
