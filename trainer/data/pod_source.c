@@ -61,7 +61,14 @@ static void not_there(const struct pod_data_options *o, struct err *err)
 struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
 {
     struct source *s = source_open(&o->source, err);
-    struct fetch_limits limits = fetch_limits_default(o->timeout_ms);
+    const struct fetch_limits limits = {.bytes_max = FETCH_BYTES_MAX,
+                                        .stall_s = FETCH_STALL_S,
+                                        .pause_ms =
+                                            o->download_pause_ms ? o->download_pause_ms : FETCH_PAUSE_MS,
+                                        .lock_ms = o->timeout_ms,
+                                        .ca_file = o->ca_file,
+                                        .stopped = o->stopped,
+                                        .stop_ctx = o->stop_ctx};
 
     if (s || err->kind != ERR_NOT_FOUND)
         return s;
@@ -73,11 +80,6 @@ struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
         err_wrap(err, "--data, --no_download");
         return NULL;
     }
-    limits.ca_file = o->ca_file;
-    limits.stopped = o->stopped;
-    limits.stop_ctx = o->stop_ctx;
-    if (o->download_pause_ms)
-        limits.pause_ms = o->download_pause_ms;
     if (fetch_dataset(o->source.dir, o->source.name, o->mirror, &limits, err)) {
         (void)no_download(o, err);
         return NULL;

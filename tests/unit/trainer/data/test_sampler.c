@@ -38,23 +38,6 @@ static void test_golden(void **state)
         check_golden(&golden_samplers[i]);
 }
 
-/* Without padding the ranks' items are a partition. */
-static void test_every_item_once(void **state)
-{
-    uint32_t order[60];
-    int seen[60] = {0};
-
-    (void)state;
-    for (int rank = 0; rank < 4; rank++) {
-        struct sampler s = sampler_of(60, rank, 4, true);
-        sampler_epoch(&s, 5, order);
-        for (int64_t i = 0; i < sampler_len(&s); i++)
-            seen[sampler_at(&s, order, i)]++;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(seen); i++)
-        assert_int_equal(seen[i], 1);
-}
-
 static void test_batches(void **state)
 {
     struct sampler s = sampler_of(10, 1, 3, false); /* 1 4 7 and the padding's 0 */
@@ -152,9 +135,8 @@ static void test_going_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_going_on),        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_every_item_once), cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_check),           cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_going_on), cmocka_unit_test(test_golden), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_check),    cmocka_unit_test(test_shards),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

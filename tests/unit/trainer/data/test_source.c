@@ -3,13 +3,16 @@
 #include "test.h"
 
 #include "trainer/data/source.h"
-#include "trainer/data/synthetic.h"
+#include "trainer/rng/torch_rng.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+
+enum { TEACHER, UNIFORM };   /* data.targets */
+enum { BEFORE_WEIGHTS = 1 }; /* data.generator */
 
 struct fixture {
     char folder[PATH_MAX];
@@ -98,7 +101,7 @@ static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
                                  .rows = 1,
                                  .cols = 1,
                                  .channels = 3,
-                                 .option = {5, 1, SYNTHETIC_UNIFORM}};
+                                 .option = {5, 1, UNIFORM, BEFORE_WEIGHTS}};
     assert_int_equal(load(f, &err), 0);
     torch_rng_seed(&g, 3);
     for (int i = 0; i < 5; i++) {
@@ -107,7 +110,7 @@ static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
         assert_memory_equal((float *)f->set.train.x + i * 3, want, 3 * sizeof(float));
         assert_true(f->set.train.values[i] == want[3]);
     }
-    assert_int_equal(synthetic_draws(&(struct synthetic){SYNTHETIC_UNIFORM, 1}, &f->set.layout), 20);
+    assert_int_equal(format_synthetic.draws(&f->spec, &f->set.layout), 20);
 }
 
 /* The teacher's answer is the same however its samples lie: asked by hand, channels first. */
@@ -131,10 +134,9 @@ static void a_teacher_answers(void **state)
                                      .rows = 2,
                                      .cols = 2,
                                      .channels = CHANNELS,
-                                     .option = {ITEMS, CLASSES, SYNTHETIC_TEACHER}};
+                                     .option = {ITEMS, CLASSES, TEACHER, BEFORE_WEIGHTS}};
         assert_int_equal(load(f, &err), 0);
-        assert_int_equal(synthetic_draws(&(struct synthetic){SYNTHETIC_TEACHER, CLASSES}, &f->set.layout),
-                         ITEMS * INPUTS + CLASSES * INPUTS);
+        assert_int_equal(format_synthetic.draws(&f->spec, &f->set.layout), ITEMS * INPUTS + CLASSES * INPUTS);
         for (int i = 0; i < ITEMS; i++) {
             double answer[CLASSES] = {0};
             int best = 0;
