@@ -279,8 +279,9 @@ static void what_cannot_be_written_is_said_once(void **state)
     small = (struct rlimit){.rlim_cur = BODY / 2, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     expect_refused(f, "/good", "/good", ERR_FATAL, EFBIG, f->path);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(f->server.seen->requests, 1); /* the disk is as full for the second mirror */
+    expect_refused(f, "/503", "/good", ERR_FATAL, EFBIG, f->path);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     expect_whole(f, "/good", NULL);
     snprintf(nowhere, sizeof(nowhere), "%s/none/data.gz", f->folder);
     f->f.path = nowhere;

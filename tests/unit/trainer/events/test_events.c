@@ -242,20 +242,6 @@ static void test_flush_by_time(void **state)
     assert_scalars(f, path, 4);
 }
 
-static void test_no_wait(void **state)
-{
-    struct fixture *f = *state;
-    struct err err = {0};
-    char path[PATH_MAX];
-
-    f->options.flush_ms = 0;
-    struct events *e = opened(f);
-    assert_int_equal(events_scalar(e, "a", 1, 1, &err), 0);
-    file_of(f, 0, path);
-    assert_scalars(f, path, 1);
-    assert_int_equal(events_close(e, &err), 0);
-}
-
 static void test_refused(void **state)
 {
     struct fixture *f = *state;
@@ -411,7 +397,6 @@ int main(void)
         TEST(test_fresh_leaves_what_is_being_written),
         TEST(test_resumed),
         TEST(test_flush_by_time),
-        TEST(test_no_wait),
         TEST(test_refused),
         TEST(test_unusable_folder),
         TEST(test_full_disk),
