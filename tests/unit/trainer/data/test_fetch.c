@@ -109,8 +109,10 @@ static int setup(void **state)
     snprintf(f->path, sizeof(f->path), "%s/data.gz", f->folder);
     snprintf(f->lock, sizeof(f->lock), "%s/.fetch.lock", f->folder);
     http_server_start(&f->server);
-    f->f =
-        (struct fetch){.path = f->path, .md5 = f->md5, .limits = {FETCH_BYTES_MAX, FETCH_STALL_S, 1, 1000}};
+    f->f = (struct fetch){
+        .path = f->path,
+        .md5 = f->md5,
+        .limits = {.bytes_max = FETCH_BYTES_MAX, .stall_s = FETCH_STALL_S, .pause_ms = 1, .lock_ms = 1000}};
     *state = f;
     return 0;
 }
@@ -264,8 +266,9 @@ static void a_stop_is_heard(void **state)
     f->f.limits.pause_ms = 600000;
     expect_refused(f, "", NULL, ERR_TRANSIENT, EINTR, "stopped");
     questions = 2;
-    cleanup_close int held = hold(f);
+    int held = hold(f);
     expect_refused(f, "/good", NULL, ERR_TRANSIENT, EINTR, "stopped");
+    close(held);
 }
 
 static void what_cannot_be_written_is_said_once(void **state)
