@@ -16,20 +16,19 @@ static void about_nprocs(FILE *out, const struct config *cfg)
 /* An option whose value follows from others, or nothing where the row says it all. */
 static bool about_derived(FILE *out, const struct config *cfg, const struct option_row *o)
 {
-    if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, log_interval) && !cfg->log_interval)
+    if (o->offset == offsetof(struct config, log_interval) && !cfg->log_interval)
         fprintf(out, "        Default %lld divided by the number of ranks.\n",
                 (long long)cfg->log_interval_all_ranks);
-    else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, nprocs))
+    else if (o->offset == offsetof(struct config, nprocs))
         about_nprocs(out, cfg);
-    else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, batch_size) &&
-             !cfg->batch_size)
+    else if (o->offset == offsetof(struct config, batch_size) && !cfg->batch_size)
         wrap_text(out, 8,
                   "Default: the most that divide a rank's share of --total_batch_tokens and fit into the "
                   "GPU's memory, up to 65536 tokens; on a CPU up to 4. Another GPU may make other "
                   "micro-batches and so round sums otherwise: a number gives the same bits everywhere.");
-    else if (o->kind == OPTION_PRECISION)
+    else if (o->offset == offsetof(struct config, precision))
         fprintf(out, "        Default %s.\n", config_precisions[cfg->precision]);
-    else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
+    else if (o->offset == offsetof(struct config, optimizer.lr))
         fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
                 cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");
     else

@@ -34,22 +34,9 @@ bool config_takes_value(const char *name)
     return row && row->arg;
 }
 
-/* What the kinds of words accept, in the order of their enums, from `first` on. */
-static const struct choice {
-    int first;
-    const char *expected;
-    const char *const *words; /* ended by NULL */
-} CHOICES[] = {
-    [OPTION_DATASET] = {DATASET_MNIST, "mnist or fashion-mnist",
-                        (const char *const[]){"mnist", "fashion-mnist", NULL}},
-    [OPTION_BACKEND] = {COLLECTIVES_GLOO, "gloo or nccl", (const char *const[]){"gloo", "nccl", NULL}},
-    [OPTION_LOG_FORMAT] = {LOG_FORMAT_TEXT, "text or json", (const char *const[]){"text", "json", NULL}},
-    [OPTION_PRECISION] = {0, "auto, f32, tf32 or bf16", config_precisions},
-};
-
 static int apply_choice(const struct option_row *o, const char *value, int *field, struct err *err)
 {
-    const struct choice *c = &CHOICES[o->kind];
+    const struct option_choice *c = o->choice;
     struct nearest near = nearest_to(sv_from(value));
     char hint[NEAREST_HINT_BYTES];
 
@@ -91,10 +78,7 @@ static int apply(struct config *cfg, const struct option_row *o, const char *val
         return 0;
     case OPTION_GPT2_SIZE:
         return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
-    case OPTION_DATASET:
-    case OPTION_BACKEND:
-    case OPTION_LOG_FORMAT:
-    case OPTION_PRECISION:
+    case OPTION_CHOICE:
         return apply_choice(o, value, field, err);
     }
     return 0;

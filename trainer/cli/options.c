@@ -3,12 +3,20 @@
 
 #define AT(field) offsetof(struct config, field)
 
+static const struct option_choice DATASETS = {DATASET_MNIST, "mnist or fashion-mnist",
+                                              (const char *const[]){"mnist", "fashion-mnist", NULL}};
+static const struct option_choice BACKENDS = {COLLECTIVES_GLOO, "gloo or nccl",
+                                              (const char *const[]){"gloo", "nccl", NULL}};
+static const struct option_choice LOG_FORMATS = {LOG_FORMAT_TEXT, "text or json",
+                                                 (const char *const[]){"text", "json", NULL}};
+static const struct option_choice PRECISIONS = {0, "auto, f32, tf32 or bf16", config_precisions};
+
 static const struct option_row OPTIONS[] = {
     {.group = "Data"},
     {"data", "DIR", OPTION_TEXT, AT(data_dir),
      .help = "Folder of the four IDX files (.gz or not): torchvision's layout (MNIST/raw, FashionMNIST/raw), "
              "or the files themselves. Default ./data."},
-    {"dataset", "NAME", OPTION_DATASET, AT(data.dataset),
+    {"dataset", "NAME", OPTION_CHOICE, AT(data.dataset), .choice = &DATASETS,
      .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
     {"train_files", "PATTERN", OPTION_TEXT, AT(data.train), .tokens = true,
      .help = "Of tokens: the files below DIR to train on instead of the preset's, as 'fineweb_train_*.bin'."},
@@ -71,14 +79,14 @@ static const struct option_row OPTIONS[] = {
     {"nprocs", "N", OPTION_INTEGER, AT(nprocs), 1, NPROCS_MAX,
      .help = "Started alone: start N ranks on this host, by the torchrun beside this program. Its exit "
              "status is the root cause's. Not under a launcher."},
-    {"backend", "NAME", OPTION_BACKEND, AT(backend),
+    {"backend", "NAME", OPTION_CHOICE, AT(backend), .choice = &BACKENDS,
      .help = "How ranks reach each other: gloo (shared memory, TCP between pods; the default) or nccl. What "
              "this build or machine does not have is refused."},
     {"no_cuda", NULL, OPTION_FLAG, AT(no_cuda), .help = "Train on the CPU even where there is a GPU."},
     {"threads", "N", OPTION_INTEGER, AT(threads), 1, 256,
      .help = "Threads of one rank. Default: OMP_NUM_THREADS, else the CPUs this process may use, shared by "
              "the ranks of the pod. The result does not depend on it."},
-    {"precision", "auto|f32|tf32|bf16", OPTION_PRECISION, AT(precision),
+    {"precision", "auto|f32|tf32|bf16", OPTION_CHOICE, AT(precision), .choice = &PRECISIONS,
      .help = "Numbers on a GPU; CPUs have f32. tf32: matrix products of linear layers round what they "
              "multiply. bf16: a model of sequences keeps activations, their gradients and copies of its "
              "weights in bf16, all else (weights, moments, sums, gradients of weights, norms' parameters) in "
@@ -99,7 +107,7 @@ static const struct option_row OPTIONS[] = {
     {"peak_tflops", "X", OPTION_NUMBER, AT(peak_tflops), .min_number = 1e-6, .max_number = 1e6, .gpt2 = true,
      .help = "What the device of a rank can do at most: with it, --log_dir gets mfu, the share of it that is "
              "used."},
-    {"log_format", "text|json", OPTION_LOG_FORMAT, AT(log_format),
+    {"log_format", "text|json", OPTION_CHOICE, AT(log_format), .choice = &LOG_FORMATS,
      .help = "text: plain lines. json: one object per line. Where stderr is a terminal, rank 0 shows a bar "
              "there, with the loss and the time that is left."},
     {"log_dir", "DIR", OPTION_TEXT, AT(log_dir),

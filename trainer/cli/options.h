@@ -9,11 +9,15 @@ enum option_kind {
     OPTION_INTEGER,
     OPTION_NUMBER,
     OPTION_TEXT, /* a path, or a name */
-    OPTION_DATASET,
-    OPTION_BACKEND,
-    OPTION_LOG_FORMAT,
+    OPTION_CHOICE,
     OPTION_GPT2_SIZE,
-    OPTION_PRECISION,
+};
+
+/* Words for an enum's values from `first` on, in their order. */
+struct option_choice {
+    int first;
+    const char *expected;
+    const char *const *words; /* ended by NULL */
 };
 
 struct option_row {
@@ -23,6 +27,7 @@ struct option_row {
     size_t offset; /* of the field in struct config */
     int64_t min, max;
     double min_number, max_number;
+    const struct option_choice *choice;
     bool gpt2;   /* for models that are a GPT-2 alone */
     bool tokens; /* for data in tokens alone */
     const char *group;
