@@ -230,7 +230,6 @@ static int open_data(struct session *s, struct err *err)
     struct pod_data_options o = {
         .source = {.spec = &s->cfg->data,
                    .dir = s->cfg->data_dir,
-                   .name = (enum dataset_name)s->cfg->data.dataset,
                    .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
         .mirror = s->cfg->data_mirror,

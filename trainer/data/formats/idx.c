@@ -93,7 +93,7 @@ static int find(struct source *s, struct err *err)
     const char *const name[DATASET_PARTS] = {d->train, d->train_targets, d->test, d->test_targets};
 
     if (!d->train)
-        return dataset_find(s->o.dir, s->o.name, s->idx.path, err);
+        return dataset_find(s->o.dir, (enum dataset_name)d->dataset, s->idx.path, err);
     for (int i = 0; i < DATASET_PARTS; i++)
         if (source_path(s->o.dir, name[i], s->idx.path[i], err))
             return -1;

@@ -69,7 +69,7 @@ static void without_files_and_network_it_ends_for_good(void **state)
     expect(f, ERR_NOT_FOUND,
            "expected MNIST/raw/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in it, and cannot");
     expect(f, ERR_NOT_FOUND, "(--no_download: do not try): Failed to connect to 127.0.0.1 port 1");
-    f->o.source.name = DATASET_FASHION_MNIST;
+    f->spec.dataset = DATASET_FASHION_MNIST;
     expect(f, ERR_NOT_FOUND, "expected FashionMNIST/raw/{train,");
     unsetenv("https_proxy");
     unsetenv("http_proxy");
@@ -95,7 +95,7 @@ static void without_files_and_rights_it_ends_for_good(void **state)
              "denied): give --data",
              (unsigned)geteuid());
     expect(f, ERR_NOT_FOUND, says);
-    f->o.source.name = DATASET_FASHION_MNIST;
+    f->spec.dataset = DATASET_FASHION_MNIST;
     expect(f, ERR_NOT_FOUND, "or one with the files (Debian: dataset-fashion-mnist)");
     if (root)
         assert_int_equal(seteuid(0), 0);
