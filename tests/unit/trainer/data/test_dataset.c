@@ -67,7 +67,7 @@ static void expect_part(const struct data_part *p, int64_t items, int mark)
 /* The first pixel tells which folder's files were taken. */
 static int load_mark(const char *folder, enum dataset_name name, struct err *err)
 {
-    const struct data_spec spec = {.format = &format_idx, .dataset = name};
+    const struct data_spec spec = {.format = &format_idx, .dataset = (int)name};
     const struct source_options o = {.spec = &spec, .dir = folder};
     cleanup_source struct source *s = source_open(&o, err);
 
