@@ -28,12 +28,9 @@ struct pod_data {
 
 struct pod_data_options {
     struct source_options source;
-    bool download;             /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
-    const char *mirror;        /* where from; NULL: the official addresses */
-    int64_t download_pause_ms; /* between tries; 0: fetch.h's */
-    const char *ca_file;       /* see fetch.h, also for the next two */
-    bool (*stopped)(void *ctx);
-    void *stop_ctx;
+    bool download;      /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
+    const char *mirror; /* where from; NULL: the official addresses */
+    struct fetch_limits limits;
     const char *kept; /* the launcher's memory for decoded data (kept.h); NULL: none */
     int64_t now_ms;   /* milliseconds since 1970: files changed just before are not kept (source_key) */
     int local_rank;

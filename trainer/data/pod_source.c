@@ -66,14 +66,6 @@ static void not_there(const struct pod_data_options *o, struct err *err)
 struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
 {
     struct source *s = source_open(&o->source, err);
-    const struct fetch_limits limits = {.bytes_max = FETCH_BYTES_MAX,
-                                        .stall_s = FETCH_STALL_S,
-                                        .pause_ms =
-                                            o->download_pause_ms ? o->download_pause_ms : FETCH_PAUSE_MS,
-                                        .lock_ms = o->timeout_ms,
-                                        .ca_file = o->ca_file,
-                                        .stopped = o->stopped,
-                                        .stop_ctx = o->stop_ctx};
 
     if (s || err->kind != ERR_NOT_FOUND)
         return s;
@@ -85,7 +77,8 @@ struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
         err_wrap(err, "--data, --no_download");
         return NULL;
     }
-    if (fetch_dataset(o->source.dir, (enum dataset_name)o->source.spec->dataset, o->mirror, &limits, err)) {
+    if (fetch_dataset(o->source.dir, (enum dataset_name)o->source.spec->dataset, o->mirror, &o->limits,
+                      err)) {
         (void)no_download(o, err);
         return NULL;
     }

@@ -26,10 +26,11 @@ static int setup(void **state)
     files_folder(f->folder);
     http_server_start(&f->server);
     f->spec = (struct data_spec){.format = &format_idx, .stats = 1, .std = {1}};
-    f->o = (struct pod_data_options){.source = {.spec = &f->spec, .dir = f->folder},
-                                     .download = true,
-                                     .download_pause_ms = 1,
-                                     .timeout_ms = 1000};
+    f->o = (struct pod_data_options){
+        .source = {.spec = &f->spec, .dir = f->folder},
+        .download = true,
+        .limits = {.bytes_max = FETCH_BYTES_MAX, .stall_s = FETCH_STALL_S, .pause_ms = 1, .lock_ms = 1000},
+        .timeout_ms = 1000};
     *state = f;
     return 0;
 }
@@ -135,7 +136,7 @@ static void a_stop_is_said(void **state)
 {
     struct fixture *f = *state;
 
-    f->o.stopped = at_once;
+    f->o.limits.stopped = at_once;
     from(f, f->server.port, "/stall");
     expect(f, ERR_TRANSIENT, "no data, and the download was stopped");
 }
