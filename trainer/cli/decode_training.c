@@ -2,25 +2,11 @@
 #include "trainer/cli/decode.h"
 #include "trainer/model/optim.h"
 
-/* The mapping at `at` may hold `common` and `own` keys (both NULL-terminated). */
-static int expect_keys(const struct yaml_at *at, const char *const *common, const char *const *own,
-                       struct err *err)
-{
-    const char *keys[24];
-    int n = 0;
-
-    for (; *common; common++)
-        keys[n++] = *common;
-    for (; *own; own++)
-        keys[n++] = *own;
-    keys[n] = NULL;
-    return yaml_expect_mapping(at, keys, err);
-}
-
 int decode_loss(const struct yaml_at *root, struct loss_spec *ret, struct err *err)
 {
     static const char *const types[] = {[LOSS_CROSS_ENTROPY] = "cross_entropy", [LOSS_MSE] = "mse", NULL};
-    static const char *const own[][2] = {[LOSS_CROSS_ENTROPY] = {"label_smoothing"}, [LOSS_MSE] = {NULL}};
+    static const struct spec_option own[][2] = {
+        [LOSS_CROSS_ENTROPY] = {{.key = "label_smoothing"}}, [LOSS_MSE] = {{0}}};
     struct yaml_at at = yaml_member(root, "loss");
     int type = LOSS_CROSS_ENTROPY;
 
@@ -29,7 +15,7 @@ int decode_loss(const struct yaml_at *root, struct loss_spec *ret, struct err *e
         return -1;
     if (at.node->kind == YAML_TREE_MAPPING) {
         if (yaml_require(&at, "type", err) || yaml_get_choice(&at, "type", types, &type, err) ||
-            expect_keys(&at, (const char *const[]){"type", NULL}, own[type], err) ||
+            decode_keys(&at, (const char *const[]){"type", NULL}, own[type], err) ||
             yaml_get_f64(&at, "label_smoothing", 0, 1, &ret->label_smoothing, err))
             return -1;
     } else if (yaml_get_choice(root, "loss", types, &type, err)) {
@@ -115,16 +101,17 @@ int decode_schedule(const struct yaml_at *root, struct schedule_spec *ret, struc
                                         [SCHEDULE_COSINE] = "cosine",
                                         NULL};
     static const char *const common[] = {"type", "per", "warmup", "warmup_from", "warmup_full", NULL};
-    static const char *const own[][3] = {[SCHEDULE_CONSTANT] = {NULL},
-                                         [SCHEDULE_STEP] = {"every", "gamma"},
-                                         [SCHEDULE_MULTI_STEP] = {"milestones", "gamma"},
-                                         [SCHEDULE_COSINE] = {"total", "min_lr"}};
+    static const struct spec_option own[][3] = {
+        [SCHEDULE_CONSTANT] = {{0}},
+        [SCHEDULE_STEP] = {{.key = "every"}, {.key = "gamma"}},
+        [SCHEDULE_MULTI_STEP] = {{.key = "milestones"}, {.key = "gamma"}},
+        [SCHEDULE_COSINE] = {{.key = "total"}, {.key = "min_lr"}}};
     struct yaml_at at = yaml_member(root, "schedule");
     struct schedule_spec s = {.every = 1, .gamma = 1};
     int type = SCHEDULE_CONSTANT;
     int per = 0;
 
-    if (yaml_get_choice(&at, "type", types, &type, err) || expect_keys(&at, common, own[type], err) ||
+    if (yaml_get_choice(&at, "type", types, &type, err) || decode_keys(&at, common, own[type], err) ||
         yaml_get_choice(&at, "per", (const char *const[]){"epoch", "step", NULL}, &per, err) ||
         decode_warmup(&at, &s, err))
         return -1;

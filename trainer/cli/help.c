@@ -71,13 +71,11 @@ static void about_stages(FILE *out)
     fputs("\nSTAGES OF A MODEL FILE\n"
           "    model: {input, layers, stages: [a, b, c]}\n",
           out);
-    wrap_text(
-        out, 8,
-        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. There are "
-        "as many ranks as stages, or 1, which holds the whole model. --micro_batches lets the stages work at "
-        "the same time. Weights, losses and "
-        "exports are those of one process with as many micro-batches. On GPUs likewise: --backend nccl "
-        "sends from GPU to GPU.");
+    wrap_text(out, 8,
+              "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. "
+              "There are as many ranks as stages, or 1, which holds the whole model. --micro_batches lets "
+              "the stages work at the same time. Weights, losses and exports are those of one process with "
+              "as many micro-batches. On GPUs likewise: --backend nccl sends from GPU to GPU.");
 }
 
 static void about_gpt2(FILE *out)
@@ -88,10 +86,8 @@ static void about_gpt2(FILE *out)
           out);
     wrap_text(out, 8,
               "Short for input: {tokens: block_size} and the layers embedding, gpt2_block, layernorm and "
-              "lm_head, under "
-              "the names of the PyTorch modules (transformer.h.0.attn.c_attn.weight). The data are tokens. "
-              "--model, "
-              "--n_layer and their like change the size.");
+              "lm_head, under the names of the PyTorch modules (transformer.h.0.attn.c_attn.weight). The "
+              "data are tokens. --model, --n_layer and their like change the size.");
 }
 
 static void about_optimizers(FILE *out)
@@ -127,11 +123,9 @@ static void about_training(FILE *out)
         out, 8,
         "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
         "linearly from its part warmup_from (a third), and the schedule begins behind it, with the whole "
-        "rate; warmup_full: last is GPT-2's rule: "
-        "the last time of the warmup has the whole rate, and the first of W has 1/W of it (warmup_from is 0 "
-        "then). A cosine without "
-        "total ends with the run; behind its end the rate stays at min_lr. decay: matrices leaves parameters "
-        "of one dimension alone.");
+        "rate; warmup_full: last is GPT-2's rule: the last time of the warmup has the whole rate, and the "
+        "first of W has 1/W of it (warmup_from is 0 then). A cosine without total ends with the run; behind "
+        "its end the rate stays at min_lr. decay: matrices leaves parameters of one dimension alone.");
 }
 
 static void about_data(FILE *out)
@@ -148,13 +142,11 @@ static void about_data(FILE *out)
         }
     }
     fputs("    for all: [scale, mean, std, train_items, val_items, val_fraction]\n", out);
-    wrap_text(
-        out, 8,
-        "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
-        "given; mean and "
-        "std are one number or a list of one per channel. val_items or val_fraction of the training data "
-        "validate, "
-        "split as random_split does under the seed. Targets are labels, or values where the loss is mse.");
+    wrap_text(out, 8,
+              "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers "
+              "unless given; mean and std are one number or a list of one per channel. val_items or "
+              "val_fraction of the training data validate, split as random_split does under the seed. "
+              "Targets are labels, or values where the loss is mse.");
 }
 
 /* What else a preset can say about its command line and its lines. */
@@ -165,11 +157,9 @@ static void about_lines(FILE *out)
         out, 4,
         "arguments: a list of options whose values may stand without their names. defaults: values of "
         "options, among them nprocs: a number, or gpus; precision; batch_size: a number, or auto (with "
-        "total_batch_tokens). test: false leaves out the evaluation at the end. print: {start, "
-        "epoch_start, epoch_end, epoch_all, saved}: lines that stand for the trainer's own, with {rank}, "
-        "{world}, "
-        "{epoch}, "
-        "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
+        "total_batch_tokens). test: false leaves out the evaluation at the end. print: {start, epoch_start, "
+        "epoch_end, epoch_all, saved}: lines that stand for the trainer's own, with {rank}, {world}, "
+        "{epoch}, {epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
 }
 
 void help_program(FILE *out)
@@ -184,15 +174,12 @@ void help_program(FILE *out)
           "    trainer --version\n\n"
           "DESCRIPTION\n",
           out);
-    wrap_text(
-        out, 4,
-        "Trains the preset NAME, or the model of FILE.yaml, which is written like a preset. Started by "
-        "torchrun "
-        "(or anything that sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) it is one rank of many: "
-        "each "
-        "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
-        "process. The same seed gives PyTorch's initial weights and split, and the order of samples of its "
-        "DistributedSampler.");
+    wrap_text(out, 4,
+              "Trains the preset NAME, or the model of FILE.yaml, which is written like a preset. Started by "
+              "torchrun (or anything that sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) it is one "
+              "rank of many: each rank takes its own part of the data, and the gradient is the mean over "
+              "all. Started alone it is one process. The same seed gives PyTorch's initial weights and "
+              "split, and the order of samples of its DistributedSampler.");
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);

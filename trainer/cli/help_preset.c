@@ -16,21 +16,19 @@ static void about_nprocs(FILE *out, const struct config *cfg)
 /* An option whose value follows from others, or nothing where the row says it all. */
 static bool about_derived(FILE *out, const struct config *cfg, const struct option_row *o)
 {
-    if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, log_interval) && !cfg->log_interval)
+    if (o->offset == offsetof(struct config, log_interval) && !cfg->log_interval)
         fprintf(out, "        Default %lld divided by the number of ranks.\n",
                 (long long)cfg->log_interval_all_ranks);
-    else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, nprocs))
+    else if (o->offset == offsetof(struct config, nprocs))
         about_nprocs(out, cfg);
-    else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, batch_size) &&
-             !cfg->batch_size)
-        wrap_text(
-            out, 8,
-            "Default: the most that divide a rank's share of --total_batch_tokens and fit into the GPU's "
-            "memory, up to 65536 tokens; on a CPU up to 4. Another GPU may make other micro-batches and so "
-            "round sums otherwise: a number gives the same bits everywhere.");
-    else if (o->kind == OPTION_PRECISION)
+    else if (o->offset == offsetof(struct config, batch_size) && !cfg->batch_size)
+        wrap_text(out, 8,
+                  "Default: the most that divide a rank's share of --total_batch_tokens and fit into the "
+                  "GPU's memory, up to 65536 tokens; on a CPU up to 4. Another GPU may make other "
+                  "micro-batches and so round sums otherwise: a number gives the same bits everywhere.");
+    else if (o->offset == offsetof(struct config, precision))
         fprintf(out, "        Default %s.\n", config_precisions[cfg->precision]);
-    else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
+    else if (o->offset == offsetof(struct config, optimizer.lr))
         fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
                 cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");
     else
@@ -138,23 +136,20 @@ void help_preset(FILE *out, const struct config *cfg)
         wrap_text(out, 4, "The words of the synopsis are values of the options of the same name.");
     about_options(out, cfg);
     fputs("\nENVIRONMENT\n", out);
-    wrap_text(
-        out, 4,
-        "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
-        "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
-        "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
-        "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. TORCHKEEPER_KEPT_DATA: memory of the "
-        "launcher's, in which decoded data stay for its next attempt. "
-        "TORCHKEEPER_PROGRESS_FILE: where to leave step, epoch, loss and samples/s as JSON, once a second. "
-        "TK_ISA: "
-        "plain, avx2 or avx512 instead of the best there is.");
+    wrap_text(out, 4,
+              "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
+              "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: "
+              "threads of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates "
+              "to trust. TORCHELASTIC_ERROR_FILE: where to say why a rank failed. TORCHKEEPER_KEPT_DATA: "
+              "memory of the launcher's, in which decoded data stay for its next attempt. "
+              "TORCHKEEPER_PROGRESS_FILE: where to leave step, epoch, loss and samples/s as JSON, once a "
+              "second. TK_ISA: plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);
-    wrap_text(
-        out, 4,
-        "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
-        "evaluation, rank 0 finishes the checkpoint that is being written, then writes that of this step, "
-        "while the others wait as long as that takes, and --resume with its folder, or the job's next "
-        "attempt, goes on from there.");
+    wrap_text(out, 4,
+              "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch "
+              "of an evaluation, rank 0 finishes the checkpoint that is being written, then writes that of "
+              "this step, while the others wait as long as that takes, and --resume with its folder, or the "
+              "job's next attempt, goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
           "    1    error; among others a loss, of a step or an evaluation,\n"

@@ -7,20 +7,20 @@
 #include <stddef.h>
 #include <string.h>
 
-enum kind { WORD_INT, WORD_INT64, WORD_TEXT, WORD_LOSS };
+enum kind { WORD_INTEGER, WORD_TEXT, WORD_LOSS };
 
 static const struct word {
     const char *name;
     enum kind kind;
     size_t offset;
 } WORDS[] = {
-    {"rank", WORD_INT, offsetof(struct lines_values, rank)},
-    {"world", WORD_INT, offsetof(struct lines_values, world)},
-    {"epoch", WORD_INT64, offsetof(struct lines_values, epoch)},
-    {"epochs", WORD_INT64, offsetof(struct lines_values, epochs)},
-    {"batch_size", WORD_INT64, offsetof(struct lines_values, batch_size)},
-    {"steps", WORD_INT64, offsetof(struct lines_values, steps)},
-    {"save_every", WORD_INT64, offsetof(struct lines_values, save_every)},
+    {"rank", WORD_INTEGER, offsetof(struct lines_values, rank)},
+    {"world", WORD_INTEGER, offsetof(struct lines_values, world)},
+    {"epoch", WORD_INTEGER, offsetof(struct lines_values, epoch)},
+    {"epochs", WORD_INTEGER, offsetof(struct lines_values, epochs)},
+    {"batch_size", WORD_INTEGER, offsetof(struct lines_values, batch_size)},
+    {"steps", WORD_INTEGER, offsetof(struct lines_values, steps)},
+    {"save_every", WORD_INTEGER, offsetof(struct lines_values, save_every)},
     {"save_path", WORD_TEXT, offsetof(struct lines_values, save_path)},
     {"loss", WORD_LOSS, offsetof(struct lines_values, loss)},
 };
@@ -67,9 +67,7 @@ static int put(struct buf *b, const struct word *w, const struct lines_values *v
     const void *field = (const char *)v + w->offset;
 
     switch (w->kind) {
-    case WORD_INT:
-        return buf_printf(b, err, "%d", *(const int *)field);
-    case WORD_INT64:
+    case WORD_INTEGER:
         return buf_printf(b, err, "%lld", (long long)*(const int64_t *)field);
     case WORD_TEXT:
         return buf_printf(b, err, "%s", *(const char *const *)field ? *(const char *const *)field : "");

@@ -18,7 +18,7 @@ enum { LINES_TEXT_MAX = 200 }; /* bytes of one line in a preset */
 
 /* The values of the {words}; each member is one. */
 struct lines_values {
-    int rank, world;
+    int64_t rank, world;
     int64_t epoch; /* from 0 */
     int64_t epochs, batch_size, steps, save_every;
     const char *save_path;

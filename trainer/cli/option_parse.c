@@ -1,4 +1,4 @@
-/* option_parse.c - parse a command line by a table of option rows. */
+/* option_parse.c - set a configuration's fields by the words of a command line. */
 #include "common/nearest.h"
 #include "trainer/cli/options.h"
 
@@ -16,30 +16,27 @@ static bool same_name(struct sv given, const char *name)
     return true;
 }
 
-const struct option_row *option_find(const struct option_table *t, struct sv given)
+static const struct option_row *find(struct sv given)
 {
-    for (size_t i = 0; i < t->len; i++)
-        if (t->row[i].name && same_name(given, t->row[i].name))
-            return &t->row[i];
+    size_t n;
+    const struct option_row *row = option_rows(&n);
+
+    for (size_t i = 0; i < n; i++)
+        if (row[i].name && same_name(given, row[i].name))
+            return &row[i];
     return NULL;
 }
 
-/* What the kinds of words accept, in the order of their enums, from `first` on. */
-static const struct choice {
-    int first;
-    const char *expected;
-    const char *const *words; /* ended by NULL */
-} CHOICES[] = {
-    [OPTION_DATASET] = {DATASET_MNIST, "mnist or fashion-mnist",
-                        (const char *const[]){"mnist", "fashion-mnist", NULL}},
-    [OPTION_BACKEND] = {COLLECTIVES_GLOO, "gloo or nccl", (const char *const[]){"gloo", "nccl", NULL}},
-    [OPTION_LOG_FORMAT] = {LOG_FORMAT_TEXT, "text or json", (const char *const[]){"text", "json", NULL}},
-    [OPTION_PRECISION] = {0, "auto, f32, tf32 or bf16", config_precisions},
-};
+bool config_takes_value(const char *name)
+{
+    const struct option_row *row = find(sv_from(name));
+
+    return row && row->arg;
+}
 
 static int apply_choice(const struct option_row *o, const char *value, int *field, struct err *err)
 {
-    const struct choice *c = &CHOICES[o->kind];
+    const struct option_choice *c = o->choice;
     struct nearest near = nearest_to(sv_from(value));
     char hint[NEAREST_HINT_BYTES];
 
@@ -53,9 +50,9 @@ static int apply_choice(const struct option_row *o, const char *value, int *fiel
                    nearest_hint(&near, "", hint));
 }
 
-int option_apply(const struct option_row *o, const char *value, void *into, struct err *err)
+static int apply(struct config *cfg, const struct option_row *o, const char *value, struct err *err)
 {
-    void *field = (char *)into + o->offset;
+    void *field = (char *)cfg + o->offset;
     double number;
 
     switch (o->kind) {
@@ -81,56 +78,90 @@ int option_apply(const struct option_row *o, const char *value, void *into, stru
         return 0;
     case OPTION_GPT2_SIZE:
         return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
-    case OPTION_DATASET:
-    case OPTION_BACKEND:
-    case OPTION_LOG_FORMAT:
-    case OPTION_PRECISION:
+    case OPTION_CHOICE:
         return apply_choice(o, value, field, err);
     }
     return 0;
 }
 
+/* May it be used with this model and these data? */
+static int check(const struct config *cfg, const struct option_row *o, struct err *err)
+{
+    if (o->gpt2 && !cfg->gpt2.vocab)
+        return err_set(err, ERR_INVALID, "--%s: the model is not a GPT-2 (model: {gpt2: ...})", o->name);
+    if (o->tokens && cfg->data.format != &format_tokens)
+        return err_set(err, ERR_INVALID, "--%s: the data are not tokens (data: {format: tokens, ...})",
+                       o->name);
+    return 0;
+}
+
 /* "--epoch" is none of the rows; those that may not be used here are not what was meant. */
-static int refuse(const struct option_table *t, const void *into, struct sv given, struct err *err)
+static int refuse(const struct config *cfg, struct sv given, struct err *err)
 {
     struct nearest near = nearest_to(given);
     char hint[NEAREST_HINT_BYTES];
     struct err ignored;
+    size_t n;
+    const struct option_row *row = option_rows(&n);
 
-    for (size_t i = 0; i < t->len; i++)
-        if (t->row[i].name && (!t->check || !t->check(into, &t->row[i], &ignored)))
-            nearest_offer(&near, t->row[i].name);
+    for (size_t i = 0; i < n; i++)
+        if (row[i].name && !check(cfg, &row[i], &ignored))
+            nearest_offer(&near, row[i].name);
     return err_set(err, ERR_INVALID, "--%.*s: unknown option%s (trainer %.60s --help)",
-                   given.len < 80 ? (int)given.len : 80, given.p, nearest_hint(&near, "--", hint), t->called);
+                   given.len < 80 ? (int)given.len : 80, given.p, nearest_hint(&near, "--", hint),
+                   cfg->called);
 }
 
-int option_parse(const struct option_table *t, int argc, char *const *argv, void *into, struct err *err)
+static int expected_option(const struct config *cfg, const char *text, struct err *err)
 {
-    for (int i = 0; i < argc; i++) {
-        const char *arg = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i];
-        if (strncmp(arg, "--", 2) != 0) {
-            if (arg[0] == '-' && arg[1])
-                return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (trainer %.60s --help)", arg,
-                               t->called);
-            if (t->word(into, arg, err))
-                return -1;
-            continue;
-        }
-        const char *equals = strchr(arg, '=');
-        size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
-        const struct option_row *o = option_find(t, (struct sv){arg + 2, len - 2});
-        if (!o)
-            return refuse(t, into, (struct sv){arg + 2, len - 2}, err);
-        const char *value = equals ? equals + 1 : NULL;
-        if (!o->arg && value)
-            return err_set(err, ERR_INVALID, "--%s: takes no value, got \"%.60s\"", o->name, value);
-        if (o->arg && !value) {
-            if (++i == argc)
-                return err_set(err, ERR_INVALID, "--%s: needs a value (%s)", o->name, o->arg);
-            value = argv[i];
-        }
-        if ((t->check && t->check(into, o, err)) || option_apply(o, value, into, err))
-            return -1;
+    return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (trainer %.60s --help)", text,
+                   cfg->called);
+}
+
+/* The option at argv[*i], and its value, which may be the next word. */
+static int take_option(struct config *cfg, int argc, char *const *argv, int *i, struct err *err)
+{
+    const char *arg = strcmp(argv[*i], "-h") == 0 ? "--help" : argv[*i];
+    const char *equals = strchr(arg, '=');
+    const char *value = equals ? equals + 1 : NULL;
+    const struct sv name = {arg + 2, (equals ? (size_t)(equals - arg) : strlen(arg)) - 2};
+
+    if (arg[1] != '-')
+        return expected_option(cfg, arg, err);
+    const struct option_row *o = find(name);
+    if (!o)
+        return refuse(cfg, name, err);
+    if (!o->arg && value)
+        return err_set(err, ERR_INVALID, "--%s: takes no value, got \"%.60s\"", o->name, value);
+    if (o->arg && !value) {
+        if (++*i == argc)
+            return err_set(err, ERR_INVALID, "--%s: needs a value (%s)", o->name, o->arg);
+        value = argv[*i];
     }
-    return 0;
+    return check(cfg, o, err) || apply(cfg, o, value, err) ? -1 : 0;
+}
+
+/* A word that is no option is the value of the preset's next argument. */
+static int take_word(struct config *cfg, int *used, const char *text, struct err *err)
+{
+    if (*used == cfg->positionals)
+        return expected_option(cfg, text, err);
+    const struct option_row *o = find(sv_from(cfg->positional[(*used)++]));
+    return check(cfg, o, err) || apply(cfg, o, text, err) ? -1 : 0;
+}
+
+int config_options(int argc, char *const *argv, struct config *cfg, struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0, used = 0; i < argc && !rc; i++)
+        rc = argv[i][0] == '-' && argv[i][1] ? take_option(cfg, argc, argv, &i, err)
+                                             : take_word(cfg, &used, argv[i], err);
+    if (!rc && cfg->gpt2.vocab)
+        gpt2_layers(&cfg->gpt2, &cfg->model);
+    if (cfg->model.input.sequence)
+        cfg->data.rows = cfg->model.input.rows;               /* what a window holds */
+    if (cfg->data.format == &format_tokens && cfg->data.test) /* files validate instead of a share */
+        cfg->data.split = (struct split_spec){0};
+    return rc;
 }

@@ -1,4 +1,4 @@
-/* fetch.c - download one file from the first mirror that serves it with the expected checksum. */
+/* fetch.c - take a file's bytes from the first address that serves them with the expected checksum, then write the file. */
 #include "trainer/data/fetch.h"
 
 #include "common/clock.h"
@@ -6,131 +6,166 @@
 #include "host/rank_state.h"
 #include "trainer/data/md5.h"
 
+#include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 
-enum { LOCK_TICK_MS = 50 };
+enum { CONNECT_S = 20, STALL_BYTES = 1024, LOCK_TICK_MS = 50, TRIES = 3 };
 
-struct fetch_limits fetch_limits_default(int64_t lock_ms)
+/* One HTTP transfer. */
+struct transfer {
+    CURL *easy;
+    const char *url;
+    const struct fetch_limits *limits;
+    struct buf *bytes; /* `full` when there are too many */
+    char why[CURL_ERROR_SIZE];
+};
+
+static size_t take(char *bytes, size_t one, size_t n, void *arg)
 {
-    return (struct fetch_limits){.bytes_max = 64 << 20,
-                                 .connect_s = 20,
-                                 .stall_s = 30,
-                                 .rounds = 3,
-                                 .pause_ms = 1000,
-                                 .lock_ms = lock_ms};
+    struct transfer *t = arg;
+
+    (void)one; /* is 1 */
+    rank_state_alive();
+    return buf_append(t->bytes, bytes, n, NULL) ? CURL_WRITEFUNC_ERROR : n;
 }
 
-/* The checksum of a whole file. */
-static int sum_of(const char *path, int fd, char out[static MD5_TEXT_BYTES], struct err *err)
+static bool is_stopped(const struct fetch_limits *l)
 {
-    uint8_t bytes[16384];
-    struct md5 m;
-    ssize_t n;
-    off_t at = 0;
+    return l->stopped && l->stopped(l->stop_ctx);
+}
 
-    md5_begin(&m);
-    for (; (n = pread(fd, bytes, sizeof(bytes), at)) > 0; at += n) {
-        md5_add(&m, bytes, (size_t)n);
-        rank_state_alive();
+static int progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    const struct transfer *t = arg;
+
+    (void)total, (void)now, (void)up_total, (void)up_now;
+    return is_stopped(t->limits);
+}
+
+static int set_up(struct transfer *t)
+{
+    const struct fetch_limits *l = t->limits;
+    const char *follow = strncmp(t->url, "https:", 6) == 0 ? "https" : "http,https";
+    CURL *e = t->easy;
+
+    return curl_easy_setopt(e, CURLOPT_URL, t->url) ||
+           curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") ||
+           curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 1L) ||
+           curl_easy_setopt(e, CURLOPT_MAXREDIRS, (long)FETCH_REDIRECTS_MAX) ||
+           curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, follow) ||
+           curl_easy_setopt(e, CURLOPT_FAILONERROR, 1L) || curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) ||
+           curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S) ||
+           curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES) ||
+           curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)l->stall_s) ||
+           curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)l->bytes_max) ||
+           curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->why) || curl_easy_setopt(e, CURLOPT_NOPROGRESS, 0L) ||
+           curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, progress) ||
+           curl_easy_setopt(e, CURLOPT_XFERINFODATA, t) || curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take) ||
+           curl_easy_setopt(e, CURLOPT_WRITEDATA, t) ||
+           (l->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, l->ca_file));
+}
+
+/* The server was not reached at all: no name, no route, nobody listens, or nobody answers. */
+static bool unreachable(const struct transfer *t, CURLcode code)
+{
+    curl_off_t connected_us = 0;
+
+    (void)curl_easy_getinfo(t->easy, CURLINFO_CONNECT_TIME_T, &connected_us);
+    return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+           code == CURLE_COULDNT_CONNECT || (code == CURLE_OPERATION_TIMEDOUT && !connected_us);
+}
+
+/* Who answers is not who was asked for, or cannot prove it. */
+static bool untrusted(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_PINNEDPUBKEYNOTMATCH;
+}
+
+static int judge(const struct transfer *t, CURLcode code, struct err *err)
+{
+    const char *url = t->url;
+    const char *why = t->why[0] ? t->why : curl_easy_strerror(code);
+    long status = 0;
+
+    if (code == CURLE_OK)
+        return 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (t->bytes->full || code == CURLE_FILESIZE_EXCEEDED)
+        return err_set(err, ERR_INVALID, "%s: larger than %zu bytes", url, t->limits->bytes_max);
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return err_errno(err, ERR_TRANSIENT, EINTR, "%s: the download was stopped", url);
+    if (code == CURLE_HTTP_RETURNED_ERROR)
+        return err_set(err,
+                       status == 404                                     ? ERR_NOT_FOUND
+                       : status >= 500 || status == 429 || status == 408 ? ERR_TRANSIENT
+                                                                         : ERR_INVALID,
+                       "%s: the server answered %ld", url, status);
+    if (code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_UNSUPPORTED_PROTOCOL)
+        return err_set(err, ERR_INVALID, "%s: redirected %s", url,
+                       code == CURLE_TOO_MANY_REDIRECTS ? "too often" : "to an address that is not https");
+    if (untrusted(code))
+        return err_set(err, ERR_INVALID, "%s: %.100s (SSL_CERT_FILE names other authorities)", url, why);
+    if (unreachable(t, code)) {
+        err_set(err, ERR_NOT_FOUND, "%.120s", why); /* it names the server */
+        err->code = ENETUNREACH;
+        return -1;
     }
-    if (n < 0)
-        return err_errno(err, ERR_FATAL, errno, "cannot read %s", path);
-    md5_text(&m, out);
-    return 0;
+    return err_set(err, ERR_TRANSIENT, "%s: %.100s", url, why);
 }
 
-/* The .part file becomes the file, for good. */
-static int finish(const struct fetch *f, const char *part, int fd, struct err *err)
+static int transfer(const char *url, const struct fetch_limits *l, struct buf *bytes, struct err *err)
 {
-    char folder[PATH_MAX];
+    struct transfer t = {.easy = curl_easy_init(), .url = url, .limits = l, .bytes = bytes};
+    const bool ready = t.easy && !set_up(&t);
 
-    snprintf(folder, sizeof(folder), "%s", f->path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    if (fsync(fd) || rename(part, f->path))
-        return err_errno(err, ERR_FATAL, errno, "cannot write %s", f->path);
-    cleanup_close int dir = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || fsync(dir))
-        return err_errno(err, ERR_FATAL, errno, "cannot write %s", folder);
-    return 0;
+    int rc =
+        ready ? judge(&t, curl_easy_perform(t.easy), err) : err_memory(err, "no memory to set up a transfer");
+    curl_easy_cleanup(t.easy);
+    return rc;
 }
 
-/* The bytes that are missing behind those that lie there, and the sum of all. A part that cannot be gone on from, or that
- * was of another file, begins again. */
-static int complete(const struct fetch *f, const char *url, const char *part, int fd,
-                    char sum[static MD5_TEXT_BYTES], struct err *err)
+static int from_one(const struct fetch *f, const char *url, struct err *err)
 {
-    int64_t have = lseek(fd, 0, SEEK_END);
-
-    for (;;) {
-        struct transfer t = {.url = url, .part = part, .fd = fd, .have = have, .limits = &f->limits};
-        if (have < 0 || (!have && (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))))
-            return err_errno(err, ERR_FATAL, errno, "cannot write %s", part);
-        int rc = transfer(&t, err);
-        if (rc && !t.refused)
-            return -1;
-        if (!rc && sum_of(part, fd, sum, err))
-            return -1;
-        if (!have || (!rc && strcmp(sum, f->md5) == 0))
-            return rc;
-        have = 0;
-    }
-}
-
-static int from_one(const struct fetch *f, const char *url, const char *part, struct err *err)
-{
-    cleanup_close int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    cleanup_buf struct buf bytes = BUF_INIT(f->limits.bytes_max);
     char sum[MD5_TEXT_BYTES];
 
-    if (fd < 0)
-        return err_errno(err, ERR_FATAL, errno, "cannot write %s", part);
-    /* It may be whole already: the process died before it said so. */
-    if (sum_of(part, fd, sum, err) || (strcmp(sum, f->md5) != 0 && complete(f, url, part, fd, sum, err)))
+    if (transfer(url, &f->limits, &bytes, err))
         return -1;
-    if (strcmp(sum, f->md5) == 0)
-        return finish(f, part, fd, err);
-    unlink(part);
-    return err_set(err, ERR_INVALID, "%s: MD5 %s, expected %s: damaged in transfer, or a different file", url,
-                   sum, f->md5);
-}
-
-static bool stopped(const struct fetch_limits *l, struct err *err)
-{
-    if (!l->stopped || !l->stopped(l->stop_ctx))
-        return false;
-    err_errno(err, ERR_TRANSIENT, EINTR, "the download was stopped");
-    return true;
+    md5_text(buf_str(&bytes), bytes.len, sum);
+    if (strcmp(sum, f->md5) != 0)
+        return err_set(err, ERR_INVALID, "%s: MD5 %s, expected %s: damaged in transfer, or a different file",
+                       url, sum, f->md5);
+    return fs_write_atomic(f->path, bytes.data, bytes.len, err);
 }
 
 /* True: stopped meanwhile. */
 static bool pause_for(const struct fetch_limits *l, int64_t ms, struct err *err)
 {
     const struct timespec tick = {.tv_nsec = 50000000};
-    int64_t end = clock_mono_ms() + ms;
+    const int64_t end = clock_mono_ms() + ms;
 
-    while (!stopped(l, err)) {
+    while (!is_stopped(l)) {
         if (clock_mono_ms() >= end)
             return false;
         nanosleep(&tick, NULL);
     }
+    err_errno(err, ERR_TRANSIENT, EINTR, "the download was stopped");
     return true;
 }
 
 /* One process at a time; the lock goes with the descriptor. */
 static int lock(const char *path, const struct fetch_limits *l, struct err *err)
 {
-    char name[PATH_MAX];
-    int64_t end = clock_mono_ms() + l->lock_ms;
+    const int64_t end = clock_mono_ms() + l->lock_ms;
     const char *slash = strrchr(path, '/');
+    char name[PATH_MAX];
 
     int len = snprintf(name, sizeof(name), "%.*s.fetch.lock", slash ? (int)(slash - path + 1) : 0, path);
     if (len >= (int)sizeof(name))
@@ -153,64 +188,103 @@ static int lock(const char *path, const struct fetch_limits *l, struct err *err)
 /* Of the failures of several addresses the one that says most about what to do. */
 static int weight(const struct err *e)
 {
-    switch (e->kind) {
-    case ERR_FATAL:
+    if (e->kind == ERR_TRANSIENT) /* another try may meet a better server */
         return 4;
-    case ERR_TRANSIENT: /* another try may meet a better server */
-        return 3;
-    case ERR_NOT_FOUND:
-        return e->code == ENETUNREACH ? 0 : 1;
-    case ERR_NONE:
-        return -1;
-    case ERR_INVALID:
-    case ERR_CONFLICT:
-    case ERR_TIMEOUT:
-    case ERR_PEER:
-        break;
-    }
-    return 2;
+    if (e->kind == ERR_NOT_FOUND)
+        return e->code == ENETUNREACH ? 1 : 2;
+    return e->kind == ERR_NONE ? 0 : 3;
 }
 
-/* Each address once. A full disk is full for all of them. */
-static int one_round(const struct fetch *f, const char *part, struct err *err)
+/* Each address once. */
+static int one_round(const struct fetch *f, struct err *err)
 {
-    struct err worst = {0};
-
+    *err = (struct err){0};
     for (int i = 0; i < FETCH_MIRRORS_MAX && f->urls[i]; i++) {
         struct err e = {0};
-        if (from_one(f, f->urls[i], part, &e) == 0)
+        if (from_one(f, f->urls[i], &e) == 0)
             return 0;
-        if (weight(&e) > weight(&worst))
-            worst = e;
-        if (e.kind == ERR_FATAL || stopped(&f->limits, &worst))
+        const bool last = e.kind == ERR_FATAL || e.code == EINTR; /* a full disk is full for all of them */
+        if (last || weight(&e) > weight(err))
+            *err = e;
+        if (last)
             break;
     }
-    *err = worst;
     return -1;
-}
-
-static bool may_pass(const struct err *e)
-{
-    return e->code != EINTR &&
-           (e->kind == ERR_TRANSIENT || (e->kind == ERR_NOT_FOUND && e->code == ENETUNREACH));
 }
 
 int fetch(const struct fetch *f, struct err *err)
 {
-    char part[PATH_MAX];
-    int64_t pause_ms = f->limits.pause_ms;
-
-    if (snprintf(part, sizeof(part), "%s.part", f->path) >= (int)sizeof(part))
-        return err_set(err, ERR_INVALID, "%.60s...: path too long", f->path);
     cleanup_close int held = lock(f->path, &f->limits, err);
+
     if (held < 0)
         return -1;
     if (access(f->path, F_OK) == 0)
         return 0;
-    for (int round = 1;; round++, pause_ms *= 2) {
-        if (one_round(f, part, err) == 0)
+    for (int tries = 1;; tries++) {
+        if (one_round(f, err) == 0)
             return 0;
-        if (round >= f->limits.rounds || !may_pass(err) || pause_for(&f->limits, pause_ms, err))
+        if (err->code != ENETUNREACH || tries == TRIES ||
+            pause_for(&f->limits, tries * f->limits.pause_ms, err))
             return -1;
     }
+}
+
+/* The addresses of a data set, and the MD5 checksums that torchvision expects. */
+static const struct family {
+    const char *folder;
+    const char *mirrors[FETCH_MIRRORS_MAX];
+    const char *md5[DATASET_PARTS];
+} MNIST =
+    {
+        .folder = "MNIST/raw",
+        .mirrors = {"https://ossci-datasets.s3.amazonaws.com/mnist",
+                    "https://storage.googleapis.com/cvdf-datasets/mnist"},
+        .md5 = {"f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",
+                "9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"},
+},
+  FASHION = {
+      .folder = "FashionMNIST/raw",
+      .mirrors = {"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"},
+      .md5 = {"8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe",
+              "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"},
+};
+
+static int fetch_part(const struct family *of, int part, const char *folder, const char *mirror,
+                      const struct fetch_limits *limits, struct err *err)
+{
+    char path[PATH_MAX];
+    char urls[FETCH_MIRRORS_MAX][PATH_MAX];
+    struct fetch f = {.path = path, .md5 = of->md5[part], .limits = *limits};
+
+    if (snprintf(path, sizeof(path), "%s/%s.gz", folder, DATASET_FILE[part]) >= (int)sizeof(path))
+        return err_set(err, ERR_INVALID, "%.60s...: path too long", folder);
+    path[strlen(path) - 3] = '\0';
+    if (access(path, F_OK) == 0) /* inflated by somebody */
+        return 0;
+    path[strlen(path)] = '.';
+    for (int i = 0; i < FETCH_MIRRORS_MAX; i++) {
+        const char *base = mirror ? (i ? NULL : mirror) : of->mirrors[i];
+        if (!base)
+            break;
+        if (snprintf(urls[i], sizeof(urls[i]), "%s/%s.gz", base, DATASET_FILE[part]) >= (int)sizeof(urls[i]))
+            return err_set(err, ERR_INVALID, "%.60s...: address too long", base);
+        f.urls[i] = urls[i];
+    }
+    return fetch(&f, err);
+}
+
+int fetch_dataset(const char *dir, enum dataset_name name, const char *mirror,
+                  const struct fetch_limits *limits, struct err *err)
+{
+    const struct family *of = name == DATASET_FASHION_MNIST ? &FASHION : &MNIST;
+    char folder[PATH_MAX];
+
+    if (snprintf(folder, sizeof(folder), "%s/%s", dir, of->folder) >= (int)sizeof(folder))
+        return err_set(err, ERR_INVALID, "%.60s...: path too long", dir);
+    if (fs_mkdirs(folder, err))
+        return -1;
+    for (int part = 0; part < DATASET_PARTS; part++)
+        if (fetch_part(of, part, folder, mirror, limits, err))
+            return -1;
+    return 0;
 }

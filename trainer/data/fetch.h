@@ -1,13 +1,14 @@
 /* fetch.h - download a data set's file and check its MD5; an incomplete or damaged file never gets its final name.
  *
- * Received bytes are in `<path>.part` until the checksum matches, and a later call resumes from them. One process at a
- * time downloads into a folder (a lock on `<folder>/.fetch.lock`); the others wait for it and find the file.
+ * Each address is tried once, and thrice where no server is reached: a name may not resolve yet when a container starts, and no
+ * later attempt follows. One process at a time downloads into a folder (a lock on `<folder>/.fetch.lock`); the
+ * others wait for it and find the file.
  *
- * Ownership: everything is borrowed for the call.
- * Errors:    after all rounds over all addresses, of the one that says most: ERR_FATAL (cannot write; code = errno),
- *            ERR_TRANSIENT (stalled, cut off, 5xx, 429, lock not had in time; stopped: code = EINTR), ERR_INVALID
- *            (checksum, too large, redirected too often or out of https, not the server's certificate), ERR_NOT_FOUND
- *            (404; with code = ENETUNREACH no server was reached: no address, nobody listens or answers).
+ * Ownership: everything is borrowed for the call. A file is held in memory until its checksum is known.
+ * Errors:    of all addresses the one that says most: ERR_FATAL (cannot write; code = errno), ERR_TRANSIENT (stalled, cut
+ *            off, 5xx, 429, lock not had in time; stopped: code = EINTR), ERR_INVALID (checksum, too large, redirected too
+ *            often or out of https, not the server's certificate), ERR_NOT_FOUND (404; with code = ENETUNREACH no server
+ *            was reached: no address, nobody listens or answers).
  */
 #ifndef TK_TRAINER_DATA_FETCH_H
 #define TK_TRAINER_DATA_FETCH_H
@@ -15,12 +16,28 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "trainer/data/dataset.h"
-#include "trainer/data/transfer.h"
 
-enum { FETCH_MIRRORS_MAX = 4 };
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* 64 MiB, 20 s, 30 s, 3 rounds, 1 s, and `lock_ms`. */
-struct fetch_limits fetch_limits_default(int64_t lock_ms);
+enum {
+    FETCH_MIRRORS_MAX = 2,
+    FETCH_BYTES_MAX = 64 << 20,
+    FETCH_STALL_S = 30,
+    FETCH_PAUSE_MS = 1000,
+    FETCH_REDIRECTS_MAX = 5
+};
+
+struct fetch_limits {
+    size_t bytes_max;           /* of one file */
+    int stall_s;                /* give up after so long with less than 1 KiB per second */
+    int64_t pause_ms;           /* between the tries to reach a server; twice as long before the third */
+    int64_t lock_ms;            /* longest wait for another process */
+    const char *ca_file;        /* certificate authorities; NULL: the system's */
+    bool (*stopped)(void *ctx); /* called about once a second; true: give up; NULL: never */
+    void *stop_ctx;
+};
 
 struct fetch {
     const char *urls[FETCH_MIRRORS_MAX]; /* tried in order; NULL ends them early */

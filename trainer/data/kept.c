@@ -1,6 +1,7 @@
-/* kept.c - find, fill and check the memory file in which the launcher keeps decoded data. */
+/* kept.c - find, fill and check the memory file in which decoded data lie. */
 #include "trainer/data/kept.h"
 
+#include "common/memory.h"
 #include "host/memory_file.h"
 #include "host/rank_contract.h"
 
@@ -64,7 +65,8 @@ void kept_free(struct kept *k)
     if (!k)
         return;
     unmap(k);
-    close(k->fd);
+    if (k->fd >= 0)
+        close(k->fd);
     free(k);
 }
 
@@ -138,6 +140,28 @@ bool kept_make(struct kept *k, const struct buf *key, const struct data_layout *
         return false;
     *ret = layout_view(layout, k->map + KEPT_HEAD_BYTES);
     return true;
+}
+
+/* Of a fixed size. Where memory files are forbidden, memory that the other ranks cannot see: they load their own. */
+struct kept *kept_own(const struct data_layout *layout, struct dataset *ret, struct err *err)
+{
+    cleanup_kept struct kept *k = memory_must(calloc(1, sizeof(*k)));
+
+    k->bytes = KEPT_HEAD_BYTES + layout_bytes(layout);
+    k->fd = memfd_create("dataset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const bool forbidden = k->fd < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS);
+    void *mem = MAP_FAILED;
+    if (forbidden || (k->fd >= 0 && !ftruncate(k->fd, (off_t)k->bytes) &&
+                      !fcntl(k->fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK)))
+        mem = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE,
+                   forbidden ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, k->fd, 0);
+    if (mem == MAP_FAILED) {
+        err_errno(err, ERR_FATAL, errno, "no memory of %zu bytes for the data set", layout_bytes(layout));
+        return NULL;
+    }
+    k->map = mem;
+    *ret = layout_view(layout, k->map + KEPT_HEAD_BYTES);
+    return TAKE(k);
 }
 
 void kept_complete(struct kept *k, int32_t classes)

@@ -1,13 +1,14 @@
-/* kept.h - decoded data in memory that the launcher keeps over restarts: a later attempt takes them instead of decoding
- * the files again.
+/* kept.h - the memory in which decoded data lie for the ranks of a pod: the launcher's, which keeps them over restarts, so that a
+ * later attempt takes them instead of decoding the files again; else memory of the process's own.
  *
  * The launcher creates an empty memory file (memfd) and names it to the ranks as CONTRACT_ENV_KEPT_DATA. What is in it was
  * written by an earlier process: it is taken only when its key, layout and sizes are those wanted, it is complete, and its
  * labels are those of its classes.
  *
- * Ownership: kept_open makes, kept_free frees and unmaps. One process at a time has it: a second one gets NULL.
- * Order:     kept_find, or else kept_make, the data written, kept_complete. A process that ends in between leaves nothing
- *            that can be found.
+ * Ownership: kept_open or kept_own makes, kept_free frees and unmaps. One process at a time has the launcher's: a second
+ *            one gets NULL.
+ * Order:     kept_find, or else kept_make (or kept_own), the data written, kept_complete. A process that ends in between
+ *            leaves nothing that can be found.
  */
 #ifndef TK_TRAINER_DATA_KEPT_H
 #define TK_TRAINER_DATA_KEPT_H
@@ -38,10 +39,13 @@ bool kept_find(struct kept *k, const struct buf *key, const struct data_layout *
 /* Drop what was kept and make room for data of this layout; *ret is a view to be written. False: not possible. */
 bool kept_make(struct kept *k, const struct buf *key, const struct data_layout *layout, struct dataset *ret);
 
+/* Memory of this process's own; *ret is a view to be written. ERR_FATAL: there is not enough. */
+struct kept *kept_own(const struct data_layout *layout, struct dataset *ret, struct err *err);
+
 /* All is written, and `classes` known: other processes may find it from now on. This one reads only. */
 void kept_complete(struct kept *k, int32_t classes);
 
-/* For another process: the file's descriptor here, open for as long as *k. */
+/* For another process: the file's descriptor here, open for as long as *k; -1 where memory files are forbidden. */
 int kept_fd(const struct kept *k);
 
 #endif

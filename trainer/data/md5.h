@@ -3,20 +3,10 @@
 #define TK_TRAINER_DATA_MD5_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 enum { MD5_TEXT_BYTES = 33 };
 
-struct md5 {
-    uint32_t state[4];
-    uint64_t len; /* bytes so far */
-    uint8_t block[64];
-};
-
-void md5_begin(struct md5 *m);
-void md5_add(struct md5 *m, const void *bytes, size_t len);
-
-/* Write 32 hexadecimal digits; `m` cannot be used afterwards. */
-void md5_text(struct md5 *m, char out[static MD5_TEXT_BYTES]);
+/* Write 32 hexadecimal digits. */
+void md5_text(const void *bytes, size_t len, char out[static MD5_TEXT_BYTES]);
 
 #endif

@@ -18,88 +18,45 @@ struct offer {
     int32_t local_rank;
     int32_t loaded; /* local rank 0: 1, or 0 when it failed */
     int32_t pid;
-    int32_t fd;
-    int32_t kept; /* fd is that of the launcher's memory, in which the data begin at KEPT_HEAD_BYTES */
+    int32_t fd;                /* the data begin in it at KEPT_HEAD_BYTES */
     struct data_layout layout; /* of what was loaded */
 };
 
-/* Where memory files are forbidden the others load their own. */
-static int make_own_memory(struct pod_data *d, size_t bytes, struct err *err)
+/* In the launcher's memory, where local rank 0 may find them, else in this process's own. */
+static int load_decoded(struct pod_data *d, const struct pod_data_options *o, const struct source *s,
+                        struct err *err)
 {
-    void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (mem == MAP_FAILED)
-        return err_errno(err, ERR_FATAL, errno, "cannot map %zu bytes for the data set", bytes);
-    d->mem = mem;
-    d->bytes = bytes;
-    return 0;
-}
-
-/* Anonymous memory with a descriptor that others can open; its size is fixed by seals. */
-static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err *err)
-{
-    cleanup_close int fd = memfd_create("dataset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS))
-        return make_own_memory(d, bytes, err);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK))
-        return err_errno(err, ERR_FATAL, errno, "no memory of %zu bytes for the data set", bytes);
-    void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (mem == MAP_FAILED)
-        return err_errno(err, ERR_FATAL, errno, "cannot map %zu bytes for the data set", bytes);
-    d->mem = mem;
-    d->bytes = bytes;
-    *ret_fd = TAKE_FD(fd);
-    return 0;
-}
-
-/* From the launcher's memory, or into it. 1: done; 0: it cannot be used; -1: the data cannot be loaded. */
-static int load_kept(struct pod_data *d, const struct pod_data_options *o, const struct source *s,
-                     struct err *err)
-{
-    cleanup_kept struct kept *k = kept_open(o->kept);
+    const struct data_layout *layout = source_layout(s);
     cleanup_buf struct buf key = BUF_INIT(KEPT_KEY_BYTES);
+    cleanup_kept struct kept *k = o->local_rank == 0 ? kept_open(o->kept) : NULL;
+    const bool keyed = k && source_key(s, o->now_ms, &key);
 
-    if (!k || !source_key(s, o->now_ms, &key))
-        return 0;
-    d->found = kept_find(k, &key, source_layout(s), &d->set);
+    d->found = keyed && kept_find(k, &key, layout, &d->set);
     if (!d->found) {
-        if (!kept_make(k, &key, source_layout(s), &d->set))
-            return 0;
-        if (source_load(s, &d->set, err)) {
-            *d = (struct pod_data){0};
-            return -1;
+        if (!keyed || !kept_make(k, &key, layout, &d->set)) {
+            kept_free(k);
+            k = kept_own(layout, &d->set, err);
         }
+        if (!k || source_load(s, &d->set, err))
+            return -1;
         kept_complete(k, d->set.layout.classes);
     }
-    d->kept = TAKE(k);
-    return 1;
+    d->memory = TAKE(k);
+    return 0;
 }
 
-static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_fd, struct err *err)
+static int load(struct pod_data *d, const struct pod_data_options *o, struct err *err)
 {
     cleanup_source struct source *s = pod_data_find(o, err);
-    cleanup_close int fd = -1;
 
-    if (s && source_layout(s)->steps) {
-        d->set = layout_view(source_layout(s), NULL);
-        if (source_load(s, &d->set, err))
-            return -1;
-        d->source = TAKE(s);
-        return 0;
-    }
-    int kept = s && o->local_rank == 0 ? load_kept(d, o, s, err) : 0;
-    if (kept)
-        return kept < 0 ? -1 : 0;
-    if (!s || make_memory(d, layout_bytes(source_layout(s)), &fd, err))
+    if (!s)
         return -1;
-    d->set = layout_view(source_layout(s), d->mem);
-    if (source_load(s, &d->set, err)) {
-        pod_data_close(d);
+    if (!source_layout(s)->steps)
+        return load_decoded(d, o, s, err);
+    d->set = layout_view(source_layout(s), NULL);
+    if (source_load(s, &d->set, err))
         return -1;
-    }
-    mprotect(d->mem, d->bytes, PROT_READ);
-    *ret_fd = TAKE_FD(fd);
+    d->source = TAKE(s);
     return 0;
 }
 
@@ -107,19 +64,16 @@ static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_f
 static bool borrow(struct pod_data *d, const struct offer *offer)
 {
     char path[64];
-    const off_t begin = offer->kept ? KEPT_HEAD_BYTES : 0;
-    size_t bytes = layout_bytes(&offer->layout);
+    const size_t bytes = layout_bytes(&offer->layout);
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", offer->pid, offer->fd);
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-    if (offer->kept ? end < begin + (off_t)bytes : end != (off_t)bytes)
+    if (fd < 0 || lseek(fd, 0, SEEK_END) < (off_t)(KEPT_HEAD_BYTES + bytes))
         return false;
-    void *mem = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, begin);
+    void *mem = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, KEPT_HEAD_BYTES);
     if (mem == MAP_FAILED)
         return false;
-    *d = (struct pod_data){
-        .set = layout_view(&offer->layout, mem), .mem = mem, .bytes = bytes, .shared = true};
+    *d = (struct pod_data){.set = layout_view(&offer->layout, mem), .borrowed = mem, .bytes = bytes};
     return true;
 }
 
@@ -156,14 +110,12 @@ static int exchange(const struct offer *mine, struct offer *all, struct collecti
 static int follow(struct pod_data *d, const struct pod_data_options *o, int rank, const struct offer *leader,
                   struct err *err)
 {
-    cleanup_close int fd = -1;
-
     /* The layout is another process's word: it must not make this one read beyond what it maps. */
     if (layout_check(&leader->layout, err))
         return -1;
     if (!leader->layout.steps && borrow(d, leader))
         return 0;
-    if (load(d, o, &fd, err))
+    if (load(d, o, err))
         return -1;
     return layout_same(&d->set.layout, &leader->layout)
                ? 0
@@ -177,17 +129,15 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
     struct offer mine = {
         .fingerprint = o->fingerprint, .local_rank = o->local_rank, .pid = getpid(), .fd = -1};
     cleanup_free struct offer *all = calloc((size_t)comm->world, sizeof(*all));
-    cleanup_close int fd = -1; /* open until every rank of the pod has looked */
     struct err own = {0};
 
     *d = (struct pod_data){0};
     if (!all)
         return err_memory(err, "no memory to load the data set");
     if (o->local_rank == 0) {
-        mine.loaded = !load(d, o, &fd, &own);
+        mine.loaded = !load(d, o, &own);
         mine.layout = d->set.layout;
-        mine.kept = d->kept != NULL;
-        mine.fd = d->kept ? kept_fd(d->kept) : fd;
+        mine.fd = d->memory ? kept_fd(d->memory) : -1;
     }
     int failed = exchange(&mine, all, comm, o->timeout_ms, &own, err);
     if (!failed && o->local_rank != 0 && follow(d, o, comm->rank, &all[comm->rank - o->local_rank], &own))
@@ -201,9 +151,9 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
 
 void pod_data_close(struct pod_data *d)
 {
-    if (d->mem)
-        munmap(d->mem, d->bytes);
+    if (d->borrowed)
+        munmap(d->borrowed, d->bytes);
     source_free(d->source);
-    kept_free(d->kept);
+    kept_free(d->memory);
     *d = (struct pod_data){0};
 }

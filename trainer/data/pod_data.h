@@ -1,9 +1,8 @@
 /* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 reads and inflates it once.
  *
- * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left behind. Where
- * /proc does not allow that, a rank loads its own copy. Tokens are mapped from their files by each rank: the page cache
- * is shared anyway. Under our launcher, decoded files lie in its memory instead (kept.h), so that a later attempt need not
- * read them.
+ * It lies in a memory file (kept.h) that the others map read-only through /proc; nothing has a name that could be left behind.
+ * Where /proc does not allow that, a rank loads its own copy. Tokens are mapped from their files by each rank: the page cache
+ * is shared anyway.
  *
  * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
  * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
@@ -21,21 +20,17 @@
 struct pod_data {
     struct dataset set;
     struct source *source; /* of tokens, which each rank maps */
-    void *mem;             /* mapping */
-    size_t bytes;
-    bool shared;       /* another rank's memory */
-    struct kept *kept; /* the launcher's memory; NULL: not used */
-    bool found;        /* in it: an earlier attempt had decoded the data; local rank 0's word */
+    struct kept *memory;   /* of a rank that loaded */
+    void *borrowed;        /* another rank's memory, mapped */
+    size_t bytes;          /* of that */
+    bool found;            /* an earlier attempt had decoded the data; local rank 0's word */
 };
 
 struct pod_data_options {
     struct source_options source;
-    bool download;             /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
-    const char *mirror;        /* where from; NULL: the official addresses */
-    int64_t download_pause_ms; /* between tries; 0: fetch.h's */
-    const char *ca_file;       /* see fetch.h, also for the next two */
-    bool (*stopped)(void *ctx);
-    void *stop_ctx;
+    bool download;      /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
+    const char *mirror; /* where from; NULL: the official addresses */
+    struct fetch_limits limits;
     const char *kept; /* the launcher's memory for decoded data (kept.h); NULL: none */
     int64_t now_ms;   /* milliseconds since 1970: files changed just before are not kept (source_key) */
     int local_rank;

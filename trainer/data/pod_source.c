@@ -10,9 +10,14 @@ static bool is_published(const struct data_spec *spec)
     return spec->format == &format_idx && !spec->train;
 }
 
+static bool is_fashion(const struct pod_data_options *o)
+{
+    return o->source.spec->dataset == DATASET_FASHION_MNIST;
+}
+
 static const char *folder_of(const struct pod_data_options *o)
 {
-    return o->source.name == DATASET_FASHION_MNIST ? "FashionMNIST/raw" : "MNIST/raw";
+    return is_fashion(o) ? "FashionMNIST/raw" : "MNIST/raw";
 }
 
 static int may_not_write(const struct pod_data_options *o, int code, struct err *err)
@@ -43,7 +48,7 @@ static int no_download(const struct pod_data_options *o, struct err *err)
     if (why.code == EACCES || why.code == EPERM || why.code == EROFS)
         return may_not_write(o, why.code, err);
     err_set(err, why.kind, "--data %.40s: no %s, and no download: %.160s", o->source.dir,
-            o->source.name == DATASET_FASHION_MNIST ? "Fashion-MNIST" : "MNIST", why.msg);
+            is_fashion(o) ? "Fashion-MNIST" : "MNIST", why.msg);
     if (why.code == ENETUNREACH)
         err->kind = ERR_TRANSIENT;
     return -1;
@@ -61,7 +66,6 @@ static void not_there(const struct pod_data_options *o, struct err *err)
 struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
 {
     struct source *s = source_open(&o->source, err);
-    struct fetch_limits limits = fetch_limits_default(o->timeout_ms);
 
     if (s || err->kind != ERR_NOT_FOUND)
         return s;
@@ -73,12 +77,8 @@ struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
         err_wrap(err, "--data, --no_download");
         return NULL;
     }
-    limits.ca_file = o->ca_file;
-    limits.stopped = o->stopped;
-    limits.stop_ctx = o->stop_ctx;
-    if (o->download_pause_ms)
-        limits.pause_ms = o->download_pause_ms;
-    if (fetch_dataset(o->source.dir, o->source.name, o->mirror, &limits, err)) {
+    if (fetch_dataset(o->source.dir, (enum dataset_name)o->source.spec->dataset, o->mirror, &o->limits,
+                      err)) {
         (void)no_download(o, err);
         return NULL;
     }

@@ -90,9 +90,8 @@ const struct data_format *data_format(int i);
 
 struct source_options {
     const struct data_spec *spec;
-    const char *dir;        /* --data */
-    enum dataset_name name; /* idx without files */
-    uint64_t seed;          /* synthetic */
+    const char *dir; /* --data */
+    uint64_t seed;   /* synthetic */
 };
 
 struct source *source_open(const struct source_options *o, struct err *err);

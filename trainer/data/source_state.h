@@ -2,15 +2,22 @@
 #ifndef TK_TRAINER_DATA_SOURCE_STATE_H
 #define TK_TRAINER_DATA_SOURCE_STATE_H
 
+#include "trainer/data/idx.h"
 #include "trainer/data/source.h"
 #include "trainer/data/tokens.h"
 
 enum { SOURCE_TRAIN, SOURCE_TEST, SOURCE_PARTS };
 
+/* A path of "" is none, and its shape all zeros. */
+struct idx_files {
+    char path[DATASET_PARTS][PATH_MAX];
+    struct idx_shape shape[DATASET_PARTS];
+};
+
 struct source {
     struct source_options o;
     struct data_layout layout;
-    struct dataset_files idx;
+    struct idx_files idx;
     struct tokens *tokens[SOURCE_PARTS];
 };
 

@@ -3,7 +3,7 @@
  * Order:     draws torch.randperm(items) from `g`: for PyTorch's default generator pass the generator that made the
  *            weights, after them.
  * Ownership: both parts point into `order`, which the caller owns.
- * Errors:    ERR_INVALID; nothing is drawn then.
+ * Errors:    ERR_INVALID of sizes that do not fit the data.
  */
 #ifndef TK_TRAINER_DATA_SPLIT_H
 #define TK_TRAINER_DATA_SPLIT_H
@@ -19,9 +19,9 @@ struct split {
     int64_t second_items;
 };
 
-/* `order` holds first_items + second_items entries. */
-int split_random(struct torch_rng *g, int64_t first_items, int64_t second_items, uint32_t *order,
-                 struct split *ret, struct err *err) MUST_CHECK;
+/* `order` holds first_items + second_items entries, 0..INT32_MAX of them. */
+void split_random(struct torch_rng *g, int64_t first_items, int64_t second_items, uint32_t *order,
+                  struct split *ret);
 
 /* How many items validate: so many, or random_split's share for the fractions [1 - val_fraction, val_fraction]. The rest
  * trains; train_items other than 0 says how many that must be. */

@@ -157,25 +157,6 @@ static int add_all(struct tokens *t, const char *pattern, const glob_t *found, s
     return 0;
 }
 
-size_t tokens_pattern_of(const char *path, char *out, size_t size)
-{
-    size_t n = 0;
-
-    for (; *path; path++) {
-        if (strchr("*?[\\", *path)) {
-            if (n + 1 < size)
-                out[n] = '\\';
-            n++;
-        }
-        if (n + 1 < size)
-            out[n] = *path;
-        n++;
-    }
-    if (size)
-        out[n < size ? n : size - 1] = '\0';
-    return n;
-}
-
 /* glob(3) sorts by the locale; ranks in other locales must see the same order. */
 static int by_bytes(const void *a, const void *b)
 {

@@ -32,9 +32,6 @@ enum {
 
 struct tokens;
 
-/* `path` as a pattern that matches it alone: its length, as snprintf's. */
-size_t tokens_pattern_of(const char *path, char *out, size_t size);
-
 /* `pattern`: as in glob(7). */
 struct tokens *tokens_open(const char *pattern, int32_t time, struct err *err);
 void tokens_free(struct tokens *t);

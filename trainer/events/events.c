@@ -116,8 +116,6 @@ static void events_free(struct events *e)
 
 static int start(struct events *e, const struct events_options *o, struct err *err)
 {
-    if (o->flush_ms < 0)
-        return err_set(err, ERR_INVALID, "events: flush_ms: %" PRId64 ", expected at least 0", o->flush_ms);
     if (fs_mkdirs(o->log_dir, err) < 0 || (o->fresh && remove_ended(e, o->log_dir, err) < 0) ||
         create_file(e, o, err) < 0)
         return -1;
@@ -145,16 +143,6 @@ struct events *events_open(const struct events_options *o, struct err *err)
         return NULL;
     }
     return e;
-}
-
-static int check_tag(const char *tag, struct err *err)
-{
-    size_t len = strlen(tag);
-
-    if (len == 0 || len > EVENTS_TAG_BYTES)
-        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": %zu bytes, expected 1..%d", tag, len,
-                       EVENTS_TAG_BYTES);
-    return 0;
 }
 
 static bool tag_seen(const struct events *e, const char *tag)
@@ -210,47 +198,44 @@ static int append(struct events *e, const struct buf *record, struct err *err)
     return buf_append(&e->pending, record->data, record->len, err);
 }
 
-/* The tag is noted only when its record is in: see add_value. */
-static int value_of(const struct events *e, const char *tag, int64_t step, struct event_value *ret,
-                    struct err *err)
+static int check_tag(const struct events *e, const char *tag, bool first, struct err *err)
 {
-    if (check_tag(tag, err) < 0)
-        return -1;
-    *ret = (struct event_value){wall_seconds(&e->clock), step, tag, !tag_seen(e, tag)};
-    if (ret->first && e->tags_len == EVENTS_TAGS_MAX)
+    const size_t len = strlen(tag);
+
+    if (len == 0 || len > EVENTS_TAG_BYTES)
+        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": %zu bytes, expected 1..%d", tag, len,
+                       EVENTS_TAG_BYTES);
+    if (first && e->tags_len == EVENTS_TAGS_MAX)
         return err_set(err, ERR_INVALID, "events: tag \"%.40s\": more than %d tags", tag, EVENTS_TAGS_MAX);
     return 0;
 }
 
-static int add_value(struct events *e, const struct event_value *at, const struct buf *record,
-                     struct err *err)
+/* A tag is noted only when its record is in. */
+static int add(struct events *e, const char *tag, int64_t step, bool scalar, const float *values, size_t n,
+               struct err *err)
 {
-    if (append(e, record, err) < 0)
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+    const struct event_value at = {wall_seconds(&e->clock), step, tag, !tag_seen(e, tag)};
+
+    if (check_tag(e, tag, at.first, err) ||
+        (scalar ? event_encode_scalar(&at, *values, &record, err)
+                : event_encode_histogram(&at, values, n, &record, err)) ||
+        append(e, &record, err))
         return -1;
-    if (at->first)
-        tag_add(e, at->tag);
+    if (at.first)
+        tag_add(e, tag);
     return events_tick(e, err);
 }
 
 int events_scalar(struct events *e, const char *tag, int64_t step, float value, struct err *err)
 {
-    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-    struct event_value at;
-
-    if (value_of(e, tag, step, &at, err) < 0 || event_encode_scalar(&at, value, &record, err) < 0)
-        return -1;
-    return add_value(e, &at, &record, err);
+    return add(e, tag, step, true, &value, 1, err);
 }
 
 int events_histogram(struct events *e, const char *tag, int64_t step, const float *values, size_t n,
                      struct err *err)
 {
-    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
-    struct event_value at;
-
-    if (value_of(e, tag, step, &at, err) < 0 || event_encode_histogram(&at, values, n, &record, err) < 0)
-        return -1;
-    return add_value(e, &at, &record, err);
+    return add(e, tag, step, false, values, n, err);
 }
 
 int events_close(struct events *e, struct err *err)

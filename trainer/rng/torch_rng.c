@@ -10,7 +10,7 @@ enum { SHIFT_WORDS = 397 };
 
 void torch_rng_seed(struct torch_rng *g, uint64_t seed)
 {
-    *g = (struct torch_rng){.seed = seed, .left = 1};
+    *g = (struct torch_rng){.left = 1};
     g->words[0] = (uint32_t)seed;
     for (uint32_t i = 1; i < TORCH_RNG_WORDS; i++) {
         uint32_t prev = g->words[i - 1];

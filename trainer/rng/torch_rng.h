@@ -15,7 +15,6 @@
 enum { TORCH_RNG_WORDS = 624 };
 
 struct torch_rng {
-    uint64_t seed;
     uint32_t words[TORCH_RNG_WORDS]; /* mt19937 */
     int32_t left;                    /* words before the next twist, plus one */
     int32_t next;                    /* index of the next word */

@@ -83,7 +83,8 @@ static int make_split(struct session *s, struct torch_rng *rng, struct err *err)
     s->split_order = calloc((size_t)(train + val), sizeof(*s->split_order));
     if (!s->split_order)
         return err_memory(err, "no memory for the order of the training data");
-    return split_random(rng, train, val, s->split_order, &s->split, err);
+    split_random(rng, train, val, s->split_order, &s->split);
+    return 0;
 }
 
 /* Every rank's generator stands where the one that drew the data does. */
@@ -227,15 +228,16 @@ static bool stopped(void *stop)
 static int open_data(struct session *s, struct err *err)
 {
     struct pod_data_options o = {
-        .source = {.spec = &s->cfg->data,
-                   .dir = s->cfg->data_dir,
-                   .name = (enum dataset_name)s->cfg->data.dataset,
-                   .seed = (uint64_t)s->cfg->seed},
+        .source = {.spec = &s->cfg->data, .dir = s->cfg->data_dir, .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
         .mirror = s->cfg->data_mirror,
-        .ca_file = s->env->get("SSL_CERT_FILE"),
-        .stopped = s->env->stop ? stopped : NULL,
-        .stop_ctx = s->env->stop,
+        .limits = {.bytes_max = FETCH_BYTES_MAX,
+                   .stall_s = FETCH_STALL_S,
+                   .pause_ms = FETCH_PAUSE_MS,
+                   .lock_ms = s->timeout_ms,
+                   .ca_file = s->env->get("SSL_CERT_FILE"),
+                   .stopped = s->env->stop ? stopped : NULL,
+                   .stop_ctx = s->env->stop},
         .kept = s->env->get(CONTRACT_ENV_KEPT_DATA),
         .now_ms = s->env->clock.wall_ms(s->env->clock.ctx),
         .local_rank = s->ranks.local_rank,

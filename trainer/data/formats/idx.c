@@ -1,6 +1,8 @@
 /* idx.c - {format: idx, dataset, train, train_targets, test, test_targets}: the four files of MNIST, or pairs of any names. */
 #include "trainer/data/source_state.h"
 
+#include <inttypes.h>
+
 enum { DATASET, TRAIN, TRAIN_TARGETS, TEST, TEST_TARGETS };
 
 static const char *const DATASETS[] = {
@@ -51,34 +53,97 @@ static int accept(struct data_spec *d, const char **ret_key, struct err *err)
     return 0;
 }
 
-static int open_pairs(struct source *s, struct err *err)
+static int probe_pair(struct idx_files *f, enum dataset_part images, struct err *err)
+{
+    const enum dataset_part labels = images + 1;
+    const struct idx_shape *x = &f->shape[images], *y = &f->shape[labels];
+
+    if (idx_probe(f->path[images], IDX_IMAGES, &f->shape[images], err) ||
+        idx_probe(f->path[labels], IDX_LABELS, &f->shape[labels], err))
+        return -1;
+    if (x->items != y->items)
+        return err_set(err, ERR_INVALID,
+                       "%s: items: %" PRId32 " labels, expected %" PRId32 " as %s has images",
+                       f->path[labels], y->items, x->items, f->path[images]);
+    return 0;
+}
+
+/* Both pairs, or the training one alone. Test images must be as large as those trained on. */
+static int probe(struct idx_files *f, struct err *err)
+{
+    const struct idx_shape *train = &f->shape[DATASET_TRAIN_IMAGES], *test = &f->shape[DATASET_TEST_IMAGES];
+
+    if (probe_pair(f, DATASET_TRAIN_IMAGES, err))
+        return -1;
+    if (!f->path[DATASET_TEST_IMAGES][0])
+        return 0;
+    if (probe_pair(f, DATASET_TEST_IMAGES, err))
+        return -1;
+    if (train->rows == test->rows && train->cols == test->cols)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "%s: %" PRId32 "x%" PRId32 " pixels, expected %" PRId32 "x%" PRId32 " as in %s",
+                   f->path[DATASET_TEST_IMAGES], test->rows, test->cols, train->rows, train->cols,
+                   f->path[DATASET_TRAIN_IMAGES]);
+}
+
+static int find(struct source *s, struct err *err)
 {
     const struct data_spec *d = s->o.spec;
     const char *const name[DATASET_PARTS] = {d->train, d->train_targets, d->test, d->test_targets};
 
+    if (!d->train)
+        return dataset_find(s->o.dir, (enum dataset_name)d->dataset, s->idx.path, err);
     for (int i = 0; i < DATASET_PARTS; i++)
         if (source_path(s->o.dir, name[i], s->idx.path[i], err))
             return -1;
-    if (dataset_probe_pair(&s->idx, DATASET_TRAIN_IMAGES, err))
-        return -1;
-    if (!d->test)
-        return 0;
-    return dataset_probe_pair(&s->idx, DATASET_TEST_IMAGES, err) || dataset_check_sides(&s->idx, err) ? -1
-                                                                                                      : 0;
+    return 0;
 }
 
 static int open(struct source *s, struct err *err)
 {
-    if (s->o.spec->train ? open_pairs(s, err) : dataset_find(s->o.dir, s->o.name, &s->idx, err))
+    const struct idx_shape *train = &s->idx.shape[DATASET_TRAIN_IMAGES];
+
+    if (find(s, err) || probe(&s->idx, err))
         return -1;
-    s->layout = dataset_layout(&s->idx);
+    s->layout = (struct data_layout){.train_items = train->items,
+                                     .test_items = s->idx.shape[DATASET_TEST_IMAGES].items,
+                                     .rows = train->rows,
+                                     .cols = train->cols,
+                                     .channels = 1};
     return 0;
 }
 
+/* One byte each into int32_t: read behind, spread from the front. */
+static int load_labels(const char *path, const struct idx_shape *shape, int32_t *labels, int classes,
+                       struct err *err)
+{
+    uint8_t *bytes = (uint8_t *)labels + 3 * (size_t)shape->items;
+
+    if (idx_load(path, IDX_LABELS, shape, bytes, err))
+        return -1;
+    for (int32_t i = 0; i < shape->items; i++) {
+        int32_t label = bytes[i];
+        if (label >= classes)
+            return err_set(err, ERR_INVALID, "%s: label of item %" PRId32 ": %d, expected 0..%d", path, i,
+                           label, classes - 1);
+        labels[i] = label;
+    }
+    return 0;
+}
+
+/* Files of the user's own may have more classes than ten. */
 static int load(const struct source *s, struct dataset *d, struct err *err)
 {
-    if (dataset_load(&s->idx, d, s->o.spec->train ? UINT8_MAX + 1 : DATASET_CLASSES, err))
-        return -1;
+    const struct idx_files *f = &s->idx;
+    const int classes = s->o.spec->train ? UINT8_MAX + 1 : DATASET_CLASSES;
+
+    for (int i = DATASET_TRAIN_IMAGES; i < DATASET_PARTS; i += 2) {
+        const struct data_part *part = i == DATASET_TRAIN_IMAGES ? &d->train : &d->test;
+        if (part->items && (idx_load(f->path[i], IDX_IMAGES, &f->shape[i], part->x, err) ||
+                            load_labels(f->path[i + 1], &f->shape[i + 1], part->labels, classes, err)))
+            return -1;
+    }
     source_count_classes(d);
     return 0;
 }

@@ -1,6 +1,8 @@
 /* tokens.c - {format: tokens, train, val, shuffle}: windows of files of tokens, which are mapped and read by the step. */
 #include "trainer/data/source_state.h"
 
+#include <string.h>
+
 enum { TRAIN, VAL, SHUFFLE };
 
 static const struct spec_option OPTIONS[] = {
@@ -25,14 +27,28 @@ static int accept(struct data_spec *d, const char **ret_key, struct err *err)
     return 0;
 }
 
+/* The folder as a pattern that matches it alone. */
+static int escape(const char *folder, char out[static PATH_MAX], struct err *err)
+{
+    size_t n = 0;
+
+    for (const char *p = folder; *p && n < PATH_MAX - 2; p++) {
+        if (strchr("*?[\\", *p))
+            out[n++] = '\\';
+        out[n++] = *p;
+    }
+    out[n] = '\0';
+    return n < PATH_MAX - 2 ? 0 : err_set(err, ERR_INVALID, "%.60s...: path too long", folder);
+}
+
 static int open(struct source *s, struct err *err)
 {
     const struct data_spec *d = s->o.spec;
     const char *const name[SOURCE_PARTS] = {[SOURCE_TRAIN] = d->train, [SOURCE_TEST] = d->test};
     char dir[PATH_MAX], path[PATH_MAX];
 
-    if (tokens_pattern_of(s->o.dir, dir, sizeof(dir)) >= sizeof(dir))
-        return err_set(err, ERR_INVALID, "%.60s...: path too long", s->o.dir);
+    if (escape(s->o.dir, dir, err))
+        return -1;
     for (int p = 0; p < SOURCE_PARTS; p++)
         if (source_path(dir, name[p], path, err) ||
             (path[0] && !(s->tokens[p] = tokens_open(path, d->rows, err))))

@@ -1,7 +1,7 @@
-/* http_server.h - a server of a test's own that resumes, refuses, stalls, cuts off, redirects and never ends.
+/* http_server.h - a server of a test's own that refuses, stalls, cuts off, redirects and never ends.
  *
- * By the beginning of the path: /good (and resumes), /whole (and does not), /cut (in the middle), /stall (there), /wrong
- * (another body), /503, /busy (503 twice, then /good), /loop, /file, /moved (redirects), /endless; anything else is 404.
+ * By the beginning of the path: /good, /cut (in the middle), /stall (there), /wrong (another body), /503, /loop, /file,
+ * /moved (redirects), /endless; anything else is 404.
  */
 #ifndef TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
 #define TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
@@ -9,12 +9,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { HTTP_SERVER_BODY = 100000, HTTP_SERVER_CUT = 40000 };
+enum { HTTP_SERVER_BODY = 100000 };
 
 /* What it has seen, in memory that both share. */
 struct http_seen {
-    int requests, ranges;
-    int64_t from; /* of the last range */
+    int requests;
 };
 
 struct http_server {

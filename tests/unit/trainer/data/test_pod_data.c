@@ -20,11 +20,13 @@ enum { NOBODY = 65534 };
 
 struct task {
     char dir[SMALL_DATA_DIR_BYTES];
-    bool hidden;      /* no rank may look into another */
-    const char *kept; /* the launcher's memory */
+    bool hidden; /* no rank may look into another */
+    int memory;  /* the launcher's */
+    char where[MEMORY_FILE_BYTES];
+    const char *kept; /* `where`, when ranks are told of it */
     bool found;       /* an earlier attempt has left the data there */
     int64_t now_ms;   /* 0: long after the files were made */
-    uint8_t pixel;    /* the first */
+    uint8_t pixel;    /* the first; 0: as the file was made */
 };
 
 static const struct data_spec SPEC = {.format = &format_idx, .stats = 1, .std = {1}};
@@ -53,9 +55,9 @@ static int sees_the_data(struct collectives *c, void *arg)
     RANK_CHECK(!prctl(PR_SET_DUMPABLE, task->hidden ? 0 : 1));
     cleanup_pod_data struct pod_data d = {0};
     RANK_CHECK(!pod_data_open(&d, c, &o, &err));
-    RANK_CHECK(d.shared == (c->rank != 0 && !task->hidden));
-    RANK_CHECK((d.kept != NULL) == (c->rank == 0 && task->kept && !task->now_ms));
+    RANK_CHECK((d.borrowed != NULL) == (c->rank != 0 && !task->hidden));
     RANK_CHECK(d.found == (c->rank == 0 && task->found));
+    RANK_CHECK(!task->pixel || *(const uint8_t *)d.set.train.x == task->pixel);
     RANK_CHECK(d.set.train.items == SMALL_DATA_TRAIN && d.set.test.items == SMALL_DATA_TEST);
     for (int i = 0; i < SMALL_DATA_TRAIN * SMALL_DATA_SIDE * SMALL_DATA_SIDE; i++)
         sum = sum * 31 + ((const uint8_t *)d.set.train.x)[i];
@@ -73,23 +75,18 @@ static int sees_the_data(struct collectives *c, void *arg)
 
 static void ranks_share_one_copy(void **state)
 {
-    (void)state;
-    struct task task = {0};
+    struct task *task = *state;
 
-    small_data_make(task.dir);
-    ranks_run(1, sees_the_data, &task);
-    ranks_run(4, sees_the_data, &task);
-    small_data_remove(task.dir);
+    ranks_run(1, sees_the_data, task);
+    ranks_run(4, sees_the_data, task);
 }
 
 static void ranks_that_may_not_share_load_their_own(void **state)
 {
-    (void)state;
-    struct task task = {.hidden = true};
+    struct task *task = *state;
 
-    small_data_make(task.dir);
-    ranks_run(3, sees_the_data, &task);
-    small_data_remove(task.dir);
+    task->hidden = true;
+    ranks_run(3, sees_the_data, task);
 }
 
 /* The file has another time of its change then, as with files that are no longer fresh. */
@@ -114,86 +111,34 @@ static void change(const char *dir, const char *file, long at, int byte)
 /* Each run of ranks is an attempt. */
 static void a_later_attempt_decodes_nothing(void **state)
 {
-    (void)state;
-    char where[MEMORY_FILE_BYTES];
-    struct task task = {.kept = where};
-    const int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
+    struct task *task = *state;
 
-    small_data_make(task.dir);
-    ranks_run(3, sees_the_data, &task);
-    task.found = true;
-    ranks_run(3, sees_the_data, &task);
-    ranks_run(1, sees_the_data, &task);
+    task->kept = task->where;
+    ranks_run(3, sees_the_data, task);
+    task->found = true;
+    task->pixel = 201; /* in the memory alone */
+    assert_int_equal(pwrite(task->memory, &task->pixel, 1, KEPT_HEAD_BYTES), 1);
+    ranks_run(3, sees_the_data, task);
+    ranks_run(1, sees_the_data, task);
     /* Another pixel, in a file of the same size. */
-    change(task.dir, "train-images-idx3-ubyte", 16, 77);
-    task.found = false;
-    ranks_run(2, sees_the_data, &task);
-    task.found = true;
-    ranks_run(2, sees_the_data, &task);
-    small_data_remove(task.dir);
-    close(fd);
+    task->pixel = 77;
+    change(task->dir, "train-images-idx3-ubyte", 16, task->pixel);
+    task->found = false;
+    ranks_run(2, sees_the_data, task);
+    task->found = true;
+    ranks_run(2, sees_the_data, task);
 }
 
 /* Not even when the memory could hold them: written once more, they could not be told from what they are now. */
 static void files_that_just_changed_are_not_kept(void **state)
 {
-    (void)state;
-    char where[MEMORY_FILE_BYTES];
-    struct task task = {.kept = where, .now_ms = time(NULL) * 1000};
-    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
+    struct task *task = *state;
 
-    small_data_make(task.dir);
-    ranks_run(2, sees_the_data, &task);
-    assert_int_equal(lseek(fd, 0, SEEK_END), 0);
-    ranks_run(2, sees_the_data, &task);
-    small_data_remove(task.dir);
-}
-
-/* What was decoded was seen to be in the memory: the first pixel of it. */
-static int sees_pixel(struct collectives *c, void *arg)
-{
-    const struct task *task = arg;
-    const struct pod_data_options o = options(task, c);
-    struct err err = {0};
-    cleanup_pod_data struct pod_data d = {0};
-
-    RANK_OK(pod_data_open(&d, c, &o, &err));
-    return ((const uint8_t *)d.set.train.x)[0] == task->pixel ? 0 : RANK_FAILED;
-}
-
-static void all_ranks_see_the_memory_of_the_launcher(void **state)
-{
-    (void)state;
-    char where[MEMORY_FILE_BYTES];
-    struct task task = {.kept = where, .pixel = 201};
-    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
-
-    small_data_make(task.dir);
-    ranks_run(2, sees_the_data, &task);
-    assert_int_equal(pwrite(fd, &task.pixel, 1, KEPT_HEAD_BYTES), 1);
-    ranks_run(2, sees_pixel, &task);
-    task.pixel = 77; /* neither what the memory holds nor what the file held */
-    change(task.dir, "train-images-idx3-ubyte", 16, task.pixel);
-    ranks_run(2, sees_pixel, &task);
-    small_data_remove(task.dir);
-}
-
-static int meets_bad_data(struct collectives *c, void *arg);
-
-/* Bad files leave nothing that the next attempt would take for good. */
-static void files_that_are_refused_are_not_kept(void **state)
-{
-    (void)state;
-    char where[MEMORY_FILE_BYTES];
-    struct task task = {.kept = where};
-    const int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
-
-    small_data_make(task.dir);
-    change(task.dir, "train-labels-idx1-ubyte", 8, 10);
-    ranks_run(2, meets_bad_data, &task);
-    ranks_run(2, meets_bad_data, &task);
-    small_data_remove(task.dir);
-    close(fd);
+    task->kept = task->where;
+    task->now_ms = time(NULL) * 1000;
+    ranks_run(2, sees_the_data, task);
+    assert_int_equal(lseek(task->memory, 0, SEEK_END), 0);
+    ranks_run(2, sees_the_data, task);
 }
 
 /* A label out of range in the training labels. */
@@ -204,21 +149,22 @@ static int meets_bad_data(struct collectives *c, void *arg)
     struct pod_data d;
 
     RANK_CHECK(pod_data_open(&d, c, &o, &err) == -1);
-    RANK_CHECK(!d.mem);
+    RANK_CHECK(!d.memory && !d.borrowed);
     RANK_CHECK(err.kind == (c->rank == 0 ? ERR_INVALID : ERR_PEER));
     RANK_CHECK(strstr(err.msg, c->rank == 0 ? "train-labels" : "rank 0 could not load the data set"));
     return 0;
 }
 
+/* Nor do bad files leave anything that the next attempt would take for good. */
 static void only_the_loader_says_what_is_wrong(void **state)
 {
-    (void)state;
-    struct task task = {0};
+    struct task *task = *state;
 
-    small_data_make(task.dir);
-    change(task.dir, "train-labels-idx1-ubyte", 8, 10);
-    ranks_run(3, meets_bad_data, &task);
-    small_data_remove(task.dir);
+    change(task->dir, "train-labels-idx1-ubyte", 8, 10);
+    ranks_run(3, meets_bad_data, task);
+    task->kept = task->where;
+    ranks_run(2, meets_bad_data, task);
+    ranks_run(2, meets_bad_data, task);
 }
 
 static int was_told_otherwise(struct collectives *c, void *arg)
@@ -249,26 +195,20 @@ static int has_a_wrong_local_rank(struct collectives *c, void *arg)
 
 static void ranks_that_disagree_are_refused(void **state)
 {
-    (void)state;
-    struct task task = {0};
-
-    small_data_make(task.dir);
-    ranks_run(3, was_told_otherwise, &task);
-    ranks_run(2, has_a_wrong_local_rank, &task);
-    small_data_remove(task.dir);
+    ranks_run(3, was_told_otherwise, *state);
+    ranks_run(2, has_a_wrong_local_rank, *state);
 }
 
 /* Files that come or go while a pod starts: each rank maps what it finds. */
 static int finds_other_tokens(struct collectives *c, void *arg)
 {
-    const char *dir = arg;
+    const struct task *task = arg;
     const struct data_spec spec = {.format = &format_tokens, .rows = 4, .train = c->rank ? "*.txt" : "a.txt"};
-    const struct task task = {0};
-    struct pod_data_options o = options(&task, c);
+    struct pod_data_options o = options(task, c);
     struct err err = {0};
     struct pod_data d;
 
-    o.source = (struct source_options){.spec = &spec, .dir = dir};
+    o.source = (struct source_options){.spec = &spec, .dir = task->dir};
     int rc = pod_data_open(&d, c, &o, &err);
     if (c->rank == 0) {
         pod_data_close(&d);
@@ -282,33 +222,50 @@ static int finds_other_tokens(struct collectives *c, void *arg)
 
 static void tokens_are_the_same_for_a_pod(void **state)
 {
-    (void)state;
-    char dir[SMALL_DATA_DIR_BYTES], path[128];
+    struct task *task = *state;
+    char path[128];
 
-    small_data_make(dir);
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof(path), "%s/%c.txt", dir, 'a' + i);
+        snprintf(path, sizeof(path), "%s/%c.txt", task->dir, 'a' + i);
         FILE *f = fopen(path, "w");
         assert_non_null(f);
         fputs("0123456789", f);
         assert_int_equal(fclose(f), 0);
     }
-    ranks_run(2, finds_other_tokens, dir);
-    small_data_remove(dir);
+    ranks_run(2, finds_other_tokens, task);
 }
+
+static int setup(void **state)
+{
+    static struct task task;
+
+    task = (struct task){0};
+    task.memory = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, task.where);
+    small_data_make(task.dir);
+    *state = &task;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct task *task = *state;
+
+    small_data_remove(task->dir);
+    return close(task->memory);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_share_one_copy),
-        cmocka_unit_test(ranks_that_may_not_share_load_their_own),
-        cmocka_unit_test(a_later_attempt_decodes_nothing),
-        cmocka_unit_test(files_that_just_changed_are_not_kept),
-        cmocka_unit_test(all_ranks_see_the_memory_of_the_launcher),
-        cmocka_unit_test(files_that_are_refused_are_not_kept),
-        cmocka_unit_test(only_the_loader_says_what_is_wrong),
-        cmocka_unit_test(ranks_that_disagree_are_refused),
-        cmocka_unit_test(tokens_are_the_same_for_a_pod),
+        TEST(ranks_share_one_copy),
+        TEST(ranks_that_may_not_share_load_their_own),
+        TEST(a_later_attempt_decodes_nothing),
+        TEST(files_that_just_changed_are_not_kept),
+        TEST(only_the_loader_says_what_is_wrong),
+        TEST(ranks_that_disagree_are_refused),
+        TEST(tokens_are_the_same_for_a_pod),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

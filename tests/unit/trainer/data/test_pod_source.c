@@ -26,10 +26,11 @@ static int setup(void **state)
     files_folder(f->folder);
     http_server_start(&f->server);
     f->spec = (struct data_spec){.format = &format_idx, .stats = 1, .std = {1}};
-    f->o = (struct pod_data_options){.source = {.spec = &f->spec, .dir = f->folder},
-                                     .download = true,
-                                     .download_pause_ms = 1,
-                                     .timeout_ms = 1000};
+    f->o = (struct pod_data_options){
+        .source = {.spec = &f->spec, .dir = f->folder},
+        .download = true,
+        .limits = {.bytes_max = FETCH_BYTES_MAX, .stall_s = FETCH_STALL_S, .pause_ms = 1, .lock_ms = 1000},
+        .timeout_ms = 1000};
     *state = f;
     return 0;
 }
@@ -69,7 +70,7 @@ static void without_files_and_network_it_ends_for_good(void **state)
     expect(f, ERR_NOT_FOUND,
            "expected MNIST/raw/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in it, and cannot");
     expect(f, ERR_NOT_FOUND, "(--no_download: do not try): Failed to connect to 127.0.0.1 port 1");
-    f->o.source.name = DATASET_FASHION_MNIST;
+    f->spec.dataset = DATASET_FASHION_MNIST;
     expect(f, ERR_NOT_FOUND, "expected FashionMNIST/raw/{train,");
     unsetenv("https_proxy");
     unsetenv("http_proxy");
@@ -95,7 +96,7 @@ static void without_files_and_rights_it_ends_for_good(void **state)
              "denied): give --data",
              (unsigned)geteuid());
     expect(f, ERR_NOT_FOUND, says);
-    f->o.source.name = DATASET_FASHION_MNIST;
+    f->spec.dataset = DATASET_FASHION_MNIST;
     expect(f, ERR_NOT_FOUND, "or one with the files (Debian: dataset-fashion-mnist)");
     if (root)
         assert_int_equal(seteuid(0), 0);
@@ -107,16 +108,22 @@ static void without_files_and_rights_it_ends_for_good(void **state)
 static void what_may_pass_says_so(void **state)
 {
     struct fixture *f = *state;
+    static const struct {
+        const char *place; /* "": one where nobody listens */
+        enum err_kind kind;
+        const char *says;
+    } cases[] = {
+        {"", ERR_TRANSIENT, "no MNIST, and no download: "},
+        {"/503", ERR_TRANSIENT, "/503/train-images-idx3-ubyte.gz: the server answered 503"},
+        {"/none", ERR_NOT_FOUND, "/none/train-images-idx3-ubyte.gz: the server answered 404"},
+        {"/wrong", ERR_INVALID, "MD5 "},
+    };
 
-    from(f, 1, "");
-    expect(f, ERR_TRANSIENT, "no MNIST, and no download: ");
-    from(f, f->server.port, "/503");
-    expect(f, ERR_TRANSIENT, "/503/train-images-idx3-ubyte.gz: the server answered 503");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        from(f, cases[i].place[0] ? f->server.port : 1, cases[i].place);
+        expect(f, cases[i].kind, cases[i].says);
+    }
     assert_int_equal(f->server.seen->requests, 3);
-    from(f, f->server.port, "/none");
-    expect(f, ERR_NOT_FOUND, "/none/train-images-idx3-ubyte.gz: the server answered 404");
-    from(f, f->server.port, "/wrong");
-    expect(f, ERR_INVALID, "MD5 ");
 }
 
 static bool at_once(void *ctx)
@@ -129,7 +136,7 @@ static void a_stop_is_said(void **state)
 {
     struct fixture *f = *state;
 
-    f->o.stopped = at_once;
+    f->o.limits.stopped = at_once;
     from(f, f->server.port, "/stall");
     expect(f, ERR_TRANSIENT, "no data, and the download was stopped");
 }

@@ -1,7 +1,9 @@
-/* test_sampler.c - DistributedSampler's items, its arithmetic, and evaluation's shards. */
+/* test_sampler.c - DistributedSampler's items, its arithmetic, evaluation's shards, and the sizes of a split, whose items are
+ * compared with PyTorch's beside the weights. */
 #include "../../../golden/torch/golden.h"
 #include "test.h"
 #include "trainer/data/sampler.h"
+#include "trainer/data/split.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -36,23 +38,6 @@ static void test_golden(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(golden_samplers); i++)
         check_golden(&golden_samplers[i]);
-}
-
-/* Without padding the ranks' items are a partition. */
-static void test_every_item_once(void **state)
-{
-    uint32_t order[60];
-    int seen[60] = {0};
-
-    (void)state;
-    for (int rank = 0; rank < 4; rank++) {
-        struct sampler s = sampler_of(60, rank, 4, true);
-        sampler_epoch(&s, 5, order);
-        for (int64_t i = 0; i < sampler_len(&s); i++)
-            seen[sampler_at(&s, order, i)]++;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(seen); i++)
-        assert_int_equal(seen[i], 1);
 }
 
 static void test_batches(void **state)
@@ -149,12 +134,43 @@ static void test_going_on(void **state)
     }
 }
 
+/* What torch.utils.data.random_split makes of [1 - f, f]. */
+static void fractions_are_random_splits(void **state)
+{
+    (void)state;
+    static const struct {
+        struct split_spec spec;
+        int64_t items, train, val; /* 0, 0: refused */
+    } cases[] = {
+        {{.val_fraction = 0.2}, 10, 8, 2},
+        {{.val_fraction = 0.2}, 11, 9, 2},
+        {{.val_fraction = 0.3}, 10, 7, 3},
+        {{.val_fraction = 0.5}, 7, 4, 3},
+        {{.val_fraction = 0.1}, 60000, 54000, 6000},
+        {{0}, 5, 5, 0},
+        {{.val_items = 2}, 5, 3, 2},
+        {{.train_items = 3, .val_items = 2}, 5, 3, 2},
+        {{.train_items = 4, .val_items = 2}, 5, 0, 0},
+        {{.train_items = 4}, 5, 0, 0},
+        {{.val_items = 5}, 5, 0, 0},
+        {{.val_items = 6}, 5, 0, 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int64_t train = 0, val = 0;
+        struct err err;
+        int rc = split_sizes(&cases[i].spec, cases[i].items, &train, &val, &err);
+        assert_int_equal(rc, cases[i].train ? 0 : -1);
+        assert_true(train == cases[i].train && val == cases[i].val);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_going_on),        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_every_item_once), cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_check),           cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_going_on), cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_batches),  cmocka_unit_test(test_check),
+        cmocka_unit_test(test_shards),   cmocka_unit_test(fractions_are_random_splits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,13 +3,16 @@
 #include "test.h"
 
 #include "trainer/data/source.h"
-#include "trainer/data/synthetic.h"
+#include "trainer/rng/torch_rng.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
+
+enum { TEACHER, UNIFORM };   /* data.targets */
+enum { BEFORE_WEIGHTS = 1 }; /* data.generator */
 
 struct fixture {
     char folder[PATH_MAX];
@@ -98,7 +101,7 @@ static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
                                  .rows = 1,
                                  .cols = 1,
                                  .channels = 3,
-                                 .option = {5, 1, SYNTHETIC_UNIFORM}};
+                                 .option = {5, 1, UNIFORM, BEFORE_WEIGHTS}};
     assert_int_equal(load(f, &err), 0);
     torch_rng_seed(&g, 3);
     for (int i = 0; i < 5; i++) {
@@ -107,7 +110,7 @@ static void synthetic_rows_are_drawn_as_pytorch_draws_them(void **state)
         assert_memory_equal((float *)f->set.train.x + i * 3, want, 3 * sizeof(float));
         assert_true(f->set.train.values[i] == want[3]);
     }
-    assert_int_equal(synthetic_draws(&(struct synthetic){SYNTHETIC_UNIFORM, 1}, &f->set.layout), 20);
+    assert_int_equal(format_synthetic.draws(&f->spec, &f->set.layout), 20);
 }
 
 /* The teacher's answer is the same however its samples lie: asked by hand, channels first. */
@@ -131,10 +134,9 @@ static void a_teacher_answers(void **state)
                                      .rows = 2,
                                      .cols = 2,
                                      .channels = CHANNELS,
-                                     .option = {ITEMS, CLASSES, SYNTHETIC_TEACHER}};
+                                     .option = {ITEMS, CLASSES, TEACHER, BEFORE_WEIGHTS}};
         assert_int_equal(load(f, &err), 0);
-        assert_int_equal(synthetic_draws(&(struct synthetic){SYNTHETIC_TEACHER, CLASSES}, &f->set.layout),
-                         ITEMS * INPUTS + CLASSES * INPUTS);
+        assert_int_equal(format_synthetic.draws(&f->spec, &f->set.layout), ITEMS * INPUTS + CLASSES * INPUTS);
         for (int i = 0; i < ITEMS; i++) {
             double answer[CLASSES] = {0};
             int best = 0;
@@ -295,9 +297,11 @@ static void files_that_just_changed_have_no_key(void **state)
     struct stat st;
 
     put_pair(f);
-    snprintf(path, sizeof(path), "%s/x.idx", f->folder);
     const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); /* the time of its change is that of now */
+    for (int i = 1; i >= 0; i--) { /* the time of its change is that of now */
+        snprintf(path, sizeof(path), "%s/%c.idx", f->folder, 'x' + i);
+        assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+    }
     assert_int_equal(stat(path, &st), 0);
     for (int age_s = -1000; age_s <= SOURCE_SETTLED_S; age_s++) {
         key_at(f, (st.st_ctim.tv_sec + age_s) * 1000 + 999, text);

@@ -3,6 +3,7 @@
 #include "shard.h"
 #include "test.h"
 
+#include "trainer/data/npy.h"
 #include "trainer/data/tokens.h"
 
 #include <fcntl.h>
@@ -48,15 +49,37 @@ static void put_shard(const struct files_fixture *f, const char *name, int first
     put_tokens(f, name, header, sizeof(header), first, n);
 }
 
-static void put_npy(const struct files_fixture *f, const char *name, const char *descr, const char *shape,
-                    int first, int n)
+/* An array's header of that version and dictionary, and zeros for `len` bytes of elements. */
+static size_t make_npy(int version, const char *dict, size_t len, uint8_t out[static 512])
 {
-    char start[128] = "\x93NUMPY\1";
-    int len = snprintf(start + 10, sizeof(start) - 10,
-                       "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape);
+    const size_t start = version == 1 ? 10 : 12;
+    const size_t n = strlen(dict);
 
-    start[8] = (char)len;
-    put_tokens(f, name, start, 10 + (size_t)len, first, n);
+    memset(out, 0, 512);
+    memcpy(out, "\x93NUMPY", 6);
+    out[6] = (uint8_t)version;
+    out[8] = (uint8_t)n;
+    memcpy(out + start, dict, n);
+    return start + n + len;
+}
+
+static void put_npy(const struct files_fixture *f, const char *name, const char *shape, int first, int n)
+{
+    uint8_t start[512];
+    char dict[128];
+
+    snprintf(dict, sizeof(dict), "{'descr': '<u2', 'fortran_order': False, 'shape': %s, }\n", shape);
+    put_tokens(f, name, start, make_npy(1, dict, 0, start), first, n);
+}
+
+static struct tokens *opened(const struct files_fixture *f, int32_t time)
+{
+    struct err err;
+    struct tokens *t = tokens_open(f->path, time, &err);
+
+    if (!t)
+        fail_msg("%s", err.msg);
+    return t;
 }
 
 static void expect_window(const struct tokens *t, int64_t window, int first, int n)
@@ -76,14 +99,12 @@ static void expect_window(const struct tokens *t, int64_t window, int first, int
 static void windows_of_all_kinds(void **state)
 {
     struct files_fixture *f = *state;
-    struct err err;
 
-    put_npy(f, "b.npy", "<u2", "(13,)", 40000, 13);
+    put_npy(f, "b.npy", "(13,)", 40000, 13);
     put_shard(f, "a.bin", 1000, 9);
     put(f, "c.txt", "abcdefgh", 8);
     put_shard(f, "aa.bin", 7, 4); /* too short for any */
-    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
-    assert_non_null(t);
+    cleanup_tokens struct tokens *t = opened(f, 4);
     assert_int_equal(tokens_windows(t), 2 + 0 + 3 + 1);
     assert_int_equal(tokens_vocab(t), 0);
     expect_window(t, 0, 1000, 4);
@@ -97,12 +118,9 @@ static void windows_of_all_kinds(void **state)
 static void uint16_alone_are_tokens(void **state)
 {
     struct files_fixture *f = *state;
-    struct err err;
 
     put_tokens(f, "train.bin", NULL, 0, 640, 2000);
-    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
-    if (!t)
-        fail_msg("%s", err.msg);
+    cleanup_tokens struct tokens *t = opened(f, 4);
     assert_int_equal(tokens_windows(t), 1999 / 4);
     assert_int_equal(tokens_vocab(t), 0);
     expect_window(t, 0, 640, 4);
@@ -115,8 +133,7 @@ static void plain_bytes_have_a_vocabulary(void **state)
     struct err err;
 
     put(f, "poem", "\xff\x80 two", 6);
-    cleanup_tokens struct tokens *t = tokens_open(f->path, 2, &err);
-    assert_non_null(t);
+    cleanup_tokens struct tokens *t = opened(f, 2);
     assert_int_equal(tokens_vocab(t), TOKENS_BYTES_VOCAB);
     float x[2];
     int32_t next[2];
@@ -133,8 +150,7 @@ static void a_byte_order_mark_is_no_text(void **state)
         "\xef\xbb\xbf"
         "abcdefgh",
         11);
-    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
-    assert_non_null(t);
+    cleanup_tokens struct tokens *t = opened(f, 4);
     assert_int_equal(tokens_windows(t), 1);
     expect_window(t, 0, 'a', 4);
     put(f, "wide",
@@ -153,8 +169,7 @@ static void tokens_beyond_the_vocabulary_are_named(void **state)
     struct err err;
 
     put_shard(f, "a.bin", 50250, 20);
-    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
-    assert_non_null(t);
+    cleanup_tokens struct tokens *t = opened(f, 4);
     assert_int_equal(tokens_window(t, 0, 50257, x, next, &err), 0);
     assert_int_equal(tokens_window(t, 1, 50257, x, next, &err), -1);
     assert_non_null(strstr(err.msg, "a.bin: token 7: 50257, expected 0..50256"));
@@ -197,60 +212,125 @@ static void refuse(struct files_fixture *f, const char *name, enum err_kind kind
         fail_msg("%s: \"%s\", expected \"%s\"", name, t ? "opened" : err.msg, want);
 }
 
+/* A shard whose header has `value` as its word `at`, with room for two tokens behind it. */
+static void refuse_shard(struct files_fixture *f, int at, uint32_t value, const char *want)
+{
+    uint8_t header[TOKENS_SHARD_HEADER + 4] = {0};
+
+    shard_header(2, header);
+    le_put(header + 4 * at, value, 4);
+    put(f, "a.bin", header, sizeof(header));
+    refuse(f, "a.bin", ERR_INVALID, want);
+}
+
 static void hostile_files_are_refused(void **state)
 {
     struct files_fixture *f = *state;
-    uint8_t header[TOKENS_SHARD_HEADER + 4] = {0};
+    uint8_t zeros[TOKENS_SHARD_HEADER] = {0};
+    char path[PATH_MAX + 64];
 
     refuse(f, "none-*.bin", ERR_NOT_FOUND, "none-*.bin: no such file");
     put(f, "empty.bin", "", 0);
     refuse(f, "empty.bin", ERR_INVALID, "expected a file that is not empty");
-    put(f, "short.bin", header, 1023);
+    put(f, "short.bin", zeros, 1023);
     refuse(f, "short.bin", ERR_INVALID, "short.bin: size: 1023 bytes, expected a header of 1024");
-    header[0] = 0xa1, header[1] = 0xd9, header[2] = 0x34, header[3] = 1; /* 20240801: llm.c's uint32 */
-    put(f, "magic.bin", header, sizeof(header));
-    refuse(f, "magic.bin", ERR_INVALID, "magic.bin: magic: 20240801, expected 20240520");
     put_tokens(f, "odd.bin", "x", 1, 640, 1000);
     refuse(f, "odd.bin", ERR_INVALID, "odd.bin: magic: ");
-    shard_header(2, header);
-    header[4] = 2;
-    put(f, "version.bin", header, sizeof(header));
-    refuse(f, "version.bin", ERR_INVALID, "version.bin: version: 2, expected 1");
-    shard_header(0xffffffff, header);
-    put(f, "huge.bin", header, sizeof(header));
-    refuse(f, "huge.bin", ERR_INVALID, "size: 1028 bytes, expected 8589935614 for the 4294967295 tokens");
-    shard_header(1, header);
-    put(f, "long.bin", header, sizeof(header));
-    refuse(f, "long.bin", ERR_INVALID, "size: 1028 bytes, expected 1026 for the 1 tokens");
+    refuse_shard(f, 0, 20240801, "a.bin: magic: 20240801, expected 20240520"); /* llm.c's uint32 */
+    refuse_shard(f, 1, 2, "a.bin: version: 2, expected 1");
+    refuse_shard(f, 2, 0xffffffff, "size: 1028 bytes, expected 8589935614 for the 4294967295 tokens");
+    refuse_shard(f, 2, 1, "size: 1028 bytes, expected 1026 for the 1 tokens");
     put_shard(f, "few.bin", 0, 4);
     refuse(f, "few.bin", ERR_INVALID, "4 tokens in 1 files, expected more than 4 in one");
-    put_npy(f, "matrix.npy", "<u2", "(3, 3)", 0, 9);
-    refuse(f, "matrix.npy", ERR_INVALID, "expected a vector of uint16");
-    put_npy(f, "wide.npy", "<i4", "(9,)", 0, 18);
-    refuse(f, "wide.npy", ERR_INVALID, "expected a vector of uint16");
-    put_npy(f, "cut.npy", "<u2", "(10,)", 0, 9);
+    put_npy(f, "cut.npy", "(10,)", 0, 9);
     refuse(f, "cut.npy", ERR_INVALID, "cut.npy: size:");
-    char folder[PATH_MAX + 64];
-    snprintf(folder, sizeof(folder), "%s/folder", f->folder);
-    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(path, sizeof(path), "%s/folder", f->folder);
+    assert_int_equal(mkdir(path, 0700), 0);
     refuse(f, "folder", ERR_INVALID, "expected a file");
-    snprintf(folder, sizeof(folder), "%s/fifo", f->folder);
-    assert_int_equal(mkfifo(folder, 0600), 0);
+    snprintf(path, sizeof(path), "%s/fifo", f->folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
     alarm(20); /* nobody writes to it */
     refuse(f, "fifo", ERR_INVALID, "expected a file");
     alarm(0);
 }
 
-static void compressed_arrays_are_refused(void **state)
+static void npy_of_every_version_is_taken(void **state)
 {
-    struct files_fixture *f = *state;
-    char start[256] = "\x93NUMPY\1";
-    uint8_t packed[512];
-    int len = snprintf(start + 10, 100, "{'descr': '<u2', 'fortran_order': False, 'shape': (40,), }\n");
+    static const char dict[] = "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }   \n";
+    uint8_t bytes[512];
 
-    start[8] = (char)len;
-    put(f, "packed.npy", packed, files_gzip(start, 10 + (size_t)len + 80, packed, sizeof(packed)));
-    refuse(f, "packed.npy", ERR_INVALID, "gzip-compressed (gunzip it), expected a NumPy array");
+    (void)state;
+    for (int version = 1; version <= 3; version++) {
+        struct err err = {0};
+        size_t first = 0;
+        int64_t count = 0;
+        size_t len = make_npy(version, dict, 6, bytes);
+        assert_int_equal(npy_vector("a.npy", bytes, len, &first, &count, &err), 0);
+        assert_int_equal(count, 3);
+        assert_int_equal(first, len - 6);
+    }
+}
+
+static void other_npy_are_refused(void **state)
+{
+    static const struct {
+        const char *dict, *says;
+    } cases[] = {
+        {"{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }", "descr: '>u2', expected a vector"},
+        {"{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", "descr: '<i8', expected a vector"},
+        {"{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (2,), }", "descr: [('a'"},
+        {"{'fortran_order': False, 'shape': (2,), }", "descr: missing"},
+        {"{'descr': '<u2', 'fortran_order': False, }", "shape: missing"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (), }", "shape: (), expected a vector"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (0,), }", "shape: (0,)"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (-1,), }", "shape: (-1,)"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (1, 2), }", "shape: (1, 2), expected a vector"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (99999999999999999999,), }", "shape: (999"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (2", "shape: (2, expected a vector"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (1,), }", "size: "},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }", "size: "},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (274877906944,), }", "size: "},
+    };
+    uint8_t bytes[512];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        size_t first;
+        int64_t count;
+        size_t len = make_npy(1, cases[i].dict, 4, bytes);
+        assert_int_equal(npy_vector("a.npy", bytes, len, &first, &count, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.msg, cases[i].says) || !strstr(err.msg, "a.npy: "))
+            fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
+    }
+}
+
+/* Cut anywhere, or with any header byte turned over: an answer, and nothing is read behind the end. */
+static void damaged_npy_are_survived(void **state)
+{
+    uint8_t good[512];
+    const size_t len = make_npy(2, "{'descr': '<u2', 'fortran_order': False, 'shape': (4,), }\n", 8, good);
+
+    (void)state;
+    for (size_t i = 0; i < 2 * len; i++) {
+        const bool cut = i < len;
+        const size_t n = cut ? i : len;
+        uint8_t *exact = malloc(n + !n);
+        struct err err = {0};
+        size_t first = 0;
+        int64_t count = 0;
+        assert_non_null(exact);
+        memcpy(exact, good, n);
+        if (!cut)
+            exact[i - len] ^= 0xff;
+        if (!npy_vector("a.npy", exact, n, &first, &count, &err))
+            assert_int_equal(first + 2 * (uint64_t)count, n);
+        else
+            assert_int_equal(err.kind, ERR_INVALID);
+        assert_true(!cut || err.kind == ERR_INVALID);
+        free(exact);
+    }
 }
 
 int main(void)
@@ -263,7 +343,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(tokens_beyond_the_vocabulary_are_named, setup, files_teardown),
         cmocka_unit_test_setup_teardown(large_shards, setup, files_teardown),
         cmocka_unit_test_setup_teardown(hostile_files_are_refused, setup, files_teardown),
-        cmocka_unit_test_setup_teardown(compressed_arrays_are_refused, setup, files_teardown),
+        cmocka_unit_test(npy_of_every_version_is_taken),
+        cmocka_unit_test(other_npy_are_refused),
+        cmocka_unit_test(damaged_npy_are_survived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
