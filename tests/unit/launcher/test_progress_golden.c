@@ -101,13 +101,13 @@ static void compare(const char *name, const struct buf *out, const struct rows *
             continue;
         if (next < want->n && want->row[next].line == line)
             now = want->row[next++];
-        const double step = count_or_none(p.step);
+        const double step = count_or_none(p.now.step);
         share->percents += !isnan(now.percent);
-        share->right += near(p.percent, now.percent, 1, false) && !isnan(now.percent);
-        if (!near(p.percent, now.percent, 1, silent) || !near(step, now.step, 0, silent) ||
-            !near(p.loss, now.loss, 1e-6 * fabs(now.loss), silent)) {
-            print_error("%s:%d: percent %g, step %g, loss %g; wanted %g, %g, %g\n", name, line, p.percent,
-                        step, p.loss, now.percent, now.step, now.loss);
+        share->right += near(p.now.percent, now.percent, 1, false) && !isnan(now.percent);
+        if (!near(p.now.percent, now.percent, 1, silent) || !near(step, now.step, 0, silent) ||
+            !near(p.now.loss, now.loss, 1e-6 * fabs(now.loss), silent)) {
+            print_error("%s:%d: percent %g, step %g, loss %g; wanted %g, %g, %g\n", name, line, p.now.percent,
+                        step, p.now.loss, now.percent, now.step, now.loss);
             share->wrong++;
         }
         line++;
@@ -193,7 +193,8 @@ static int check_line(struct progress *p, char *row, enum kind_of_lines kind, in
     untab(row + at + 1);
     struct recogniser r = {.len = 0};
     recogniser_take(&r, row + at + 1, strlen(row + at + 1), take, p);
-    const double shown[FIGURES] = {p->percent, count_or_none(p->step), p->loss, p->samples_per_second};
+    const double shown[FIGURES] = {p->now.percent, count_or_none(p->now.step), p->now.loss,
+                                   p->now.samples_per_second};
     for (int i = 0; i < FIGURES; i++) {
         const double want = number_or_none(word[i]);
         const double within = i == FIGURE_PERCENT ? 1 : 1e-6 * fabs(want);
@@ -237,13 +238,13 @@ static int check_lines(const char *name, enum kind_of_lines kind)
 static void test_known_forms(void **state)
 {
     (void)state;
-    assert_true(check_lines("known", KNOWN) >= 14);
+    assert_true(check_lines("known", KNOWN) >= 11);
 }
 
 static void test_silent_forms(void **state)
 {
     (void)state;
-    assert_true(check_lines("silent", SILENT) >= 60);
+    assert_true(check_lines("silent", SILENT) >= 90);
 }
 
 static void test_forms_found_later(void **state)

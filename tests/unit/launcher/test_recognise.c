@@ -14,19 +14,13 @@
 
 #define NONE (-1)
 
+/* Which words of the line are what. */
 struct case_ {
     const char *line;
-    int64_t step, total_steps, epoch, total_epochs, epoch_step, epoch_steps;
+    int64_t epoch, total_epochs, step, total_steps; /* 0 totals: absent */
+    bool in_epoch;
     double loss, samples; /* 0: absent */
 };
-
-static struct progress_seen recognise(const char *line, bool *says)
-{
-    struct progress_seen s;
-
-    *says = recognise_line(sv_from(line), &s);
-    return s;
-}
 
 static bool same(double got, double want)
 {
@@ -35,78 +29,77 @@ static bool same(double got, double want)
 
 static void check(const struct case_ *c)
 {
-    bool says;
-    const struct progress_seen s = recognise(c->line, &says);
+    struct progress_seen s;
+    const bool says = recognise_line(sv_from(c->line), &s);
 
-    if (!says || s.download || s.step != c->step || s.total_steps != c->total_steps || s.epoch != c->epoch ||
-        s.total_epochs != c->total_epochs || s.epoch_step != c->epoch_step ||
-        s.epoch_steps != c->epoch_steps || !same(s.loss, c->loss) || !same(s.samples_per_second, c->samples))
-        fail_msg("%s: says %d, download %d, step %lld/%lld, epoch %lld/%lld, in it %lld/%lld, loss %g, "
-                 "samples/s %g",
-                 c->line, says, s.download, (long long)s.step, (long long)s.total_steps, (long long)s.epoch,
-                 (long long)s.total_epochs, (long long)s.epoch_step, (long long)s.epoch_steps, s.loss,
-                 s.samples_per_second);
+    if (!says || s.download || s.several || s.in_epoch != c->in_epoch || s.step != c->step ||
+        s.total_steps != c->total_steps || s.epoch != c->epoch || s.total_epochs != c->total_epochs ||
+        !same(s.loss, c->loss) || !same(s.samples_per_second, c->samples))
+        fail_msg("%s: says %d, download %d, several %d, epoch %lld/%lld, step %lld/%lld (in it: %d), loss "
+                 "%g, samples/s %g",
+                 c->line, says, s.download, s.several, (long long)s.epoch, (long long)s.total_epochs,
+                 (long long)s.step, (long long)s.total_steps, s.in_epoch, s.loss, s.samples_per_second);
 }
 
 static void test_lines(void **state)
 {
     static const struct case_ cases[] = {
-        {"epoch 1/3, batch    16/64 with loss: 0.3716", NONE, NONE, 1, 3, 16, 64, 0.3716, 0},
-        {"epoch 1/2  step 299/512  loss 2.3098  8000 samples/s  0:00 left", 299, 512, 1, 2, NONE, NONE,
-         2.3098, 8000},
-        {"epoch 2/8 with val loss: 4.6316, val accuracy: 0.1868", NONE, NONE, 2, 8, NONE, NONE, 0, 0},
+        /* our own */
+        {"epoch 1/3, batch    16/64 with loss: 0.3716", 1, 3, 16, 64, true, 0.3716, 0},
+        {"epoch 1/2  step 299/512  loss 2.3098  8000 samples/s  0:00 left", 1, 2, 299, 512, false, 2.3098, 0},
+        {"epoch 2/8 with val loss: 4.6316, val accuracy: 0.1868", 2, 8, NONE, NONE, false, 0, 0},
         {"{\"event\":\"train\",\"epoch\":1,\"epochs\":2,\"step\":16,\"steps\":64,\"global_step\":16,\"loss\":"
          "2.5}",
-         NONE, NONE, 1, 2, 16, 64, 2.5, 0},
-        {"training time: 4.63 s (steps 4.46 s, validation 0.17 s), 35 samples/s; start-up 0.08 s", NONE, NONE,
-         NONE, NONE, NONE, NONE, 0, 35},
-        {"Epoch 3/10", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
-        {"Epoch [3/10]", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
-        {"epoch: 3 / 10 | loss=0.25", NONE, NONE, 3, 10, NONE, NONE, 0.25, 0},
-        {"Epoch 3 of 10", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
-        {"Epoch 3: loss -0.5", NONE, NONE, 3, NONE, NONE, NONE, -0.5, 0},
-        {"step 40/500", 40, 500, NONE, NONE, NONE, NONE, 0, 0},
-        {"Iteration: 1,200/5,000 loss: 1.5", 1200, 5000, NONE, NONE, NONE, NONE, 1.5, 0},
-        {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3", 10, 500, NONE, NONE, NONE,
-         NONE, 1.5e-3, 0},
-        {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", 300, NONE, NONE, NONE, NONE, NONE, 4.25, 0},
-        {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", NONE, NONE, 2, NONE, NONE, NONE,
-         6.9, 0},
-        {"[GPU0] Epoch 3 | Batchsize: 32 | Steps: 938", NONE, NONE, 3, NONE, NONE, 938, 0, 0},
-        {"Epoch 3 | Steps: 938", NONE, NONE, 3, NONE, NONE, NONE, 0, 0},
-        {" 20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]", 8, 40, NONE, NONE, NONE, NONE, 0.467,
+         1, 2, 16, 64, true, 2.5, 0},
+        {"{\"event\":\"times\",\"startup_s\":0.482,\"samples\":8192,\"samples_per_s\":3347.8}", NONE, NONE,
+         NONE, NONE, false, 0, 3347.8},
+        {"[GPU0] Epoch 3 | Batchsize: 32 | Steps: 938", 3, NONE, NONE, NONE, false, 0, 0},
+        /* epochs */
+        {"Epoch 3/10", 3, 10, NONE, NONE, false, 0, 0},
+        {"Epoch [3/10]", 3, 10, NONE, NONE, false, 0, 0},
+        {"epoch: 3 / 10 | loss=0.25", 3, 10, NONE, NONE, false, 0.25, 0},
+        {"Epoch 3: loss 0.5", 3, NONE, NONE, NONE, false, 0.5, 0},
+        {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", 2, NONE, NONE, NONE, false, 6.9,
          0},
-        {"Epoch 2/3:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", NONE, NONE, 2, 3, 8, 40, 0, 0},
-        {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", NONE, NONE, 2, 5, NONE, NONE, 0, 0},
-        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", NONE, NONE, 5, 5, NONE, NONE, 0, 0},
-        {"train: 20it [00:00, 46.26it/s]", 20, NONE, NONE, NONE, NONE, NONE, 0, 0},
+        /* steps */
+        {"step 40/500", NONE, NONE, 40, 500, false, 0, 0},
+        {"Iteration: 1,200/5,000 loss: 1.5", NONE, NONE, 1200, 5000, false, 1.5, 0},
+        {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3", NONE, NONE, 10, 500, false,
+         1.5e-3, 0},
+        {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", NONE, NONE, 300, NONE, false, 4.25, 0},
+        {"step 3/4 loss 0.5", NONE, NONE, 3, 4, false, 0.5, 0},
+        {"step 7/90 loss 1200 0.5", NONE, NONE, 7, 90, false, 0, 0}, /* an index */
+        {"step 7/90 loss -0.5", NONE, NONE, 7, 90, false, 0, 0},
+        {"step 7/90 D: loss 0.5 G: loss 0.7", NONE, NONE, 7, 90, false, 0, 0},
+        {"step 7/90 loss nan", NONE, NONE, 7, 90, false, 0, 0},
+        {"step 7/90 loss inf", NONE, NONE, 7, 90, false, 0, 0},
+        /* bars */
+        {" 20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]", NONE, NONE, 8, 40, false, 0.467, 0},
+        {"Epoch 2/3:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", 2, 3, 8, 40, true, 0, 0},
+        {"Epoch 2/3, loss 0.5:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", 2, 3, 8, 40, true, 0.5, 0},
+        {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", 2, 5, NONE, NONE, false, 0, 0},
+        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", 5, 5, NONE, NONE, false, 0, 0},
         {"\x1b[2KEpoch 0/2  \x1b[35m\xe2\x94\x81\x1b[0m 3/40 \x1b[2m0:00:00 \xe2\x80\xa2 0:00:01\x1b[0m "
          "56.3it/s "
          "train_loss: 0.757",
-         NONE, NONE, 1, 3, 3, 40, 0.757, 0},
-        {"  1/100  2.31G  1.159  25  640: 25% \xe2\x94\x81\xe2\x94\x80 2/8 4.5it/s 0.5s<1.3s", NONE, NONE, 1,
-         100, 2, 8, 0, 0},
-        {"[transformers]   Num Epochs = 3", NONE, NONE, NONE, 3, NONE, NONE, 0, 0},
-        {"  Total optimization steps = 1,200", NONE, 1200, NONE, NONE, NONE, NONE, 0, 0},
-        {"{'loss': '0.75', 'learning_rate': '4e-05', 'epoch': '0.25'}", NONE, NONE, 1, NONE, NONE, NONE, 0.75,
-         0},
-        {"{'loss': 0.75, 'epoch': 2.0}", NONE, NONE, 2, NONE, NONE, NONE, 0.75, 0},
+         1, 3, 3, 40, true, 0.757, 0},
+        {"  1/100  2.31G  1.159  25  640: 25% \xe2\x94\x81\xe2\x94\x80 2/8 4.5it/s 0.5s<1.3s", 1, 100, 2, 8,
+         true, 0, 0},
+        {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]", 3, 100, 8, 40, true, 0, 0},
+        /* Hugging Face Trainer */
+        {"[transformers]   Num Epochs = 3", NONE, 3, NONE, NONE, false, 0, 0},
+        {"  Total optimization steps = 1,200", NONE, NONE, NONE, 1200, false, 0, 0},
+        {"{'loss': '0.75', 'learning_rate': '4e-05', 'epoch': '0.25'}", 1, NONE, NONE, NONE, false, 0.75, 0},
+        {"{'loss': 0.75, 'epoch': 2.0}", 2, NONE, NONE, NONE, false, 0.75, 0},
         {"{'train_runtime': '0.1', 'train_samples_per_second': '1846', 'train_loss': '0.76', 'epoch': '3'}",
-         NONE, NONE, 3, NONE, NONE, NONE, 0.76, 1846},
-        {"train loss: 0.5  val loss: 0.25", NONE, NONE, NONE, NONE, NONE, NONE, 0.5, 0},
-        {"(0/4) Epoch 3 [40/500] loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
-        {"Epoch [3/10][40/500] loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
-        {"epoch 3, step 40/500, loss 0.5", NONE, NONE, 3, NONE, NONE, NONE, 0.5, 0},
-        {"step 40/500, epoch 3/4, loss 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
-        {"step 3/4 loss 0.5", 3, 4, NONE, NONE, NONE, NONE, 0.5, 0},
-        {"epoch 3/4, step 40, loss 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
-        {"step 40 loss 5 (4.5)", 40, NONE, NONE, NONE, NONE, NONE, 5, 0},
-        {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]", NONE, NONE, 3, 100, 8, 40,
-         0, 0},
-        {"step 7/90 loss 1,234", 7, 90, NONE, NONE, NONE, NONE, 0, 0}, /* or a decimal comma */
-        {"step 7/90 D: loss 0.5 G: loss 0.7", 7, 90, NONE, NONE, NONE, NONE, 0, 0},
-        {"step 7/90 loss nan", 7, 90, NONE, NONE, NONE, NONE, 0, 0},
-        {"step 7/90 loss inf", 7, 90, NONE, NONE, NONE, NONE, 0, 0},
+         3, NONE, NONE, NONE, false, 0.76, 1846},
+        {"train loss: 0.5  val loss: 0.25", NONE, NONE, NONE, NONE, false, 0.5, 0},
+        /* another pair, or an order, leaves open what the numbers are of */
+        {"(0/4) Epoch 3/10 loss 0.5", 3, NONE, NONE, NONE, false, 0.5, 0},
+        {"Epoch [3/10][40/500] loss 0.5", 3, NONE, NONE, NONE, false, 0.5, 0},
+        {"epoch 3, step 40/500, loss 0.5", 3, NONE, NONE, NONE, false, 0.5, 0},
+        {"step 40/500, epoch 3/4, loss 0.5", 3, 4, NONE, NONE, false, 0.5, 0},
+        {"epoch 3/4, step 40, loss 0.5", 3, 4, NONE, NONE, false, 0.5, 0},
     };
 
     (void)state;
@@ -217,16 +210,44 @@ static void test_nothing(void **state)
         "train: 45%|####5     | 12.5k/50.0k [00:00<00:01, 77.3it/s]",
         " 32/938 [>.............................] - ETA: 1s - loss: 0.3",
         "train: 45%|####5     | 5/50 [00:00<00:01, 77.3rows/s]",
+        "train: 20it [00:00, 46.26it/s]",
+        "training time: 4.63 s (steps 4.46 s, validation 0.17 s), 35 samples/s; start-up 0.08 s",
+        /* bars with a word or a number that is no training's */
+        "Task A:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.5]",
+        "step 3/10:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.5]",
+        "rank 0 Epoch 1/2:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]",
+        "3/8 models:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]",
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        bool says;
-        const struct progress_seen s = recognise(lines[i], &says);
-        if (says)
+        struct progress_seen s;
+        if (recognise_line(sv_from(lines[i]), &s))
             fail_msg("%s: step %lld/%lld, epoch %lld/%lld, loss %g", lines[i], (long long)s.step,
                      (long long)s.total_steps, (long long)s.epoch, (long long)s.total_epochs, s.loss);
     }
+}
+
+/* One run of several: nobody knows from then on how far all of them are. */
+static void test_several(void **state)
+{
+    static const char *const lines[] = {
+        "Model 1/5",           "=== Fold 1/5 ===",   "Fold 2",
+        "fold1: epoch 3/3",    "seed 1/3 epoch 2/2", "Round 1/10 | client 3",
+        "[fold 2] step 40/50", "Trial 3: epoch 1/3", "episode 3/100",
+        "Phase 1/2",           "Stage: [1/2]",       "fold 1:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]",
+    };
+    static const char *const others[] = {"seed 42",  "model has 124 parameters", "run 12",
+                                         "folder 3", "level=info step 3/40",     "rank 0/8 step 3/40"};
+    struct progress_seen s;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        if (!recognise_line(sv_from(lines[i]), &s) || !s.several)
+            fail_msg("%s is of one run", lines[i]);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (recognise_line(sv_from(others[i]), &s) && s.several)
+            fail_msg("%s is of one run of several", others[i]);
 }
 
 static void test_hostile(void **state)
@@ -331,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_several),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_stream_in_any_pieces),
         cmocka_unit_test(test_stream_drops_the_rest_of_a_long_line),
