@@ -47,13 +47,10 @@ static void list_figures(const struct answer *a, struct figure out[static FIGURE
     memcpy(out, rows, sizeof(rows));
 }
 
-/* A number behind the text: a whole one with all its digits, another with six. */
-static void put_number(struct buf *out, const char *text, double value)
+/* A whole number with all its digits, another with six. */
+static void put_number(struct buf *out, double value)
 {
-    struct err full;
-
-    (void)buf_printf(out, &full, fabs(value) < 1e16 && value == floor(value) ? "%s%.0f" : "%s%.6g", text,
-                     value);
+    buf_printf(out, NULL, fabs(value) < 1e16 && value == floor(value) ? "%.0f" : "%.6g", value);
 }
 
 static bool has_straggler(const struct answer *a)
@@ -63,49 +60,43 @@ static bool has_straggler(const struct answer *a)
 
 void answer_progress(const struct answer *a, struct buf *out)
 {
-    char text[CLOCK_RFC3339_BYTES + 80] = "";
+    char time[CLOCK_RFC3339_BYTES] = "";
     struct figure figures[FIGURES];
-    struct err full;
 
     if (a->progress.wall_ms)
-        clock_rfc3339(a->progress.wall_ms, false, text);
-    (void)buf_printf(
-        out, &full, "{\"job\": \"%s\", \"attempt\": %" PRId64 ", \"restarts\": %" PRId64 ", \"time\": \"%s\"",
-        contract_job_mark(a->job_uid), a->attempt, a->restarts, text);
+        clock_rfc3339(a->progress.wall_ms, false, time);
+    buf_printf(out, NULL,
+               "{\"job\": \"%s\", \"attempt\": %" PRId64 ", \"restarts\": %" PRId64 ", \"time\": \"%s\"",
+               contract_job_mark(a->job_uid), a->attempt, a->restarts, time);
     list_figures(a, figures);
     for (int i = 0; i < FIGURES; i++)
         if (figures[i].member && isfinite(figures[i].value)) {
-            snprintf(text, sizeof(text), ", \"%s\": ", figures[i].member);
-            put_number(out, text, figures[i].value);
+            buf_printf(out, NULL, ", \"%s\": ", figures[i].member);
+            put_number(out, figures[i].value);
         }
     if (has_straggler(a)) {
-        snprintf(text, sizeof(text),
-                 ", \"straggler\": {\"rank\": %" PRId64 ", \"ratio\": ", a->straggler_rank);
-        put_number(out, text, a->straggler_ratio);
-        (void)buf_puts(out, "}", &full);
+        buf_printf(out, NULL, ", \"straggler\": {\"rank\": %" PRId64 ", \"ratio\": ", a->straggler_rank);
+        put_number(out, a->straggler_ratio);
+        buf_puts(out, "}", NULL);
     }
-    (void)buf_puts(out, "}\n", &full);
+    buf_puts(out, "}\n", NULL);
 }
 
 static void put_metric(struct buf *out, const struct figure *f, const char *labels)
 {
-    char name[80];
-    struct err full;
+    char name[64];
 
     snprintf(name, sizeof(name), "torchkeeper_training_%s", f->metric);
-    (void)buf_printf(out, &full, "# HELP %s %s.\n# TYPE %s %s\n%s%s", name, f->help, name, f->type, name,
-                     labels);
-    put_number(out, " ", f->value * f->scale);
-    (void)buf_puts(out, "\n", &full);
+    buf_printf(out, NULL, "# HELP %s %s.\n# TYPE %s %s\n%s%s ", name, f->help, name, f->type, name, labels);
+    put_number(out, f->value * f->scale);
+    buf_puts(out, "\n", NULL);
 }
 
 void answer_metrics(const struct answer *a, struct buf *out)
 {
-    const struct figure straggler = {.metric = "straggler_ratio",
-                                     .type = "gauge",
-                                     .help = "Step time of the slowest rank to the median of all",
-                                     .scale = 1,
-                                     .value = a->straggler_ratio};
+    const struct figure straggler = {NULL,    "straggler_ratio",
+                                     "gauge", "Step time of the slowest rank to the median of all",
+                                     1,       a->straggler_ratio};
     struct figure figures[FIGURES];
     char labels[40];
 
@@ -146,7 +137,6 @@ bool answer_reply(const struct answer *a, struct sv request, struct buf *out)
     const char *status = "431 Request Header Fields Too Large", *type = "text/plain; charset=utf-8";
     const bool head = sv_starts(request, "HEAD ");
     struct sv line = {0};
-    struct err full;
 
     if (memmem(request.p, request.len, "\r\n\r\n", 4)) {
         sv_next(&request, '\r', &line);
@@ -154,11 +144,11 @@ bool answer_reply(const struct answer *a, struct sv request, struct buf *out)
     } else if (request.len < REPLY_REQUEST_BYTES)
         return false;
     if (!body.len)
-        (void)buf_printf(&body, &full, "%s\n", status);
-    (void)buf_printf(out, &full,
-                     "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
-                     "%sConnection: close\r\n\r\n%s",
-                     status, type, body.len, sv_starts(sv_from(status), "405") ? "Allow: GET, HEAD\r\n" : "",
-                     head ? "" : buf_str(&body));
+        buf_printf(&body, NULL, "%s\n", status);
+    buf_printf(out, NULL,
+               "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
+               "%sConnection: close\r\n\r\n%s",
+               status, type, body.len, sv_starts(sv_from(status), "405") ? "Allow: GET, HEAD\r\n" : "",
+               head ? "" : buf_str(&body));
     return true;
 }
