@@ -123,8 +123,9 @@ static void position_take(struct position *p, const struct progress_seen *s)
     else if (epoch && s->step >= 0)
         take_epoch_step(p, s->step, s->total_steps);
     else if (epoch && isfinite(s->within)) {
-        p->within = s->within;
-        p->ended = s->within >= 1;
+        p->chatty = p->chatty || (p->ended && p->paired && isfinite(s->loss));
+        p->within = p->chatty ? 0 : s->within;
+        p->ended = p->within >= 1;
     }
 }
 

@@ -45,6 +45,7 @@ struct position {
     bool paired;        /* lines have "epoch 1/3": one without the total counts no more */
     bool zero_based;    /* the first epoch is 0 */
     bool ended;         /* the last line closed the epoch: what begins anew is in the next one */
+    bool chatty;        /* lines with a loss come more than once in an epoch: they do not close it */
     bool fresh;         /* no step of it was told yet */
     int64_t heard_step; /* the last one that was told of an epoch */
     /* Steps of the run: what no line tells to be of an epoch. */

@@ -99,8 +99,9 @@ static bool is_pair(const struct number *n)
 
 static bool is_count(const struct number *n)
 {
-    return n->count && n->value <= (double)PROGRESS_COUNT_MAX &&
-           (!is_pair(n) || (n->of >= 1 && n->of <= (double)PROGRESS_COUNT_MAX && n->value <= n->of));
+    const double max = (double)PROGRESS_COUNT_MAX;
+
+    return n->count && n->value <= max && !(n->of < 1 || n->of > max || n->value > n->of);
 }
 
 static bool is_dict(struct sv line)
@@ -134,16 +135,6 @@ static enum role role_of(const struct reading *r, const struct number *n)
     return ROLES;
 }
 
-/* tqdm's, behind what it counts: " [00:12<" */
-static bool is_time(struct sv s)
-{
-    size_t n = 2;
-
-    while (n < s.len && (sv_is_digit(s.p[n]) || s.p[n] == ':'))
-        n++;
-    return sv_starts(s, " [") && n > 2 && n < s.len && s.p[n] == '<';
-}
-
 static void take_number(struct reading *r, const struct number *n)
 {
     const enum role role = n->start < r->aside ? role_of(r, n) : ROLES;
@@ -154,7 +145,7 @@ static void take_number(struct reading *r, const struct number *n)
         if (n->start == r->line.p && is_pair(n) && is_count(n))
             r->numbered = *n;
         r->other_number = r->other_number || (role != ROLE_EPOCH && role != ROLE_LOSS);
-    } else if (r->words.p && is_pair(n) && !r->bar.start && (!r->tqdm || is_time(rest))) {
+    } else if (r->words.p && is_pair(n) && !r->bar.start && (!r->tqdm || sv_starts(rest, " ["))) {
         r->bar = *n;
         return;
     }
@@ -182,7 +173,8 @@ static struct sv rate_of_bar(const struct reading *r)
 {
     struct sv rest = behind(r->line, r->bar.end), part = {0}, rate = {r->line.p, 0};
 
-    if (sv_next(&rest, ',', &part) && sv_next(&rest, ',', &part))
+    sv_next(&rest, ',', &part);
+    if (sv_next(&rest, ',', &part))
         sv_next(&part, ']', &rate);
     return sv_trim(rate);
 }
@@ -205,14 +197,6 @@ static void step_of(struct progress_seen *s, const struct number *n, bool in_epo
     s->in_epoch = in_epoch;
 }
 
-/* A bar of epochs: so many are done. */
-static void bar_of_epochs(const struct number *n, struct progress_seen *s)
-{
-    s->total_epochs = (int64_t)n->of;
-    s->epoch = (int64_t)n->value + (n->value < n->of);
-    s->within = n->value < n->of ? 0 : 1;
-}
-
 /* False: it is of something else, or says not what it is of. */
 static bool take_bar(const struct reading *r, struct progress_seen *s)
 {
@@ -228,9 +212,12 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
         s->epoch = (int64_t)epoch->value + more;
         s->total_epochs = is_pair(epoch) ? (int64_t)epoch->of + more : -1;
         step_of(s, &r->bar, true);
-    } else if (tokens_find(r->words, WORDS("epoch", "epochs")) || tokens_find(rate, WORDS("epoch", "epochs")))
-        bar_of_epochs(&r->bar, s);
-    else {
+    } else if (tokens_find(r->words, WORDS("epoch", "epochs")) ||
+               tokens_find(rate, WORDS("epoch", "epochs"))) {
+        s->epoch = (int64_t)r->bar.value +
+                   1; /* so many are done before it; at the end it is one that there is not */
+        s->total_epochs = (int64_t)r->bar.of;
+    } else {
         step_of(s, &r->bar, false);
         s->download = !sv_trim(r->words).len && !has(r, ROLE_LOSS) && is_download(rate);
     }
@@ -274,13 +261,13 @@ static void take_text(struct reading *r, struct progress_seen *s)
     const bool counts = has(r, ROLE_STEP) && is_pair(step), total = epoch && s->total_epochs > 0;
     if (total && has(r, ROLE_BATCH) && is_pair(batch))
         step_of(s, batch, true);
-    else if (epoch ? total && counts && r->of[ROLE_EPOCH].start < step->start
+    else if (epoch ? total && counts
                    : (counts && step->of >= FEW_STEPS) || (has(r, ROLE_STEP) && has(r, ROLE_LOSS)))
         step_of(s, step, json);
     else if (total && r->any_loss &&
              !tokens_find(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
         s->within = 1; /* a loss stands behind an epoch that has ended */
-    if (r->other_pair)
+    if (r->other_pair || (epoch && counts && step->start < r->of[ROLE_EPOCH].start))
         s->step = s->total_steps = s->total_epochs = -1;
 }
 

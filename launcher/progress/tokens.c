@@ -132,9 +132,8 @@ static bool read_number(struct tokens *t, struct number *ret)
     ret->value = take_number(&t->rest, &ret->count);
     ret->of = take_of(&t->rest, &ret->count);
     ret->end = t->rest.p;
-    const char next = at(t->rest, 0);
-    /* not "3GB", a path, a date */
-    ret->count = ret->count && !is_word(next) && next != '%' && !(next == '.' && sv_is_digit(at(t->rest, 1)));
+    ret->count =
+        ret->count && !is_word(at(t->rest, 0)) && at(t->rest, 0) != '%'; /* not "3GB", a path, a date */
     while (is_word(at(t->rest, 0)))
         t->rest = sv_skip(t->rest, 1);
     forget_words(t);

@@ -82,8 +82,29 @@ static void test_epochs_and_steps(void **state)
     CHECK({"Total optimization steps = 200", -1}, {"step 50: loss 0.5", 25});
     CHECK({"Epoch 1/2", 0}, {"Train Epoch: 1 [1280/6400 (20%)]\tLoss: 0.5", 0});
     CHECK({"Epoch [1/2][3/10] loss 0.5", -1}, {"Train: [2/300][630/1251]", -1});
-    /* a loss ends an epoch, unless something counts in it */
+    /* a loss ends an epoch, unless something counts in it, or there is more than one */
     CHECK({"Epoch 1/4 iters 100 loss: 0.5", 0}, {"Epoch 1/4 lr 0.1 loss: 0.5", 25});
+    CHECK({"Epoch 1/4 loss: 0.9", 25}, {"Epoch 1/4 loss: 0.8", 25}, {"Epoch 1/4 loss: 0.7", 25},
+          {"Epoch 1/4 loss: 0.6", 0}, {"Epoch 4/4 loss: 0.5", 75});
+    CHECK({"Num Epochs = 2", -1}, {"{'loss': 0.5, 'epoch': 2.0}", 100},
+          {"{'train_loss': 0.5, 'epoch': 2.0}", 100}, {"{'train_loss': 0.5, 'epoch': 2.0}", 100},
+          {"{'train_loss': 0.5, 'epoch': 2.0}", 100});
+}
+
+/* What comes behind the last epoch is in none. */
+static void test_behind_the_last_epoch(void **state)
+{
+    static const char *const ends[] = {"Epochs: 100%|##| 2/2 [00:00<00:00, 5it/s]", "Epoch 2/2 loss: 0.5"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct progress p;
+        progress_init(&p);
+        say_at(&p, 0, "Epoch 1/2:  9%|# | 10/10 [00:00<00:01, 5it/s]");
+        say_at(&p, 1, ends[i]);
+        say_at(&p, 2, " 9%|# | 1/10 [00:00<00:01, 5it/s]");
+        assert_true(p.now.percent == 100 && p.now.epoch == 2 && p.now.total_epochs == 2);
+    }
 }
 
 static void test_epochs_from_0_have_no_total(void **state)
@@ -273,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_yet),
         cmocka_unit_test(test_epochs_and_steps),
+        cmocka_unit_test(test_behind_the_last_epoch),
         cmocka_unit_test(test_epochs_from_0_have_no_total),
         cmocka_unit_test(test_bars_of_epochs),
         cmocka_unit_test(test_bars_of_the_run),

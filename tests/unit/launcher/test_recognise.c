@@ -89,7 +89,7 @@ static void test_lines(void **state)
         {"Epoch 2/3, loss 0.5:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]",
          "epoch 2/3, step of it 8/40, loss 0.5"},
         {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", "epoch 2/5"},
-        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", "epoch 5/5"},
+        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", "epoch 6/5"},
         {"\x1b[2KEpoch 0/2  \x1b[35m\xe2\x94\x81\x1b[0m 3/40 \x1b[2m0:00:00 \xe2\x80\xa2 0:00:01\x1b[0m "
          "56.3it/s "
          "train_loss: 0.757",
@@ -110,7 +110,7 @@ static void test_lines(void **state)
         {"(0/4) Epoch 3/10 loss 0.5", "epoch 3, loss 0.5"},
         {"Epoch [3/10][40/500] loss 0.5", "epoch 3, loss 0.5"},
         {"epoch 3, step 40/500, loss 0.5", "epoch 3, loss 0.5"},
-        {"step 40/500, epoch 3/4, loss 0.5", "epoch 3/4, loss 0.5"},
+        {"step 40/500, epoch 3/4, loss 0.5", "epoch 3, loss 0.5"},
         {"epoch 3/4, step 40, loss 0.5", "epoch 3/4, loss 0.5"},
         /* one run of several: nobody knows from then on how far all of them are */
         {"Model 1/5", "several"},
