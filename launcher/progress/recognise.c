@@ -26,6 +26,10 @@ enum role {
 #define ANY NULL
 #define NO_WORD WORDS("")
 
+#define RATES                                                                                                \
+    WORDS("samples/s", "samples/s;", "samples/sec", "images/s", "images/sec", "img/s", "samples_per_s",      \
+          "train_samples_per_second")
+
 /* The forms that are known, by the words in front of a number. */
 static const struct form {
     enum role role;
@@ -39,7 +43,7 @@ static const struct form {
     {ROLE_BATCH, WORDS("batch"), ANY},
     {ROLE_LOSS, WORDS("loss", "train_loss", "train/loss", "training_loss", "total_loss", "avg_loss"),
      WORDS("", TRAIN, "avg", "average", "total", "with")},
-    {ROLE_RATE, WORDS("samples_per_s", "train_samples_per_second"), ANY},
+    {ROLE_RATE, RATES, ANY},
     {ROLE_EPOCHS, WORDS("epochs"), NO_WORD}, /* of our JSON */
     {ROLE_STEPS, WORDS("steps"), NO_WORD},
     {ROLE_TOTAL_EPOCHS, WORDS("epochs"), WORDS("num")}, /* Hugging Face Trainer */
@@ -124,6 +128,16 @@ static bool may_be(const struct reading *r, const struct number *n, enum role ro
            (role < ROLE_EPOCHS || (!is_pair(n) && n->value >= 1));
 }
 
+/* "812 samples/s" */
+static bool has_unit(const struct number *n, struct sv line)
+{
+    struct sv rest = sv_trim(behind(line, n->end)), unit = {0};
+
+    rest.len = rest.len < 12 ? rest.len : 12; /* the longest one is shorter */
+    sv_next(&rest, ' ', &unit);
+    return tokens_is(unit, RATES);
+}
+
 static enum role role_of(const struct reading *r, const struct number *n)
 {
     for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
@@ -132,20 +146,19 @@ static enum role role_of(const struct reading *r, const struct number *n)
         if (fits && tokens_is(n->key, f->key) && may_be(r, n, f->role))
             return f->role;
     }
-    return ROLES;
+    return has_unit(n, r->line) && may_be(r, n, ROLE_RATE) ? ROLE_RATE : ROLES;
 }
 
 static void take_number(struct reading *r, const struct number *n)
 {
     const enum role role = n->start < r->aside ? role_of(r, n) : ROLES;
-    const struct sv rest = behind(r->line, n->end);
 
     r->any_loss = r->any_loss || tokens_find(n->key, WORDS("loss"));
     if (r->words.p && n->start < r->words.p + r->words.len) {
         if (n->start == r->line.p && is_pair(n) && is_count(n))
             r->numbered = *n;
         r->other_number = r->other_number || (role != ROLE_EPOCH && role != ROLE_LOSS);
-    } else if (r->words.p && is_pair(n) && !r->bar.start && (!r->tqdm || sv_starts(rest, " ["))) {
+    } else if (r->words.p && is_pair(n) && !r->bar.start) {
         r->bar = *n;
         return;
     }
@@ -154,7 +167,7 @@ static void take_number(struct reading *r, const struct number *n)
     else if (role < ROLES && !has(r, role))
         r->of[role] = *n;
     if (is_pair(n) && is_count(n) && n->start < r->aside)
-        r->other_pair = r->other_pair || role == ROLES || sv_starts(sv_trim(rest), "of ");
+        r->other_pair = r->other_pair || role == ROLES || sv_starts(behind(r->line, n->end), " of ");
 }
 
 static void find_bar(struct reading *r)
@@ -219,7 +232,7 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
         s->total_epochs = (int64_t)r->bar.of;
     } else {
         step_of(s, &r->bar, false);
-        s->download = !sv_trim(r->words).len && !has(r, ROLE_LOSS) && is_download(rate);
+        s->download = is_download(rate);
     }
     return true;
 }

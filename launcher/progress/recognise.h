@@ -1,10 +1,10 @@
 /* recognise.h - recognise a training's progress in one line of its output. Pure.
  *
  * Known are the lines of this project's trainer (text and JSON), the bars of tqdm, Rich (Lightning's) and Ultralytics, the
- * lines of Hugging Face Trainer, and "epoch 3/10", "step 40/500", both or with "batch" in one line, "iter 300: loss 0.5". A
- * line of another form says nothing, nor does what stands behind a word like "val" or "loading". A wrong percent is worse
- * than none: a line with a pair that has none of these names ("[2/5] epoch 3/10") tells no totals, and a line of one run of
- * several ("Fold 1/5") tells that from now on nobody knows them. tests/golden/progress has output for each.
+ * lines of Hugging Face Trainer, and "epoch 3/10", "step 40/500", both or with "batch" in one line, "iter 300: loss 0.5",
+ * "812 samples/s". A line of another form says nothing, nor does what stands behind a word like "val" or "loading". A wrong
+ * percent is worse than none: a line with a pair that has none of these names ("[2/5] epoch 3/10") tells no totals, and a
+ * line of one run of several ("Fold 1/5") tells that from now on nobody knows them. tests/golden/progress has output for each.
  *
  * Errors: none. A line is any bytes; of a longer one only RECOGNISE_LINE_BYTES are looked at. The time is linear in them.
  */

@@ -107,7 +107,7 @@ static void test_behind_the_last_epoch(void **state)
     }
 }
 
-static void test_epochs_from_0_have_no_total(void **state)
+static void test_no_totals(void **state)
 {
     struct progress p;
 
@@ -117,6 +117,10 @@ static void test_epochs_from_0_have_no_total(void **state)
     say_at(&p, 1, "[Epoch 100/200] [Batch 469/938]");
     assert_true(isnan(p.now.percent) && p.now.step == 94269 && p.now.epoch == 101);
     assert_true(p.now.total_epochs == -1 && p.now.total_steps == -1);
+    progress_init(&p);
+    say_at(&p, 0, "Fold 1/5");
+    say_at(&p, 1, "epoch 1/3, batch 4/5");
+    assert_true(p.now.epoch == 1 && p.now.total_epochs == -1 && p.now.step == -1 && p.now.total_steps == -1);
 }
 
 #define BAR(n, total) " 9%|# | " #n "/" #total " [00:00<00:01, 5it/s]"
@@ -159,6 +163,11 @@ static void test_bars_of_the_run(void **state)
     CHECK({"step 10/10", 100}, {"step 1/10", -1}, {"step 2/10", -1});
     CHECK({"step 30/40", 75}, {"step 1/1000", -1}, {"step 31/40", -1});
     /* until lines tell of the epochs */
+    CHECK({BAR(5, 10), 50}, {BAR(1, 1000), -1}, {"Epoch 2/4", 25});
+    CHECK({BAR(10, 10), 100}, {"Epoch 2/4", 25}, {BAR(1, 10), 27.5});
+    /* a download beside it */
+    CHECK({BAR(5, 90), 5.6}, {"Epoch 1/3", 5.6}, {" 9%|# | 5/28881 [00:00<00:01, 23112.02it/s]", 5.6},
+          {BAR(6, 90), 6.7});
     CHECK({BAR(10, 10), 100}, {BAR(1, 10), -1}, {"Epoch 2/4", 25}, {BAR(1, 10), 27.5});
 }
 
@@ -295,7 +304,7 @@ int main(void)
         cmocka_unit_test(test_nothing_yet),
         cmocka_unit_test(test_epochs_and_steps),
         cmocka_unit_test(test_behind_the_last_epoch),
-        cmocka_unit_test(test_epochs_from_0_have_no_total),
+        cmocka_unit_test(test_no_totals),
         cmocka_unit_test(test_bars_of_epochs),
         cmocka_unit_test(test_bars_of_the_run),
         cmocka_unit_test(test_percent_does_not_fall),
