@@ -70,7 +70,7 @@ static const char TQDM[] = "%|", RICH[] = "\xe2\x94\x81", RICH_TIME[] = "\xe2\x8
 /* The first number of each role, and the bar. */
 struct reading {
     struct sv line;
-    const char *aside;       /* where something else begins; the end of the line: nowhere */
+    const char *aside;       /* where something else begins, or the line's end; NULL: not looked for yet */
     struct number of[ROLES]; /* without a start: there is none */
     bool any_loss;           /* whatever words stand in front of it: it is printed behind an epoch */
     bool other_pair;         /* one without a role */
@@ -149,10 +149,19 @@ static enum role role_of(const struct reading *r, const struct number *n)
     return has_unit(n, r->line) && may_be(r, n, ROLE_RATE) ? ROLE_RATE : ROLES;
 }
 
+static bool is_aside(struct reading *r, const struct number *n)
+{
+    if (!r->aside && !(r->aside = tokens_find(r->line, ASIDE)))
+        r->aside = r->line.p + r->line.len;
+    return n->start >= r->aside;
+}
+
 static void take_number(struct reading *r, const struct number *n)
 {
-    const enum role role = n->start < r->aside ? role_of(r, n) : ROLES;
+    enum role role = role_of(r, n);
+    const bool aside = (role < ROLES || is_pair(n)) && is_aside(r, n);
 
+    role = aside ? ROLES : role;
     r->any_loss = r->any_loss || tokens_find(n->key, WORDS("loss"));
     if (r->words.p && n->start < r->words.p + r->words.len) {
         if (n->start == r->line.p && is_pair(n) && is_count(n))
@@ -166,7 +175,7 @@ static void take_number(struct reading *r, const struct number *n)
         r->of[ROLE_LOSS].value = NAN; /* nobody knows which one */
     else if (role < ROLES && !has(r, role))
         r->of[role] = *n;
-    if (is_pair(n) && is_count(n) && n->start < r->aside)
+    if (is_pair(n) && is_count(n) && !aside)
         r->other_pair = r->other_pair || role == ROLES || sv_starts(behind(r->line, n->end), " of ");
 }
 
@@ -217,7 +226,8 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
     const bool numbered = r->numbered.start, rich = find(r->line, RICH_TIME);
     const struct number *epoch = numbered ? &r->numbered : &r->of[ROLE_EPOCH];
 
-    if (!is_count(&r->bar) || (r->other_number && !numbered) || !tokens_all(r->words, OF_BARS) ||
+    if (!is_count(&r->bar) || (epoch->start && epoch->start > r->bar.start) ||
+        (r->other_number && !numbered) || !tokens_all(r->words, OF_BARS) ||
         (r->tqdm ? !rate.len || !tokens_all(rate, OF_BARS) : !epoch->start || rich == numbered))
         return false;
     if (epoch->start) {
@@ -227,8 +237,7 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
         step_of(s, &r->bar, true);
     } else if (tokens_find(r->words, WORDS("epoch", "epochs")) ||
                tokens_find(rate, WORDS("epoch", "epochs"))) {
-        s->epoch = (int64_t)r->bar.value +
-                   1; /* so many are done before it; at the end it is one that there is not */
+        s->epoch = (int64_t)r->bar.value + 1; /* at the end one that there is not */
         s->total_epochs = (int64_t)r->bar.of;
     } else {
         step_of(s, &r->bar, false);
@@ -286,11 +295,10 @@ static void take_text(struct reading *r, struct progress_seen *s)
 
 static void recognise_text(struct sv line, struct progress_seen *s)
 {
-    struct reading r = {.line = line, .aside = tokens_find(line, ASIDE)};
+    struct reading r = {.line = line};
     struct tokens t = {.rest = line};
     struct number n;
 
-    r.aside = r.aside ? r.aside : line.p + line.len;
     find_bar(&r);
     while (tokens_next(&t, &n))
         take_number(&r, &n);
