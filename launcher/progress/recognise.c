@@ -30,15 +30,17 @@ enum role {
     WORDS("samples/s", "samples/s;", "samples/sec", "images/s", "images/sec", "img/s", "samples_per_s",      \
           "train_samples_per_second")
 
+/* What there may be several of, each with a training of its own. */
+#define SERIES                                                                                               \
+    WORDS("model", "seed", "run", "round", "client", "member", "learner", "task", "stage", "phase", "split")
+
 /* The forms that are known, by the words in front of a number. */
 static const struct form {
     enum role role;
     const char *const *key, *const *before; /* before: ANY, or none too; "" in it: none */
 } FORMS[] = {
-    {ROLE_SERIES,
-     WORDS("model", "seed", "run", "round", "client", "member", "task", "stage", "phase", "level", "split"),
-     ANY},
-    {ROLE_EPOCH, WORDS("epoch"), ANY},
+    {ROLE_SERIES, SERIES, ANY},
+    {ROLE_EPOCH, WORDS("epoch"), WORDS("", TRAIN, "of", "starting", "finished", "info")},
     {ROLE_STEP, WORDS("step", "iter", "iteration"), WORDS("", TRAIN, "global", "info")},
     {ROLE_BATCH, WORDS("batch"), ANY},
     {ROLE_LOSS, WORDS("loss", "train_loss", "train/loss", "training_loss", "total_loss", "avg_loss"),
@@ -116,16 +118,15 @@ static bool is_dict(struct sv line)
 /* Whether the number may be what its words say. */
 static bool may_be(const struct reading *r, const struct number *n, enum role role)
 {
-    if (tokens_is(n->before, WORDS("per"))) /* "update steps per epoch = 16" */
-        return false;
     if (role == ROLE_LOSS)
         return !n->count; /* not the index of "Train loss 1200 0.512" */
     if (role == ROLE_RATE)
         return !is_pair(n) && n->value > 0;
     if (role == ROLE_EPOCH && is_dict(r->line))
         return !is_pair(n) && n->value < 1e9;
-    return is_count(n) && (role != ROLE_SERIES || n->of > 1) &&
-           (role < ROLE_EPOCHS || (!is_pair(n) && n->value >= 1));
+    if (role == ROLE_SERIES)
+        return is_count(n) && (n->of > 1 || sv_starts(behind(r->line, n->end), " of "));
+    return is_count(n) && (role < ROLE_EPOCHS || (!is_pair(n) && n->value >= 1));
 }
 
 /* "812 samples/s" */
@@ -267,6 +268,16 @@ static void pair_up(struct reading *r, enum role one, enum role many)
         n->of = r->of[many].value;
 }
 
+/* Whether the line has numbers of something else too: "[2/5] epoch 10/10", "Task A: epoch 3/3", "step 3/10: epoch 2/5". */
+static bool leaves_open(const struct reading *r)
+{
+    const struct number *epoch = &r->of[ROLE_EPOCH], *step = &r->of[ROLE_STEP];
+    const char *first = epoch->start ? epoch->start : step->start;
+
+    return r->other_pair || (epoch->start && step->start && is_pair(step) && step->start < epoch->start) ||
+           (first && tokens_find((struct sv){r->line.p, (size_t)(first - r->line.p)}, SERIES));
+}
+
 static void take_text(struct reading *r, struct progress_seen *s)
 {
     const struct number *step = &r->of[ROLE_STEP], *batch = &r->of[ROLE_BATCH];
@@ -289,7 +300,7 @@ static void take_text(struct reading *r, struct progress_seen *s)
     else if (total && r->any_loss &&
              !tokens_find(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
         s->within = 1; /* a loss stands behind an epoch that has ended */
-    if (r->other_pair || (epoch && counts && step->start < r->of[ROLE_EPOCH].start))
+    if (leaves_open(r))
         s->step = s->total_steps = s->total_epochs = -1;
 }
 
