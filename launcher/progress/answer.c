@@ -1,4 +1,4 @@
-/* answer.c - write what is known of a training as JSON and as Prometheus text. */
+/* answer.c - write what is known of a training as JSON and as Prometheus text, and reply to the request for it. */
 #include "launcher/progress/answer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* A number that both texts have. */
 struct figure {
@@ -24,7 +26,7 @@ static double count_of(int64_t count)
 
 static void list_figures(const struct answer *a, struct figure out[static FIGURES])
 {
-    const struct progress *p = &a->progress;
+    const struct progress_seen *p = &a->progress.now;
     const struct figure rows[FIGURES] = {
         {"step", "step", "gauge", "Step that the training has reached", 1, count_of(p->step)},
         {"totalSteps", "total_steps", "gauge", "Steps of the whole training", 1, count_of(p->total_steps)},
@@ -33,7 +35,7 @@ static void list_figures(const struct answer *a, struct figure out[static FIGURE
          count_of(p->total_epochs)},
         {"percent", "progress_ratio", "gauge", "Part of the training that is done, 0 to 1", 0.01, p->percent},
         {"etaSeconds", "eta_seconds", "gauge", "Estimated time left", 1,
-         p->eta_ms < 0 ? NAN : floor((double)p->eta_ms / 1000)},
+         a->progress.eta_ms < 0 ? NAN : floor((double)a->progress.eta_ms / 1000)},
         {"loss", "loss", "gauge", "Last loss that was printed", 1, p->loss},
         {"samplesPerSecond", "samples_per_second", "gauge", "Samples that the training takes per second", 1,
          p->samples_per_second},
@@ -42,16 +44,13 @@ static void list_figures(const struct answer *a, struct figure out[static FIGURE
         {NULL, "attempt", "gauge", "Number of the job's attempt", 1, count_of(a->attempt)},
     };
 
-    for (int i = 0; i < FIGURES; i++)
-        out[i] = rows[i];
+    memcpy(out, rows, sizeof(rows));
 }
 
 /* A whole number with all its digits, another with six. */
 static void put_number(struct buf *out, double value)
 {
-    struct err full;
-
-    (void)buf_printf(out, &full, fabs(value) < 1e16 && value == floor(value) ? "%.0f" : "%.6g", value);
+    buf_printf(out, NULL, fabs(value) < 1e16 && value == floor(value) ? "%.0f" : "%.6g", value);
 }
 
 static bool has_straggler(const struct answer *a)
@@ -63,54 +62,93 @@ void answer_progress(const struct answer *a, struct buf *out)
 {
     char time[CLOCK_RFC3339_BYTES] = "";
     struct figure figures[FIGURES];
-    struct err full;
 
     if (a->progress.wall_ms)
         clock_rfc3339(a->progress.wall_ms, false, time);
-    (void)buf_printf(
-        out, &full, "{\"job\": \"%s\", \"attempt\": %" PRId64 ", \"restarts\": %" PRId64 ", \"time\": \"%s\"",
-        contract_job_mark(a->job_uid), a->attempt, a->restarts, time);
+    buf_printf(out, NULL,
+               "{\"job\": \"%s\", \"attempt\": %" PRId64 ", \"restarts\": %" PRId64 ", \"time\": \"%s\"",
+               contract_job_mark(a->job_uid), a->attempt, a->restarts, time);
     list_figures(a, figures);
     for (int i = 0; i < FIGURES; i++)
         if (figures[i].member && isfinite(figures[i].value)) {
-            (void)buf_printf(out, &full, ", \"%s\": ", figures[i].member);
+            buf_printf(out, NULL, ", \"%s\": ", figures[i].member);
             put_number(out, figures[i].value);
         }
     if (has_straggler(a)) {
-        (void)buf_printf(out, &full,
-                         ", \"straggler\": {\"rank\": %" PRId64 ", \"ratio\": ", a->straggler_rank);
+        buf_printf(out, NULL, ", \"straggler\": {\"rank\": %" PRId64 ", \"ratio\": ", a->straggler_rank);
         put_number(out, a->straggler_ratio);
-        (void)buf_puts(out, "}", &full);
+        buf_puts(out, "}", NULL);
     }
-    (void)buf_puts(out, "}\n", &full);
+    buf_puts(out, "}\n", NULL);
 }
 
-static void put_head(struct buf *out, const char *name, const char *type, const char *help)
+static void put_metric(struct buf *out, const struct figure *f, const char *labels)
 {
-    struct err full;
+    char name[64];
 
-    (void)buf_printf(out, &full, "# HELP torchkeeper_training_%s %s.\n# TYPE torchkeeper_training_%s %s\n",
-                     name, help, name, type);
+    snprintf(name, sizeof(name), "torchkeeper_training_%s", f->metric);
+    buf_printf(out, NULL, "# HELP %s %s.\n# TYPE %s %s\n%s%s ", name, f->help, name, f->type, name, labels);
+    put_number(out, f->value * f->scale);
+    buf_puts(out, "\n", NULL);
 }
 
 void answer_metrics(const struct answer *a, struct buf *out)
 {
+    const struct figure straggler = {NULL,    "straggler_ratio",
+                                     "gauge", "Step time of the slowest rank to the median of all",
+                                     1,       a->straggler_ratio};
     struct figure figures[FIGURES];
-    struct err full;
+    char labels[40];
 
     list_figures(a, figures);
     for (int i = 0; i < FIGURES; i++)
-        if (isfinite(figures[i].value)) {
-            put_head(out, figures[i].metric, figures[i].type, figures[i].help);
-            (void)buf_printf(out, &full, "torchkeeper_training_%s ", figures[i].metric);
-            put_number(out, figures[i].value * figures[i].scale);
-            (void)buf_puts(out, "\n", &full);
-        }
-    if (has_straggler(a)) {
-        put_head(out, "straggler_ratio", "gauge", "Step time of the slowest rank to the median of all");
-        (void)buf_printf(out, &full, "torchkeeper_training_straggler_ratio{rank=\"%" PRId64 "\"} ",
-                         a->straggler_rank);
-        put_number(out, a->straggler_ratio);
-        (void)buf_puts(out, "\n", &full);
-    }
+        if (isfinite(figures[i].value))
+            put_metric(out, &figures[i], "");
+    snprintf(labels, sizeof(labels), "{rank=\"%" PRId64 "\"}", a->straggler_rank);
+    if (has_straggler(a))
+        put_metric(out, &straggler, labels);
+}
+
+/* Write what "GET /progress HTTP/1.1" asks for, and its type. Returns the status. */
+static const char *answer_line(const struct answer *a, struct sv line, const char **type, struct buf *body)
+{
+    struct sv method = {0}, target = {0}, path = {0};
+
+    if (!sv_next(&line, ' ', &method) || !sv_next(&line, ' ', &target) || !sv_starts(line, "HTTP/1.") ||
+        !sv_starts(target, "/"))
+        return "400 Bad Request";
+    if (!sv_eq(method, "GET") && !sv_eq(method, "HEAD"))
+        return "405 Method Not Allowed";
+    sv_next(&target, '?', &path);
+    if (sv_eq(path, "/progress")) {
+        *type = "application/json";
+        answer_progress(a, body);
+    } else if (sv_eq(path, "/metrics")) {
+        *type = "text/plain; version=0.0.4; charset=utf-8";
+        answer_metrics(a, body);
+    } else
+        return "404 Not Found";
+    return "200 OK";
+}
+
+bool answer_reply(const struct answer *a, struct sv request, struct buf *out)
+{
+    cleanup_buf struct buf body = BUF_INIT(ANSWER_BYTES);
+    const char *status = "431 Request Header Fields Too Large", *type = "text/plain; charset=utf-8";
+    const bool head = sv_starts(request, "HEAD ");
+    struct sv line = {0};
+
+    if (memmem(request.p, request.len, "\r\n\r\n", 4)) {
+        sv_next(&request, '\r', &line);
+        status = answer_line(a, line, &type, &body);
+    } else if (request.len < REPLY_REQUEST_BYTES)
+        return false;
+    if (!body.len)
+        buf_printf(&body, NULL, "%s\n", status);
+    buf_printf(out, NULL,
+               "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
+               "%sConnection: close\r\n\r\n%s",
+               status, type, body.len, sv_starts(sv_from(status), "405") ? "Allow: GET, HEAD\r\n" : "",
+               head ? "" : buf_str(&body));
+    return true;
 }

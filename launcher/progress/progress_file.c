@@ -6,55 +6,32 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct figure {
-    const char *name; /* with its quotes */
-    size_t at;        /* in struct progress_seen */
-    bool count;
-    double max;
-};
-
-#define FIGURE(name, field, count, max)                                                                      \
-    {                                                                                                        \
-        "\"" name "\"", offsetof(struct progress_seen, field), count, max                                    \
-    }
-static const struct figure FIGURES[] = {
-    FIGURE("step", step, true, (double)PROGRESS_COUNT_MAX),
-    FIGURE("totalSteps", total_steps, true, (double)PROGRESS_COUNT_MAX),
-    FIGURE("epoch", epoch, true, (double)PROGRESS_COUNT_MAX),
-    FIGURE("totalEpochs", total_epochs, true, (double)PROGRESS_COUNT_MAX),
-    FIGURE("percent", percent, false, 100),
-    FIGURE("loss", loss, false, HUGE_VAL),
-    FIGURE("samplesPerSecond", samples_per_second, false, HUGE_VAL),
-};
-
 static void take_member(struct progress_seen *s, const struct member *m)
 {
+    const struct {
+        const char *name; /* with its quotes */
+        int64_t *count;
+    } counts[] = {{"\"step\"", &s->step},
+                  {"\"totalSteps\"", &s->total_steps},
+                  {"\"epoch\"", &s->epoch},
+                  {"\"totalEpochs\"", &s->total_epochs}};
     double v;
 
     if (!sv_f64(sv_trim(m->value), &v))
         return;
-    for (size_t i = 0; i < ARRAY_LEN(FIGURES); i++) {
-        const struct figure *f = &FIGURES[i];
-        char *field = (char *)s + f->at;
-        if (!sv_eq(m->name, f->name) || v > f->max ||
-            (f->at != offsetof(struct progress_seen, loss) && v < 0))
-            continue;
-        if (f->count)
-            *(int64_t *)(void *)field = (int64_t)v;
-        else
-            *(double *)(void *)field = v;
-    }
-}
-
-static bool says_something(const struct progress_seen *s)
-{
-    return s->step >= 0 || s->epoch >= 0 || isfinite(s->percent) || isfinite(s->loss) ||
-           isfinite(s->samples_per_second);
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        if (sv_eq(m->name, counts[i].name) && v >= 0 && v <= (double)PROGRESS_COUNT_MAX)
+            *counts[i].count = (int64_t)v;
+    if (sv_eq(m->name, "\"percent\"") && v >= 0 && v <= 100)
+        s->percent = v;
+    if (sv_eq(m->name, "\"loss\""))
+        s->loss = v;
+    if (sv_eq(m->name, "\"samplesPerSecond\"") && v >= 0)
+        s->samples_per_second = v;
 }
 
 bool progress_file_parse(struct sv text, struct progress_seen *ret)
@@ -71,7 +48,7 @@ bool progress_file_parse(struct sv text, struct progress_seen *ret)
     const char *p = whole + 1;
     while (members_next(&p, &m))
         take_member(&s, &m);
-    if (strcmp(p, "}") != 0 || !says_something(&s))
+    if (strcmp(p, "}") != 0 || !progress_says(&s))
         return false;
     *ret = s;
     return true;
@@ -88,11 +65,10 @@ bool progress_file_read(struct progress_file *f, const char *path, struct progre
     cleanup_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return false;
-    const struct progress_file now = {st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_size, st.st_ino};
-    if (now.mtime_s == f->mtime_s && now.mtime_ns == f->mtime_ns && now.size == f->size &&
-        now.inode == f->inode)
+    const struct progress_file before = *f;
+    *f = (struct progress_file){st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_size, st.st_ino};
+    if (memcmp(&before, f, sizeof(before)) == 0)
         return false;
-    *f = now;
     while (len < sizeof(text) && (n = read(fd, text + len, sizeof(text) - len)) > 0)
         len += (size_t)n;
     return len <= PROGRESS_FILE_BYTES && progress_file_parse((struct sv){text, len}, ret);

@@ -2,7 +2,6 @@
 #include "launcher/progress/serve.h"
 #include "common/clock.h"
 #include "common/memory.h"
-#include "launcher/progress/reply.h"
 #include "rendezvous/net.h"
 #include "rendezvous/service.h"
 
@@ -46,57 +45,38 @@ static bool would_block(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* These three return false when the connection is to be closed. */
-static bool read_request(struct serve *s, struct place *p)
+static void reply(struct serve *s, struct place *p)
 {
-    const ssize_t n = recv(p->fd, p->in + p->len, sizeof(p->in) - p->len, 0);
-
-    if (n <= 0)
-        return would_block(n);
-    p->len += (size_t)n;
     pthread_mutex_lock(&s->lock);
     const struct answer now = s->answer;
     pthread_mutex_unlock(&s->lock);
-    (void)reply_make((struct sv){p->in, p->len}, &now, &p->out);
-    return true;
+    (void)answer_reply(&now, (struct sv){p->in, p->len}, &p->out);
 }
 
-static bool send_reply(struct place *p)
-{
-    const ssize_t n = send(p->fd, p->out.data + p->sent, p->out.len - p->sent, MSG_NOSIGNAL);
-
-    if (n <= 0)
-        return would_block(n);
-    p->sent += (size_t)n;
-    return p->sent < p->out.len || shutdown(p->fd, SHUT_WR) == 0;
-}
-
-static bool drop_rest(struct place *p)
+/* Read the request, or send a piece of the reply, or drop what came behind the request. False: the connection is to be closed. */
+static bool turn(struct serve *s, struct place *p)
 {
     char bytes[4096];
-    const ssize_t n = recv(p->fd, bytes, sizeof(bytes), 0);
+    ssize_t n;
 
-    if (n <= 0)
+    if (!p->out.len) {
+        if ((n = recv(p->fd, p->in + p->len, sizeof(p->in) - p->len, 0)) <= 0)
+            return would_block(n);
+        p->len += (size_t)n;
+        reply(s, p);
+    }
+    if (p->sent < p->out.len) {
+        if ((n = send(p->fd, p->out.data + p->sent, p->out.len - p->sent, MSG_NOSIGNAL)) <= 0)
+            return would_block(n);
+        p->sent += (size_t)n;
+        return p->sent < p->out.len || shutdown(p->fd, SHUT_WR) == 0;
+    }
+    if (!p->out.len)
+        return true;
+    if ((n = recv(p->fd, bytes, sizeof(bytes), 0)) <= 0)
         return would_block(n);
     p->rest += (size_t)n;
     return p->rest < REST_BYTES;
-}
-
-static bool is_sending(const struct place *p)
-{
-    return p->out.len && p->sent < p->out.len;
-}
-
-static void turn(struct serve *s, struct place *p)
-{
-    bool goes_on = p->out.len ? true : read_request(s, p);
-
-    if (goes_on && is_sending(p))
-        goes_on = send_reply(p);
-    else if (goes_on && p->out.len)
-        goes_on = drop_rest(p);
-    if (!goes_on)
-        leave(p);
 }
 
 static void welcome(struct serve *s)
@@ -123,7 +103,7 @@ static int64_t prepare(struct serve *s)
 
     for (int i = 0; i < PLACES; i++) {
         const struct place *p = &s->places[i];
-        s->pfds[i + 2] = (struct pollfd){.fd = p->fd, .events = is_sending(p) ? POLLOUT : POLLIN};
+        s->pfds[i + 2] = (struct pollfd){.fd = p->fd, .events = p->sent < p->out.len ? POLLOUT : POLLIN};
         if (p->fd >= 0 && p->came_ms + DEADLINE_MS < due_ms)
             due_ms = p->came_ms + DEADLINE_MS;
     }
@@ -138,9 +118,7 @@ static void *run(void *arg)
         const int64_t now_ms = clock_mono_ms();
         for (int i = 0; i < PLACES; i++) {
             struct place *p = &s->places[i];
-            if (p->fd >= 0 && s->pfds[i + 2].revents)
-                turn(s, p);
-            if (p->fd >= 0 && now_ms >= p->came_ms + DEADLINE_MS)
+            if (p->fd >= 0 && ((s->pfds[i + 2].revents && !turn(s, p)) || now_ms >= p->came_ms + DEADLINE_MS))
                 leave(p);
         }
         if (service_ready(s->pfds))

@@ -1,4 +1,4 @@
-/* serve.h - the launcher's small HTTP server: GET /progress and GET /metrics for whoever asks (reply.h).
+/* serve.h - the launcher's small HTTP server: GET /progress and GET /metrics for whoever asks (answer.h).
  *
  * Limits:    whoever reaches the port may ask, so nothing that is sent costs more than this: 32 connections, each with
  *            4 KiB of request and 2 s from its accept to its end; 320 connections and 1,000 looks at them per second. When

@@ -32,74 +32,76 @@ bool tokens_is(struct sv word, const char *const *list)
     return false;
 }
 
-bool tokens_has(struct sv text, const char *const *list)
+/* The first run of letters that is one of the list, or that is none. */
+static const char *find(struct sv text, const char *const *list, bool is_one)
 {
     while (text.len) {
         size_t n = 0;
-        while (n < text.len && (is_letter(text.p[n]) || sv_is_digit(text.p[n])))
+        while (n < text.len && is_letter(text.p[n]))
             n++;
-        if (tokens_is((struct sv){text.p, n}, list))
-            return true;
+        if (n && tokens_is((struct sv){text.p, n}, list) == is_one)
+            return text.p;
         text = sv_skip(text, n + (n < text.len));
     }
-    return false;
+    return NULL;
 }
 
-static size_t blanks(struct sv s)
+const char *tokens_find(struct sv text, const char *const *list)
 {
-    size_t n = 0;
+    return find(text, list, true);
+}
 
-    while (at(s, n) == ' ' || at(s, n) == '\t')
+bool tokens_all(struct sv text, const char *const *list)
+{
+    return !find(text, list, false);
+}
+
+static size_t digits_end(struct sv s, size_t n)
+{
+    while (sv_is_digit(at(s, n)))
         n++;
     return n;
 }
 
-static bool is_group(struct sv s, size_t i)
-{
-    return at(s, i) == ',' && sv_is_digit(at(s, i + 1)) && sv_is_digit(at(s, i + 2)) &&
-           sv_is_digit(at(s, i + 3)) && !sv_is_digit(at(s, i + 4));
-}
-
-/* Take an unsigned number with commas between groups of three. *whole becomes false unless it is one of digits only. Of one
- * that is too long for a double the value is NAN. */
+/* Take an unsigned number, with commas between groups of three. *whole becomes false unless it is one of digits only. NAN: it is too
+ * long. */
 static double take_number(struct sv *rest, bool *whole)
 {
     char digits[40];
-    size_t n = 0, len = 0;
+    size_t n = digits_end(*rest, 0), len = 0;
     double v;
 
-    for (bool point = false, exponent = false;; n++) {
-        const char c = at(*rest, n), next = at(*rest, n + 1);
-        if (!point && !exponent && n > 0 && is_group(*rest, n))
-            continue;
-        const bool sign = (next == '-' || next == '+') && sv_is_digit(at(*rest, n + 2));
-        const bool dot = c == '.' && !point && !exponent && sv_is_digit(next),
-                   e = (c == 'e' || c == 'E') && !exponent && (sv_is_digit(next) || sign);
-        if (!sv_is_digit(c) && !dot && !e)
-            break;
-        point = point || dot;
-        exponent = exponent || e;
-        *whole = *whole && !dot && !e;
-        for (size_t i = n; i <= n + (e && sign) && len < sizeof(digits); i++)
+    while (at(*rest, n) == ',' && digits_end(*rest, n + 1) == n + 4)
+        n += 4;
+    const size_t integer = n;
+    if (at(*rest, n) == '.' && sv_is_digit(at(*rest, n + 1)))
+        n = digits_end(*rest, n + 1);
+    const bool sign = at(*rest, n + 1) == '-' || at(*rest, n + 1) == '+';
+    if ((at(*rest, n) | 0x20) == 'e' && sv_is_digit(at(*rest, n + 1 + sign)))
+        n = digits_end(*rest, n + 1 + sign);
+    *whole = *whole && n == integer;
+    for (size_t i = 0; i < n && len < sizeof(digits); i++)
+        if (rest->p[i] != ',')
             digits[len++] = rest->p[i];
-        n += e && sign;
-    }
     *rest = sv_skip(*rest, n);
     return len < sizeof(digits) && sv_f64((struct sv){digits, len}, &v) ? v : NAN;
 }
 
-/* Take "/10" or " of 10". NAN: there is none. */
+static struct sv skip_blanks(struct sv s)
+{
+    while (at(s, 0) == ' ')
+        s = sv_skip(s, 1);
+    return s;
+}
+
+/* Take "/10" or " / 10". NAN: there is none. */
 static double take_of(struct sv *rest, bool *whole)
 {
-    struct sv s = sv_skip(*rest, blanks(*rest));
+    struct sv s = skip_blanks(*rest);
 
-    if (at(s, 0) == '/')
-        s = sv_skip(s, 1);
-    else if (s.p > rest->p && sv_starts(s, "of "))
-        s = sv_skip(s, 3);
-    else
+    if (at(s, 0) != '/')
         return NAN;
-    s = sv_skip(s, blanks(s));
+    s = skip_blanks(sv_skip(s, 1));
     if (!sv_is_digit(at(s, 0)))
         return NAN;
     *rest = s;
@@ -118,43 +120,41 @@ static void take_word(struct tokens *t)
     t->rest = sv_skip(t->rest, n);
 }
 
+static void forget_words(struct tokens *t)
+{
+    t->key = t->before = (struct sv){t->rest.p, 0};
+}
+
 /* At a digit. False: the number says nothing. */
-static bool read_number(struct tokens *t, char in_front, struct number *ret)
+static bool read_number(struct tokens *t, struct number *ret)
 {
     *ret = (struct number){.key = t->key, .before = t->before, .count = true, .start = t->rest.p};
-    const double v = take_number(&t->rest, &ret->count);
+    ret->value = take_number(&t->rest, &ret->count);
     ret->of = take_of(&t->rest, &ret->count);
     ret->end = t->rest.p;
-    ret->value = in_front == '-' ? -v : v;
-    const char next = at(t->rest, 0);
-    /* not "3GB", a path, a date; but tqdm's "20it [" */
-    ret->count = ret->count && (!is_word(next) || sv_starts(t->rest, "it [")) && next != '%' &&
-                 !(next == '.' && sv_is_digit(at(t->rest, 1)));
+    ret->count =
+        ret->count && !is_word(at(t->rest, 0)) && at(t->rest, 0) != '%'; /* not "3GB", a path, a date */
     while (is_word(at(t->rest, 0)))
         t->rest = sv_skip(t->rest, 1);
-    t->key = t->before = (struct sv){t->rest.p, 0};
-    return isfinite(v);
+    forget_words(t);
+    return isfinite(ret->value);
 }
 
 bool tokens_next(struct tokens *t, struct number *ret)
 {
-    char in_front = ' ';
-
     while (t->rest.len) {
         const char c = *t->rest.p;
         if (sv_is_digit(c)) {
-            if (read_number(t, in_front, ret))
+            if (read_number(t, ret))
                 return true;
-        } else if (is_letter(c) || c == '_')
+        } else if (is_letter(c) || c == '_') {
             take_word(t);
-        else {
-            const bool negative = c == '-' && strchr(" \t:=([", in_front) && sv_is_digit(at(t->rest, 1));
-            if (!negative && (!c || !strchr(" \t:=#\"'[(", c)))
-                t->key = t->before = (struct sv){t->rest.p, 0};
+        } else {
+            if (!c || !strchr(" \t:=#\"'[(", c))
+                forget_words(t);
             t->cut = t->cut || (c != ' ' && c != '\t');
             t->rest = sv_skip(t->rest, 1);
         }
-        in_front = is_word(c) && c != '/' ? 'a' : c;
     }
     return false;
 }

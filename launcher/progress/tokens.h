@@ -14,9 +14,9 @@
 
 struct number {
     struct sv key, before; /* before: the word in front of the key; both may be empty */
-    double value;          /* finite */
-    double of;             /* of "3/10" and "3 of 10"; NAN: a single number */
-    bool count;            /* digits only, in both numbers, and no letter, dot or '/' at either end */
+    double value;          /* finite; 0 and more: one behind a '-' has no key */
+    double of;             /* of "3/10"; NAN: a single number */
+    bool count;            /* digits only, in both numbers, and no letter, dot or '/' behind them */
     const char *start, *end;
 };
 
@@ -34,7 +34,10 @@ bool tokens_next(struct tokens *t, struct number *ret);
 /* Whether the word is one of the list; "load*" stands for every word that begins so. Case does not count. */
 bool tokens_is(struct sv word, const char *const *list);
 
-/* Whether a part of the text ("train" and "loss" of "train/loss", "train_loss", "train loss") is. */
-bool tokens_has(struct sv text, const char *const *list);
+/* The first run of letters in the text that is one of the list ("train" and "loss" are those of "train_loss2"); NULL: none is. */
+const char *tokens_find(struct sv text, const char *const *list);
+
+/* Whether all of them are. */
+bool tokens_all(struct sv text, const char *const *list);
 
 #endif

@@ -26,9 +26,8 @@ static void tell(struct tracker *t)
         serve_tell(t->serve, &t->answer);
 }
 
-/* Skip what is not read for progress; true: nothing is left. A flood is passed over: a rank that prints faster than anybody reads is not to
- * wait for it. Behind a gap the next whole line counts. */
-static bool pass_over(struct tracker *t, int stream, const char **bytes, size_t *len)
+/* Whether more has come in this second than is read: a rank that prints faster than anybody reads is not to wait for it. */
+static bool floods(struct tracker *t, size_t len)
 {
     const int64_t now_ms = clock_mono_ms();
 
@@ -36,26 +35,20 @@ static bool pass_over(struct tracker *t, int stream, const char **bytes, size_t 
         t->flood_ms = now_ms;
         t->flood_bytes = 0;
     }
-    t->flood_bytes += *len;
-    if (t->flood_bytes > TRACKER_BYTES_PER_S) {
-        t->streams[stream].len = 0;
-        t->gap[stream] = true;
-        return true;
-    }
-    while (t->gap[stream] && *len) {
-        t->gap[stream] = **bytes != '\n' && **bytes != '\r';
-        *bytes += 1;
-        *len -= 1;
-    }
-    return *len == 0;
+    t->flood_bytes += len;
+    return t->flood_bytes > TRACKER_BYTES_PER_S;
 }
 
 static void heard(void *ctx, int local, int stream, const char *bytes, size_t len)
 {
     struct tracker *t = ctx;
 
-    if (!t->has_rank0 || local != 0 || pass_over(t, stream, &bytes, &len))
+    if (!t->has_rank0 || local != 0)
         return;
+    if (floods(t, len)) {
+        t->streams[stream].len = RECOGNISER_GAP;
+        return;
+    }
     recogniser_take(&t->streams[stream], bytes, len, seen_line, t);
     tell(t);
 }
@@ -123,7 +116,6 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
         return;
     t->has_rank0 = has_rank0;
     memset(t->streams, 0, sizeof(t->streams));
-    memset(t->gap, 0, sizeof(t->gap));
     progress_init(&t->answer.progress);
     t->answer.restarts = restarts;
     t->answer.straggler_rank = -1;

@@ -22,7 +22,6 @@ struct tracker {
     struct serve *serve;                     /* NULL: nobody can ask */
     bool has_rank0;                          /* rank 0 is one of this node's */
     struct recogniser streams[LOGS_STREAMS]; /* of rank 0 */
-    bool gap[LOGS_STREAMS];                  /* what comes is passed over, up to the end of the line */
     int64_t flood_ms;                        /* when this second began */
     size_t flood_bytes;                      /* of it */
     const char *path;                        /* of the progress file; NULL: there is none */

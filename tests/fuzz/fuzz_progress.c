@@ -24,21 +24,19 @@ static void check_seen(const struct progress_seen *s)
     check_count(s->total_steps);
     check_count(s->epoch);
     check_count(s->total_epochs);
-    check_count(s->epoch_step);
-    check_count(s->epoch_steps);
     check_percent(s->percent);
-    MUST(isnan(s->epoch_fraction) || (s->epoch_fraction >= 0 && s->epoch_fraction <= 1));
+    MUST(isnan(s->within) || (s->within >= 0 && s->within <= 1));
     MUST(!isinf(s->loss) && !isinf(s->samples_per_second));
     MUST(!(s->samples_per_second < 0));
 }
 
 static void check_progress(const struct progress *p)
 {
-    check_count(p->step);
-    check_count(p->total_steps);
-    check_count(p->epoch);
-    check_count(p->total_epochs);
-    check_percent(p->percent);
+    check_count(p->now.step);
+    check_count(p->now.total_steps);
+    check_count(p->now.epoch);
+    check_count(p->now.total_epochs);
+    check_percent(p->now.percent);
     MUST(p->eta_ms >= -1 && p->eta_ms <= PROGRESS_COUNT_MAX);
 }
 
@@ -58,7 +56,7 @@ static void seen(void *ctx, const struct progress_seen *s)
     progress_take(&r->progress, s, false, r->now_ms, r->now_ms);
     check_progress(&r->progress);
     MUST(buf_printf(r->out, &err, "%lld %lld %g %g %d\n", (long long)s->step, (long long)s->epoch, s->loss,
-                    r->progress.percent, s->download) == 0);
+                    r->progress.now.percent, s->download) == 0);
 }
 
 static int read_all(struct sv all, size_t piece, struct buf *out)

@@ -2,11 +2,11 @@
  * before. */
 #include "fuzz.h"
 
-#include "launcher/progress/reply.h"
+#include "launcher/progress/answer.h"
 
 #include <string.h>
 
-static const struct answer nothing = {.progress = {.step = 7, .eta_ms = -1}, .straggler_rank = -1};
+static const struct answer nothing = {.progress = {.now = {.step = 7}, .eta_ms = -1}, .straggler_rank = -1};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > REPLY_REQUEST_BYTES)
         return 0;
-    const bool answered = reply_make((struct sv){bytes, size}, &nothing, &whole);
+    const bool answered = answer_reply(&nothing, (struct sv){bytes, size}, &whole);
     MUST(answered == (whole.len > 0) && (answered || size < REPLY_REQUEST_BYTES));
     if (!answered)
         return 0;
@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!end)
         return 0;
     const size_t head = (size_t)(end - bytes) + 4;
-    MUST(!reply_make((struct sv){bytes, head - 1}, &nothing, &part));
-    MUST(reply_make((struct sv){bytes, head}, &nothing, &part));
+    MUST(!answer_reply(&nothing, (struct sv){bytes, head - 1}, &part));
+    MUST(answer_reply(&nothing, (struct sv){bytes, head}, &part));
     MUST(part.len == whole.len && memcmp(part.data, whole.data, whole.len) == 0);
     return 0;
 }

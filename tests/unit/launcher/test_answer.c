@@ -1,5 +1,5 @@
 /* test_answer.c - the two texts that tell a training's progress, and the replies that carry them. */
-#include "launcher/progress/reply.h"
+#include "launcher/progress/answer.h"
 
 #include "common/cleanup.h"
 #include "test.h"
@@ -11,16 +11,10 @@
 
 static struct answer nothing(void)
 {
-    return (struct answer){.progress = {.step = -1,
-                                        .total_steps = -1,
-                                        .epoch = -1,
-                                        .total_epochs = -1,
-                                        .percent = NAN,
-                                        .loss = NAN,
-                                        .samples_per_second = NAN,
-                                        .eta_ms = -1},
-                           .straggler_rank = -1,
-                           .straggler_ratio = NAN};
+    struct answer a = {.straggler_rank = -1, .straggler_ratio = NAN};
+
+    progress_init(&a.progress);
+    return a;
 }
 
 static struct answer much(void)
@@ -28,13 +22,13 @@ static struct answer much(void)
     return (struct answer){.job_uid = "1f0c9a8e-a1b2c3d4e5-f6A",
                            .attempt = 2,
                            .restarts = 3,
-                           .progress = {.step = 1200,
-                                        .total_steps = 5000,
-                                        .epoch = 1,
-                                        .total_epochs = 3,
-                                        .percent = 24,
-                                        .loss = 0.531,
-                                        .samples_per_second = 812.5,
+                           .progress = {.now = {.step = 1200,
+                                                .total_steps = 5000,
+                                                .epoch = 1,
+                                                .total_epochs = 3,
+                                                .percent = 24,
+                                                .loss = 0.531,
+                                                .samples_per_second = 812.5},
                                         .eta_ms = 532999,
                                         .wall_ms = INT64_C(1795514400000)},
                            .straggler_rank = 3,
@@ -49,13 +43,13 @@ static struct answer longest(void)
     memset(a.job_uid, 'x', sizeof(a.job_uid) - 1);
     a.attempt = a.restarts = a.straggler_rank = INT64_MAX;
     a.straggler_ratio = -DBL_MIN / 3;
-    a.progress = (struct progress){.step = PROGRESS_COUNT_MAX,
-                                   .total_steps = PROGRESS_COUNT_MAX,
-                                   .epoch = PROGRESS_COUNT_MAX,
-                                   .total_epochs = PROGRESS_COUNT_MAX,
-                                   .percent = 100.0 / 3,
-                                   .loss = -DBL_MAX / 3,
-                                   .samples_per_second = DBL_MAX,
+    a.progress = (struct progress){.now = {.step = PROGRESS_COUNT_MAX,
+                                           .total_steps = PROGRESS_COUNT_MAX,
+                                           .epoch = PROGRESS_COUNT_MAX,
+                                           .total_epochs = PROGRESS_COUNT_MAX,
+                                           .percent = 100.0 / 3,
+                                           .loss = -DBL_MAX / 3,
+                                           .samples_per_second = DBL_MAX},
                                    .eta_ms = INT64_MAX,
                                    .wall_ms = INT64_C(253402300799999)};
     return a;
@@ -129,7 +123,8 @@ static void test_no_number(void **state)
     for (size_t i = 0; i < ARRAY_LEN(none); i++) {
         struct answer a = much();
         cleanup_buf struct buf out = BUF_INIT(2 * ANSWER_BYTES);
-        a.progress.percent = a.progress.loss = a.progress.samples_per_second = a.straggler_ratio = none[i];
+        a.progress.now.percent = a.progress.now.loss = a.progress.now.samples_per_second = a.straggler_ratio =
+            none[i];
         answer_progress(&a, &out);
         answer_metrics(&a, &out);
         assert_non_null(strstr(buf_str(&out), "\"step\": 1200"));
@@ -191,7 +186,7 @@ static void test_replies(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cleanup_buf struct buf out = BUF_INIT(REPLY_BYTES);
         const struct sv request = sv_from(rows[i].request);
-        assert_true(reply_make(request, &a, &out));
+        assert_true(answer_reply(&a, request, &out));
         const struct sv reply = {out.data, out.len};
         if (!sv_starts(reply, rows[i].begins) || !sv_ends(reply, rows[i].ends))
             fail_msg("%s answered by:\n%s", rows[i].request, out.data);
@@ -199,7 +194,7 @@ static void test_replies(void **state)
         buf_clear(&out);
         const char *end = strstr(rows[i].request, "\r\n\r\n");
         for (size_t len = 0; len < (size_t)(end - rows[i].request) + 4; len++)
-            assert_false(reply_make((struct sv){request.p, len}, &a, &out));
+            assert_false(answer_reply(&a, (struct sv){request.p, len}, &out));
         assert_int_equal(out.len, 0);
     }
 }
@@ -212,8 +207,8 @@ static void test_length(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         cleanup_buf struct buf out = BUF_INIT(REPLY_BYTES);
-        assert_true(reply_make(
-            sv_from(i ? "GET /metrics HTTP/1.1\r\n\r\n" : "GET /progress HTTP/1.1\r\n\r\n"), &a, &out));
+        assert_true(answer_reply(
+            &a, sv_from(i ? "GET /metrics HTTP/1.1\r\n\r\n" : "GET /progress HTTP/1.1\r\n\r\n"), &out));
         const char *length = strstr(out.data, "\r\nContent-Length: "), *body = strstr(out.data, "\r\n\r\n");
         assert_non_null(length);
         assert_int_equal(atoi(length + strlen("\r\nContent-Length: ")), strlen(body + 4));
@@ -229,15 +224,15 @@ static void test_too_long(void **state)
 
     (void)state;
     memset(bytes, 'x', sizeof(bytes));
-    assert_false(reply_make((struct sv){bytes, sizeof(bytes) - 1}, &a, &out));
-    assert_true(reply_make((struct sv){bytes, sizeof(bytes)}, &a, &out));
+    assert_false(answer_reply(&a, (struct sv){bytes, sizeof(bytes) - 1}, &out));
+    assert_true(answer_reply(&a, (struct sv){bytes, sizeof(bytes)}, &out));
     assert_true(
         sv_starts((struct sv){out.data, out.len}, "HTTP/1.1 431 Request Header Fields Too Large\r\n"));
     /* One that ends with the last byte is read. */
     buf_clear(&out);
     memcpy(bytes, "GET /progress HTTP/1.1\r\nX: ", 27);
     memcpy(bytes + sizeof(bytes) - 4, "\r\n\r\n", 4);
-    assert_true(reply_make((struct sv){bytes, sizeof(bytes)}, &a, &out));
+    assert_true(answer_reply(&a, (struct sv){bytes, sizeof(bytes)}, &out));
     assert_true(sv_starts((struct sv){out.data, out.len}, "HTTP/1.1 200 OK\r\n"));
 }
 

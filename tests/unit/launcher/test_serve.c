@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,17 +19,11 @@ enum { FLOOD = 100, PLACES = 32 };
 
 static struct answer at_step(int64_t step)
 {
-    return (struct answer){.job_uid = "1f0c",
-                           .restarts = step,
-                           .progress = {.step = step,
-                                        .total_steps = -1,
-                                        .epoch = -1,
-                                        .total_epochs = -1,
-                                        .percent = NAN,
-                                        .loss = NAN,
-                                        .samples_per_second = NAN,
-                                        .eta_ms = -1},
-                           .straggler_rank = -1};
+    struct answer a = {.job_uid = "1f0c", .restarts = step, .straggler_rank = -1};
+
+    progress_init(&a.progress);
+    a.progress.now.step = step;
+    return a;
 }
 
 static struct serve *start(void)

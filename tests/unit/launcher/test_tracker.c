@@ -339,14 +339,14 @@ static void test_old_file(void **state)
     for (int restarts = 0; restarts < 2; restarts++) {
         tracker_begin(&t, true, restarts);
         tracker_look(&t, 5000);
-        assert_int_equal(t.answer.progress.step, -1);
+        assert_int_equal(t.answer.progress.now.step, -1);
         assert_int_equal(t.file_ms, 0);
         leave(path, "{\"step\": 1, \"loss\": 2}");
         assert_int_equal(tracker_wait_ms(&t, 5400), TRACKER_FILE_MS - 400);
         tracker_look(&t, 5000 + TRACKER_FILE_MS - 1);
-        assert_int_equal(t.answer.progress.step, -1);
+        assert_int_equal(t.answer.progress.now.step, -1);
         tracker_look(&t, 5000 + TRACKER_FILE_MS);
-        assert_int_equal(t.answer.progress.step, 1);
+        assert_int_equal(t.answer.progress.now.step, 1);
         assert_int_equal(t.file_ms, 6000);
         assert_non_null(strstr(ask("/progress"), "\"step\": 1, \"loss\": 2}"));
         tracker_look(&t, 7000);
@@ -358,7 +358,7 @@ static void test_old_file(void **state)
     assert_int_equal(tracker_wait_ms(&t, 9000), -1);
     leave(path, "{\"step\": 30}");
     tracker_look(&t, 9000);
-    assert_int_equal(t.answer.progress.step, -1);
+    assert_int_equal(t.answer.progress.now.step, -1);
     tracker_straggler(&t, 3, 1.5);
     assert_non_null(strstr(ask("/progress"),
                            "\"restarts\": 2, \"time\": \"\", \"straggler\": {\"rank\": 3, \"ratio\": 1.5}}"));
@@ -393,29 +393,29 @@ static void test_pieces_and_flood(void **state)
     hear(&l, 0, 0, "step 2/1");
     hear(&l, 0, 1, "00\nstep 1/100\n");
     hear(&l, 1, 0, "\nstep 99/100\n");
-    assert_int_equal(t.answer.progress.step, 1);
+    assert_int_equal(t.answer.progress.now.step, 1);
     hear(&l, 0, 0, "00\n");
-    assert_int_equal(t.answer.progress.step, 2);
+    assert_int_equal(t.answer.progress.now.step, 2);
     t.flood_ms = INT64_MAX / 2; /* this second does not end */
     memset(much, 'x', sizeof(much));
     hear(&l, 0, 0, "step 3");
     l.heard(l.heard_ctx, 0, 0, much, sizeof(much));
     hear(&l, 0, 0, "\nstep 30/100\nste");
-    assert_int_equal(t.answer.progress.step, 2);
+    assert_int_equal(t.answer.progress.now.step, 2);
     t.flood_ms = 0; /* this one begins now */
     hear(&l, 0, 0, "step 4");
     hear(&l, 0, 0, "0/100\nstep 5");
-    assert_int_equal(t.answer.progress.step, 2);
+    assert_int_equal(t.answer.progress.now.step, 2);
     hear(&l, 0, 0, "0/100\n");
-    assert_int_equal(t.answer.progress.step, 50);
+    assert_int_equal(t.answer.progress.now.step, 50);
     assert_non_null(strstr(ask("/progress"), "\"step\": 50, "));
     hear(&l, 0, 0, "step 6");
     tracker_begin(&t, true, 1); /* an unfinished line was the last of ranks that are gone */
     hear(&l, 0, 0, "0/100\n");
-    assert_int_equal(t.answer.progress.step, -1);
+    assert_int_equal(t.answer.progress.now.step, -1);
     tracker_begin(&t, false, 0);
     hear(&l, 0, 0, "step 60/100\n");
-    assert_int_equal(t.answer.progress.step, -1);
+    assert_int_equal(t.answer.progress.now.step, -1);
     tracker_close(&t);
 }
 

@@ -51,11 +51,14 @@ static void test_all_known(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(COUNTS); i++) {
         a.progress.wall_ms = WALL_MS;
-        a.progress.step = a.progress.total_steps = a.progress.epoch = a.progress.total_epochs = COUNTS[i];
-        a.progress.percent = 24.75;
+        a.progress.now = (struct progress_seen){.step = COUNTS[i],
+                                                .total_steps = COUNTS[i],
+                                                .epoch = COUNTS[i],
+                                                .total_epochs = COUNTS[i],
+                                                .percent = 24.75,
+                                                .loss = -0.531,
+                                                .samples_per_second = 812.5};
         a.progress.eta_ms = 532900;
-        a.progress.loss = -0.531;
-        a.progress.samples_per_second = 812.5;
         a.straggler_rank = 3;
         a.straggler_ratio = 1.42;
         assert_int_equal(served(&a, &got), JOBPROGRESS_OK);
