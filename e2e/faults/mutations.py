@@ -63,6 +63,7 @@ POD_FIELDS = [
 STARTED = "types and replicas are immutable once the job has started"
 ELASTIC = "enabled, minReplicas and maxReplicas are immutable once the job has started"
 LOG_DIR = 'spec.tensorboardSpec.logDir: Invalid value: "object": expected at least one claim in pvc'
+ONE_OF_TWO = "expected it or trainingLogFilesets, one of them"
 RULES = {
     ("elastic", "enabled"): ["elastic jobs need torchrunConfig.enabled", ELASTIC],
     ("elastic", "minReplicas"): [ELASTIC],
@@ -74,6 +75,8 @@ RULES = {
     ("runMode", "pause", "resumeSpecs", 0, "type"): ["every type of runMode.pause must be one of spec.replicaSpecs"],
     ("tensorboardSpec", "logDir", "pvc"): [LOG_DIR],
     ("tensorboardSpec", "logDir", "pvc", 0): [LOG_DIR],
+    ("tensorboardSpec", "trainingLogFilesets"): [ONE_OF_TWO],
+    ("tensorboardSpec", "trainingLogFilesets", 0): [ONE_OF_TWO],
     ("torchrunConfig", "minNodes"): ["expected torchrunConfig.minNodes <= the number of pods"],
 }
 # Of a job that has started nothing in it may change, and the rule says so of the whole.
