@@ -24,8 +24,11 @@ struct tensor_list state_dict_optim(const struct optim *o, const struct model *m
 
 const struct pt_tensor *state_dict_find(const struct tensor_list *list, const char *name);
 
-/* Copy the moments of `list` into `o`, or with `apply` false only check that they are there. */
-int state_dict_moments(const struct tensor_list *list, struct optim *o, const struct model *m, bool apply,
-                       struct err *err) MUST_CHECK;
+/* Whether all of `want` are in the list, with the same types and shapes. */
+int state_dict_check(const struct tensor_list *want, const struct tensor_list *list,
+                     struct err *err) MUST_CHECK;
+
+/* Copy what state_dict_check has found to where `want` points. */
+void state_dict_copy(const struct tensor_list *want, const struct tensor_list *list);
 
 #endif
