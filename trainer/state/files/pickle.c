@@ -33,9 +33,8 @@ enum {
     OP_LONG_GET = 'j',
 };
 
-/* A text or a global that is written once: later it is referred to by its number. */
+/* A text or a global that is written once: later it is referred to by its number. Only a global has lines. */
 struct known {
-    int op;
     const char *text;
     int32_t number;
 };
@@ -83,7 +82,7 @@ static void put_memo(struct pickler *p)
 static void put_text(struct pickler *p, int op, const char *text)
 {
     for (size_t i = 0; i < p->n_known; i++)
-        if (p->known[i].op == op && strcmp(p->known[i].text, text) == 0) {
+        if (strcmp(p->known[i].text, text) == 0) {
             put_reference(p, OP_GET, OP_LONG_GET, p->known[i].number);
             return;
         }
@@ -92,7 +91,7 @@ static void put_text(struct pickler *p, int op, const char *text)
     else
         put_le(p, op, strlen(text), 4);
     buf_puts(p->out, text, NULL);
-    p->known[p->n_known++] = (struct known){op, text, p->numbers};
+    p->known[p->n_known++] = (struct known){text, p->numbers};
     put_memo(p);
 }
 
