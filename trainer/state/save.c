@@ -97,8 +97,8 @@ int save_weights(const char *path, struct model *m, struct err *err)
     cleanup_arena struct arena a = {0};
     int rows;
     const struct state_row *row = model_state(m, &rows);
-    const struct tensor_list list =
-        is_safetensors(path) ? state_dict_safetensors(row, rows, &a) : state_dict_pt(row, rows, &a);
+    const enum state_dict_form form = is_safetensors(path) ? STATE_DICT_SAFETENSORS : STATE_DICT_PT;
+    const struct tensor_list list = state_dict_model(row, rows, form, &a);
 
     return save_tensors(path, &list, err);
 }

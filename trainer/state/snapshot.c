@@ -124,7 +124,7 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
     cleanup_arena struct arena a = {0};
     int rows;
     const struct state_row *row = rows_of(s, &a, &rows);
-    struct tensor_list model = state_dict_safetensors(row, rows, &a);
+    struct tensor_list model = state_dict_model(row, rows, STATE_DICT_SAFETENSORS, &a);
     struct tensor_list optim = optim_rows(s, true, &a);
     struct gpt2_spec gpt2;
 

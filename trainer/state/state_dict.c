@@ -5,40 +5,23 @@
 
 #include <string.h>
 
-static struct pt_tensor tensor_of(const struct state_row *row)
-{
-    struct pt_tensor t = {
-        .data = row->data, .dtype = row->type == STATE_I64 ? PT_I64 : PT_F32, .dims = row->dims};
-
-    for (int d = 0; d < row->dims; d++)
-        t.dim[d] = row->dim[d];
-    return t;
-}
-
-struct tensor_list state_dict_pt(const struct state_row *row, int rows, struct arena *a)
-{
-    struct tensor_row *list = arena_array(a, (size_t)rows + 1, struct tensor_row);
-
-    for (int i = 0; i < rows; i++)
-        list[i] = (struct tensor_row){.name = row[i].name, .tensor = tensor_of(&row[i])};
-    return (struct tensor_list){list, (size_t)rows};
-}
-
-struct tensor_list state_dict_safetensors(const struct state_row *row, int rows, struct arena *a)
+struct tensor_list state_dict_model(const struct state_row *row, int rows, enum state_dict_form form,
+                                    struct arena *a)
 {
     struct tensor_row *list = arena_array(a, (size_t)rows + 1, struct tensor_row);
     size_t n = 0;
 
     for (int i = 0; i < rows; i++) {
-        if (row[i].tied)
+        if (row[i].tied && form == STATE_DICT_SAFETENSORS)
             continue;
-        struct tensor_row *to = &list[n++];
-        *to = (struct tensor_row){.name = row[i].name, .tensor = tensor_of(&row[i])};
-        to->tensor.turned = row[i].turned;
-        if (row[i].turned) {
-            to->tensor.dim[0] = row[i].dim[1];
-            to->tensor.dim[1] = row[i].dim[0];
-        }
+        struct pt_tensor *t = &list[n].tensor;
+        list[n++].name = row[i].name;
+        t->data = row[i].data;
+        t->dtype = row[i].type == STATE_I64 ? PT_I64 : PT_F32;
+        t->dims = row[i].dims;
+        t->turned = row[i].turned && form == STATE_DICT_SAFETENSORS;
+        for (int d = 0; d < row[i].dims; d++)
+            t->dim[d] = row[i].dim[t->turned ? 1 - d : d];
     }
     return (struct tensor_list){list, n};
 }

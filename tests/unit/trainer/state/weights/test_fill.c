@@ -344,7 +344,7 @@ static void what_is_written_is_hugging_faces(void **state)
     assert_true(fd >= 0 && close(fd) == 0);
     fill_from(f, GOLDEN "huggingface.safetensors");
     const struct state_row *row = model_state(f->model, &rows);
-    const struct tensor_list list = state_dict_safetensors(row, rows, &f->a);
+    const struct tensor_list list = state_dict_model(row, rows, STATE_DICT_SAFETENSORS, &f->a);
     assert_int_equal(save_tensors(path, &list, &err), 0);
     read_file(f, path);
     assert_int_equal(unlink(path), 0);
