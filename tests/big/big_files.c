@@ -1,6 +1,6 @@
 /* big_files.c - files beyond 4 GiB, really written and really read: by the trainer's own writers and readers.
  *
- *     big_files write pt|safetensors FILE      an export
+ *     big_files write pt|safetensors FILE      an export, by its ending
  *     big_files write checkpoint FOLDER        a checkpoint with a .safetensors in it
  *     big_files read safetensors FILE          a .pt is read by check.py alone
  *     big_files read checkpoint FOLDER         FOLDER/step-...: whole, by its manifest
@@ -8,8 +8,8 @@
  * The large tensor is mapped and zero but for a few marks, so it costs no memory; check.py looks for the same marks.
  */
 #include "trainer/state/files/ckpt_dir.h"
-#include "trainer/state/files/export.h"
 #include "trainer/state/files/safetensors.h"
+#include "trainer/state/save.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -68,9 +68,8 @@ static int write_kind(const char *kind, const char *path, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(MARKS); i++)
         big[MARKS[i].place] = MARKS[i].value;
     struct tensor_list list = list_of(row, big);
-    int rc = strcmp(kind, "pt") == 0            ? export_pt(path, &list, err)
-             : strcmp(kind, "safetensors") == 0 ? export_safetensors(path, &list, err)
-                                                : write_checkpoint(path, &list, err);
+    int rc =
+        strcmp(kind, "checkpoint") == 0 ? write_checkpoint(path, &list, err) : save_tensors(path, &list, err);
     munmap(big, bytes);
     return rc;
 }

@@ -42,13 +42,12 @@ static int write_with(const struct snapshot *s, const char *dir, const char *nam
     cleanup_ckpt_writer struct ckpt_writer w = {0};
     const struct manifest m = {.step = 3, .config = 1, .run_id = "ours"};
     struct err err;
-    char path[PATH_MAX];
 
     MUST(ckpt_begin(&w, dir, &m, &err) == 0 && snapshot_write(s, &w, &err) == 0);
     for (int i = 0; i < w.manifest.files; i++) {
         if (strcmp(w.manifest.file[i].name, name) != 0)
             continue;
-        MUST(ckpt_path(path, w.tmp, name, &err) == 0 && unlink(path) == 0);
+        MUST(unlinkat(w.in, name, 0) == 0);
         w.manifest.file[i] = w.manifest.file[--w.manifest.files];
         if (ckpt_file(&w, name, put, in, &err) < 0)
             return -1;

@@ -68,15 +68,23 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
-/* In the own folder of the run and its configuration. */
+/* In the own folder of the run and its configuration. A run by hand goes on in the folder of the run that it has resumed, unless that
+ * one still writes there. */
 static int make_saver(struct session *s, const struct resume_options *o, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    char folder[RUN_ID_FOLDER_BYTES];
+    struct run_id other = s->run_id;
+    int held = 0;
 
-    run_id_folder(s->run_id.text, o->config, folder);
-    if (ckpt_path(s->run_dir, cfg->ckpt_dir, folder, err))
-        return err_wrap(err, "--ckpt_dir");
+    if (run_id_take_over(&other, s->resumed.run_id)) {
+        if (run_id_dir(cfg->ckpt_dir, other.text, o->config, s->run_dir, err))
+            return -1;
+        held = ckpt_hold(s->run_dir);
+        if (held >= 0)
+            s->run_id = other;
+    }
+    if (run_id_dir(cfg->ckpt_dir, s->run_id.text, o->config, s->run_dir, err))
+        return -1;
     s->saver = (struct saver){.dir = s->run_dir,
                               .save_steps = cfg->save_steps,
                               .save_ms = (int64_t)(cfg->save_seconds * 1000),
@@ -85,6 +93,8 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .run_id = o->run_id,
                               .launch = o->launch,
                               .rank = s->comm->rank,
+                              .holds = s->run_id.made_up,
+                              .held = held,
                               .clock = s->env->clock,
                               .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
                               .last_step = -1};
@@ -121,7 +131,5 @@ int session_begin(struct session *s, struct err *err)
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");
     train_push(&s->train); /* behind the last that writes weights here */
-    if (s->resumed.resumed)
-        run_id_take_over(&s->run_id, s->resumed.run_id);
     return make_saver(s, &o, err);
 }

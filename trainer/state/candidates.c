@@ -35,7 +35,7 @@ static int last_written(const void *x, const void *y)
     return newest_step(a, b);
 }
 
-static struct candidate look_at(const char *path, int64_t step, const char *run_id, uint32_t config)
+static struct candidate look_at(const char *path, int64_t step, struct whose own)
 {
     struct candidate c = {.path = path, .step = step};
     struct manifest m = {0};
@@ -43,31 +43,33 @@ static struct candidate look_at(const char *path, int64_t step, const char *run_
     if (ckpt_manifest(path, &m, &c.why)) {
         c.damaged = true;
         c.other_format = c.why.kind == ERR_CONFLICT;
-        c.older_own = c.other_format && strcmp(m.run_id, run_id) == 0;
+        c.older_own = c.other_format && strcmp(m.run_id, own.run_id) == 0;
         return c;
     }
     c.saved_ms = m.saved_ms;
     c.launch = m.launch;
-    c.same_config = m.config == config;
+    c.same_config = m.config == own.config;
     return c;
 }
 
-/* Append those of one folder. */
-static int look_in(const char *dir, const char *run_id, uint32_t config, struct arena *a,
-                   struct candidates *ret, struct err *err)
+/* Append those of one folder; *list is what is in it. */
+static int append(const char *dir, struct whose own, struct arena *a, struct ckpt_list *list,
+                  struct candidates *ret, struct err *err)
 {
-    struct ckpt_list list;
-
-    if (ckpt_list(dir, a, &list, err))
+    if (ckpt_list(dir, a, list, &ret->why)) {
+        if (!err_is_shortage(&ret->why))
+            return 0;
+        *err = ret->why;
         return -1;
-    if (!list.len)
+    }
+    if (!list->len)
         return 0;
-    struct candidate *of = arena_array(a, ret->len + list.len, struct candidate);
+    struct candidate *of = arena_array(a, ret->len + list->len, struct candidate);
     if (ret->len)
         memcpy(of, ret->of, ret->len * sizeof(*of));
-    for (size_t i = 0; i < list.len; i++)
+    for (size_t i = 0; i < list->len; i++)
         of[ret->len++] =
-            look_at(arena_printf(a, "%s/%s", dir, list.entry[i].name), list.entry[i].step, run_id, config);
+            look_at(arena_printf(a, "%s/%s", dir, list->entry[i].name), list->entry[i].step, own);
     ret->of = of;
     return 0;
 }
@@ -78,31 +80,30 @@ static void sort(struct candidates *c, int (*order)(const void *x, const void *y
         qsort(c->of, c->len, sizeof(*c->of), order);
 }
 
-int candidates_of_run(const char *dir, const char *run_id, uint32_t config, struct arena *a,
-                      struct candidates *ret, struct err *err)
+int candidates_in(const char *dir, struct whose own, struct arena *a, struct candidates *ret, struct err *err)
 {
+    struct ckpt_list list;
+
     *ret = (struct candidates){0};
-    if (look_in(dir, run_id, config, a, ret, err))
+    if (append(dir, own, a, &list, ret, err))
         return -1;
     sort(ret, newest_step);
     return 0;
 }
 
-int candidates_of_all(const char *dir, const char *run_id, uint32_t config, struct arena *a,
-                      struct candidates *ret, struct err *err)
+int candidates_below(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+                     struct err *err)
 {
-    struct ckpt_names runs;
-    struct err ignored;
+    struct ckpt_list list, run;
 
     *ret = (struct candidates){0};
-    if (look_in(dir, run_id, config, a, ret, err) || ckpt_runs(dir, a, &runs, err))
+    if (append(dir, own, a, &list, ret, err))
         return -1;
-    for (size_t i = 0; i < runs.len; i++) /* a folder that cannot be opened is nobody's to go on from */
-        if (look_in(arena_printf(a, "%s/%s", dir, runs.name[i]), run_id, config, a, ret, &ignored) &&
-            err_is_shortage(&ignored)) {
-            *err = ignored;
+    const struct err why = ret->why;
+    for (size_t i = list.len; i < list.len + list.runs; i++)
+        if (append(arena_printf(a, "%s/%s", dir, list.entry[i].name), own, a, &run, ret, err))
             return -1;
-        }
+    ret->why = why; /* a run's folder that cannot be opened is nobody's to go on from */
     sort(ret, last_written);
     return 0;
 }

@@ -1,7 +1,8 @@
 /* candidates.h - list the checkpoints of a folder in the order in which a run tries to resume from them.
  *
  * Ownership: everything lies in the arena.
- * Errors:    those of ckpt_list.
+ * Errors:    a lack of memory, descriptors or the like (err_is_shortage): another try may see more. What else keeps a folder from being
+ *            read is no error: there are no checkpoints in it.
  */
 #ifndef TK_TRAINER_STATE_CANDIDATES_H
 #define TK_TRAINER_STATE_CANDIDATES_H
@@ -24,15 +25,22 @@ struct candidate {
 struct candidates {
     struct candidate *of;
     size_t len;
+    struct err why; /* the folder cannot be read; kind ERR_NONE: it can */
 };
 
-/* Of a run's own folder: the highest step first. */
-int candidates_of_run(const char *dir, const char *run_id, uint32_t config, struct arena *a,
-                      struct candidates *ret, struct err *err) MUST_CHECK;
+/* The run that asks. */
+struct whose {
+    const char *run_id;
+    uint32_t config;
+};
 
-/* Those in `dir` itself and in the runs' folders in it: of the same configuration first, and of them the one that was written last, since
+/* Those in `dir` itself, the highest step first. */
+int candidates_in(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+                  struct err *err) MUST_CHECK;
+
+/* These and those in the runs' folders in it: of the same configuration first, and of them the one that was written last, since
  * steps of different runs do not compare. One whose manifest cannot be read stands before all whose place it may have had. */
-int candidates_of_all(const char *dir, const char *run_id, uint32_t config, struct arena *a,
-                      struct candidates *ret, struct err *err) MUST_CHECK;
+int candidates_below(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+                     struct err *err) MUST_CHECK;
 
 #endif

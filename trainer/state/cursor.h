@@ -6,7 +6,6 @@
 #ifndef TK_TRAINER_STATE_CURSOR_H
 #define TK_TRAINER_STATE_CURSOR_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct cursor {
@@ -16,7 +15,7 @@ struct cursor {
     int64_t step;         /* steps of the run */
     int64_t items;        /* samples that are trained on */
     int64_t step_samples; /* samples of a step of all ranks, when the run began */
-    bool validated;       /* the epoch is over and its validation done */
+    int64_t validated;    /* 1: the epoch is over and its validation done */
 };
 
 /* Steps of a whole epoch. */

@@ -75,83 +75,61 @@ static int refuse_older(const struct candidates *c, struct err *err)
     return 0;
 }
 
-/* Nothing is there, or nothing can be seen: that is no error, and *why says it. */
-static int look(const char *dir, bool all, const struct resume_options *o, struct arena *a,
-                struct candidates *ret, struct err *why, struct err *err)
+static void tell_folder(const struct candidates *c, struct resume_result *ret)
 {
-    if ((all ? candidates_of_all : candidates_of_run)(dir, o->run_id, o->config, a, ret, why) == 0)
-        return 0;
-    *ret = (struct candidates){0};
-    if (!err_is_shortage(why))
-        return 0;
-    *err = *why;
-    return -1;
-}
-
-/* What may be this run's: in --ckpt_dir itself, where versions before the folders of runs left theirs; and why that or the run's own
- * folder could not be opened. */
-struct unread {
-    struct candidates here;
-    struct err why[2];
-};
-
-/* first_of has told of those in the run's folder. */
-static void tell_unread(const struct unread *u, struct resume_result *ret)
-{
-    for (size_t i = 0; i < u->here.len; i++)
-        if (u->here.of[i].damaged && !u->here.of[i].other_format)
-            resume_note(ret, true, "damaged checkpoint skipped: %s", u->here.of[i].why.msg);
-    for (size_t i = 0; i < ARRAY_LEN(u->why); i++)
-        if (u->why[i].kind && u->why[i].kind != ERR_NOT_FOUND)
-            resume_note(ret, true, "--ckpt_dir: %s", u->why[i].msg);
+    if (c->why.kind && c->why.kind != ERR_NOT_FOUND)
+        resume_note(ret, true, "--ckpt_dir: %s", c->why.msg);
 }
 
 /* Nothing was resumed: whose checkpoints are there? */
-static int begin_anew(const struct resume_options *o, const struct unread *u, bool tell, struct arena *a,
-                      struct resume_result *ret, struct err *err)
+static void tell_others(const struct candidates *all, const char *dir, struct resume_result *ret)
 {
-    struct candidates all;
-    struct err ignored;
     const struct candidate *best = NULL;
 
-    if (look(o->dir, true, o, a, &all, &ignored, err) || refuse_older(&all, err))
-        return err_wrap(err, "--ckpt_dir");
-    tell_unread(u, ret);
-    if (!tell)
-        return 0;
-    for (size_t i = 0; i < all.len && !best; i++)
-        best = all.of[i].damaged ? NULL : &all.of[i];
+    for (size_t i = 0; i < all->len && !best; i++)
+        best = all->of[i].damaged ? NULL : &all->of[i];
     if (best && best->same_config)
         resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
-                    best->path, o->dir);
+                    best->path, dir);
     else if (best)
         resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);
     else if (ret->notes)
-        resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
-    return 0;
+        resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", dir);
 }
 
-/* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. */
+/* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. What may be this run's and was not read is told: what lies
+ * in --ckpt_dir itself, where versions before the folders of runs left theirs, and why a folder could not be opened. */
 static int own(const struct snapshot *into, const struct resume_options *o, uint32_t launch, bool tell,
                struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct unread u = {0};
-    struct candidates all;
-    char folder[RUN_ID_FOLDER_BYTES], dir[PATH_MAX];
+    const struct whose me = {o->run_id, o->config};
+    struct candidates here, mine, all;
+    char dir[PATH_MAX];
 
-    run_id_folder(o->run_id, o->config, folder);
-    if (ckpt_path(dir, o->dir, folder, err) || look(o->dir, false, o, &a, &u.here, &u.why[0], err) ||
-        look(dir, false, o, &a, &all, &u.why[1], err) || refuse_older(&u.here, err) ||
-        refuse_older(&all, err))
+    if (run_id_dir(o->dir, o->run_id, o->config, dir, err))
+        return -1;
+    if (candidates_in(o->dir, me, &a, &here, err) || candidates_in(dir, me, &a, &mine, err) ||
+        refuse_older(&here, err) || refuse_older(&mine, err))
         return err_wrap(err, "--ckpt_dir");
     size_t n = 0;
-    for (size_t i = 0; i < all.len; i++)
-        if (all.of[i].damaged || (all.of[i].same_config && (!launch || all.of[i].launch == launch)))
-            all.of[n++] = all.of[i];
-    all.len = n;
-    const int found = first_of(into, &all, o->config, ret, err);
-    return found ? found : begin_anew(o, &u, tell, &a, ret, err);
+    for (size_t i = 0; i < mine.len; i++)
+        if (mine.of[i].damaged || (mine.of[i].same_config && (!launch || mine.of[i].launch == launch)))
+            mine.of[n++] = mine.of[i];
+    mine.len = n;
+    const int found = first_of(into, &mine, o->config, ret, err);
+    if (found)
+        return found;
+    if (candidates_below(o->dir, me, &a, &all, err) || refuse_older(&all, err))
+        return err_wrap(err, "--ckpt_dir");
+    for (size_t i = 0; i < here.len; i++)
+        if (here.of[i].damaged && !here.of[i].other_format)
+            resume_note(ret, true, "damaged checkpoint skipped: %s", here.of[i].why.msg);
+    tell_folder(&here, ret);
+    tell_folder(&mine, ret);
+    if (tell)
+        tell_others(&all, o->dir, ret);
+    return 0;
 }
 
 static bool is_checkpoint(const char *path)
@@ -178,9 +156,13 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
         err->kind = err->kind == ERR_CONFLICT ? ERR_INVALID : err->kind;
         return err_wrap(err, "--resume");
     }
-    if (candidates_of_all(o->how, o->run_id, o->config, &a, &all, err))
+    if (candidates_below(o->how, (struct whose){o->run_id, o->config}, &a, &all, err))
         return err_wrap(err, "--resume");
-    int found = first_of(into, &all, o->config, ret, err);
+    if (all.why.kind) {
+        *err = all.why;
+        return err_wrap(err, "--resume");
+    }
+    const int found = first_of(into, &all, o->config, ret, err);
     if (found)
         return found;
     return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read%s%.400s", o->how,

@@ -97,21 +97,27 @@ int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *
     return 0;
 }
 
-void run_id_folder(const char *id, uint32_t config, char out[static RUN_ID_FOLDER_BYTES])
+int run_id_dir(const char *ckpt_dir, const char *id, uint32_t config, char out[static PATH_MAX],
+               struct err *err)
 {
+    char name[RUN_ID_PLAIN_BYTES];
     const size_t len = strlen(id);
-    const bool plain = len && len < RUN_ID_PLAIN_BYTES && id[0] != '.' && strncmp(id, "step-", 5) != 0 &&
+    const bool plain = len && len < sizeof(name) && id[0] != '.' && strncmp(id, "step-", 5) != 0 &&
                        strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
 
     if (plain)
-        snprintf(out, RUN_ID_FOLDER_BYTES, "%s-%08" PRIx32, id, config);
+        memcpy(name, id, len + 1);
     else
-        snprintf(out, RUN_ID_FOLDER_BYTES, "run-%016" PRIx64 "-%08" PRIx32, hash_fnv1a(HASH_FNV1A, id, len),
-                 config);
+        snprintf(name, sizeof(name), "run-%016" PRIx64, hash_fnv1a(HASH_FNV1A, id, len));
+    if (snprintf(out, PATH_MAX, "%s/%s-%08" PRIx32, ckpt_dir, name, config) < PATH_MAX)
+        return 0;
+    return err_errno(err, ERR_INVALID, ENAMETOOLONG, "--ckpt_dir: %.80s", ckpt_dir);
 }
 
-void run_id_take_over(struct run_id *id, const char *of_checkpoint)
+bool run_id_take_over(struct run_id *id, const char *of_checkpoint)
 {
-    if (id->made_up && strncmp(of_checkpoint, MADE_UP, strlen(MADE_UP)) == 0)
-        snprintf(id->text, sizeof(id->text), "%s", of_checkpoint);
+    if (!id->made_up || strncmp(of_checkpoint, MADE_UP, strlen(MADE_UP)) != 0)
+        return false;
+    snprintf(id->text, sizeof(id->text), "%s", of_checkpoint);
+    return true;
 }

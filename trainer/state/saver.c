@@ -1,36 +1,114 @@
-/* saver.c - decide by steps and time when a checkpoint is due, copy the state and hand it to the writer. */
+/* saver.c - decide by steps and time when a checkpoint is due, copy the state, and let a thread write it. */
 #include "trainer/state/saver.h"
 
 #include "collectives/collectives.h"
+#include "common/thread.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NICE_MAX = 19 };
+
+static int write_checkpoint(struct saver *s, struct err *err)
+{
+    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
+
+    if (snapshot_check(&s->what, err) || ckpt_begin(&w, s->dir, &s->manifest, err))
+        return -1;
+    if (s->holds && s->held <= 0)
+        s->held = ckpt_hold(s->dir);
+    return snapshot_write(&s->what, &w, err) || ckpt_commit(&w, s->keep, err) ? -1 : 0;
+}
+
+static void write_now(struct saver *s)
+{
+    if (write_checkpoint(s, &s->outcome) == 0)
+        s->outcome = (struct err){0};
+}
+
+/* Of this thread alone: Linux has a nice value for each. */
+static void give_way(void)
+{
+    const int nice = getpriority(PRIO_PROCESS, 0) + SAVER_NICE;
+
+    (void)setpriority(PRIO_PROCESS, 0, nice < NICE_MAX ? nice : NICE_MAX);
+}
+
+static void enter(struct saver *s, int phase)
+{
+    pthread_mutex_lock(&s->lock);
+    s->phase = phase;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *work(void *arg)
+{
+    struct saver *s = arg;
+
+    give_way();
+    for (;;) {
+        pthread_mutex_lock(&s->lock);
+        while (s->phase != SAVER_WRITES && s->phase != SAVER_CLOSES)
+            pthread_cond_wait(&s->changed, &s->lock);
+        const bool closes = s->phase == SAVER_CLOSES;
+        pthread_mutex_unlock(&s->lock);
+        if (closes)
+            return NULL;
+        write_now(s);
+        enter(s, SAVER_ENDED);
+    }
+}
 
 int saver_open(struct saver *s, const struct snapshot *shape, struct err *why)
 {
+    pthread_condattr_t attr;
+
     if (s->rank != 0 || !s->dir)
         return 0;
-    s->writer = writer_open(why);
-    s->asynchronous = writer_has_thread(s->writer) &&
-                      (!(s->save_steps || s->save_ms) || snapshot_copy_make(&s->copy, shape, why) == 0);
+    s->open = true;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    const int code = thread_start(&s->thread, work, s);
+    s->has_thread = code == 0;
+    if (code)
+        return err_errno(why, ERR_FATAL, code,
+                         "cannot start a thread to write checkpoints beside the training");
+    s->asynchronous = !(s->save_steps || s->save_ms) || snapshot_copy_make(&s->copy, shape, why) == 0;
     return s->asynchronous ? 0 : -1;
 }
 
 void saver_close(struct saver *s)
 {
-    writer_close(s->writer);
-    s->writer = NULL;
+    if (!s->open)
+        return;
+    (void)saver_wait(s, -1);
+    if (s->has_thread) {
+        enter(s, SAVER_CLOSES);
+        pthread_join(s->thread, NULL);
+    }
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
     snapshot_copy_release(&s->copy);
+    if (s->held > 0)
+        close(s->held);
+    s->open = false;
 }
 
 uint32_t saver_flags(struct saver *s, int64_t step)
 {
-    if (!s->writer)
+    if (!s->open)
         return 0;
     if ((s->save_steps && step % s->save_steps == 0) ||
         (s->save_ms && s->clock.mono_ms(s->clock.ctx) - s->last_ms >= s->save_ms))
         s->due = true;
-    if (!s->due || s->asked || writer_busy(s->writer))
+    if (!s->due || s->asked || s->phase == SAVER_WRITES)
         return 0;
     s->asked = true;
     return COLLECTIVES_SAVE;
@@ -39,43 +117,51 @@ uint32_t saver_flags(struct saver *s, int64_t step)
 void saver_save(struct saver *s, const struct snapshot *what, bool unchanging)
 {
     const int64_t step = what->cursor->step;
-    struct writer_job job = {.what = *what, .dir = s->dir, .keep = s->keep};
 
     s->wanted = s->due = s->asked = false;
-    if (!s->writer || step == s->last_step)
+    if (!s->open || step == s->last_step)
         return;
-    s->writing_step = step;
-    job.manifest = (struct manifest){
+    s->manifest = (struct manifest){
         .step = step, .config = s->config, .launch = s->launch, .saved_ms = s->clock.wall_ms(s->clock.ctx)};
-    snprintf(job.manifest.run_id, sizeof(job.manifest.run_id), "%s", s->run_id);
+    snprintf(s->manifest.run_id, sizeof(s->manifest.run_id), "%s", s->run_id);
     s->last_ms = s->clock.mono_ms(s->clock.ctx);
-    if (!unchanging && s->copy.bytes)
-        job.what = *snapshot_copy_take(&s->copy, what);
-    writer_begin(s->writer, &job);
+    s->what = unchanging || !s->copy.bytes ? *what : *snapshot_copy_take(&s->copy, what);
+    if (!s->has_thread)
+        write_now(s);
+    enter(s, s->has_thread ? SAVER_WRITES : SAVER_ENDED);
 }
 
 bool saver_wait(struct saver *s, int64_t timeout_ms)
 {
-    return !s->writer || writer_wait(s->writer, timeout_ms);
+    const int64_t end_ms = clock_mono_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+    const struct timespec at = {.tv_sec = end_ms / 1000, .tv_nsec = end_ms % 1000 * 1000000};
+    int rc = 0;
+
+    if (!s->open)
+        return true;
+    pthread_mutex_lock(&s->lock);
+    while (s->phase == SAVER_WRITES && rc == 0)
+        rc = timeout_ms < 0 ? pthread_cond_wait(&s->changed, &s->lock)
+                            : pthread_cond_timedwait(&s->changed, &s->lock, &at);
+    const bool idle = s->phase != SAVER_WRITES;
+    pthread_mutex_unlock(&s->lock);
+    return idle;
 }
 
 /* Where there is no code the text says which it is. */
 static bool same_reason(const struct err *a, const struct err *b)
 {
-    return a->kind == b->kind && a->code == b->code && (a->code || strcmp(a->msg, b->msg) == 0);
+    return a->kind && a->kind == b->kind && a->code == b->code && (a->code || strcmp(a->msg, b->msg) == 0);
 }
 
 bool saver_end(struct saver *s, struct saver_outcome *ret)
 {
-    struct err outcome;
-
-    if (!s->writer || !writer_end(s->writer, &outcome))
+    if (s->phase != SAVER_ENDED)
         return false;
-    *ret = (struct saver_outcome){.step = s->writing_step, .err = outcome};
-    if (outcome.kind)
-        ret->same_reason = same_reason(&outcome, &s->failed);
-    else
-        s->last_step = s->writing_step;
-    s->failed = outcome;
+    s->phase = SAVER_IDLE;
+    *ret = (struct saver_outcome){s->manifest.step, s->outcome, same_reason(&s->outcome, &s->before)};
+    if (!s->outcome.kind)
+        s->last_step = s->manifest.step;
+    s->before = s->outcome;
     return true;
 }

@@ -1,4 +1,4 @@
-/* saver.h - decide when a checkpoint is due (--save_steps, --save_seconds), and have it written beside the training.
+/* saver.h - decide when a checkpoint is due (--save_steps, --save_seconds), and write it in a thread beside the training.
  *
  * Rank 0 alone decides, and writes from a copy of the state that is made between two steps. It asks for a checkpoint with a step's
  * all_reduce (COLLECTIVES_SAVE), so that all ranks bring their parts after the same step, and asks for none while it writes another: what
@@ -6,14 +6,21 @@
  *
  * Memory:    on rank 0, from saver_open on: snapshot_copy_bytes.
  * Ownership: strings are borrowed. saver_close waits for the write under way, then frees. A struct without a `dir` never saves.
- * Errors:    those of writer.h: the training continues without the checkpoint.
+ * Threads:   one thread calls these functions, and the struct stays where it is from saver_open on. The thread that writes blocks all
+ *            signals and has a nice value of SAVER_NICE more than the process, so that on busy cores the ranks' threads go first and
+ *            it still gets a share. Where no thread can be had the caller's writes.
+ * fork:      a child has no such thread: it must exec or _exit, and close nothing.
+ * Errors:    of a checkpoint: snapshot_check's and ckpt_dir.h's; the folder is then as it was, and the training continues.
  */
 #ifndef TK_TRAINER_STATE_SAVER_H
 #define TK_TRAINER_STATE_SAVER_H
 
 #include "common/clock.h"
 #include "trainer/state/snapshot_copy.h"
-#include "trainer/state/writer.h"
+
+#include <pthread.h>
+
+enum { SAVER_NICE = 10 };
 
 struct saver {
     const char *dir;
@@ -24,6 +31,9 @@ struct saver {
     const char *run_id;
     uint32_t launch;
     int rank;
+    bool
+        holds; /* the folder, from the first checkpoint until saver_close: no other run by hand takes it over meanwhile */
+    int held; /* of ckpt_hold; 0: not yet */
     struct clock clock;
     int64_t last_ms;   /* of the clock, when the last one was begun */
     int64_t last_step; /* the step of the newest one on disk; -1: none of this process */
@@ -33,11 +43,21 @@ struct saver {
     bool asynchronous, wanted;
 
     /* Rank 0's: */
-    bool due, asked;      /* a checkpoint; and all ranks have been asked for it */
-    int64_t writing_step; /* of the last checkpoint that the writer was given */
-    struct writer *writer;
+    bool due, asked; /* a checkpoint; and all ranks have been asked for it */
+    bool open, has_thread;
     struct snapshot_copy copy;
-    struct err failed; /* why the last checkpoint failed; kind ERR_NONE: it was written */
+    struct snapshot what; /* is written, as the checkpoint of this manifest */
+    struct manifest manifest;
+    struct err outcome, before; /* of this and of the one before; kind ERR_NONE: it was written */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    enum {
+        SAVER_IDLE,
+        SAVER_WRITES,
+        SAVER_ENDED,
+        SAVER_CLOSES
+    } _Atomic phase; /* ENDED: nobody has taken the outcome */
 };
 
 /* On rank 0: start the thread, and allocate memory for a copy of a state of this shape if checkpoints are wanted before the end.

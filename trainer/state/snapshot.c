@@ -6,6 +6,7 @@
 #include "trainer/state/state_dict.h"
 #include "trainer/state/weights/fill.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,19 +56,29 @@ static bool all_finite(const float *x, size_t n)
     return !bad;
 }
 
-/* What is written, where it is not the model's own. */
-static const struct state_row *rows_of(const struct snapshot *s, int *rows)
+/* The rows of what is written. */
+static const struct state_row *rows_of(const struct snapshot *s, struct arena *a, int *rows)
 {
     const struct state_row *own = model_state(s->model, rows);
 
-    return s->state ? s->state : own;
+    if (!s->values)
+        return own;
+    struct state_row *row = arena_array(a, (size_t)*rows, struct state_row);
+    for (int i = 0; i < *rows; i++) {
+        const char *data = own[i].data;
+        row[i] = own[i];
+        row[i].data = own[i].buffer ? s->buffers + (data - (const char *)model_buffers(s->model))
+                                    : s->values + (data - (const char *)model_values(s->model));
+    }
+    return row;
 }
 
 int snapshot_check(const struct snapshot *s, struct err *err)
 {
+    cleanup_arena struct arena a = {0};
     const struct optim *o = s->optim;
     int rows;
-    const struct state_row *row = rows_of(s, &rows);
+    const struct state_row *row = rows_of(s, &a, &rows);
 
     for (int i = 0; i < rows; i++)
         if (!row[i].tied && row[i].type == STATE_F32 &&
@@ -78,45 +89,43 @@ int snapshot_check(const struct snapshot *s, struct err *err)
     return 0;
 }
 
-/* The cursor as numbers, to write and to read. */
-enum { COUNTS = 7 };
-
-struct count {
+/* How far the run has come, as numbers. */
+static const struct count {
     const char *name;
-    int64_t min, value;
+    size_t at; /* in struct cursor */
+    int64_t min;
+} COUNT[] = {
+    {"trainer.epoch", offsetof(struct cursor, epoch), 1},
+    {"trainer.consumed", offsetof(struct cursor, consumed), 0},
+    {"trainer.epoch_step", offsetof(struct cursor, epoch_step), 0},
+    {"trainer.step", offsetof(struct cursor, step), 0},
+    {"trainer.items", offsetof(struct cursor, items), 1},
+    {"trainer.step_samples", offsetof(struct cursor, step_samples), 1},
+    {"trainer.validated", offsetof(struct cursor, validated), 0},
 };
-
-static void counts_of(const struct cursor *c, struct count out[static COUNTS])
-{
-    const struct count all[COUNTS] = {
-        {"trainer.epoch", 1, c->epoch},           {"trainer.consumed", 0, c->consumed},
-        {"trainer.epoch_step", 0, c->epoch_step}, {"trainer.step", 0, c->step},
-        {"trainer.items", 1, c->items},           {"trainer.step_samples", 1, c->step_samples},
-        {"trainer.validated", 0, c->validated},
-    };
-
-    memcpy(out, all, sizeof(all));
-}
-
 static const char SUMS[] = "trainer.sums";
+
+/* What optim.safetensors holds; the sums, of which there are as many as there were ranks, only when it is written. */
+static struct tensor_list optim_rows(const struct snapshot *s, bool sums, struct arena *a)
+{
+    struct tensor_row more[ARRAY_LEN(COUNT) + 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(COUNT); i++)
+        more[i] =
+            (struct tensor_row){.name = COUNT[i].name,
+                                .tensor = {.data = (const char *)s->cursor + COUNT[i].at, .dtype = PT_I64}};
+    more[ARRAY_LEN(COUNT)] = (struct tensor_row){
+        .name = SUMS, .tensor = {.data = s->sums, .dtype = PT_F64, .dims = 1, .dim = {s->n_sums}}};
+    return state_dict_optim(s->optim, s->model, &(struct tensor_list){more, ARRAY_LEN(COUNT) + sums}, a);
+}
 
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct count count[COUNTS];
     int rows;
-    const struct state_row *row = rows_of(s, &rows);
-    struct tensor_list model = state_dict_safetensors(row, rows, &a);
-    struct tensor_row trainer[COUNTS + 1];
-
-    counts_of(s->cursor, count);
-    for (int i = 0; i < COUNTS; i++)
-        trainer[i] =
-            (struct tensor_row){.name = count[i].name, .tensor = {.data = &count[i].value, .dtype = PT_I64}};
-    trainer[COUNTS] = (struct tensor_row){
-        .name = SUMS, .tensor = {.data = s->sums, .dtype = PT_F64, .dims = 1, .dim = {s->n_sums}}};
-    struct tensor_list optim =
-        state_dict_optim(s->optim, s->model, &(struct tensor_list){trainer, COUNTS + 1}, &a);
+    const struct state_row *row = rows_of(s, &a, &rows);
+    struct tensor_list model = state_dict_model(row, rows, STATE_DICT_SAFETENSORS, &a);
+    struct tensor_list optim = optim_rows(s, true, &a);
     struct gpt2_spec gpt2;
 
     return ckpt_file(w, MODEL, put_safetensors, &model, err) ||
@@ -127,48 +136,31 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
                : 0;
 }
 
-static int get_count(const struct tensor_list *list, struct count *c, struct err *err)
+static int check_numbers(const struct tensor_list *list, struct err *err)
 {
-    const struct pt_tensor *t = state_dict_find(list, c->name);
+    const struct pt_tensor *sums = state_dict_find(list, SUMS);
+    int64_t v;
 
-    c->value = -1;
-    if (t && t->dtype == PT_I64 && !t->dims)
-        memcpy(&c->value, t->data, sizeof(c->value));
-    if (c->value < c->min || c->value > INT64_C(1) << 53)
-        return err_set(err, ERR_INVALID, "%s: expected an integer from %lld", c->name, (long long)c->min);
-    return 0;
-}
-
-static int get_cursor(const struct tensor_list *list, struct cursor *ret, struct err *err)
-{
-    struct count c[COUNTS];
-
-    counts_of(ret, c);
-    for (int i = 0; i < COUNTS; i++)
-        if (get_count(list, &c[i], err))
-            return -1;
-    *ret = (struct cursor){.epoch = c[0].value,
-                           .consumed = c[1].value,
-                           .epoch_step = c[2].value,
-                           .step = c[3].value,
-                           .items = c[4].value,
-                           .step_samples = c[5].value,
-                           .validated = c[6].value};
+    for (size_t i = 0; i < ARRAY_LEN(COUNT); i++) {
+        memcpy(&v, state_dict_find(list, COUNT[i].name)->data, sizeof(v));
+        if (v < COUNT[i].min || v > INT64_C(1) << 53)
+            return err_set(err, ERR_INVALID, "%s: expected an integer from %lld", COUNT[i].name,
+                           (long long)COUNT[i].min);
+    }
+    if (!sums || sums->dtype != PT_F64 || sums->dims != 1 || sums->dim[0] < 1)
+        return err_set(err, ERR_INVALID, "%s: expected a list of numbers", SUMS);
     return 0;
 }
 
 /* Of another number of ranks each has what all had on average. */
-static int get_sums(const struct tensor_list *list, const struct snapshot *s, bool apply, struct err *err)
+static void copy_sums(const struct tensor_list *list, const struct snapshot *s)
 {
     const struct pt_tensor *t = state_dict_find(list, SUMS);
 
-    if (!t || t->dtype != PT_F64 || t->dims != 1 || t->dim[0] < 1)
-        return err_set(err, ERR_INVALID, "%s: expected a list of numbers", SUMS);
-    for (int i = 0; apply && i < s->n_sums; i++) {
+    for (int i = 0; i < s->n_sums; i++) {
         const size_t at = t->dim[0] == s->n_sums ? (size_t)i : 0;
         memcpy(&s->sums[i], (const char *)t->data + at * sizeof(double), sizeof(double));
     }
-    return 0;
 }
 
 /* All of the model and nothing else: of a larger one the rest would be lost. */
@@ -191,23 +183,22 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     size_t numbers = model_len(s->model) * sizeof(float);
     cleanup_buf struct buf model = BUF_INIT(numbers + model_buffers_bytes(s->model) + NAMES_BYTES_MAX);
     cleanup_buf struct buf optim = BUF_INIT(2 * numbers + NAMES_BYTES_MAX);
-    struct tensor_list list, moments;
+    struct tensor_list tensors, state;
+    const struct tensor_list want = optim_rows(s, false, &a);
     struct fill_source *from;
-    struct cursor cursor = {0};
 
     if (ckpt_read(path, m, MODEL, &model, err) || ckpt_read(path, m, OPTIM, &optim, err))
         return -1;
-    if (safetensors_parse(model.data, model.len, &a, &list, err) ||
-        find_model(&list, s->model, &a, &from, err))
+    if (safetensors_parse(model.data, model.len, &a, &tensors, err) ||
+        find_model(&tensors, s->model, &a, &from, err))
         return err_wrap(err, "%s/%s", path, MODEL);
-    if (safetensors_parse(optim.data, optim.len, &a, &moments, err) || get_cursor(&moments, &cursor, err) ||
-        get_sums(&moments, s, false, err) || state_dict_moments(&moments, s->optim, s->model, false, err))
+    if (safetensors_parse(optim.data, optim.len, &a, &state, err) || state_dict_check(&want, &state, err) ||
+        check_numbers(&state, err))
         return err_wrap(err, "%s/%s", path, OPTIM);
     /* All is there: from here on nothing fails. */
     fill_copy(from, s->model);
-    *s->cursor = cursor;
-    s->optim->step = cursor.step;
-    return get_sums(&moments, s, true, err) || state_dict_moments(&moments, s->optim, s->model, true, err)
-               ? -1
-               : 0;
+    state_dict_copy(&want, &state);
+    copy_sums(&state, s);
+    s->optim->step = s->cursor->step;
+    return 0;
 }

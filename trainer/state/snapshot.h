@@ -23,11 +23,11 @@ struct snapshot {
     struct cursor *cursor;
     double *sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's */
     int n_sums;
-    const struct state_row
-        *state; /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */
-    bool
-        moments_stay; /* optim's moments are rank 0's memory to gather them in, not those that training updates: only the next
-                          gathering (session_gather) changes them */
+    /* To write in place of model_values and model_buffers: a copy's. NULL: the model's own. */
+    unsigned char *values, *buffers;
+    /* optim's moments are rank 0's memory to gather them in, not those that training updates: only the next gathering
+     * (session_gather) changes them */
+    bool moments_stay;
 };
 
 /* ERR_FATAL: a number of it is not finite, of which it says where. A run that goes on from such a state ends at once, each time. */

@@ -16,8 +16,7 @@ struct snapshot_copy {
     struct snapshot of; /* of the copy; what it points to are the next ones */
     struct optim optim;
     struct cursor cursor;
-    struct state_row *state;
-    unsigned char *memory; /* state, then moments */
+    unsigned char *memory; /* values, buffers, moments */
     size_t bytes;          /* 0: there is none */
 };
 

@@ -11,12 +11,11 @@
 #include "trainer/model/optim.h"
 #include "trainer/state/files/tensor.h"
 
-/* All of these rows (model_state), as PyTorch's module has them: for a .pt file. */
-struct tensor_list state_dict_pt(const struct state_row *row, int rows, struct arena *a);
-
-/* For a .safetensors file: without second names, which have no storage of their own there, and with GPT-2's matrices as Hugging Face
- * keeps them. */
-struct tensor_list state_dict_safetensors(const struct state_row *row, int rows, struct arena *a);
+/* These rows (model_state): as PyTorch's module has them, for a .pt file, or as a .safetensors file has them: without second names, which
+ * have no storage of their own there, and with GPT-2's matrices as Hugging Face keeps them. */
+enum state_dict_form { STATE_DICT_PT, STATE_DICT_SAFETENSORS };
+struct tensor_list state_dict_model(const struct state_row *row, int rows, enum state_dict_form form,
+                                    struct arena *a);
 
 /* The moments by the names that torch.optim gives them: exp_avg.NAME and exp_avg_sq.NAME, or momentum_buffer.NAME; then `more`. */
 struct tensor_list state_dict_optim(const struct optim *o, const struct model *m,
@@ -24,8 +23,11 @@ struct tensor_list state_dict_optim(const struct optim *o, const struct model *m
 
 const struct pt_tensor *state_dict_find(const struct tensor_list *list, const char *name);
 
-/* Copy the moments of `list` into `o`, or with `apply` false only check that they are there. */
-int state_dict_moments(const struct tensor_list *list, struct optim *o, const struct model *m, bool apply,
-                       struct err *err) MUST_CHECK;
+/* Whether all of `want` are in the list, with the same types and shapes. */
+int state_dict_check(const struct tensor_list *want, const struct tensor_list *list,
+                     struct err *err) MUST_CHECK;
+
+/* Copy what state_dict_check has found to where `want` points. */
+void state_dict_copy(const struct tensor_list *want, const struct tensor_list *list);
 
 #endif

@@ -7,92 +7,115 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-static const char TMP[] = ".tmp-";
-enum { SINK_BYTES = 1 << 16 };
+#define TMP ".tmp-"
 
-static int sync_folder(const char *path, struct err *err)
+static int open_folder(int at, const char *name)
 {
-    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
-    return fd < 0 || fsync(fd) ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;
+/* A stream of the names in an open folder; NULL: there is none. */
+static DIR *names_in(int folder)
+{
+    const int fd = open_folder(folder, ".");
+    DIR *names = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!names && fd >= 0)
+        close(fd);
+    return names;
 }
 
 /* A folder of ours with the files in it; folders inside, which are not ours, stop it. Whoever may write beside it may have put
  * a link in its place: that goes, and what it leads to stays. */
-static void remove_folder(const char *path)
+static void remove_folder(int at, const char *name)
 {
-    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    cleanup_close int fd = open_folder(at, name);
+    cleanup_closedir DIR *names = fd < 0 ? NULL : names_in(fd);
 
-    if (dir)
-        fd = -1; /* the stream's */
-    else
-        (void)unlink(path);
-    for (struct dirent *e; dir && (e = readdir(dir));)
+    if (fd < 0)
+        (void)unlinkat(at, name, 0);
+    for (struct dirent *e; names && (e = readdir(names));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(dirfd(dir), e->d_name, 0);
-    (void)rmdir(path);
+            (void)unlinkat(fd, e->d_name, 0);
+    (void)unlinkat(at, name, AT_REMOVEDIR);
 }
 
 /* What a killed writer left: nobody else writes here. */
-static void remove_leftovers(const char *path)
+static void remove_leftovers(int folder)
 {
-    char leftover[PATH_MAX];
-    struct err ignored;
-    cleanup_closedir DIR *dir = opendir(path);
+    cleanup_closedir DIR *names = names_in(folder);
 
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        if (strncmp(e->d_name, ".tmp-step-", 10) == 0 && !ckpt_path(leftover, path, e->d_name, &ignored))
-            remove_folder(leftover);
+    for (struct dirent *e; names && (e = readdir(names));)
+        if (strncmp(e->d_name, TMP "step-", strlen(TMP "step-")) == 0)
+            remove_folder(folder, e->d_name);
 }
 
-static void step_name(int64_t step, const char *behind, char out[static CKPT_NAME_BYTES])
+static void step_name(const char *before, int64_t step, const char *behind, char out[static CKPT_NAME_BYTES])
 {
-    snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, behind);
+    snprintf(out, CKPT_NAME_BYTES, "%sstep-%0*" PRId64 "%s", before, CKPT_STEP_DIGITS, step, behind);
 }
 
-/* The run's folder. */
-static int make_folder(const char *dir, struct err *err)
+int ckpt_hold(const char *dir)
 {
+    cleanup_close int fd = open_folder(AT_FDCWD, dir);
+
+    if (fd < 0)
+        return 0;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return TAKE_FD(fd);
+    return errno == EWOULDBLOCK ? -1 : 0;
+}
+
+/* The run's folder, which is made where there is none. */
+static int open_run(const char *dir, struct err *err)
+{
+    int fd = open_folder(AT_FDCWD, dir);
     struct stat st;
 
+    if (fd < 0 && errno == ENOENT) {
+        if (fs_mkdirs_synced(dir, err))
+            return -1;
+        fd = open_folder(AT_FDCWD, dir);
+    }
+    if (fd >= 0)
+        return fd;
+    const int code = errno;
     if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
         return err_set(err, ERR_INVALID, "%s: a link, expected the run's own folder: remove it", dir);
-    return fs_mkdirs_synced(dir, err);
+    return err_errno(err, ERR_FATAL, code, "%s", dir);
 }
 
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)
 {
-    char name[CKPT_NAME_BYTES];
-    char tmp[CKPT_NAME_BYTES + sizeof(TMP)];
-
-    *w = (struct ckpt_writer){.manifest = *m};
+    *w = (struct ckpt_writer){.dir = dir, .folder = open_run(dir, err), .manifest = *m};
     w->manifest.files = 0;
-    step_name(m->step, "", name);
-    snprintf(tmp, sizeof(tmp), "%s%s", TMP, name);
-    if (snprintf(w->dir, sizeof(w->dir), "%s", dir) >= (int)sizeof(w->dir))
-        return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%.80s", dir);
-    if (make_folder(dir, err))
+    if (w->folder < 0)
         return -1;
-    remove_leftovers(dir);
-    if (ckpt_path(w->tmp, dir, tmp, err) || mkdir(w->tmp, 0777)) {
-        int code = errno;
-        err_errno(err, ERR_FATAL, code, "%s/%s", dir, tmp);
-        w->tmp[0] = '\0';
-        return -1;
-    }
-    return 0;
+    remove_leftovers(w->folder);
+    step_name(TMP, m->step, "", w->tmp);
+    w->in = mkdirat(w->folder, w->tmp, 0777) ? -1 : open_folder(w->folder, w->tmp);
+    if (w->in >= 0)
+        return 0;
+    err_errno(err, ERR_FATAL, errno, "%s/%s", dir, w->tmp);
+    ckpt_abort(w);
+    return -1;
 }
 
 void ckpt_abort(struct ckpt_writer *w)
 {
-    if (w->tmp[0])
-        remove_folder(w->tmp);
+    if (!w->tmp[0])
+        return;
+    remove_folder(w->folder, w->tmp);
+    if (w->in >= 0)
+        close(w->in);
+    close(w->folder);
     w->tmp[0] = '\0';
 }
 
@@ -108,13 +131,32 @@ static int write_counted(void *ctx, const void *bytes, size_t len, struct err *e
 
     if (piece_write(c->f, bytes, len))
         return err_errno(err, ERR_FATAL, errno, "cannot write");
-    const Bytef *p = bytes;
     c->bytes += (int64_t)len;
-    for (; len; p += SINK_BYTES) {
-        uInt n = len < SINK_BYTES ? (uInt)len : SINK_BYTES;
-        c->crc = crc32(c->crc, p, n);
-        len -= n;
+    c->crc = crc32_z(c->crc, bytes, len);
+    return 0;
+}
+
+/* `name` in the temporary folder; *entry is then what the manifest says of it. */
+static int write_file(const struct ckpt_writer *w, const char *name,
+                      int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
+                      struct manifest_file *entry, struct err *err)
+{
+    const int fd = openat(w->in, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    cleanup_fclose FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+    struct counted c = {.f = f, .crc = crc32(0, NULL, 0)};
+
+    if (!f) {
+        const int code = errno;
+        if (fd >= 0)
+            close(fd);
+        return err_errno(err, ERR_FATAL, code, "%s/%s/%s", w->dir, w->tmp, name);
     }
+    if (write(ctx, &(struct pt_sink){write_counted, &c}, err))
+        return err_wrap(err, "%s/%s/%s", w->dir, w->tmp, name);
+    if (fflush(f) || fsync(fd))
+        return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->tmp, name);
+    *entry = (struct manifest_file){.bytes = c.bytes, .crc = (uint32_t)c.crc};
+    snprintf(entry->name, sizeof(entry->name), "%s", name);
     return 0;
 }
 
@@ -122,46 +164,27 @@ int ckpt_file(struct ckpt_writer *w, const char *name,
               int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
               struct err *err)
 {
-    char path[PATH_MAX];
     struct manifest *m = &w->manifest;
 
-    if (m->files == MANIFEST_FILES_MAX || strlen(name) >= MANIFEST_NAME_BYTES)
-        return err_set(err, ERR_INVALID, "%.60s: one file too many, or a name too long", name);
-    if (ckpt_path(path, w->tmp, name, err))
+    if (write_file(w, name, write, ctx, &m->file[m->files], err))
         return -1;
-    cleanup_fclose FILE *f = fopen(path, "wbxe");
-    if (!f)
-        return err_errno(err, ERR_FATAL, errno, "%s", path);
-    struct counted c = {.f = f, .crc = crc32(0, NULL, 0)};
-    if (write(ctx, &(struct pt_sink){write_counted, &c}, err))
-        return err_wrap(err, "%s", path);
-    if (fflush(f) || fsync(fileno(f)))
-        return err_errno(err, ERR_FATAL, errno, "%s", path);
-    struct manifest_file *entry = &m->file[m->files++];
-    snprintf(entry->name, sizeof(entry->name), "%s", name);
-    entry->bytes = c.bytes;
-    entry->crc = (uint32_t)c.crc;
+    m->files++;
     return 0;
 }
 
 /* Out of sight first, so that a kill in the middle leaves no half of it under its name. */
-static void remove_checkpoint(const char *dir, const char *name)
+static void remove_checkpoint(int folder, const char *name)
 {
-    char path[PATH_MAX];
-    char tmp[PATH_MAX];
-    char hidden[2 * CKPT_NAME_BYTES];
-    struct err ignored;
+    char hidden[CKPT_NAME_BYTES];
 
-    snprintf(hidden, sizeof(hidden), "%s%s-gone", TMP, name);
-    if (ckpt_path(path, dir, name, &ignored) || ckpt_path(tmp, dir, hidden, &ignored))
-        return;
-    remove_folder(tmp);
-    if (rename(path, tmp) == 0)
-        remove_folder(tmp);
+    snprintf(hidden, sizeof(hidden), TMP "%s-gone", name);
+    remove_folder(folder, hidden);
+    if (renameat(folder, name, folder, hidden) == 0)
+        remove_folder(folder, hidden);
 }
 
 /* Of those up to this step, which is in place: a run that was set back leaves newer ones alone. */
-static void prune(const char *dir, int64_t step, int64_t keep)
+static void prune(const struct ckpt_writer *w, int64_t keep)
 {
     char mine[CKPT_NAME_BYTES];
     cleanup_arena struct arena a = {0};
@@ -169,51 +192,64 @@ static void prune(const char *dir, int64_t step, int64_t keep)
     struct err ignored;
     int64_t seen = 1;
 
-    step_name(step, "", mine);
-    if (ckpt_list(dir, &a, &list, &ignored))
+    step_name("", w->manifest.step, "", mine);
+    if (ckpt_list(w->dir, &a, &list, &ignored))
         return;
     for (size_t i = 0; i < list.len; i++)
-        if (list.entry[i].step <= step && strcmp(list.entry[i].name, mine) != 0 && ++seen > keep)
-            remove_checkpoint(dir, list.entry[i].name);
+        if (list.entry[i].step <= w->manifest.step && strcmp(list.entry[i].name, mine) != 0 && ++seen > keep)
+            remove_checkpoint(w->folder, list.entry[i].name);
 }
 
 /* Rename tmp to its step's name. One of that name is of before the run was set back, or damaged: it steps aside, under a name that is
  * a checkpoint's too, until the new one has its own, so that at each moment one of them is there. */
-static int put_in_place(struct ckpt_writer *w, struct err *err)
+static int put_in_place(const struct ckpt_writer *w, struct err *err)
 {
-    char name[CKPT_NAME_BYTES], old_name[CKPT_NAME_BYTES];
-    char final[PATH_MAX], aside[PATH_MAX];
+    const int in = w->folder;
+    char name[CKPT_NAME_BYTES], aside[CKPT_NAME_BYTES];
 
-    step_name(w->manifest.step, "", name);
-    step_name(w->manifest.step, CKPT_OLD, old_name);
-    if (ckpt_path(final, w->dir, name, err) || ckpt_path(aside, w->dir, old_name, err))
-        return -1;
-    if (access(final, F_OK) == 0)
-        remove_checkpoint(w->dir, old_name); /* what a writer that was killed behind its rename has left */
-    const bool old = rename(final, aside) == 0;
-    if (rename(w->tmp, final)) {
-        err_errno(err, ERR_FATAL, errno, "%s", final);
+    step_name("", w->manifest.step, "", name);
+    step_name("", w->manifest.step, CKPT_OLD, aside);
+    if (faccessat(in, name, F_OK, 0) == 0)
+        remove_checkpoint(in, aside); /* what a writer that was killed behind its rename has left */
+    const bool old = renameat(in, name, in, aside) == 0;
+    if (renameat(in, w->tmp, in, name)) {
+        err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, name);
         if (old)
-            (void)rename(aside, final);
+            (void)renameat(in, aside, in, name);
         return -1;
     }
-    w->tmp[0] = '\0';
-    if (sync_folder(w->dir, err)) {
-        err->kind = ERR_TRANSIENT;
-        return -1;
-    }
-    remove_checkpoint(w->dir, old_name);
+    if (fsync(in))
+        return err_errno(err, ERR_TRANSIENT, errno, "%s", w->dir);
+    remove_checkpoint(in, aside);
     return 0;
+}
+
+static int put_text(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    const struct buf *text = ctx;
+
+    return sink->write(sink->ctx, text->data, text->len, err);
+}
+
+static int finish(const struct ckpt_writer *w, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
+    struct manifest_file ignored;
+
+    if (manifest_encode(&w->manifest, &text, err) ||
+        write_file(w, "manifest.json", put_text, &text, &ignored, err))
+        return -1;
+    if (fsync(w->in))
+        return err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, w->tmp);
+    return put_in_place(w, err);
 }
 
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
 {
-    cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
-    char path[PATH_MAX];
+    const int rc = finish(w, err);
 
-    if (manifest_encode(&w->manifest, &text, err) || ckpt_path(path, w->tmp, "manifest.json", err) ||
-        fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) || put_in_place(w, err))
-        return -1;
-    prune(w->dir, w->manifest.step, keep);
-    return 0;
+    if (!rc)
+        prune(w, keep);
+    ckpt_abort(w); /* nothing is left to remove of one that is in place */
+    return rc;
 }

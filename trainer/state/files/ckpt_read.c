@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -24,75 +26,57 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The number behind "step-"; -1 when the name is no checkpoint's. Versions that kept several runs in one folder put "-" and eight
+/* The number behind "step-"; CKPT_RUN when the name is no checkpoint's. Versions that kept several runs in one folder put "-" and eight
  * hexadecimal digits behind it. */
 static int64_t step_of(const char *name)
 {
     int64_t step = 0;
 
     if (strncmp(name, "step-", 5) != 0)
-        return -1;
+        return CKPT_RUN;
     const char *digits = name + 5;
     size_t n = strspn(digits, "0123456789");
     const char *behind = digits + n;
     const bool plain = !*behind || strcmp(behind, CKPT_OLD) == 0;
     const bool older = strlen(behind) == 9 && *behind == '-' && strspn(behind + 1, "0123456789abcdef") == 8;
     if (n < CKPT_STEP_DIGITS || n > 16 || !(plain || older))
-        return -1;
+        return CKPT_RUN;
     for (size_t i = 0; i < n; i++)
         step = step * 10 + (digits[i] - '0');
     return step;
 }
 
+/* No checkpoint, and perhaps a folder of a run. */
+static bool may_be_run(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN);
+}
+
 int ckpt_list(const char *path, struct arena *a, struct ckpt_list *ret, struct err *err)
 {
     cleanup_closedir DIR *dir = opendir(path);
-    size_t cap = 0;
+    size_t n = 0, cap = 0;
 
     *ret = (struct ckpt_list){0};
     if (!dir)
         return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
-    for (struct dirent *e; ret->len < CKPT_LIST_MAX && (e = readdir(dir));) {
-        int64_t step = step_of(e->d_name);
-        if (step < 0)
+    for (struct dirent *e; n < CKPT_LIST_MAX && (e = readdir(dir));) {
+        const int64_t step = step_of(e->d_name);
+        if (step < 0 && !may_be_run(e))
             continue;
-        if (ret->len == cap) {
+        if (n == cap) {
             struct ckpt_entry *old = ret->entry;
             cap = cap ? 2 * cap : 16;
             ret->entry = arena_array(a, cap, struct ckpt_entry);
             if (old)
-                memcpy(ret->entry, old, ret->len * sizeof(*old));
+                memcpy(ret->entry, old, n * sizeof(*old));
         }
-        struct ckpt_entry *entry = &ret->entry[ret->len++];
-        snprintf(entry->name, sizeof(entry->name), "%s", e->d_name);
-        entry->step = step;
+        ret->entry[n++] = (struct ckpt_entry){arena_strdup(a, e->d_name), step};
+        ret->len += step >= 0;
     }
-    if (ret->len)
-        qsort(ret->entry, ret->len, sizeof(*ret->entry), newest_first);
-    return 0;
-}
-
-int ckpt_runs(const char *path, struct arena *a, struct ckpt_names *ret, struct err *err)
-{
-    cleanup_closedir DIR *dir = opendir(path);
-    size_t cap = 0;
-
-    *ret = (struct ckpt_names){0};
-    if (!dir)
-        return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
-    for (struct dirent *e; ret->len < CKPT_LIST_MAX && (e = readdir(dir));) {
-        if (e->d_name[0] == '.' || step_of(e->d_name) >= 0 ||
-            (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
-            continue;
-        if (ret->len == cap) {
-            const char **old = ret->name;
-            cap = cap ? 2 * cap : 16;
-            ret->name = arena_array(a, cap, const char *);
-            if (old)
-                memcpy(ret->name, old, ret->len * sizeof(*old));
-        }
-        ret->name[ret->len++] = arena_strdup(a, e->d_name);
-    }
+    ret->runs = n - ret->len;
+    if (n)
+        qsort(ret->entry, n, sizeof(*ret->entry), newest_first);
     return 0;
 }
 

@@ -12,13 +12,14 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *err)
                    "{\n  \"format\": %d,\n  \"step\": %" PRId64 ",\n  \"config\": %" PRIu32
                    ",\n  \"saved_ms\": %" PRId64 ",\n  \"launch\": %" PRIu32 ",\n  \"run_id\": ",
                    MANIFEST_FORMAT, m->step, m->config, m->saved_ms, m->launch) ||
-        json_write_string(m->run_id, out, err) || buf_puts(out, ",\n  \"files\": [", err))
+        json_write_string(m->run_id, out, err))
         return -1;
+    buf_puts(out, ",\n  \"files\": [", NULL);
     for (int i = 0; i < m->files; i++)
-        if (buf_printf(out, err, "%s\n    {\"name\": \"%s\", \"bytes\": %" PRId64 ", \"crc32\": %" PRIu32 "}",
-                       i ? "," : "", m->file[i].name, m->file[i].bytes, m->file[i].crc))
-            return -1;
-    return buf_puts(out, "\n  ]\n}\n", err);
+        buf_printf(out, NULL, "%s\n    {\"name\": \"%s\", \"bytes\": %" PRId64 ", \"crc32\": %" PRIu32 "}",
+                   i ? "," : "", m->file[i].name, m->file[i].bytes, m->file[i].crc);
+    buf_puts(out, "\n  ]\n}\n", NULL);
+    return buf_check(out, err);
 }
 
 static bool is_file_name(const char *name)
@@ -96,14 +97,6 @@ static int decode_run_id(const struct json_at *at, struct manifest *m, struct er
     return 0;
 }
 
-static int another_format(const struct json_at *at, struct manifest *m, struct err *err)
-{
-    if (decode_run_id(at, m, err))
-        return -1;
-    return err_set(err, ERR_CONFLICT, "format %" PRId64 ", which this version does not read (%d)", m->format,
-                   MANIFEST_FORMAT);
-}
-
 int manifest_decode(const char *text, size_t len, struct manifest *ret, struct err *err)
 {
     struct manifest m = {.format = -1, .step = -1};
@@ -119,18 +112,17 @@ int manifest_decode(const char *text, size_t len, struct manifest *ret, struct e
                                         "launch", "run_id", "files",  NULL};
     if (!cJSON_IsObject(at.node))
         return json_err(&at, err, "expected an object");
-    if (json_get_i64(&at, "format", 0, INT32_MAX, &m.format, err))
+    if (json_get_i64(&at, "format", 0, INT32_MAX, &m.format, err) || decode_run_id(&at, &m, err))
         return -1;
     if (m.format >= 0 && m.format != MANIFEST_FORMAT) {
-        int rc = another_format(&at, &m, err);
         *ret = m;
-        return rc;
+        return err_set(err, ERR_CONFLICT, "format %" PRId64 ", which this version does not read (%d)",
+                       m.format, MANIFEST_FORMAT);
     }
     if (refuse_unknown(&at, known, err) || json_get_i64(&at, "step", 0, INT64_C(1) << 53, &m.step, err) ||
         json_get_i64(&at, "saved_ms", 0, INT64_C(1) << 53, &m.saved_ms, err) ||
         json_get_i64(&at, "config", 0, UINT32_MAX, &config, err) ||
-        json_get_i64(&at, "launch", 0, UINT32_MAX, &launch, err) || decode_run_id(&at, &m, err) ||
-        decode_files(&files, &m, err))
+        json_get_i64(&at, "launch", 0, UINT32_MAX, &launch, err) || decode_files(&files, &m, err))
         return -1;
     if (m.format < 0 || m.step < 0 || !m.files)
         return json_err(&at, err, "expected format, step, config, run_id and files");

@@ -2,9 +2,8 @@
  *
  * The bytes are those that torch.save writes for an OrderedDict of these tensors.
  *
- * Ownership: *storages lives in the arena and borrows the tensors' data.
- * Errors:    ERR_INVALID, led by the tensor's name ("conv1.weight: ..."); *out and *storages are then
- *            undefined.
+ * Ownership: the storages live in the arena and borrow the tensors' data.
+ * Errors:    ERR_INVALID, led by the tensor's name ("conv1.weight: ..."), or beyond out->max; *out and *ret are then undefined.
  */
 #ifndef TK_TRAINER_STATE_FILES_PICKLE_H
 #define TK_TRAINER_STATE_FILES_PICKLE_H
@@ -12,10 +11,23 @@
 #include "common/arena.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "trainer/state/files/storages.h"
+#include "trainer/state/files/tensor.h"
+
+/* The elements of a tensor, or of several that have the same data, type and size. */
+struct storage {
+    const void *data;
+    enum pt_dtype dtype;
+    int64_t elements;
+    uint64_t bytes;
+};
+
+struct storages {
+    struct storage *of;
+    int32_t len;
+};
 
 /* The pickle calls the storages "0", "1", ... in the order of the list. */
-int pickle_encode(const struct tensor_list *list, struct arena *a, struct buf *out, struct storages *storages,
+int pickle_encode(const struct tensor_list *list, struct arena *a, struct buf *out, struct storages *ret,
                   struct err *err) MUST_CHECK;
 
 #endif

@@ -3,123 +3,120 @@
 #include "common/endian.h"
 
 #include "common/json.h"
-#include "trainer/state/files/pickle_memo.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8 };
 
-/* Calls `visit` for all tensors, the widest elements first. */
-static int by_width(const struct tensor_list *list,
-                    int (*visit)(void *ctx, const struct tensor_row *row, struct err *err), void *ctx,
-                    struct err *err)
+/* In the order of the file: the widest elements first. */
+static const struct tensor_row **in_order(const struct tensor_list *list, struct arena *a)
 {
+    const struct tensor_row **row = arena_array(a, list->len + 1, const struct tensor_row *);
+    size_t n = 0;
+
     for (size_t width = 8; width; width /= 2)
         for (size_t i = 0; i < list->len; i++)
-            if (pt_dtype_bytes(list->row[i].tensor.dtype) == width && visit(ctx, &list->row[i], err))
-                return -1;
+            if (pt_dtype_bytes(list->row[i].tensor.dtype) == width)
+                row[n++] = &list->row[i];
+    return row;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_names(const struct tensor_list *list, struct arena *a, struct err *err)
+{
+    const char **name = arena_array(a, list->len + 1, const char *);
+
+    for (size_t i = 0; i < list->len; i++)
+        name[i] = list->row[i].name;
+    qsort(name, list->len, sizeof(*name), by_name);
+    for (size_t i = 1; i < list->len; i++)
+        if (strcmp(name[i - 1], name[i]) == 0)
+            return err_set(err, ERR_INVALID, "%.80s: two tensors of one name", name[i]);
     return 0;
 }
 
-struct header {
-    struct buf text;
-    struct pickle_memo names;
-    int64_t at;
-};
-
-static int describe(struct buf *out, const struct tensor_row *row, int64_t from, int64_t to, struct err *err)
+/* One tensor's entry; its data lie from *at on, which then is their end. */
+static int describe(const struct tensor_row *row, int64_t *at, struct buf *out, struct err *err)
 {
     const struct pt_tensor *t = &row->tensor;
+    const int64_t bytes = pt_tensor_bytes(t), from = *at;
 
+    if (t->turned && (t->dims != 2 || t->dtype != PT_F32))
+        return err_set(err, ERR_INVALID, "%.80s: only a matrix of f32 can be turned", row->name);
+    if (bytes < 0 || __builtin_add_overflow(from, bytes, at) || *at > INT64_C(1) << 53)
+        return err_set(err, ERR_INVALID, "%.80s: its shape is impossible", row->name);
     if (buf_puts(out, ",", err) || json_write_string(row->name, out, err) ||
         buf_printf(out, err, ":{\"dtype\":\"%s\",\"shape\":[", pt_dtype_name(t->dtype)))
         return -1;
     for (int32_t i = 0; i < t->dims; i++)
         if (buf_printf(out, err, "%s%" PRId64, i ? "," : "", t->dim[i]))
             return -1;
-    return buf_printf(out, err, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", from, to);
+    return buf_printf(out, err, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", from, *at);
 }
 
-static int add_entry(void *ctx, const struct tensor_row *row, struct err *err)
+static int make_header(struct buf *out, const struct tensor_row **row, size_t n, struct err *err)
 {
-    struct header *h = ctx;
-    int64_t bytes = pt_tensor_bytes(&row->tensor);
-    int64_t end;
+    int64_t at = 0;
 
-    if (row->tensor.turned && (row->tensor.dims != 2 || row->tensor.dtype != PT_F32))
-        return err_set(err, ERR_INVALID, "%.80s: only a matrix of f32 can be turned", row->name);
-    if (bytes < 0 || __builtin_add_overflow(h->at, bytes, &end) || end > INT64_C(1) << 53)
-        return err_set(err, ERR_INVALID, "%.80s: its shape is impossible", row->name);
-    if (pickle_memo_find(&h->names, PICKLE_MEMO_TEXT, row->name) != PICKLE_MEMO_NONE)
-        return err_set(err, ERR_INVALID, "%.80s: two tensors of one name", row->name);
-    pickle_memo_add(&h->names, PICKLE_MEMO_TEXT, row->name);
-    int rc = describe(&h->text, row, h->at, end, err);
-    h->at = end;
-    return rc;
+    if (buf_puts(out, "{\"__metadata__\":{\"format\":\"pt\"}", err))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (describe(row[i], &at, out, err))
+            return -1;
+    if (buf_puts(out, "}", err))
+        return -1;
+    while (out->len % HEADER_ALIGN)
+        if (buf_puts(out, " ", err))
+            return -1;
+    return 0;
 }
-
-struct output {
-    const struct pt_sink *sink;
-    struct arena *arena;
-};
 
 /* Some rows of the transpose at a time: as many numbers as lie side by side in a line of the cache. */
-static int write_turned(const struct output *o, const struct pt_tensor *t, struct err *err)
+static int write_turned(const struct pt_tensor *t, const struct pt_sink *sink, struct arena *a,
+                        struct err *err)
 {
     enum { ROWS = 16 };
     const size_t rows = (size_t)t->dim[0], width = (size_t)t->dim[1];
     const float *data = t->data;
-    float *block = arena_array(o->arena, ROWS * width, float);
+    float *block = arena_array(a, ROWS * width, float);
 
     for (size_t first = 0; first < rows; first += ROWS) {
         const size_t n = rows - first < ROWS ? rows - first : ROWS;
         for (size_t w = 0; w < width; w++)
             for (size_t k = 0; k < n; k++)
                 block[k * width + w] = data[w * rows + first + k];
-        if (o->sink->write(o->sink->ctx, block, n * width * sizeof(*block), err))
+        if (sink->write(sink->ctx, block, n * width * sizeof(*block), err))
             return -1;
     }
     return 0;
 }
 
-static int write_tensor(void *ctx, const struct tensor_row *row, struct err *err)
-{
-    const struct output *o = ctx;
-    size_t bytes = (size_t)pt_tensor_bytes(&row->tensor);
-
-    if (row->tensor.turned)
-        return write_turned(o, &row->tensor, err);
-    return bytes ? o->sink->write(o->sink->ctx, row->tensor.data, bytes, err) : 0;
-}
-
-static int make_header(struct header *h, const struct tensor_list *list, struct err *err)
-{
-    if (buf_puts(&h->text, "{\"__metadata__\":{\"format\":\"pt\"}", err) ||
-        by_width(list, add_entry, h, err) || buf_puts(&h->text, "}", err))
-        return -1;
-    while (h->text.len % HEADER_ALIGN)
-        if (buf_puts(&h->text, " ", err))
-            return -1;
-    return 0;
-}
-
 int safetensors_write(const struct tensor_list *list, const struct pt_sink *sink, struct err *err)
 {
-    cleanup_arena struct arena arena = {0};
-    struct header *h = arena_new(&arena, struct header);
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf header = BUF_INIT(SAFETENSORS_HEADER_BYTES);
+    const struct tensor_row **row = in_order(list, &a);
     uint8_t length[LENGTH_BYTES];
 
-    h->text.max = SAFETENSORS_HEADER_BYTES;
-    h->names.arena = &arena;
-    int rc = make_header(h, list, err);
-    le_put(length, h->text.len, LENGTH_BYTES);
-    if (!rc)
-        rc = sink->write(sink->ctx, length, sizeof(length), err);
-    if (!rc)
-        rc = sink->write(sink->ctx, h->text.data, h->text.len, err);
-    buf_release(&h->text);
-    return rc ? -1 : by_width(list, write_tensor, &(struct output){sink, &arena}, err);
+    if (check_names(list, &a, err) || make_header(&header, row, list->len, err))
+        return -1;
+    le_put(length, header.len, LENGTH_BYTES);
+    if (sink->write(sink->ctx, length, sizeof(length), err) ||
+        sink->write(sink->ctx, header.data, header.len, err))
+        return -1;
+    for (size_t i = 0; i < list->len; i++) {
+        const struct pt_tensor *t = &row[i]->tensor;
+        const size_t bytes = (size_t)pt_tensor_bytes(t);
+        if (t->turned ? write_turned(t, sink, &a, err) : bytes && sink->write(sink->ctx, t->data, bytes, err))
+            return -1;
+    }
+    return 0;
 }
 
 struct place {

@@ -35,6 +35,8 @@ struct record {
 
 struct zip {
     const struct pt_sink *sink;
+    struct err *err;
+    bool failed; /* the sink: nothing more is written */
     struct arena *arena;
     const char *folder;
     uint64_t at;
@@ -67,12 +69,11 @@ static uint64_t flags_of(const struct record *r)
     return r->size ? FLAG_UTF8 | FLAG_DESCRIPTOR : FLAG_UTF8;
 }
 
-static int emit(struct zip *z, const void *bytes, size_t len, struct err *err)
+static void emit(struct zip *z, const void *bytes, size_t len)
 {
-    if (len && z->sink->write(z->sink->ctx, bytes, len, err) < 0)
-        return -1;
+    if (len && !z->failed)
+        z->failed = z->sink->write(z->sink->ctx, bytes, len, z->err) != 0;
     z->at += len;
-    return 0;
 }
 
 /* The Zip64 field: what does not fit its 32 bits; 0 bytes when everything fits. */
@@ -93,7 +94,7 @@ static void put_zip64(struct fields *f, uint64_t size, uint64_t offset)
         put(f, offset, 8);
 }
 
-static int emit_local(struct zip *z, const struct record *r, struct err *err)
+static void emit_local(struct zip *z, const struct record *r)
 {
     uint8_t zip64[ZIP64_EXTRA_BYTES];
     uint8_t header[LOCAL_BYTES];
@@ -118,30 +119,28 @@ static int emit_local(struct zip *z, const struct record *r, struct err *err)
     put(&h, 0, 4);
     put(&h, name_len, 2);
     put(&h, x.len + pad.len, 2);
-    if (emit(z, header, h.len, err) < 0 || emit(z, r->name, name_len, err) < 0 ||
-        emit(z, zip64, x.len, err) < 0)
-        return -1;
-    return emit(z, padding, pad.len, err);
+    emit(z, header, h.len);
+    emit(z, r->name, name_len);
+    emit(z, zip64, x.len);
+    emit(z, padding, pad.len);
 }
 
-static int emit_payload(struct zip *z, struct record *r, const void *bytes, struct err *err)
+static void emit_payload(struct zip *z, struct record *r, const void *bytes)
 {
     const uint8_t *p = bytes;
     uLong crc = crc32(0, NULL, 0);
 
-    for (uint64_t left = r->size; left;) {
+    for (uint64_t left = r->size; left && !z->failed;) {
         size_t n = left < CRC_CHUNK_BYTES ? (size_t)left : CRC_CHUNK_BYTES;
         crc = crc32(crc, p, (uInt)n);
-        if (emit(z, p, n, err) < 0)
-            return -1;
+        emit(z, p, n);
         p += n;
         left -= n;
     }
     r->crc = (uint32_t)crc;
-    return 0;
 }
 
-static int emit_descriptor(struct zip *z, const struct record *r, struct err *err)
+static void emit_descriptor(struct zip *z, const struct record *r)
 {
     uint8_t bytes[DESCRIPTOR_BYTES];
     struct fields f = {bytes, 0};
@@ -151,7 +150,7 @@ static int emit_descriptor(struct zip *z, const struct record *r, struct err *er
     put(&f, r->crc, 4);
     put(&f, r->size, width);
     put(&f, r->size, width);
-    return emit(z, bytes, f.len, err);
+    emit(z, bytes, f.len);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t v)
@@ -159,31 +158,30 @@ static uint64_t mix(uint64_t hash, uint64_t v)
     return (hash ^ v) * 0x9e3779b97f4a7c15ULL;
 }
 
-static int add_record(struct zip *z, const char *name, const void *bytes, uint64_t size, struct err *err)
+static void add_record(struct zip *z, const char *name, const void *bytes, uint64_t size)
 {
-    struct record *r = &z->record[z->len];
+    struct record *r = &z->record[z->len++];
 
     *r = (struct record){
         .name = arena_printf(z->arena, "%s/%s", z->folder, name),
         .offset = z->at,
         .size = size,
     };
-    if (emit_local(z, r, err) < 0 || emit_payload(z, r, bytes, err) < 0 ||
-        (size && emit_descriptor(z, r, err) < 0))
-        return -1;
+    emit_local(z, r);
+    emit_payload(z, r, bytes);
+    if (size)
+        emit_descriptor(z, r);
     for (const char *p = name; *p; p++)
         z->names_hash = mix(z->names_hash, (uint8_t)*p);
     z->crcs_hash = mix(z->crcs_hash, r->crc);
-    z->len++;
-    return 0;
 }
 
-static int add_text(struct zip *z, const char *name, const char *text, struct err *err)
+static void add_text(struct zip *z, const char *name, const char *text)
 {
-    return add_record(z, name, text, strlen(text), err);
+    add_record(z, name, text, strlen(text));
 }
 
-static int emit_central(struct zip *z, const struct record *r, struct err *err)
+static void emit_central(struct zip *z, const struct record *r)
 {
     uint8_t zip64[ZIP64_EXTRA_BYTES];
     uint8_t header[CENTRAL_BYTES];
@@ -204,13 +202,13 @@ static int emit_central(struct zip *z, const struct record *r, struct err *err)
     put(&h, 0, 2 + 2 + 2); /* no comment, one disk, no attributes */
     put(&h, 0, 4);
     put(&h, or_max32(r->offset), 4);
-    if (emit(z, header, h.len, err) < 0 || emit(z, r->name, name_len, err) < 0)
-        return -1;
-    return emit(z, zip64, x.len, err);
+    emit(z, header, h.len);
+    emit(z, r->name, name_len);
+    emit(z, zip64, x.len);
 }
 
 /* The Zip64 end, its locator, the classic end: always all three, as torch.save does. */
-static int emit_end(struct zip *z, uint64_t central_at, struct err *err)
+static void emit_end(struct zip *z, uint64_t central_at)
 {
     uint8_t bytes[END_BYTES];
     struct fields f = {bytes, 0};
@@ -238,38 +236,25 @@ static int emit_end(struct zip *z, uint64_t central_at, struct err *err)
     put(&f, or_max32(central_len), 4);
     put(&f, or_max32(central_at), 4);
     put(&f, 0, 2);
-    return emit(z, bytes, f.len, err);
+    emit(z, bytes, f.len);
 }
 
-static int write_records(struct zip *z, const struct buf *pickle, const struct storages *storages,
-                         struct err *err)
+static void write_records(struct zip *z, const struct buf *pickle, const struct storages *storages)
 {
     char name[32];
     char id[41];
 
-    if (add_record(z, "data.pkl", pickle->data, pickle->len, err) < 0 ||
-        add_text(z, ".format_version", "1", err) < 0 || add_text(z, ".storage_alignment", "64", err) < 0 ||
-        add_text(z, "byteorder", "little", err) < 0)
-        return -1;
-    for (const struct storage *s = storages->first; s; s = s->next) {
-        snprintf(name, sizeof(name), "data/%" PRId32, s->number);
-        if (add_record(z, name, s->data, s->bytes, err) < 0)
-            return -1;
+    add_record(z, "data.pkl", pickle->data, pickle->len);
+    add_text(z, ".format_version", "1");
+    add_text(z, ".storage_alignment", "64");
+    add_text(z, "byteorder", "little");
+    for (int32_t i = 0; i < storages->len; i++) {
+        snprintf(name, sizeof(name), "data/%" PRId32, i);
+        add_record(z, name, storages->of[i].data, storages->of[i].bytes);
     }
-    if (add_text(z, "version", "3\n", err) < 0)
-        return -1;
+    add_text(z, "version", "3\n");
     snprintf(id, sizeof(id), "%020" PRIu64 "%020" PRIu64, z->names_hash, z->crcs_hash);
-    return add_text(z, ".data/serialization_id", id, err);
-}
-
-static int check_name(const char *name, struct err *err)
-{
-    size_t len = strlen(name);
-
-    if (len == 0 || len > TORCH_ZIP_NAME_BYTES || strchr(name, '/'))
-        return err_set(err, ERR_INVALID, "archive name \"%.60s\": expected 1..%d bytes without '/'", name,
-                       TORCH_ZIP_NAME_BYTES);
-    return 0;
+    add_text(z, ".data/serialization_id", id);
 }
 
 int torch_zip_write(const struct tensor_list *list, const char *name, const struct pt_sink *sink,
@@ -278,18 +263,16 @@ int torch_zip_write(const struct tensor_list *list, const char *name, const stru
     enum { FIXED_RECORDS = 6 };
     cleanup_arena struct arena arena = {0};
     cleanup_buf struct buf pickle = BUF_INIT(TORCH_ZIP_PICKLE_BYTES);
-    struct storages *storages = arena_new(&arena, struct storages);
+    struct storages storages;
 
-    if (check_name(name, err) < 0 || pickle_encode(list, &arena, &pickle, storages, err) < 0)
+    if (pickle_encode(list, &arena, &pickle, &storages, err))
         return -1;
-    struct zip z = {.sink = sink, .arena = &arena, .folder = name};
-    z.record = arena_array(&arena, (size_t)storages->len + FIXED_RECORDS, struct record);
-    if (write_records(&z, &pickle, storages, err) < 0)
-        return -1;
-    uint64_t central_at = z.at;
-    for (size_t i = 0; i < z.len; i++) {
-        if (emit_central(&z, &z.record[i], err) < 0)
-            return -1;
-    }
-    return emit_end(&z, central_at, err);
+    struct zip z = {.sink = sink, .err = err, .arena = &arena, .folder = name};
+    z.record = arena_array(&arena, (size_t)storages.len + FIXED_RECORDS, struct record);
+    write_records(&z, &pickle, &storages);
+    const uint64_t central_at = z.at;
+    for (size_t i = 0; i < z.len; i++)
+        emit_central(&z, &z.record[i]);
+    emit_end(&z, central_at);
+    return z.failed ? -1 : 0;
 }

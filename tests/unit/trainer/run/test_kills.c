@@ -55,13 +55,12 @@ static int64_t newest(const struct run *r)
 {
     cleanup_arena struct arena a = {0};
     struct ckpt_list list;
-    struct ckpt_names runs;
     struct err err;
     const char *dir = arena_printf(&a, "%s/ck", r->dir);
 
-    if (ckpt_runs(dir, &a, &runs, &err) || !runs.len)
+    if (ckpt_list(dir, &a, &list, &err) || !list.runs)
         return 0;
-    dir = arena_printf(&a, "%s/%s", dir, runs.name[0]);
+    dir = arena_printf(&a, "%s/%s", dir, list.entry[list.len].name);
     for (size_t i = 0; !ckpt_list(dir, &a, &list, &err) && i < list.len; i++) {
         struct manifest m;
         if (!ckpt_manifest(arena_printf(&a, "%s/%s", dir, list.entry[i].name), &m, &err))

@@ -65,11 +65,6 @@ int fflush(FILE *f)
     return strike() ? EOF : fflush_unlocked(f);
 }
 
-NOT_WATCHED ssize_t write(int fd, const void *p, size_t len)
-{
-    return strike() ? -1 : syscall(SYS_write, fd, p, len);
-}
-
 int fsync(int fd)
 {
     if (writes && injected.fsync)
@@ -82,9 +77,14 @@ int mkdir(const char *path, mode_t mode)
     return strike() ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
-int rename(const char *from, const char *to)
+int mkdirat(int fd, const char *path, mode_t mode)
 {
-    return strike() ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    return strike() ? -1 : (int)syscall(SYS_mkdirat, fd, path, mode);
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    return strike() ? -1 : (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0);
 }
 
 int unlinkat(int fd, const char *path, int flags)

@@ -1,4 +1,5 @@
-/* injected.h - faults in the calls with which a checkpoint's thread writes: fwrite, fflush, write, fsync, mkdir, rename, unlinkat.
+/* injected.h - faults in the calls with which a checkpoint's thread writes: fwrite, fflush, fsync, mkdir, mkdirat,
+ * renameat, unlinkat.
  *
  * The program's own functions stand in for the C library's. Calls of other threads go through unchanged. An fwrite of a few bytes
  * only fills the stream's buffer and is not counted.

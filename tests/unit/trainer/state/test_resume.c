@@ -1,15 +1,13 @@
 /* test_resume.c - runs that are killed, stopped and moved to other numbers of ranks end with the weights of a run that
- * was left alone, bit by bit; and what they leave on a disk, also a full one. */
+ * was left alone, bit by bit. */
 #include "test.h"
 
 #include "a_resume.h"
 #include "common/contract.h"
-#include "trainer/state/files/ckpt_dir.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { KILLS = 50 };
@@ -43,24 +41,21 @@ static void kill_and_resume(struct fixture *f, int world, int kills)
 
 static void killed_runs_end_with_the_same_bits(void **state)
 {
-    kill_and_resume(*state, 1, KILLS);
-}
+    static const struct {
+        const char *optimizer;
+        int world, kills;
+    } cases[] = {
+        {"{type: adam, lr: 0.01}", 1, KILLS},
+        {"{type: adam, lr: 0.01}", 2, 8},
+        {"{type: sgd, lr: 0.01}", 1, 5},
+        {"{type: sgd, lr: 0.01, momentum: 0.9, dampening: 0.1}", 1, 5},
+        {"{type: adamw, lr: 0.01, weight_decay: 0.1, decay: matrices}", 1, 5},
+    };
 
-static void killed_runs_of_two_ranks_too(void **state)
-{
-    kill_and_resume(*state, 2, 8);
-}
-
-static void other_optimisers_too(void **state)
-{
-    struct fixture *f = *state;
-
-    configure(f, "{type: sgd, lr: 0.01}");
-    kill_and_resume(f, 1, 5);
-    configure(f, "{type: sgd, lr: 0.01, momentum: 0.9, dampening: 0.1}");
-    kill_and_resume(f, 1, 5);
-    configure(f, "{type: adamw, lr: 0.01, weight_decay: 0.1, decay: matrices}");
-    kill_and_resume(f, 1, 5);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        configure(*state, cases[i].optimizer);
+        kill_and_resume(*state, cases[i].world, cases[i].kills);
+    }
 }
 
 /* SIGTERM to one rank, whichever: all stop after the same step with 143, and the rest of the run is as if nothing was. */
@@ -163,60 +158,13 @@ static void other_numbers_of_ranks_go_on(void **state)
     }
 }
 
-/* No room for a checkpoint: training goes on and says so, and nothing half is left. */
-static void a_full_disk_does_not_end_a_training(void **state)
-{
-    struct fixture *f = *state;
-    cleanup_buf struct buf want = BUF_INIT(1 << 20);
-    struct ckpt_list list;
-    struct rlimit limit;
-    int codes[RANKS];
-
-    undisturbed(f, 1, &want);
-    f->cfg.save_steps = 2;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    struct rlimit small = {.rlim_cur = 8000, .rlim_max = limit.rlim_max};
-    signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    int code = go(f, (struct plan){.world = 1}, codes);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    signal(SIGXFSZ, SIG_DFL);
-    assert_int_equal(code, 0);
-    assert_true(says(f, "warning: no checkpoint written: --ckpt_dir: "));
-    expect_weights(f, &want);
-    assert_int_equal(ckpt_list(own_dir(f), &f->arena, &list, &f->err), 0);
-    assert_int_equal(list.len, 0);
-    assert_true(rmdir(own_dir(f)) == 0 && rmdir(f->cfg.ckpt_dir) == 0); /* empty */
-}
-
-static void only_the_newest_stay(void **state)
-{
-    struct fixture *f = *state;
-    struct ckpt_list list;
-    int codes[RANKS];
-
-    f->cfg.save_steps = 3;
-    f->cfg.keep = 2;
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
-    assert_int_equal(ckpt_list(own_dir(f), &f->arena, &list, &f->err), 0);
-    assert_int_equal(list.len, 2);
-    assert_int_equal(list.entry[0].step, 30);
-    assert_string_equal(list.entry[0].name, "step-0000000030");
-    assert_in_range(list.entry[1].step, 3,
-                    29); /* 27, or what was saved instead because an earlier one took long */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(killed_runs_end_with_the_same_bits),
-        TEST(killed_runs_of_two_ranks_too),
-        TEST(other_optimisers_too),
         TEST(a_stopped_run_saves_and_goes_on),
         TEST(a_stop_in_an_evaluation_costs_nothing),
         TEST(other_numbers_of_ranks_go_on),
-        TEST(a_full_disk_does_not_end_a_training),
-        TEST(only_the_newest_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,12 +138,44 @@ static void a_start_by_hand_is_a_run_of_its_own(void **state)
     assert_false(a.later_attempt);
     assert_string_not_equal(a.text, b.text);
     /* Names pass from one such run to the next, and to and from nobody else. */
-    run_id_take_over(&b, a.text);
+    assert_true(run_id_take_over(&b, a.text));
     assert_string_equal(a.text, b.text);
-    run_id_take_over(&given, "uid");
+    assert_false(run_id_take_over(&given, "uid"));
     assert_string_not_equal(given.text, "uid");
-    run_id_take_over(&job, a.text);
+    assert_false(run_id_take_over(&job, a.text));
     assert_string_equal(job.text, "uid");
+}
+
+/* Ids that are no names of folders have folders, too, and two of them two, as has each configuration. */
+static void every_run_has_a_folder_of_its_own(void **state)
+{
+    static const char *const ids[] = {"a", "a/b", "../c", ".d", "", "step-0000000001", "e f", "\xc3\xa4"};
+    char dir[2 * ARRAY_LEN(ids)][PATH_MAX];
+    char longest[MANIFEST_RUN_ID_BYTES], there[PATH_MAX];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(dir); i++) {
+        assert_int_equal(run_id_dir("d", ids[i / 2], i % 2 ? 0xabc : 0x1234abcd, dir[i], &err), 0);
+        assert_true(strncmp(dir[i], "d/", 2) == 0 && dir[i][2] != '.' && !strchr(dir[i] + 2, '/'));
+        assert_int_not_equal(strncmp(dir[i], "d/step-", 7), 0);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(dir[i], dir[k]);
+    }
+    assert_string_equal(dir[0], "d/a-1234abcd");
+    assert_string_equal(dir[1], "d/a-00000abc");
+    assert_string_equal(dir[2], "d/run-e620c3190468cf61-1234abcd");
+    memset(longest, 'x', sizeof(longest));
+    for (size_t len = RUN_ID_PLAIN_BYTES - 1; len < RUN_ID_PLAIN_BYTES + 1; len++) {
+        longest[len] = '\0';
+        assert_int_equal(run_id_dir("d", longest, 1, there, &err), 0);
+        assert_int_equal(strncmp(there, "d/run-", 6) == 0, len == RUN_ID_PLAIN_BYTES);
+        longest[len] = 'x';
+    }
+    memset(there, 'y', sizeof(there) - 1);
+    there[sizeof(there) - 1] = '\0';
+    assert_int_equal(run_id_dir(there, "a", 1, dir[0], &err), -1);
+    assert_non_null(strstr(err.msg, "--ckpt_dir: yyy"));
 }
 
 int main(void)
@@ -154,6 +186,7 @@ int main(void)
         cmocka_unit_test(a_nameless_launch_is_named_by_its_process),
         cmocka_unit_test(a_launch_is_known_by_its_folder),
         cmocka_unit_test(a_start_by_hand_is_a_run_of_its_own),
+        cmocka_unit_test(every_run_has_a_folder_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

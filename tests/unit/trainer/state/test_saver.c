@@ -1,5 +1,5 @@
-/* test_saver.c - when checkpoints are asked for, and what is told of them; and that weights or moments that are not finite are never in
- * one. */
+/* test_saver.c - when checkpoints are asked for, what the thread that writes them reads, and what is told of them; and that weights or
+ * moments that are not finite are never in one. */
 #include "test.h"
 
 #include "a_state.h"
@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const char *const PARTS[] = {"weights", "exp_avg", "exp_avg_sq", "running statistics"};
@@ -99,11 +101,19 @@ static void what_is_not_finite_is_never_the_newest(void **state)
     saver_close(&s);
 }
 
-static atomic_int gate_shut;
+static atomic_int gate_shut, at_gate;
+static int nice_there, signals_there;
 
+/* In the thread that writes: wait until the test has opened the gate. */
 static void gate(int count)
 {
+    sigset_t blocked;
+
     (void)count;
+    nice_there = getpriority(PRIO_PROCESS, 0);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    signals_there = sigismember(&blocked, SIGTERM) && sigismember(&blocked, SIGCHLD);
+    at_gate = 1;
     while (gate_shut)
         usleep(500);
 }
@@ -114,6 +124,127 @@ static void written(struct saver *s, int64_t step)
 
     assert_true(saver_wait(s, -1) && saver_end(s, &end));
     assert_true(end.step == step && !end.err.kind);
+}
+
+static void fill(struct a_state *f, float seed)
+{
+    const size_t len = model_len(f->model);
+
+    for (size_t i = 0; i < len; i++) {
+        model_values(f->model)[i] = seed + (float)i;
+        f->optim.m[i] = -seed - (float)i;
+        f->optim.v[i] = 2 * seed + (float)i;
+    }
+    ((float *)model_buffers(f->model))[0] = seed;
+    f->optim.step = (int64_t)seed;
+}
+
+/* The checkpoint of a step, into the state, where it has to be as `fill` has left it. */
+static void expect_filled(struct a_state *f, int64_t step)
+{
+    const struct snapshot into = a_state_snapshot(f);
+    const size_t len = model_len(f->model);
+    const float seed = (float)step;
+    char path[PATH_MAX];
+    struct manifest m;
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/step-%010d", f->dir, (int)step);
+    if (ckpt_manifest(path, &m, &err) || snapshot_read(&into, path, &m, &err))
+        fail_msg("%s", err.msg);
+    for (size_t i = 0; i < len; i++) {
+        assert_true(model_values(f->model)[i] == seed + (float)i);
+        assert_true(f->optim.m[i] == -seed - (float)i);
+        assert_true(f->optim.v[i] == 2 * seed + (float)i);
+    }
+    assert_true(((const float *)model_buffers(f->model))[0] == seed);
+    assert_true(f->cursor.step == step && f->optim.step == step);
+}
+
+static void the_training_goes_on_while_the_copy_is_written(void **state)
+{
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct saver_outcome end;
+
+    s.save_steps = 1;
+    open_for(&s, f);
+    assert_true(s.copy.bytes >= 3 * model_len(f->model) * sizeof(float));
+    const void *memory = s.copy.memory;
+    injected.fsync = gate;
+    for (int step = 1; step <= 3; step++) {
+        gate_shut = 1;
+        at_gate = 0;
+        fill(f, (float)step);
+        begin(&s, f, step, false);
+        while (!at_gate) {
+            fill(f, 100 * (float)step); /* the next steps */
+            usleep(100);
+        }
+        assert_false(saver_wait(&s, 1) || saver_end(&s, &end));
+        gate_shut = 0;
+        written(&s, step);
+        assert_false(saver_end(&s, &end));
+    }
+    const int nice = getpriority(PRIO_PROCESS, 0) + SAVER_NICE; /* Linux knows none above 19 */
+    assert_int_equal(nice_there, nice < 19 ? nice : 19);
+    assert_true(signals_there);
+    assert_ptr_equal(s.copy.memory, memory);
+    saver_close(&s);
+    expect_filled(f, 2);
+    expect_filled(f, 3);
+}
+
+/* Whether no other process holds the folder of the checkpoints. */
+static bool is_free(const struct a_state *f)
+{
+    const int fd = ckpt_hold(f->dir);
+
+    if (fd > 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* From the first checkpoint on, so that no other run by hand goes on in it meanwhile. */
+static void the_folder_of_a_run_by_hand_is_held(void **state)
+{
+    struct a_state *f = *state;
+
+    for (int holds = 0; holds < 2; holds++) {
+        struct saver s = saver_of(f, 0);
+        struct err err;
+        s.holds = holds;
+        open_for(&s, f);
+        assert_true(is_free(f));
+        for (int64_t step = 1; step < 3; step++) {
+            assert_int_equal(save(&s, f, step, &err), 0);
+            assert_int_equal(is_free(f), !holds);
+        }
+        saver_close(&s);
+        assert_true(is_free(f));
+    }
+}
+
+/* Moments that only the caller changes are written from where they are. */
+static void moments_that_stay_are_not_copied(void **state)
+{
+    struct a_state *f = *state;
+    struct snapshot live = a_state_snapshot(f);
+    struct saver s = saver_of(f, 0);
+    struct err err;
+
+    const size_t all = snapshot_copy_bytes(&live);
+    live.moments_stay = true;
+    assert_true(snapshot_copy_bytes(&live) + 2 * model_len(f->model) * sizeof(float) <= all);
+    s.save_steps = 1;
+    assert_int_equal(saver_open(&s, &live, &err), 0);
+    fill(f, 4);
+    f->cursor.step = 4;
+    saver_save(&s, &live, false);
+    model_values(f->model)[0] = 99;
+    assert_ptr_equal(s.what.optim->m, f->optim.m);
+    saver_close(&s); /* waits until it is written */
+    expect_filled(f, 4);
 }
 
 /* Steps 20 and 30 are due while that of 10 is written: the first step after that is saved, once. */
@@ -192,79 +323,48 @@ static void by_time(void **state)
     saver_close(&s);
 }
 
-/* A failure is new when the one before had another reason, or none. */
+/* A failure is new when the one before had another reason, or none; without a code the text says which it is. */
 static void the_same_failure_is_told_again_as_such(void **state)
 {
     static const struct {
         int error;
+        int nan; /* in this part; -1: in none */
         bool same_reason;
-    } story[] = {{ENOSPC, false}, {ENOSPC, true}, {EROFS, false}, {EROFS, true}, {0, false}, {EROFS, false}};
+    } story[] = {{ENOSPC, -1, false}, {ENOSPC, -1, true}, {EROFS, -1, false}, {EROFS, -1, true},
+                 {0, -1, false},      {EROFS, -1, false}, {0, 0, false},      {0, 0, true},
+                 {0, 1, false},       {0, 1, true}};
     struct a_state *f = *state;
     struct saver s = saver_of(f, 0);
     struct saver_outcome end;
 
     open_for(&s, f);
     for (size_t i = 0; i < ARRAY_LEN(story); i++) {
+        float *at = part_of(f, story[i].nan > 0 ? (size_t)story[i].nan : 0);
+        const float was = *at;
         if (story[i].error)
             injected =
                 (struct injected){.what = INJECT_ERROR, .error = story[i].error, .at = injected_calls() + 1};
+        if (story[i].nan >= 0)
+            *at = NAN;
         begin(&s, f, (int64_t)i + 1, true);
         assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+        *at = was;
         assert_int_equal(end.err.code, story[i].error);
+        assert_int_equal(end.err.kind != ERR_NONE, story[i].error || story[i].nan >= 0);
         assert_int_equal(end.same_reason, story[i].same_reason);
         assert_int_equal(s.last_step, i < 4 ? -1 : 5);
     }
     saver_close(&s);
 }
 
-/* No memory for a copy: no step is put off, since each waits for its checkpoint; what is written is the same. */
-static void without_memory_the_step_waits(void **state)
-{
-    struct a_state *f = *state;
-    struct saver s = saver_of(f, 0);
-    struct optim huge = f->optim;
-    struct snapshot what = a_state_snapshot(f);
-    struct err why;
-
-    huge.len = (size_t)1 << 50;
-    what.optim = &huge;
-    s.save_steps = 10;
-    assert_int_equal(saver_open(&s, &what, &why), -1);
-    assert_non_null(strstr(why.msg, "no memory for a copy of the training's state"));
-    assert_false(s.asynchronous);
-    assert_int_equal(saver_flags(&s, 10), COLLECTIVES_SAVE);
-    begin(&s, f, 10, false);
-    written(&s, 10);
-    saver_close(&s);
-}
-
 static bool no_threads;
 
-int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
-{
-    return no_threads ? EAGAIN : pthread_create(ret, NULL, run, arg);
-}
+int __wrap_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
+int __real_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
-static void without_a_thread_the_step_waits(void **state)
+int __wrap_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
 {
-    struct a_state *f = *state;
-    struct saver s = saver_of(f, 0);
-    const struct snapshot what = a_state_snapshot(f);
-    struct saver_outcome end;
-    struct err why;
-
-    no_threads = true;
-    s.save_steps = 10;
-    assert_int_equal(saver_open(&s, &what, &why), -1);
-    no_threads = false;
-    assert_non_null(strstr(why.msg, "cannot start a thread to write checkpoints"));
-    assert_false(s.asynchronous);
-    assert_int_equal(saver_flags(&s, 10), COLLECTIVES_SAVE);
-    begin(&s, f, 10, false); /* already written */
-    assert_true(saver_wait(&s, 0) && saver_end(&s, &end));
-    assert_true(end.step == 10 && !end.err.kind);
-    assert_false(saver_end(&s, &end));
-    saver_close(&s);
+    return no_threads ? EAGAIN : __real_thread_start(ret, run, arg);
 }
 
 /* The container's limit would kill the process at its first checkpoint. */
@@ -275,48 +375,47 @@ uint64_t memory_room(void)
     return room;
 }
 
-static void where_the_container_has_no_room_the_step_waits(void **state)
+/* No step is put off, since each waits for its checkpoint; what is written is the same. */
+static void without_a_thread_or_memory_the_step_waits(void **state)
 {
     struct a_state *f = *state;
-    const struct snapshot what = a_state_snapshot(f);
+    struct snapshot what = a_state_snapshot(f);
+    struct optim huge = f->optim;
     const size_t bytes = snapshot_copy_bytes(&what);
-    struct err why;
+    const struct {
+        bool no_threads, huge;
+        uint64_t room;
+        const char *why; /* NULL: there is all */
+    } cases[] = {
+        {true, false, MEMORY_ROOM_ANY, "cannot start a thread to write checkpoints"},
+        {false, true, MEMORY_ROOM_ANY, "no memory for a copy of the training's state, "},
+        {false, false, bytes - 1, "the container's limit leaves"},
+        {false, false, bytes, NULL},
+    };
 
-    for (int fits = 0; fits < 2; fits++) {
+    huge.len = (size_t)1 << 50;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct saver s = saver_of(f, 0);
+        struct saver_outcome end;
+        struct err why;
+        no_threads = cases[i].no_threads;
+        room = cases[i].room;
+        what.optim = cases[i].huge ? &huge : &f->optim;
         s.save_steps = 10;
-        room = bytes - !fits;
-        assert_int_equal(saver_open(&s, &what, &why), fits ? 0 : -1);
-        assert_int_equal(s.asynchronous, fits);
-        assert_true(fits || strstr(why.msg, "the container's limit leaves"));
+        assert_int_equal(saver_open(&s, &what, &why), cases[i].why ? -1 : 0);
+        no_threads = false;
+        room = MEMORY_ROOM_ANY;
+        assert_true(!cases[i].why || strstr(why.msg, cases[i].why));
+        assert_int_equal(s.asynchronous, !cases[i].why);
+        assert_int_equal(saver_flags(&s, 10), COLLECTIVES_SAVE);
+        fill(f, 10);
+        begin(&s, f, 10, false);
+        assert_true(!cases[i].no_threads || saver_wait(&s, 0)); /* already written */
+        written(&s, 10);
+        assert_false(saver_end(&s, &end));
         saver_close(&s);
+        expect_filled(f, 10);
     }
-    room = MEMORY_ROOM_ANY;
-}
-
-/* Of two tensors that are not finite. */
-static void failures_without_a_code_are_told_apart_by_their_text(void **state)
-{
-    static const struct {
-        size_t part;
-        bool same_reason;
-    } story[] = {{0, false}, {0, true}, {1, false}, {1, true}};
-    struct a_state *f = *state;
-    struct saver s = saver_of(f, 0);
-    struct saver_outcome end;
-
-    open_for(&s, f);
-    for (size_t i = 0; i < ARRAY_LEN(story); i++) {
-        float *at = part_of(f, story[i].part);
-        const float was = *at;
-        *at = NAN;
-        begin(&s, f, (int64_t)i + 1, true);
-        assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
-        *at = was;
-        assert_true(end.err.kind && !end.err.code);
-        assert_int_equal(end.same_reason, story[i].same_reason);
-    }
-    saver_close(&s);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, a_state_make, a_state_remove)
@@ -328,12 +427,13 @@ int main(void)
         TEST(while_one_is_written_none_is_asked_for),
         TEST(what_is_asked_for_is_asked_for_once),
         TEST(by_time),
+        TEST(the_training_goes_on_while_the_copy_is_written),
+        TEST(the_folder_of_a_run_by_hand_is_held),
+        TEST(moments_that_stay_are_not_copied),
         TEST(the_same_failure_is_told_again_as_such),
-        TEST(failures_without_a_code_are_told_apart_by_their_text),
-        TEST(without_memory_the_step_waits),
-        TEST(without_a_thread_the_step_waits),
-        TEST(where_the_container_has_no_room_the_step_waits),
+        TEST(without_a_thread_or_memory_the_step_waits),
     };
 
+    alarm(300); /* behind a test that failed there may be a thread that works on its stack */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "../gpt2_golden.h"
 #include "common/fsutil.h"
-#include "trainer/state/writer.h"
+#include "trainer/state/snapshot.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,12 +38,10 @@ static void write_checkpoint(const char *dir, struct model *m, const struct opti
     const struct param_row *row = model_params(m, &rows);
 
     assert_int_equal(optim_make(&optim, optimizer, row, rows, &err), 0);
-    const struct writer_job job = {
-        .what = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2},
-        .dir = dir,
-        .keep = 1,
-        .manifest = {.step = 1, .run_id = "run"}};
-    if (writer_write(&job, &err))
+    const struct snapshot what = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2};
+    const struct manifest manifest = {.step = 1, .run_id = "run"};
+    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
+    if (ckpt_begin(&w, dir, &manifest, &err) || snapshot_write(&what, &w, &err) || ckpt_commit(&w, 1, &err))
         fail_msg("%s", err.msg);
 }
 

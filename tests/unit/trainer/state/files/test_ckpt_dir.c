@@ -11,20 +11,46 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* rename(2), and the process's end before or behind one of its calls. */
+/* renameat(2), and the process's end before or behind one of its calls. */
 static int renames_left = -1;
 static bool dies_behind;
 
-int rename(const char *from, const char *to)
+int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
     const bool last = renames_left >= 0 && renames_left-- == 0;
 
     if (last && !dies_behind)
         raise(SIGKILL);
-    int rc = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    int rc = (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, 0);
     if (last)
         raise(SIGKILL);
     return rc;
+}
+
+/* mkdir(2): before the temporary folder is made, somebody moves the run's and puts a link to `away` in its place. */
+static struct {
+    const char *folder, *moved, *away; /* folder NULL: nobody does */
+} swapped;
+
+static void swap(const char *path)
+{
+    if (!swapped.folder || !strstr(path, ".tmp-step-"))
+        return;
+    assert_int_equal(syscall(SYS_renameat2, AT_FDCWD, swapped.folder, AT_FDCWD, swapped.moved, 0), 0);
+    assert_int_equal(symlink(swapped.away, swapped.folder), 0);
+    swapped.folder = NULL;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    swap(path);
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int mkdirat(int fd, const char *path, mode_t mode)
+{
+    swap(path);
+    return (int)syscall(SYS_mkdirat, fd, path, mode);
 }
 
 struct fixture {
@@ -176,20 +202,6 @@ static void the_newest_stay(void **state)
     assert_int_equal(entries(f->ckpt), 2);
 }
 
-static void leftovers_go(void **state)
-{
-    const struct fixture *f = *state;
-    struct err err = {0};
-    struct ckpt_writer w;
-    char tmp[PATH_MAX];
-
-    assert_int_equal(ckpt_begin(&w, f->ckpt, &(struct manifest){.step = 3, .run_id = "a"}, &err), 0);
-    snprintf(tmp, sizeof(tmp), "%s", w.tmp);
-    assert_int_equal(write_one(f->ckpt, 4, "a", 3, GOOD, &err), 0);
-    assert_int_equal(access(tmp, F_OK), -1);
-    assert_int_equal(entries(f->ckpt), 1);
-}
-
 /* A power cut loses none of the folders that were made for the first checkpoint. */
 static void each_new_folder_is_synced_in_its_parent(void **state)
 {
@@ -204,31 +216,12 @@ static void each_new_folder_is_synced_in_its_parent(void **state)
         fail_msg("expected first%ssynced:\n%s", above, synced);
 }
 
-/* Beside checkpoints stand the folders of runs, and other things. */
-static void folders_of_runs_are_listed(void **state)
-{
-    const struct fixture *f = *state;
-    cleanup_arena struct arena a = {0};
-    struct ckpt_names runs;
-    struct err err = {0};
-    char path[160];
-
-    assert_int_equal(write_one(f->ckpt, 4, "a", 3, GOOD, &err), 0);
-    snprintf(path, sizeof(path), "%s/job-1", f->ckpt);
-    assert_int_equal(write_one(path, 4, "job-1", 3, GOOD, &err), 0);
-    snprintf(path, sizeof(path), "%s/notes", f->ckpt);
-    assert_int_equal(fs_write_atomic(path, "x", 1, &err), 0);
-    assert_int_equal(ckpt_runs(f->ckpt, &a, &runs, &err), 0);
-    assert_int_equal(runs.len, 1);
-    assert_string_equal(runs.name[0], "job-1");
-    assert_int_equal(ckpt_runs("/nowhere/at/all", &a, &runs, &err), -1);
-    assert_int_equal(err.kind, ERR_NOT_FOUND);
-}
-
-static void a_failed_write_leaves_nothing(void **state)
+/* Whether it fails or is killed behind any chunk, a writer leaves nothing that counts, and what it left goes with the next one. */
+static void a_writer_that_did_not_end_leaves_nothing_that_counts(void **state)
 {
     const struct fixture *f = *state;
     struct err err = {0};
+    int status;
 
     assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
     for (int i = 0; i < 3; i++) {
@@ -237,15 +230,6 @@ static void a_failed_write_leaves_nothing(void **state)
         assert_non_null(strstr(err.msg, "two: injected"));
         assert_int_equal(entries(f->ckpt), 1);
     }
-}
-
-static void a_killed_writer_leaves_nothing_that_counts(void **state)
-{
-    const struct fixture *f = *state;
-    struct err err = {0};
-    int status;
-
-    assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
     for (int i = 0; i < 3; i++) {
         pid_t pid = fork();
         if (pid == 0) {
@@ -262,7 +246,6 @@ static void a_killed_writer_leaves_nothing_that_counts(void **state)
     assert_int_equal(entries(f->ckpt), 2);
 }
 
-/* A reader that opens one waits for its other end. */
 /* Whole checkpoints of this step. */
 static int whole(const char *dir, int64_t step)
 {
@@ -308,9 +291,8 @@ static void a_step_that_is_written_again_is_never_missing(void **state)
         assert_int_equal(whole(f->ckpt, 7), 1);
         assert_int_equal(entries(f->ckpt), 1);
     }
-    assert_int_equal(
-        killed,
-        10); /* manifest, what an earlier writer left, old one aside, new one in place, old one hidden */
+    assert_int_equal(killed,
+                     8); /* what an earlier writer left, old one aside, new one in place, old one hidden */
 }
 
 static void a_fifo_is_no_manifest(void **state)
@@ -332,53 +314,52 @@ static void a_fifo_is_no_manifest(void **state)
     assert_int_equal(ckpt_manifest(path, &m, &err), 0);
 }
 
-static void other_names_are_no_checkpoints(void **state)
+/* Checkpoints, also those of versions that kept several runs in one folder, by their steps; and folders that may be runs'. */
+static void what_is_listed(void **state)
 {
     const struct fixture *f = *state;
-    static const char *const names[] = {"step-1",
-                                        "step-00000000012345678901",
-                                        "step-000000001x",
-                                        "steps-0000000001",
-                                        "step-0000000001-",
-                                        "step-0000000001-0123456",
-                                        "step-0000000001-012345678",
-                                        "step-0000000001-0123456g",
-                                        "step-0000000001-0123456F",
-                                        "step-0000000001_01234567",
-                                        "step-0000000001-01234567-old",
-                                        "step-0000000001-old-old",
-                                        "step-0000000001.old",
-                                        "notes"};
-    struct err err = {0};
-
-    assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        char path[160];
-        snprintf(path, sizeof(path), "%s/%s", f->ckpt, names[i]);
-        assert_int_equal(mkdir(path, 0777), 0);
-    }
-    expect_steps(f->ckpt, STEPS(1));
+    static const char *const checkpoints[] = {"step-1234567890123456-ffffffff", "step-0000000007-old",
+                                              "step-0000000005-0a1b2c3d", "step-0000000003"};
+    static const char *const others[] = {
+        "step-1",
+        "step-00000000012345678901",
+        "step-000000001x",
+        "steps-0000000001",
+        "step-0000000001-",
+        "step-0000000001-0123456",
+        "step-0000000001-012345678",
+        "step-0000000001-0123456g",
+        "step-0000000001-0123456F",
+        "step-0000000001_01234567",
+        "step-0000000001-01234567-old",
+        "step-0000000001-old-old",
+        "step-0000000001.old",
+        "notes",
+        "job-1",
+    };
     cleanup_arena struct arena a = {0};
     struct ckpt_list list;
-    assert_int_equal(ckpt_list("/nowhere/at/all", &a, &list, &err), -1);
-    assert_int_equal(err.kind, ERR_NOT_FOUND);
-}
-
-/* Versions that kept several runs in one folder put eight digits behind a step that another run had there. */
-static void names_of_older_versions_are_listed(void **state)
-{
-    const struct fixture *f = *state;
-    static const char *const names[] = {"step-0000000003", "step-0000000005-0a1b2c3d",
-                                        "step-1234567890123456-ffffffff"};
-    cleanup_arena struct arena a = {0};
-    struct ckpt_names runs;
     struct err err = {0};
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        assert_int_equal(fs_mkdirs(arena_printf(&a, "%s/%s", f->ckpt, names[i]), &err), 0);
-    expect_steps(f->ckpt, STEPS(1234567890123456, 5, 3));
-    assert_int_equal(ckpt_runs(f->ckpt, &a, &runs, &err), 0);
-    assert_int_equal(runs.len, 0);
+    for (size_t i = 0; i < ARRAY_LEN(checkpoints); i++)
+        assert_int_equal(fs_mkdirs(arena_printf(&a, "%s/%s", f->ckpt, checkpoints[i]), &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        assert_int_equal(mkdir(arena_printf(&a, "%s/%s", f->ckpt, others[i]), 0777), 0);
+    assert_int_equal(mkdir(arena_printf(&a, "%s/.hidden", f->ckpt), 0777), 0);
+    assert_int_equal(fs_write_atomic(arena_printf(&a, "%s/file", f->ckpt), "x", 1, &err), 0);
+    expect_steps(f->ckpt, STEPS(1234567890123456, 7, 5, 3));
+    assert_int_equal(ckpt_list(f->ckpt, &a, &list, &err), 0);
+    for (size_t i = 0; i < list.len; i++)
+        assert_string_equal(list.entry[i].name, checkpoints[i]);
+    assert_int_equal(list.runs, ARRAY_LEN(others));
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        bool found = false;
+        for (size_t k = list.len; k < list.len + list.runs; k++)
+            found = found || strcmp(list.entry[k].name, others[i]) == 0;
+        assert_true(found);
+    }
+    assert_int_equal(ckpt_list("/nowhere/at/all", &a, &list, &err), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
 #define FILE_ "{\"name\": \"a\", \"bytes\": 1, \"crc32\": 2}"
@@ -444,7 +425,7 @@ static void links_are_not_followed(void **state)
     const struct manifest m = {.step = 10, .config = 7, .run_id = "a"};
     const struct fixture *f = *state;
     struct ckpt_writer w;
-    char away[96], kept[128], step[160], leftover[160], own[PATH_MAX];
+    char away[96], kept[128], step[160], leftover[160], own[160];
     struct err err = {0};
     struct stat st;
 
@@ -453,7 +434,7 @@ static void links_are_not_followed(void **state)
     snprintf(step, sizeof(step), "%s/step-0000000010", f->ckpt);
     snprintf(leftover, sizeof(leftover), "%s/.tmp-step-0000000003", f->ckpt);
     assert_int_equal(ckpt_begin(&w, f->ckpt, &m, &err), 0);
-    snprintf(own, sizeof(own), "%s", w.tmp);
+    snprintf(own, sizeof(own), "%s/%s", f->ckpt, w.tmp);
     ckpt_abort(&w);
     assert_int_equal(fs_mkdirs(away, &err), 0);
     assert_int_equal(fs_write_atomic(kept, "x", 1, &err), 0);
@@ -493,6 +474,23 @@ static void a_link_in_the_runs_place_is_refused(void **state)
     assert_int_equal(entries(away), 3);
 }
 
+/* Nor one that comes later, behind the look at the folder. */
+static void a_link_that_comes_later_leads_nowhere(void **state)
+{
+    const struct fixture *f = *state;
+    cleanup_arena struct arena a = {0};
+    struct err err = {0};
+
+    swapped.folder = f->ckpt;
+    swapped.moved = arena_printf(&a, "%s/moved", f->dir);
+    swapped.away = arena_printf(&a, "%s/away", f->dir);
+    assert_true(fs_mkdirs(f->ckpt, &err) == 0 && mkdir(swapped.away, 0777) == 0);
+    assert_int_equal(write_one(f->ckpt, 10, "a", 1, GOOD, &err), 0);
+    assert_null(swapped.folder);
+    assert_int_equal(entries(swapped.away), 0);
+    expect_steps(swapped.moved, STEPS(10));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 
 int main(void)
@@ -500,17 +498,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(written_and_read_back),
         TEST(the_newest_stay),
-        TEST(leftovers_go),
         TEST(each_new_folder_is_synced_in_its_parent),
-        TEST(folders_of_runs_are_listed),
-        TEST(a_failed_write_leaves_nothing),
-        TEST(a_killed_writer_leaves_nothing_that_counts),
+        TEST(a_writer_that_did_not_end_leaves_nothing_that_counts),
         TEST(links_are_not_followed),
         TEST(a_link_in_the_runs_place_is_refused),
+        TEST(a_link_that_comes_later_leads_nowhere),
         TEST(a_step_that_is_written_again_is_never_missing),
         TEST(a_fifo_is_no_manifest),
-        TEST(other_names_are_no_checkpoints),
-        TEST(names_of_older_versions_are_listed),
+        TEST(what_is_listed),
         TEST(manifests_that_lie_are_refused),
     };
 

@@ -2,8 +2,9 @@
 #include "test.h"
 
 #include "common/buf.h"
+#include "common/endian.h"
 #include "trainer/cli/config.h"
-#include "trainer/state/files/export.h"
+#include "trainer/state/save.h"
 #include "trainer/state/state_dict.h"
 #include "trainer/state/weights/fill.h"
 #include "trainer/state/weights/numbers.h"
@@ -191,7 +192,7 @@ static const struct {
             {"U16", 16},        {"U32", 32},    {"U64", 64},        {"C64", 64},    {"F8_E4M3", 8},
             {"F8_E4M3FNUZ", 8}, {"F8_E5M2", 8}, {"F8_E5M2FNUZ", 8}, {"F8_E8M0", 8}, {"F6_E2M3", 6},
             {"F6_E3M2", 6},     {"F4", 4}};
-enum { FLOATS = 4, TENSORS_MAX = 64 };
+enum { F32, F16, BF16, F64, FLOATS, TENSORS_MAX = 64 };
 
 /* One tensor of a file that a test makes: element k is (seed + k) % 200, which all floats hold exactly. */
 struct made {
@@ -199,82 +200,56 @@ struct made {
     size_t type; /* in SPEC */
     int32_t dims;
     int64_t dim[PT_DIMS_MAX];
-    int64_t count, from;
+    int64_t count;
     int seed;
 };
 
-/* The same number in f32, bf16 or f16, which all have it exactly. */
-static void put_short(float v, enum pt_dtype type, uint8_t out[static 4])
-{
-    uint32_t bits;
-
-    memcpy(&bits, &v, sizeof(bits));
-    if (type == PT_BF16)
-        bits >>= 16;
-    else if (type == PT_F16)
-        bits = v != 0 ? (bits >> 13) - (112 << 10) : 0;
-    memcpy(out, &bits, sizeof(bits));
-}
-
 static void put_elements(const struct made *m, struct buf *data)
 {
-    static const enum pt_dtype types[FLOATS] = {PT_F32, PT_F16, PT_BF16, PT_F64};
-    struct err err;
+    const int64_t bytes = m->count * SPEC[m->type].bits / 8;
 
     for (int64_t k = 0; m->type < FLOATS && k < m->count; k++) {
-        float v = (float)((m->seed + k) % 200);
-        double d = (double)v;
-        uint8_t bytes[8];
-        if (types[m->type] == PT_F64)
-            memcpy(bytes, &d, sizeof(d));
-        else
-            put_short(v, types[m->type], bytes);
-        assert_int_equal(buf_append(data, bytes, (size_t)SPEC[m->type].bits / 8, &err), 0);
+        const float v = (float)((m->seed + k) % 200);
+        const double d = (double)v;
+        uint32_t bits;
+        memcpy(&bits, &v, sizeof(bits));
+        if (m->type == BF16)
+            bits >>= 16;
+        else if (m->type == F16)
+            bits = v != 0 ? (bits >> 13) - (112 << 10) : 0;
+        buf_append(data, m->type == F64 ? (const void *)&d : &bits, (size_t)SPEC[m->type].bits / 8, NULL);
     }
-    for (int64_t k = 0; m->type >= FLOATS && k < m->count * SPEC[m->type].bits / 8; k++)
-        assert_int_equal(buf_append(data, "\x5a", 1, &err), 0);
+    for (int64_t k = 0; m->type >= FLOATS && k < bytes; k++)
+        buf_append(data, "\x5a", 1, NULL);
 }
 
-static void shuffle(struct made *m, int n, uint32_t *x)
-{
-    for (int i = n - 1; i > 0; i--) {
-        int k = (int)((*x = *x * 1664525U + 1013904223U) >> 8) % (i + 1);
-        struct made other = m[i];
-        m[i] = m[k];
-        m[k] = other;
-    }
-}
-
-/* Header and data in two orders of their own; the header's length is any, so that nothing is aligned. */
-static void open_made(struct fixture *f, struct made *m, int n, uint32_t *x)
+/* The header begins with the `first` of them, the data with the last; the header's length is any, so that nothing is aligned. */
+static void open_made(struct fixture *f, const struct made *m, int n, int first)
 {
     cleanup_buf struct buf data = BUF_INIT(1 << 20), file = BUF_INIT(1 << 20);
     char path[] = "/tmp/test_fill.XXXXXX";
-    uint8_t length[8] = {0};
+    int64_t from[TENSORS_MAX];
     struct err err;
 
-    shuffle(m, n, x);
-    for (int i = 0; i < n; i++) {
-        m[i].from = (int64_t)data.len;
+    for (int i = n - 1; i >= 0; i--) {
+        from[i] = (int64_t)data.len;
         put_elements(&m[i], &data);
     }
-    shuffle(m, n, x);
-    assert_int_equal(buf_append(&file, length, 8, &err) || buf_puts(&file, "{", &err), 0);
+    buf_append(&file, (uint8_t[8]){0}, 8, NULL);
     for (int i = 0; i < n; i++) {
-        assert_int_equal(buf_printf(&file, &err, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", i ? "," : "",
-                                    m[i].name, SPEC[m[i].type].name),
-                         0);
-        for (int d = 0; d < m[i].dims; d++)
-            assert_int_equal(buf_printf(&file, &err, "%s%d", d ? "," : "", (int)m[i].dim[d]), 0);
-        assert_int_equal(buf_printf(&file, &err, "],\"data_offsets\":[%d,%d]}", (int)m[i].from,
-                                    (int)(m[i].from + m[i].count * SPEC[m[i].type].bits / 8)),
-                         0);
+        const struct made *t = &m[(first + i) % n];
+        const int64_t at = from[(first + i) % n];
+        buf_printf(&file, NULL, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", i ? "," : "{", t->name,
+                   SPEC[t->type].name);
+        for (int d = 0; d < t->dims; d++)
+            buf_printf(&file, NULL, "%s%d", d ? "," : "", (int)t->dim[d]);
+        buf_printf(&file, NULL, "],\"data_offsets\":[%d,%d]}", (int)at,
+                   (int)(at + t->count * SPEC[t->type].bits / 8));
     }
-    assert_int_equal(buf_puts(&file, "}", &err), 0);
-    size_t header = file.len - 8;
-    file.data[0] = (char)header;
-    file.data[1] = (char)(header >> 8);
-    assert_int_equal(buf_append(&file, data.data, data.len, &err), 0);
+    buf_puts(&file, "}", NULL);
+    le_put(file.data, file.len - 8, 8);
+    buf_append(&file, data.data, data.len, NULL);
+    assert_int_equal(buf_check(&file, &err) || buf_check(&data, &err), 0);
     cleanup_close int fd = mkstemp(path);
     assert_true(fd >= 0 && write(fd, file.data, file.len) == (ssize_t)file.len);
     weights_close(&f->w);
@@ -284,8 +259,8 @@ static void open_made(struct fixture *f, struct made *m, int n, uint32_t *x)
         fail_msg("%s", err.msg);
 }
 
-/* The model's tensors with their elements' type as `type` says, a random one of the four for FLOATS. */
-static int make_all(struct fixture *f, struct made *m, size_t type, uint32_t *x)
+/* The model's tensors with their elements' type as `type` says, all four in turn for FLOATS. */
+static int make_all(struct fixture *f, struct made *m, size_t type)
 {
     int rows, n = 0;
     const struct state_row *row = model_state(f->model, &rows);
@@ -293,9 +268,8 @@ static int make_all(struct fixture *f, struct made *m, size_t type, uint32_t *x)
     for (int i = 0; i < rows; i++) {
         if (row[i].tied)
             continue;
-        *x = *x * 1664525U + 1013904223U;
         m[n] = (struct made){.name = row[i].name,
-                             .type = type < FLOATS ? type : (*x >> 8) % FLOATS,
+                             .type = type < FLOATS ? type : (size_t)i % FLOATS,
                              .dims = row[i].dims,
                              .count = (int64_t)(row[i].bytes / sizeof(float)),
                              .seed = i};
@@ -310,18 +284,17 @@ static void safetensors_of_every_shape(void **state)
     static const char *const names[] = {"position_ids", "h.0.scale", "z", "a.b.quantized"};
     struct fixture *f = *state;
     struct made m[TENSORS_MAX];
-    uint32_t x = 3;
     struct err err;
     int rows;
 
-    for (int round = 0; round < 4 * (int)ARRAY_LEN(SPEC); round++) {
-        int n = make_all(f, m, round % 8 < FLOATS ? (size_t)round % 8 : FLOATS, &x);
+    for (int round = 0; round < 2 * (int)ARRAY_LEN(SPEC); round++) {
+        int n = make_all(f, m, (size_t)round % (FLOATS + 1));
         for (int i = 0; i < round % 5; i++) {
             const size_t other = FLOATS + (size_t)(round + 7 * i) % (ARRAY_LEN(SPEC) - FLOATS);
             m[n++] = (struct made){
-                names[i % 4], other, 2, {i == 3 ? 0 : 4 + 4 * i, 3}, i == 3 ? 0 : 12 + 12 * i, 0, 0};
+                names[i % 4], other, 2, {i == 3 ? 0 : 4 + 4 * i, 3}, i == 3 ? 0 : 12 + 12 * i, 0};
         }
-        open_made(f, m, n, &x);
+        open_made(f, m, n, round);
         memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
         if (fill_model(f, &err))
             fail_msg("round %d: %s", round, err.msg);
@@ -337,15 +310,13 @@ static void types_that_are_no_floats_are_refused_where_they_are_used(void **stat
     struct fixture *f = *state;
     struct made m[TENSORS_MAX];
     char want[160];
-    uint32_t x = 5;
 
     for (size_t type = FLOATS; type < ARRAY_LEN(SPEC); type++) {
-        int n = make_all(f, m, 0, &x);
-        const char *name = m[type].name;
+        int n = make_all(f, m, F32);
         m[type].type = type;
-        open_made(f, m, n, &x);
+        open_made(f, m, n, 5);
         memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
-        snprintf(want, sizeof(want), "%s: %s, expected F32, F16, BF16 or F64", name, SPEC[type].name);
+        snprintf(want, sizeof(want), "%s: %s, expected F32, F16, BF16 or F64", m[type].name, SPEC[type].name);
         refuse(f, want);
     }
 }
@@ -361,39 +332,20 @@ static void a_head_of_its_own_is_refused(void **state)
            "lm_head.weight: differs from transformer.wte.weight, but the model shares one tensor for both");
 }
 
-/* Whose reader is gone: the error has the line that makes a .safetensors of it. */
-static void a_pt_file_is_refused_with_what_to_do(void **state)
-{
-    struct fixture *f = *state;
-    struct err err;
-
-    assert_int_equal(weights_open(&f->w, TK_SOURCE_DIR "/tests/golden/torch/state.pt", &err), -1);
-    assert_int_equal(err.kind, ERR_INVALID);
-    assert_non_null(strstr(err.msg,
-                           "state.pt: a .pt file, which is not read. This makes a .safetensors of it: "
-                           "python3 -c \"import sys, torch, safetensors.torch as s; s.save_file("));
-    /* A name is whatever somebody has called a file: it is not in what is pasted into a shell. */
-    assert_null(strstr(strstr(err.msg, "python3"), "state.pt"));
-    assert_int_equal(weights_refuse_pt(TK_SOURCE_DIR "/tests/golden/torch/state.pt", &err), -1);
-    assert_int_equal(weights_refuse_pt(GOLDEN "nanogpt.safetensors", &err), 0);
-    assert_int_equal(weights_refuse_pt(GOLDEN, &err), 0);
-    assert_int_equal(weights_refuse_pt("/nonexistent", &err), 0);
-}
-
 /* What is written of a GPT-2 is what Hugging Face's file of it has, under the names of GPT2LMHeadModel. */
 static void what_is_written_is_hugging_faces(void **state)
 {
     struct fixture *f = *state;
-    char path[] = "/tmp/test_fill.XXXXXX";
-    int fd = mkstemp(path), rows;
+    char path[] = "/tmp/test_fill.XXXXXX.safetensors";
+    int fd = mkstemps(path, 12), rows;
     struct weights theirs;
     struct err err;
 
     assert_true(fd >= 0 && close(fd) == 0);
     fill_from(f, GOLDEN "huggingface.safetensors");
     const struct state_row *row = model_state(f->model, &rows);
-    const struct tensor_list list = state_dict_safetensors(row, rows, &f->a);
-    assert_int_equal(export_safetensors(path, &list, &err), 0);
+    const struct tensor_list list = state_dict_model(row, rows, STATE_DICT_SAFETENSORS, &f->a);
+    assert_int_equal(save_tensors(path, &list, &err), 0);
     read_file(f, path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(weights_open(&theirs, GOLDEN "huggingface.safetensors", &err), 0);
@@ -412,36 +364,41 @@ static void what_is_written_is_hugging_faces(void **state)
     weights_close(&theirs);
 }
 
+/* A FIFO is not waited for; of a .pt file, whose reader is gone, the error has the line that makes a .safetensors of it. */
 static void files_of_something_else(void **state)
 {
+    static const char PT[] = TK_SOURCE_DIR "/tests/golden/torch/state.pt";
+    char fifo[] = "/tmp/test_fill.XXXXXX";
+    const struct {
+        const char *path, *says;
+        enum err_kind kind;
+    } cases[] = {
+        {GOLDEN "record.py", "record.py: text that begins \"#!/usr/bin/env python3\", expected", ERR_INVALID},
+        {"/proc/self/exe", "exe: read as .safetensors: header length", ERR_INVALID},
+        {"/nonexistent", "/nonexistent: No such file", ERR_NOT_FOUND},
+        {"/", "expected a file", ERR_INVALID},
+        {fifo, "expected a file", ERR_INVALID},
+        {PT,
+         "state.pt: a .pt file, which is not read. This makes a .safetensors of it: python3 -c \"import sys",
+         ERR_INVALID},
+    };
     struct fixture *f = *state;
+    cleanup_close int fd = mkstemp(fifo);
     struct err err;
 
-    assert_int_equal(weights_open(&f->w, GOLDEN "record.py", &err), -1);
-    assert_non_null(strstr(err.msg, "record.py: text that begins \"#!/usr/bin/env python3\", expected"));
-    assert_int_equal(weights_open(&f->w, "/proc/self/exe", &err), -1);
-    assert_non_null(strstr(err.msg, "exe: read as .safetensors: header length"));
-    assert_int_equal(weights_open(&f->w, "/nonexistent", &err), -1);
-    assert_int_equal(err.kind, ERR_NOT_FOUND);
-    assert_int_equal(weights_open(&f->w, "/", &err), -1);
-    assert_int_equal(err.kind, ERR_INVALID);
-}
-
-static void a_fifo_that_nobody_writes_to(void **state)
-{
-    struct fixture *f = *state;
-    char path[] = "/tmp/test_fill.XXXXXX";
-    int fd = mkstemp(path);
-    struct err err;
-
-    assert_true(fd >= 0 && close(fd) == 0 && unlink(path) == 0 && mkfifo(path, 0600) == 0);
+    assert_true(fd >= 0 && unlink(fifo) == 0 && mkfifo(fifo, 0600) == 0);
     alarm(20);
-    int rc = weights_open(&f->w, path, &err);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(weights_open(&f->w, cases[i].path, &err), -1);
+        assert_int_equal(err.kind, cases[i].kind);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("\"%s\", expected \"%s\"", err.msg, cases[i].says);
+        assert_int_equal(weights_refuse_pt(cases[i].path, &err), cases[i].path == PT ? -1 : 0);
+    }
     alarm(0);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rc, -1);
-    assert_int_equal(err.kind, ERR_INVALID);
-    assert_non_null(strstr(err.msg, "expected a file"));
+    assert_int_equal(unlink(fifo), 0);
+    /* A name is whatever somebody has called a file: it is not in what is pasted into a shell. */
+    assert_null(strstr(strstr(err.msg, "python3"), "state.pt"));
 }
 
 /* Names are looked for one by one: a file of a million would keep that busy for hours. */
@@ -452,40 +409,39 @@ static void files_of_too_many_tensors(void **state)
     static const float one = 1;
     struct tensor_row *row = arena_array(&a, WEIGHTS_TENSORS_MAX + 1, struct tensor_row);
     struct tensor_list list = {row, WEIGHTS_TENSORS_MAX + 1};
-    char path[] = "/tmp/test_fill.XXXXXX";
-    int fd = mkstemp(path);
+    char path[] = "/tmp/test_fill.XXXXXX.safetensors";
+    int fd = mkstemps(path, 12);
     struct err err;
 
     assert_true(fd >= 0);
     close(fd);
     for (size_t i = 0; i < list.len; i++)
         row[i] = (struct tensor_row){arena_printf(&a, "%zu", i), {.data = &one, .dtype = PT_F32}};
-    assert_int_equal(export_safetensors(path, &list, &err), 0);
+    assert_int_equal(save_tensors(path, &list, &err), 0);
     int rc = weights_open(&f->w, path, &err);
     list.len--;
-    assert_int_equal(export_safetensors(path, &list, &err), 0);
+    assert_int_equal(save_tensors(path, &list, &err), 0);
     read_file(f, path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rc, -1);
     assert_int_equal(f->w.list.len, WEIGHTS_TENSORS_MAX);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_programs_files_are_one_model, setup, teardown),
-        cmocka_unit_test_setup_teardown(fewer_positions, setup, teardown),
-        cmocka_unit_test_setup_teardown(files_that_do_not_fit, setup, teardown),
-        cmocka_unit_test_setup_teardown(safetensors_of_every_shape, setup, teardown),
-        cmocka_unit_test_setup_teardown(types_that_are_no_floats_are_refused_where_they_are_used, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_head_of_its_own_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_written_is_hugging_faces, setup, teardown),
-        cmocka_unit_test_setup_teardown(other_tensors_are_not_judged, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_pt_file_is_refused_with_what_to_do, setup, teardown),
-        cmocka_unit_test_setup_teardown(files_of_something_else, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_fifo_that_nobody_writes_to, setup, teardown),
-        cmocka_unit_test_setup_teardown(files_of_too_many_tensors, setup, teardown),
+        TEST(all_programs_files_are_one_model),
+        TEST(fewer_positions),
+        TEST(files_that_do_not_fit),
+        TEST(safetensors_of_every_shape),
+        TEST(types_that_are_no_floats_are_refused_where_they_are_used),
+        TEST(a_head_of_its_own_is_refused),
+        TEST(what_is_written_is_hugging_faces),
+        TEST(other_tensors_are_not_judged),
+        TEST(files_of_something_else),
+        TEST(files_of_too_many_tensors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
