@@ -137,17 +137,11 @@ static void clip(struct optim *o, struct kctx *ctx, float *grad, double squares)
         reduce_scale(ctx, grad, scale, o->len);
 }
 
-void optim_step_within(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad,
-                       double squares)
+void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad, double squares)
 {
     if (o->square)
         clip(o, ctx, grad, squares);
     o->step++;
     for (int i = 0; i < o->spans; i++)
         step_span(o, &o->span[i], ctx, lr, values, grad);
-}
-
-void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad)
-{
-    optim_step_within(o, ctx, lr, values, grad, optim_squares(o, ctx, grad));
 }

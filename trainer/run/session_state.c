@@ -86,7 +86,7 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .launch = o->launch,
                               .rank = s->comm->rank,
                               .clock = s->env->clock,
-                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_ms = session_now_ms(s),
                               .last_step = -1};
     return 0;
 }

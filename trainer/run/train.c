@@ -12,11 +12,11 @@
 /* For the gradients and the loss behind them: what ranks sum lies in the collectives' memory, a stage's gradients are its own. */
 static float *gradient_memory(struct train *t, struct err *err)
 {
-    const struct train_parts *p = &t->p;
+    const struct pipeline *p = t->p.pipeline;
     const size_t bytes = (t->grad_len + 1) * sizeof(float);
 
-    if (p->pipeline->at.stages == 1)
-        return collectives_shared(p->comm, t->grad_len + 1, p->timeout_ms, err);
+    if (p->at.stages == 1)
+        return collectives_shared(p->o.comm, t->grad_len + 1, p->o.timeout_ms, err);
     t->own_grad = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!t->own_grad)
         err_memory(err, "no memory for %zu gradients", t->grad_len);
@@ -25,11 +25,11 @@ static float *gradient_memory(struct train *t, struct err *err)
 
 int train_make(struct train *t, const struct train_parts *p, struct err *err)
 {
-    size_t batch = (size_t)p->batch_size;
-    size_t kept = (size_t)(p->pipeline->at.stages > 1
-                               ? p->batch_size
-                               : micro_batch_at((int)p->batch_size, p->pipeline->o.micro_batches, 0).rows);
-    const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(p->ctx);
+    const struct pipeline_options *o = &p->pipeline->o;
+    size_t batch = (size_t)o->batch;
+    size_t kept =
+        (size_t)(p->pipeline->at.stages > 1 ? o->batch : micro_batch_at(o->batch, o->micro_batches, 0).rows);
+    const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(o->ctx);
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
     t->grad = gradient_memory(t, err);
@@ -42,7 +42,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
     if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->places && t->order) {
-        if (device_is_host(p->ctx) || (t->resident = resident_open(p, err)))
+        if (device_is_host(o->ctx) || (t->resident = resident_open(p, err)))
             return 0;
         train_release(t);
         return -1;
@@ -137,7 +137,8 @@ static int own_loss(struct train *t, const struct micro_batch *at, int rows, con
 
     if (model_has_head(p->pipeline->model))
         return head_loss(t, at, share, sum, err);
-    if (loss_of(&p->loss, p->ctx, &loss, dout, out, &target, at->rows * labels, (int)classes, err))
+    if (loss_of(&p->loss, p->pipeline->o.ctx, &loss, dout, out, &target, at->rows * labels, (int)classes,
+                err))
         return -1;
     for (size_t i = 0; i < (size_t)at->rows * p->pipeline->forward_len; i++)
         dout[i] *= share;
@@ -160,7 +161,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     struct feed_targets to = {t->labels, t->values};
     double sum = 0;
 
-    int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
+    int rows = (int)sampler_batch(&p->sampler, t->order, step, pl->o.batch, t->places);
     if ((pipeline_is_first(pl) || pipeline_is_last(pl)) &&
         feed_batch(&p->feed, t->places, rows, t->x, &to, err))
         return -1;
@@ -183,16 +184,16 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     return 0;
 }
 
-/* Gradients and loss in one exchange; of stages the loss alone, which is zero on all but the last. */
 /* The norm that is bounded is one over all stages' gradients. */
 static int update(struct train *t, double lr, struct err *err)
 {
-    const struct train_parts *p = &t->p;
-    double squares = optim_squares(p->optim, p->ctx, t->grad);
+    struct pipeline *pl = t->p.pipeline;
+    struct optim *o = t->p.optim;
+    double squares = optim_squares(o, pl->o.ctx, t->grad);
 
-    if (p->optim->square && pipeline_sum(p->pipeline, &squares, err))
+    if (o->square && pipeline_sum(pl, &squares, err))
         return -1;
-    optim_step_within(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, squares);
+    optim_step(o, pl->o.ctx, lr, model_values(pl->model), t->grad, squares);
     return 0;
 }
 

@@ -5,9 +5,8 @@
 
 int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err)
 {
-    const size_t len = model_len(p->pipeline->model);
+    const struct pipeline_options *o = &p->pipeline->o;
+    const size_t len = model_len(p->pipeline->model), first = p->pipeline->at.stages == 1 ? 0 : len;
 
-    return p->pipeline->at.stages == 1
-               ? collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err)
-               : collectives_all_reduce(p->comm, grad + len, 1, flags, p->timeout_ms, err);
+    return collectives_all_reduce(o->comm, grad + first, len + 1 - first, flags, o->timeout_ms, err);
 }

@@ -5,9 +5,7 @@
 #ifndef TK_TRAINER_RUN_TRAIN_PARTS_H
 #define TK_TRAINER_RUN_TRAIN_PARTS_H
 
-#include "collectives/collectives.h"
 #include "common/cleanup.h"
-#include "kernels/kctx.h"
 #include "trainer/data/sampler.h"
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
@@ -15,19 +13,12 @@
 #include "trainer/run/feed.h"
 #include "trainer/run/stop.h"
 
-struct device_comm;
-
 struct train_parts {
-    struct collectives *comm;
-    struct device_comm *device_comm; /* sums on the device, where ctx is one; NULL: by comm */
-    struct kctx *ctx;
-    struct pipeline *pipeline;
+    struct pipeline *pipeline; /* and its options: ranks, device, batch, deadline */
     struct optim *optim;
     struct stop *stop; /* NULL: nobody stops this run */
     struct feed feed;
     struct sampler sampler;
-    int64_t batch_size; /* per rank; of stages: of all together */
-    int64_t timeout_ms;
     /* Gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end. */
     size_t bucket_bytes;
     struct loss_spec loss;

@@ -2,7 +2,7 @@
  * put together and handed out again. */
 #include "test.h"
 
-#include "training.h"
+#include "../training.h"
 
 #include <math.h>
 #include <signal.h>
@@ -112,38 +112,6 @@ static void micro_batches_change_the_rounding_alone(void **state)
     training_free(many);
 }
 
-static void all_stages_stop_after_the_same_step(void **state)
-{
-    (void)state;
-    for (int rank = 0; rank < 3; rank++) {
-        struct training task = training_usual(3, 8, 4);
-        task.stop_rank = rank;
-        task.stop_step = 3;
-        task.stop_signal = SIGTERM;
-        struct training_shared *s = training_run(3, task);
-        for (int r = 0; r < 3; r++) {
-            assert_int_equal(s->trace[r].steps, 4);
-            assert_int_equal(s->trace[r].flags, COLLECTIVES_STOP_TERM);
-        }
-        training_free(s);
-    }
-}
-
-static void a_loss_that_is_not_finite_stops_all(void **state)
-{
-    (void)state;
-    for (int rank = 0; rank < 3; rank++) {
-        struct training task = training_usual(3, 8, 2);
-        task.poison_rank = rank;
-        struct training_shared *s = training_run(3, task);
-        for (int r = 0; r < 3; r++) {
-            assert_int_equal(s->trace[r].steps, 3);
-            assert_int_equal(s->trace[r].flags, COLLECTIVES_NONFINITE);
-        }
-        training_free(s);
-    }
-}
-
 /* Numbers that lie as the parameters do go to rank 0 and come back. */
 static int scatter_body(struct collectives *c, void *arg)
 {
@@ -251,8 +219,6 @@ int main(void)
         cmocka_unit_test(messages_may_be_larger_than_a_link_holds),
         cmocka_unit_test(stages_may_lie_in_other_pods),
         cmocka_unit_test(micro_batches_change_the_rounding_alone),
-        cmocka_unit_test(all_stages_stop_after_the_same_step),
-        cmocka_unit_test(a_loss_that_is_not_finite_stops_all),
         cmocka_unit_test(moments_are_gathered_and_handed_out),
         cmocka_unit_test(what_cannot_be_cut_is_refused),
         cmocka_unit_test(a_head_in_stages_is_refused_by_all),
