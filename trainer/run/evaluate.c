@@ -3,7 +3,6 @@
 
 #include "collectives/noted.h"
 #include "trainer/data/sampler.h"
-#include "trainer/model/loss.h"
 #include "trainer/run/resident/resident.h"
 
 #include <math.h>
@@ -23,9 +22,6 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
 {
     struct pipeline *pl = t->p.pipeline;
     const struct micro_batch all = {.rows = n};
-    const struct head_target head = {.labels = c->to.labels};
-    struct loss_target target = {f->values ? NULL : c->to.labels, f->values ? c->to.values : NULL};
-    const int rows = n * f->labels;
     const void *logits;
     struct loss_result r;
 
@@ -41,13 +37,11 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
         return -1;
     if (!logits) /* the last stage counts */
         return 0;
-    if (model_has_head(pl->model)
-            ? pipeline_head_loss(pl, &all, &head, NULL, NULL, &r, err)
-            : loss_of(&t->p.loss, pl->o.ctx, &r, NULL, logits, &target, rows, pl->output.channels, err))
+    if (train_loss(&t->p, &all, &c->to, logits, 0, NULL, NULL, &r, err))
         return -1;
     sums[LOSS] += r.sum;
     sums[CORRECT] += r.correct;
-    sums[COUNT] += rows;
+    sums[COUNT] += n * f->labels;
     return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include "collectives/noted.h"
 #include "kernels/device.h"
-#include "trainer/model/loss.h"
 #include "trainer/run/resident/resident.h"
 
 #include <math.h>
@@ -107,42 +106,18 @@ static float *dlogits_of(const struct train *t, const struct micro_batch *at)
     return t->dlogits && pl->at.stages > 1 ? t->dlogits + (size_t)at->first * pl->forward_len : t->dlogits;
 }
 
-/* The same for a head, which takes the loss itself. */
-static int head_loss(struct train *t, const struct micro_batch *at, float share, double *sum, struct err *err)
-{
-    const int32_t outputs = t->p.feed.labels;
-    struct head_target target = {.labels = t->labels + (size_t)at->first * (size_t)outputs,
-                                 .share = share / (float)(at->rows * outputs)};
-    struct loss_result loss;
-
-    if (pipeline_head_loss(t->p.pipeline, at, &target, dlogits_of(t, at), t->grad, &loss, err))
-        return -1;
-    *sum += loss.sum / outputs;
-    return 0;
-}
-
 /* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
 static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
                     struct err *err)
 {
-    const struct train_parts *p = &t->p;
-    const int labels = p->feed.labels;
-    size_t classes = p->pipeline->forward_len / (size_t)labels;
-    int values = p->feed.values;
-    struct loss_target target = {values ? NULL : t->labels + (size_t)at->first * (size_t)labels,
-                                 values ? t->values + (size_t)at->first * (size_t)values : NULL};
-    float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)rows);
-    float *dout = dlogits_of(t, at);
+    const struct pipeline *pl = t->p.pipeline;
+    const struct feed_targets to = {t->labels, t->values};
+    const float share = 1.0f / (float)pl->at.replicas * ((float)at->rows / (float)rows);
     struct loss_result loss;
 
-    if (model_has_head(p->pipeline->model))
-        return head_loss(t, at, share, sum, err);
-    if (loss_of(&p->loss, p->pipeline->o.ctx, &loss, dout, out, &target, at->rows * labels, (int)classes,
-                err))
+    if (train_loss(&t->p, at, &to, out, share, dlogits_of(t, at), t->grad, &loss, err))
         return -1;
-    for (size_t i = 0; i < (size_t)at->rows * p->pipeline->forward_len; i++)
-        dout[i] *= share;
-    *sum += loss.sum / labels;
+    *sum += loss.sum / t->p.feed.labels;
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "trainer/data/sampler.h"
+#include "trainer/model/loss.h"
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
 #include "trainer/pipeline/pipeline.h"
@@ -36,6 +37,12 @@ struct train_result {
 
 /* What the caller will read in host memory after train_pull: nothing, weights and buffers, or the moments too. */
 enum train_reads { TRAIN_READS_NOTHING, TRAIN_READS_WEIGHTS, TRAIN_READS_ALL };
+
+/* On the last stage, in host memory: the loss of a micro-batch whose outputs are `out`. dout: becomes the gradient of `share` times its
+ * mean, and grad that of a head's parameters; NULL: an evaluation. */
+int train_loss(const struct train_parts *p, const struct micro_batch *at, const struct feed_targets *to,
+               const float *out, float share, float *dout, float *grad, struct loss_result *ret,
+               struct err *err) MUST_CHECK;
 
 /* All-reduce a step's gradients, with the loss behind them, through host memory, for a caller that computed them on a
  * device. */
