@@ -95,11 +95,7 @@ void optim_release(struct optim *o)
     free(o->v);
     free(o->span);
     free(o->square);
-    o->m = NULL;
-    o->v = NULL;
-    o->span = NULL;
-    o->square = NULL;
-    o->spans = 0;
+    *o = (struct optim){0};
 }
 
 struct update_scalars optim_scalars(const struct optim *o, double lr, bool decay, int64_t step)
