@@ -12,21 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void prints_json(void **state)
-{
-    struct fixture *f = *state;
-
-    f->cfg.log_format = LOG_FORMAT_JSON;
-    f->cfg.log_interval = 1;
-    assert_int_equal(go(f), 0);
-    int lines = 0;
-    for (char *line = strtok(f->text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
-        assert_int_equal(strncmp(line, "{\"time\":\"", 9), 0);
-        assert_int_equal(line[strlen(line) - 1], '}');
-    }
-    assert_int_equal(lines, 1 + 8 + 2 + 1 + 1);
-}
-
 static void a_preset_may_have_lines_of_its_own(void **state)
 {
     struct fixture *f = *state;
@@ -143,24 +128,6 @@ static void writes_events_and_weights(void **state)
     assert_true(weights.len > 1490 * 4);
     assert_true(holds(&weights, "conv.weight") && holds(&weights, "out.bias"));
     assert_false(holds(&weights, "module."));
-}
-
-static void a_seed_decides_everything(void **state)
-{
-    struct fixture *f = *state;
-    cleanup_buf struct buf first = BUF_INIT(1 << 20);
-    cleanup_buf struct buf again = BUF_INIT(1 << 20);
-    cleanup_buf struct buf other = BUF_INIT(1 << 20);
-    struct buf *const out[] = {&first, &again, &other};
-
-    f->cfg.save_path = path_in(f, "m.pt");
-    for (int i = 0; i < 3; i++) {
-        f->cfg.seed = i < 2 ? 5 : 6;
-        assert_int_equal(go(f), 0);
-        read_weights(f, out[i]);
-    }
-    assert_same(&first, &again);
-    assert_false(other.len == first.len && memcmp(first.data, other.data, first.len) == 0);
 }
 
 /* A rate that becomes 0 shows when: from then on nothing moves. */
@@ -389,12 +356,10 @@ static void a_failure_is_said_where_the_bar_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(prints_json),
         TEST(trains_on_values),
         TEST(a_model_of_tokens_wants_tokens),
         TEST(a_preset_may_have_lines_of_its_own),
         TEST(writes_events_and_weights),
-        TEST(a_seed_decides_everything),
         TEST(the_rate_follows_steps_or_epochs),
         TEST(max_steps_and_eval_only_end_early),
         TEST(max_steps_may_be_whole_epochs),

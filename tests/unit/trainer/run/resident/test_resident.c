@@ -6,6 +6,7 @@
 #include "collectives/device.h"
 #include "cudart.h"
 #include "kernels/cuda/cuda.h"
+#include "trainer/cli/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct task {
     bool decay;
     bool values; /* mse over values instead of labels */
     bool subset;
-    bool mlp; /* three linear layers instead of make_net's */
+    bool mlp; /* MLP instead of NET */
     double lr;
     struct device_comm *device_comm;
 };
@@ -53,43 +54,31 @@ static void make_data(void)
     }
 }
 
-static struct layer_spec *append(struct model_spec *s, const struct layer_ops *ops, const char *name)
-{
-    struct layer_spec *l = &s->layer[s->layers];
-
-    *l = layer_spec_of(ops, name);
-    l->place = s->layers++;
-    return l;
-}
-
-static void make_net(struct model_spec *s)
-{
-    *s = (struct model_spec){.input = {.rows = SIDE, .cols = SIDE, .channels = 1}};
-    struct layer_spec *conv = append(s, &layer_conv2d, "c1");
-    conv->option[0] = 4;
-    conv->option[1] = 3;
-    conv->option[5] =
-        0; /* no bias: in front of a batch norm its gradient is nothing but rounding, and Adam blows it up */
-    append(s, &layer_batchnorm2d, "n1");
-    append(s, &layer_relu, "");
-    append(s, &layer_maxpool2d, "")->option[0] = 2;
-    append(s, &layer_flatten, "");
-    append(s, &layer_dropout, "")->number[0] = 0.2;
-    append(s, &layer_linear, "d1")->option[0] = 9;
-    append(s, &layer_relu, "");
-    append(s, &layer_linear, "d2")->option[0] = 3;
-}
+/* No bias in front of the batch norm: its gradient is nothing but rounding, and Adam blows it up. */
+static const char NET[] =
+    "[{type: conv2d, name: c1, out: 4, kernel: 3, bias: false}, {type: batchnorm2d, name: n1}, relu, "
+    "{type: maxpool2d, size: 2}, flatten, {type: dropout, p: 0.2}, {type: linear, name: d1, out: 9}, "
+    "relu, {type: linear, name: d2, out: 3}]";
 
 /* Widths as fashion-mlp has them: each bias begins at a multiple of 16 bytes, as cuBLAS's epilogues want it. */
-static void make_mlp(struct model_spec *s)
+static const char MLP[] =
+    "[flatten, {type: linear, name: d1, out: 16}, relu, {type: linear, name: d2, out: 16}, relu, "
+    "{type: linear, name: d3, out: 3}]";
+
+static struct model_spec net(const char *layers)
 {
-    *s = (struct model_spec){.input = {.rows = SIDE, .cols = SIDE, .channels = 1}};
-    append(s, &layer_flatten, "");
-    append(s, &layer_linear, "d1")->option[0] = 16;
-    append(s, &layer_relu, "");
-    append(s, &layer_linear, "d2")->option[0] = 16;
-    append(s, &layer_relu, "");
-    append(s, &layer_linear, "d3")->option[0] = 3;
+    cleanup_arena struct arena a = {0};
+    char text[1024];
+    struct config cfg;
+    struct err err = {0};
+
+    snprintf(text, sizeof(text),
+             "name: t\nloss: cross_entropy\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx}\n"
+             "model: {input: {rows: 8, cols: 8, channels: 1}, layers: %s}\n",
+             layers);
+    if (config_decode("t.yaml", text, strlen(text), &a, &cfg, &err))
+        fail_msg("%s", err.msg);
+    return cfg.model;
 }
 
 static void open_training(struct training *t, const struct task *task, bool device)
@@ -103,11 +92,10 @@ static void open_training(struct training *t, const struct task *task, bool devi
     struct train_parts p = {.sampler = {.items = ITEMS},
                             .loss = {.type = task->values ? LOSS_MSE : LOSS_CROSS_ENTROPY}};
 
-    *t = (struct training){0};
+    *t = (struct training){.spec = net(task->mlp ? MLP : NET)};
     set.layout.values = task->values ? 3 : 0;
     set.train.labels = task->values ? NULL : data.label;
     set.train.values = task->values ? data.value : NULL;
-    (task->mlp ? make_mlp : make_net)(&t->spec);
     if (task->optimizer == &optimizer_sgd) {
         optimizer.number[0] = 0.9; /* momentum */
         optimizer.number[1] = 0.1; /* dampening */
