@@ -197,6 +197,16 @@ static int look_at_buffers(struct train *t, const struct training *task, struct 
     return 0;
 }
 
+static struct optimizer_spec optimizer_of(const struct training *task)
+{
+    struct optimizer_spec how = optimizer_spec_of(task->optimizer, 0);
+
+    if (task->optimizer == &optimizer_sgd)
+        how.number[0] = task->momentum;
+    how.clip = task->clip;
+    return how;
+}
+
 int training_body(struct collectives *c, void *arg)
 {
     struct training_shared *shared = arg;
@@ -229,11 +239,8 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
     RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
     const struct param_row *row = model_params(pipeline.model, &rows);
-    struct optimizer_spec how = optimizer_spec_of(task->optimizer, 0);
+    const struct optimizer_spec how = optimizer_of(task);
     cleanup_optim struct optim optim = {0};
-    if (task->optimizer == &optimizer_sgd)
-        how.number[0] = task->momentum;
-    how.clip = task->clip;
     RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
     struct train_parts p = {.pipeline = &pipeline,
                             .optim = &optim,
@@ -249,10 +256,8 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!train.dlogits == !pipeline_is_last(&pipeline)); /* only the last stage takes a loss */
     out->stage_len = (int)train.grad_len;
     int rc = run_steps(&train, task, out);
-    if (!rc && task->evaluate_stop)
-        RANK_CHECK(!stop_evaluation(&train, task, out));
-    if (!rc && task->norm)
-        RANK_CHECK(!look_at_buffers(&train, task, out));
+    RANK_CHECK(rc || !task->evaluate_stop || !stop_evaluation(&train, task, out));
+    RANK_CHECK(rc || !task->norm || !look_at_buffers(&train, task, out));
     if (!rc && keep_whole(&pipeline, out, out->end, task->late_ms))
         rc = collectives_exit_code(&out->err);
     return rc;
