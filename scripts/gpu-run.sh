@@ -116,7 +116,7 @@ ranks() {
         return
     fi
     item nccl 120 "$TESTS/unit_collectives_nccl_test_nccl_gpu"
-    for name in ranks stages stages_faults; do
+    for name in ranks stages; do
         item "$name" 200 "$TESTS/unit_trainer_run_resident_test_$name" gpu "$BIN"
     done
 }

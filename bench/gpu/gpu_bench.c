@@ -16,7 +16,7 @@
 #include "common/sv.h"
 #include "kernels/device.h"
 #include "trainer/cli/config.h"
-#include "trainer/gpu/load.h"
+#include "trainer/gpu/find.h"
 #include "trainer/model/gpt2.h"
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/train.h"
@@ -104,13 +104,9 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
                    .channels = in->channels,
                    .steps = in->sequence ? in->rows : 0},
         .train = {.items = (int32_t)items, .x = n->x, .labels = n->labels, .tokens = n->tokens}};
-    struct train_parts p = {.comm = n->comm,
-                            .ctx = n->ctx,
-                            .pipeline = &n->pipeline,
+    struct train_parts p = {.pipeline = &n->pipeline,
                             .optim = &n->optim,
                             .sampler = {.items = items, .world = 1, .shuffle = true},
-                            .batch_size = batch,
-                            .timeout_ms = TIMEOUT_MS,
                             .loss = n->cfg.loss,
                             .seed = 1};
     feed_init(&p.feed, &set, false, NULL, &decode);

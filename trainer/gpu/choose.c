@@ -4,11 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool gpu_may_choose(const struct gpu_ask *ask)
-{
-    return !ask->no_cuda;
-}
-
 /* Why there is no GPU to use at all; "" when there is one. CUDA 13.5 is 13050. */
 static void why_none(const struct gpu_ask *ask, const struct gpu_facts *f, char *out, size_t size)
 {
@@ -67,26 +62,25 @@ int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct 
 {
     bool nccl = ask->backend == COLLECTIVES_NCCL;
     char why[200];
-    int device;
+    int device = GPU_NONE;
 
     *ret = (struct gpu_choice){.device = GPU_NONE};
+    if (ask->no_cuda && nccl)
+        return err_set(err, ERR_INVALID,
+                       "--backend nccl works between GPUs, and --no_cuda forbids them: expected one of the "
+                       "two, or --backend gloo");
     if (ask->no_cuda)
-        return nccl
-                   ? err_set(
-                         err, ERR_INVALID,
-                         "--backend nccl works between GPUs, and --no_cuda forbids them: expected one of the "
-                         "two, or --backend gloo")
-                   : 0;
+        return 0;
     why_none(ask, facts, why, sizeof(why));
     if (!why[0] && nccl && check_share(ask, facts, err))
         return -1;
-    device = why[0] ? GPU_NONE : ask->local_rank % facts->devices;
-    if (!why[0])
+    if (!why[0]) {
+        device = ask->local_rank % facts->devices;
         too_old(facts, device, why, sizeof(why));
-    const bool own = nccl && !may_share(ask);
+    }
     if (!why[0]) {
         ret->device = device;
-        ret->sharers = own ? 1 : (ask->local_world + facts->devices - 1) / facts->devices;
+        ret->sharers = nccl && !may_share(ask) ? 1 : (ask->local_world + facts->devices - 1) / facts->devices;
     } else if (nccl) {
         return err_set(err, ERR_INVALID,
                        "--backend nccl: %.150s; wanted: %d GPU%s (limits: nvidia.com/gpu), or --backend gloo",

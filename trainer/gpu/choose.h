@@ -30,9 +30,7 @@ struct gpu_choice {
     char note[200]; /* why a GPU that is there is not used; "": nothing to tell */
 };
 
-/* False: the answer needs no facts about this machine, and CUDA need not be started. */
-bool gpu_may_choose(const struct gpu_ask *ask);
-
+/* `facts` are not read with ask->no_cuda: CUDA need not be started. */
 int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct gpu_choice *ret,
                struct err *err) MUST_CHECK;
 

@@ -1,11 +1,20 @@
-/* find.h - from the command line and the environment to a GPU: loads the plug-in when there may be one to use.
+/* find.h - from the command line and the environment to a GPU: opens libtk_cuda.so, the code for NVIDIA GPUs, when there may be one to
+ * use.
  *
- * Errors: ERR_INVALID, as choose.h says; and for --backend nccl what load.h says.
+ * Ownership: a loaded plug-in stays loaded: CUDA cannot be unloaded safely.
+ * Errors:    gpu_plugin_load: ERR_NOT_FOUND (this build or image has none), ERR_INVALID (it belongs to another build, or cannot
+ *            be loaded here); the message says where it was expected. gpu_find: ERR_INVALID, as choose.h says; and for
+ *            --backend nccl those.
  */
 #ifndef TK_TRAINER_GPU_FIND_H
 #define TK_TRAINER_GPU_FIND_H
 
 #include "trainer/gpu/choose.h"
+
+#define GPU_PLUGIN_FILE "libtk_cuda.so"
+
+/* `dir`: where to look; NULL: the program's own folder, then ../lib/torchkeeper beside it. NULL on failure. */
+const struct gpu_plugin *gpu_plugin_load(const char *dir, struct err *err);
 
 struct gpu_where {
     const char *dir; /* of the plug-in, as gpu_plugin_load takes it */

@@ -90,7 +90,7 @@ struct layer_pass {
 
     /* backward only */
     const void *dout;
-    void *din; /* NULL: not wanted (the first layer with parameters) */
+    void *din; /* NULL: not wanted, of a layer with parameters alone (nothing before it has any) */
     float *grad[LAYER_PARAMS_MAX];
     bool add[LAYER_PARAMS_MAX]; /* this gradient is added to what a layer tied to the parameter has written */
 };
@@ -119,7 +119,8 @@ struct layer_ops {
     bool takes_relu; /* can apply a ReLU to its own output */
     bool masks_relu; /* its backward pass can take the gradient of a ReLU in front of it */
 
-    /* `in`, `spec` and `element` are set: fill out, param, params, buffer, buffers, the bytes, alias. */
+    /* `in`, `spec`, `element` and `out` (as `in`) are set: fill out, param, params, buffer, buffers, the bytes, alias. NULL: there
+     * is nothing to fill. */
     int (*plan)(struct layer *l, int batch_max, struct err *err);
     void (*init)(const struct layer *l, struct torch_rng *g, float *const *param); /* NULL: no parameters */
     void (*forward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);

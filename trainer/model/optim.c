@@ -95,11 +95,7 @@ void optim_release(struct optim *o)
     free(o->v);
     free(o->span);
     free(o->square);
-    o->m = NULL;
-    o->v = NULL;
-    o->span = NULL;
-    o->square = NULL;
-    o->spans = 0;
+    *o = (struct optim){0};
 }
 
 struct update_scalars optim_scalars(const struct optim *o, double lr, bool decay, int64_t step)
@@ -137,17 +133,11 @@ static void clip(struct optim *o, struct kctx *ctx, float *grad, double squares)
         reduce_scale(ctx, grad, scale, o->len);
 }
 
-void optim_step_within(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad,
-                       double squares)
+void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad, double squares)
 {
     if (o->square)
         clip(o, ctx, grad, squares);
     o->step++;
     for (int i = 0; i < o->spans; i++)
         step_span(o, &o->span[i], ctx, lr, values, grad);
-}
-
-void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad)
-{
-    optim_step_within(o, ctx, lr, values, grad, optim_squares(o, ctx, grad));
 }

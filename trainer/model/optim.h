@@ -80,13 +80,10 @@ int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct 
 void optim_release(struct optim *o);
 #define cleanup_optim __attribute__((cleanup(optim_release)))
 
-/* Gradients are scaled down to `clip` first, as torch's clip_grad_norm_ does. */
-void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad);
-
-/* In two: the sum of its gradients' squares (0 where their norm is not bounded), and the step, given that of all stages. */
+/* The sum of its gradients' squares (0 where their norm is not bounded), and the step, given that of all stages: gradients are
+ * scaled down to `clip` first, as torch's clip_grad_norm_ does. */
 double optim_squares(struct optim *o, struct kctx *ctx, const float *grad);
-void optim_step_within(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad,
-                       double squares);
+void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad, double squares);
 
 /* What the kernels are told of the step with that number (from 1). */
 struct update_scalars optim_scalars(const struct optim *o, double lr, bool decay, int64_t step);

@@ -118,9 +118,10 @@ int model_plan(struct model *m, const struct model_spec *spec, struct err *err)
         if (take_relu(m, ls))
             continue;
         struct layer *l = &m->layer[m->layers];
-        *l = (struct layer){.spec = ls, .in = shape, .element = m->numbers.element, .out_masked = masked};
-        if (check_head(m, err) || check_element(m, err) || ls->ops->plan(l, m->batch_max, err) ||
-            add_rows(m, m->layers, err))
+        *l = (struct layer){
+            .spec = ls, .in = shape, .out = shape, .element = m->numbers.element, .out_masked = masked};
+        if (check_head(m, err) || check_element(m, err) ||
+            (ls->ops->plan && ls->ops->plan(l, m->batch_max, err)) || add_rows(m, m->layers, err))
             return err_wrap(err, "model.layers[%d] (%s%s%s)", spec->first + i, ls->ops->type,
                             ls->name[0] ? " " : "", ls->name);
         if (l->workspace_bytes > m->workspace_bytes)

@@ -5,38 +5,6 @@
 #include "collectives/noted.h"
 #include "kernels/device.h"
 
-#include <stdlib.h>
-
-enum { ALIGN_BYTES = 64 };
-
-static void *process_memory(size_t bytes, struct err *err)
-{
-    void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
-
-    if (!p)
-        err_memory(err, "no memory for %zu bytes between stages", bytes);
-    return p;
-}
-
-void *pipeline_take(const struct pipeline *p, size_t n, size_t each, struct err *err)
-{
-    if (n > SIZE_MAX / each / 2) {
-        err_memory(err, "no memory for %zu numbers between stages", n);
-        return NULL;
-    }
-    return device_is_host(p->o.ctx) ? process_memory(n * each, err) : device_alloc(p->o.ctx, n * each, err);
-}
-
-void pipeline_give(const struct pipeline *p, void *memory)
-{
-    if (!memory)
-        return;
-    if (device_is_host(p->o.ctx))
-        free(memory);
-    else
-        device_free(p->o.ctx, memory);
-}
-
 static size_t bytes_of(const struct pipeline *p, size_t n)
 {
     return n * element_bytes(p->o.spec->numbers.element);

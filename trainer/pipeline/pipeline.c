@@ -44,6 +44,8 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
         if (mine)
             p->out_len = p->forward_len;
         p->whole_len += model_len(m);
+        p->values_at[s + 1] = p->whole_len * sizeof(float);
+        p->buffers_at[s + 1] = p->buffers_at[s] + model_buffers_bytes(m);
         if (mine)
             p->model = TAKE(m);
     }
@@ -78,6 +80,14 @@ static int make_passing(struct pipeline *p, size_t most, struct err *err)
     return err_memory(err, "no memory for %zu samples between stages", most);
 }
 
+static void *take(const struct pipeline *p, size_t n, size_t each, struct err *err)
+{
+    if (n <= SIZE_MAX / each / 2)
+        return device_alloc(p->o.ctx, n * each, err);
+    err_memory(err, "no memory for %zu numbers between stages", n);
+    return NULL;
+}
+
 static int make_between(struct pipeline *p, int micro, int most, struct err *err)
 {
     const size_t each = element_bytes(p->o.spec->numbers.element);
@@ -85,14 +95,14 @@ static int make_between(struct pipeline *p, int micro, int most, struct err *err
 
     if (kept < (size_t)most)
         kept = (size_t)most;
-    if (!pipeline_is_first(p) && (!(p->in = pipeline_take(p, p->in_len * kept, each, err)) ||
-                                  !(p->din = pipeline_take(p, p->in_len * (size_t)micro, each, err))))
+    if (!pipeline_is_first(p) && (!(p->in = take(p, p->in_len * kept, each, err)) ||
+                                  !(p->din = take(p, p->in_len * (size_t)micro, each, err))))
         return -1;
-    if (!pipeline_is_last(p) && !(p->dout = pipeline_take(p, p->out_len * (size_t)micro, each, err)))
+    if (!pipeline_is_last(p) && !(p->dout = take(p, p->out_len * (size_t)micro, each, err)))
         return -1;
     /* A device's training keeps its own where there are no stages. */
     if (p->o.micro_batches > 1 && (p->at.stages > 1 || device_is_host(p->o.ctx)) &&
-        !(p->more = pipeline_take(p, model_len(p->model), sizeof(float), err)))
+        !(p->more = take(p, model_len(p->model), sizeof(float), err)))
         return -1;
     return make_passing(p, (size_t)most, err);
 }
@@ -130,10 +140,10 @@ void pipeline_release(struct pipeline *p)
     model_free(p->whole);
     model_free(p->model);
     free(p->stage);
-    pipeline_give(p, p->in);
-    pipeline_give(p, p->din);
-    pipeline_give(p, p->dout);
-    pipeline_give(p, p->more);
+    device_free(p->o.ctx, p->in);
+    device_free(p->o.ctx, p->din);
+    device_free(p->o.ctx, p->dout);
+    device_free(p->o.ctx, p->more);
     free(p->passing);
     *p = (struct pipeline){0};
 }

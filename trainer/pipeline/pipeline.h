@@ -45,6 +45,8 @@ struct pipeline {
     struct shape output; /* of the whole model */
     size_t forward_len;  /* floats per sample that pipeline_forward gives: fewer before a head */
     size_t whole_len;    /* its parameters */
+    /* Where each stage's parameters and buffers lie in the whole model's, in bytes; and their ends. */
+    size_t values_at[MODEL_STAGES_MAX + 1], buffers_at[MODEL_STAGES_MAX + 1];
 
     struct model_spec *stage; /* of this stage */
     struct model *twin[MICRO_BATCHES_MAX];
@@ -95,16 +97,14 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const vo
  * nothing to do. */
 int pipeline_sum(struct pipeline *p, double *x, struct err *err) MUST_CHECK;
 
-/* link.c - memory where the passes are, and what goes from one stage to the next. n: elements. */
-void *pipeline_take(const struct pipeline *p, size_t n, size_t each, struct err *err);
-void pipeline_give(const struct pipeline *p, void *memory);
+/* link.c - what goes from one stage to the next. n: elements. */
 int pipeline_send(struct pipeline *p, const void *from, size_t n, int to, struct err *err) MUST_CHECK;
 int pipeline_recv(struct pipeline *p, void *to, size_t n, int from, struct err *err) MUST_CHECK;
 
 /* whole.c - what concerns the whole model, whichever rank holds its parts. */
 
-/* Every rank draws all stages' weights and keeps its own: those of the whole model, bit for bit, and the generator ends
- * where the whole model leaves it. Of a model that is not cut all ranks then take rank 0's. A collective call. */
+/* Every rank draws the whole model's weights and keeps its own stage's, and the generator ends where the whole model leaves it.
+ * Of a model that is not cut all ranks then take rank 0's. A collective call. */
 int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST_CHECK;
 
 /* Rank 0 gets all stages' parameters and buffers as one model, borrowed until the next call; the others get NULL. With
@@ -117,7 +117,7 @@ int pipeline_spread(struct pipeline *p, struct err *err) MUST_CHECK;
 
 /* Numbers that lie as the parameters do (moments): from the stages into the whole model's order on rank 0, and back. part
  * (this stage's parameters), whole (all; rank 0, NULL elsewhere). Collective calls, for several stages. */
-int pipeline_gather(struct pipeline *p, const float *part, float *whole, struct err *err) MUST_CHECK;
-int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err) MUST_CHECK;
+int pipeline_gather(struct pipeline *p, float *part, float *whole, struct err *err) MUST_CHECK;
+int pipeline_scatter(struct pipeline *p, float *part, float *whole, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,12 +1,26 @@
 /* report.c - print a run's progress: text or JSON lines, a bar on a terminal, TensorBoard scalars. */
-#include "trainer/run/report_state.h"
+#include "trainer/run/report.h"
 
 #include "trainer/events/events.h"
+#include "trainer/run/bar.h"
+#include "trainer/run/progress_writer.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+struct report {
+    struct report_options o;
+    struct events *events; /* NULL: none */
+    struct err events_err; /* the first failure; kind ERR_NONE: none */
+    struct pace pace;
+    struct bar bar;
+    struct progress_writer progress;
+    int64_t epoch;      /* of report_epoch; 0: none */
+    int64_t first_step; /* steps of the run before that epoch */
+    int64_t steps;      /* of it */
+};
 
 struct report *report_open(const struct report_options *o, struct err *err)
 {
@@ -48,48 +62,46 @@ void report_hide(struct report *r)
         bar_hide(&r->bar);
 }
 
-/* The beginning of a JSON line: {"time":"...","event":"train" */
-static void json_begin(struct report *r, const char *event)
-{
-    char now[CLOCK_RFC3339_BYTES];
-
-    clock_rfc3339(r->o.clock.wall_ms(r->o.clock.ctx), true, now);
-    fprintf(r->o.out, "{\"time\":\"%s\",\"event\":\"%s\"", now, event);
-}
-
-void report_end(struct report *r)
+static void end(struct report *r)
 {
     fputs(r->o.format == LOG_FORMAT_JSON ? "}\n" : "\n", r->o.out);
     fflush(r->o.out);
 }
 
-bool report_begin_json(struct report *r, const char *event)
+/* As JSON: a line begins, {"time":"...","event":"train", and true. */
+static bool begin_json(struct report *r, const char *event)
 {
+    char now[CLOCK_RFC3339_BYTES];
+
     bar_hide(&r->bar);
-    if (r->o.format == LOG_FORMAT_JSON)
-        json_begin(r, event);
-    return r->o.format == LOG_FORMAT_JSON;
+    if (r->o.format != LOG_FORMAT_JSON)
+        return false;
+    clock_rfc3339(r->o.clock.wall_ms(r->o.clock.ctx), true, now);
+    fprintf(r->o.out, "{\"time\":\"%s\",\"event\":\"%s\"", now, event);
+    return true;
 }
 
-void report_scalar(struct report *r, const char *tag, int64_t step, double value)
+static void put_scalar(struct report *r, const char *tag, int64_t step, double value)
 {
     struct err err;
 
-    if (r->events && events_scalar(r->events, tag, step, (float)value, &err) && !r->events_err.kind)
-        r->events_err = err;
+    if (r->events && events_scalar(r->events, tag, step, (float)value, &err))
+        report_events_failed(r, &err);
 }
 
-int64_t report_steps_of(const struct report *r, int64_t epoch)
+/* Steps of an epoch, and below the run's step that one of its steps is. */
+static int64_t steps_of(const struct report *r, int64_t epoch)
 {
     return r->epoch == epoch ? r->steps : r->o.steps;
 }
 
-int64_t report_global_step(const struct report *r, int64_t epoch, int64_t step)
+static int64_t global_step_of(const struct report *r, int64_t epoch, int64_t step)
 {
     return (r->epoch == epoch ? r->first_step : (epoch - 1) * r->o.steps) + step;
 }
 
-bool report_silent(const struct report *r)
+/* Text that the preset's own lines stand for. */
+static bool is_silent(const struct report *r)
 {
     return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
 }
@@ -99,11 +111,11 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
 {
     char parts[48] = "";
 
-    if (!r || report_silent(r))
+    if (!r || is_silent(r))
         return;
     if (cfg->micro_batches > 1)
         snprintf(parts, sizeof(parts), " in %lld micro-batches", (long long)cfg->micro_batches);
-    if (report_begin_json(r, "start"))
+    if (begin_json(r, "start"))
         fprintf(r->o.out,
                 ",\"model\":\"%s\",\"parameters\":%zu,\"ranks\":%d,\"transport\":\"%s\",\"batch_size\":%lld,"
                 "\"micro_batches\":%lld,\"precision\":\"%s\",\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,"
@@ -118,7 +130,7 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
                 cfg->name, parameters, world, world == 1 ? "" : "s", transport, (long long)cfg->batch_size,
                 parts, threads, threads == 1 ? "" : "s", isa, cfg->precision ? ", " : "",
                 cfg->precision ? config_precisions[cfg->precision] : "");
-    report_end(r);
+    end(r);
 }
 
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
@@ -129,12 +141,11 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
     report_hide(r);
     if (format != LOG_FORMAT_JSON) {
         lines_print(out, text, v);
-    } else if (r) {
-        json_begin(r, event);
+    } else if (r && begin_json(r, event)) {
         fprintf(out, ",\"epoch\":%lld,\"epochs\":%lld", (long long)v->epoch + 1, (long long)v->epochs);
         if (!isnan(v->loss))
             fprintf(out, ",\"loss_sum\":%.9g", v->loss);
-        report_end(r);
+        end(r);
     }
 }
 
@@ -142,20 +153,20 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
 {
     if (!r)
         return;
-    int64_t global_step = report_global_step(r, epoch, step);
-    report_scalar(r, "train/loss", global_step, loss);
-    if (report_silent(r) && !r->o.steps_asked)
+    int64_t global_step = global_step_of(r, epoch, step);
+    put_scalar(r, "train/loss", global_step, loss);
+    if (is_silent(r) && !r->o.steps_asked)
         return;
-    if (report_begin_json(r, "train"))
+    if (begin_json(r, "train"))
         fprintf(
             r->o.out,
             ",\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld,\"steps\":%lld,\"global_step\":%lld,\"loss\":%.9g",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)report_steps_of(r, epoch),
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch),
             (long long)global_step, loss);
     else
         fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
-                (long long)r->o.epochs, (long long)step, (long long)report_steps_of(r, epoch), loss);
-    report_end(r);
+                (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch), loss);
+    end(r);
 }
 
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
@@ -164,14 +175,14 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
 
     if (!r)
         return;
-    if (r->events && events_tick(r->events, &err) && !r->events_err.kind)
-        r->events_err = err;
+    if (r->events && events_tick(r->events, &err))
+        report_events_failed(r, &err);
     const int64_t now_ms = r->o.clock.mono_ms(r->o.clock.ctx);
     struct pace_view v = {.epoch = epoch,
                           .epochs = r->o.epochs,
                           .step = step,
-                          .steps = report_steps_of(r, epoch),
-                          .done = report_global_step(r, epoch, step),
+                          .steps = steps_of(r, epoch),
+                          .done = global_step_of(r, epoch, step),
                           .loss = loss};
     const int64_t all = v.done + v.steps - step + (r->o.epochs - epoch) * r->o.steps;
     v.total = r->o.max_steps && r->o.max_steps < all ? r->o.max_steps : all;
@@ -184,15 +195,107 @@ void report_stop(struct report *r, const char *signal_name, const char *during, 
 {
     if (!r)
         return;
-    if (report_begin_json(r, "stop"))
+    if (begin_json(r, "stop"))
         fprintf(r->o.out, ",\"signal\":\"%s\",\"during\":\"%s\",\"epoch\":%lld,\"step\":%lld", signal_name,
                 during ? during : "training", (long long)epoch, (long long)step);
     else if (during)
         fprintf(r->o.out, "stopped by %s during the %s", signal_name, during);
     else
         fprintf(r->o.out, "stopped by %s after epoch %lld, batch %lld/%lld", signal_name, (long long)epoch,
-                (long long)step, (long long)report_steps_of(r, epoch));
-    report_end(r);
+                (long long)step, (long long)steps_of(r, epoch));
+    end(r);
+}
+
+void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v)
+{
+    const struct {
+        const char *tag;
+        double value;
+    } all[] = {
+        {"lr", v->lr}, {"grad_norm", v->grad_norm}, {"tokens_per_second", v->tokens_per_s}, {"mfu", v->mfu}};
+
+    if (!r)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (!isnan(all[i].value))
+            put_scalar(r, all[i].tag, global_step_of(r, epoch, step), all[i].value);
+    if (r->o.format != LOG_FORMAT_JSON)
+        return;
+    (void)begin_json(r, "speed");
+    fprintf(r->o.out, ",\"global_step\":%lld", (long long)global_step_of(r, epoch, step));
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (isfinite(all[i].value))
+            fprintf(r->o.out, ",\"%s\":%.9g", all[i].tag, all[i].value);
+    end(r);
+}
+
+/* "epoch 1/2", and in its middle the batch. */
+static void say_where(struct report *r, int64_t epoch, int64_t step)
+{
+    fprintf(r->o.out, "epoch %lld/%lld", (long long)epoch, (long long)r->o.epochs);
+    if (step < steps_of(r, epoch))
+        fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)steps_of(r, epoch));
+}
+
+/* Behind a loss; where targets are values there is none. */
+static void say_accuracy(struct report *r, const char *part, double accuracy)
+{
+    if (isnan(accuracy))
+        return;
+    if (r->o.format == LOG_FORMAT_JSON)
+        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
+    else
+        fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
+}
+
+void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy)
+{
+    if (!r)
+        return;
+    int64_t global_step = global_step_of(r, epoch, step);
+    if (begin_json(r, "val"))
+        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
+                (long long)epoch, (long long)r->o.epochs, (long long)global_step, loss);
+    else {
+        say_where(r, epoch, step);
+        fprintf(r->o.out, " with val loss: %.4f", loss);
+    }
+    say_accuracy(r, "val", accuracy);
+    end(r);
+    put_scalar(r, "val/loss", global_step, loss);
+    if (!isnan(accuracy))
+        put_scalar(r, "val/accuracy", global_step, accuracy);
+}
+
+void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
+{
+    if (!r)
+        return;
+    if (begin_json(r, "test"))
+        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
+    else
+        fprintf(r->o.out, "test loss: %.4f", loss);
+    say_accuracy(r, "test", accuracy);
+    end(r);
+    put_scalar(r, "test/loss", global_step, loss);
+    if (!isnan(accuracy))
+        put_scalar(r, "test/accuracy", global_step, accuracy);
+}
+
+void report_times(struct report *r, const struct report_times *t)
+{
+    if (!r || is_silent(r))
+        return;
+    double rate = t->train_s > 0 ? (double)t->samples / t->train_s : 0;
+    if (begin_json(r, "times"))
+        fprintf(r->o.out,
+                ",\"startup_s\":%.3f,\"train_s\":%.3f,\"val_s\":%.3f,\"samples\":%lld,\"samples_per_s\":%.1f",
+                t->startup_s, t->train_s, t->val_s, (long long)t->samples, rate);
+    else
+        fprintf(r->o.out,
+                "training time: %.2f s (steps %.2f s, validation %.2f s), %.0f samples/s; start-up %.2f s",
+                t->train_s + t->val_s, t->train_s, t->val_s, rate, t->startup_s);
+    end(r);
 }
 
 /* Text inside a JSON string: what could break it becomes a space. */
@@ -206,14 +309,14 @@ void report_note(struct report *r, bool warning, const char *text)
 {
     if (!r)
         return;
-    if (report_begin_json(r, warning ? "warning" : "note")) {
+    if (begin_json(r, warning ? "warning" : "note")) {
         fputs(",\"text\":\"", r->o.out);
         put_text(r, text);
         fputc('"', r->o.out);
     } else {
         fprintf(r->o.out, "%s%s", warning ? "warning: " : "", text);
     }
-    report_end(r);
+    end(r);
 }
 
 void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t steps)
@@ -229,12 +332,12 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
 {
     if (!r || (!last && r->o.format != LOG_FORMAT_JSON))
         return;
-    if (report_begin_json(r, "checkpoint"))
+    if (begin_json(r, "checkpoint"))
         fprintf(r->o.out, ",\"global_step\":%lld", (long long)step);
     else
         fprintf(r->o.out, "checkpoint of step %lld saved in %s%s%s%s", (long long)step, dir,
                 hint ? ": --resume " : "", hint ? dir : "", hint ? " goes on from it" : "");
-    report_end(r);
+    end(r);
 }
 
 struct events *report_events(struct report *r)

@@ -8,18 +8,6 @@
 
 #include <math.h>
 
-double run_seconds_since(const struct session *s, int64_t start_ms)
-{
-    const struct clock *c = &s->env->clock;
-
-    return (double)(c->mono_ms(c->ctx) - start_ms) / 1000;
-}
-
-int64_t run_now_ms(const struct session *s)
-{
-    return s->env->clock.mono_ms(s->env->clock.ctx);
-}
-
 void run_say_stop(struct session *s, uint32_t stop, const char *during)
 {
     report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
@@ -76,7 +64,7 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     if (!c->validated && save_epoch(s, c->epoch, err))
         return -1;
     c->validated = true;
-    if (s->saver.wanted && run_checkpoint(s, err))
+    if (s->saver.wanted && run_checkpoint(s, false, err))
         return -1;
     c->epoch++;
     c->consumed = c->epoch_step = 0;
@@ -97,14 +85,14 @@ static int save_what_is_due(struct session *s, struct err *err)
 
     if (collectives_broadcast(s->comm, &due, sizeof(due), 0, s->timeout_ms, err))
         return -1;
-    return due && (run_settle(s, err) || run_checkpoint(s, err)) ? -1 : 0;
+    return due && (run_settle(s, false, err) || run_checkpoint(s, false, err)) ? -1 : 0;
 }
 
 static int train_all(struct session *s, uint32_t *stop, struct err *err)
 {
     bool ended = true;
 
-    s->times.startup_s = run_seconds_since(s, s->env->started_ms);
+    s->times.startup_s = session_seconds_since(s, s->env->started_ms);
     rank_state_phase(s->slot, RANK_TRAINING);
     while (s->cursor.epoch <= s->cfg->epochs && !*stop && ended) {
         if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, stop, err)))
@@ -124,13 +112,14 @@ static bool saves_at_end(const struct session *s)
 static int finish(struct session *s, uint32_t *stop, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    struct evaluate_parts p = run_part_of(s, true);
+    struct feed f;
+    const int64_t items = run_part_of(s, true, &f);
     struct evaluate_result r;
 
     /* Of tokens the files have validated already. */
-    if (p.items && ((cfg->test && !s->data.set.layout.steps) || cfg->eval_only)) {
+    if (items && ((cfg->test && !s->data.set.layout.steps) || cfg->eval_only)) {
         rank_state_phase(s->slot, RANK_VALIDATING);
-        if (evaluate(&p, &r, err))
+        if (evaluate(&s->train, &f, items, &r, err))
             return -1;
         *stop = r.stop;
         if (r.stop) {

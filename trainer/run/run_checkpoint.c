@@ -5,8 +5,7 @@
 
 enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
 
-/* What rank 0's writer has done since this was last asked. `last`: run_last_checkpoint has words of its own for a success. */
-static void tell(struct session *s, bool last)
+void run_tell_saves(struct session *s, bool last)
 {
     struct saver_outcome o;
 
@@ -24,14 +23,9 @@ static void tell(struct session *s, bool last)
     report_note(s->report, true, o.err.msg);
 }
 
-void run_tell_saves(struct session *s)
-{
-    tell(s, false);
-}
-
 /* Rank 0 says that it is alive as long as its writer writes. In the ranks' slots this exchange is no sign of life: only what the
  * writer writes is one, so that a file system that hangs is seen. */
-static int settle(struct session *s, bool last, struct err *err)
+int run_settle(struct session *s, bool last, struct err *err)
 {
     const int64_t part = s->timeout_ms / BEATS_PER_TIMEOUT;
     uint8_t busy = 1;
@@ -42,17 +36,12 @@ static int settle(struct session *s, bool last, struct err *err)
         if (s->comm->broadcast(s->comm, &busy, sizeof(busy), 0, s->timeout_ms, err))
             return -1;
     }
-    tell(s, last);
+    run_tell_saves(s, last);
     return 0;
 }
 
-int run_settle(struct session *s, struct err *err)
-{
-    return settle(s, false, err);
-}
-
 /* Rank 0 has written what there was before. */
-static int save(struct session *s, bool last, struct err *err)
+int run_checkpoint(struct session *s, bool last, struct err *err)
 {
     const enum rank_phase was = rank_state_phase(s->slot, RANK_SAVING);
 
@@ -60,21 +49,16 @@ static int save(struct session *s, bool last, struct err *err)
         return -1;
     const struct snapshot all = session_snapshot(s);
     saver_save(&s->saver, &all, last);
-    if ((!s->saver.asynchronous || last) && settle(s, last, err))
+    if ((!s->saver.asynchronous || last) && run_settle(s, last, err))
         return -1;
     rank_state_phase(s->slot, was);
     return 0;
 }
 
-int run_checkpoint(struct session *s, struct err *err)
-{
-    return save(s, false, err);
-}
-
 int run_last_checkpoint(struct session *s, struct err *err)
 {
     rank_state_phase(s->slot, RANK_SAVING);
-    if (settle(s, false, err) || save(s, true, err))
+    if (run_settle(s, false, err) || run_checkpoint(s, true, err))
         return -1;
     /* Also one that was written before the stop was heard. */
     if (s->comm->rank == 0 && s->saver.last_step == s->cursor.step)
@@ -85,5 +69,5 @@ int run_last_checkpoint(struct session *s, struct err *err)
 void run_await_checkpoint(struct session *s)
 {
     (void)saver_wait(&s->saver, -1);
-    tell(s, false);
+    run_tell_saves(s, false);
 }

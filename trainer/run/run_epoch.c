@@ -83,12 +83,12 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    run_tell_saves(s);
+    run_tell_saves(s, false);
     s->saver.wanted = s->saver.wanted || (r->flags & COLLECTIVES_SAVE);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
-    return s->saver.wanted && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
+    return s->saver.wanted && c->epoch_step < steps ? run_checkpoint(s, false, err) : 0;
 }
 
 bool run_has_all_steps(const struct session *s)
@@ -112,7 +112,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
     const struct config *cfg = s->cfg;
     struct cursor *c = &s->cursor;
     struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, cursor_steps(c));
-    int64_t start = run_now_ms(s);
+    int64_t start = session_now_ms(s);
     int64_t consumed = c->consumed;
     struct train_result r;
     double own = 0;  /* this rank's losses */
@@ -145,7 +145,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
     if (train_sums(&s->train, &own, &mean, err))
         return -1;
     *ended = c->epoch_step == steps;
-    s->times.train_s += run_seconds_since(s, start);
+    s->times.train_s += session_seconds_since(s, start);
     s->times.samples += c->consumed - consumed;
     run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
     if (s->comm->rank == 0)

@@ -16,15 +16,16 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err) M
 /* --max_steps has been reached. */
 bool run_has_all_steps(const struct session *s);
 
-/* After a step: what rank 0 has written meanwhile is told. */
-void run_tell_saves(struct session *s);
+/* After a step: what rank 0 has written meanwhile is told. `last`, here and below: for run_last_checkpoint, which has words of its own
+ * for a success. */
+void run_tell_saves(struct session *s, bool last);
 
 /* Save this step, which rank 0 has asked for when it was idle, or run_settle came first. The training goes on meanwhile; one that
  * cannot be written is told later. */
-int run_checkpoint(struct session *s, struct err *err) MUST_CHECK;
+int run_checkpoint(struct session *s, bool last, struct err *err) MUST_CHECK;
 
 /* Wait until rank 0 has written what it was given, however long that takes: nobody's deadline runs. */
-int run_settle(struct session *s, struct err *err) MUST_CHECK;
+int run_settle(struct session *s, bool last, struct err *err) MUST_CHECK;
 
 /* Save the step at which the run stops, when what is under way is written, and wait until that is written, too. */
 int run_last_checkpoint(struct session *s, struct err *err) MUST_CHECK;
@@ -32,8 +33,8 @@ int run_last_checkpoint(struct session *s, struct err *err) MUST_CHECK;
 /* On rank 0, at the end: wait until all is written. The other ranks need not wait. */
 void run_await_checkpoint(struct session *s);
 
-/* What validates, or the test data. */
-struct evaluate_parts run_part_of(struct session *s, bool test);
+/* What validates, or the test data: how many samples of *ret. */
+int64_t run_part_of(const struct session *s, bool test, struct feed *ret);
 
 /* Of an epoch of so many steps: is a validation due behind the cursor's? */
 bool run_validates_now(const struct session *s, int64_t steps);
@@ -52,8 +53,5 @@ void run_say_epoch(struct session *s, int64_t epoch, const char *event, const ch
 
 /* during: as report_stop. */
 void run_say_stop(struct session *s, uint32_t stop, const char *during);
-
-int64_t run_now_ms(const struct session *s);
-double run_seconds_since(const struct session *s, int64_t start_ms);
 
 #endif

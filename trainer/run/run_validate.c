@@ -13,26 +13,17 @@ static bool has_val_files(const struct session *s)
     return s->data.set.layout.steps && s->data.set.test.items;
 }
 
-struct evaluate_parts run_part_of(struct session *s, bool test)
+int64_t run_part_of(const struct session *s, bool test, struct feed *ret)
 {
     const struct config *cfg = s->cfg;
     const struct dataset *set = &s->data.set;
     const int64_t most = cfg->val_steps * cfg->batch_size * s->pipeline.at.replicas;
     const bool files = test || has_val_files(s);
-    struct evaluate_parts p = {.comm = s->comm,
-                               .ctx = s->ctx,
-                               .pipeline = &s->pipeline,
-                               .resident = s->train.resident,
-                               .loss = cfg->loss,
-                               .stop = s->env->stop,
-                               .items = files ? set->test.items : s->split.second_items,
-                               .timeout_ms = s->timeout_ms};
+    const int64_t items = files ? set->test.items : s->split.second_items;
 
-    if (!test && most && p.items > most)
-        p.items = most;
-    feed_init(&p.feed, set, files, files ? NULL : s->split.second, &cfg->data);
-    p.feed.vocab = s->pipeline.output.channels;
-    return p;
+    feed_init(ret, set, files, files ? NULL : s->split.second, &cfg->data);
+    ret->vocab = s->pipeline.output.channels;
+    return !test && most && items > most ? most : items;
 }
 
 bool run_validates_now(const struct session *s, int64_t steps)
@@ -55,14 +46,15 @@ int run_check_loss(const struct session *s, const char *part, double loss, struc
 
 int run_validate(struct session *s, uint32_t *stop, struct err *err)
 {
-    struct evaluate_parts p = run_part_of(s, false);
+    struct feed f;
+    const int64_t items = run_part_of(s, false, &f);
     struct evaluate_result r;
-    int64_t start = run_now_ms(s);
+    int64_t start = session_now_ms(s);
 
-    if (!p.items)
+    if (!items)
         return 0;
     const enum rank_phase was = rank_state_phase(s->slot, RANK_VALIDATING);
-    if (evaluate(&p, &r, err))
+    if (evaluate(&s->train, &f, items, &r, err))
         return -1;
     rank_state_phase(s->slot, was);
     *stop = r.stop;
@@ -73,7 +65,7 @@ int run_validate(struct session *s, uint32_t *stop, struct err *err)
     if (run_check_loss(s, "validation", r.loss, err))
         return -1;
     report_val(s->report, s->cursor.epoch, s->cursor.epoch_step, r.loss, r.accuracy);
-    s->times.val_s += run_seconds_since(s, start);
+    s->times.val_s += session_seconds_since(s, start);
     return 0;
 }
 
@@ -83,7 +75,7 @@ void run_report_speed(struct session *s)
     const struct cursor *c = &s->cursor;
     const double tokens_per_step =
         (double)s->data.set.layout.steps * (double)cfg->batch_size * s->pipeline.at.replicas;
-    int64_t now = run_now_ms(s);
+    int64_t now = session_now_ms(s);
     double seconds = (double)(now - s->speed.ms) / 1000 - (s->times.val_s - s->speed.val_s);
     struct report_speed r = {.lr = s->lr, .grad_norm = s->optim.grad_norm, .tokens_per_s = NAN, .mfu = NAN};
 

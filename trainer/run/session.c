@@ -47,11 +47,14 @@ void session_release(struct session *s)
         kctx_free(s->ctx);
 }
 
-static double since_start(const struct session *s)
+int64_t session_now_ms(const struct session *s)
 {
-    const struct clock *c = &s->env->clock;
+    return s->env->clock.mono_ms(s->env->clock.ctx);
+}
 
-    return (double)(c->mono_ms(c->ctx) - s->env->started_ms) / 1000;
+double session_seconds_since(const struct session *s, int64_t start_ms)
+{
+    return (double)(session_now_ms(s) - start_ms) / 1000;
 }
 
 static int open_ranks(struct session *s, struct err *err)
@@ -134,19 +137,14 @@ static int make_train(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct train_parts p = {
-        .comm = s->comm,
-        .ctx = s->ctx,
         .pipeline = &s->pipeline,
         .optim = &s->optim,
-        .device_comm = s->device_comm,
         .stop = s->env->stop,
         .sampler = {.items = s->split.first_items,
                     .rank = s->pipeline.at.replica,
                     .world = s->pipeline.at.replicas,
                     .seed = (uint64_t)cfg->sampler_seed,
                     .shuffle = !cfg->data.in_order},
-        .batch_size = cfg->batch_size,
-        .timeout_ms = s->timeout_ms,
         .bucket_bytes = (size_t)(cfg->bucket_mb * 1048576),
         .loss = cfg->loss,
         .seed = (uint64_t)cfg->seed,
@@ -247,7 +245,7 @@ static int open_data(struct session *s, struct err *err)
 
     if (pod_data_open(&s->data, s->comm, &o, err))
         return -1;
-    s->times.data_s = since_start(s);
+    s->times.data_s = session_seconds_since(s, s->env->started_ms);
     s->times.data_kept = s->data.found;
     return 0;
 }
@@ -299,7 +297,7 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
         return 0;
     if (env->stop && stop_open(env->stop, err))
         return -1;
-    s->times.met_s = since_start(s);
+    s->times.met_s = session_seconds_since(s, s->env->started_ms);
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);

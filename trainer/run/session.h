@@ -18,7 +18,7 @@
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/run/idle.h"
 #include "trainer/run/report.h"
-#include "trainer/run/run_env.h"
+#include "trainer/run/run.h"
 #include "trainer/run/train.h"
 #include "trainer/state/resume.h"
 #include "trainer/state/run_id.h"
@@ -97,6 +97,9 @@ struct snapshot session_snapshot(struct session *s);
 
 /* Bring the state of all stages into rank 0's snapshot. A collective call, when rank 0 has written the one before. */
 int session_gather(struct session *s, struct err *err) MUST_CHECK;
+
+int64_t session_now_ms(const struct session *s);
+double session_seconds_since(const struct session *s, int64_t start_ms);
 
 /* Steps of a whole epoch at this number of ranks. */
 int64_t session_steps(const struct session *s);

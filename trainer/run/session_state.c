@@ -96,7 +96,7 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .holds = s->run_id.made_up,
                               .held = held,
                               .clock = s->env->clock,
-                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_ms = session_now_ms(s),
                               .last_step = -1};
     return 0;
 }

@@ -3,7 +3,6 @@
 
 #include "collectives/noted.h"
 #include "kernels/device.h"
-#include "trainer/model/loss.h"
 #include "trainer/run/resident/resident.h"
 
 #include <math.h>
@@ -12,11 +11,11 @@
 /* For the gradients and the loss behind them: what ranks sum lies in the collectives' memory, a stage's gradients are its own. */
 static float *gradient_memory(struct train *t, struct err *err)
 {
-    const struct train_parts *p = &t->p;
+    const struct pipeline *p = t->p.pipeline;
     const size_t bytes = (t->grad_len + 1) * sizeof(float);
 
-    if (p->pipeline->at.stages == 1)
-        return collectives_shared(p->comm, t->grad_len + 1, p->timeout_ms, err);
+    if (p->at.stages == 1)
+        return collectives_shared(p->o.comm, t->grad_len + 1, p->o.timeout_ms, err);
     t->own_grad = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!t->own_grad)
         err_memory(err, "no memory for %zu gradients", t->grad_len);
@@ -25,11 +24,11 @@ static float *gradient_memory(struct train *t, struct err *err)
 
 int train_make(struct train *t, const struct train_parts *p, struct err *err)
 {
-    size_t batch = (size_t)p->batch_size;
-    size_t kept = (size_t)(p->pipeline->at.stages > 1
-                               ? p->batch_size
-                               : micro_batch_at((int)p->batch_size, p->pipeline->o.micro_batches, 0).rows);
-    const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(p->ctx);
+    const struct pipeline_options *o = &p->pipeline->o;
+    size_t batch = (size_t)o->batch;
+    size_t kept =
+        (size_t)(p->pipeline->at.stages > 1 ? o->batch : micro_batch_at(o->batch, o->micro_batches, 0).rows);
+    const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(o->ctx);
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
     t->grad = gradient_memory(t, err);
@@ -42,7 +41,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
     if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->places && t->order) {
-        if (device_is_host(p->ctx) || (t->resident = resident_open(p, err)))
+        if (device_is_host(o->ctx) || (t->resident = resident_open(p, err)))
             return 0;
         train_release(t);
         return -1;
@@ -107,41 +106,18 @@ static float *dlogits_of(const struct train *t, const struct micro_batch *at)
     return t->dlogits && pl->at.stages > 1 ? t->dlogits + (size_t)at->first * pl->forward_len : t->dlogits;
 }
 
-/* The same for a head, which takes the loss itself. */
-static int head_loss(struct train *t, const struct micro_batch *at, float share, double *sum, struct err *err)
-{
-    const int32_t outputs = t->p.feed.labels;
-    struct head_target target = {.labels = t->labels + (size_t)at->first * (size_t)outputs,
-                                 .share = share / (float)(at->rows * outputs)};
-    struct loss_result loss;
-
-    if (pipeline_head_loss(t->p.pipeline, at, &target, dlogits_of(t, at), t->grad, &loss, err))
-        return -1;
-    *sum += loss.sum / outputs;
-    return 0;
-}
-
 /* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
 static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
                     struct err *err)
 {
-    const struct train_parts *p = &t->p;
-    const int labels = p->feed.labels;
-    size_t classes = p->pipeline->forward_len / (size_t)labels;
-    int values = p->feed.values;
-    struct loss_target target = {values ? NULL : t->labels + (size_t)at->first * (size_t)labels,
-                                 values ? t->values + (size_t)at->first * (size_t)values : NULL};
-    float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)rows);
-    float *dout = dlogits_of(t, at);
+    const struct pipeline *pl = t->p.pipeline;
+    const struct feed_targets to = {t->labels, t->values};
+    const float share = 1.0f / (float)pl->at.replicas * ((float)at->rows / (float)rows);
     struct loss_result loss;
 
-    if (model_has_head(p->pipeline->model))
-        return head_loss(t, at, share, sum, err);
-    if (loss_of(&p->loss, p->ctx, &loss, dout, out, &target, at->rows * labels, (int)classes, err))
+    if (train_loss(&t->p, at, &to, out, share, dlogits_of(t, at), t->grad, &loss, err))
         return -1;
-    for (size_t i = 0; i < (size_t)at->rows * p->pipeline->forward_len; i++)
-        dout[i] *= share;
-    *sum += loss.sum / labels;
+    *sum += loss.sum / t->p.feed.labels;
     return 0;
 }
 
@@ -160,7 +136,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     struct feed_targets to = {t->labels, t->values};
     double sum = 0;
 
-    int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
+    int rows = (int)sampler_batch(&p->sampler, t->order, step, pl->o.batch, t->places);
     if ((pipeline_is_first(pl) || pipeline_is_last(pl)) &&
         feed_batch(&p->feed, t->places, rows, t->x, &to, err))
         return -1;
@@ -183,16 +159,16 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     return 0;
 }
 
-/* Gradients and loss in one exchange; of stages the loss alone, which is zero on all but the last. */
 /* The norm that is bounded is one over all stages' gradients. */
 static int update(struct train *t, double lr, struct err *err)
 {
-    const struct train_parts *p = &t->p;
-    double squares = optim_squares(p->optim, p->ctx, t->grad);
+    struct pipeline *pl = t->p.pipeline;
+    struct optim *o = t->p.optim;
+    double squares = optim_squares(o, pl->o.ctx, t->grad);
 
-    if (p->optim->square && pipeline_sum(p->pipeline, &squares, err))
+    if (o->square && pipeline_sum(pl, &squares, err))
         return -1;
-    optim_step_within(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, squares);
+    optim_step(o, pl->o.ctx, lr, model_values(pl->model), t->grad, squares);
     return 0;
 }
 

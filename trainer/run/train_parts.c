@@ -1,13 +1,32 @@
-/* train_parts.c - sum what the ranks have computed in a step. */
+/* train_parts.c - compute the loss of some outputs, and sum what the ranks have computed in a step. */
 #include "trainer/run/train_parts.h"
 
 #include "collectives/noted.h"
 
+int train_loss(const struct train_parts *p, const struct micro_batch *at, const struct feed_targets *to,
+               const float *out, float share, float *dout, float *grad, struct loss_result *ret,
+               struct err *err)
+{
+    struct pipeline *pl = p->pipeline;
+    const int rows = at->rows * p->feed.labels;
+    const size_t first = (size_t)at->first, values = (size_t)p->feed.values;
+    const int32_t *labels = to->labels + first * (size_t)p->feed.labels;
+    const struct head_target head = {.labels = labels, .share = share / (float)rows};
+    const struct loss_target target = {values ? NULL : labels, values ? to->values + first * values : NULL};
+
+    if (model_has_head(pl->model)) /* which takes the loss itself */
+        return pipeline_head_loss(pl, at, &head, dout, grad, ret, err);
+    if (loss_of(&p->loss, pl->o.ctx, ret, dout, out, &target, rows, pl->output.channels, err))
+        return -1;
+    for (size_t i = 0; dout && i < (size_t)at->rows * pl->forward_len; i++)
+        dout[i] *= share;
+    return 0;
+}
+
 int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err)
 {
-    const size_t len = model_len(p->pipeline->model);
+    const struct pipeline_options *o = &p->pipeline->o;
+    const size_t len = model_len(p->pipeline->model), first = p->pipeline->at.stages == 1 ? 0 : len;
 
-    return p->pipeline->at.stages == 1
-               ? collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err)
-               : collectives_all_reduce(p->comm, grad + len, 1, flags, p->timeout_ms, err);
+    return collectives_all_reduce(o->comm, grad + first, len + 1 - first, flags, o->timeout_ms, err);
 }

@@ -5,29 +5,21 @@
 #ifndef TK_TRAINER_RUN_TRAIN_PARTS_H
 #define TK_TRAINER_RUN_TRAIN_PARTS_H
 
-#include "collectives/collectives.h"
 #include "common/cleanup.h"
-#include "kernels/kctx.h"
 #include "trainer/data/sampler.h"
+#include "trainer/model/loss.h"
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/run/feed.h"
 #include "trainer/run/stop.h"
 
-struct device_comm;
-
 struct train_parts {
-    struct collectives *comm;
-    struct device_comm *device_comm; /* sums on the device, where ctx is one; NULL: by comm */
-    struct kctx *ctx;
-    struct pipeline *pipeline;
+    struct pipeline *pipeline; /* and its options: ranks, device, batch, deadline */
     struct optim *optim;
     struct stop *stop; /* NULL: nobody stops this run */
     struct feed feed;
     struct sampler sampler;
-    int64_t batch_size; /* per rank; of stages: of all together */
-    int64_t timeout_ms;
     /* Gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end. */
     size_t bucket_bytes;
     struct loss_spec loss;
@@ -45,6 +37,12 @@ struct train_result {
 
 /* What the caller will read in host memory after train_pull: nothing, weights and buffers, or the moments too. */
 enum train_reads { TRAIN_READS_NOTHING, TRAIN_READS_WEIGHTS, TRAIN_READS_ALL };
+
+/* On the last stage, in host memory: the loss of a micro-batch whose outputs are `out`. dout: becomes the gradient of `share` times its
+ * mean, and grad that of a head's parameters; NULL: an evaluation. */
+int train_loss(const struct train_parts *p, const struct micro_batch *at, const struct feed_targets *to,
+               const float *out, float share, float *dout, float *grad, struct loss_result *ret,
+               struct err *err) MUST_CHECK;
 
 /* All-reduce a step's gradients, with the loss behind them, through host memory, for a caller that computed them on a
  * device. */

@@ -112,6 +112,9 @@ for number, (size, layers, shape, make) in enumerate(CASES):
     torch.manual_seed(7)
     net = Net(make())
     start = zlib.crc32(b"".join(p.detach().numpy().tobytes() for p in net.parameters()))
+    with torch.no_grad():  # norms begin at 1 and 0: nothing must be so special
+        for p in net.parameters():
+            p += torch.tensor([((i * 29) % 23 - 11) / 64 for i in range(p.numel())]).reshape(p.shape)
     net.train()
     net(images(shape, 0))
     out = net(images(shape, 1))

@@ -38,7 +38,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     struct batchnorm_shape s = shape_of(l, batch_max);
     if (batchnorm_check(&s, err))
         return -1;
-    l->out = l->in;
     l->params = 2;
     l->param[0] = (struct layer_param){"weight", 1, {c}};
     l->param[1] = (struct layer_param){"bias", 1, {c}};

@@ -20,7 +20,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
 {
     (void)batch_max;
     (void)err;
-    l->out = l->in;
     l->saved_bytes = shape_len(&l->in);
     return 0;
 }
@@ -45,9 +44,9 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 {
     struct dropout_shape s = shape_of(l, p->batch);
 
-    if (p->din && p->train)
+    if (p->train)
         dropout_backward(ctx, &s, p->din, p->dout, p->saved);
-    else if (p->din)
+    else
         device_copy(ctx, p->din, p->dout, s.len * (size_t)p->batch * element_bytes(l->element));
 }
 

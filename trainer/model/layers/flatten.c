@@ -32,8 +32,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 {
     struct flatten_shape s = shape_of(l, p->batch);
 
-    if (p->din)
-        flatten_backward(ctx, &s, p->din, p->dout);
+    flatten_backward(ctx, &s, p->din, p->dout);
 }
 
 const struct layer_ops layer_flatten = {

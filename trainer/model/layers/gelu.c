@@ -12,14 +12,6 @@ static const struct spec_option OPTIONS[] = {
     {0},
 };
 
-static int plan(struct layer *l, int batch_max, struct err *err)
-{
-    (void)batch_max;
-    (void)err;
-    l->out = l->in;
-    return 0;
-}
-
 static size_t len_of(const struct layer *l, const struct layer_pass *p)
 {
     return shape_len(&l->in) * (size_t)p->batch;
@@ -37,8 +29,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    if (p->din)
-        gelu_backward(ctx, form_of(l), p->din, p->dout, p->in, len_of(l, p));
+    gelu_backward(ctx, form_of(l), p->din, p->dout, p->in, len_of(l, p));
 }
 
 const struct layer_ops layer_gelu = {
@@ -46,7 +37,6 @@ const struct layer_ops layer_gelu = {
     .about = "torch.nn.GELU: x times the normal distribution at x",
     .options = OPTIONS,
     .elements = true,
-    .plan = plan,
     .forward = forward,
     .backward = backward,
 };

@@ -143,7 +143,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     if (l->in.channels > INT32_MAX / 4 || layernorm_check(&norm, err) || attention_check(&attention, err) ||
         plan_products(l, batch_max, err))
         return -1;
-    l->out = l->in;
     plan_params(l);
     l->thread_bytes = attention_thread_bytes(&attention);
     l->scratch_bytes = work_bytes(l, rows);

@@ -55,7 +55,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
 
     if (layernorm_check(&s, err))
         return -1;
-    l->out = l->in;
     l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = param_of(l, "weight");
     l->param[1] = param_of(l, "bias");

@@ -28,7 +28,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
                        l->in.cols, l->in.channels);
     if (linear_check(&s, err))
         return -1;
-    l->out = l->in;
     l->out.channels = s.out;
     l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = (struct layer_param){"weight", 2, {s.out, s.in}};

@@ -63,8 +63,7 @@ static void backward_max(const struct layer *l, struct kctx *ctx, const struct l
 {
     struct pool2d_shape s = shape_of(l, p->batch);
 
-    if (p->din)
-        maxpool2d_backward(ctx, &s, p->din, p->dout, p->saved, l->out_masked ? p->out : NULL);
+    maxpool2d_backward(ctx, &s, p->din, p->dout, p->saved, l->out_masked ? p->out : NULL);
 }
 
 const struct layer_ops layer_maxpool2d = {
@@ -96,8 +95,7 @@ static void backward_avg(const struct layer *l, struct kctx *ctx, const struct l
 {
     struct pool2d_shape s = mean_shape_of(l, p->batch);
 
-    if (p->din)
-        avgpool2d_backward(ctx, &s, p->din, p->dout);
+    avgpool2d_backward(ctx, &s, p->din, p->dout);
 }
 
 const struct layer_ops layer_avgpool2d = {

@@ -5,14 +5,6 @@
 
 static const struct spec_option OPTIONS[] = {{0}};
 
-static int plan(struct layer *l, int batch_max, struct err *err)
-{
-    (void)batch_max;
-    (void)err;
-    l->out = l->in;
-    return 0;
-}
-
 static size_t len_of(const struct layer *l, const struct layer_pass *p)
 {
     return shape_len(&l->in) * (size_t)p->batch;
@@ -25,15 +17,13 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    if (p->din)
-        relu_backward(ctx, p->din, p->dout, p->out, len_of(l, p));
+    relu_backward(ctx, p->din, p->dout, p->out, len_of(l, p));
 }
 
 const struct layer_ops layer_relu = {
     .type = "relu",
     .about = "the larger of x and 0",
     .options = OPTIONS,
-    .plan = plan,
     .forward = forward,
     .backward = backward,
 };

@@ -11,7 +11,6 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     if (!l->in.flat)
         return err_set(err, ERR_INVALID, "expected a vector as input, got an image of %dx%dx%d", l->in.rows,
                        l->in.cols, l->in.channels);
-    l->out = l->in;
     return 0;
 }
 
@@ -22,8 +21,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    if (p->din)
-        softmax_backward(ctx, p->din, p->dout, p->out, p->batch, l->in.channels);
+    softmax_backward(ctx, p->din, p->dout, p->out, p->batch, l->in.channels);
 }
 
 const struct layer_ops layer_softmax = {

@@ -20,12 +20,12 @@ bool resident_has_buckets(const struct resident *r)
 {
     const size_t least = r->p.bucket_bytes / sizeof(float);
 
-    return r->p.device_comm && !r->stages && least && r->len / 2 >= least;
+    return r->p.pipeline->o.device_comm && !r->stages && least && r->len / 2 >= least;
 }
 
 static int queue_sum(struct resident *r, const float *grad, size_t from, size_t end, struct err *err)
 {
-    struct device_comm *c = r->p.device_comm;
+    struct device_comm *c = r->p.pipeline->o.device_comm;
     const size_t params_end = end < r->len ? end : r->len;
 
     if (grad != r->grad && from < params_end)

@@ -51,9 +51,9 @@ int resident_run_half(struct resident *r, struct recorded *g, int half, struct e
     }
     if (device_graph_launch(r->ctx, g->half[half], err))
         return -1;
-    if (r->p.device_comm) { /* which holds its calls: the same on all ranks */
-        rank_state_begin(r->p.comm->slot, RANK_CALL_ALL_REDUCE);
-        rank_state_end(r->p.comm->slot);
+    if (r->p.pipeline->o.device_comm) { /* which holds its calls: the same on all ranks */
+        rank_state_begin(r->p.pipeline->o.comm->slot, RANK_CALL_ALL_REDUCE);
+        rank_state_end(r->p.pipeline->o.comm->slot);
     }
     return 0;
 }

@@ -12,20 +12,20 @@ _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say
 /* The communicator that reduces the gradient, or NULL. */
 static struct device_comm *gradient_comm(const struct resident *r)
 {
-    return r->stages ? NULL : r->p.device_comm;
+    return r->stages ? NULL : r->p.pipeline->o.device_comm;
 }
 
 /* Memory for n numbers that `by` reduces: allocated and freed by that communicator; NULL: by the device. */
 static float *summed(struct resident *r, struct device_comm *by, size_t n, struct err *err)
 {
-    return by ? by->buffer(by, n * sizeof(float), r->p.timeout_ms, err)
+    return by ? by->buffer(by, n * sizeof(float), r->p.pipeline->o.timeout_ms, err)
               : device_alloc(r->ctx, n * sizeof(float), err);
 }
 
 /* Gradient, loss and flags in one piece, which one call sums; but of stages the ranks sum loss and flags alone. */
 static bool take_gradient(struct resident *r, struct err *err)
 {
-    struct device_comm *all = r->p.device_comm;
+    struct device_comm *all = r->p.pipeline->o.device_comm;
     const size_t tail = 1 + (all ? QUEUED_FLAGS : 0);
 
     r->grad = summed(r, gradient_comm(r), r->len + (r->apart ? 0 : tail), err);
@@ -53,8 +53,8 @@ static int take_memory(struct resident *r, struct err *err)
 {
     const struct train_parts *p = &r->p;
     size_t batch = (size_t)model_batch_max(r->model);
-    if (r->stages && batch < (size_t)p->batch_size) /* whose micro-batches are all kept */
-        batch = (size_t)p->batch_size;
+    if (r->stages && batch < (size_t)p->pipeline->o.batch) /* whose micro-batches are all kept */
+        batch = (size_t)p->pipeline->o.batch;
     struct sampler whole = p->sampler;
     size_t values = (size_t)(p->feed.values ? p->feed.values : 1);
     struct kctx *ctx = r->ctx;
@@ -129,12 +129,12 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
         return NULL;
     }
     r->p = *p;
-    r->ctx = p->ctx;
+    r->ctx = p->pipeline->o.ctx;
     r->model = p->pipeline->model;
     r->len = model_len(r->model);
     r->stages = p->pipeline->at.stages > 1;
-    r->whole = p->device_comm || p->comm->world == 1;
-    r->apart = r->stages && p->device_comm;
+    r->whole = p->pipeline->o.device_comm || p->pipeline->o.comm->world == 1;
+    r->apart = r->stages && p->pipeline->o.device_comm;
     r->labels = !loss_wants_values(&p->loss);
     r->outputs = p->feed.labels;
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);

@@ -8,18 +8,18 @@ enum { CLOSE_MS = 500 }; /* for steps that are in flight when a run ends early *
 /* With NCCL under a deadline: a rank that is gone leaves the others in a sum that never ends. */
 int resident_wait(struct resident *r, int mark, struct err *err)
 {
-    struct device_comm *c = r->p.device_comm;
+    struct device_comm *c = r->p.pipeline->o.device_comm;
 
-    if (c && c->wait(c, device_mark_event(r->ctx, mark), "a step", r->p.timeout_ms, err))
+    if (c && c->wait(c, device_mark_event(r->ctx, mark), "a step", r->p.pipeline->o.timeout_ms, err))
         return -1;
     return device_wait(r->ctx, mark, err);
 }
 
 int resident_arrived(struct resident *r, void *stream, struct err *err)
 {
-    struct device_comm *c = r->p.device_comm;
+    struct device_comm *c = r->p.pipeline->o.device_comm;
 
-    return c && r->fresh ? c->sync(c, stream, "a first step", r->p.timeout_ms, err) : 0;
+    return c && r->fresh ? c->sync(c, stream, "a first step", r->p.pipeline->o.timeout_ms, err) : 0;
 }
 
 /* What was launched is done. Whoever waits for the device in any other way asks for this first: nothing else has a
@@ -32,7 +32,7 @@ int resident_settle(struct resident *r, struct err *err)
 /* Is the device there to give anything back to? Steps that nobody asks about any more may wait for a rank that is gone. */
 bool resident_is_ours(struct resident *r)
 {
-    struct device_comm *c = r->p.device_comm;
+    struct device_comm *c = r->p.pipeline->o.device_comm;
     struct err ignored;
 
     if (!c)
@@ -44,7 +44,7 @@ bool resident_is_ours(struct resident *r)
 struct step_order resident_order_of(const struct resident *r, int64_t step, double lr)
 {
     const struct optim *o = r->p.optim;
-    struct step_order order = {.first = r->sequence ? 0 : step * r->p.batch_size, .step = o->step};
+    struct step_order order = {.first = r->sequence ? 0 : step * r->p.pipeline->o.batch, .step = o->step};
 
     for (int decay = 0; decay < 2; decay++)
         order.update[decay] = optim_scalars(o, lr, decay, o->step + 1);

@@ -8,7 +8,7 @@
 /* What goes by way of the process cannot be recorded. */
 bool resident_stages_recordable(const struct resident *r)
 {
-    return !r->stages || r->p.device_comm;
+    return !r->stages || r->p.pipeline->o.device_comm;
 }
 
 static int queue_forward(struct resident *r, const struct micro_batch *at, int total, struct err *err)
@@ -47,7 +47,7 @@ int resident_stages_queue(struct resident *r, int total, struct err *err)
 
 int resident_stages_sum(struct resident *r, struct err *err)
 {
-    struct device_comm *all = r->p.device_comm;
+    struct device_comm *all = r->p.pipeline->o.device_comm;
     void *stream = device_stream(r->ctx);
 
     if (all->all_reduce(all, r->loss_sum, 1 + QUEUED_FLAGS, DEVICE_F32, stream, err))

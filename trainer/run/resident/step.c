@@ -159,7 +159,7 @@ static int queue_micro(struct resident *r, const struct recorded *g, struct err 
 /* The gradients of all ranks, and what bounds their norm, where that is the device's affair. */
 static int queue_sums(struct resident *r, struct err *err)
 {
-    struct device_comm *c = r->p.device_comm;
+    struct device_comm *c = r->p.pipeline->o.device_comm;
 
     if (r->stages)
         return r->apart ? resident_stages_sum(r, err) : 0;
@@ -252,8 +252,9 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
                   struct train_result *ret, struct err *err)
 {
     const struct train_parts *p = &r->p;
-    int64_t left = r->order_len - step * p->batch_size;
-    int total = (int)(left < p->batch_size ? left : p->batch_size);
+    const int batch = p->pipeline->o.batch;
+    int64_t left = r->order_len - step * batch;
+    int total = (int)(left < batch ? left : batch);
     struct step_order *order = &r->orders[r->launched % RESIDENT_RING];
 
     /* Who is RESIDENT_LAG behind has left its slot of the ring long ago. */

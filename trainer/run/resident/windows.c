@@ -11,7 +11,7 @@ int resident_windows_take(struct resident *r, struct err *err)
 
     if (!r->sequence)
         return 0;
-    *w = (struct queued_windows){.rows = p->batch_size, .time = p->feed.labels, .ring = RESIDENT_RING};
+    *w = (struct queued_windows){.rows = p->pipeline->o.batch, .time = p->feed.labels, .ring = RESIDENT_RING};
     const size_t rows = (size_t)w->rows * RESIDENT_RING;
     const size_t tokens = rows * (size_t)w->time;
     return (w->x = device_shared(r->ctx, tokens * sizeof(*w->x), err)) &&
@@ -37,6 +37,6 @@ int resident_windows_put(struct resident *r, int64_t step, struct err *err)
 
     if (!r->sequence)
         return 0;
-    int64_t rows = sampler_batch(&r->sampler, r->epoch, step, r->p.batch_size, w->samples + row);
+    int64_t rows = sampler_batch(&r->sampler, r->epoch, step, r->p.pipeline->o.batch, w->samples + row);
     return feed_batch(&r->p.feed, w->samples + row, rows, w->x + token, &to, err);
 }

@@ -1,5 +1,6 @@
-/* test_gradients.c - the gradients of every kind of layer against finite differences in f64. */
-#include "reference.h"
+/* test_gradients.c - the gradients of every kind of layer against finite differences of its own forward pass. What that computes is
+ * held against PyTorch (test_layers.c, ../run/test_gpt2.c), and gradients there more closely.
+ */
 #include "test.h"
 
 #include "common/arena.h"
@@ -14,6 +15,10 @@
 #include <string.h>
 
 enum { BATCH = 3, SEED = 5 };
+
+/* Of a parameter, for its slope: a longer step meets more of the kinks of ReLUs and pools, a shorter one more rounding. */
+static const float STEP = 0x1p-10f;
+static const double CLOSE = 0.02, NOISE = 0.001;
 
 /* In each the layers in question stand behind one with parameters, whose gradient is theirs of their input. */
 static const char *const NETWORKS[] = {
@@ -94,7 +99,6 @@ struct net {
     struct model_step step;
     float *x, *pull, *grad;
     int32_t *labels;
-    double *w;
     size_t outputs; /* of the batch */
 };
 
@@ -113,28 +117,26 @@ static void decode(struct net *n, const char *text)
 
 static void fill(struct net *n, struct torch_rng *g)
 {
-    const struct shape *in = &n->cfg.model.input;
+    const struct shape *in = &n->cfg.model.input, out = model_output(n->model);
     const size_t inputs = BATCH * shape_len(in), len = model_len(n->model);
     static const uint32_t samples[BATCH] = {4, 1, 9};
 
     n->step = (struct model_step){.seed = SEED, .step = 2, .samples = samples};
-    n->outputs = BATCH * shape_len(&(struct shape){model_output(n->model).rows, model_output(n->model).cols,
-                                                   model_output(n->model).channels, false, false});
+    n->outputs = BATCH * shape_len(&out);
     n->x = arena_array(&n->arena, inputs, float);
     n->pull = arena_array(&n->arena, n->outputs, float);
     n->grad = arena_array(&n->arena, len, float);
-    n->w = arena_array(&n->arena, len, double);
     n->labels = arena_array(&n->arena, n->outputs, int32_t);
     torch_rng_uniform(g, -1, 1, n->x, inputs);
     for (size_t i = 0; in->sequence && i < inputs; i++)
         n->x[i] = floorf((n->x[i] + 1) * 3.5f);
     torch_rng_uniform(g, -1, 1, n->pull, n->outputs);
     for (size_t i = 0; i < n->outputs; i++)
-        n->labels[i] = (int32_t)(i * 5 % (size_t)model_output(n->model).channels);
+        n->labels[i] = (int32_t)(i * 5 % (size_t)out.channels);
     /* Norms begin at 1 and 0 and an embedding near 0: nothing must be so special. */
     torch_rng_uniform(g, -0.3, 0.3, n->grad, len);
     for (size_t i = 0; i < len; i++)
-        n->w[i] = (double)(model_values(n->model)[i] += n->grad[i]);
+        model_values(n->model)[i] += n->grad[i];
 }
 
 static void open_net(struct net *n, const char *text)
@@ -161,33 +163,8 @@ static void close_net(struct net *n)
     arena_release(&n->arena);
 }
 
-/* A number for the whole batch: of a head the mean cross entropy, else the outputs' product with `pull`. */
-static double objective(struct net *n)
-{
-    static struct reference r;
-    const struct model_spec *s = &n->cfg.model;
-    const double *w = n->w;
-    double sum = 0;
-
-    r = (struct reference){.batch = BATCH, .shape = s->input, .ctx = n->ctx, .step = &n->step};
-    for (size_t i = 0; i < BATCH * shape_len(&s->input); i++)
-        r.value[i] = (double)n->x[i];
-    for (int i = 0; i < s->layers; i++)
-        w += reference_layer(&r, &s->layer[i], w);
-    assert_int_equal(w - n->w, model_len(n->model));
-    if (!model_has_head(n->model)) {
-        for (size_t i = 0; i < n->outputs; i++)
-            sum += r.value[i] * (double)n->pull[i];
-        return sum;
-    }
-    const int rows = BATCH * r.shape.rows, classes = r.shape.channels;
-    for (int i = 0; i < rows; i++)
-        sum += reference_cross_entropy(r.value + i * classes, classes, n->labels[i], 0) / rows;
-    return sum;
-}
-
-/* The same and its gradients, by the kernels. */
-static double passes(struct net *n)
+/* A number for the whole batch: of a head the mean cross entropy, else the outputs' product with `pull`. grad NULL: that alone. */
+static double objective(struct net *n, float *grad)
 {
     const float *out = model_forward(n->model, n->ctx, n->x, BATCH, &n->step);
     struct loss_result r;
@@ -197,27 +174,30 @@ static double passes(struct net *n)
     if (!model_has_head(n->model)) {
         for (size_t i = 0; i < n->outputs; i++)
             sum += (double)out[i] * (double)n->pull[i];
-        model_backward(n->model, n->ctx, n->pull, n->grad);
+        if (grad)
+            model_backward(n->model, n->ctx, n->pull, grad);
         return sum;
     }
     const int rows = BATCH * model_output(n->model).rows;
     cleanup_free float *dout = calloc(BATCH * model_forward_len(n->model), sizeof(float));
     const struct head_target t = {.labels = n->labels, .share = 1.0f / (float)rows};
-    assert_int_equal(model_head_loss(n->model, n->ctx, &t, dout, n->grad, &r, &err), 0);
-    model_backward(n->model, n->ctx, dout, n->grad);
+    assert_int_equal(model_head_loss(n->model, n->ctx, &t, grad ? dout : NULL, grad, &r, &err), 0);
+    if (grad)
+        model_backward(n->model, n->ctx, dout, grad);
     return r.sum / rows;
 }
 
 static double slope(struct net *n, size_t i)
 {
-    const double h = 1e-6, keep = n->w[i];
+    float *w = &model_values(n->model)[i];
+    const float keep = *w, above = keep + STEP, below = keep - STEP;
 
-    n->w[i] = keep + h;
-    double up = objective(n);
-    n->w[i] = keep - h;
-    double down = objective(n);
-    n->w[i] = keep;
-    return (up - down) / (2 * h);
+    *w = above;
+    double up = objective(n, NULL);
+    *w = below;
+    double down = objective(n, NULL);
+    *w = keep;
+    return (up - down) / ((double)above - (double)below);
 }
 
 /* Each parameter by itself. One whose gradient is 0, such as a bias in front of a norm, has only rounding to show: the
@@ -228,9 +208,7 @@ static void check(const char *text)
     int rows;
 
     open_net(&n, text);
-    double got = passes(&n), want = objective(&n);
-    if (!(fabs(got - want) <= 1e-5 * (1 + fabs(want))))
-        fail_msg("the passes give %.9g, the definition %.9g:\n%s", got, want, text);
+    objective(&n, n.grad);
     const struct param_row *row = model_params(n.model, &rows);
     cleanup_free double *right = calloc(model_len(n.model), sizeof(double));
     double all = 0;
@@ -244,8 +222,9 @@ static void check(const char *text)
             square += right[i] * right[i];
             error += pow(right[i] - (double)n.grad[i], 2);
         }
-        if (!(sqrt(error) <= 2e-5 * sqrt(square) + 1e-6 * sqrt(all)))
-            fail_msg("%s: off by %g, its norm is %g:\n%s", row[k].name, sqrt(error), sqrt(square), text);
+        if (!(sqrt(error) <= CLOSE * sqrt(square) + NOISE * sqrt(all)))
+            fail_msg("%s: off by %g, its norm is %g of %g:\n%s", row[k].name, sqrt(error), sqrt(square),
+                     sqrt(all), text);
     }
     close_net(&n);
 }
@@ -265,13 +244,14 @@ static bool varied(const struct net *n, size_t networks, const struct layer_ops 
     for (size_t k = 0; k < networks; k++)
         for (int j = 0; j < n[k].cfg.model.layers; j++) {
             const struct layer_spec *l = &n[k].cfg.model.layer[j];
-            if (l->ops == ops && (o->required || reference_option(l, o->key) != o->fallback))
+            const double value = o->type == SPEC_NUMBER ? l->number[i] : (double)l->option[i];
+            if (l->ops == ops && (o->required || value != o->fallback))
                 return true;
         }
     return false;
 }
 
-/* A new kind needs a reference and a network above, a new option a network that uses it. */
+/* A new kind needs a network above, a new option one that uses it. */
 static void no_kind_and_no_option_is_left_out(void **state)
 {
     (void)state;
@@ -284,8 +264,6 @@ static void no_kind_and_no_option_is_left_out(void **state)
     for (int k = 0; k < kinds; k++) {
         const struct layer_ops *ops = layer_kind(k);
         bool used = false;
-        if (!reference_has(names[k]))
-            fail_msg("%s: no reference in reference.c", names[k]);
         for (size_t i = 0; i < ARRAY_LEN(NETWORKS); i++)
             for (int j = 0; j < nets[i].cfg.model.layers; j++)
                 used = used || nets[i].cfg.model.layer[j].ops == ops;

@@ -117,6 +117,11 @@ static void check_beside_torch(const struct golden_layers *g, enum kctx_isa isa,
     cleanup_free float *grad = calloc(len, sizeof(float));
     cleanup_free float *pull = calloc(out_len, sizeof(float));
     assert_int_equal(crc32(0, (const Bytef *)model_values(n.model), (uInt)(len * sizeof(float))), g->start);
+    int rows;
+    const struct param_row *row = model_params(n.model, &rows);
+    for (int i = 0; i < rows; i++)
+        for (size_t k = 0; k < row[i].len; k++)
+            model_values(n.model)[row[i].offset + k] += (float)((int)(k * 29 % 23) - 11) / 64;
 
     fill_input(&n, 0);
     model_forward(n.model, n.ctx, n.x, BATCH, &step);
@@ -125,8 +130,6 @@ static void check_beside_torch(const struct golden_layers *g, enum kctx_isa isa,
     for (size_t i = 0; i < out_len; i++)
         pull[i] = (float)((int)(i * 53 % 97) - 48) / 64;
     model_backward(n.model, n.ctx, pull, grad);
-    int rows;
-    const struct param_row *row = model_params(n.model, &rows);
     /* A bias in front of a batch norm has a gradient of 0 and only rounding to show: judge it by its weight. */
     for (int i = 0; i < rows; i++) {
         bool bias = strstr(row[i].name, ".bias") && i > 0;
@@ -196,49 +199,6 @@ static const char DROPOUT[] = "input: {rows: 4, cols: 4, channels: 1}\n"
                               "    - {type: linear, name: a, out: 64}\n"
                               "    - dropout\n"
                               "    - {type: linear, name: b, out: 3}\n";
-
-/* The gradients of one training pass over samples first..first+batch-1 (all inputs alike). */
-static void dropout_pass(struct net *n, const uint32_t *samples, int batch, int64_t step, float *grad)
-{
-    const struct model_step s = {.seed = 9, .step = step, .samples = samples};
-    static const float pull[BATCH * 3] = {1, 2, 3, 1, 2, 3, 1, 2, 3};
-
-    fill_input(n, 0);
-    for (int i = 1; i < BATCH; i++)
-        memcpy(n->x + 16 * i, n->x, 16 * sizeof(float));
-    model_forward(n->model, n->ctx, n->x, batch, &s);
-    model_backward(n->model, n->ctx, pull, grad);
-}
-
-/* Whatever else is in the batch and however many threads there are. */
-static void dropout_goes_by_sample(void **state)
-{
-    (void)state;
-    enum { PARAMS = 16 * 64 + 64 + 3 * 64 + 3 };
-    static float whole[PARAMS], parts[PARAMS], one[PARAMS], other[PARAMS];
-    const uint32_t samples[BATCH] = {11, 5, 800};
-    struct torch_rng rng;
-    struct net n;
-
-    for (int threads = 1; threads <= 3; threads += 2) {
-        open_net(&n, DROPOUT, KCTX_ISA_AUTO, threads);
-        assert_int_equal(model_len(n.model), PARAMS);
-        torch_rng_seed(&rng, 1);
-        model_init(n.model, &rng);
-        dropout_pass(&n, samples, BATCH, 3, whole);
-        memset(parts, 0, sizeof(parts));
-        for (int i = 0; i < BATCH; i++) {
-            dropout_pass(&n, samples + i, 1, 3, one);
-            for (int k = 0; k < PARAMS; k++)
-                parts[k] += one[k];
-        }
-        for (int k = 0; k < PARAMS; k++)
-            assert_true(fabsf(whole[k] - parts[k]) <= 1e-5f * (1 + fabsf(whole[k])));
-        dropout_pass(&n, samples, BATCH, 4, other);
-        assert_true(memcmp(whole, other, sizeof(whole)) != 0);
-        close_net(&n);
-    }
-}
 
 /* Two layers of one network draw on their own: of both, a quarter is left. The gradient of a weight is 0 where its
  * input is gone. */
@@ -327,35 +287,88 @@ static void buffers_travel_in_one_piece(void **state)
     close_net(&b);
 }
 
+/* A network's parameters, as the exports have them. */
+static void lays_out_parameters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t offset, len;
+    } want[] = {
+        {"conv1.weight", 0, 288},        {"conv1.bias", 288, 32},        {"conv2.weight", 320, 18432},
+        {"conv2.bias", 18752, 64},       {"conv3.weight", 18816, 36864}, {"conv3.bias", 55680, 64},
+        {"dense1.weight", 55744, 36864}, {"dense1.bias", 92608, 64},     {"dense2.weight", 92672, 640},
+        {"dense2.bias", 93312, 10},
+    };
+    cleanup_arena struct arena a = {0};
+    struct config cfg;
+    struct err err;
+    int rows;
+
+    assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
+    cleanup_model struct model *m = model_make(&cfg.model, 4, &err);
+    assert_non_null(m);
+    assert_int_equal(model_len(m), 93322);
+    const struct param_row *row = model_params(m, &rows);
+    assert_int_equal(rows, ARRAY_LEN(want));
+    for (int i = 0; i < rows; i++) {
+        assert_string_equal(row[i].name, want[i].name);
+        assert_int_equal(row[i].offset, want[i].offset);
+        assert_int_equal(row[i].len, want[i].len);
+    }
+    assert_int_equal(row[2].dims, 4);
+    assert_int_equal(row[2].dim[1], 32);
+    assert_int_equal(row[6].dim[1], 576);
+    assert_int_equal(model_output(m).channels, 10);
+    assert_int_equal((uintptr_t)model_values(m) % 64, 0);
+}
+
 static void refuses_what_does_not_fit(void **state)
 {
     (void)state;
     static const struct {
-        const char *layers, *says;
+        const char *input, *layers, *says; /* input NULL: an image of 6x6x2 */
     } cases[] = {
-        {"[{type: batchnorm1d, name: n}, flatten]",
+        {NULL, "[{type: conv2d, name: a, out: 4, kernel: 3}, {type: linear, name: b, out: 4}]",
+         "model.layers[1] (linear b): expected a vector as input, got an image of 4x4x4: put flatten before"},
+        {NULL, "[flatten, {type: conv2d, name: b, out: 4, kernel: 3}]",
+         "model.layers[1] (conv2d b): expected an image as input, got a vector"},
+        {NULL, "[{type: conv2d, name: a, out: 4, kernel: 7}]", "model.layers[0] (conv2d a): "},
+        {NULL, "[{type: maxpool2d, size: 7}]", "model.layers[0] (maxpool2d): "},
+        {NULL, "[{type: conv2d, name: a, out: 4, kernel: 3}]",
+         "model: the output is an image of 4x4x4, expected a vector"},
+        {NULL, "[flatten]", "model: no layer has parameters: nothing to train"},
+        {NULL, "[softmax]", "model.layers[0] (softmax): expected a vector as input, got an image of 6x6x2"},
+        {NULL, "[flatten, {type: maxpool2d, size: 2}]",
+         "model.layers[1] (maxpool2d): expected an image as input, got a vector"},
+        /* What the first gives is as wide as tokens, and is none. */
+        {"{tokens: 4}",
+         "[{type: embedding, name: a, vocab: 7, width: 1}, {type: embedding, name: b, vocab: 7, width: 8}]",
+         "model.layers[1] (embedding b): expected tokens as input: put it first"},
+        {NULL, "[{type: batchnorm1d, name: n}, flatten]",
          "model.layers[0] (batchnorm1d n): expected a vector as input, got an image: batchnorm2d takes it"},
-        {"[flatten, {type: batchnorm2d, name: n}]",
+        {NULL, "[flatten, {type: batchnorm2d, name: n}]",
          "model.layers[1] (batchnorm2d n): expected an image as input, got a vector: batchnorm1d takes it"},
-        {"[{type: layernorm, name: n, elementwise_affine: false}]",
+        {NULL, "[{type: layernorm, name: n, elementwise_affine: false}]",
          "model.layers[0].elementwise_affine: unknown key"},
-        {"[{type: maxpool2d, size: 2, count_include_pad: false}]",
+        {NULL, "[{type: maxpool2d, size: 2, count_include_pad: false}]",
          "model.layers[0].count_include_pad: unknown key"},
-        {"[{type: conv2d, name: c, out: 1, kernel: 3, dilation: 3}]",
+        {NULL, "[{type: conv2d, name: c, out: 1, kernel: 3, dilation: 3}]",
          "model.layers[0] (conv2d c): conv2d: dilated kernel height is 7, expected 1..6"},
-        {"[{type: maxpool2d, size: 2, padding: 2}]",
+        {NULL, "[{type: maxpool2d, size: 2, padding: 2}]",
          "model.layers[0] (maxpool2d): pool2d: padding is 2, expected 0..1"},
-        {"[flatten, {type: avgpool2d, size: 2}]",
+        {NULL, "[flatten, {type: avgpool2d, size: 2}]",
          "model.layers[1] (avgpool2d): expected an image as input, got a vector"},
-        {"[flatten, {type: linear, name: l, out: 2, bias: 1}]",
+        {NULL, "[flatten, {type: linear, name: l, out: 2, bias: 1}]",
          "model.layers[1].bias: expected true or false, got \"1\""},
-        {"[{type: gelu, approximate: sigmoid}]",
+        {NULL, "[{type: gelu, approximate: sigmoid}]",
          "model.layers[0].approximate: expected one of: none, tanh; got \"sigmoid\""},
-        {"[{type: dropout, p: 1}]", "model.layers[0].p: expected a number 0..0.999, got \"1\""},
-        {"[{type: batchnorm2d, name: n, momentum: -0.1}]",
+        {NULL, "[{type: dropout, p: 1}]", "model.layers[0].p: expected a number 0..0.999, got \"1\""},
+        {NULL, "[{type: batchnorm2d, name: n, momentum: -0.1}]",
          "model.layers[0].momentum: expected a number 0..1"},
-        {"[{type: batchnorm2d}]", "model.layers[0].name: is required"},
-        {"[{type: conv2d, name: c, out: 4, kernel: 3, groups: 2}]", "model.layers[0].groups: unknown key"},
+        {NULL, "[{type: batchnorm2d}]", "model.layers[0].name: is required"},
+        {NULL, "[{type: conv2d, name: c, out: 4, kernel: 3, groups: 2}]",
+         "model.layers[0].groups: unknown key"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -364,10 +377,10 @@ static void refuses_what_does_not_fit(void **state)
         struct err err = {0};
         char text[1024];
         snprintf(text, sizeof(text),
-                 "name: t\nloss: cross_entropy\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, "
-                 "train_items: 1}\n"
-                 "model: {input: {rows: 6, cols: 6, channels: 2}, layers: %s}\n",
-                 cases[i].layers);
+                 "name: t\nloss: cross_entropy\noptimizer: {type: sgd, lr: 1}\ndata: {format: %s}\n"
+                 "model: {input: %s, layers: %s}\n",
+                 cases[i].input ? "tokens, train: x" : "idx, train_items: 1",
+                 cases[i].input ? cases[i].input : "{rows: 6, cols: 6, channels: 2}", cases[i].layers);
         if (!config_decode("t.yaml", text, strlen(text), &a, &cfg, &err))
             assert_null(model_make(&cfg.model, 2, &err));
         assert_int_equal(err.kind, ERR_INVALID);
@@ -379,9 +392,9 @@ static void refuses_what_does_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_do_what_torch_does),    cmocka_unit_test(no_kind_is_left_out),
-        cmocka_unit_test(dropout_goes_by_sample),       cmocka_unit_test(dropout_layers_differ),
-        cmocka_unit_test(dropout_rests_in_evaluations), cmocka_unit_test(buffers_travel_in_one_piece),
+        cmocka_unit_test(layers_do_what_torch_does),   cmocka_unit_test(no_kind_is_left_out),
+        cmocka_unit_test(dropout_layers_differ),       cmocka_unit_test(dropout_rests_in_evaluations),
+        cmocka_unit_test(buffers_travel_in_one_piece), cmocka_unit_test(lays_out_parameters),
         cmocka_unit_test(refuses_what_does_not_fit),
     };
 

@@ -1,81 +1,39 @@
-/* test_cut.c - ranks to stages, layers to stages, samples to micro-batches. */
+/* test_cut.c - ranks to stages, samples to micro-batches. */
 #include "test.h"
 
-#include "trainer/model/layer.h"
 #include "trainer/pipeline/cut.h"
 
-#include <string.h>
-
-static struct model_spec five_layers(void)
-{
-    struct model_spec s = {
-        .input = {.rows = 1, .cols = 8, .channels = 1}, .layers = 5, .stages = 3, .stage_first = {0, 2, 4}};
-
-    s.layer[0] = layer_spec_of(&layer_flatten, "");
-    s.layer[1] = layer_spec_of(&layer_linear, "a");
-    s.layer[2] = layer_spec_of(&layer_linear, "b");
-    s.layer[3] = layer_spec_of(&layer_relu, "");
-    s.layer[4] = layer_spec_of(&layer_linear, "c");
-    return s;
-}
+static const struct model_spec staged = {.layers = 5, .stages = 3, .stage_first = {0, 2, 4}},
+                               whole = {.layers = 5};
 
 static void a_rank_is_a_stage_or_a_copy(void **state)
 {
-    struct model_spec s = five_layers();
     struct pipeline_place at;
     struct err err;
 
     (void)state;
     for (int rank = 0; rank < 3; rank++) {
-        assert_int_equal(pipeline_place_of(&s, rank, 3, &at, &err), 0);
+        assert_int_equal(pipeline_place_of(&staged, rank, 3, &at, &err), 0);
         assert_true(at.stages == 3 && at.stage == rank && at.replicas == 1 && at.replica == 0);
     }
-    assert_int_equal(pipeline_place_of(&s, 0, 1, &at, &err), 0);
+    assert_int_equal(pipeline_place_of(&staged, 0, 1, &at, &err), 0);
     assert_true(at.stages == 1 && at.stage == 0 && at.replicas == 1 && at.replica == 0);
-    s.stages = 0;
-    assert_int_equal(pipeline_place_of(&s, 3, 4, &at, &err), 0);
+    assert_int_equal(pipeline_place_of(&whole, 3, 4, &at, &err), 0);
     assert_true(at.stages == 1 && at.stage == 0 && at.replicas == 4 && at.replica == 3);
 }
 
 static void ranks_that_do_not_fit_are_refused(void **state)
 {
-    struct model_spec s = five_layers();
     struct pipeline_place at;
 
     (void)state;
     for (int world = 2; world <= 7; world++) {
         struct err err = {0};
-        int rc = pipeline_place_of(&s, 0, world, &at, &err);
-        assert_int_equal(rc, world == 3 ? 0 : -1);
+        assert_int_equal(pipeline_place_of(&staged, 0, world, &at, &err), world == 3 ? 0 : -1);
         assert_int_equal(err.kind, world == 3 ? ERR_NONE : ERR_INVALID);
         if (world == 6)
             assert_string_equal(err.msg, "model.stages: 3 stages for 6 ranks, expected 1 or 3 ranks");
     }
-}
-
-static void stages_share_the_layers_out(void **state)
-{
-    struct model_spec s = five_layers();
-    struct model_spec part;
-    const struct shape in = {.rows = 1, .cols = 1, .channels = 7, .flat = true};
-    static const struct {
-        int first, layers;
-        bool inner;
-    } want[] = {{0, 2, true}, {2, 2, true}, {4, 1, false}};
-
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        pipeline_stage_spec(&s, i, 3, &in, &part);
-        assert_int_equal(part.first, want[i].first);
-        assert_int_equal(part.layers, want[i].layers);
-        assert_int_equal(part.inner, want[i].inner);
-        assert_int_equal(part.input.channels, 7);
-        for (int l = 0; l < part.layers; l++)
-            assert_memory_equal(&part.layer[l], &s.layer[want[i].first + l], sizeof(part.layer[l]));
-    }
-    pipeline_stage_spec(&s, 0, 1, &s.input, &part);
-    assert_int_equal(part.layers, 5);
-    assert_false(part.inner);
 }
 
 /* Every sample is in one micro-batch, in order; none is empty; sizes differ by one at most. */
@@ -104,7 +62,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_is_a_stage_or_a_copy),
         cmocka_unit_test(ranks_that_do_not_fit_are_refused),
-        cmocka_unit_test(stages_share_the_layers_out),
         cmocka_unit_test(micro_batches_cover_a_batch),
     };
 

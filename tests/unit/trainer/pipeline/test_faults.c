@@ -1,8 +1,8 @@
 /* test_faults.c - a stage that dies or stops while its neighbours send to it or wait for it. */
 #include "test.h"
 
+#include "../training.h"
 #include "common/contract.h"
-#include "training.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
-/* test_pipeline.c - a model in stages among real processes: the same bits as in one piece, stopping together, weights
- * put together and handed out again. */
+/* test_pipeline.c - a model in stages among real processes: the same bits as in one piece. */
 #include "test.h"
 
-#include "training.h"
+#include "../training.h"
 
 #include <math.h>
 #include <signal.h>
@@ -112,78 +111,6 @@ static void micro_batches_change_the_rounding_alone(void **state)
     training_free(many);
 }
 
-static void all_stages_stop_after_the_same_step(void **state)
-{
-    (void)state;
-    for (int rank = 0; rank < 3; rank++) {
-        struct training task = training_usual(3, 8, 4);
-        task.stop_rank = rank;
-        task.stop_step = 3;
-        task.stop_signal = SIGTERM;
-        struct training_shared *s = training_run(3, task);
-        for (int r = 0; r < 3; r++) {
-            assert_int_equal(s->trace[r].steps, 4);
-            assert_int_equal(s->trace[r].flags, COLLECTIVES_STOP_TERM);
-        }
-        training_free(s);
-    }
-}
-
-static void a_loss_that_is_not_finite_stops_all(void **state)
-{
-    (void)state;
-    for (int rank = 0; rank < 3; rank++) {
-        struct training task = training_usual(3, 8, 2);
-        task.poison_rank = rank;
-        struct training_shared *s = training_run(3, task);
-        for (int r = 0; r < 3; r++) {
-            assert_int_equal(s->trace[r].steps, 3);
-            assert_int_equal(s->trace[r].flags, COLLECTIVES_NONFINITE);
-        }
-        training_free(s);
-    }
-}
-
-/* Numbers that lie as the parameters do go to rank 0 and come back. */
-static int scatter_body(struct collectives *c, void *arg)
-{
-    const struct model_spec *spec = arg;
-    static float part[4096], back[4096], whole[4096];
-    struct err err = {0};
-
-    cleanup_kctx struct kctx *ctx = kctx_make(&(struct kctx_options){0}, &err);
-    const struct pipeline_options o = {
-        .spec = spec, .comm = c, .ctx = ctx, .batch = 4, .timeout_ms = RANKS_TIMEOUT_MS};
-    cleanup_pipeline struct pipeline p = {0};
-    RANK_CHECK(ctx && !pipeline_open(&p, &o, &err));
-    size_t n = model_len(p.model);
-    RANK_CHECK(n <= ARRAY_LEN(part) && p.whole_len <= ARRAY_LEN(whole));
-    for (size_t i = 0; i < n; i++)
-        part[i] = (float)(p.at.stage * 10000 + (int)i);
-    RANK_CHECK(!pipeline_gather(&p, part, c->rank ? NULL : whole, &err));
-    if (c->rank == 0)
-        RANK_CHECK(whole[0] == 0.0f && whole[n] == 10000.0f && whole[p.whole_len - 1] > 20000.0f);
-    RANK_CHECK(!pipeline_scatter(&p, back, c->rank ? NULL : whole, &err));
-    for (size_t i = 0; i < n; i++)
-        RANK_CHECK(back[i] == (float)(p.at.stage * 10000 + (int)i));
-    return 0;
-}
-
-static void moments_are_gathered_and_handed_out(void **state)
-{
-    struct model_spec s = {.input = {.rows = 1, .cols = 1, .channels = 20, .flat = true},
-                           .layers = 3,
-                           .stages = 3,
-                           .stage_first = {0, 1, 2}};
-
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        s.layer[i] = layer_spec_of(&layer_linear, (const char *const[]){"a", "b", "c"}[i]);
-        s.layer[i].option[0] = 10 + i;
-    }
-    ranks_run(3, scatter_body, &s);
-}
-
 static void what_cannot_be_cut_is_refused(void **state)
 {
     struct model_spec s = {.input = {.rows = 4, .cols = 4, .channels = 1}, .layers = 2, .stages = 0};
@@ -251,9 +178,6 @@ int main(void)
         cmocka_unit_test(messages_may_be_larger_than_a_link_holds),
         cmocka_unit_test(stages_may_lie_in_other_pods),
         cmocka_unit_test(micro_batches_change_the_rounding_alone),
-        cmocka_unit_test(all_stages_stop_after_the_same_step),
-        cmocka_unit_test(a_loss_that_is_not_finite_stops_all),
-        cmocka_unit_test(moments_are_gathered_and_handed_out),
         cmocka_unit_test(what_cannot_be_cut_is_refused),
         cmocka_unit_test(a_head_in_stages_is_refused_by_all),
     };

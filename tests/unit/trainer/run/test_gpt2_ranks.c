@@ -2,16 +2,11 @@
  * go on, bit by bit. */
 #include "test.h"
 
-#include "../launched.h"
-#include "common/buf.h"
+#include "../a_run.h"
 #include "common/contract.h"
-#include "common/fsutil.h"
-#include "trainer/run/run.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GOLDEN TK_SOURCE_DIR "/tests/golden/torch"
 
@@ -34,93 +29,20 @@ static char *environment(const char *name)
     return launched.world == 1 ? NULL : launched_get(name);
 }
 
-struct fixture {
-    char dir[64];
-    struct arena arena;
-    struct config cfg;
-};
-
-static int make(void **state)
+static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    struct err err;
-
-    snprintf(f->dir, sizeof(f->dir), "/tmp/tk-gpt2-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
-    if (config_decode("small.yaml", MODEL, sizeof(MODEL) - 1, &f->arena, &f->cfg, &err))
-        fail_msg("%s", err.msg);
-    f->cfg.data_dir = GOLDEN;
-    f->cfg.timeout_s = 60;
-    f->cfg.save_seconds = 0;
-    f->cfg.resume = "never";
-    *state = f;
-    return 0;
-}
-
-static int unmake(void **state)
-{
+    make_of(state, MODEL);
     struct fixture *f = *state;
-
-    (void)!system(arena_printf(&f->arena, "rm -rf %s", f->dir));
-    arena_release(&f->arena);
-    free(f);
+    f->cfg.data_dir = GOLDEN;
+    f->cfg.save_seconds = 0;
+    a_run_get = environment;
     return 0;
-}
-
-static const char *path_in(struct fixture *f, const char *name)
-{
-    return arena_printf(&f->arena, "%s/%s", f->dir, name);
-}
-
-static int one_rank(void *ctx, int rank)
-{
-    struct fixture *f = ctx;
-    const struct config *cfg = &f->cfg;
-    cleanup_fclose FILE *out = fopen(rank ? "/dev/null" : path_in(f, "out"), "w");
-    struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
-    struct run_result result;
-    struct err err = {0};
-
-    env.started_ms = env.clock.mono_ms(env.clock.ctx);
-    if (run(cfg, &env, &result, &err))
-        fprintf(stderr, "rank %d: %s\n", rank, err.msg);
-    return result.exit_code;
-}
-
-/* The weights that `world` ranks end with. */
-static struct buf weights_of(struct fixture *f, int world)
-{
-    static int runs;
-    int codes[LAUNCHED_MAX];
-    struct err err = {0};
-    struct buf bytes = BUF_INIT(1 << 20);
-
-    f->cfg.save_path = path_in(f, "m.safetensors");
-    launched.port = 29527;
-    launched.test = arena_printf(&f->arena, "gpt2-%d", runs++);
-    launched_run(world, one_rank, f, codes);
-    for (int r = 0; r < world; r++)
-        assert_int_equal(codes[r], 0);
-    if (fs_read(f->cfg.save_path, &bytes, &err))
-        fail_msg("%s", err.msg);
-    unlink(f->cfg.save_path);
-    return bytes;
 }
 
 /* The last run went on: afresh it would have ended with the same weights. */
 static void assert_resumed(struct fixture *f)
 {
-    cleanup_buf struct buf out = BUF_INIT(1 << 20);
-    struct err err;
-
-    assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
-    assert_non_null(strstr(buf_str(&out), "resumed from "));
-}
-
-static void assert_same(const struct buf *a, const struct buf *b)
-{
-    assert_int_equal(a->len, b->len);
-    assert_memory_equal(a->data, b->data, a->len);
+    assert_non_null(strstr(output(f, 0), "resumed from "));
 }
 
 /* 48 tokens a step: four micro-batches of one rank, two of two, one of four. In rank order the sums of four are those of
@@ -128,50 +50,32 @@ static void assert_same(const struct buf *a, const struct buf *b)
 static void ranks_are_micro_batches(void **state)
 {
     struct fixture *f = *state;
-    cleanup_buf struct buf one = weights_of(f, 1);
-    cleanup_buf struct buf four = weights_of(f, 4);
+    cleanup_buf struct buf one = BUF_INIT(1 << 20), four = BUF_INIT(1 << 20), other = BUF_INIT(1 << 20);
 
+    weights_of(f, 1, &one);
+    weights_of(f, 4, &four);
     assert_same(&one, &four);
     f->cfg.seed++;
-    cleanup_buf struct buf other = weights_of(f, 1);
+    weights_of(f, 1, &other);
     assert_true(memcmp(one.data, other.data, one.len) != 0);
 }
 
-/* Ten steps, a checkpoint, ten more. */
+/* In the middle of an epoch, with other ranks than before or as many: what one rank would have done alone. */
 static void goes_on_bit_by_bit(void **state)
 {
     struct fixture *f = *state;
+    static const int ways[][3] = {{1, 4, 1}, {4, 1, 4}, {4, 4, 4}};
+    cleanup_buf struct buf whole = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
 
-    f->cfg.ckpt_dir = path_in(f, "none");
-    cleanup_buf struct buf whole = weights_of(f, 2);
-    f->cfg.ckpt_dir = path_in(f, "whole");
-    f->cfg.max_steps = 10;
-    f->cfg.save_steps = 10;
-    cleanup_buf struct buf half = weights_of(f, 2);
-    f->cfg.max_steps = 0;
-    f->cfg.save_steps = 0;
-    f->cfg.resume = "auto";
-    cleanup_buf struct buf rest = weights_of(f, 2);
-    assert_resumed(f);
-    assert_true(memcmp(half.data, whole.data, whole.len) != 0);
-    assert_same(&whole, &rest);
-}
-
-/* In the middle of an epoch, with other ranks than before: what one rank would have done alone. */
-static void goes_on_with_other_ranks(void **state)
-{
-    struct fixture *f = *state;
-    static const int ways[][3] = {{1, 4, 1}, {4, 1, 4}};
-    cleanup_buf struct buf whole = weights_of(f, 1);
-
-    for (int w = 0; w < 2; w++) {
-        f->cfg.ckpt_dir = path_in(f, w ? "w1" : "w0");
+    weights_of(f, 1, &whole);
+    for (size_t w = 0; w < ARRAY_LEN(ways); w++) {
+        f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "w%zu", w));
         for (int part = 0; part < 3; part++) { /* 40 windows, 10 steps an epoch */
             const int until[] = {3, 17, 0};
             f->cfg.max_steps = until[part];
             f->cfg.save_steps = until[part];
             f->cfg.resume = part ? "auto" : "never";
-            cleanup_buf struct buf got = weights_of(f, ways[w][part]);
+            weights_of(f, ways[w][part], &got);
             if (part)
                 assert_resumed(f);
             if (part == 2)
@@ -201,17 +105,13 @@ static double number_behind(const char *line, const char *key)
 /* `world` ranks train, afresh or from where *from ended, up to `until` steps of the run; 0: to its end. */
 static void take_rates(struct fixture *f, int world, int until, const struct rates *from, struct rates *ret)
 {
-    cleanup_buf struct buf out = BUF_INIT(1 << 20);
     int first = 0, epoch = 0, step = 0;
-    struct err err;
 
     f->cfg.resume = from ? "auto" : "never";
     f->cfg.max_steps = f->cfg.save_steps = until;
-    cleanup_buf struct buf weights = weights_of(f, world);
-    assert_true(weights.len > 0);
-    assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
+    go_all(f, world, 0);
     *ret = (struct rates){0};
-    for (char *line = strtok((char *)(uintptr_t)buf_str(&out), "\n"); line; line = strtok(NULL, "\n")) {
+    for (char *line = strtok((char *)(uintptr_t)output(f, 0), "\n"); line; line = strtok(NULL, "\n")) {
         if (strstr(line, "\"event\":\"train\"")) {
             epoch = (int)number_behind(line, "\"epoch\":");
             step = (int)number_behind(line, "\"step\":");
@@ -288,30 +188,14 @@ static void the_rate_follows_the_samples(void **state)
     }
 }
 
-static void batches_that_do_not_divide_are_refused(void **state)
-{
-    struct fixture *f = *state;
-    struct config cfg = f->cfg;
-    struct err err;
-
-    assert_int_equal(config_batch(&cfg, 2, &err), 0);
-    assert_int_equal(cfg.batch_size, 2);
-    assert_int_equal(cfg.micro_batches, 2);
-    cfg = f->cfg;
-    assert_int_equal(config_batch(&cfg, 3, &err), -1);
-    assert_string_equal(
-        err.msg, "--total_batch_tokens 48: expected 1..1024 times 36 (12 tokens x batch size 1 x 3 ranks)");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ranks_are_micro_batches, make, unmake),
-        cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, make, unmake),
-        cmocka_unit_test_setup_teardown(goes_on_with_other_ranks, make, unmake),
-        cmocka_unit_test_setup_teardown(the_rate_follows_the_samples, make, unmake),
-        cmocka_unit_test_setup_teardown(batches_that_do_not_divide_are_refused, make, unmake),
+        cmocka_unit_test_setup_teardown(ranks_are_micro_batches, setup, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, setup, unmake),
+        cmocka_unit_test_setup_teardown(the_rate_follows_the_samples, setup, unmake),
     };
 
+    launched = (struct launched){.port = 29527, .test = "gpt2"};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

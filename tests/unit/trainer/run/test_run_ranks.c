@@ -2,75 +2,37 @@
  * on their number, and who is to blame. */
 #include "test.h"
 
-#include "../launched.h"
-#include "a_run.h"
+#include "../a_run.h"
 #include "common/contract.h"
-#include "common/fsutil.h"
 #include "host/rank_state.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static char *(*ranks_get)(const char *name) = launched_get;
-
-struct ranks_run {
-    struct fixture *f;
-    void (*tweak)(struct config *cfg, int rank);
-};
-
-static int rank_main(void *ctx, int r)
-{
-    const struct ranks_run *run_of = ctx;
-    struct fixture *f = run_of->f;
-    cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", r)), "w");
-    struct run_env env = {.get = ranks_get, .clock = clock_system(), .out = out, .stop = &f->stop};
-
-    if (run_of->tweak)
-        run_of->tweak(&f->cfg, r);
-    if (run(&f->cfg, &env, &f->result, &f->err))
-        fprintf(out, "error: %s\n", f->err.msg);
-    return f->result.exit_code;
-}
-
-/* Run `world` ranks; tweak(cfg, rank) may change a rank's configuration. codes[r] is each one's exit code. */
-static void go_ranks(struct fixture *f, int world, void (*tweak)(struct config *cfg, int rank), int *codes)
-{
-    launched_run(world, rank_main, &(struct ranks_run){f, tweak}, codes);
-}
-
-static const char *output(struct fixture *f, int rank)
-{
-    struct buf text = BUF_INIT(1 << 20);
-
-    assert_int_equal(fs_read(path_in(f, arena_printf(&f->arena, "out.%d", rank)), &text, &f->err), 0);
-    char *copy = arena_strdup(&f->arena, buf_str(&text));
-    buf_release(&text);
-    return copy;
-}
-
-static void only_rank_0_speaks(void **state)
+/* What the original prints; only rank 0 speaks. */
+static void the_lines_do_not_depend_on_ranks(void **state)
 {
     struct fixture *f = *state;
-    int codes[3];
 
-    f->cfg.batch_size = 4;
     f->cfg.log_interval = 0;
-    f->cfg.log_interval_all_ranks = 6;
     f->cfg.save_path = path_in(f, "m.pt");
-    go_ranks(f, 3, NULL, codes);
-    for (int r = 0; r < 3; r++)
-        assert_int_equal(codes[r], 0);
-    expect_lines(output(f, 0),
-                 (const char *const[]){
-                     "tiny: 1490 parameters, 3 ranks (host), batch 4 per rank",
-                     "epoch 1/2, batch     2/4 with loss: %\n", "epoch 1/2, batch     4/4 with loss: %\n",
-                     "epoch 1/2 with val loss: %, val accuracy: %\n",
-                     "epoch 2/2, batch     2/4 with loss: %\n", "epoch 2/2, batch     4/4 with loss: %\n",
-                     "epoch 2/2 with val loss: %, val accuracy: %\n", "test loss: %, test accuracy: %\n",
-                     "training time: % s", NULL});
-    assert_string_equal(output(f, 1), "");
-    assert_string_equal(output(f, 2), "");
+    for (int world = 1; world <= 3; world += 2) {
+        f->cfg.batch_size = 12 / world;
+        f->cfg.log_interval_all_ranks = 2 * world;
+        go_all(f, world, 0);
+        expect_lines(output(f, 0),
+                     (const char *const[]){
+                         world == 1 ? "tiny: 1490 parameters, 1 rank (solo), batch 12 per rank"
+                                    : "tiny: 1490 parameters, 3 ranks (host), batch 4 per rank",
+                         "epoch 1/2, batch     2/4 with loss: %\n", "epoch 1/2, batch     4/4 with loss: %\n",
+                         "epoch 1/2 with val loss: %, val accuracy: %\n",
+                         "epoch 2/2, batch     2/4 with loss: %\n", "epoch 2/2, batch     4/4 with loss: %\n",
+                         "epoch 2/2 with val loss: %, val accuracy: %\n", "test loss: %, test accuracy: %\n",
+                         "training time: % s", NULL});
+        for (int r = 1; r < world; r++)
+            assert_string_equal(output(f, r), "");
+    }
     assert_int_equal(access(f->cfg.save_path, R_OK), 0);
 }
 
@@ -78,13 +40,12 @@ static void only_rank_0_speaks(void **state)
 static void evaluation_does_not_depend_on_ranks(void **state)
 {
     struct fixture *f = *state;
-    int codes[4];
 
     f->cfg.eval_only = true;
     assert_int_equal(go(f), 0);
     const char *alone_says = strstr(f->text, "test loss: ");
     for (int world = 2; world <= 4; world++) {
-        go_ranks(f, world, NULL, codes);
+        go_all(f, world, 0);
         assert_string_equal(strstr(output(f, 0), "test loss: "), alone_says);
     }
 }
@@ -92,14 +53,11 @@ static void evaluation_does_not_depend_on_ranks(void **state)
 static void every_rank_speaks_its_own_lines(void **state)
 {
     struct fixture *f = *state;
-    int codes[2];
 
     own_lines(f);
     f->cfg.epochs = 1;
     f->cfg.save_path = path_in(f, "m.pt");
-    go_ranks(f, 2, NULL, codes);
-    assert_int_equal(codes[0], 0);
-    assert_int_equal(codes[1], 0);
+    go_all(f, 2, 0);
     expect_lines(output(f, 0),
                  (const char *const[]){"1 epochs of 12\n", "0: 0 of 2\n", "0 Loss: %\n",
                                        "epoch 1/1 with val loss: %, val accuracy: %\n",
@@ -126,32 +84,32 @@ static void no_save(struct config *cfg, int rank)
     cfg->save_path = "/nowhere/m.pt";
 }
 
-static void the_rank_that_failed_is_the_one_that_says_so(void **state)
-{
-    struct fixture *f = *state;
-    int codes[3];
-
-    go_ranks(f, 3, other_options, codes);
-    for (int r = 0; r < 3; r++) {
-        assert_int_equal(codes[r], EXIT_CODE_USAGE);
-        assert_non_null(strstr(output(f, r), "ranks 0 and 1 were started with different models or options"));
-    }
-    go_ranks(f, 3, no_data, codes);
-    assert_int_equal(codes[0], EXIT_CODE_USAGE);
-    assert_non_null(strstr(output(f, 0), "/nowhere"));
-    for (int r = 1; r < 3; r++) {
-        assert_int_equal(codes[r], EXIT_CODE_PEER_LOST);
-        assert_non_null(strstr(output(f, r), "rank 0 could not load the data set"));
-    }
-    go_ranks(f, 3, no_save, codes);
-    assert_int_equal(codes[0], EXIT_CODE_USAGE);
-    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
-    assert_int_equal(codes[2], EXIT_CODE_PEER_LOST);
-}
-
 static void no_weights(struct config *cfg, int rank)
 {
-    cfg->init_from = rank == 0 ? "/nowhere.pt" : cfg->save_path;
+    cfg->init_from = rank == 0 ? "/nowhere.pt" : "/not read";
+}
+
+static void the_rank_that_failed_is_the_one_that_says_so(void **state)
+{
+    static const char *const different = "ranks 0 and 1 were started with different models or options";
+    const struct {
+        void (*tweak)(struct config *cfg, int rank);
+        const char *first, *others; /* what rank 0 says, and the others */
+        int code;                   /* theirs */
+    } cases[] = {{other_options, different, different, EXIT_CODE_USAGE},
+                 {no_data, "/nowhere", "rank 0 could not load the data set", EXIT_CODE_PEER_LOST},
+                 {no_save, "--save_path: ", "", EXIT_CODE_PEER_LOST},
+                 {no_weights, "--init_from: /nowhere.pt", "", EXIT_CODE_PEER_LOST}};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int codes[3];
+        go_ranks(f, 3, cases[i].tweak, codes);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(codes[r], r ? cases[i].code : EXIT_CODE_USAGE);
+            assert_non_null(strstr(output(f, r), r ? cases[i].others : cases[i].first));
+        }
+    }
 }
 
 /* A rate of 0 leaves what was read; rank 0 alone reads. */
@@ -160,23 +118,16 @@ static void begins_with_the_weights_of_a_file(void **state)
     struct fixture *f = *state;
     cleanup_buf struct buf first = BUF_INIT(1 << 20);
     cleanup_buf struct buf again = BUF_INIT(1 << 20);
-    int codes[2];
 
     weights_after(f, 2, &first);
     f->cfg.init_from = f->cfg.save_path;
     f->cfg.optimizer.lr = 0;
     f->cfg.seed = 5;
     f->cfg.save_path = path_in(f, "n.safetensors");
-    go_ranks(f, 2, NULL, codes);
-    assert_true(codes[0] == 0 && codes[1] == 0);
+    go_all(f, 2, 0);
     f->cfg.init_from = f->cfg.save_path;
     weights_after(f, 1, &again);
-    assert_int_equal(again.len, first.len);
-    assert_memory_equal(again.data, first.data, first.len);
-    go_ranks(f, 2, no_weights, codes);
-    assert_int_equal(codes[0], EXIT_CODE_USAGE);
-    assert_non_null(strstr(output(f, 0), "--init_from: /nowhere.pt"));
-    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
+    assert_same(&again, &first);
 }
 
 /* What a launcher reads of two ranks that train 2 epochs of 4 steps, validate and save. */
@@ -186,7 +137,6 @@ static void ranks_note_what_they_do(void **state)
     char where[MEMORY_FILE_BYTES];
     struct rank_slot *slots;
     cleanup_close int fd = rank_state_make(2, &slots, where);
-    int codes[2];
 
     assert_true(fd >= 0);
     f->cfg.batch_size = 6;
@@ -194,12 +144,11 @@ static void ranks_note_what_they_do(void **state)
     f->cfg.save_path = path_in(f, "m.pt");
     launched.rank_state = where;
     const int64_t begun_ms = clock_mono_ms();
-    go_ranks(f, 2, NULL, codes);
+    go_all(f, 2, 0);
     const uint64_t took_us = (uint64_t)(clock_mono_ms() - begun_ms + 1) * 1000;
     launched.rank_state = NULL;
     for (int r = 0; r < 2; r++) {
         const struct rank_slot *s = &slots[r];
-        assert_int_equal(codes[r], 0);
         assert_int_equal(s->phase, RANK_SAVING);
         assert_int_equal(s->call, RANK_CALL_NONE);
         assert_int_equal(s->step, 8);
@@ -234,9 +183,8 @@ static void an_epochs_loss_counts_what_came_before_a_stop(void **state)
 {
     struct fixture *f = *state;
     const char *want[3], *heads[3] = {"0 Loss: ", "1 Loss: ", "2 Loss: "};
-    int codes[3];
 
-    ranks_get = resumed_get;
+    a_run_get = resumed_get;
     own_lines(f);
     f->cfg.lines.epoch_all = "all: {loss}";
     f->cfg.lines.start = f->cfg.lines.saved = NULL;
@@ -249,7 +197,7 @@ static void an_epochs_loss_counts_what_came_before_a_stop(void **state)
         f->cfg.ckpt_dir = path_in(f, "none");
         f->cfg.max_steps = f->cfg.save_steps = 0;
         f->cfg.resume = "never";
-        go_ranks(f, world, NULL, codes);
+        go_all(f, world, 0);
         const char *all = last_line(f, output(f, 0), "all: ");
         for (int r = 0; r < world; r++)
             want[r] = last_line(f, output(f, r), heads[r]);
@@ -258,25 +206,22 @@ static void an_epochs_loss_counts_what_came_before_a_stop(void **state)
             f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "losses-%d-%d", world, stop));
             f->cfg.max_steps = f->cfg.save_steps = stop;
             f->cfg.resume = "never";
-            go_ranks(f, world, NULL, codes);
+            go_all(f, world, 0);
             f->cfg.max_steps = f->cfg.save_steps = 0;
             f->cfg.resume = "auto";
-            go_ranks(f, world, NULL, codes);
+            go_all(f, world, 0);
             assert_non_null(strstr(output(f, 0), "resumed from "));
-            for (int r = 0; r < world; r++) {
-                assert_int_equal(codes[r], 0);
+            for (int r = 0; r < world; r++)
                 assert_string_equal(last_line(f, output(f, r), heads[r]), want[r]);
-            }
             assert_string_equal(last_line(f, output(f, 0), "all: "), all);
         }
     }
-    ranks_get = launched_get;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(only_rank_0_speaks),
+        TEST(the_lines_do_not_depend_on_ranks),
         TEST(every_rank_speaks_its_own_lines),
         TEST(evaluation_does_not_depend_on_ranks),
         TEST(the_rank_that_failed_is_the_one_that_says_so),

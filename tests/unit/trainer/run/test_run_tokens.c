@@ -2,9 +2,9 @@
 #include "shard.h"
 #include "test.h"
 
+#include "../a_run.h"
 #include "common/fsutil.h"
 #include "trainer/data/tokens.h"
-#include "trainer/run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,64 +20,6 @@ static const char MODEL[] = "name: tiny\n"
                             "data: {format: tokens, train: train*, val: val*}\n"
                             "defaults: {epochs: 1, batch_size: 4, log_interval: 5}\n";
 
-struct fixture {
-    char dir[64];
-    struct arena arena;
-    struct config cfg;
-    char *text;
-    size_t len;
-    struct run_result result;
-    struct err err;
-};
-
-static void put(struct fixture *f, const char *name, const void *bytes, size_t len)
-{
-    struct err err;
-
-    assert_int_equal(fs_write_atomic(arena_printf(&f->arena, "%s/%s", f->dir, name), bytes, len, &err), 0);
-}
-
-static int setup(void **state)
-{
-    struct fixture *f = calloc(1, sizeof(*f));
-    char text[TRAIN_BYTES];
-
-    snprintf(f->dir, sizeof(f->dir), "/tmp/test_run_tokens.XXXXXX");
-    *state = f;
-    if (!mkdtemp(f->dir))
-        return -1;
-    for (int i = 0; i < TRAIN_BYTES; i++)
-        text[i] = "a small text, of few words. "[i % 28];
-    put(f, "train.txt", text, TRAIN_BYTES);
-    put(f, "val.txt", text + 3, VAL_BYTES);
-    if (config_decode("tiny.yaml", MODEL, strlen(MODEL), &f->arena, &f->cfg, &f->err))
-        fail_msg("%s", f->err.msg);
-    f->cfg.data_dir = f->dir;
-    f->cfg.timeout_s = 60;
-    f->cfg.ckpt_dir = arena_printf(&f->arena, "%s/checkpoints", f->dir);
-    f->cfg.resume = "never";
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
-    int rc = system(command);
-    arena_release(&f->arena);
-    free(f->text);
-    free(f);
-    return rc;
-}
-
-static char *alone(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
 /* Each look finds it a little later: rates do not depend on how quick the machine is. */
 static int64_t ticking_ms(void *ctx)
 {
@@ -87,15 +29,17 @@ static int64_t ticking_ms(void *ctx)
     return now += 7;
 }
 
-static int go(struct fixture *f)
+static int setup(void **state)
 {
-    free(f->text);
-    FILE *out = open_memstream(&f->text, &f->len);
-    struct run_env env = {.get = alone, .clock = clock_system(), .out = out};
-    env.clock.mono_ms = ticking_ms;
-    int rc = run(&f->cfg, &env, &f->result, &f->err);
-    fclose(out);
-    return rc;
+    char text[TRAIN_BYTES];
+
+    make_of(state, MODEL);
+    a_run_mono_ms = ticking_ms;
+    for (int i = 0; i < TRAIN_BYTES; i++)
+        text[i] = "a small text, of few words. "[i % 28];
+    put_file(*state, "train.txt", text, TRAIN_BYTES);
+    put_file(*state, "val.txt", text + 3, VAL_BYTES);
+    return 0;
 }
 
 static int count(const char *text, const char *what)
@@ -167,25 +111,17 @@ static void tells_its_speed(void **state)
     static const char *const tags[] = {"train/loss", "val/loss",          "lr",
                                        "grad_norm",  "tokens_per_second", "mfu"};
 
-    f->cfg.log_dir = arena_printf(&f->arena, "%s/log", f->dir);
+    f->cfg.log_dir = path_in(f, "log");
     f->cfg.log_format = LOG_FORMAT_JSON;
     f->cfg.peak_tflops = 0.1;
     assert_int_equal(go(f), 0);
     expect(f, "\"event\":\"speed\",\"global_step\":10,\"lr\":0.01,\"grad_norm\":", 1);
     snprintf(command, sizeof(command), "cat %s/log/*tfevents* > %s/events", f->dir, f->dir);
     assert_int_equal(system(command), 0);
-    assert_int_equal(fs_read(arena_printf(&f->arena, "%s/events", f->dir), &events, &f->err), 0);
+    assert_int_equal(fs_read(path_in(f, "events"), &events, &f->err), 0);
     for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
         if (!memmem(events.data, events.len, tags[i], strlen(tags[i])))
             fail_msg("no \"%s\" in the events", tags[i]);
-}
-
-static void weights_of(struct fixture *f, struct buf *out)
-{
-    f->cfg.save_path = arena_printf(&f->arena, "%s/m.pt", f->dir);
-    assert_int_equal(go(f), 0);
-    buf_clear(out);
-    assert_int_equal(fs_read(f->cfg.save_path, out, &f->err), 0);
 }
 
 /* In the middle of an epoch, in the middle of the files: the bits of a run that was not interrupted. Validating and asking more
@@ -196,18 +132,16 @@ static void goes_on_where_it_was(void **state)
     cleanup_buf struct buf whole = BUF_INIT(1 << 20);
     cleanup_buf struct buf parts = BUF_INIT(1 << 20);
 
-    weights_of(f, &whole);
+    weights_after(f, 0, &whole);
     f->cfg.save_steps = 6;
     f->cfg.max_steps = 6;
     assert_int_equal(go(f), 0);
-    f->cfg.max_steps = 0;
     f->cfg.val_every = 2;
     f->cfg.resume = f->cfg.ckpt_dir;
-    weights_of(f, &parts);
+    weights_after(f, 0, &parts);
     expect(f, "resumed from", 1);
     expect(f, " of another configuration", 0);
-    assert_int_equal(parts.len, whole.len);
-    assert_memory_equal(parts.data, whole.data, whole.len);
+    assert_same(&parts, &whole);
 }
 
 /* Other files than the checkpoint was of: it goes on, and says what that means. A run that is not in the middle of an epoch has
@@ -226,7 +160,7 @@ static void data_that_are_others_by_now(void **state)
     f->cfg.max_steps = 7;
     assert_int_equal(go(f), 0);
     expect(f, "the training data", 0);
-    put(f, "train2.txt", text, TRAIN_BYTES); /* 39 windows more */
+    put_file(f, "train2.txt", text, TRAIN_BYTES); /* 39 windows more */
     assert_int_equal(go(f), 0);
     expect(f,
            "warning: the training data have 78 samples, and had 39 when the checkpoint was written: what is "
@@ -237,8 +171,8 @@ static void data_that_are_others_by_now(void **state)
     f->cfg.max_steps = 10;
     assert_int_equal(go(f), 0);
     expect(f, "epoch 1/2, batch    10/20 with loss: ", 1); /* 24 places taken, 54 left: 14 steps behind 6 */
-    put(f, "train.txt", text, 17);
-    put(f, "train2.txt", text, 17); /* two windows: fewer than were taken */
+    put_file(f, "train.txt", text, 17);
+    put_file(f, "train2.txt", text, 17); /* two windows: fewer than were taken */
     f->cfg.max_steps = 12;
     assert_int_equal(go(f), 0);
     expect(f, "the training data have 2 samples, and had 39", 1);
@@ -261,24 +195,24 @@ static void tokens_that_cannot_be(void **state)
     refuse(f, 2, "none*: no such file");
     shard_header(40, shard);
     shard[sizeof(shard) - 1] = 1; /* token 39 is 256 */
-    put(f, "shard.bin", shard, sizeof(shard));
+    put_file(f, "shard.bin", shard, sizeof(shard));
     f->cfg.data.train = "shard.bin";
     f->cfg.data.in_order = true;
     assert_int_equal(go(f), 0); /* 39 is behind the windows: 2 of 16 and one */
     shard[TOKENS_SHARD_HEADER + 2 * 32 + 1] = 1;
-    put(f, "shard.bin", shard, sizeof(shard));
+    put_file(f, "shard.bin", shard, sizeof(shard));
     refuse(f, 1, "shard.bin: token 32: 256, expected 0..255");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(validates_by_steps, setup, teardown),
-        cmocka_unit_test_setup_teardown(validates_on_a_part, setup, teardown),
-        cmocka_unit_test_setup_teardown(tells_its_speed, setup, teardown),
-        cmocka_unit_test_setup_teardown(goes_on_where_it_was, setup, teardown),
-        cmocka_unit_test_setup_teardown(data_that_are_others_by_now, setup, teardown),
-        cmocka_unit_test_setup_teardown(tokens_that_cannot_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(validates_by_steps, setup, unmake),
+        cmocka_unit_test_setup_teardown(validates_on_a_part, setup, unmake),
+        cmocka_unit_test_setup_teardown(tells_its_speed, setup, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_where_it_was, setup, unmake),
+        cmocka_unit_test_setup_teardown(data_that_are_others_by_now, setup, unmake),
+        cmocka_unit_test_setup_teardown(tokens_that_cannot_be, setup, unmake),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,10 @@
  */
 #include "test.h"
 
+#include "../launched.h"
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
-#include "host/rank_contract.h"
 #include "trainer/run/run.h"
 #include "trainer/small_data.h"
 
@@ -36,28 +36,21 @@ struct machine {
     bool by_chance;
     const char *kind; /* of plug-in; NULL: some_gpus */
     const char *gpus, *driver;
-    const char *local_rank, *local_world, *visible, *shared; /* NULL: not set */
-    const char *line;                                        /* a part of the error, or NULL: it trains */
-    const char *note;                                        /* then: a part of the output */
+    const char *visible, *shared; /* NULL: not set */
+    bool second;                  /* rank 1 of 2, else one alone */
+    const char *line;             /* a part of the error, or NULL: it trains */
+    const char *note;             /* then: a part of the output */
 };
 
 static const struct machine *the_machine;
 
 static char *environment(const char *name)
 {
-    const struct machine *m = the_machine;
-    const struct {
-        const char *name, *value;
-    } all[] = {{CONTRACT_ENV_LOCAL_RANK, m->local_rank}, {CONTRACT_ENV_LOCAL_WORLD_SIZE, m->local_world},
-               {CONTRACT_ENV_RANK, m->local_rank},       {CONTRACT_ENV_WORLD_SIZE, m->local_world},
-               {CONTRACT_ENV_RUN_ID, "rig-device"},      {CONTRACT_ENV_MASTER_ADDR, "127.0.0.1"},
-               {CONTRACT_ENV_MASTER_PORT, "29517"},      {"CUDA_VISIBLE_DEVICES", m->visible},
-               {"NCCL_MULTI_RANK_GPU_ENABLE", m->shared}};
-
-    for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        if (strcmp(name, all[i].name) == 0)
-            return (char *)all[i].value;
-    return NULL;
+    if (strcmp(name, "CUDA_VISIBLE_DEVICES") == 0)
+        return (char *)(uintptr_t)the_machine->visible;
+    if (strcmp(name, "NCCL_MULTI_RANK_GPU_ENABLE") == 0)
+        return (char *)(uintptr_t)the_machine->shared;
+    return launched.world > 1 ? launched_get(name) : NULL;
 }
 
 /* What it printed is the caller's. */
@@ -97,7 +90,6 @@ static char *train(const struct machine *m, const char *data, int *exit_code, st
 
 #define NCCL .backend = COLLECTIVES_NCCL
 #define GLOO .backend = COLLECTIVES_GLOO
-#define SECOND .local_rank = "1", .local_world = "2"
 
 static const struct machine refused[] = {
     {NCCL, .kind = "nothing", .line = "nothing/libtk_cuda.so: no GPU support there"},
@@ -106,9 +98,9 @@ static const struct machine refused[] = {
     {NCCL, .gpus = "2", .driver = "12080", .line = "the NVIDIA driver serves CUDA 12.8, expected 13.0"},
     {NCCL, .visible = "7", .line = "no GPU is visible (CUDA_VISIBLE_DEVICES=7"},
     {NCCL, .gpus = "1", .no_cuda = true, .line = "--no_cuda forbids them"},
-    {NCCL, SECOND, .gpus = "1", .line = "2 ranks here and 1 GPU visible"},
-    {NCCL, SECOND, .gpus = "1", .visible = "3", .line = "1 GPU visible in CUDA_VISIBLE_DEVICES=3"},
-    {NCCL, SECOND, .gpus = "1", .shared = "0", .line = "expected a GPU for each rank"},
+    {NCCL, .second = true, .gpus = "1", .line = "2 ranks here and 1 GPU visible"},
+    {NCCL, .second = true, .gpus = "1", .visible = "3", .line = "1 GPU visible in CUDA_VISIBLE_DEVICES=3"},
+    {NCCL, .second = true, .gpus = "1", .shared = "0", .line = "expected a GPU for each rank"},
     {GLOO, .precision = PRECISION_BF16, .line = "--precision: expected f32 on CPUs"},
     {GLOO, .by_chance = true, .line = "--stochastic_rounding: rounds"},
 };
@@ -118,7 +110,10 @@ static void who_needs_a_gpu_and_gets_none_is_told_in_a_line(void **state)
     for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
         struct err err = {0};
         int code;
+        launched.rank = refused[i].second;
+        launched.world = refused[i].second ? 2 : 1;
         free(train(&refused[i], *state, &code, &err));
+        launched.world = 1;
         if (code != EXIT_CODE_USAGE || !strstr(err.msg, refused[i].line) || strchr(err.msg, '\n'))
             fail_msg("row %zu: exit code %d, \"%s\", expected %d, \"%s\"", i, code, err.msg, EXIT_CODE_USAGE,
                      refused[i].line);
@@ -148,7 +143,7 @@ static void who_needs_none_trains(void **state)
 }
 
 /* Every rank takes the GPU of its own number; where there are too few, those who may share do. */
-static const struct {
+static const struct choice {
     struct machine machine;
     int ranks;
     const char *taken[2];
@@ -160,43 +155,35 @@ static const struct {
     {{GLOO, .gpus = "1"}, 2, {"GPU 0 was taken", "GPU 0 was taken"}},
     {{NCCL, .gpus = "1", .shared = "1"}, 2, {"GPU 0 was taken", "GPU 0 was taken"}},
 };
+static const struct choice *the_choice;
 
-static int take(struct machine m, int rank, int ranks, const char *want, const char *data)
+static int take(void *data, int rank)
 {
-    static const char *const numbers[] = {"0", "1", "2"};
+    const char *want = the_choice->taken[rank];
+    struct machine m = the_choice->machine;
     struct err err = {0};
     int code;
 
     m.line = want;
-    m.local_rank = ranks > 1 ? numbers[rank] : NULL;
-    m.local_world = ranks > 1 ? numbers[ranks] : NULL;
     free(train(&m, data, &code, &err));
     if (strstr(err.msg, want))
         return 0;
-    fprintf(stderr, "rank %d of %d: \"%s\", expected \"%s\"\n", rank, ranks, err.msg, want);
+    fprintf(stderr, "rank %d of %d: \"%s\", expected \"%s\"\n", rank, the_choice->ranks, err.msg, want);
     return 1;
 }
 
 static void each_rank_takes_its_own(void **state)
 {
     for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
-        pid_t pid[2];
-        int status;
-        fflush(NULL);
-        for (int r = 0; r < choices[i].ranks; r++) {
-            pid[r] = fork();
-            assert_true(pid[r] >= 0);
-            if (pid[r] == 0)
-                _exit(take(choices[i].machine, r, choices[i].ranks, choices[i].taken[r], *state));
-        }
-        for (int r = 0; r < choices[i].ranks; r++) {
-            assert_int_equal(waitpid(pid[r], &status, 0), pid[r]);
-            assert_int_equal(status, 0);
-        }
+        int codes[2];
+        the_choice = &choices[i];
+        launched_run(choices[i].ranks, take, *state, codes);
+        for (int r = 0; r < choices[i].ranks; r++)
+            assert_int_equal(codes[r], 0);
     }
+    launched.world = 1;
 }
 
-/* Who asked for GPUs alone is told; for others it is a note, and they train on the CPU. */
 /* The program itself, with whatever GPU support lies beside it, on a machine whose GPUs nobody may see. */
 static void the_program_says_one_line(void **state)
 {
@@ -251,5 +238,6 @@ int main(int argc, char **argv)
     assert_int_equal(argc, 3);
     plugins = argv[1];
     trainer = argv[2];
+    launched = (struct launched){.port = 29533, .world = 1, .test = "rig-device"};
     return cmocka_run_group_tests(tests, make, unmake);
 }

@@ -2,7 +2,7 @@
 #ifndef TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_GPU_H
 #define TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_GPU_H
 
-#include "trainer/gpu/load.h"
+#include "trainer/gpu/find.h"
 
 #include <stdio.h>
 #include <stdlib.h>

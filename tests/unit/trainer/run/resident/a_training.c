@@ -3,20 +3,69 @@
 
 #include "test.h"
 
-void begin_training(struct training *t, const struct train_parts *p, int64_t items)
+#include "cudart.h"
+#include "kernels/cuda/cuda.h"
+
+#include <math.h>
+
+void begin_training(struct training *t, bool device, struct pipeline_options o,
+                    const struct optimizer_spec *optimizer, struct train_parts p)
 {
     struct err err = {0};
+    struct torch_rng rng;
+    int rows;
 
-    if (train_make(&t->train, p, &err))
+    t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
+    t->ctx =
+        device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
+    o.spec = &t->spec;
+    o.comm = t->comm;
+    o.ctx = t->ctx;
+    o.timeout_ms = TIMEOUT_MS;
+    if (!t->comm || !t->ctx || pipeline_open(&t->pipeline, &o, &err))
         fail_msg("%s", err.msg);
-    t->part = (struct evaluate_parts){.comm = p->comm,
-                                      .ctx = p->ctx,
-                                      .pipeline = p->pipeline,
-                                      .resident = t->train.resident,
-                                      .loss = p->loss,
-                                      .feed = p->feed,
-                                      .items = items,
-                                      .timeout_ms = p->timeout_ms};
+    torch_rng_seed(&rng, 3);
+    assert_int_equal(pipeline_init(&t->pipeline, &rng, &err), 0);
+    const struct param_row *row = model_params(t->pipeline.model, &rows);
+    assert_int_equal(optim_make(&t->optim, optimizer, row, rows, &err), 0);
+    p.pipeline = &t->pipeline;
+    p.optim = &t->optim;
+    p.sampler.world = 1;
+    p.sampler.shuffle = true;
+    p.seed = 77;
+    if (train_make(&t->train, &p, &err))
+        fail_msg("%s", err.msg);
+}
+
+void check_evaluations(struct training *device, struct training *cpu, int64_t items, double far)
+{
+    struct evaluate_result a, b;
+    struct err err = {0};
+
+    if (evaluate(&device->train, &device->train.p.feed, items, &a, &err) ||
+        evaluate(&cpu->train, &cpu->train.p.feed, items, &b, &err))
+        fail_msg("%s", err.msg);
+    if (fabs(a.loss - b.loss) > far * fabs(b.loss) ||
+        (isnan(b.accuracy) ? !isnan(a.accuracy) : !(fabs(a.accuracy - b.accuracy) < 1e-9)))
+        fail_msg("evaluation: loss %.9g, accuracy %.9g, expected %.9g, %.9g", a.loss, a.accuracy, b.loss,
+                 b.accuracy);
+}
+
+int check_memory(struct training *t, const char *function)
+{
+    for (int i = 0; i < 200; i++) {
+        struct err err = {0};
+        fake_cudart_fail(function, i);
+        struct resident *r = resident_open(&t->train.p, &err);
+        fake_cudart_fail("", 0);
+        if (r) {
+            resident_close(r);
+            return i;
+        }
+        assert_int_equal(err.kind, ERR_FATAL);
+    }
+    fail_msg("%s is asked too often", function);
+    return 0;
 }
 
 void close_training(struct training *t)

@@ -7,20 +7,29 @@
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/train.h"
 
+enum { TIMEOUT_MS = 10000 };
+
 struct training {
-    struct collectives *comm; /* its own; NULL: somebody else's */
+    struct collectives *comm;
     struct kctx *ctx;
     struct tokens *tokens; /* NULL: samples are no windows */
     struct model_spec spec;
     struct pipeline pipeline;
     struct optim optim;
     struct train train;
-    struct evaluate_parts part;
 };
 
-/* The last parts of one whose model and optimiser are there: its steps, and evaluations of the first `items` samples. */
-void begin_training(struct training *t, const struct train_parts *p, int64_t items);
+/* One of t->spec, on a GPU that is none or on the CPU. *o: its batch, and what is unlike the others; *p: its feed, order of
+ * samples, loss and buckets. */
+void begin_training(struct training *t, bool device, struct pipeline_options o,
+                    const struct optimizer_spec *optimizer, struct train_parts p);
 void close_training(struct training *t);
+
+/* Two evaluate the same samples: losses differ by so small a share, accuracies not at all. */
+void check_evaluations(struct training *device, struct training *cpu, int64_t items, double far);
+
+/* Each piece of memory in turn is not to be had from that function of CUDA's, and nothing stays behind. Returns how many there are. */
+int check_memory(struct training *t, const char *function);
 
 void run_step(struct training *t, int64_t step, double lr, bool exact, struct train_result *r);
 

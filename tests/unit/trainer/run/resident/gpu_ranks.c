@@ -172,15 +172,38 @@ struct gpu_ranks_shown gpu_ranks_shown_by(const struct gpu_ranks_task *t)
     return s;
 }
 
+void gpu_ranks_check_shown(const struct gpu_ranks_shown *want, const struct gpu_ranks_shown *got,
+                           double share, const char *what)
+{
+    assert_int_equal(got->n, want->n);
+    for (int i = 0; i < got->n; i++)
+        if (!(fabs(got->loss[i] - want->loss[i]) <= share * fabs(want->loss[i])))
+            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, got->n, got->loss[i],
+                     want->loss[i]);
+}
+
 void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, double share,
                             const char *what)
 {
     const struct gpu_ranks_shown got = gpu_ranks_shown_by(t);
 
-    assert_int_equal(got.n, want->n);
-    for (int i = 0; i < got.n; i++)
-        if (!(fabs(got.loss[i] - want->loss[i]) <= share * fabs(want->loss[i])))
-            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, got.n, got.loss[i], want->loss[i]);
+    gpu_ranks_check_shown(want, &got, share, what);
+}
+
+struct gpu_ranks_shown gpu_ranks_check_ways(struct gpu_ranks_task t, int world, int least, const char *what)
+{
+    t.backend = COLLECTIVES_GLOO;
+    t.world = 1;
+    t.no_cuda = true;
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&t);
+    assert_true(want.n >= least);
+    t.no_cuda = false;
+    gpu_ranks_check_within(&want, &t, 1e-5, what);
+    t.world = world;
+    gpu_ranks_check_within(&want, &t, 1e-5, what);
+    t.backend = COLLECTIVES_NCCL;
+    gpu_ranks_check_within(&want, &t, 1e-5, what);
+    return want;
 }
 
 /* Whether they train. A busy machine may not get them there within their time-out. */

@@ -70,9 +70,14 @@ struct gpu_ranks_shown {
 };
 struct gpu_ranks_shown gpu_ranks_shown_by(const struct gpu_ranks_task *t);
 
-/* The task shows the same, but for so small a share. */
+/* What was shown is the same, but for so small a share; and of what a task shows. */
+void gpu_ranks_check_shown(const struct gpu_ranks_shown *want, const struct gpu_ranks_shown *got,
+                           double share, const char *what);
 void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, double share,
                             const char *what);
+
+/* So many ranks on GPUs, over NCCL and over gloo, and one alone, show what one on the CPU does: `least` losses at least, which it returns. */
+struct gpu_ranks_shown gpu_ranks_check_ways(struct gpu_ranks_task t, int world, int least, const char *what);
 
 /* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. The others end
  * with exit_code; of several at a deadline one, who may take the rest along. */

@@ -47,34 +47,30 @@ static void model_of(const struct asked *a, struct model_spec *ret)
     ret->numbers.elsewhere = a->device;
 }
 
-/* The size of a micro-batch, or an error's. */
-static int chosen(const struct asked *a, int64_t *ret, struct err *err)
+/* The size of a micro-batch of a rank that shares so many tokens; 0: *err says why none. */
+static int64_t chosen(const struct asked *a, int64_t tokens, struct err *err)
 {
     struct collectives comm = {.world = a->world, .all_gather = gather};
     struct session s = {.comm = &comm, .gpu.sharers = 1};
-    int rc;
 
-    s.own.total_batch_tokens = a->sequences * TIME * a->world;
+    s.own.total_batch_tokens = tokens;
     s.own.micro_batches = 1;
     model_of(a, &s.own.model);
     s.ctx =
         a->device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, err) : kctx_make(&(struct kctx_options){0}, err);
     assert_non_null(s.ctx);
-    rc = session_share_batch(&s, err);
-    if (!rc) {
-        assert_int_equal(s.own.batch_size, a->sequences);
-        *ret = s.own.batch_size / s.own.micro_batches;
-    }
+    const int64_t rows = session_share_batch(&s, err) ? 0 : s.own.batch_size / s.own.micro_batches;
+    assert_true(!rows || s.own.batch_size == a->sequences);
     kctx_free(s.ctx);
-    return rc;
+    return rows;
 }
 
 static int64_t must_choose(const struct asked *a)
 {
     struct err err = {0};
-    int64_t rows = 0;
+    const int64_t rows = chosen(a, a->sequences * TIME * a->world, &err);
 
-    if (chosen(a, &rows, &err))
+    if (!rows)
         fail_msg("%s", err.msg);
     return rows;
 }
@@ -170,20 +166,13 @@ static void a_cpu_takes_four_at_most(void **state)
 
 static void what_does_not_divide_is_told(void **state)
 {
-    struct collectives comm = {.world = 2, .all_gather = gather};
-    struct session s = {.comm = &comm, .gpu.sharers = 1};
     struct err err = {0};
 
     (void)state;
     others = 1;
-    model_of(&(struct asked){0}, &s.own.model);
-    s.own.total_batch_tokens = 5 * TIME;
-    s.own.micro_batches = 1;
-    s.ctx = kctx_make(&(struct kctx_options){0}, &err);
-    assert_int_equal(session_share_batch(&s, &err), -1);
+    assert_int_equal(chosen(&(struct asked){.world = 2}, 5 * TIME, &err), 0);
     assert_int_equal(err.kind, ERR_INVALID);
     assert_non_null(strstr(err.msg, "--total_batch_tokens 60: expected 1..1024 times 24"));
-    kctx_free(s.ctx);
 }
 
 int main(void)

@@ -6,6 +6,7 @@
 #include "collectives/device.h"
 #include "cudart.h"
 #include "kernels/cuda/cuda.h"
+#include "trainer/cli/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ITEMS = 50, SIDE = 8, PIXELS = SIDE * SIDE, BATCH = 12, EPOCHS = 4, STEPS = 5, TIMEOUT_MS = 10000 };
+enum { ITEMS = 50, EVALUATED = ITEMS - 3, SIDE = 8, PIXELS = SIDE * SIDE, BATCH = 12, EPOCHS = 4, STEPS = 5 };
 
 struct task {
     const struct optimizer_ops *optimizer;
     bool decay;
     bool values; /* mse over values instead of labels */
     bool subset;
-    bool mlp; /* three linear layers instead of make_net's */
+    bool mlp; /* MLP instead of NET */
     double lr;
     struct device_comm *device_comm;
 };
@@ -53,43 +54,31 @@ static void make_data(void)
     }
 }
 
-static struct layer_spec *append(struct model_spec *s, const struct layer_ops *ops, const char *name)
-{
-    struct layer_spec *l = &s->layer[s->layers];
-
-    *l = layer_spec_of(ops, name);
-    l->place = s->layers++;
-    return l;
-}
-
-static void make_net(struct model_spec *s)
-{
-    *s = (struct model_spec){.input = {.rows = SIDE, .cols = SIDE, .channels = 1}};
-    struct layer_spec *conv = append(s, &layer_conv2d, "c1");
-    conv->option[0] = 4;
-    conv->option[1] = 3;
-    conv->option[5] =
-        0; /* no bias: in front of a batch norm its gradient is nothing but rounding, and Adam blows it up */
-    append(s, &layer_batchnorm2d, "n1");
-    append(s, &layer_relu, "");
-    append(s, &layer_maxpool2d, "")->option[0] = 2;
-    append(s, &layer_flatten, "");
-    append(s, &layer_dropout, "")->number[0] = 0.2;
-    append(s, &layer_linear, "d1")->option[0] = 9;
-    append(s, &layer_relu, "");
-    append(s, &layer_linear, "d2")->option[0] = 3;
-}
+/* No bias in front of the batch norm: its gradient is nothing but rounding, and Adam blows it up. */
+static const char NET[] =
+    "[{type: conv2d, name: c1, out: 4, kernel: 3, bias: false}, {type: batchnorm2d, name: n1}, relu, "
+    "{type: maxpool2d, size: 2}, flatten, {type: dropout, p: 0.2}, {type: linear, name: d1, out: 9}, "
+    "relu, {type: linear, name: d2, out: 3}]";
 
 /* Widths as fashion-mlp has them: each bias begins at a multiple of 16 bytes, as cuBLAS's epilogues want it. */
-static void make_mlp(struct model_spec *s)
+static const char MLP[] =
+    "[flatten, {type: linear, name: d1, out: 16}, relu, {type: linear, name: d2, out: 16}, relu, "
+    "{type: linear, name: d3, out: 3}]";
+
+static struct model_spec net(const char *layers)
 {
-    *s = (struct model_spec){.input = {.rows = SIDE, .cols = SIDE, .channels = 1}};
-    append(s, &layer_flatten, "");
-    append(s, &layer_linear, "d1")->option[0] = 16;
-    append(s, &layer_relu, "");
-    append(s, &layer_linear, "d2")->option[0] = 16;
-    append(s, &layer_relu, "");
-    append(s, &layer_linear, "d3")->option[0] = 3;
+    cleanup_arena struct arena a = {0};
+    char text[1024];
+    struct config cfg;
+    struct err err = {0};
+
+    snprintf(text, sizeof(text),
+             "name: t\nloss: cross_entropy\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx}\n"
+             "model: {input: {rows: 8, cols: 8, channels: 1}, layers: %s}\n",
+             layers);
+    if (config_decode("t.yaml", text, strlen(text), &a, &cfg, &err))
+        fail_msg("%s", err.msg);
+    return cfg.model;
 }
 
 static void open_training(struct training *t, const struct task *task, bool device)
@@ -100,48 +89,24 @@ static void open_training(struct training *t, const struct task *task, bool devi
     struct dataset set = {
         .layout = {.train_items = ITEMS, .rows = SIDE, .cols = SIDE, .channels = 1, .floats = task->values},
         .train = {.items = ITEMS, .x = task->values ? (void *)data.input : data.image}};
-    struct err err = {0};
-    struct torch_rng rng;
-    int rows;
+    struct train_parts p = {.sampler = {.items = ITEMS},
+                            .loss = {.type = task->values ? LOSS_MSE : LOSS_CROSS_ENTROPY}};
 
-    *t = (struct training){0};
+    *t = (struct training){.spec = net(task->mlp ? MLP : NET)};
     set.layout.values = task->values ? 3 : 0;
     set.train.labels = task->values ? NULL : data.label;
     set.train.values = task->values ? data.value : NULL;
-    (task->mlp ? make_mlp : make_net)(&t->spec);
-    t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
-    t->ctx =
-        device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
-    struct pipeline_options o = {.spec = &t->spec,
-                                 .comm = t->comm,
-                                 .ctx = t->ctx,
-                                 .batch = BATCH,
-                                 .evaluate = 16,
-                                 .timeout_ms = TIMEOUT_MS};
-    if (!t->comm || !t->ctx || pipeline_open(&t->pipeline, &o, &err))
-        fail_msg("%s", err.msg);
-    torch_rng_seed(&rng, 3);
-    assert_int_equal(pipeline_init(&t->pipeline, &rng, &err), 0);
-    const struct param_row *row = model_params(t->pipeline.model, &rows);
     if (task->optimizer == &optimizer_sgd) {
         optimizer.number[0] = 0.9; /* momentum */
         optimizer.number[1] = 0.1; /* dampening */
     }
     optimizer.weight_decay = task->decay ? 0.1 : 0;
     optimizer.decay_matrices_only = task->decay;
-    assert_int_equal(optim_make(&t->optim, &optimizer, row, rows, &err), 0);
-    struct train_parts p = {.comm = t->comm,
-                            .device_comm = task->device_comm,
-                            .ctx = t->ctx,
-                            .pipeline = &t->pipeline,
-                            .optim = &t->optim,
-                            .sampler = {.items = ITEMS, .world = 1, .shuffle = true},
-                            .batch_size = BATCH,
-                            .timeout_ms = TIMEOUT_MS,
-                            .loss = {.type = task->values ? LOSS_MSE : LOSS_CROSS_ENTROPY},
-                            .seed = 77};
     feed_init(&p.feed, &set, false, task->subset ? data.subset : NULL, &decode);
-    begin_training(t, &p, ITEMS - 3);
+    begin_training(
+        t, device,
+        (struct pipeline_options){.batch = BATCH, .evaluate = 16, .device_comm = task->device_comm},
+        &optimizer, p);
 }
 
 static void check_state(struct training *device, struct training *cpu)
@@ -165,19 +130,6 @@ static void check_state(struct training *device, struct training *cpu)
     assert_int_equal(device->optim.step, cpu->optim.step);
 }
 
-/* Two trainings drift apart by rounding: `far` is by how much their losses may differ. */
-static void check_evaluation(struct training *device, struct training *cpu, double far)
-{
-    struct evaluate_result a, b;
-    struct err err = {0};
-
-    if (evaluate(&device->part, &a, &err) || evaluate(&cpu->part, &b, &err))
-        fail_msg("%s", err.msg);
-    if (fabs(a.loss - b.loss) > far * fabs(b.loss))
-        fail_msg("evaluation: loss %.9g, expected %.9g", a.loss, b.loss);
-    assert_true(isnan(b.accuracy) ? isnan(a.accuracy) : fabs(a.accuracy - b.accuracy) < 1e-9);
-}
-
 static void check_task(const struct task *task)
 {
     struct training device, cpu;
@@ -185,7 +137,7 @@ static void check_task(const struct task *task)
 
     open_training(&device, task, true);
     open_training(&cpu, task, false);
-    check_evaluation(&device, &cpu, 1e-6);
+    check_evaluations(&device, &cpu, EVALUATED, 1e-6);
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         double sums[4];
         train_epoch(&device.train, epoch);
@@ -203,7 +155,7 @@ static void check_task(const struct task *task)
         assert_int_equal(train_sums(&device.train, &sums[0], &sums[1], &err), 0);
         assert_int_equal(train_sums(&cpu.train, &sums[2], &sums[3], &err), 0);
         assert_true(fabs(sums[0] - sums[2]) <= 1e-4 * sums[2] && fabs(sums[1] - sums[3]) <= 1e-4 * sums[3]);
-        check_evaluation(&device, &cpu, 1e-4);
+        check_evaluations(&device, &cpu, EVALUATED, 1e-4); /* two trainings drift apart by rounding */
     }
     check_state(&device, &cpu);
     close_training(&device);
@@ -321,28 +273,13 @@ static void a_device_that_fails_is_told(void **state)
     }
 }
 
-/* Each piece of memory in turn is not to be had. */
 static void memory_that_is_not_there_is_told(void **state)
 {
     struct training t;
-    struct err err = {0};
-    int refused = 0;
 
     (void)state;
     open_training(&t, &SGD, true);
-    for (int i = 0;; i++) {
-        fake_cudart_fail("cudaMalloc", i);
-        struct resident *r = resident_open(&t.train.p, &err);
-        fake_cudart_fail("", 0);
-        if (r) {
-            resident_close(r);
-            break;
-        }
-        assert_int_equal(err.kind, ERR_FATAL);
-        refused++;
-        assert_true(i < 200);
-    }
-    assert_true(refused > 20);
+    assert_true(check_memory(&t, "cudaMalloc") > 20);
     close_training(&t);
     assert_int_equal(fake_cudart_pieces(), 0);
 }
@@ -391,24 +328,32 @@ static int waited(struct device_comm *c, void *event, const char *what, int64_t 
     return err_set(err, ERR_PEER, "rank 1 went away");
 }
 
+/* A training with the exchange *e. */
+static void open_with(struct training *t, struct exchange *e)
+{
+    struct task task = SGD;
+
+    *e = (struct exchange){
+        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited, .sync = waited},
+        .ctx = &t->ctx};
+    e->comm.state = e;
+    task.device_comm = &e->comm;
+    open_training(t, &task, true);
+}
+
 /* Recorded with the step; and what a rank raises comes back once, as late for itself as for all others. */
 static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
 {
     struct training t, alone;
-    struct exchange e = {
-        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited, .sync = waited},
-        .ctx = &t.ctx};
-    struct task task = SGD;
+    struct exchange e;
     struct train_result r;
     struct err err = {0};
     int heard_at = -1;
     int steps = 0;
 
     (void)state;
-    e.comm.state = &e;
-    open_training(&alone, &task, true);
-    task.device_comm = &e.comm;
-    open_training(&t, &task, true);
+    open_training(&alone, &SGD, true);
+    open_with(&t, &e);
     for (int epoch = 0; epoch < 6; epoch++) {
         train_epoch(&t.train, epoch);
         train_epoch(&alone.train, epoch);
@@ -437,25 +382,15 @@ static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
     assert_int_equal(fake_cudart_pieces(), 0);
 }
 
-static struct exchange exchange_of(struct training *t)
-{
-    return (struct exchange){
-        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited, .sync = waited},
-        .ctx = &t->ctx};
-}
-
 /* Steps are in flight when the rank goes; what would wait for the device says so instead, and waits for nothing. */
 static int what_is_told(int (*ask)(struct training *t, struct err *err))
 {
     struct training t;
-    struct exchange e = exchange_of(&t);
-    struct task task = SGD;
+    struct exchange e;
     struct train_result r;
     struct err err = {0};
 
-    e.comm.state = &e;
-    task.device_comm = &e.comm;
-    open_training(&t, &task, true);
+    open_with(&t, &e);
     train_epoch(&t.train, 0);
     for (int step = 0; step < 3; step++)
         run_step(&t, step, 0.05, false, &r);
@@ -495,7 +430,7 @@ static int ask_evaluation(struct training *t, struct err *err)
 {
     struct evaluate_result r;
 
-    return evaluate(&t->part, &r, err);
+    return evaluate(&t->train, &t->train.p.feed, EVALUATED, &r, err);
 }
 
 /* Nobody asked: another failure ends the run. */

@@ -3,6 +3,8 @@
 
 #include "test.h"
 
+#include "trainer/run/evaluate.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,13 +12,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PIXELS = TRAINING_SIDE * TRAINING_SIDE, CLASSES = 10 };
+enum { PIXELS = TRAINING_SIDE * TRAINING_SIDE, CLASSES = TRAINING_SIDE };
+
+atomic_long training_allocations;
 
 struct training training_usual(int stages, int64_t batch, int micro_batches)
 {
     return (struct training){.stages = stages,
                              .batch = batch,
+                             .items = 80,
                              .micro_batches = micro_batches,
+                             .lr = 0.1,
                              .optimizer = &optimizer_sgd,
                              .epochs = 2,
                              .stop_step = -1,
@@ -39,6 +45,7 @@ void training_free(struct training_shared *s)
     munmap(s, sizeof(*s));
 }
 
+/* A bright row per class, with a little of something else on top. */
 static void make_data(uint8_t *images, int32_t *labels)
 {
     uint32_t x = 12345;
@@ -47,13 +54,13 @@ static void make_data(uint8_t *images, int32_t *labels)
         labels[i] = i % CLASSES;
         for (int p = 0; p < PIXELS; p++) {
             x = x * 1664525u + 1013904223u;
-            images[i * PIXELS + p] = (uint8_t)((p % CLASSES == labels[i] ? 220u : 0u) + (x >> 27));
+            images[i * PIXELS + p] = (uint8_t)((p / TRAINING_SIDE == labels[i] ? 220u : 0u) + (x >> 27));
         }
     }
 }
 
-static void add(struct model_spec *s, const struct layer_ops *ops, const char *name, int64_t first,
-                int64_t second)
+static struct layer_spec *add(struct model_spec *s, const struct layer_ops *ops, const char *name,
+                              int64_t first, int64_t second)
 {
     struct layer_spec *l = &s->layer[s->layers];
 
@@ -63,6 +70,7 @@ static void add(struct model_spec *s, const struct layer_ops *ops, const char *n
         l->option[0] = first;
     if (second)
         l->option[1] = second;
+    return l;
 }
 
 /* Stages begin with a layer that has parameters; images and vectors cross the borders. */
@@ -78,23 +86,29 @@ static struct model_spec net(const struct training *task)
         add(&s, &layer_linear, "b", 16, 0);
     } else {
         add(&s, &layer_conv2d, "a", 4, 3);
+        if (task->norm)
+            add(&s, &layer_batchnorm2d, "n", 0, 0);
         add(&s, &layer_relu, "", 0, 0);
         s.stage_first[1] = s.layers;
         add(&s, &layer_conv2d, "b", 6, 3);
         add(&s, &layer_relu, "", 0, 0);
         add(&s, &layer_maxpool2d, "", 2, 0);
+        if (task->dropout)
+            add(&s, &layer_dropout, "", 0, 0)->number[0] = 0.2;
         add(&s, &layer_flatten, "", 0, 0);
     }
     s.stage_first[2] = s.layers;
     add(&s, &layer_linear, "c", 12, 0);
     add(&s, &layer_relu, "", 0, 0);
+    if (task->dropout)
+        add(&s, &layer_dropout, "", 0, 0)->number[0] = 0.2;
     add(&s, &layer_linear, "d", CLASSES, 0);
     return s;
 }
 
 static int run_steps(struct train *t, const struct training *task, struct training_trace *out)
 {
-    struct collectives *c = t->p.comm;
+    struct collectives *c = t->p.pipeline->o.comm;
     int64_t steps = sampler_steps(&t->p.sampler, task->batch);
     struct train_result r = {0};
 
@@ -107,8 +121,10 @@ static int run_steps(struct train *t, const struct training *task, struct traini
                 model_values(t->p.pipeline->model)[0] = NAN;
             if (task->trouble)
                 task->trouble(c->rank, out->steps);
-            if (train_step(t, step, 0.1, &r, &out->err))
+            const long before = training_allocations;
+            if (train_step(t, step, task->lr, &r, &out->err))
                 return collectives_exit_code(&out->err);
+            out->allocations += training_allocations - before;
             RANK_CHECK(out->steps < TRAINING_STEPS_MAX);
             out->loss[out->steps++] = r.loss;
         }
@@ -127,6 +143,8 @@ static int keep_whole(struct pipeline *p, struct training_trace *out, float *to,
     if (pipeline_whole(p, &whole, &out->err))
         return -1;
     RANK_CHECK((whole != NULL) == (c->rank == 0));
+    if (p->at.stages == 1)
+        whole = p->model;
     if (whole) {
         out->weights = model_len(whole);
         RANK_CHECK(out->weights <= TRAINING_WEIGHTS_MAX);
@@ -135,19 +153,58 @@ static int keep_whole(struct pipeline *p, struct training_trace *out, float *to,
     return 0;
 }
 
-static struct train_parts parts_of(const struct training *task, struct pipeline *p, struct optim *optim,
-                                   struct stop *stop)
+/* The collectives' all_reduce as an evaluation calls it: counted, and a signal at one of them. */
+static struct {
+    int (*all_reduce)(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
+                      struct err *err);
+    int times, stop_at;
+} asked;
+
+static int count_and_ask(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
+                         struct err *err)
 {
-    return (struct train_parts){
-        .comm = p->o.comm,
-        .ctx = p->o.ctx,
-        .pipeline = p,
-        .optim = optim,
-        .stop = stop,
-        .sampler = {.items = TRAINING_ITEMS, .rank = p->at.replica, .world = p->at.replicas, .shuffle = true},
-        .batch_size = task->batch,
-        .timeout_ms = task->timeout_ms,
-    };
+    if (++asked.times == asked.stop_at)
+        raise(SIGTERM);
+    return asked.all_reduce(c, x, n, flags, timeout_ms, err);
+}
+
+static int stop_evaluation(struct train *t, const struct training *task, struct training_trace *out)
+{
+    struct collectives *c = t->p.pipeline->o.comm;
+    struct evaluate_result seen;
+
+    asked.all_reduce = c->all_reduce;
+    asked.stop_at = c->rank == task->stop_rank ? task->evaluate_stop : -1;
+    c->all_reduce = count_and_ask;
+    RANK_CHECK(!evaluate(t, &t->p.feed, task->items, &seen, &out->err));
+    c->all_reduce = asked.all_reduce;
+    out->evaluate_stop = seen.stop;
+    out->evaluate_asked = asked.times;
+    return c->barrier(c, RANKS_TIMEOUT_MS, &out->err);
+}
+
+static int look_at_buffers(struct train *t, const struct training *task, struct training_trace *out)
+{
+    struct collectives *c = t->p.pipeline->o.comm;
+    struct model *m = t->p.pipeline->model;
+    struct evaluate_result seen;
+
+    out->buffers = model_buffers_bytes(m);
+    RANK_CHECK(out->buffers <= TRAINING_BUFFERS_MAX);
+    memcpy(out->own, model_buffers(m), out->buffers);
+    RANK_CHECK(!evaluate(t, &t->p.feed, task->items, &seen, &out->err));
+    memcpy(out->shown, model_buffers(m), out->buffers);
+    return 0;
+}
+
+static struct optimizer_spec optimizer_of(const struct training *task)
+{
+    struct optimizer_spec how = optimizer_spec_of(task->optimizer, 0);
+
+    if (task->optimizer == &optimizer_sgd)
+        how.number[0] = task->momentum;
+    how.clip = task->clip;
+    return how;
 }
 
 int training_body(struct collectives *c, void *arg)
@@ -182,13 +239,16 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
     RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
     const struct param_row *row = model_params(pipeline.model, &rows);
-    struct optimizer_spec how = optimizer_spec_of(task->optimizer, 0);
+    const struct optimizer_spec how = optimizer_of(task);
     cleanup_optim struct optim optim = {0};
-    if (task->optimizer == &optimizer_sgd)
-        how.number[0] = task->momentum;
-    how.clip = task->clip;
     RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
-    struct train_parts p = parts_of(task, &pipeline, &optim, &stop);
+    struct train_parts p = {.pipeline = &pipeline,
+                            .optim = &optim,
+                            .stop = &stop,
+                            .sampler = {.items = task->items,
+                                        .rank = pipeline.at.replica,
+                                        .world = pipeline.at.replicas,
+                                        .shuffle = true}};
     make_data(images, labels);
     feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
@@ -196,6 +256,8 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!train.dlogits == !pipeline_is_last(&pipeline)); /* only the last stage takes a loss */
     out->stage_len = (int)train.grad_len;
     int rc = run_steps(&train, task, out);
+    RANK_CHECK(rc || !task->evaluate_stop || !stop_evaluation(&train, task, out));
+    RANK_CHECK(rc || !task->norm || !look_at_buffers(&train, task, out));
     if (!rc && keep_whole(&pipeline, out, out->end, task->late_ms))
         rc = collectives_exit_code(&out->err);
     return rc;
@@ -207,4 +269,21 @@ struct training_shared *training_run(int world, struct training task)
 
     ranks_run(world, training_body, s);
     return s;
+}
+
+void training_expect(int world, struct training task, int steps, uint32_t flags)
+{
+    struct training_shared *s = training_run(world, task);
+    const struct training_trace *sound = &s->trace[task.poison_rank == 0];
+
+    for (int r = 0; r < world; r++) {
+        const struct training_trace *t = &s->trace[r];
+        assert_int_equal(t->steps, steps);
+        assert_int_equal(t->flags, flags);
+        if (!task.stages && r != task.poison_rank)
+            assert_memory_equal(t->end, sound->end, t->weights * sizeof(float));
+    }
+    for (size_t i = 0; i < sound->weights && !task.stages; i++)
+        assert_true(isfinite(sound->end[i]));
+    training_free(s);
 }
