@@ -1,16 +1,13 @@
 /* test_error_file.c - what a rank left of its exception: read, and handed on. */
 #include "common/fsutil.h"
 #include "launcher/error_file.h"
+#include "test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char dir[] = "/tmp/test-error-file-XXXXXX";
 static char from[64], to[64];

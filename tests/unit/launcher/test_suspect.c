@@ -2,13 +2,10 @@
 #include "common/cleanup.h"
 #include "host/rank_state.h"
 #include "launcher/suspect.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 4 };
 
