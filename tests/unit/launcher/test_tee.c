@@ -230,7 +230,7 @@ static void test_room_is_enough(void **state)
     enum { BYTES = 40 };
 
     (void)state;
-    for (size_t max = 0; max < 1200; max++) {
+    for (size_t max = 0; max < 2800; max++) {
         const char *text = in[max % 4 / 2];
         cleanup_tee struct tee_line line = {.text = BUF_INIT(8)}, same = {.text = BUF_INIT(8)};
         cleanup_buf struct buf sink = BUF_INIT(max / 4), all = BUF_INIT(100000);
