@@ -158,13 +158,11 @@ static void test_why_it_does_not_run(void **state)
          "cannot run ./lost: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},
         {"./windows", "#!/bin/sh\r\necho\r\n",
          "cannot run ./windows: its first line ends with a carriage return, so it names no program: convert "
-         "the file "
-         "from Windows' line ends: No such file or directory",
+         "the file from Windows' line ends: No such file or directory",
          0755, ENOENT},
         {"./options", "#! /no/such/shell -e\r\n",
          "cannot run ./options: its first line ends with a carriage return, so it names no program: convert "
-         "the file "
-         "from Windows' line ends: No such file or directory",
+         "the file from Windows' line ends: No such file or directory",
          0755, ENOENT},
         {"./second", "#! /no/such/shell -e\n\r\n",
          "cannot run ./second: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},

@@ -76,9 +76,7 @@ static void for_the_store(void **state)
 
     expect(f, 11000, "the node that hosts it for 10 s; gives up in 590 s");
     snprintf(f->view.err.msg, sizeof(f->view.err.msg), "no such host");
-    expect(f, 601500,
-           "the node that hosts it for 600 s; gives up in 0 s (no "
-           "such host)");
+    expect(f, 601500, "the node that hosts it for 600 s; gives up in 0 s (no such host)");
 }
 
 static void for_nodes(void **state)
@@ -93,19 +91,14 @@ static void for_nodes(void **state)
     f->view.state.left_ms = 500000;
     snprintf(f->view.state.missing, sizeof(f->view.state.missing), "1, 3");
     expect(f, 6000,
-           "other nodes for 5 s: 2 of 4 nodes have joined, "
-           "node ranks missing: 1, 3; gives up in 500 s");
+           "other nodes for 5 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up in 500 s");
     /* The time goes on from when the word was heard. */
     expect(f, 11000,
-           "other nodes for 10 s: 2 of 4 nodes have joined, "
-           "node ranks missing: 1, 3; gives up in 495 s");
+           "other nodes for 10 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up in 495 s");
     f->options.nnodes_min = 2;
     f->view.state.missing[0] = '\0';
     /* Enough: it is not given up any more. */
-    expect(f, 11000,
-           "other nodes for 10 s: 2 of at least 2 and at most 4 nodes "
-           "have "
-           "joined");
+    expect(f, 11000, "other nodes for 10 s: 2 of at least 2 and at most 4 nodes have joined");
 }
 
 static void for_a_place_and_for_ranks(void **state)
@@ -121,8 +114,7 @@ static void for_a_place_and_for_ranks(void **state)
            "290 s");
     f->view.stage = NODE_RESTS;
     expect(f, 71000,
-           "the ranks of the other nodes, those of this one have "
-           "ended, for "
+           "the ranks of the other nodes, those of this one have ended, for "
            "70 s");
 }
 
