@@ -132,6 +132,7 @@ static void look_again(struct agent *g, int64_t now_ms)
     for (int i = 0; i < g->round.n; i++)
         g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
     round_hang(&g->round, 2 * HANG_STACK_MS);
+    h->ended_ms = 0;
     h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the looks may take long on a busy machine */
     h->stage = HANG_ABORTS;
 }
@@ -186,7 +187,12 @@ void agent_hang_step(struct agent *g)
     else if (h->stage == HANG_LOOKS && now_ms >= h->due_ms)
         look_again(g, now_ms);
     if (h->stage == HANG_ABORTS && g->round.state == ROUND_HUNG) {
-        const bool over = agent_abort_ranks(g) && now_ms - last_heard_ms(g) >= HANG_SETTLE_MS;
+        const bool ended = agent_abort_ranks(g);
+        /* What they wrote last is read at the next turn: a launcher that was held up sees their end before it. */
+        if (!ended || h->ended_ms < 0)
+            h->ended_ms = ended ? now_ms : -1;
+        const int64_t last_ms = last_heard_ms(g) > h->ended_ms ? last_heard_ms(g) : h->ended_ms;
+        const bool over = ended && now_ms - last_ms >= HANG_SETTLE_MS;
         if (!over && now_ms < h->due_ms)
             return;
         tell(g);
