@@ -19,7 +19,8 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
-    g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
+    g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->kept_where);
+    g->identity.kept_data = g->kept_data >= 0 ? g->kept_where : NULL;
     agent_open_steps(g);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
@@ -29,10 +30,11 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
 
 void agent_say(struct agent *g, const char *fmt, ...)
 {
+    const bool judges = g->hang.stage == HANG_LOOKS || g->hang.stage == HANG_ABORTS;
     va_list args;
 
     va_start(args, fmt);
-    logs_say(&g->logs, arena_vprintf(&g->arena, fmt, args), AGENT_FLUSH_MS);
+    logs_say(&g->logs, arena_vprintf(&g->arena, fmt, args), judges ? 0 : AGENT_FLUSH_MS);
     va_end(args);
 }
 
@@ -155,14 +157,14 @@ void agent_turn(struct agent *g)
     int n = logs_poll(&g->logs, g->pfds);
 
     g->pfds[n] = (struct pollfd){.fd = g->signals, .events = POLLIN};
-    g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? nodes_fd(&g->nodes) : -1, .events = POLLIN};
+    g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? meet_fd(g->nodes.meet) : -1, .events = POLLIN};
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     if (logs_turn(&g->logs, g->pfds, n))
         usleep(LOGS_NAP_US);
     tracker_look(&g->tracker, clock_mono_ms());
     read_signals(g);
     if (g->meets) {
-        nodes_look(&g->nodes);
+        meet_look(g->nodes.meet, g->nodes.view);
         waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
     }
     agent_hear_ranks(g);

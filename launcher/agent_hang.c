@@ -4,20 +4,8 @@
 #include "launcher/agent_state.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Without waiting for the console: the other nodes wait for this one's suspect. */
-__attribute__((format(printf, 2, 3))) static void say(struct agent *g, const char *fmt, ...)
-{
-    cleanup_arena struct arena a = {0};
-    va_list args;
-
-    va_start(args, fmt);
-    logs_say(&g->logs, arena_vprintf(&a, fmt, args), 0);
-    va_end(args);
-}
 
 void agent_hang_open(struct agent *g)
 {
@@ -61,7 +49,8 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
         }
     }
     quiet_sign(&h->quiet, g->tracker.file_ms);
-    const int64_t nodes = g->meets ? nodes_ended(&g->nodes) : 0;
+    const struct meeting_state *state = g->meets ? nodes_running(&g->nodes) : NULL;
+    const int64_t nodes = state ? state->done : 0;
     if (h->ended != g->round.ended || h->nodes_ended != nodes)
         quiet_sign(&h->quiet, now_ms);
     h->ended = g->round.ended;
@@ -87,9 +76,10 @@ static void last_call(const struct agent *g, int64_t *number, int64_t *call)
 static bool hangs(struct agent *g, int64_t now_ms)
 {
     struct hang *h = &g->hang;
+    const struct meeting_state *state = g->meets ? nodes_running(&g->nodes) : NULL;
     int64_t number, call;
 
-    if (g->meets && nodes_hung(&g->nodes))
+    if (state && state->hung)
         return true;
     if (!h->said && quiet_left_ms(&h->quiet, now_ms) > 0)
         return false;
@@ -99,7 +89,7 @@ static bool hangs(struct agent *g, int64_t now_ms)
         return quiet;
     if (quiet != h->said) {
         last_call(g, &number, &call);
-        nodes_quiet(&g->nodes, quiet, number, call);
+        meet_quiet(g->nodes.meet, quiet, number, call);
     }
     h->said = quiet;
     return false;
@@ -119,14 +109,14 @@ static void look_first(struct agent *g, int64_t now_ms)
 {
     struct hang *h = &g->hang;
 
-    say(g,
-        "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
-        "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
-        h->limit_ms / 1000);
+    h->stage = HANG_LOOKS;
+    agent_say(g,
+              "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
+              "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
+              h->limit_ms / 1000);
     agent_look_at_ranks(g);
     h->since_ms = now_ms;
     h->due_ms = now_ms + HANG_LOOK_MS;
-    h->stage = HANG_LOOKS;
 }
 
 static void look_again(struct agent *g, int64_t now_ms)
@@ -137,11 +127,12 @@ static void look_again(struct agent *g, int64_t now_ms)
     for (int i = 0; i < g->round.n; i++) {
         agent_look_again(g, i, now_ms);
         suspect_describe(&h->found[i], text);
-        say(g, "torchrun: %s\n", text);
+        agent_say(g, "torchrun: %s\n", text);
     }
     for (int i = 0; i < g->round.n; i++)
         g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
     round_hang(&g->round, 2 * HANG_STACK_MS);
+    h->ended_ms = 0;
     h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the looks may take long on a busy machine */
     h->stage = HANG_ABORTS;
 }
@@ -176,8 +167,8 @@ static void tell(struct agent *g)
                                           state ? (uint32_t)state->call : 0);
     snprintf(h->message, sizeof(h->message), "no progress for %" PRId64 " s: %s", h->limit_ms / 1000, s.text);
     h->blamed = s.index;
+    agent_say(g, "torchrun: %s%s\n", g->meets ? "on this node: " : "", h->message);
     h->stage = HANG_TOLD;
-    say(g, "torchrun: %s%s\n", g->meets ? "on this node: " : "", h->message);
     if (g->meets)
         tell_nodes(g, &s);
 }
@@ -196,7 +187,12 @@ void agent_hang_step(struct agent *g)
     else if (h->stage == HANG_LOOKS && now_ms >= h->due_ms)
         look_again(g, now_ms);
     if (h->stage == HANG_ABORTS && g->round.state == ROUND_HUNG) {
-        const bool over = agent_abort_ranks(g) && now_ms - last_heard_ms(g) >= HANG_SETTLE_MS;
+        const bool ended = agent_abort_ranks(g);
+        /* What they wrote last is read at the next turn: a launcher that was held up sees their end before it. */
+        if (!ended || h->ended_ms < 0)
+            h->ended_ms = ended ? now_ms : -1;
+        const int64_t last_ms = last_heard_ms(g) > h->ended_ms ? last_heard_ms(g) : h->ended_ms;
+        const bool over = ended && now_ms - last_ms >= HANG_SETTLE_MS;
         if (!over && now_ms < h->due_ms)
             return;
         tell(g);

@@ -25,7 +25,7 @@ static int gather(struct agent *g)
     for (;;) {
         bool begun;
         if (g->signal) {
-            nodes_leave(&g->nodes, g->signal);
+            meet_leave(g->nodes.meet, g->signal);
             return 0;
         }
         enum nodes_step step = nodes_gather(&g->nodes, &g->identity, &begun);
@@ -50,8 +50,8 @@ static void run_among_nodes(struct agent *g)
     while (!round_over(&g->round)) {
         agent_turn(g);
         if (g->signal)
-            nodes_leave(&g->nodes, g->signal);
-        unwanted = unwanted || nodes_must_stop(&g->nodes);
+            meet_leave(g->nodes.meet, g->signal);
+        unwanted = unwanted || g->nodes.view->must_stop;
         if (unwanted)
             round_stop(&g->round);
         if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
@@ -65,7 +65,7 @@ static void run_among_nodes(struct agent *g)
     const bool bad = agent_hang_end(g) || g->round.failed || g->signal || unwanted;
     process_sweep();
     nodes_rested(&g->nodes, !bad);
-    nodes_look(&g->nodes);
+    meet_look(g->nodes.meet, g->nodes.view);
 }
 
 /* Print how the run ended, with the root cause after this node's own failures; returns the exit status. */

@@ -42,7 +42,8 @@ static enum exit_words words_of(const struct agent *g, int local)
 
 void agent_hear_ranks(struct agent *g)
 {
-    const bool asked = g->meets && nodes_asked(&g->nodes);
+    const struct meeting_state *state = g->meets ? nodes_running(&g->nodes) : NULL;
+    const bool asked = state && state->asks && !g->nodes.view->told;
     const struct clock c = clock_system();
     struct round *r = &g->round;
 
@@ -104,15 +105,14 @@ static void pass_error_file(struct agent *g, const struct exit_worker *w)
 void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
 {
     cleanup_buf struct buf text = BUF_INIT(EXIT_REPORT_BYTES);
-    struct err ignored;
 
     if (g->options->max_restarts && contract_is_final(w[root].status))
         agent_say(g,
                   "torchrun: exit code %d says wrong usage, which another try would meet again: no restart "
                   "here (restartPolicy: ExitCode keeps a job in Kubernetes from one, too)\n",
                   EXIT_CODE_USAGE);
-    if (exit_report(w, n, root, g->options->program[0], g->host, &text, &ignored) == 0)
-        logs_say(&g->logs, buf_str(&text), AGENT_FLUSH_MS);
+    exit_report(w, n, root, g->options->program[0], g->host, &text);
+    logs_say(&g->logs, buf_str(&text), AGENT_FLUSH_MS);
     if (w == g->round.workers) {
         leave_report(g, &w[root]);
         pass_error_file(g, &w[root]);

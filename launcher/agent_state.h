@@ -2,6 +2,7 @@
 #ifndef TK_LAUNCHER_AGENT_STATE_H
 #define TK_LAUNCHER_AGENT_STATE_H
 
+#include "host/memory_file.h"
 #include "host/rank_state.h"
 #include "launcher/agent.h"
 #include "launcher/env.h"
@@ -26,9 +27,10 @@ struct agent {
     struct env_round identity;
     struct tracker tracker;
     struct pollfd *pfds;
-    int port_held;           /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
-    int kept_data;           /* memory for the ranks (machine.h); -1: none */
-    int rank_state;          /* the file of what the ranks do (machine.h); -1: none */
+    int port_held;  /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
+    int kept_data;  /* an empty memory file for what ranks keep over restarts (memory_file.h); -1: none */
+    int rank_state; /* the file of what the ranks do (rank_state.h); -1: none */
+    char kept_where[MEMORY_FILE_BYTES], rank_where[MEMORY_FILE_BYTES]; /* where ranks find them */
     struct rank_slot *slots; /* [nproc] the same, which any rank may write at any time; NULL: none */
     struct straggler straggler;
     int64_t steps_due_ms;   /* when to look at `slots` again */
@@ -42,7 +44,8 @@ struct agent {
     const char *report; /* path of the termination message; NULL: none is written */
 };
 
-/* Print to stderr; waits at most AGENT_FLUSH_MS, because the signals that end the run are blocked. */
+/* Print to stderr; waits at most AGENT_FLUSH_MS, because the signals that end the run are blocked, and not at all while a hang is
+ * judged: the other nodes wait for this one's suspect. */
 void agent_say(struct agent *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Print torchrun's block for a failed run (exit_report) of the n workers with root cause `root`. When w is this

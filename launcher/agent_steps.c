@@ -2,13 +2,13 @@
  * the others. */
 #include "common/clock.h"
 #include "launcher/agent_state.h"
-#include "launcher/machine.h"
 
 void agent_open_steps(struct agent *g)
 {
     const int n = g->options->nproc;
 
-    g->rank_state = machine_rank_state(n, &g->slots, &g->identity.rank_state, &g->arena);
+    g->rank_state = rank_state_make(n, &g->slots, g->rank_where);
+    g->identity.rank_state = g->rank_state >= 0 ? g->rank_where : NULL;
     straggler_init(&g->straggler, n, &g->arena);
 }
 
@@ -49,9 +49,9 @@ void agent_look_at_steps(struct agent *g)
     const bool closed = measure(g);
     g->steps_due_ms = now_ms + straggler_wait_ms(s);
     if (closed && g->meets)
-        nodes_say_steps(&g->nodes, &s->steps);
+        meet_say_steps(g->nodes.meet, &s->steps);
     struct steps run = s->steps;
-    if (g->meets && !nodes_steps(&g->nodes, &run))
+    if (g->meets && !meet_steps(g->nodes.meet, &run))
         return; /* another node judges */
     straggler_judge(s, &run);
     tracker_straggler(&g->tracker, (int)s->rank, s->ratio);

@@ -24,9 +24,7 @@ static void put(struct set *s, struct arena *a, const char *name, const char *va
 
 static void put_int(struct set *s, struct arena *a, const char *name, int value)
 {
-    if (s->n == OWN_MAX)
-        abort();
-    s->vars[s->n++] = arena_printf(a, "%s=%d", name, value);
+    put(s, a, name, arena_printf(a, "%d", value));
 }
 
 static bool same_variable(const char *x, const char *y)

@@ -165,17 +165,17 @@ struct error_file error_file_read(const char *path, struct arena *a)
 }
 
 /* Put the exit code as "errorCode" into the object that is the message, if it is one: in place of the one it has. */
-static int put_coded(const struct buf *text, int exit_code, struct buf *out, struct err *err)
+static void put_coded(const struct buf *text, int exit_code, struct buf *out)
 {
     const char *object = value_of(text->data, "\"message\"");
     const bool is_object = *object == '{';
     const struct sv code = is_object ? own_code(object + 1) : (struct sv){0};
     const char *cut = code.p ? code.p : object + is_object, *rest = cut + code.len;
 
-    if (buf_append(out, text->data, (size_t)(cut - text->data), err) < 0 ||
-        (is_object && buf_printf(out, err, code.p ? "%d" : "\"errorCode\": %d, ", exit_code) < 0))
-        return -1;
-    return buf_append(out, rest, text->len - (size_t)(rest - text->data), err);
+    buf_append(out, text->data, (size_t)(cut - text->data), NULL);
+    if (is_object)
+        buf_printf(out, NULL, code.p ? "%d" : "\"errorCode\": %d, ", exit_code);
+    buf_append(out, rest, text->len - (size_t)(rest - text->data), NULL);
 }
 
 /* Write to what is there and no regular file: a device, a FIFO, or a link to anything. */
@@ -197,8 +197,7 @@ int error_file_pass(const char *from, const char *to, int exit_code, struct err 
 
     if (fs_read_regular(from, &text, &ignored) < 0 || !string_of(buf_str(&text), "\"message\""))
         return 0;
-    if (put_coded(&text, exit_code, &out, err) < 0)
-        return -1;
+    put_coded(&text, exit_code, &out); /* which has room for it */
     if (lstat(to, &st) == 0 && !S_ISREG(st.st_mode))
         return write_into(to, &out, err);
     return fs_write_atomic(to, out.data, out.len, err);

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FILE_BYTES = 1024, DEPTH_MAX = 16 };
@@ -39,13 +38,6 @@ bool evidence_read(const char *proc, pid_t pid, struct evidence_process *ret)
     return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const struct evidence_process *x = a, *y = b;
-
-    return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
 struct evidence evidence_scan(const char *proc, struct arena *a)
 {
     struct evidence e = {arena_array(a, EVIDENCE_PROCESSES_MAX, struct evidence_process), 0};
@@ -55,7 +47,6 @@ struct evidence evidence_scan(const char *proc, struct arena *a)
     for (const struct dirent *f; d && e.n < EVIDENCE_PROCESSES_MAX && (f = readdir(d));)
         e.n += sv_i64(sv_from(f->d_name), 1, INT32_MAX, &pid) &&
                evidence_read(proc, (pid_t)pid, &e.processes[e.n]);
-    qsort(e.processes, (size_t)e.n, sizeof(*e.processes), by_number);
     return e;
 }
 

@@ -22,7 +22,7 @@ struct evidence_process {
     uint64_t ticks; /* CPU time of all threads, in clock ticks */
 };
 
-/* All processes, in the order of their numbers. */
+/* All processes, as /proc lists them: in the order of their numbers. */
 struct evidence {
     struct evidence_process *processes; /* in the arena */
     int n;

@@ -136,33 +136,32 @@ static size_t indented(char c)
 
 /* Append what a rank left as PyTorch's launcher does: all lines but the first are indented, also the empty one behind the
  * last newline. So no line looks like a heading of the block. */
-static int put_indented(struct sv rest, struct buf *out, struct err *err)
+static void put_indented(struct sv rest, struct buf *out)
 {
     struct sv line;
 
-    for (bool first = true; sv_next(&rest, '\n', &line); first = false)
-        if ((!first && buf_puts(out, "\n  ", err) < 0) || buf_append(out, line.p, line.len, err) < 0)
-            return -1;
-    return 0;
+    for (bool first = true; sv_next(&rest, '\n', &line); first = false) {
+        buf_puts(out, first ? "" : "\n  ", NULL);
+        buf_append(out, line.p, line.len, NULL);
+    }
 }
 
-static int put_traceback(const char *text, struct buf *out, struct err *err)
+static void put_traceback(const char *text, struct buf *out)
 {
     const size_t from = text_end(text, strlen(text), EXIT_TRACEBACK_BYTES, indented);
 
-    if (from && buf_puts(out, "[the beginning is left out here]\n  ", err) < 0)
-        return -1;
-    return put_indented(sv_from(text + from), out, err);
+    buf_puts(out, from ? "[the beginning is left out here]\n  " : "", NULL);
+    put_indented(sv_from(text + from), out);
 }
 
 /* The beginning, as far as it fits. */
-static int put_message(const char *text, struct buf *out, struct err *err)
+static void put_message(const char *text, struct buf *out)
 {
     size_t len = 0;
 
     for (size_t used = 0; text[len] && (used += indented(text[len])) <= EXIT_MESSAGE_BYTES; len++)
         ;
-    return put_indented((struct sv){text, text_head(text, len)}, out, err);
+    put_indented((struct sv){text, text_head(text, len)}, out);
 }
 
 static bool was_stopped(const struct exit_worker *w)
@@ -171,78 +170,77 @@ static bool was_stopped(const struct exit_worker *w)
 }
 
 /* What stands behind "traceback : ". PyTorch's words where the rank left none: they are known. */
-static int put_reason(const struct exit_worker *w, struct buf *out, struct err *err)
+static void put_reason(const struct exit_worker *w, struct buf *out)
 {
     char name[32];
 
     if (w->traceback)
-        return put_traceback(w->traceback, out, err);
-    if (w->message)
-        return put_message(w->message, out, err);
-    if (WIFSIGNALED(w->status))
-        return buf_printf(out, err, "Signal %d (%s) received by PID %d", WTERMSIG(w->status),
-                          exit_signal_name(WTERMSIG(w->status), name), (int)w->pid);
-    return buf_puts(out, "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", err);
+        put_traceback(w->traceback, out);
+    else if (w->message)
+        put_message(w->message, out);
+    else if (WIFSIGNALED(w->status))
+        buf_printf(out, NULL, "Signal %d (%s) received by PID %d", WTERMSIG(w->status),
+                   exit_signal_name(WTERMSIG(w->status), name), (int)w->pid);
+    else
+        buf_puts(out, "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", NULL);
+    buf_puts(out, "\n", NULL);
 }
 
-static int report_one(const struct exit_worker *w, int index, const char *host, struct buf *out,
-                      struct err *err)
+static void report_one(const struct exit_worker *w, int index, const char *host, struct buf *out)
 {
     char when[CLOCK_RFC3339_BYTES], signal[40] = "", name[32];
 
     clock_local(w->wall_ms, when);
     if (WIFSIGNALED(w->status))
         snprintf(signal, sizeof(signal), "  (%s)", exit_signal_name(WTERMSIG(w->status), name));
-    if (buf_printf(out, err,
-                   "[%d]:\n"
-                   "  time      : %s\n"
-                   "  host      : %s\n"
-                   "  rank      : %d (local_rank: %d)\n"
-                   "  exitcode  : %d (pid: %d)%s\n"
-                   "  error_file: %s\n"
-                   "  traceback : ",
-                   index, when, w->host ? w->host : host, w->rank, w->local_rank, exit_signed_code(w->status),
-                   (int)w->pid, signal, w->error_file ? w->error_file : "<N/A>") < 0 ||
-        put_reason(w, out, err) < 0)
-        return -1;
-    return buf_puts(out, "\n", err);
+    buf_printf(out, NULL,
+               "[%d]:\n"
+               "  time      : %s\n"
+               "  host      : %s\n"
+               "  rank      : %d (local_rank: %d)\n"
+               "  exitcode  : %d (pid: %d)%s\n"
+               "  error_file: %s\n"
+               "  traceback : ",
+               index, when, w->host ? w->host : host, w->rank, w->local_rank, exit_signed_code(w->status),
+               (int)w->pid, signal, w->error_file ? w->error_file : "<N/A>");
+    put_reason(w, out);
 }
 
 /* List the failures besides the root cause: first the ranks that failed by themselves, among which the root cause is
- * counted (*index is its number), then those that the launcher stopped. */
-static int report_others(const struct exit_worker *w, int n, int root, const char *host, struct buf *out,
-                         int *index, struct err *err)
+ * counted, then those that the launcher stopped. Returns the root cause's number. */
+static int report_others(const struct exit_worker *w, int n, int root, const char *host, struct buf *out)
 {
-    int counted = 0, shown = 0, more = 0;
+    int index = 0, counted = 0, shown = 0, more = 0;
 
-    *index = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < n; i++) {
             if (i == root && pass == 0)
-                *index = counted++;
+                index = counted++;
             if (i == root || !(pass ? was_stopped(&w[i]) : failed_by_itself(&w[i])))
                 continue;
             if (shown == EXIT_OTHERS_MAX)
                 more++;
-            else if (shown++, report_one(&w[i], counted++, host, out, err) < 0)
-                return -1;
+            else {
+                shown++;
+                report_one(&w[i], counted++, host, out);
+            }
         }
     if (more)
-        return buf_printf(out, err, "  ... and %d more\n", more);
-    return shown ? 0 : buf_puts(out, "  <NO_OTHER_FAILURES>\n", err);
+        buf_printf(out, NULL, "  ... and %d more\n", more);
+    else if (!shown)
+        buf_puts(out, "  <NO_OTHER_FAILURES>\n", NULL);
+    return index;
 }
 
-int exit_report(const struct exit_worker *w, int n, int root, const char *program, const char *host,
-                struct buf *out, struct err *err)
+void exit_report(const struct exit_worker *w, int n, int root, const char *program, const char *host,
+                 struct buf *out)
 {
     static const char thick[] = "============================================================\n";
-    int index;
     static const char thin[] = "------------------------------------------------------------\n";
 
-    if (buf_printf(out, err, "%s%.200s FAILED\n%sFailures:\n", thick, program, thin) < 0 ||
-        report_others(w, n, root, host, out, &index, err) < 0 ||
-        buf_printf(out, err, "%sRoot Cause (first observed failure):\n", thin) < 0 ||
-        report_one(&w[root], index, host, out, err) < 0)
-        return -1;
-    return buf_puts(out, thick, err);
+    buf_printf(out, NULL, "%s%.200s FAILED\n%sFailures:\n", thick, program, thin);
+    const int index = report_others(w, n, root, host, out);
+    buf_printf(out, NULL, "%sRoot Cause (first observed failure):\n", thin);
+    report_one(&w[root], index, host, out);
+    buf_puts(out, thick, NULL);
 }

@@ -77,7 +77,7 @@ int exit_signed_code(int status);
 
 /* Append the failure block in torchrun's format: other failures, those that the launcher stopped last, then the
  * root cause. `out` has room for EXIT_REPORT_BYTES. */
-int exit_report(const struct exit_worker *w, int n, int root, const char *program, const char *host,
-                struct buf *out, struct err *err) MUST_CHECK;
+void exit_report(const struct exit_worker *w, int n, int root, const char *program, const char *host,
+                 struct buf *out);
 
 #endif

@@ -45,6 +45,7 @@ struct hang {
     int ended;           /* ranks that had exited at the last look */
     enum hang_stage stage;
     int64_t since_ms; /* the first look */
+    int64_t ended_ms; /* the aborted processes were first seen gone; -1: some are left, 0: there were none */
     int64_t due_ms;   /* the end of the stage */
     struct hang_rank *ranks;
     struct suspect_rank *found; /* [nproc] what is known of each */

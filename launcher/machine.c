@@ -1,8 +1,5 @@
-/* machine.c - hold a free port and memory, find Python. */
+/* machine.c - hold a free port, find Python. */
 #include "launcher/machine.h"
-#include "host/memory_file.h"
-#include "host/rank_contract.h"
-#include "host/rank_state.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -26,26 +23,6 @@ int machine_hold_port(int *ret, int *held, struct err *err)
     *ret = ntohs(addr.sin_port);
     *held = TAKE_FD(fd);
     return 0;
-}
-
-int machine_keep_data(const char **ret, struct arena *a)
-{
-    char where[MEMORY_FILE_BYTES];
-    const int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
-
-    if (fd >= 0)
-        *ret = arena_printf(a, "%s", where);
-    return fd;
-}
-
-int machine_rank_state(int n, struct rank_slot **slots, const char **ret, struct arena *a)
-{
-    char where[MEMORY_FILE_BYTES];
-    const int fd = rank_state_make(n, slots, where);
-
-    if (fd >= 0)
-        *ret = arena_printf(a, "%s", where);
-    return fd;
 }
 
 static bool in_path(const char *name, struct arena *a)

@@ -72,16 +72,6 @@ void nodes_close(struct nodes *n)
     free(n->view);
 }
 
-int nodes_fd(const struct nodes *n)
-{
-    return meet_fd(n->meet);
-}
-
-void nodes_look(struct nodes *n)
-{
-    meet_look(n->meet, n->view);
-}
-
 /* Of a longer text the beginning, cut at a character. */
 static void put(char *out, size_t size, const char *text)
 {
@@ -129,16 +119,11 @@ enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *
     return NODES_START;
 }
 
-bool nodes_must_stop(const struct nodes *n)
-{
-    return n->view->must_stop;
-}
-
-bool nodes_asked(const struct nodes *n)
+const struct meeting_state *nodes_running(const struct nodes *n)
 {
     const struct meeting_state *s = &n->view->state;
 
-    return s->stage == STAGE_RUNNING && s->asks && s->round == n->round && !n->view->told;
+    return s->stage == STAGE_RUNNING && s->round == n->round ? s : NULL;
 }
 
 void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host)
@@ -166,25 +151,6 @@ void nodes_broken(struct nodes *n, const struct err *why, const char *host)
     nodes_rested(n, false);
 }
 
-int64_t nodes_ended(const struct nodes *n)
-{
-    const struct meeting_state *s = &n->view->state;
-
-    return s->stage == STAGE_RUNNING && s->round == n->round ? s->done : 0;
-}
-
-void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call)
-{
-    meet_quiet(n->meet, quiet, number, call);
-}
-
-bool nodes_hung(const struct nodes *n)
-{
-    const struct meeting_state *s = &n->view->state;
-
-    return s->stage == STAGE_RUNNING && s->hung && s->round == n->round;
-}
-
 void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message)
 {
     struct meeting_cause c = *cause;
@@ -200,21 +166,6 @@ void nodes_rested(struct nodes *n, bool good)
     release_port(n);
     meet_offer_port(n->meet, hold_port(n));
     meet_rested(n->meet, good);
-}
-
-void nodes_leave(struct nodes *n, int signal)
-{
-    meet_leave(n->meet, signal);
-}
-
-void nodes_say_steps(struct nodes *n, const struct steps *steps)
-{
-    meet_say_steps(n->meet, steps);
-}
-
-bool nodes_steps(const struct nodes *n, struct steps *ret)
-{
-    return meet_steps(n->meet, ret);
 }
 
 int nodes_verdict(const struct nodes *n, bool *mine)

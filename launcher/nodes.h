@@ -2,7 +2,7 @@
  * the agent's next step, and the ranks' results into what the other nodes are told.
  *
  * Order:     call nodes_gather until it returns NODES_START or NODES_END. After NODES_START run the ranks and
- *            check nodes_must_stop meanwhile; report a failure (nodes_failed); when all have ended call nodes_rested;
+ *            check view->must_stop meanwhile; report a failure (nodes_failed); when all have ended call nodes_rested;
  *            call nodes_gather again.
  * Ownership: nodes_open fills *n, nodes_close frees what it holds, also after a failed open. Strings in the
  *            identity and the view are valid until the next nodes_gather.
@@ -18,8 +18,8 @@
 
 struct nodes {
     const struct options *options;
-    struct meet *meet;
-    struct meet_view *view; /* the last one copied by nodes_look */
+    struct meet *meet;      /* the agent also calls it itself, where there is nothing to translate */
+    struct meet_view *view; /* the last one copied by meet_look */
     int64_t round;          /* whose ranks were started last; -1: none yet */
     bool again;             /* nobody has been told yet why that round is over */
     int held;               /* a socket that reserves the port offered for MASTER_PORT; -1: none */
@@ -31,39 +31,22 @@ enum nodes_step { NODES_WAIT, NODES_START, NODES_END };
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void nodes_close(struct nodes *n);
 
-/* Readable when the view has changed; then call nodes_look to copy it. */
-int nodes_fd(const struct nodes *n);
-void nodes_look(struct nodes *n);
-
 /* Between two rounds: the agent's next step. NODES_START: *identity is filled in, start the ranks. NODES_WAIT:
  * wait for the next change. NODES_END: the run has ended, or this node is out of it. *begun is true once after a
  * round of this node has ended and a new one forms; view->state.why then says why. */
 enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *begun);
 
-/* While the ranks run: whether their round is over, so that they have to be stopped. */
-bool nodes_must_stop(const struct nodes *n);
+/* The run's state while this node's round runs, else NULL. */
+const struct meeting_state *nodes_running(const struct nodes *n);
 
 /* Report to the other nodes: the root cause among this node's ranks (see exit_root_cause; the first call of a
- * round counts), that this launcher itself failed, that all its ranks have ended and were reaped (good: with status 0),
- * that it received a signal. `host` is this node's name. */
+ * round counts), that this launcher itself failed, that all its ranks have ended and were reaped (good: with status 0).
+ * `host` is this node's name. */
 void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host);
-/* Whether this node is to tell a rank that has raised (exit_accuse). */
-bool nodes_asked(const struct nodes *n);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
-/* Its ranks show no sign of life, or do again; number, call: as in struct meeting_node. */
-void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call);
-/* How many nodes' ends the others have been told as a sign of life, in this node's round. */
-int64_t nodes_ended(const struct nodes *n);
-/* Whether this node's round hangs: then it has to tell its suspect, with what is in *cause (rank, strength, ...). */
-bool nodes_hung(const struct nodes *n);
+/* Its round hangs, and this is its suspect: what is in *cause (rank, strength, ...). */
 void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
 void nodes_rested(struct nodes *n, bool good);
-void nodes_leave(struct nodes *n, int signal);
-
-/* Say how long this node's ranks take for a step, with the next heartbeat; and hear it of all nodes together: false where
- * another node hears it. */
-void nodes_say_steps(struct nodes *n, const struct steps *steps);
-bool nodes_steps(const struct nodes *n, struct steps *ret);
 
 /* After NODES_END: the exit status. *mine: this node ended the run, by one of its ranks or its launcher. */
 int nodes_verdict(const struct nodes *n, bool *mine);

@@ -105,34 +105,28 @@ static int refuse_unsupported(const struct option_values *v, struct err *err)
                        "spawn, fork or forkserver", err);
 }
 
-/* The option, else the variable that PyTorch's agent reads, else the default. */
-static int get_shutdown_timeout(const struct option_values *v, const struct options_host *host,
-                                struct options *o, struct err *err)
+/* A variable of whole seconds; one that is not set or empty leaves *ret_ms. */
+static int get_seconds(const struct options_host *host, const char *name, int min, int max, int64_t *ret_ms,
+                       struct err *err)
 {
-    const char *text = host->get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
-    int64_t s;
-
-    if (v->text[OPT_SHUTDOWN_TIMEOUT] || !text || !*text)
-        return option_seconds(v, OPT_SHUTDOWN_TIMEOUT, &o->shutdown_timeout_ms, err);
-    if (!sv_i64(sv_trim(sv_from(text)), 0, 86400, &s))
-        return err_set(err, ERR_INVALID, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=%.40s: expected seconds, 0..86400",
-                       text);
-    o->shutdown_timeout_ms = s * 1000;
-    return 0;
-}
-
-static int get_progress_timeout(const struct options_host *host, struct options *o, struct err *err)
-{
-    const char *text = host->get(CONTRACT_ENV_PROGRESS_TIMEOUT);
+    const char *text = host->get(name);
     int64_t s;
 
     if (!text || !*text)
         return 0;
-    if (!sv_i64(sv_trim(sv_from(text)), 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S, &s))
-        return err_set(err, ERR_INVALID, CONTRACT_ENV_PROGRESS_TIMEOUT "=%.40s: expected seconds, 1..604800",
-                       text);
-    o->progress_timeout_ms = s * 1000;
+    if (!sv_i64(sv_trim(sv_from(text)), min, max, &s))
+        return err_set(err, ERR_INVALID, "%s=%.40s: expected seconds, %d..%d", name, text, min, max);
+    *ret_ms = s * 1000;
     return 0;
+}
+
+/* The option, else the variable that PyTorch's agent reads, else the default. */
+static int get_shutdown_timeout(const struct option_values *v, const struct options_host *host,
+                                struct options *o, struct err *err)
+{
+    if (v->text[OPT_SHUTDOWN_TIMEOUT])
+        return option_seconds(v, OPT_SHUTDOWN_TIMEOUT, &o->shutdown_timeout_ms, err);
+    return get_seconds(host, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", 0, 86400, &o->shutdown_timeout_ms, err);
 }
 
 /* Without an order, or with one that cannot be, addresses decide. */
@@ -183,7 +177,9 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
-        get_shutdown_timeout(&v, host, &o, err) < 0 || get_progress_timeout(host, &o, err) < 0 ||
+        get_shutdown_timeout(&v, host, &o, err) < 0 ||
+        get_seconds(host, CONTRACT_ENV_PROGRESS_TIMEOUT, 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S,
+                    &o.progress_timeout_ms, err) < 0 ||
         options_output(&v, a, &o, err) < 0 || check_virtual(host, &o, err) < 0 ||
         get_program(&v, host, options_is_launch(argv[0]), &o, err) < 0)
         return -1;

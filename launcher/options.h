@@ -151,11 +151,6 @@ int option_values_parse(int argc, char *const *argv, const struct options_host *
 int options_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                   struct options *ret, struct err *err) MUST_CHECK;
 
-/* Parse "3" (all ranks) or "0:1,12:3" (local rank:value) into STD_* for each of nproc ranks. `option` is its name
- * for errors. */
-int options_std_map(const char *option, const char *text, int nproc, struct arena *a, uint8_t **ret,
-                    struct err *err) MUST_CHECK;
-
 /* Whether the program is called as torch.distributed.launch (or `launch`). */
 bool options_is_launch(const char *argv0);
 

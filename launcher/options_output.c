@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-int options_std_map(const char *option, const char *text, int nproc, struct arena *a, uint8_t **ret,
-                    struct err *err)
+/* Parse "3" (all ranks) or "0:1,12:3" (local rank:value) into STD_* for each of nproc ranks. */
+static int get_map(const struct option_values *v, int id, int nproc, struct arena *a, uint8_t **ret,
+                   struct err *err)
 {
-    uint8_t *map = arena_array(a, (size_t)nproc, uint8_t);
-    struct sv rest = sv_from(text ? text : "0"), part;
+    struct sv rest = sv_from(v->text[id] ? v->text[id] : "0"), part;
     int64_t rank, bits;
 
+    *ret = arena_array(a, (size_t)nproc, uint8_t);
     if (sv_i64(rest, STD_NONE, STD_BOTH, &bits)) {
-        memset(map, (int)bits, (size_t)nproc);
-        *ret = map;
+        memset(*ret, (int)bits, (size_t)nproc);
         return 0;
     }
     while (rest.len && sv_next(&rest, ',', &part)) {
@@ -21,12 +21,11 @@ int options_std_map(const char *option, const char *text, int nproc, struct aren
         sv_next(&right, ':', &left);
         if (!sv_i64(sv_trim(left), 0, OPTIONS_NPROC_MAX, &rank) ||
             !sv_i64(sv_trim(right), STD_NONE, STD_BOTH, &bits))
-            return err_set(err, ERR_INVALID, "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs", option,
-                           text);
+            return err_set(err, ERR_INVALID, "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs",
+                           option_rows[id].name, v->text[id]);
         if (rank < nproc) /* one command line for nodes with more ranks and with fewer */
-            map[rank] = (uint8_t)bits;
+            (*ret)[rank] = (uint8_t)bits;
     }
-    *ret = map;
     return 0;
 }
 
@@ -72,8 +71,7 @@ int options_output(const struct option_values *v, struct arena *a, struct option
         if (rank < o->nproc)
             o->shown[rank] = true;
     }
-    if (options_std_map("redirects", v->text[OPT_REDIRECTS], o->nproc, a, &o->redirects, err) < 0 ||
-        options_std_map("tee", v->text[OPT_TEE], o->nproc, a, &o->tee, err) < 0)
-        return -1;
-    return 0;
+    return get_map(v, OPT_REDIRECTS, o->nproc, a, &o->redirects, err) < 0
+               ? -1
+               : get_map(v, OPT_TEE, o->nproc, a, &o->tee, err);
 }

@@ -139,26 +139,23 @@ void program_exec(char *const *words, char *const *env)
 int program_explain(const char *name, int code, struct err *err)
 {
     char head[HEAD_BYTES];
-    const char *by;
+    const char *why = "", *by = NULL;
 
     read_head(name, head);
-    if (is_folder(name))
-        return err_errno(err, ERR_INVALID, code, "cannot run %.120s: a folder, without a __main__.py", name);
-    if (code == ENOENT && is_elf(head))
-        return err_errno(err, ERR_INVALID, code,
-                         "cannot run %.120s: its loader is not here (it was built for another system)", name);
-    if (code == ENOEXEC && is_marked(head))
-        return err_errno(err, ERR_INVALID, code,
-                         "cannot run %.120s: a byte order mark stands first: save it as UTF-8 without one",
-                         name);
     const size_t first = strcspn(head, "\n");
-    if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
+    if (is_folder(name))
+        why = ": a folder, without a __main__.py";
+    else if (code == ENOENT && is_elf(head))
+        why = ": its loader is not here (it was built for another system)";
+    else if (code == ENOEXEC && is_marked(head))
+        why = ": a byte order mark stands first: save it as UTF-8 without one";
+    else if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
         return err_errno(
             err, ERR_INVALID, code,
             "cannot run %.60s: its first line ends with a carriage return, so it names no program: "
             "convert the file from Windows' line ends",
             name);
-    if (code == ENOENT && (by = interpreter(head)))
-        return err_errno(err, ERR_INVALID, code, "cannot run %.120s: its first line names %.60s", name, by);
-    return err_errno(err, ERR_INVALID, code, "cannot run %.120s", name);
+    else if (code == ENOENT && (by = interpreter(head)))
+        why = ": its first line names ";
+    return err_errno(err, ERR_INVALID, code, "cannot run %.120s%s%.60s", name, why, by ? by : "");
 }

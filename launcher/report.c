@@ -62,12 +62,10 @@ static struct sv end_of(struct sv text, size_t room)
 
 static void put_text(struct buf *out, struct sv text)
 {
-    struct err full;
     char bytes[2];
 
     for (size_t i = 0; i < text.len; i++)
-        if (buf_append(out, bytes, (size_t)escape(text.p[i], bytes), &full) < 0)
-            return;
+        buf_append(out, bytes, (size_t)escape(text.p[i], bytes), NULL);
 }
 
 void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
@@ -75,18 +73,16 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
     while (((unsigned char)*tail & 0xc0) == 0x80) /* it begins within a character */
         tail++;
     cleanup_free char *plain = memory_strdup(tail);
-    struct err full;
-    int rc = buf_printf(out, &full, "{\"rank\":%d,\"exitCode\":%d", w->rank, exit_status_code(w->status));
 
+    buf_printf(out, NULL, "{\"rank\":%d,\"exitCode\":%d", w->rank, exit_status_code(w->status));
     if (WIFSIGNALED(w->status))
-        rc |= buf_printf(out, &full, ",\"signal\":%d", WTERMSIG(w->status));
-    rc |= buf_puts(out, ",\"host\":\"", &full);
+        buf_printf(out, NULL, ",\"signal\":%d", WTERMSIG(w->status));
+    buf_puts(out, ",\"host\":\"", NULL);
     put_text(out, sv_from(host));
-    rc |= buf_puts(out, "\",\"message\":\"", &full);
+    buf_puts(out, "\",\"message\":\"", NULL);
     text_plain(plain);
     put_text(out, end_of(useful(plain, w->message), REPORT_BYTES - sizeof(END_HUNG) - out->len));
-    if (rc < 0 || buf_puts(out, w->hung ? END_HUNG : END, &full) < 0)
-        buf_clear(out); /* unreachable: host names are short */
+    buf_puts(out, w->hung ? END_HUNG : END, NULL); /* there is room: host names are short */
 }
 
 int report_write(const char *path, const struct buf *text, struct err *err)

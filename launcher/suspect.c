@@ -34,43 +34,14 @@ static void add_call(uint32_t call, uint64_t number, char out[static SUSPECT_BYT
         text_add(out, SUSPECT_BYTES, " %" PRIu64, number);
 }
 
-/* Blame rank r[i], in words that the caller may go on with. */
-__attribute__((format(printf, 4, 5))) static struct suspect
-blame(const struct suspect_rank *r, int i, enum meeting_strength strength, const char *fmt, ...)
-{
-    struct suspect s = {.index = i,
-                        .strength = strength,
-                        .number = r[i].begun < INT64_MAX / 2 ? (int64_t)r[i].begun : INT64_MAX / 2};
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(s.text, sizeof(s.text), fmt, args);
-    va_end(args);
-    return s;
-}
-
-static bool by_state(const struct suspect_rank *r, int n, char state, const char *how,
-                     enum meeting_strength strength, struct suspect *ret)
-{
-    for (int i = 0; i < n; i++)
-        if (r[i].state == state) {
-            *ret = blame(r, i, strength, "rank %d is %s", r[i].rank, how);
-            add_state(&r[i], ret->text);
-            return true;
-        }
-    return false;
-}
-
-static struct suspect behind(const struct suspect_rank *r, int i, enum meeting_strength strength,
-                             uint64_t reached, uint32_t call)
-{
-    struct suspect s =
-        blame(r, i, strength, "rank %d %s ", r[i].rank, r[i].ended ? "ended before" : "did not reach");
-
-    add_call(call, reached, s.text);
-    add_state(&r[i], s.text);
-    return s;
-}
+/* The ranks of a node, and the last collective call that any rank of the run has begun. */
+struct scene {
+    const struct suspect_rank *r;
+    int n;
+    uint64_t reached; /* 0: none is known */
+    uint32_t call;
+    bool outside; /* several ranks, of which none is in a call */
+};
 
 /* It waits for the end of the run, and takes part in no call (trainer/run/idle.h): who does has begun one before it receives. */
 static bool is_idle(const struct suspect_rank *r)
@@ -78,58 +49,23 @@ static bool is_idle(const struct suspect_rank *r)
     return !r->begun && r->call == RANK_CALL_RECV;
 }
 
-/* One in uninterruptible sleep that is behind as well says both. */
-static bool by_disk(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
+static bool is_outside(const struct suspect_rank *r)
 {
-    if (!by_state(r, n, 'D', "in uninterruptible sleep", STRENGTH_DISK, ret))
-        return false;
-    if (r[ret->index].begun < reached)
-        *ret = behind(r, ret->index, STRENGTH_DISK, reached, call);
-    return true;
+    return r->finished >= r->begun && r->call == RANK_CALL_NONE;
 }
 
-/* The rank that began the fewest calls. */
-static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
+static struct scene look_around(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
 {
-    int least = 0;
+    struct scene s = {.r = r, .n = n, .reached = reached, .call = call, .outside = n > 1};
 
-    for (int i = 1; i < n; i++)
-        if (!is_idle(&r[i]) && (is_idle(&r[least]) || r[i].begun < r[least].begun))
-            least = i;
-    if (is_idle(&r[least]) || r[least].begun >= reached)
-        return false;
-    *ret = behind(r, least, STRENGTH_BEHIND, reached, call);
-    return true;
-}
-
-/* All ranks have begun the last call: blame one that is in no call any more, unless all are so, else the connection. */
-static bool by_last_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call,
-                         struct suspect *ret)
-{
-    int out = -1, outside = 0;
-
-    if (!reached)
-        return false;
-    for (int i = n - 1; i >= 0; i--)
-        if (r[i].finished >= r[i].begun && r[i].call == RANK_CALL_NONE) {
-            out = i;
-            outside++;
+    for (int i = 0; i < n; i++) {
+        s.outside = s.outside && is_outside(&r[i]);
+        if (r[i].begun > s.reached) {
+            s.reached = r[i].begun;
+            s.call = r[i].last;
         }
-    if (outside == n && n > 1)
-        return false;
-    if (out >= 0)
-        *ret = blame(r, out, STRENGTH_ODD, "rank %d goes no further after ", r[out].rank);
-    else if (r[0].finished < r[0].begun)
-        *ret = blame(r, 0, STRENGTH_UNKNOWN, "all ranks wait in ");
-    else
-        *ret = blame(r, 0, STRENGTH_UNKNOWN, "all ranks wait, rank %d in %s after ", r[0].rank,
-                     rank_call_name(r[0].call));
-    add_call(call, reached, ret->text);
-    if (out >= 0)
-        add_state(&r[out], ret->text);
-    else
-        text_add(ret->text, SUSPECT_BYTES, ": a connection between them is lost?");
-    return true;
+    }
+    return s;
 }
 
 static bool is_elsewhere(const struct suspect_rank *r)
@@ -137,101 +73,150 @@ static bool is_elsewhere(const struct suspect_rank *r)
     return r->stack.known && !r->stack.waits;
 }
 
-static int company(const struct suspect_rank *r, int n, int64_t place)
+/* How many ranks are at the place where r is. */
+static int company(const struct scene *s, const struct suspect_rank *r)
 {
     int many = 0;
 
-    for (int i = 0; i < n; i++)
-        many += is_elsewhere(&r[i]) && r[i].stack.place == place;
+    for (int i = 0; i < s->n; i++)
+        many += is_elsewhere(&s->r[i]) && s->r[i].stack.place == r->stack.place;
     return many;
 }
 
-/* Of those in the rarest place the first that sleeps: where ranks wait for a GPU they run. */
-static int loneliest(const struct suspect_rank *r, int n)
+static enum meeting_strength strength_of(const struct scene *s, const struct suspect_rank *r)
 {
-    int best = -1, best_company = 0;
-
-    for (int i = 0; i < n; i++) {
-        if (!is_elsewhere(&r[i]))
-            continue;
-        const int many = company(r, n, r[i].stack.place);
-        if (best < 0 || many < best_company || (many == best_company && runs(&r[best]) && !runs(&r[i]))) {
-            best = i;
-            best_company = many;
-        }
-    }
-    return best;
+    if (r->state == 'T' || r->state == 't')
+        return STRENGTH_STOPPED;
+    if (r->state == 'D')
+        return STRENGTH_DISK;
+    if (r->begun < s->reached && !is_idle(r))
+        return STRENGTH_BEHIND;
+    if (s->reached && !s->outside)
+        return is_outside(r) ? STRENGTH_ODD : STRENGTH_UNKNOWN;
+    return is_elsewhere(r) ? STRENGTH_STACK : STRENGTH_UNKNOWN;
 }
 
-static bool by_stack(const struct suspect_rank *r, int n, struct suspect *ret)
+/* More speaks against a than against b: the evidence is stronger, a began fewer calls, or is in a rarer place, or sleeps there: where
+ * ranks wait for a GPU they run. */
+static bool is_worse(const struct scene *s, const struct suspect_rank *a, const struct suspect_rank *b)
 {
-    int known = 0, i = loneliest(r, n);
+    const enum meeting_strength strength = strength_of(s, a), other = strength_of(s, b);
 
-    while (known < n && !r[known].stack.known)
-        known++;
-    if (known == n)
+    if (strength != other)
+        return strength > other;
+    if (strength == STRENGTH_BEHIND)
+        return a->begun < b->begun;
+    if (strength != STRENGTH_STACK)
         return false;
-    if (i < 0) {
-        *ret = blame(r, known, STRENGTH_UNKNOWN,
-                     "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
-                     r[known].rank, r[known].stack.at);
-        return true;
-    }
-    const bool all = n > 1 && company(r, n, r[i].stack.place) == n;
-    *ret = blame(r, i, all ? STRENGTH_UNKNOWN : STRENGTH_STACK, "%srank %d %s %s",
-                 all ? "cannot tell which rank: all are there, " : "", r[i].rank,
-                 runs(&r[i]) ? "loops in" : "is in", r[i].stack.at);
-    ret->place = r[i].stack.place;
-    if (!runs(&r[i]))
-        add_state(&r[i], ret->text);
-    return true;
+    const int many = company(s, a), others = company(s, b);
+    return many != others ? many < others : runs(b) && !runs(a);
 }
 
-/* Nothing tells who waits for whom. */
-static struct suspect by_looks(const struct suspect_rank *r)
+static void say_behind(const struct scene *s, const struct suspect_rank *r, char out[static SUSPECT_BYTES])
 {
-    struct suspect s = blame(r, 0, STRENGTH_UNKNOWN, "cannot tell which rank: rank %d %s", r->rank,
-                             r->ended  ? "has ended"
-                             : runs(r) ? "runs"
-                                       : "sleeps");
+    text_add(out, SUSPECT_BYTES, "rank %d %s ", r->rank, r->ended ? "ended before" : "did not reach");
+    add_call(s->call, s->reached, out);
+}
 
+/* Of the strongest evidence. */
+static void say_why(const struct scene *s, const struct suspect_rank *r, enum meeting_strength strength,
+                    char out[static SUSPECT_BYTES])
+{
+    if (strength == STRENGTH_STOPPED) {
+        text_add(out, SUSPECT_BYTES, "rank %d is stopped%s", r->rank,
+                 r->state == 't' ? " by a debugger" : "");
+    } else if (strength == STRENGTH_BEHIND || (strength == STRENGTH_DISK && r->begun < s->reached)) {
+        say_behind(s, r, out);
+    } else if (strength == STRENGTH_DISK) {
+        text_add(out, SUSPECT_BYTES, "rank %d is in uninterruptible sleep", r->rank);
+    } else if (strength == STRENGTH_ODD) {
+        text_add(out, SUSPECT_BYTES, "rank %d goes no further after ", r->rank);
+        add_call(s->call, s->reached, out);
+    } else {
+        text_add(out, SUSPECT_BYTES, "rank %d %s %s", r->rank, runs(r) ? "loops in" : "is in", r->stack.at);
+    }
+    if (strength != STRENGTH_STACK || !runs(r))
+        add_state(r, out);
+}
+
+/* Nothing sets a rank apart; returns the one that is named for all of them. */
+static int say_unknown(const struct scene *s, char out[static SUSPECT_BYTES])
+{
+    const struct suspect_rank *r = s->r;
+    int known = 0;
+
+    if (s->reached && !s->outside) {
+        text_add(out, SUSPECT_BYTES, "all ranks wait");
+        if (r->finished >= r->begun)
+            text_add(out, SUSPECT_BYTES, ", rank %d in %s after ", r->rank, rank_call_name(r->call));
+        else
+            text_add(out, SUSPECT_BYTES, " in ");
+        add_call(s->call, s->reached, out);
+        text_add(out, SUSPECT_BYTES, ": a connection between them is lost?");
+        return 0;
+    }
+    while (known < s->n && !r[known].stack.known)
+        known++;
+    if (known < s->n) {
+        text_add(out, SUSPECT_BYTES,
+                 "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
+                 r[known].rank, r[known].stack.at);
+        return known;
+    }
+    text_add(out, SUSPECT_BYTES, "cannot tell which rank: rank %d %s", r->rank,
+             r->ended  ? "has ended"
+             : runs(r) ? "runs"
+                       : "sleeps");
     if (!r->ended)
-        add_state(r, s.text);
-    return s;
+        add_state(r, out);
+    return 0;
 }
 
 /* Nobody is set apart, but the network sets two nodes apart. */
-static void by_network(const struct suspect_rank *r, int n, struct suspect *ret)
+static bool say_unanswered(const struct scene *s, int *index, char out[static SUSPECT_BYTES])
 {
-    int i = 0;
-
-    while (i < n && !r[i].peer[0])
-        i++;
-    if (i == n)
-        return;
-    *ret = blame(r, i, STRENGTH_UNANSWERED, "rank %d gets no answer from %s%s", r[i].rank, r[i].peer,
-                 r[i].begun ? " in " : "");
-    if (r[i].begun)
-        add_call(r[i].last, r[i].begun, ret->text);
-    text_add(ret->text, SUSPECT_BYTES, ": the network between them is cut?");
+    for (int i = 0; i < s->n; i++) {
+        const struct suspect_rank *r = &s->r[i];
+        if (!r->peer[0])
+            continue;
+        *index = i;
+        snprintf(out, SUSPECT_BYTES, "rank %d gets no answer from %s%s", r->rank, r->peer,
+                 r->begun ? " in " : "");
+        if (r->begun)
+            add_call(r->last, r->begun, out);
+        text_add(out, SUSPECT_BYTES, ": the network between them is cut?");
+        return true;
+    }
+    return false;
 }
 
 struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
 {
-    struct suspect s;
+    const struct scene scene = look_around(r, n, reached, call);
+    struct suspect s = {.index = 0};
 
-    for (int i = 0; i < n; i++)
-        if (r[i].begun > reached) {
-            reached = r[i].begun;
-            call = r[i].last;
+    for (int i = 1; i < n; i++)
+        if (is_worse(&scene, &r[i], &r[s.index]))
+            s.index = i;
+    s.strength = strength_of(&scene, &r[s.index]);
+    if (s.strength == STRENGTH_STACK) {
+        s.place = r[s.index].stack.place;
+        if (n > 1 && company(&scene, &r[s.index]) == n) {
+            s.strength = STRENGTH_UNKNOWN;
+            text_add(s.text, SUSPECT_BYTES, "cannot tell which rank: all are there, ");
         }
-    if (!by_state(r, n, 'T', "stopped", STRENGTH_STOPPED, &s) &&
-        !by_state(r, n, 't', "stopped by a debugger", STRENGTH_STOPPED, &s) &&
-        !by_disk(r, n, reached, call, &s) && !by_call(r, n, reached, call, &s) &&
-        !by_last_call(r, n, reached, call, &s) && !by_stack(r, n, &s))
-        s = by_looks(r);
-    if (s.strength == STRENGTH_UNKNOWN)
-        by_network(r, n, &s);
+        say_why(&scene, &r[s.index], STRENGTH_STACK, s.text);
+    } else if (s.strength != STRENGTH_UNKNOWN) {
+        say_why(&scene, &r[s.index], s.strength, s.text);
+    } else {
+        s.index = say_unknown(&scene, s.text);
+    }
+    if (s.strength == STRENGTH_UNKNOWN && say_unanswered(&scene, &s.index, s.text)) {
+        s.strength = STRENGTH_UNANSWERED;
+        s.place = 0;
+    }
+    const uint64_t begun = r[s.index].begun;
+    s.number = begun < INT64_MAX / 2 ? (int64_t)begun : INT64_MAX / 2;
     return s;
 }
 

@@ -2,12 +2,8 @@
 #include "crew.h"
 #include "../ports.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WORDS_MAX = 16 };
 
@@ -58,4 +54,31 @@ void crew_release(struct crew *c)
     for (int i = 0; i < c->n; i++)
         if (c->started[i])
             run_release(&c->runs[i]);
+}
+
+void crew_expect(struct crew *c, int code)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->started[i] && run_wait(&c->runs[i]) != code)
+            fail_msg("node %d ended with %x: %s", i, (unsigned)c->runs[i].status, buf_str(&c->runs[i].err));
+}
+
+void crew_end(struct crew *c, int code)
+{
+    crew_expect(c, code);
+    crew_release(c);
+}
+
+void crew_touch(const struct crew *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->started[i])
+            run_touch(&c->runs[i], name);
+}
+
+void crew_wait_file(const struct crew *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->started[i])
+            assert_true(run_wait_file(&c->runs[i], name));
 }

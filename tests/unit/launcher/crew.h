@@ -25,7 +25,17 @@ void crew_start_all(struct crew *c, const char *const *args, const char *script)
 /* As run_wait. */
 int crew_wait(struct crew *c, int i);
 
+/* The same of all that were started: each ends with `code`. */
+void crew_expect(struct crew *c, int code);
+
 /* All have been waited for. */
 void crew_release(struct crew *c);
+
+/* Both. */
+void crew_end(struct crew *c, int code);
+
+/* In the folder of each: make the file, or wait for it. */
+void crew_touch(const struct crew *c, const char *name);
+void crew_wait_file(const struct crew *c, const char *name);
 
 #endif

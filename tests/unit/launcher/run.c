@@ -5,17 +5,14 @@
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
+#include <glob.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { WORDS_MAX = 48, OUTPUT_BYTES = 4 << 20, POLLS_MAX = 300000 };
 
@@ -126,6 +123,63 @@ int run_once(const char *const *args, const char *script, struct run *keep)
     return code;
 }
 
+void run_says(const struct buf *text, const char *want)
+{
+    if (!strstr(buf_str(text), want))
+        fail_msg("expected \"%s\" in: %s", want, buf_str(text));
+}
+
+void run_blames(const struct run *r, int rank, int code, const char *text)
+{
+    const char *root = strstr(buf_str(&r->err), "Root Cause (first observed failure):");
+    char who[32], how[32] = "";
+
+    snprintf(who, sizeof(who), "  rank      : %d (", rank);
+    if (code)
+        snprintf(how, sizeof(how), "  exitcode  : %d (", code);
+    if (!root || !strstr(root, who) || !strstr(root, how) || !strstr(root, text))
+        fail_msg("expected rank %d, code %d and \"%s\" in: %s", rank, code, text, buf_str(&r->err));
+}
+
+bool run_has_said(const struct run *r, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(OUTPUT_BYTES);
+
+    read_file(r, "err", &text);
+    return strstr(buf_str(&text), want) != NULL;
+}
+
+void run_expect(const char *const *args, const char *script, int code, const char *err)
+{
+    struct run r;
+
+    assert_int_equal(run_once(args, script, &r), code);
+    run_says(&r.err, err ? err : "");
+    run_release(&r);
+}
+
+void run_read(const struct run *r, const char *pattern, struct buf *out)
+{
+    struct err err = {0};
+    char path[200];
+    glob_t found;
+
+    snprintf(path, sizeof(path), "%s/%s", r->dir, pattern);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    buf_clear(out);
+    assert_int_equal(fs_read(found.gl_pathv[0], out, &err), 0);
+    globfree(&found);
+}
+
+void run_expect_file(const struct run *r, const char *pattern, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(OUTPUT_BYTES);
+
+    run_read(r, pattern, &text);
+    assert_string_equal(buf_str(&text), want);
+}
+
 static void tick(void)
 {
     const struct timespec ts = {.tv_nsec = 2000000};
@@ -203,4 +257,32 @@ bool run_gone(pid_t pid)
         tick();
     }
     return false;
+}
+
+int run_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
+{
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    const int failed = _cmocka_run_group_tests("torchrun", tests, n, NULL, NULL);
+    free(run_torchrun);
+    return failed;
+}
+
+static bool has_torch(void)
+{
+    const char *python = getenv("TK_TEST_PYTHON");
+    char command[400];
+
+    if (python)
+        setenv("PYTHON_EXEC", python, 1);
+    snprintf(command, sizeof(command), "'%.300s' -c 'import torch' 2>/dev/null", python ? python : "python3");
+    return system(command) == 0;
+}
+
+int run_torch_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
+{
+    if (has_torch())
+        return run_main(argc, argv, tests, n);
+    printf("skipped: no Python with torch (TK_TEST_PYTHON names one)\n");
+    return 77;
 }

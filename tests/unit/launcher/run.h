@@ -3,6 +3,7 @@
 #define TK_TESTS_LAUNCHER_RUN_H
 
 #include "common/buf.h"
+#include "test.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -33,6 +34,21 @@ int run_wait(struct run *r);
 /* Both, and run_release when `keep` is NULL. */
 int run_once(const char *const *args, const char *script, struct run *keep);
 
+/* All three: it ends with `code`, and its stderr holds `err`; NULL: whatever it says. */
+void run_expect(const char *const *args, const char *script, int code, const char *err);
+
+/* `text`, which it printed, holds `want`; has_said: while it runs, whether its stderr does so far. */
+void run_says(const struct buf *text, const char *want);
+bool run_has_said(const struct run *r, const char *want);
+
+/* Its failure block blames that rank, which ended with `code` (-n: by signal n; 0: however), and has `text` behind the root cause's
+ * heading. */
+void run_blames(const struct run *r, int rank, int code, const char *text);
+
+/* Read the one file that the pattern names in the folder; expect_file: it holds `want` and nothing else. */
+void run_read(const struct run *r, const char *pattern, struct buf *out);
+void run_expect_file(const struct run *r, const char *pattern, const char *want);
+
 void run_release(struct run *r);
 
 /* Wait (by polling, within a generous bound) until `name` exists in the folder; false when it never does,
@@ -62,6 +78,11 @@ bool run_gone(pid_t pid);
     "    raise SystemExit(7)\n"                                                                              \
     "except OSError:\n"                                                                                      \
     "    socket.create_server(at)' || exit 7; "
+
+/* What main returns, for a program whose argv[1] is torchrun. torch: the tests need a Python with torch, $TK_TEST_PYTHON or else
+ * python3, and are skipped without. */
+int run_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n);
+int run_torch_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n);
 
 #define RUN_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -1,22 +1,32 @@
 /* test_env.c - what a rank is started with. */
+#include "common/sv.h"
 #include "launcher/env.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+/* The texts with | between them, ended by NULL. */
+static char **split(const char *text, struct arena *a)
+{
+    char **words = arena_array(a, 40, char *);
+    struct sv rest = sv_from(text), word;
 
+    for (int n = 0; rest.len && sv_next(&rest, '|', &word); n++)
+        words[n] = arena_strndup(a, word.p, word.len);
+    return words;
+}
+
+/* The variable of that name, as it stands there; NULL: it is not set. */
 static const char *get(char *const *env, const char *name)
 {
     const char *found = NULL;
-    size_t n = strlen(name);
+    const size_t n = strcspn(name, "=");
 
     for (; *env; env++)
         if (strncmp(*env, name, n) == 0 && (*env)[n] == '=') {
             assert_null(found); /* each once */
-            found = *env + n + 1;
+            found = *env;
         }
     return found;
 }
@@ -48,133 +58,93 @@ static struct options some_options(void)
                             .program = program};
 }
 
+/* Where `base` is inherited, local rank `local` gets what is wanted, and no variable that is wanted without a value. */
+static void expect(const struct options *o, const struct env_round *round, int local, const char *error_file,
+                   const char *base, const char *wanted)
+{
+    cleanup_arena struct arena a = {0};
+    char **env = env_build(o, round, local, error_file, split(base, &a), &a);
+
+    for (char **want = split(wanted, &a); *want; want++) {
+        const char *got = get(env, *want);
+        if (strchr(*want, '=') ? !got || strcmp(got, *want) != 0 : got != NULL)
+            fail_msg("%s, expected %s", got ? got : "not set", *want);
+    }
+}
+
 static void test_the_whole_list(void **state)
 {
-    static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old",
-                report[] = "PTJ_TERMINATION_LOG=/dev/termination-log", kept[] = "TORCHKEEPER_KEPT_DATA=7/8",
-                doing[] = "TORCHKEEPER_RANK_STATE=7/9/0";
-    char *const base[] = {path, rank, file, report, kept, doing, NULL};
-    static const char *const want[][2] = {{"RANK", "7"},
-                                          {"LOCAL_RANK", "3"},
-                                          {"GROUP_RANK", "1"},
-                                          {"ROLE_RANK", "5"},
-                                          {"ROLE_NAME", "default"},
-                                          {"WORLD_SIZE", "8"},
-                                          {"LOCAL_WORLD_SIZE", "4"},
-                                          {"GROUP_WORLD_SIZE", "2"},
-                                          {"ROLE_WORLD_SIZE", "6"},
-                                          {"MASTER_ADDR", "10.0.0.9"},
-                                          {"MASTER_PORT", "4711"},
-                                          {"TORCHELASTIC_RESTART_COUNT", "2"},
-                                          {"TORCHELASTIC_MAX_RESTARTS", "3"},
-                                          {"TORCHELASTIC_RUN_ID", "job-1"},
-                                          {"TORCHELASTIC_USE_AGENT_STORE", "False"},
-                                          {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM"},
-                                          {"TORCHELASTIC_ERROR_FILE", "/e.json"},
-                                          {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
-                                          {"TORCHKEEPER_KEPT_DATA", "123/4"},
-                                          {"TORCHKEEPER_RANK_STATE", "123/5/3"},
-                                          {"OMP_NUM_THREADS", "1"},
-                                          {"PATH", "/bin"}};
-    cleanup_arena struct arena a = {0};
+    static const char base[] =
+        "PATH=/bin|RANK=99|TORCHELASTIC_ERROR_FILE=/old|PTJ_TERMINATION_LOG=/dev/termination-log|"
+        "TORCHKEEPER_KEPT_DATA=7/8|TORCHKEEPER_RANK_STATE=7/9/0";
     const struct options o = some_options();
-    char **env = env_build(&o, &round_2, 3, "/e.json", base, &a);
+    struct env_round without = round_2;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
-        const char *got = get(env, want[i][0]);
-        if (!got || strcmp(got, want[i][1]) != 0)
-            fail_msg("%s=%s, expected %s", want[i][0], got ? got : "(unset)", want[i][1]);
-    }
-    struct env_round without = round_2;
+    expect(&o, &round_2, 3, "/e.json", base,
+           "RANK=7|LOCAL_RANK=3|GROUP_RANK=1|ROLE_RANK=5|ROLE_NAME=default|WORLD_SIZE=8|LOCAL_WORLD_SIZE=4|"
+           "GROUP_WORLD_SIZE=2|ROLE_WORLD_SIZE=6|MASTER_ADDR=10.0.0.9|MASTER_PORT=4711|"
+           "TORCHELASTIC_RESTART_COUNT=2|TORCHELASTIC_MAX_RESTARTS=3|TORCHELASTIC_RUN_ID=job-1|"
+           "TORCHELASTIC_USE_AGENT_STORE=False|TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM|"
+           "TORCHELASTIC_ERROR_FILE=/e.json|TORCH_NCCL_ASYNC_ERROR_HANDLING=1|TORCHKEEPER_KEPT_DATA=123/4|"
+           "TORCHKEEPER_RANK_STATE=123/5/3|OMP_NUM_THREADS=1|PATH=/bin|PYTHONFAULTHANDLER");
     without.kept_data = without.rank_state = NULL;
-    env = env_build(&o, &without, 0, NULL, base, &a);
-    assert_null(get(env, "TORCHKEEPER_KEPT_DATA"));
-    assert_null(get(env, "TORCHKEEPER_RANK_STATE"));
-    assert_null(get(env, "TORCHELASTIC_ERROR_FILE"));
-    assert_null(get(env, "PTJ_TERMINATION_LOG"));
+    expect(&o, &without, 0, NULL, base,
+           "TORCHKEEPER_KEPT_DATA|TORCHKEEPER_RANK_STATE|TORCHELASTIC_ERROR_FILE|PTJ_TERMINATION_LOG");
 }
 
 /* What was said to the launcher is not for a launcher that a rank starts; its progress file is for both. */
 static void test_progress(void **state)
 {
-    static char port[] = "TORCHKEEPER_PROGRESS_PORT=29402", timeout[] = "TORCHKEEPER_PROGRESS_TIMEOUT=60",
-                attempt[] = "PTJ_ATTEMPT=3", file[] = "TORCHKEEPER_PROGRESS_FILE=/a",
-                uid[] = "PTJ_JOB_UID=1-f";
-    char *const base[] = {port, timeout, attempt, file, uid, NULL};
-    cleanup_arena struct arena a = {0};
-    const struct options o = some_options();
-    struct env_round round = round_2;
-    char **env = env_build(&o, &round, 0, NULL, base, &a);
-
-    (void)state;
-    assert_null(get(env, "TORCHKEEPER_PROGRESS_PORT"));
-    assert_null(get(env, "TORCHKEEPER_PROGRESS_TIMEOUT"));
-    assert_null(get(env, "PTJ_ATTEMPT"));
-    assert_string_equal(get(env, "TORCHKEEPER_PROGRESS_FILE"), "/a");
-    assert_string_equal(get(env, "PTJ_JOB_UID"), "1-f");
-    round.progress_file = "/b";
-    assert_string_equal(get(env_build(&o, &round, 0, NULL, base, &a), "TORCHKEEPER_PROGRESS_FILE"), "/b");
-}
-
-/* Where they may come from a ConfigMap the operator leaves them to the launcher; elsewhere ranks get what PyTorch's gives them. */
-static void test_defaults_of_the_operator(void **state)
-{
-    static char uid[] = "PTJ_JOB_UID=job-1";
-    char *const under[] = {uid, NULL}, *const none[] = {NULL};
-    cleanup_arena struct arena a = {0};
-    const struct options o = some_options();
-    char **env = env_build(&o, &round_2, 0, NULL, under, &a);
-
-    (void)state;
-    assert_string_equal(get(env, "PYTHONUNBUFFERED"), "1");
-    assert_string_equal(get(env, "NCCL_DEBUG"), "WARN");
-    env = env_build(&o, &round_2, 0, NULL, none, &a);
-    assert_null(get(env, "PYTHONUNBUFFERED"));
-    assert_null(get(env, "NCCL_DEBUG"));
-}
-
-static void test_what_the_user_set_stays(void **state)
-{
-    static char uid[] = "PTJ_JOB_UID=job-1", omp[] = "OMP_NUM_THREADS=6",
-                nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0", debug[] = "NCCL_DEBUG=INFO",
-                unbuffered[] = "PYTHONUNBUFFERED=";
-    char *const base[] = {uid, omp, nccl, debug, unbuffered, NULL};
-    char *const none[] = {NULL};
-    cleanup_arena struct arena a = {0};
+    static const char base[] =
+        "TORCHKEEPER_PROGRESS_PORT=29402|TORCHKEEPER_PROGRESS_TIMEOUT=60|PTJ_ATTEMPT=3|PTJ_NODE_ORDER=1|"
+        "TORCHKEEPER_PROGRESS_FILE=/a|PTJ_JOB_UID=1-f";
     struct options o = some_options();
-    char **env = env_build(&o, &round_2, 0, NULL, base, &a);
+    struct env_round round = round_2;
 
     (void)state;
-    assert_string_equal(get(env, "OMP_NUM_THREADS"), "6");
-    assert_string_equal(get(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "0");
-    assert_string_equal(get(env, "NCCL_DEBUG"), "INFO");
-    assert_string_equal(get(env, "PYTHONUNBUFFERED"), "");
+    expect(&o, &round, 0, NULL, base,
+           "TORCHKEEPER_PROGRESS_PORT|TORCHKEEPER_PROGRESS_TIMEOUT|PTJ_ATTEMPT|PTJ_NODE_ORDER|"
+           "TORCHKEEPER_PROGRESS_FILE=/a|PTJ_JOB_UID=1-f|PYTHONFAULTHANDLER");
+    round.progress_file = "/b";
+    o.progress_timeout_ms = 60000;
+    expect(&o, &round, 0, NULL, base, "TORCHKEEPER_PROGRESS_FILE=/b|PYTHONFAULTHANDLER=1");
+    expect(&o, &round, 0, NULL, "PYTHONFAULTHANDLER=0", "PYTHONFAULTHANDLER=0");
+}
+
+/* Where they may come from a ConfigMap the operator leaves them to the launcher; elsewhere ranks get what PyTorch's gives them.
+ * What the user set stays. */
+static void test_defaults(void **state)
+{
+    static char omp[] = "OMP_NUM_THREADS=6";
+    char *const base[] = {omp, NULL}, *const none[] = {NULL};
+    struct options o = some_options();
+
+    (void)state;
+    expect(&o, &round_2, 0, NULL, "PTJ_JOB_UID=job-1", "PYTHONUNBUFFERED=1|NCCL_DEBUG=WARN");
+    expect(&o, &round_2, 0, NULL, "", "PYTHONUNBUFFERED|NCCL_DEBUG");
+    expect(&o, &round_2, 0, NULL,
+           "PTJ_JOB_UID=job-1|OMP_NUM_THREADS=6|TORCH_NCCL_ASYNC_ERROR_HANDLING=0|NCCL_DEBUG=INFO|"
+           "PYTHONUNBUFFERED=",
+           "OMP_NUM_THREADS=6|TORCH_NCCL_ASYNC_ERROR_HANDLING=0|NCCL_DEBUG=INFO|PYTHONUNBUFFERED=");
     assert_false(env_sets_omp(&o, base));
     assert_true(env_sets_omp(&o, none));
     o.nproc = 1;
     assert_false(env_sets_omp(&o, none));
-    assert_null(get(env_build(&o, &round_2, 0, NULL, none, &a), "OMP_NUM_THREADS"));
+    expect(&o, &round_2, 0, NULL, "", "OMP_NUM_THREADS");
 }
 
 static void test_virtual_local_rank(void **state)
 {
-    static char devices[] = "CUDA_VISIBLE_DEVICES=4,6,GPU-x";
-    static char hidden[] = "CUDA_VISIBLE_DEVICES=", spaced[] = "CUDA_VISIBLE_DEVICES=0, 1";
-    char *const base[] = {devices, NULL}, *const none[] = {NULL}, *const no_gpu[] = {hidden, NULL},
-                *const two[] = {spaced, NULL};
-    cleanup_arena struct arena a = {0};
     struct options o = some_options();
 
     (void)state;
     o.virtual_local_rank = true;
-    assert_string_equal(get(env_build(&o, &round_2, 0, NULL, no_gpu, &a), "CUDA_VISIBLE_DEVICES"), "");
-    assert_string_equal(get(env_build(&o, &round_2, 1, NULL, two, &a), "CUDA_VISIBLE_DEVICES"), "1");
-    char **env = env_build(&o, &round_2, 2, NULL, base, &a);
-    assert_string_equal(get(env, "LOCAL_RANK"), "0");
-    assert_string_equal(get(env, "RANK"), "6");
-    assert_string_equal(get(env, "CUDA_VISIBLE_DEVICES"), "GPU-x");
-    assert_string_equal(get(env_build(&o, &round_2, 1, NULL, none, &a), "CUDA_VISIBLE_DEVICES"), "1");
+    expect(&o, &round_2, 0, NULL, "CUDA_VISIBLE_DEVICES=", "CUDA_VISIBLE_DEVICES=");
+    expect(&o, &round_2, 1, NULL, "CUDA_VISIBLE_DEVICES=0, 1", "CUDA_VISIBLE_DEVICES=1");
+    expect(&o, &round_2, 2, NULL, "CUDA_VISIBLE_DEVICES=4,6,GPU-x",
+           "LOCAL_RANK=0|RANK=6|CUDA_VISIBLE_DEVICES=GPU-x");
+    expect(&o, &round_2, 1, NULL, "", "CUDA_VISIBLE_DEVICES=1");
 }
 
 static void join(char **words, char out[static 256])
@@ -243,10 +213,9 @@ static void test_local_rank_in_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_whole_list),           cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_defaults_of_the_operator), cmocka_unit_test(test_what_the_user_set_stays),
-        cmocka_unit_test(test_virtual_local_rank),       cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_local_rank_in_arguments),
+        cmocka_unit_test(test_the_whole_list), cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_defaults),       cmocka_unit_test(test_virtual_local_rank),
+        cmocka_unit_test(test_arguments),      cmocka_unit_test(test_local_rank_in_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

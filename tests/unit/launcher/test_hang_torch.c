@@ -3,28 +3,12 @@
 #include "common/cleanup.h"
 #include "crew.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-enum { SKIPPED = 77 };
-
 static const char SCRIPT[] =
     "exec \"${PYTHON_EXEC:-python3}\" -u " TK_SOURCE_DIR "/tests/unit/launcher/hang_rank.py $HOW 1 $WHERE";
-
-static void expect_blame(const struct run *r, const char *how, int rank, const char *message)
-{
-    char want[400];
-    const char *root = strstr(buf_str(&r->err), "Root Cause (first observed failure):");
-
-    snprintf(want, sizeof(want), "  rank      : %d (", rank);
-    if (!root || !strstr(root, want) || !strstr(root, "  exitcode  : 138 ") || !strstr(root, message))
-        fail_msg("%s: expected rank %d, 138, \"%s\" in: %s", how, rank, message, buf_str(&r->err));
-}
 
 static void test_each_way(void **state)
 {
@@ -49,10 +33,8 @@ static void test_each_way(void **state)
         assert_non_null(mkdtemp(where));
         setenv("WHERE", where, 1);
         setenv("HOW", ways[i].how, 1);
-        const int code = run_once(RUN_ARGS(ways[i].ranks, "--max-restarts=2"), SCRIPT, &r);
-        if (code != 138)
-            fail_msg("%s: ended with %d: %s", ways[i].how, code, buf_str(&r.err));
-        expect_blame(&r, ways[i].how, ways[i].rank, ways[i].message);
+        assert_int_equal(run_once(RUN_ARGS(ways[i].ranks, "--max-restarts=2"), SCRIPT, &r), 138);
+        run_blames(&r, ways[i].rank, 138, ways[i].message);
         run_release(&r);
         for (int k = 0; k < 2; k++) {
             snprintf(file, sizeof(file), "%s/%s", where, k ? "fifo" : "hangs");
@@ -75,26 +57,14 @@ static void test_two_nodes(void **state)
     setenv("HOW", "loop", 1);
     crew_open(&c, 2);
     crew_start_all(&c, RUN_ARGS("--nnodes=2", "--max-restarts=2"), SCRIPT);
-    const int code_1 = crew_wait(&c, 1), code_0 = crew_wait(&c, 0);
-    for (int i = 0; i < 2; i++)
-        expect_blame(&c.runs[i], "two nodes", 1, "no progress for 2 s: rank 1 loops in hang_rank.py:");
-    assert_int_equal(code_1, 138);
-    assert_int_equal(code_0, 140);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(crew_wait(&c, i), i ? 138 : 140);
+        run_blames(&c.runs[i], 1, 138, "no progress for 2 s: rank 1 loops in hang_rank.py:");
+    }
     crew_release(&c);
     snprintf(file, sizeof(file), "%s/hangs", where);
     unlink(file);
     assert_int_equal(rmdir(where), 0);
-}
-
-static bool has_torch(void)
-{
-    const char *python = getenv("TK_TEST_PYTHON");
-    char command[400];
-
-    if (python)
-        setenv("PYTHON_EXEC", python, 1);
-    snprintf(command, sizeof(command), "'%.300s' -c 'import torch' 2>/dev/null", python ? python : "python3");
-    return system(command) == 0;
 }
 
 int main(int argc, char **argv)
@@ -103,16 +73,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_each_way),
         cmocka_unit_test(test_two_nodes),
     };
-
-    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
-    if (!has_torch()) {
-        printf("skipped: no Python with torch (TK_TEST_PYTHON names one)\n");
-        free(run_torchrun);
-        return SKIPPED;
-    }
     setenv("TORCHKEEPER_PROGRESS_TIMEOUT", "2", 1);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(run_torchrun);
-    return failed;
+    return run_torch_main(argc, argv, tests, ARRAY_LEN(tests));
 }

@@ -1,17 +1,14 @@
 /* test_logs_tee.c - what one turn of the launcher makes of the output of two ranks. */
 #include "common/cleanup.h"
 #include "launcher/logs.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LONG_LINE = 20000, ENDLESS = LOGS_LINE_BYTES + 20000 };
 
@@ -24,20 +21,29 @@ static void fill(int fd, char letter, size_t len)
     assert_int_equal(write(fd, bytes, len), len);
 }
 
+/* Open for n ranks whose stderr is watched. */
+static void open_logs(struct logs *l, int n)
+{
+    static uint8_t none[2];
+    static bool shown[2] = {true, true};
+    static struct options o;
+    struct err err;
+
+    o = (struct options){.nproc = n, .role = "default", .redirects = none, .tee = none, .shown = shown};
+    assert_int_equal(logs_open(l, &o, "run", &err), 0);
+    l->watches = true;
+    assert_int_equal(logs_begin(l, 0, 0, &err), 0);
+}
+
 /* Two ranks that are watched have each begun with `len` letters of their own; *sink is what one turn makes of it. */
 static void watch_a_turn(size_t len, const char *then, struct buf *sink)
 {
     static const char *const letters = "ab";
-    uint8_t none[2] = {0};
-    bool shown[2] = {true, true};
-    const struct options o = {.nproc = 2, .role = "default", .redirects = none, .tee = none, .shown = shown};
     struct logs l;
     struct pollfd pfds[6];
     struct err err;
 
-    assert_int_equal(logs_open(&l, &o, "run", &err), 0);
-    l.watches = true;
-    assert_int_equal(logs_begin(&l, 0, 0, &err), 0);
+    open_logs(&l, 2);
     for (int i = 0; i < 2; i++) {
         const int fd = l.ranks[i].streams[1].child;
         fill(fd, letters[i], len);
@@ -87,16 +93,10 @@ static bool turns(struct logs *l)
 /* One small write is read at once, and many soon after each other together; large ones, and no output, never wait. */
 static void test_small_writes(void **state)
 {
-    uint8_t none[1] = {0};
-    bool shown[1] = {true};
-    const struct options o = {.nproc = 1, .role = "default", .redirects = none, .tee = none, .shown = shown};
     struct logs l;
-    struct err err;
 
     (void)state;
-    assert_int_equal(logs_open(&l, &o, "run", &err), 0);
-    l.watches = true;
-    assert_int_equal(logs_begin(&l, 0, 0, &err), 0);
+    open_logs(&l, 1);
     const int fd = l.ranks[0].streams[1].child;
     fill(fd, 'a', 10);
     assert_false(turns(&l));
@@ -120,21 +120,16 @@ static void test_small_writes(void **state)
 /* Whether `fd` as the console's stderr counts as a terminal. */
 static bool counts_as_terminal(int fd, const char *kind)
 {
-    bool shown[1] = {true};
-    uint8_t none[1] = {0};
-    const struct options o = {.nproc = 1, .role = "default", .redirects = none, .tee = none, .shown = shown};
     cleanup_close int before = dup(STDERR_FILENO);
     struct logs l;
-    struct err err;
 
     if (kind)
         setenv("TERM", kind, 1);
     else
         unsetenv("TERM");
     assert_true(before >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-    const int rc = logs_open(&l, &o, "run", &err);
+    open_logs(&l, 1);
     dup2(before, STDERR_FILENO);
-    assert_int_equal(rc, 0);
     const bool is = l.terminal[1];
     logs_close(&l);
     return is;
@@ -162,9 +157,6 @@ static void test_terminal(void **state)
 static void test_writes_to_a_terminal(void **state)
 {
     enum { TEXT_BYTES = 100, TEXTS = 60 };
-    bool shown[1] = {true};
-    uint8_t none[1] = {0};
-    const struct options o = {.nproc = 1, .role = "default", .redirects = none, .tee = none, .shown = shown};
     char text[TEXT_BYTES + 1], got[2 * PIPE_BUF];
     cleanup_close int before = dup(STDERR_FILENO);
     int ends[2];
@@ -173,7 +165,7 @@ static void test_writes_to_a_terminal(void **state)
 
     (void)state;
     snprintf(text, sizeof(text), "%*s\r", TEXT_BYTES - 1, "|");
-    assert_int_equal(logs_open(&l, &o, "run", &err), 0);
+    open_logs(&l, 1);
     l.terminal[1] = l.redrawn = true;
     for (int i = 0; i < TEXTS; i++)
         assert_int_equal(buf_puts(&l.sinks[1], text, &err), 0);

@@ -2,17 +2,14 @@
 #include "failing.h"
 #include "host/gpus.h"
 #include "launcher/machine.h"
+#include "test.h"
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PORT_RANGE = 51 }; /* IP_LOCAL_PORT_RANGE, which older headers lack */
 

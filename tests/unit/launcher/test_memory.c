@@ -9,7 +9,6 @@
 #include "common/contract.h"
 #include "crew.h"
 #include "faults.h"
-#include "test.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -5,16 +5,12 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { SKIPPED = 77 };
 
@@ -95,7 +91,7 @@ static void begin(struct crew *c)
                    "echo $MASTER_ADDR; touch up; while [ ! -e go ]; do sleep 0.01; done");
     }
     assert_int_equal(setns(networks[0], CLONE_NEWNET), 0);
-    assert_true(run_wait_file(&c->runs[0], "up") && run_wait_file(&c->runs[1], "up"));
+    crew_wait_file(c, "up");
 }
 
 /* Shorter than it takes to be lost: nothing happens. */
@@ -109,8 +105,7 @@ static void test_for_a_moment(void **state)
     cut(true);
     nanosleep(&moment, NULL);
     cut(false);
-    for (int i = 0; i < 2; i++)
-        run_touch(&c.runs[i], "go");
+    crew_touch(&c, "go");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(crew_wait(&c, i), 0);
         assert_string_equal(buf_str(&c.runs[i].out), "10.99.0.1\n");
@@ -125,10 +120,9 @@ static void test_for_good(void **state)
     (void)state;
     begin(&c);
     cut(true);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&c, i), 140);
-    assert_non_null(strstr(buf_str(&c.runs[0].err), "node 10.99.0.2 was lost"));
-    assert_non_null(strstr(buf_str(&c.runs[1].err), "the node that hosts it was lost"));
+    crew_expect(&c, 140);
+    run_says(&c.runs[0].err, "node 10.99.0.2 was lost");
+    run_says(&c.runs[1].err, "the node that hosts it was lost");
     cut(false);
     crew_release(&c);
 }
@@ -151,7 +145,7 @@ static void test_two_hosts(void **state)
     }
     assert_int_equal(setns(networks[0], CLONE_NEWNET), 0);
     assert_int_equal(crew_wait(&c, 1), 138);
-    assert_non_null(strstr(buf_str(&c.runs[1].err), "another launcher does so there"));
+    run_says(&c.runs[1].err, "another launcher does so there");
     run_touch(&c.runs[0], "go");
     assert_int_equal(crew_wait(&c, 0), 0);
     crew_release(&c);
@@ -165,17 +159,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_two_hosts),
     };
 
-    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
     int result = SKIPPED;
     if (build())
-        result = cmocka_run_group_tests(tests, NULL, NULL);
+        result = run_main(argc, argv, tests, ARRAY_LEN(tests));
     else
         printf("skipped: needs root, ip, iptables and network namespaces\n");
     if (holder > 0) {
         kill(holder, SIGKILL);
         waitpid(holder, NULL, 0);
     }
-    free(run_torchrun);
     return result;
 }

@@ -1,18 +1,12 @@
 /* test_nodes_lost.c - launchers that are killed, stopped or cut off: the others end, with a reason, or go on. Losing a
  * node takes its time, so the runs of this file go side by side. */
 #include "common/cleanup.h"
-#include "common/fsutil.h"
 #include "crew.h"
-#include "seed.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 /* Long enough for a busy machine, and short enough to wait for. */
 #define BEATS "keep_alive_interval=0.5,keep_alive_max_attempt=8,last_call_timeout=0.2"
@@ -26,8 +20,7 @@ static void begin(struct crew *c, int n, const char *conf, const char *nnodes, c
     crew_open(c, n);
     c->conf = conf;
     crew_start_all(c, RUN_ARGS(nnodes, restarts), UP WAIT);
-    for (int i = 0; i < n; i++)
-        assert_true(run_wait_file(&c->runs[i], "pid"));
+    crew_wait_file(c, "pid");
 }
 
 /* What was stopped is killed, so that the test ends. */
@@ -40,8 +33,7 @@ static void put_away(struct crew *c, int i)
 static void expect_lost(struct crew *c, int i, const char *why)
 {
     assert_int_equal(crew_wait(c, i), 140);
-    if (!strstr(buf_str(&c->runs[i].err), why))
-        fail_msg("expected \"%s\" in: %s", why, buf_str(&c->runs[i].err));
+    run_says(&c->runs[i].err, why);
     assert_true(run_gone(run_read_number(&c->runs[i], "pid")));
 }
 
@@ -49,16 +41,10 @@ static void expect_lost(struct crew *c, int i, const char *why)
 static void wait_for_words(const struct run *r, const char *words)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
-    char path[96];
 
-    snprintf(path, sizeof(path), "%s/err", r->dir);
-    for (int i = 0; i < 30000; i++, nanosleep(&pause, NULL)) {
-        cleanup_buf struct buf text = BUF_INIT(1 << 16);
-        struct err err;
-        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), words))
-            return;
-    }
-    fail_msg("never said: %s", words);
+    for (int i = 0; !run_has_said(r, words); i++, nanosleep(&pause, NULL))
+        if (i == 30000)
+            fail_msg("never said: %s", words);
 }
 
 /* Two of three have come, and the second is stopped: it would be waited for as long as the third. */
@@ -87,8 +73,7 @@ static void test_a_node_of_a_fixed_run(void **state)
         expect_lost(&stopped, i, "node 127.0.0.1 was lost: nothing was heard of it");
     }
     assert_int_equal(crew_wait(&forming, 0), 140);
-    assert_non_null(
-        strstr(buf_str(&forming.runs[0].err), "node 127.0.0.1 was lost: nothing was heard of it"));
+    run_says(&forming.runs[0].err, "node 127.0.0.1 was lost: nothing was heard of it");
     put_away(&stopped, 1);
     put_away(&forming, 1);
     crew_release(&killed);
@@ -137,60 +122,6 @@ static void test_an_elastic_run_goes_on(void **state)
     crew_release(&c);
 }
 
-/* The ranks of the others fail of it, in their own way: the launcher knows better, and no restart is used. */
-static void test_what_the_ranks_make_of_it(void **state)
-{
-    struct crew c;
-
-    (void)state;
-    begin(&c, 3, NO_BEATS, "--nnodes=1:3", "--max-restarts=0");
-    const int rank = run_read_number(&c.runs[1], "pid");
-    put_away(&c, 2);
-    kill(rank, SIGKILL);
-    assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[1], "world2"));
-    for (int i = 0; i < 2; i++)
-        run_touch(&c.runs[i], "go");
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&c, i), 0);
-    crew_release(&c);
-}
-
-/* Wherever a run is when it happens - connecting, joining, running, ending - all end, and no rank stays. */
-static void test_random_moments(void **state)
-{
-    enum { CREWS = 6, NODES = 3 };
-    static struct crew crews[CREWS];
-
-    (void)state;
-    srand((unsigned)seed_of_run());
-    int victims[CREWS];
-    for (int k = 0; k < CREWS; k++) {
-        const struct timespec pause = {.tv_nsec = rand() % 200 * 1000000L};
-        victims[k] = rand() % NODES;
-        crew_open(&crews[k], NODES);
-        crews[k].conf = BEATS ",join_timeout=6";
-        crew_start_all(&crews[k], RUN_ARGS("--nnodes=3", "--max-restarts=0"),
-                       "echo $$ >p; mv p pid; sleep 0.0$NODE");
-        nanosleep(&pause, NULL);
-        kill(crews[k].runs[victims[k]].pid, k % 2 ? SIGKILL : SIGSTOP);
-    }
-    for (int k = 0; k < CREWS; k++)
-        for (int i = 0; i < NODES; i++) {
-            if (i == victims[k])
-                continue;
-            int code = crew_wait(&crews[k], i);
-            if (code != 0 && code != 138 && code != 140)
-                fail_msg("crew %d node %d: %d, %s", k, i, code, buf_str(&crews[k].runs[i].err));
-            if (run_has_file(&crews[k].runs[i], "pid"))
-                assert_true(run_gone(run_read_number(&crews[k].runs[i], "pid")));
-        }
-    for (int k = 0; k < CREWS; k++) {
-        kill(crews[k].runs[victims[k]].pid, SIGKILL);
-        crew_wait(&crews[k], victims[k]);
-        crew_release(&crews[k]);
-    }
-}
-
 /* Those who wait say for whom, on every node. One runs beside the other kinds: 10 s are for all of them. */
 static void test_who_waits_says_for_whom(void **state)
 {
@@ -211,30 +142,24 @@ static void test_who_waits_says_for_whom(void **state)
     wait_for_words(&named.runs[2], "2 of 4 nodes have joined, node ranks missing: 1, 3; gives up");
     wait_for_words(&counted.runs[0], "1 of at least 2 and at most 3 nodes have joined; gives up");
     wait_for_words(&alone.runs[1], "waiting for the node that hosts it for 10 s; gives up");
+    kill(counted.runs[0].pid, SIGTERM);
+    kill(alone.runs[1].pid, SIGTERM);
+    crew_end(&counted, 143);
+    crew_end(&alone, 143);
     for (int i = 0; i < 2; i++)
         kill(named.runs[2 * i].pid, SIGTERM);
     for (int i = 0; i < 2; i++)
         (void)crew_wait(&named, 2 * i);
-    kill(counted.runs[0].pid, SIGTERM);
-    assert_int_equal(crew_wait(&counted, 0), 143);
-    kill(alone.runs[1].pid, SIGTERM);
-    assert_int_equal(crew_wait(&alone, 1), 143);
     crew_release(&named);
-    crew_release(&counted);
-    crew_release(&alone);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_node_of_a_fixed_run),  cmocka_unit_test(test_the_host),
-        cmocka_unit_test(test_an_elastic_run_goes_on), cmocka_unit_test(test_what_the_ranks_make_of_it),
-        cmocka_unit_test(test_random_moments),         cmocka_unit_test(test_who_waits_says_for_whom),
+        cmocka_unit_test(test_a_node_of_a_fixed_run),
+        cmocka_unit_test(test_the_host),
+        cmocka_unit_test(test_an_elastic_run_goes_on),
+        cmocka_unit_test(test_who_waits_says_for_whom),
     };
-
-    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(run_torchrun);
-    return failed;
+    return run_main(argc, argv, tests, ARRAY_LEN(tests));
 }

@@ -2,13 +2,10 @@
  * each of its names, takes a value where PyTorch's does, knows PyTorch's choices (or refuses them by the option's name),
  * and is in the real program's help and completions. */
 #include "launcher/options.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char RECORDED[] = TK_SOURCE_DIR "/tests/golden/torch/torchrun_options.txt";
 static const char *torchrun;
@@ -19,10 +16,11 @@ static char *nothing(const char *name)
     return NULL;
 }
 
+static const struct options_host host = {.get = nothing, .cpus = 2};
+
 /* The option that this name reads as, or -1. */
 static int parse(char *word, char *value, struct arena *a)
 {
-    const struct options_host host = {.get = nothing, .cpus = 2};
     char program[] = "torchrun", script[] = "p",
          *words[] = {program, word, value ? value : script, script, NULL};
     struct option_values v;
@@ -56,7 +54,6 @@ static void check_line(char *line, struct arena *a)
         assert_true((option_rows[id].meta != NULL) == (choices > 0));
     }
     for (int i = 0; choices > 1 && i < choices; i++) {
-        const struct options_host host = {.get = nothing, .cpus = 2};
         char program[] = "torchrun", script[] = "p", *words[] = {program, names[0], values[i], script, NULL};
         struct options o;
         struct err err = {0};

@@ -1,21 +1,19 @@
-/* test_program.c - what Python runs, what runs by itself, and why a file does not run. */
+/* test_program.c - what Python runs, what runs by itself, as what, and why a file does not run. */
 #include "common/cleanup.h"
 #include "common/text.h"
 #include "launcher/process.h"
 #include "launcher/program.h"
+#include "test.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char dir[] = "/tmp/test-program-XXXXXX";
 
@@ -160,13 +158,11 @@ static void test_why_it_does_not_run(void **state)
          "cannot run ./lost: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},
         {"./windows", "#!/bin/sh\r\necho\r\n",
          "cannot run ./windows: its first line ends with a carriage return, so it names no program: convert "
-         "the file "
-         "from Windows' line ends: No such file or directory",
+         "the file from Windows' line ends: No such file or directory",
          0755, ENOENT},
         {"./options", "#! /no/such/shell -e\r\n",
          "cannot run ./options: its first line ends with a carriage return, so it names no program: convert "
-         "the file "
-         "from Windows' line ends: No such file or directory",
+         "the file from Windows' line ends: No such file or directory",
          0755, ENOENT},
         {"./second", "#! /no/such/shell -e\n\r\n",
          "cannot run ./second: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},
@@ -199,13 +195,49 @@ static void test_why_it_does_not_run(void **state)
     assert_non_null(strstr(err.msg, "cannot run elf: its loader is not here"));
 }
 
+static void test_a_session_of_its_own(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    write_file("session",
+               "read -r pid name state parent group session rest </proc/$$/stat; "
+               "[ $session = $$ ] && [ $group = $$ ]\n",
+               0755);
+    assert_int_equal(run("./session", &err), 0);
+}
+
+/* It would leave a core file, if nobody turned that off. */
+static void test_an_abort_without_a_core(void **state)
+{
+    int status;
+    const pid_t pid = fork();
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct rlimit limit;
+        getrlimit(RLIMIT_CORE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_CORE, &limit);
+        signal(SIGABRT, SIG_DFL);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    process_abort(pid);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_false(WCOREDUMP(status));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_runs_it),
-        cmocka_unit_test(test_it_runs),
-        cmocka_unit_test(test_path_is_searched),
-        cmocka_unit_test(test_why_it_does_not_run),
+        cmocka_unit_test(test_who_runs_it),          cmocka_unit_test(test_it_runs),
+        cmocka_unit_test(test_path_is_searched),     cmocka_unit_test(test_why_it_does_not_run),
+        cmocka_unit_test(test_a_session_of_its_own), cmocka_unit_test(test_an_abort_without_a_core),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

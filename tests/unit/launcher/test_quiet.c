@@ -2,12 +2,9 @@
 #include "common/cleanup.h"
 #include "launcher/quiet.h"
 #include "rendezvous/quorum.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { NODES = 3, TRACES = 1000, SIGNS = 20 };
 

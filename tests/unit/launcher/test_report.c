@@ -7,15 +7,11 @@
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define ENV "PTJ_TERMINATION_LOG"
 
@@ -30,42 +26,38 @@ static void test_bytes(void **state)
 {
     static const struct {
         int status;
-        const char *message, *tail, *want;
+        const char *message, *tail, *want; /* from the message on */
     } rows[] = {
-        {2 << 8, NULL, "a\ntrainer: --epoch: unknown option\n",
-         "{\"rank\":3,\"exitCode\":2,\"host\":\"node-a\",\"message\":\"a\\ntrainer: --epoch: unknown "
-         "option\"}\n"},
-        {9, NULL, "", "{\"rank\":3,\"exitCode\":137,\"signal\":9,\"host\":\"node-a\",\"message\":\"\"}\n"},
-        {1 << 8, NULL, " \"q\" \\ \t\x1b[0m\x7f \xc3\xa4\r\n\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\" \\\"q\\\" \\\\    \xc3\xa4\"}\n"},
+        {2 << 8, NULL, "a\ntrainer: --epoch: unknown option\n", "a\\ntrainer: --epoch: unknown option"},
+        {9, NULL, "", ""},
+        {1 << 8, NULL, " \"q\" \\ \t\x1b[0m\x7f \xc3\xa4\r\n\n", " \\\"q\\\" \\\\    \xc3\xa4"},
         /* Colours, a cursor that moves, a link, a sequence that is cut; bytes that are no UTF-8. */
-        {1 << 8, NULL, "\x1b[38;5;196m\x1b[1mRuntimeError\x1b[0m: \x1b[2Kbad\x1b[",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"RuntimeError: bad\"}\n"},
-        {1 << 8, NULL, "see \x1b]8;;http://a/b\x07here\x1b]8;;\x1b\\ or \x1b(Bthere",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"see here or Bthere\"}\n"},
+        {1 << 8, NULL, "\x1b[38;5;196m\x1b[1mRuntimeError\x1b[0m: \x1b[2Kbad\x1b[", "RuntimeError: bad"},
+        {1 << 8, NULL, "see \x1b]8;;http://a/b\x07here\x1b]8;;\x1b\\ or \x1b(Bthere", "see here or Bthere"},
         {1 << 8, NULL, "Fehler: \xe4\xf6\xfc, \xc3\xa4 \xe2\x82 \xed\xa0\x80",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"Fehler: ???, \xc3\xa4 ?? ???\"}\n"},
-        {1 << 8, "no label", "\x1b[31mValueError: no \x1b[1mlabel\x1b[0m\nWarning\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},
+         "Fehler: ???, \xc3\xa4 ?? ???"},
+        {1 << 8, "no label", "\x1b[31mValueError: no \x1b[1mlabel\x1b[0m\nWarning\n", "ValueError: no label"},
         /* The line that has what the rank left in its error file, and nothing behind it. */
-        {1 << 8, "no label", "ValueError: no label\nWarning: group not destroyed\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},
-        {1 << 8, "no label\nat 7\n", "ValueError: no label\nWarning\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},
-        {1 << 8, "no label\n", "Warning\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"no label\"}\n"},
-        {1 << 8, "\n", "Warning\n",
-         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"Warning\"}\n"},
+        {1 << 8, "no label", "ValueError: no label\nWarning: group not destroyed\n", "ValueError: no label"},
+        {1 << 8, "no label\nat 7\n", "ValueError: no label\nWarning\n", "ValueError: no label"},
+        {1 << 8, "no label\n", "Warning\n", "no label"},
+        {1 << 8, "\n", "Warning\n", "Warning"},
         /* The tail began inside a character. */
-        {1 << 8, NULL, "\xa4x", "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"x\"}\n"},
+        {1 << 8, NULL, "\xa4x", "x"},
     };
     cleanup_buf struct buf out = BUF_INIT(REPORT_BYTES);
+    char want[400];
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct exit_worker w = {.rank = 3, .status = rows[i].status, .message = rows[i].message};
         encode(&w, rows[i].tail, &out);
-        assert_string_equal(buf_str(&out), rows[i].want);
+        snprintf(want, sizeof(want), "{\"rank\":3,\"exitCode\":%s,\"host\":\"node-a\",\"message\":\"%s\"}\n",
+                 w.status == 9        ? "137,\"signal\":9"
+                 : w.status == 2 << 8 ? "2"
+                                      : "1",
+                 rows[i].want);
+        assert_string_equal(buf_str(&out), want);
     }
 }
 
@@ -100,41 +92,27 @@ static void test_bound(void **state)
 
 /* ---- the file */
 
-static void read_report(const struct run *r, const char *name, struct buf *out)
-{
-    char path[200];
-    struct err err;
-
-    buf_clear(out);
-    snprintf(path, sizeof(path), "%s/%s", r->dir, name);
-    if (fs_read(path, out, &err) < 0)
-        fail_msg("%s", err.msg);
-}
-
 #define FAILS                                                                                                \
     "echo of $RANK >&2; [ $RANK = 1 ] && { echo loading >&2; echo no data >&2; exit 3; }; exec sleep 1000"
 
 static void test_failed_rank(void **state)
 {
-    cleanup_buf struct buf text = BUF_INIT(1 << 16);
     char host[65] = "", want[200];
     struct run r;
 
     (void)state;
     setenv(ENV, "report", 1);
     assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2"), FAILS, &r), 3);
-    read_report(&r, "report", &text);
     gethostname(host, sizeof(host) - 1);
     snprintf(want, sizeof(want),
              "{\"rank\":1,\"exitCode\":3,\"host\":\"%s\",\"message\":\"of 1\\nloading\\nno data\"}\n", host);
-    assert_string_equal(buf_str(&text), want);
-    assert_non_null(strstr(buf_str(&r.err), "no data\n"));
+    run_expect_file(&r, "report", want);
+    run_says(&r.err, "no data\n");
     run_release(&r);
     /* A rank that teed is no less heard. */
     assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2", "--tee=3"), FAILS, &r), 3);
-    read_report(&r, "report", &text);
-    assert_string_equal(buf_str(&text), want);
-    assert_non_null(strstr(buf_str(&r.err), "[default1]:no data\n"));
+    run_expect_file(&r, "report", want);
+    run_says(&r.err, "[default1]:no data\n");
     run_release(&r);
 }
 
@@ -200,10 +178,10 @@ static void test_end_of_much(void **state)
     assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"),
                               "{ seq 30000; head -c 100 /dev/zero; echo; echo no data; } >&2; exit 3", &r),
                      3);
-    read_report(&r, "report", &text);
+    run_read(&r, "report", &text);
     assert_in_range(text.len, 900, REPORT_BYTES);
-    assert_non_null(strstr(buf_str(&text), "\\n29999\\n30000\\n"));
-    assert_non_null(strstr(buf_str(&text), "\\nno data\"}\n"));
+    run_says(&text, "\\n29999\\n30000\\n");
+    run_says(&text, "\\nno data\"}\n");
     run_release(&r);
 }
 
@@ -220,8 +198,8 @@ static void test_final_exit_only(void **state)
                               "echo try $TORCHELASTIC_RESTART_COUNT >&2; exit 4",
                               &r),
                      4);
-    read_report(&r, "report", &text);
-    assert_non_null(strstr(buf_str(&text), "\"message\":\"try 1\""));
+    run_read(&r, "report", &text);
+    run_says(&text, "\"message\":\"try 1\"");
     run_release(&r);
 }
 
@@ -255,15 +233,12 @@ static void test_what_is_there_stays(void **state)
         assert_null(line ? strstr(line + 1, "torchrun: no report") : NULL);
         run_release(&r);
     }
-    struct run r;
     setenv(ENV, "/dev/null", 1);
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "echo no data >&2; exit 5", &r), 5);
-    assert_non_null(strstr(buf_str(&r.err), "(" ENV "): /dev/null: expected a regular file\n"));
-    run_release(&r);
+    run_expect(RUN_ARGS("--nproc-per-node=1"), "echo no data >&2; exit 5", 5,
+               "(" ENV "): /dev/null: expected a regular file\n");
     setenv(ENV, "/no/such/folder/report", 1);
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "echo no data >&2; exit 5", &r), 5);
-    assert_non_null(strstr(buf_str(&r.err), "cannot write /no/such/folder/report: No such file"));
-    run_release(&r);
+    run_expect(RUN_ARGS("--nproc-per-node=1"), "echo no data >&2; exit 5", 5,
+               "cannot write /no/such/folder/report: No such file");
 }
 
 /* Only the node whose rank is to blame leaves one. */
@@ -280,9 +255,9 @@ static void test_among_nodes(void **state)
     assert_int_equal(crew_wait(&c, 0), 140);
     assert_int_equal(crew_wait(&c, 1), 7);
     assert_false(run_has_file(&c.runs[0], "report"));
-    read_report(&c.runs[1], "report", &text);
-    assert_non_null(strstr(buf_str(&text), ",\"exitCode\":7,"));
-    assert_non_null(strstr(buf_str(&text), "\"message\":\"no data\"}"));
+    run_read(&c.runs[1], "report", &text);
+    run_says(&text, ",\"exitCode\":7,");
+    run_says(&text, "\"message\":\"no data\"}");
     crew_release(&c);
 }
 
@@ -295,9 +270,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_end_of_much), cmocka_unit_test(test_what_is_there_stays),
         cmocka_unit_test(test_among_nodes),
     };
-    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(run_torchrun);
-    return failed;
+    return run_main(argc, argv, tests, ARRAY_LEN(tests));
 }

@@ -1,12 +1,9 @@
 /* test_stack.c - where a Python process is, by what its faulthandler wrote. */
 #include "launcher/stack.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEAD "Fatal Python error: Aborted\n\n"
 #define CURRENT "Current thread 0x00007f0123 [python3] (most recent call first):\n"

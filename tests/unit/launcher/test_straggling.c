@@ -4,18 +4,13 @@
  */
 #include "common/cleanup.h"
 #include "common/contract.h"
-#include "common/fsutil.h"
 #include "crew.h"
 #include "host/rank_contract.h"
 #include "host/rank_state.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { SLOW = 2, POLL_MS = 20, POLLS_MAX = 15000 };
 
@@ -41,19 +36,9 @@ static int rank_main(void)
     return 0;
 }
 
-static bool has_said(const struct run *r, const char *text)
-{
-    cleanup_buf struct buf said = BUF_INIT(1 << 20);
-    char path[80];
-    struct err err;
-
-    snprintf(path, sizeof(path), "%s/err", r->dir);
-    return fs_read(path, &said, &err) == 0 && strstr(buf_str(&said), text) != NULL;
-}
-
 static void await(const struct run *r)
 {
-    for (int i = 0; !has_said(r, TOLD); i++) {
+    for (int i = 0; !run_has_said(r, TOLD); i++) {
         assert_true(i < POLLS_MAX);
         rest();
     }
@@ -92,13 +77,11 @@ static void test_a_slow_rank_is_named(void **state)
                    NULL);
     await(&one);
     await(&two.runs[0]);
-    assert_false(has_said(&two.runs[1], "times the median"));
+    assert_false(run_has_said(&two.runs[1], "times the median"));
     run_touch(&one, "end");
-    for (int i = 0; i < 2; i++)
-        run_touch(&two.runs[i], "end");
+    crew_touch(&two, "end");
     assert_int_equal(run_wait(&one), 0);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&two, i), 0);
+    crew_expect(&two, 0);
     expect_line(&one);
     expect_line(&two.runs[0]);
     run_release(&one);
@@ -111,10 +94,8 @@ int main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "rank") == 0)
         return rank_main();
-    if (argc != 2 || !(self = realpath("/proc/self/exe", NULL)) || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(run_torchrun);
+    self = realpath("/proc/self/exe", NULL);
+    const int failed = run_main(argc, argv, tests, ARRAY_LEN(tests));
     free(self);
     return failed;
 }

@@ -2,13 +2,10 @@
 #include "common/cleanup.h"
 #include "host/rank_state.h"
 #include "launcher/suspect.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N = 4 };
 
@@ -104,6 +101,8 @@ static void test_collective_calls(void **state)
     for (int i = 0; i < N; i++)
         r[i].last = RANK_CALL_ALL_REDUCE;
     expect(r, STRENGTH_ODD, 1, "rank 5 goes no further after all_reduce 7 (S, futex_wait_queue)");
+    expect_run(&r[1], 1, 0, 0, STRENGTH_ODD, 0,
+               "rank 5 goes no further after all_reduce 7 (S, futex_wait_queue)");
     expect_run(r, 1, 7, RANK_CALL_ALL_REDUCE, STRENGTH_UNKNOWN, 0,
                "all ranks wait, rank 4 in recv after all_reduce 7: a connection between them is lost?");
     r[1].begun = 6;

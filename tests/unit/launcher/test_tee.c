@@ -1,16 +1,13 @@
 /* test_tee.c - bytes in any pieces, whole prefixed lines out, and bars that are redrawn. */
 #include "common/cleanup.h"
 #include "launcher/tee.h"
+#include "test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void release(struct tee_line *line)
 {
@@ -18,47 +15,27 @@ static void release(struct tee_line *line)
 }
 #define cleanup_tee __attribute__((cleanup(release)))
 
-static void test_lines_in_any_pieces(void **state)
+/* `len` bytes in pieces of `step`. */
+static void take_in_pieces(struct tee_line *line, const struct tee_out *out, const char *in, size_t len,
+                           size_t step)
 {
-    static const char in[] = "one\ntwo\n\nthree";
-
-    (void)state;
-    for (size_t step = 1; step < sizeof(in); step++) {
-        cleanup_tee struct tee_line line = {.text = BUF_INIT(100)};
-        cleanup_buf struct buf sink = BUF_INIT(1000);
-        const struct tee_out out = {.sink = &sink, .prefix = "[a]:", .filtered = -1};
-        for (size_t at = 0; at < sizeof(in) - 1; at += step) {
-            size_t n = sizeof(in) - 1 - at < step ? sizeof(in) - 1 - at : step;
-            tee_take(&line, &out, in + at, n);
-        }
-        assert_string_equal(buf_str(&sink), "[a]:one\n[a]:two\n[a]:\n");
-        tee_flush(&line, &out);
-        assert_string_equal(buf_str(&sink), "[a]:one\n[a]:two\n[a]:\n[a]:three\n");
-        tee_flush(&line, &out);
-        assert_int_equal(sink.len, strlen("[a]:one\n[a]:two\n[a]:\n[a]:three\n"));
-    }
+    for (size_t at = 0; at < len; at += step)
+        tee_take(line, out, in + at, len - at < step ? len - at : step);
 }
 
+/* Shown or not. */
 static void test_line_longer_than_the_buffer(void **state)
 {
-    cleanup_tee struct tee_line line = {.text = BUF_INIT(4)};
-    cleanup_buf struct buf sink = BUF_INIT(1000);
-    const struct tee_out out = {.sink = &sink, .prefix = ">", .filtered = -1};
-
     (void)state;
-    tee_take(&line, &out, "abcdefghij\nk\n", 13);
-    assert_string_equal(buf_str(&sink), ">abcd\n>efgh\n>ij\n>k\n");
-}
-
-static void test_hidden(void **state)
-{
-    cleanup_tee struct tee_line line = {.text = BUF_INIT(4)};
-    const struct tee_out out = {.prefix = ">", .filtered = -1};
-
-    (void)state;
-    tee_take(&line, &out, "abcdefghij\nk", 12);
-    tee_flush(&line, &out);
-    assert_int_equal(line.text.len, 0);
+    for (int shown = 0; shown < 2; shown++) {
+        cleanup_tee struct tee_line line = {.text = BUF_INIT(4)};
+        cleanup_buf struct buf sink = BUF_INIT(1000);
+        const struct tee_out out = {.sink = shown ? &sink : NULL, .prefix = ">", .filtered = -1};
+        tee_take(&line, &out, "abcdefghij\nk\nl", 14);
+        assert_string_equal(buf_str(&sink), shown ? ">abcd\n>efgh\n>ij\n>k\n" : "");
+        tee_flush(&line, &out);
+        assert_int_equal(line.text.len, 0);
+    }
 }
 
 /* What a filter finds goes to the file too, whole, in whatever pieces it came. */
@@ -75,8 +52,7 @@ static void test_filtered(void **state)
         const struct tee_out out = {.prefix = "[a]:", .filters = filters, .filtered = fd};
         char got[200];
         assert_true(fd >= 0);
-        for (size_t at = 0; at < sizeof(in) - 1; at += step)
-            tee_take(&line, &out, in + at, sizeof(in) - 1 - at < step ? sizeof(in) - 1 - at : step);
+        take_in_pieces(&line, &out, in, sizeof(in) - 1, step);
         tee_flush(&line, &out);
         assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(want) - 1);
         assert_memory_equal(got, want, sizeof(want) - 1);
@@ -96,30 +72,6 @@ static void test_filtered_into_a_full_file(void **state)
     assert_true(fd >= 0);
     tee_take(&line, &out, "x\ny\n", 4);
     assert_string_equal(buf_str(&sink), "x\ny\n");
-}
-
-/* Whatever the room says can be taken: nothing is lost, even when every byte is a line. */
-static void test_room_is_enough(void **state)
-{
-    static const char prefix[] = "[default12]:";
-
-    (void)state;
-    for (size_t max = 0; max < 600; max++) {
-        cleanup_tee struct tee_line line = {.text = BUF_INIT(64)};
-        cleanup_buf struct buf sink = BUF_INIT(max / 2);
-        bool redrawn = true;
-        const struct tee_out out = {
-            .sink = &sink, .prefix = prefix, .redrawn = max % 2 ? &redrawn : NULL, .filtered = -1};
-        const size_t room = tee_room(&line, &sink, prefix);
-        const size_t want = room * (strlen(tee_erase(out.redrawn)) + strlen(prefix) + 1);
-        for (size_t i = 0; i < room; i++)
-            tee_take(&line, &out, "\n", 1);
-        assert_int_equal(sink.len, want);
-    }
-    /* So much waits for the console that the longest line still fits, not more. */
-    cleanup_tee struct tee_line line = {.text = BUF_INIT(600)};
-    cleanup_buf struct buf sink = BUF_INIT(1000);
-    assert_true(tee_room(&line, &sink, prefix) * (strlen(prefix) + 1) <= 400);
 }
 
 /* What a terminal shows: "\n" comes with a return, ESC [ K erases the rest of the line. */
@@ -143,18 +95,12 @@ static void show(struct screen *t, const char *bytes, size_t len)
     }
 }
 
-/* A stream in pieces of `step` bytes. */
-static void take_in_pieces(struct tee_line *line, const struct tee_out *out, const char *in, size_t step)
-{
-    for (size_t at = 0; at < strlen(in); at += step)
-        tee_take(line, out, in + at, strlen(in) - at < step ? strlen(in) - at : step);
-}
-
 /* Elsewhere than on a terminal a bar's states are lines, whatever the pieces; "\r\n" ends one line. */
 static void test_redrawn_as_lines(void **state)
 {
-    static const char in[] = "start\r\n\r  0%|\r 50%|#\r\r100%|##\nwait\rx\n\r\n99\r";
-    static const char want[] = "[a]:start\n[a]:  0%|\n[a]: 50%|#\n[a]:100%|##\n[a]:wait\n[a]:x\n[a]:\n";
+    static const char in[] = "one\n\ntwo\r\n\r  0%|\r 50%|#\r\r100%|##\nwait\rx\n\r\n99\r";
+    static const char want[] =
+        "[a]:one\n[a]:\n[a]:two\n[a]:  0%|\n[a]: 50%|#\n[a]:100%|##\n[a]:wait\n[a]:x\n[a]:\n";
     static const char *const filters[] = {"%|#", NULL};
     static const char filtered[] = "[a]: 50%|#\n[a]:100%|##\n";
 
@@ -165,8 +111,9 @@ static void test_redrawn_as_lines(void **state)
         cleanup_close int fd = memfd_create("filtered", MFD_CLOEXEC);
         const struct tee_out out = {.sink = &sink, .prefix = "[a]:", .filters = filters, .filtered = fd};
         char got[200] = "";
-        take_in_pieces(&line, &out, in, step);
+        take_in_pieces(&line, &out, in, strlen(in), step);
         assert_string_equal(buf_str(&sink), want);
+        tee_flush(&line, &out);
         tee_flush(&line, &out);
         assert_string_equal(buf_str(&sink) + strlen(want), "[a]:99\n");
         assert_true(pread(fd, got, sizeof(got) - 1, 0) >= 0);
@@ -226,8 +173,8 @@ static void test_long_unfinished_text(void **state)
 
     (void)state;
     memset(in + 1, 'x', BYTES);
-    take_in_pieces(&line, &out, "x", 1);
-    take_in_pieces(&line, &out, in, 10);
+    take_in_pieces(&line, &out, "x", 1, 1);
+    take_in_pieces(&line, &out, in, strlen(in), 10);
     assert_true(sink.len > 300); /* as long as it is short it is shown */
     assert_true(sink.len < BYTES);
     buf_clear(&sink);
@@ -275,26 +222,29 @@ static void test_bars_and_lines_of_two_ranks(void **state)
     }
 }
 
-/* Nothing is lost on a terminal either, whatever comes in pieces as large as the room says. */
-static void test_room_for_redraws(void **state)
+/* Whatever the room says can be taken, on a terminal or not: nothing is lost, even when every byte is a line. */
+static void test_room_is_enough(void **state)
 {
-    static const char in[] = "a\rb\r\r\nccc\r\n\n\rd";
+    static const char *const in[] = {"a\rb\r\r\nccc\r\n\n\rd", "\n"};
+    static const char prefix[] = "[default12]:";
     enum { BYTES = 40 };
 
     (void)state;
-    for (size_t max = 0; max < 300; max++) {
-        cleanup_tee struct tee_line line = {.text = BUF_INIT(8)};
-        cleanup_buf struct buf sink = BUF_INIT(max), all = BUF_INIT(100000);
-        cleanup_tee struct tee_line same = {.text = BUF_INIT(8)};
+    for (size_t max = 0; max < 2800; max++) {
+        const char *text = in[max % 4 / 2];
+        cleanup_tee struct tee_line line = {.text = BUF_INIT(8)}, same = {.text = BUF_INIT(8)};
+        cleanup_buf struct buf sink = BUF_INIT(max / 4), all = BUF_INIT(100000);
         bool redrawn = true;
-        const struct tee_out out = {.sink = &sink, .prefix = "[a]:", .redrawn = &redrawn, .filtered = -1};
-        const struct tee_out ample = {.sink = &all, .prefix = "[a]:", .redrawn = &redrawn, .filtered = -1};
+        const struct tee_out out = {
+            .sink = &sink, .prefix = prefix, .redrawn = max % 2 ? &redrawn : NULL, .filtered = -1};
+        struct tee_out ample = out;
+        ample.sink = &all;
         for (size_t at = 0; at < BYTES;) {
             char bytes[BYTES];
-            size_t n = tee_room(&line, &sink, "[a]:");
+            size_t n = tee_room(&line, &sink, prefix);
             n = n < BYTES - at ? n : BYTES - at;
             for (size_t i = 0; i < n; i++)
-                bytes[i] = in[(at + i + max) % (sizeof(in) - 1)];
+                bytes[i] = text[(at + i + max) % strlen(text)];
             tee_take(&line, &out, bytes, n);
             tee_take(&same, &ample, bytes, n);
             assert_string_equal(buf_str(&sink), buf_str(&all));
@@ -303,22 +253,23 @@ static void test_room_for_redraws(void **state)
             buf_clear(&all);
         }
     }
+    /* So much waits for the console that the longest line still fits, not more. */
+    cleanup_tee struct tee_line line = {.text = BUF_INIT(600)};
+    cleanup_buf struct buf sink = BUF_INIT(1000);
+    assert_true(tee_room(&line, &sink, prefix) * (strlen(prefix) + 1) <= 400);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_in_any_pieces),
         cmocka_unit_test(test_line_longer_than_the_buffer),
-        cmocka_unit_test(test_hidden),
         cmocka_unit_test(test_filtered),
         cmocka_unit_test(test_filtered_into_a_full_file),
-        cmocka_unit_test(test_room_is_enough),
         cmocka_unit_test(test_redrawn_as_lines),
         cmocka_unit_test(test_redrawn_in_place),
         cmocka_unit_test(test_long_unfinished_text),
         cmocka_unit_test(test_bars_and_lines_of_two_ranks),
-        cmocka_unit_test(test_room_for_redraws),
+        cmocka_unit_test(test_room_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,8 @@
 #include "common/cleanup.h"
 #include "crew.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-enum { SKIPPED = 77 };
 
 static const char program[] =
     "import os, sys\n"
@@ -30,23 +24,14 @@ static const char program[] =
     "    dist.destroy_process_group()\n"
     "main()\n";
 
-static void write_program(const struct crew *c)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/tmp/test-torch-%d.py", c->port);
-    cleanup_fclose FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    assert_true(fputs(program, f) >= 0);
-}
-
 static void start(struct crew *c, const char *restarts, const char *fails)
 {
     char path[64];
 
     crew_open(c, 2);
-    write_program(c);
     snprintf(path, sizeof(path), "/tmp/test-torch-%d.py", c->port);
+    FILE *f = fopen(path, "we");
+    assert_true(f && fputs(program, f) >= 0 && fclose(f) == 0);
     crew_start_all(c, RUN_ARGS("--nnodes=2", "--nproc-per-node=2", restarts, path, fails), NULL);
 }
 
@@ -76,9 +61,7 @@ static void test_gloo_over_two_nodes(void **state)
 
     (void)state;
     start(&c, "--max-restarts=1", "0"); /* fails once, is started again, ends well */
-    for (int i = 0; i < 2; i++)
-        if (crew_wait(&c, i) != 0)
-            fail_msg("node %d: %s", i, buf_str(&c.runs[i].err));
+    crew_expect(&c, 0);
     /* Which launcher is node 0 does not depend on who came first: it hosts the leader. */
     expect_output(&c, 0);
     expect_output(&c, 1);
@@ -93,24 +76,9 @@ static void test_an_exception_is_told_on_both_nodes(void **state)
     start(&c, "--max-restarts=0", "0");
     assert_int_equal(crew_wait(&c, 1), 1);
     assert_int_equal(crew_wait(&c, 0), 140);
-    for (int i = 0; i < 2; i++) {
-        const char *root = strstr(buf_str(&c.runs[i].err), "Root Cause (first observed failure):");
-        assert_non_null(root);
-        assert_non_null(strstr(root, "rank      : 3 (local_rank: 1)"));
-        assert_non_null(strstr(root, "ValueError: no such table"));
-    }
+    for (int i = 0; i < 2; i++)
+        run_blames(&c.runs[i], 3, 1, "ValueError: no such table");
     end(&c);
-}
-
-static bool has_torch(void)
-{
-    const char *python = getenv("TK_TEST_PYTHON");
-    char command[400];
-
-    if (python)
-        setenv("PYTHON_EXEC", python, 1);
-    snprintf(command, sizeof(command), "'%.300s' -c 'import torch' 2>/dev/null", python ? python : "python3");
-    return system(command) == 0;
 }
 
 int main(int argc, char **argv)
@@ -119,15 +87,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_gloo_over_two_nodes),
         cmocka_unit_test(test_an_exception_is_told_on_both_nodes),
     };
-
-    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
-    if (!has_torch()) {
-        printf("skipped: no Python with torch (TK_TEST_PYTHON names one)\n");
-        free(run_torchrun);
-        return SKIPPED;
-    }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(run_torchrun);
-    return failed;
+    return run_torch_main(argc, argv, tests, ARRAY_LEN(tests));
 }

@@ -3,15 +3,11 @@
 #include "run.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define TWO "--nproc-per-node=2"
 #define FOUR "--nproc-per-node=4"
@@ -25,25 +21,22 @@ static void test_exit_codes_come_through(void **state)
         char script[80];
         snprintf(script, sizeof(script), "[ $RANK = 1 ] && exit %d; [ %d = 0 ] || sleep 1000", codes[i],
                  codes[i]);
-        assert_int_equal(run_once(RUN_ARGS(TWO), script, NULL), codes[i]);
+        run_expect(RUN_ARGS(TWO), script, codes[i], NULL);
     }
 }
 
 static void test_fatal_signals_come_through(void **state)
 {
-    static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT,
-                                  SIGBUS,  SIGFPE,  SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2,
-                                  SIGPIPE, SIGALRM, SIGTERM, SIGSYS,  SIGXCPU};
+    static const int signals[] = {SIGHUP,  SIGINT,  SIGILL,  SIGABRT, SIGKILL,
+                                  SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
-        char script[80], want[64];
+        char script[80];
         struct run r;
         snprintf(script, sizeof(script), "[ $RANK = 1 ] && kill -%d $$; sleep 1000", signals[i]);
         assert_int_equal(run_once(RUN_ARGS(TWO), script, &r), 128 + signals[i]);
-        snprintf(want, sizeof(want), "exitcode  : -%d (pid: ", signals[i]);
-        assert_non_null(strstr(buf_str(&r.err), want));
-        assert_non_null(strstr(buf_str(&r.err), "rank      : 1 (local_rank: 1)"));
+        run_blames(&r, 1, -signals[i], "rank      : 1 (local_rank: 1)");
         run_release(&r);
     }
 }
@@ -52,25 +45,19 @@ static void test_fatal_signals_come_through(void **state)
 static void test_root_cause_is_awaited(void **state)
 {
     (void)state;
-    assert_int_equal(run_once(RUN_ARGS(FOUR),
-                              "[ $RANK = 0 ] && exit 140; [ $RANK = 2 ] && sleep 0.1 && exit 9; sleep 1000",
-                              NULL),
-                     9);
-    assert_int_equal(run_once(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; sleep 1000", NULL), 140);
+    run_expect(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; [ $RANK = 2 ] && sleep 0.1 && exit 9; sleep 1000",
+               9, NULL);
+    run_expect(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; sleep 1000", 140, NULL);
     /* One that we stopped is never to blame, whatever it makes of the signal. */
-    assert_int_equal(
-        run_once(RUN_ARGS(FOUR), "trap 'exit 55' TERM; [ $RANK = 3 ] && exit 7; sleep 1000 & wait", NULL), 7);
+    run_expect(RUN_ARGS(FOUR), "trap 'exit 55' TERM; [ $RANK = 3 ] && exit 7; sleep 1000 & wait", 7, NULL);
 }
 
 static void test_master_port_is_held_for_rank_0(void **state)
 {
     (void)state;
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--standalone"), RUN_PORT_IS_HELD, NULL), 0);
-    assert_int_equal(run_once(RUN_ARGS(TWO, "--standalone", "--max-restarts=1"),
-                              "[ $RANK = 1 ] || { " RUN_PORT_IS_HELD
-                              "}; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 9",
-                              NULL),
-                     0);
+    run_expect(RUN_ARGS(TWO, "--standalone", "--max-restarts=1"),
+               "[ $RANK = 1 ] || { " RUN_PORT_IS_HELD "}; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 9", 0,
+               NULL);
 }
 
 static void test_sigterm_and_sigint_let_ranks_save(void **state)
@@ -189,13 +176,10 @@ static void test_stubborn_ranks_are_killed(void **state)
     assert_true(run_gone(run_read_number(&r, "pid0")) && run_gone(run_read_number(&r, "pid1")));
     run_release(&r);
     /* The same when another's failure ends them, and when they are stopped. */
-    assert_int_equal(run_once(RUN_ARGS(TWO, "--shutdown-timeout=0.3"),
-                              "[ $RANK = 0 ] && sleep 0.1 && exit 6; trap '' TERM; while :; do sleep 1; done",
-                              NULL),
-                     6);
-    assert_int_equal(run_once(RUN_ARGS(TWO, "--shutdown-timeout=1000"),
-                              "[ $RANK = 0 ] && sleep 0.2 && exit 6; kill -STOP $$; sleep 1000", NULL),
-                     6);
+    run_expect(RUN_ARGS(TWO, "--shutdown-timeout=0.3"),
+               "[ $RANK = 0 ] && sleep 0.1 && exit 6; trap '' TERM; while :; do sleep 1; done", 6, NULL);
+    run_expect(RUN_ARGS(TWO, "--shutdown-timeout=1000"),
+               "[ $RANK = 0 ] && sleep 0.2 && exit 6; kill -STOP $$; sleep 1000", 6, NULL);
 }
 
 static void test_second_sigint_kills_at_once(void **state)
@@ -222,8 +206,8 @@ static void test_ranks_keep_data_over_restarts(void **state)
                                  "echo word >>$f; exit 5; }; [ \"$(cat $f)\" = word ]";
 
     (void)state;
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"), script, NULL), 0);
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"), script, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        run_expect(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"), script, 0, NULL);
 }
 
 static void test_restarts(void **state)
@@ -237,12 +221,11 @@ static void test_restarts(void **state)
         5);
     assert_true(run_has_file(&r, "try0.1") && run_has_file(&r, "try1.1") && run_has_file(&r, "try3.1"));
     assert_false(run_has_file(&r, "try4.1"));
-    assert_non_null(strstr(buf_str(&r.err), "restart 3 of 3"));
+    run_says(&r.err, "restart 3 of 3");
     run_release(&r);
-    assert_int_equal(
-        run_once(RUN_ARGS(TWO, "--max-restarts=3"),
-                 "[ $TORCHELASTIC_RESTART_COUNT = 2 ] || { [ $RANK = 0 ] && kill -9 $$; sleep 1000; }", NULL),
-        0);
+    run_expect(RUN_ARGS(TWO, "--max-restarts=3"),
+               "[ $TORCHELASTIC_RESTART_COUNT = 2 ] || { [ $RANK = 0 ] && kill -9 $$; sleep 1000; }", 0,
+               NULL);
 }
 
 /* Bad flags are as bad the next time. Under a rank that only noticed, and after another failure. */
@@ -255,8 +238,8 @@ static void test_a_wrong_usage_is_final(void **state)
                               "touch try$TORCHELASTIC_RESTART_COUNT; [ $RANK = 0 ] && exit 140; exit 2", &r),
                      2);
     assert_true(run_has_file(&r, "try0") && !run_has_file(&r, "try1"));
-    assert_non_null(strstr(buf_str(&r.err), "torchrun: exit code 2 says wrong usage"));
-    assert_non_null(strstr(buf_str(&r.err), ": no restart here (restartPolicy: ExitCode "));
+    run_says(&r.err, "torchrun: exit code 2 says wrong usage");
+    run_says(&r.err, ": no restart here (restartPolicy: ExitCode ");
     run_release(&r);
     assert_int_equal(
         run_once(RUN_ARGS(TWO, "--max-restarts=3"),
@@ -266,23 +249,6 @@ static void test_a_wrong_usage_is_final(void **state)
     run_release(&r);
     assert_int_equal(run_once(RUN_ARGS(TWO), "exit 2", &r), 2);
     assert_null(strstr(buf_str(&r.err), "wrong usage")); /* there was no restart to be had */
-    run_release(&r);
-}
-
-/* What ranks leave behind: in their group, in a session of its own, as zombies. */
-static void test_orphans_are_reaped(void **state)
-{
-    struct run r;
-
-    (void)state;
-    assert_int_equal(
-        run_once(RUN_ARGS(TWO),
-                 "sleep 1000 & echo $! >in$RANK; setsid sh -c 'echo $$ >out'$RANK'; exec sleep 1000' & "
-                 "while [ ! -s out0 -o ! -s out1 ]; do sleep 0.01; done; [ $RANK = 1 ] && exit 4; wait",
-                 &r),
-        4);
-    assert_true(run_gone(run_read_number(&r, "in0")) && run_gone(run_read_number(&r, "in1")));
-    assert_true(run_gone(run_read_number(&r, "out0")) && run_gone(run_read_number(&r, "out1")));
     run_release(&r);
 }
 
@@ -311,9 +277,7 @@ static void test_zombies_of_orphans_do_not_pile_up(void **state)
     for (int i = 0; i < 300000 && (n = count_children(r.pid)) > 2; i++)
         usleep(2000);
     assert_int_equal(n, 2); /* the rank, and the launcher's guard */
-    char path[128];
-    snprintf(path, sizeof(path), "%s/go", r.dir);
-    fclose(fopen(path, "we"));
+    run_touch(&r, "go");
     assert_int_equal(run_wait(&r), 0);
     run_release(&r);
 }
@@ -328,54 +292,41 @@ static void test_64_ranks(void **state)
     for (int i = 0; i < 64; i++) {
         char want[64];
         snprintf(want, sizeof(want), "rank %d of 64 local %d\n", i, i);
-        assert_non_null(strstr(buf_str(&r.out), want));
+        run_says(&r.out, want);
     }
     run_release(&r);
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=64"), "[ $RANK = 63 ] && exit 3; sleep 1000", NULL),
-                     3);
+    run_expect(RUN_ARGS("--nproc-per-node=64"), "[ $RANK = 63 ] && exit 3; sleep 1000", 3, NULL);
 }
 
-static void test_ranks_die_with_the_launcher(void **state)
-{
-    struct run r;
-
-    (void)state;
-    run_start(&r, RUN_ARGS(TWO), "echo $$ >p$RANK; mv p$RANK pid$RANK; exec sleep 1000");
-    assert_true(run_wait_file(&r, "pid0") && run_wait_file(&r, "pid1"));
-    kill(r.pid, SIGKILL);
-    assert_int_equal(run_wait(&r), -SIGKILL);
-    assert_true(run_gone(run_read_number(&r, "pid0")) && run_gone(run_read_number(&r, "pid1")));
-    run_release(&r);
-}
-
-static void expect_gone(const struct run *r, const char *file)
-{
-    if (!run_gone(run_read_number(r, file)))
-        fail_msg("%s is left", file);
-}
-
-/* What a rank has started and left behind, in its session and in one of its own, however the launcher ends. */
+/* The rank, and what it has started and left behind, in its session and in one of its own, however the launcher ends. */
 static void test_what_ranks_started_ends_with_the_launcher(void **state)
 {
-    static const char START[] =
-        "sleep 1000 & echo $! >a; setsid sh -c 'echo $$ >b; mv b own; exec sleep 1000' & "
-        "sh -c 'setsid sleep 1000 & echo $! >c'; "
-        "until [ -s own ]; do sleep 0.01; done; touch up; [ -e go ] || sleep 1000";
-    struct run r;
+    static const struct {
+        const char *script;
+        int signal, code;
+    } cases[] = {{"eval \"$START\"; sleep 1000", SIGKILL, -SIGKILL},
+                 {"eval \"$START\"; sleep 1000", SIGUSR1, -SIGUSR1},
+                 {"eval \"$START\"", 0, 0},
+                 {"eval \"$START\"; exit 4", 0, 4}};
+    static const char *const pids[] = {"rank", "a", "own", "c"};
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
-        static const int signals[] = {SIGKILL, SIGUSR1, 0};
-        setenv("START", START, 1);
-        run_start(&r, RUN_ARGS("--nproc-per-node=1"), signals[i] ? START : "touch go; eval \"$START\"");
-        if (signals[i]) {
+    setenv("START",
+           "sleep 1000 & echo $! >a; setsid sh -c 'echo $$ >b; mv b own; exec sleep 1000' & "
+           "sh -c 'setsid sleep 1000 & echo $! >c'; echo $$ >rank; until [ -s own ]; do sleep 0.01; done; "
+           "touch up",
+           1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run r;
+        run_start(&r, RUN_ARGS("--nproc-per-node=1"), cases[i].script);
+        if (cases[i].signal) {
             assert_true(run_wait_file(&r, "up"));
-            kill(r.pid, signals[i]);
+            kill(r.pid, cases[i].signal);
         }
-        assert_int_equal(run_wait(&r), -signals[i]);
-        expect_gone(&r, "a");
-        expect_gone(&r, "own");
-        expect_gone(&r, "c");
+        assert_int_equal(run_wait(&r), cases[i].code);
+        for (size_t k = 0; k < ARRAY_LEN(pids); k++)
+            if (!run_gone(run_read_number(&r, pids[k])))
+                fail_msg("%s is left", pids[k]);
         run_release(&r);
     }
 }
@@ -383,42 +334,23 @@ static void test_what_ranks_started_ends_with_the_launcher(void **state)
 /* By sh, whatever the C library's execvp does: this program may be linked with musl. */
 static void test_scripts_without_a_first_line(void **state)
 {
-    cleanup_free char *before = strdup(getenv("PATH"));
-    char dir[] = "/tmp/test-torchrun-XXXXXX", file[64], path[4096];
-    static const char SCRIPT[] = "exit $((10 * $# + ${1:-0}))\n";
-
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(file, sizeof(file), "%s/plain", dir);
-    cleanup_close int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-    assert_true(fd >= 0 && write(fd, SCRIPT, sizeof(SCRIPT) - 1) == sizeof(SCRIPT) - 1);
-    close(fd), fd = -1; /* who writes to a file keeps it from being executed */
-    assert_true(snprintf(path, sizeof(path), "%s:%s", dir, before) < (int)sizeof(path));
-    assert_int_equal(setenv("PATH", path, 1), 0);
-    const int by_path = run_once(RUN_ARGS(TWO, "--no-python", file, "3", "x"), NULL, NULL);
-    const int by_name = run_once(RUN_ARGS(TWO, "plain", "4"), NULL, NULL);
-    assert_int_equal(setenv("PATH", before, 1), 0);
-    assert_int_equal(unlink(file), 0);
-    assert_int_equal(rmdir(dir), 0);
-    assert_int_equal(by_path, 23);
-    assert_int_equal(by_name, 14);
+    setenv("TORCHRUN", run_torchrun, 1);
+    run_expect(
+        RUN_ARGS("--nproc-per-node=1"),
+        "mkdir bin; echo 'exit $((10 * $# + ${1:-0}))' >bin/plain; chmod 755 bin/plain; PATH=$PWD/bin:$PATH; "
+        "\"$TORCHRUN\" plain 4; [ $? = 14 ] && exec \"$TORCHRUN\" --no-python bin/plain 3 x",
+        23, NULL);
 }
 
 static void test_what_cannot_be_started(void **state)
 {
-    struct run r;
-
     (void)state;
-    assert_int_equal(run_once(RUN_ARGS(TWO, "./no-such-program"), NULL, &r), 1);
-    assert_non_null(strstr(buf_str(&r.err), "torchrun: cannot run ./no-such-program: No such file"));
-    run_release(&r);
-    assert_int_equal(run_once(RUN_ARGS(TWO, "/etc/passwd"), NULL, NULL), 1);
-    assert_int_equal(run_once(RUN_ARGS("--nnodes=1:2", "true"), NULL, &r), 2);
-    assert_non_null(strstr(buf_str(&r.err), "torchrun: --nnodes=1:2"));
-    run_release(&r);
-    assert_int_equal(run_once(RUN_ARGS("--log-dir=/proc/none", "true"), NULL, &r), 1);
-    assert_non_null(strstr(buf_str(&r.err), "--log-dir=/proc/none"));
-    run_release(&r);
+    run_expect(RUN_ARGS(TWO, "./no-such-program"), NULL, 1,
+               "torchrun: cannot run ./no-such-program: No such file");
+    run_expect(RUN_ARGS(TWO, "/etc/passwd"), NULL, 1, NULL);
+    run_expect(RUN_ARGS("--nnodes=1:2", "true"), NULL, 2, "torchrun: --nnodes=1:2");
+    run_expect(RUN_ARGS("--log-dir=/proc/none", "true"), NULL, 1, "--log-dir=/proc/none");
 }
 
 /* The set of signals behind a name in what a rank prints of /proc/self/status. */
@@ -445,7 +377,7 @@ static void test_ranks_start_clean(void **state)
     assert_true(signal_set(&r, "SigBlk:") == 0);
     /* 32 and 33 are the C library's own: it lets nobody set them, so they stay as whoever started us had them. */
     assert_true((signal_set(&r, "SigIgn:") & ~(3ULL << 31)) == 0);
-    assert_non_null(strstr(buf_str(&r.out), ":0 1 2 3 \n"));
+    run_says(&r.out, ":0 1 2 3 \n");
     run_release(&r);
 }
 
@@ -465,18 +397,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ranks_keep_data_over_restarts),
         cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_a_wrong_usage_is_final),
-        cmocka_unit_test(test_orphans_are_reaped),
         cmocka_unit_test(test_zombies_of_orphans_do_not_pile_up),
         cmocka_unit_test(test_64_ranks),
-        cmocka_unit_test(test_ranks_die_with_the_launcher),
         cmocka_unit_test(test_what_ranks_started_ends_with_the_launcher),
         cmocka_unit_test(test_scripts_without_a_first_line),
         cmocka_unit_test(test_what_cannot_be_started),
         cmocka_unit_test(test_ranks_start_clean),
     };
-    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
-        return 2;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    free(run_torchrun);
-    return failed;
+    return run_main(argc, argv, tests, ARRAY_LEN(tests));
 }
