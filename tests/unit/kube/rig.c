@@ -136,6 +136,11 @@ void rig_reply_release(struct rig_reply *reply)
     reply->object = NULL;
 }
 
+void rig_put(const struct rig *r, const char *path, const char *json)
+{
+    assert_true(fake_put(r->server, path, json));
+}
+
 unsigned rig_server_port(const struct rig *r)
 {
     return (unsigned)atoi(strrchr(fake_apiserver_url(r->server), ':') + 1);

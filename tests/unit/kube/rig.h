@@ -28,6 +28,9 @@ void rig_config(struct kube_config *c, const char *url);
 /* Turn the loop until `done` says so. A minute without it fails the test: nothing here takes a second. */
 void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx);
 
+/* fake_put, which has to succeed. */
+void rig_put(const struct rig *r, const char *path, const char *json);
+
 unsigned rig_server_port(const struct rig *r);
 
 /* The client's ends of the connections that there are, max at most. Returns how many. */

@@ -24,7 +24,6 @@ struct node {
     struct elector *elector;
     int won, lost, problems;
     char waits_for[64];
-    bool gone;
 };
 
 static int64_t mono_ms(void *ctx)
@@ -108,16 +107,6 @@ static bool lost(void *ctx)
     return ((struct node *)ctx)->lost > 0;
 }
 
-static bool gone(void *ctx)
-{
-    return ((struct node *)ctx)->gone;
-}
-
-static void on_gone(void *ctx)
-{
-    ((struct node *)ctx)->gone = true;
-}
-
 struct jumping {
     struct world *world;
     struct node *node;
@@ -188,25 +177,6 @@ static void test_takeover_after_a_crash(void **ctx)
     jump(w, &b, holds);
     assert_lease(w, "\"holderIdentity\":\"b\"");
     assert_lease(w, "\"leaseTransitions\":1");
-    node_kill(&b);
-}
-
-static void test_graceful_hand_over(void **ctx)
-{
-    struct world *w = *ctx;
-    struct node a, b;
-
-    node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
-    elector_let_go(a.elector, on_gone, &a);
-    assert_false(elector_is_held(a.elector));
-    rig_until(a.loop, gone, &a);
-    assert_lease(w, "\"holderIdentity\":\"\"");
-    assert_lease(w, "\"leaseDurationSeconds\":1");
-    node_start(&b, w, "b");
-    rig_until(b.loop, holds, &b); /* its clock does not jump: nothing to wait for */
-    assert_int_equal(a.lost, 1);
-    node_kill(&a);
     node_kill(&b);
 }
 
@@ -310,7 +280,6 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
     const struct CMUnitTest tests[] = {
         T(test_takeover_after_a_crash),
-        T(test_graceful_hand_over),
         T(test_a_stopped_leader_writes_nothing_when_it_goes_on),
         T(test_a_suspended_leader_holds_nothing),
         T(test_429_and_silence),

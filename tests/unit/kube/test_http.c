@@ -45,6 +45,10 @@ static void on_chunk(void *ctx, struct sv bytes)
     p->over = true;
 }
 
+static const struct kube_http_request GET = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+static const struct kube_http_request WATCH = {
+    .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
+
 static bool plain_over(void *ctx)
 {
     return ((struct plain *)ctx)->over;
@@ -60,9 +64,16 @@ static void start_plain(struct rig *r, struct plain *p, const struct kube_http_r
     struct kube_http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
     struct err err;
 
-    p->rig = r;
+    *p = (struct plain){.rig = r, .cancel_at_chunk = p->cancel_at_chunk, .hold_at_chunk = p->hold_at_chunk};
     p->transfer = kube_transport_start(&r->api, req, &h, &err);
     assert_non_null(p->transfer);
+}
+
+/* One request to its end. */
+static void run_plain(struct rig *r, struct plain *p, const struct kube_http_request *req)
+{
+    start_plain(r, p, req, false);
+    rig_until(r->loop, plain_over, p);
 }
 
 /* Nothing comes, or headers and half a body, and then nothing: collected or in pieces, it ends. */
@@ -99,22 +110,18 @@ static bool after_due(void *ctx)
 static void test_silence_takes_the_idle_connections_along(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct kube_http_request brief = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 100};
     struct plain p[4] = {0};
 
     for (int cancel = 0; cancel < 2; cancel++) {
-        for (int i = 0; i < 3; i++) {
-            p[i] = (struct plain){0};
-            start_plain(r, &p[i], &get, false);
-        }
+        for (int i = 0; i < 3; i++)
+            start_plain(r, &p[i], &GET, false);
         for (int i = 0; i < 3; i++)
             rig_until(r->loop, plain_over, &p[i]);
         p[0].due_ms = kube_loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
         rig_until(r->loop, after_due, &p[0]);
         fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
-        p[3] = (struct plain){0};
-        start_plain(r, &p[3], cancel ? &get : &brief, false);
+        start_plain(r, &p[3], cancel ? &GET : &brief, false);
         if (cancel) { /* as the elector does */
             rig_until(r->loop, has_struck, r);
             kube_transport_cancel(&r->api, p[3].transfer);
@@ -124,9 +131,7 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
         }
         fake_plan_fault(r->server, NULL);
         int before = fake_connections(r->server);
-        p[3] = (struct plain){0};
-        start_plain(r, &p[3], &get, false);
-        rig_until(r->loop, plain_over, &p[3]);
+        run_plain(r, &p[3], &GET);
         assert_int_equal(p[3].status, 200);
         assert_int_equal(fake_connections(r->server), before + 1);
     }
@@ -139,8 +144,7 @@ static void test_answer_over_its_limit(void **ctx)
         .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .body_max_bytes = 50};
     struct plain p = {0};
 
-    start_plain(r, &p, &req, false);
-    rig_until(r->loop, plain_over, &p);
+    run_plain(r, &p, &req);
     assert_int_equal(p.err.kind, ERR_NONE); /* it would be as long the next time */
     assert_int_equal(p.status, 200);
     assert_true(p.cut);
@@ -166,10 +170,9 @@ static void test_hold(void **ctx)
     snprintf(body + n + 100000, sizeof(body) - n - 100000, "\"}}");
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "/api/v1/namespaces/ns/configmaps/c%d", i);
-        assert_true(fake_put(r->server, path, body));
+        rig_put(r, path, body);
     }
-    start_plain(r, &whole, &req, false);
-    rig_until(r->loop, plain_over, &whole);
+    run_plain(r, &whole, &req);
     stream.hold_at_chunk = true;
     start_plain(r, &stream, &req, true);
     stream.due_ms = kube_loop_now_ms(r->loop) + 200;
@@ -191,18 +194,14 @@ static void test_hold(void **ctx)
 static void test_cancel(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request watch = {
-        .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct plain inside = {.cancel_at_chunk = true}, outside = {0}, next = {0};
 
     fake_put(r->server, "/api/v1/namespaces/ns/pods/a", "{}");
-    start_plain(r, &inside, &watch, true);
+    start_plain(r, &inside, &WATCH, true);
     rig_until(r->loop, plain_over, &inside);
-    start_plain(r, &outside, &get, false);
+    start_plain(r, &outside, &GET, false);
     kube_transport_cancel(&r->api, outside.transfer);
-    start_plain(r, &next, &get, false);
-    rig_until(r->loop, plain_over, &next);
+    run_plain(r, &next, &GET);
     assert_int_equal(inside.n_done + outside.n_done, 0);
     assert_int_equal(inside.n_chunks, 1);
     assert_int_equal(next.status, 200);
@@ -228,7 +227,7 @@ static void test_bytes_keep_a_watch(void **ctx)
     for (int i = 0; i < 3; i++) {
         p.bytes = 0;
         snprintf(path, sizeof(path), "/api/v1/namespaces/ns/pods/p%d", i);
-        assert_true(fake_put(r->server, path, "{}"));
+        rig_put(r, path, "{}");
         rig_until(r->loop, has_bytes, &p);
         r->jumped_ms += HELD_MS * 2 / 3;
     }
@@ -256,13 +255,11 @@ static void test_gate_that_closes_while_it_connects(void **ctx)
                                       .gate = &gate};
     struct plain open = {0}, shut = {0};
 
-    start_plain(r, &open, &write, false);
-    rig_until(r->loop, plain_over, &open);
+    run_plain(r, &open, &write);
     assert_int_equal(open.status, 201);
     times = 1;
     fake_log_clear(r->server);
-    start_plain(r, &shut, &write, false);
-    rig_until(r->loop, plain_over, &shut);
+    run_plain(r, &shut, &write);
     assert_int_equal(shut.status, 0);
     assert_int_equal(shut.err.kind, ERR_TRANSIENT);
     assert_non_null(strstr(shut.err.msg, "not sent"));
@@ -290,22 +287,15 @@ static bool eight_watches(void *ctx)
 static void test_connections_are_kept_beside_watches(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request watch = {
-        .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain watches[8], p[100];
     size_t n = 0;
 
-    for (int i = 0; i < 8; i++) {
-        watches[i] = (struct plain){0};
-        start_plain(r, &watches[i], &watch, true);
-    }
+    for (int i = 0; i < 8; i++)
+        start_plain(r, &watches[i], &WATCH, true);
     rig_until(r->loop, eight_watches, r->server);
     for (int crowd = 0; crowd < 2; crowd++) {
-        for (int i = 0; i < 100; i++) {
-            p[i] = (struct plain){0};
-            start_plain(r, &p[i], &get, false);
-        }
+        for (int i = 0; i < 100; i++)
+            start_plain(r, &p[i], &GET, false);
         rig_until(r->loop, all_over, p);
         for (int i = 0; i < 100; i++) {
             assert_int_equal(p[i].n_done, 1);
@@ -329,7 +319,6 @@ static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
     struct rig *r = *ctx;
     struct kube_http_request urgent = {
         .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .urgent = true};
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain p[100];
     unsigned ports[100];
 
@@ -340,11 +329,8 @@ static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
     rig_until(r->loop, all_over, p);
     assert_in_range(fake_connections(r->server), 20, 40); /* it was one */
     int came = fake_connections(r->server);
-    for (int i = 0; i < 40; i++) {
-        p[0] = (struct plain){0};
-        start_plain(r, &p[0], &get, false);
-        rig_until(r->loop, plain_over, &p[0]);
-    }
+    for (int i = 0; i < 40; i++)
+        run_plain(r, &p[0], &GET);
     assert_in_range(rig_client_ports(r, ports, 100), 1, HTTP_PLACES + HTTP_RESERVED + 1);
     assert_int_equal(fake_connections(r->server), came); /* and what was used stayed open */
 }
@@ -400,7 +386,7 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
 static void test_later_goes_behind(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .ns = "a", .timeout_ms = 30000};
+    struct kube_http_request get = GET;
     struct kube_http_request later = {
         .method = "GET", .path = "/api/v1/events", .ns = "b", .timeout_ms = 30000, .later = true};
     static struct plain p[100];
@@ -408,7 +394,6 @@ static void test_later_goes_behind(void **ctx)
     struct fake_request asked;
 
     for (int i = 0; i < 100; i++) {
-        p[i] = (struct plain){0};
         get.ns = i % 2 ? "a" : "c";
         start_plain(r, &p[i], &get, false);
         if (i == 20)
@@ -426,13 +411,11 @@ static void test_later_goes_behind(void **ctx)
 static void test_no_proxy_of_the_environment(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct plain p = {0};
 
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("all_proxy", "http://127.0.0.1:1", 1);
-    start_plain(r, &p, &get, false);
-    rig_until(r->loop, plain_over, &p);
+    run_plain(r, &p, &GET);
     unsetenv("http_proxy");
     unsetenv("all_proxy");
     assert_int_equal(p.status, 200);

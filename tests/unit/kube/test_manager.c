@@ -99,6 +99,7 @@ static int setup(void **ctx)
     struct lab *l = calloc(1, sizeof(*l));
 
     l->server = fake_apiserver_start();
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     rig_config(&l->config, fake_apiserver_url(l->server));
     l->tick = (struct kube_loop_timer){.fire = on_tick, .ctx = l};
     *ctx = l;
@@ -200,7 +201,6 @@ static void test_events_go_before_the_lease(void **ctx)
         l->server,
         &(struct fake_fault_plan){
             .request = 1, .method = "POST", .path_part = "/events", .fault = FAKE_STATUS, .status = 500});
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     run(l, "l", reconcile, stop_while_an_event_waits);
     assert_string_equal(l->news, "started leads stops:SIGTERM leads-no-more ");
     assert_int_equal(fake_count(l->server, EVENTS), 1);
@@ -214,7 +214,6 @@ static void test_events_that_hang_do_not_keep_the_lease(void **ctx)
 
     fake_plan_fault(l->server, &(struct fake_fault_plan){
                                    .method = "POST", .path_part = "/events", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     run(l, "l", reconcile, stop_while_an_event_waits);
     assert_int_equal(fake_count(l->server, EVENTS), 0);
     assert_true(lease_is_free(l));
@@ -241,7 +240,6 @@ static void test_work_is_finished_first(void **ctx)
 {
     struct lab *l = *ctx;
 
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     run(l, "l", hold, stop_while_working);
     assert_int_equal(l->stage, 3);
     assert_int_equal(l->works, 1);
@@ -262,7 +260,6 @@ static void test_work_that_does_not_end(void **ctx)
 {
     struct lab *l = *ctx;
 
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     run(l, "l", hold, stop_without_finishing);
     assert_false(lease_is_free(l));
 }
@@ -282,7 +279,6 @@ static void test_waits_while_another_leads(void **ctx)
     assert_true(fake_put(l->server, LEASE,
                          "{\"spec\":{\"holderIdentity\":\"other\",\"leaseDurationSeconds\":15,\"renewTime\":"
                          "\"2026-01-01T00:00:00.000000Z\"}}"));
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     run(l, "l", reconcile, stop_when_another_leads);
     assert_string_equal(l->news, "started waits:other stops:SIGINT ");
     assert_int_equal(l->works, 0);
@@ -327,7 +323,6 @@ static void test_metrics(void **ctx)
         "\nreflector_lists_total{name=\"lab\",resource=\"pods\"} 2\n", "\nown_works_total 1\n"};
     struct lab *l = *ctx;
 
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     run(l, "l", reconcile, read_metrics);
     for (size_t i = 0; i < ARRAY_LEN(LINES); i++)
         if (!strstr(l->page, LINES[i]))
@@ -356,7 +351,6 @@ static void test_metrics_cost_little(void **ctx)
     struct lab *l = *ctx;
 
     l->fd = -1;
-    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
     int64_t began_ms = clock_mono_ms();
     run(l, "l", reconcile, read_metrics_often);
     assert_int_equal(l->asked, PAGES);

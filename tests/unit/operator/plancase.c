@@ -134,12 +134,7 @@ static struct child *read_child(const cJSON *brief, const char *name, const char
     cJSON_AddStringToObject(meta, "uid", own);
     brief_copy(meta, "deletionTimestamp", brief, "terminating");
     brief_copy(sub(meta, "annotations"), ANNOTATION_SPEC_HASH, brief, "hash");
-    cJSON *ref = cJSON_CreateObject();
-    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
-    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
-    cJSON_AddStringToObject(ref, "uid", uid);
-    cJSON_AddBoolToObject(ref, "controller", true);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
+    brief_owner(meta, uid);
     brief_copy(sub(o, "spec"), "replicas", brief, "replicas");
     brief_copy(sub(o, "status"), "availableReplicas", brief, "available");
     brief_copy(sub(o, "status"), "conditions", brief, "conditions");
@@ -445,31 +440,16 @@ cJSON *plancase_job(const struct plancases *c, const char *file, struct err *err
 /* A misspelt member would be no part of the input, and nobody would see it. */
 static int check_members(const cJSON *doc, struct err *err)
 {
-    static const char *const MEMBERS[] = {"base",
-                                          "metadata",
-                                          "spec",
-                                          "status",
-                                          "pods",
-                                          "service",
-                                          "tensorboardService",
-                                          "tensorboardDeployment",
-                                          "now",
-                                          "lost",
-                                          "tensorboardUnknown",
-                                          "problem",
-                                          "progress",
-                                          "unreadable",
-                                          "statusWritten",
-                                          "bodies",
-                                          "want"};
+    static const char MEMBERS[] =
+        " base metadata spec status pods service tensorboardService tensorboardDeployment now lost"
+        " tensorboardUnknown problem progress unreadable statusWritten bodies want ";
+    char word[64];
     const cJSON *m;
 
     cJSON_ArrayForEach(m, doc)
     {
-        bool known = false;
-        for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
-            known |= strcmp(m->string, MEMBERS[i]) == 0;
-        if (!known)
+        snprintf(word, sizeof(word), " %s ", m->string);
+        if (!strstr(MEMBERS, word))
             return err_set(err, ERR_INVALID, "%s: no such member; README.md lists them", m->string);
     }
     return 0;

@@ -29,18 +29,8 @@ static void sweep(void **state)
 {
     struct converge_row *row = *state;
     struct trouble t = *row->trouble;
-    struct ending e;
-    bool kills = t.crash_at > 0;
-    int n = row->before;
 
-    struct ending untroubled = converge_untroubled(row->scenario, 1);
-    do {
-        n += row->step;
-        t.crash_at = kills ? n : 0;
-        t.fault.request = kills ? 0 : n;
-    } while (converge_case(row, &t, &untroubled, &e));
-    assert_true(n > ENOUGH);
-    print_message("%s, %s: %d points, each: %s\n", row->scenario->name, t.name, n - 1, e.text);
+    converge_sweep(row, &t, t.crash_at ? &t.crash_at : &t.fault.request, 1, ENOUGH);
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
  *
  * usage: test_failover <ptj-operator> [share of [seed]]     share 0 of 4: trials 0, 4, 8 ...
  */
+#include "common/fsutil.h"
 #include "converge.h"
 #include "faults.h"
 #include "process.h"
@@ -106,6 +107,23 @@ static void wait_for(struct trial *t, bool (*done)(struct trial *t), const char 
             lab_cluster(&t->lab);
         usleep(TICK_US);
     }
+}
+
+/* It sends the token operator-I, and its lease lasts 3 s. */
+static void start_operator(struct trial *t, int i)
+{
+    char file[96], token[128], server[160];
+    struct err err;
+
+    snprintf(file, sizeof(file), "%s/token-%d", t->dir, i);
+    snprintf(token, sizeof(token), "operator-%d", i);
+    assert_int_equal(fs_write_atomic(file, token, strlen(token), &err), 0);
+    snprintf(server, sizeof(server), "--server=%s", fake_apiserver_url(t->lab.server));
+    snprintf(token, sizeof(token), "--token-file=%s", file);
+    process_start(&t->operators[i],
+                  (const char *[]){program, server, token, "--metrics-bind-address=0",
+                                   "--health-probe-bind-address=0", "--leader-elect-namespace=sys",
+                                   "--leader-elect-lease-duration=3", NULL});
 }
 
 static bool first_leads(struct trial *t)
@@ -219,9 +237,9 @@ static void trial(void **state)
     char ending[CONVERGE_TEXT_BYTES];
     int at;
 
-    process_start(&t->operators[0], program, fake_apiserver_url(t->lab.server));
+    start_operator(t, 0);
     wait_for(t, first_leads, "leading");
-    process_start(&t->operators[1], program, fake_apiserver_url(t->lab.server));
+    start_operator(t, 1);
     wait_for(t, second_waits, "waiting");
     int writes = await_moment(t);
     process_stop(&t->operators[0], &t->dice);
@@ -259,7 +277,7 @@ static int setup(void **state)
     snprintf(t->dir, sizeof(t->dir), "/tmp/test_failover.XXXXXX");
     assert_non_null(mkdtemp(t->dir));
     for (int i = 0; i < 2; i++)
-        t->operators[i] = (struct process){.dir = t->dir, .number = i};
+        snprintf(t->operators[i].log, sizeof(t->operators[i].log), "%s/log-%d", t->dir, i);
     t->scenario = converge_scenario(STORIES[t->number % 2].scenario);
     t->writes = STORIES[t->number % 2].writes;
     t->changes = STORIES[t->number % 2].changes;
@@ -274,8 +292,13 @@ static int teardown(void **state)
 {
     struct trial *t = *state;
 
-    for (int i = 0; i < 2; i++)
+    char file[96];
+
+    for (int i = 0; i < 2; i++) {
         process_remove(&t->operators[i]);
+        snprintf(file, sizeof(file), "%s/token-%d", t->dir, i);
+        unlink(file);
+    }
     rmdir(t->dir);
     fake_apiserver_stop(t->lab.server);
     return 0;

@@ -11,11 +11,6 @@
 #define OTHER "/apis/" TRAINJOB_API_VERSION "/namespaces/ns/pytorchtrainingjobs/other"
 #define QUEUE "name=\"pytorchtrainingjob\""
 
-static int killed_once(int attempt, int index)
-{
-    return attempt == 0 ? (index == 1 ? 137 : -1) : 0;
-}
-
 static int fails(int attempt, int index)
 {
     (void)attempt;
@@ -29,7 +24,7 @@ static bool other_failed(struct lab *l)
 
 static bool one_job_left(struct lab *l)
 {
-    return controller_cached(l->operators[0].controller).jobs == 1;
+    return lab_cached(l).jobs == 1;
 }
 
 static void scrape(const struct lab *l, struct exposition *e)
@@ -51,6 +46,13 @@ static void scrape(const struct lab *l, struct exposition *e)
     exposition_parse(e, buf_str(&text));
 }
 
+/* When the answer to the last write is there. */
+static void scrape_later(struct lab *l, struct exposition *e)
+{
+    lab_pass_ms(l, 5000);
+    scrape(l, e);
+}
+
 static void assert_count(const struct exposition *e, const char *family, int want)
 {
     int got = (int)exposition_value(e, family, "");
@@ -62,14 +64,14 @@ static void assert_count(const struct exposition *e, const char *family, int wan
 /* Of all jobs: one that was killed once and then succeeded, one that failed. */
 static void test_counts(void **state)
 {
-    struct lab *l = lab_begin(state, killed_once);
+    struct lab *l = lab_begin(state, lab_killed_once);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_until_status(l, "phase", "Succeeded");
     lab_until(l, lab_settled);
     l->script = fails;
-    assert_true(fake_put(l->server, OTHER, LAB_TWO));
+    lab_put(l, OTHER, LAB_TWO);
     lab_until(l, other_failed);
     lab_until(l, lab_settled);
     assert_true(fake_remove(l->server, OTHER));
@@ -117,8 +119,8 @@ static void test_all_that_is_promised_is_there(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start(&l, killed_once);
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_start(&l, lab_killed_once);
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
     for (size_t i = 0; i < ARRAY_LEN(PLAIN); i++)
@@ -160,23 +162,17 @@ static void test_waits_of_a_suspended_job(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until_status(l, "phase", "Paused");
+    lab_put(l, LAB_JOB, LAB_TWO);
+    lab_pause(l);
     lab_pass_ms(l, 1000000);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-    lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
+    lab_resume(l);
     for (int again = 0; again < 2; again++) {
-        scrape(l, &e);
+        scrape_later(l, &e);
         assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 0, 60);
         assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 1, 60);
         assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
-        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-        lab_until_status(l, "phase", "Paused");
-        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-        lab_until_status(l, "phase", "Running");
-        lab_pass_ms(l, 5000); /* until the answer is there */
+        lab_pause(l);
+        lab_resume(l);
     }
 }
 
@@ -186,16 +182,14 @@ static void test_waits_of_a_refused_job(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    fake_refuse(l->server, "POST", "/pods", 403);
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_pass_ms(l, 200000);
     scrape(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 0, 0, 0);
     fake_plan_fault(l->server, NULL);
     lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 200, 270);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 200, 280);
     assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"") == 0);
@@ -209,10 +203,8 @@ static int starts_once_more(int attempt, int index)
 
 static bool second_attempt_waits(struct lab *l)
 {
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-
-    return json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1 &&
-           lab_status_is(l, LAB_JOB, "phase", "Pending") && fake_count(l->server, LAB_PODS) == 2;
+    return lab_status_number(l, "attempt") == 1 && lab_status_is(l, LAB_JOB, "phase", "Pending") &&
+           fake_count(l->server, LAB_PODS) == 2;
 }
 
 /* Paused while it restarts: what follows a day later is no restart. */
@@ -221,15 +213,12 @@ static void test_waits_of_a_restart_that_was_paused(void **state)
     struct lab *l = lab_begin(state, starts_once_more);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_until(l, second_attempt_waits);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until_status(l, "phase", "Paused");
+    lab_pause(l);
     lab_pass_ms(l, 1000000);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-    lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    lab_resume(l);
+    scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
     assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
 }
@@ -240,15 +229,13 @@ static void test_waits_of_a_job_that_was_unknown(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    lab_until_status(l, "phase", "Running");
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}"));
+    lab_run(l, LAB_TWO);
+    lab_put(l, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}");
     lab_until_status(l, "phase", "Unknown");
     lab_pass_ms(l, 100000);
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}"));
+    lab_put(l, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}");
     lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
 }
 
@@ -267,12 +254,10 @@ static void test_jobs_are_counted_by_who_leads(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    lab_run(l, LAB_TWO);
+    scrape_later(l, &e);
     assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"") == 1);
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), false);
+    lab_lead(l, false);
     scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 0);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 1); /* counters stand still */
@@ -282,22 +267,18 @@ enum { TENANTS = 130 };
 
 static void put_tenants_job(struct lab *l, int tenant, int i)
 {
-    char path[160];
-    char text[256];
+    char ns[24], name[16];
 
-    snprintf(path, sizeof(path),
-             "/apis/" TRAINJOB_API_VERSION "/namespaces/tenant-%d/pytorchtrainingjobs/j%d", tenant, i);
-    snprintf(text, sizeof(text),
-             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-             "\",\"metadata\":{\"name\":\"j%d\",\"namespace\":\"tenant-%d\"},\"spec\":{\"suspend\":true},"
-             "\"status\":{\"phase\":\"%s\"}}",
-             i, tenant, i ? "Failed" : "Succeeded");
-    assert_true(fake_put(l->server, path, text));
+    snprintf(ns, sizeof(ns), "tenant-%d", tenant);
+    snprintf(name, sizeof(name), "j%d", i);
+    lab_put_job(l, ns, name,
+                i ? "{'spec':{'suspend':true},'status':{'phase':'Failed'}}"
+                  : "{'spec':{'suspend':true},'status':{'phase':'Succeeded'}}");
 }
 
 static bool all_tenants(struct lab *l)
 {
-    return controller_cached(l->operators[0].controller).jobs == TENANTS + 40;
+    return lab_cached(l).jobs == TENANTS + 40;
 }
 
 /* Many namespaces: those with most jobs are named, and nothing is lost. */
@@ -307,13 +288,13 @@ static void test_namespaces_have_a_bound(void **state)
     struct exposition e;
     double sum = 0;
 
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), false);
+    lab_lead(l, false);
     for (int i = 0; i < TENANTS; i++)
         put_tenants_job(l, i, 0);
     for (int i = 90; i < TENANTS; i++)
         put_tenants_job(l, i, 1);
     lab_until(l, all_tenants);
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), true);
+    lab_lead(l, true);
     scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 2 * 40 + 60 + 1);
     for (int i = 0; i < e.n; i++)
@@ -372,12 +353,12 @@ static void test_labels_do_not_grow_with_jobs(void **state)
     int left_out[2] = {0};
 
     (void)state;
-    lab_start(&l, killed_once);
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_start(&l, lab_killed_once);
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &one);
     l.script = fails;
-    assert_true(fake_put(l.server, OTHER, LAB_TWO));
+    lab_put(&l, OTHER, LAB_TWO);
     lab_until(&l, other_failed);
     scrape(&l, &two);
     for (int i = 0; i < one.n; i++) {
@@ -399,11 +380,9 @@ static void test_request_without_an_answer(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start(&l, killed_once);
-    fake_plan_fault(l.server,
-                    &(struct fake_fault_plan){
-                        .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_RESET_BODY});
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_start(&l, lab_killed_once);
+    fake_strike(l.server, "POST", "/pods", FAKE_RESET_BODY);
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
     assert_true(exposition_value(&e, "rest_client_requests_total", "code=\"<error>\",method=\"POST\"") == 1);

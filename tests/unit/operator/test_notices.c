@@ -25,15 +25,8 @@ static void sweep(void **state)
 {
     struct converge_row *row = *state;
     struct trouble t = *row->trouble;
-    struct ending e;
 
-    struct ending untroubled = converge_untroubled(row->scenario, 1);
-    t.tamper.event = row->before;
-    do
-        t.tamper.event += row->step;
-    while (converge_case(row, &t, &untroubled, &e));
-    assert_true(t.tamper.event > ENOUGH);
-    print_message("%s, %s: %d points, each: %s\n", row->scenario->name, t.name, t.tamper.event - 1, e.text);
+    converge_sweep(row, &t, &t.tamper.event, 1, ENOUGH);
 }
 
 int main(int argc, char **argv)

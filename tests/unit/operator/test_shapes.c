@@ -94,20 +94,11 @@ static void sweep(void **state)
 {
     struct converge_row *row = *state;
     struct trouble t = *row->trouble;
-    struct ending e;
-    int each = faults_in_full() || t.tamper.how == FAKE_OLD ? 1 : 3;
-    int step = row->step * each;
 
     if (t.tamper.raw && !t.tamper.raw_len)
         t.tamper.raw_len = strlen(t.tamper.raw);
     t.ghosts = converge_may_leave_ghosts(row->scenario);
-    struct ending untroubled = converge_untroubled(row->scenario, 1);
-    t.tamper.event = row->before * each;
-    do
-        t.tamper.event += step;
-    while (converge_case(row, &t, &untroubled, &e));
-    assert_true(t.tamper.event > ENOUGH);
-    print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, t.tamper.event / step, e.text);
+    converge_sweep(row, &t, &t.tamper.event, faults_in_full() || t.tamper.how == FAKE_OLD ? 1 : 3, ENOUGH);
 }
 
 /* In short, these stories see every shape. */

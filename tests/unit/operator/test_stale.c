@@ -31,25 +31,15 @@ static const int LAGS[] = {1, 3, EVERYTHING};
 static void sweep(void **state)
 {
     struct converge_row *row = *state;
-    struct ending e;
-    int each = faults_in_full() ? 1 : 3; /* in short, each third request */
-    int step = row->step * each;
-
-    struct ending untroubled = converge_untroubled(row->scenario, row->trouble->operators);
-    /* In short, half way between the others. */
+    /* In short, each third request, and half way between the others. */
     size_t first = faults_in_full() ? 0 : 1;
     size_t end = faults_in_full() ? ARRAY_LEN(LAGS) : 2;
+
     for (size_t i = first; i < end; i++) {
         struct trouble t = *row->trouble;
         t.stale_by = LAGS[i];
         t.ghosts = converge_may_leave_ghosts(row->scenario);
-        t.crash_at = row->before * each;
-        do
-            t.crash_at += step;
-        while (converge_case(row, &t, &untroubled, &e));
-        assert_true(t.crash_at > ENOUGH);
-        print_message("%s, %s by %d: %d runs, each: %s\n", row->scenario->name, t.name, t.stale_by,
-                      t.crash_at / step, e.text);
+        converge_sweep(row, &t, &t.crash_at, faults_in_full() ? 1 : 3, ENOUGH);
     }
 }
 

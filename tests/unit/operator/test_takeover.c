@@ -18,19 +18,12 @@ static const struct trouble TROUBLES[] = {
 
 static void sweep(void **state)
 {
-    const struct converge_row *row = *state;
+    struct converge_row *row = *state;
     struct trouble t = *row->trouble;
-    struct ending e;
 
     t.operators = 2;
     t.fault.writes = true;
-    t.fault.request = row->before;
-    struct ending untroubled = converge_untroubled(row->scenario, 2);
-    do
-        t.fault.request += row->step;
-    while (converge_check(row->scenario, &t, &untroubled, &e));
-    assert_true(t.fault.request > ENOUGH);
-    print_message("%s, %s: %d points, each: %s\n", row->scenario->name, t.name, t.fault.request - 1, e.text);
+    converge_sweep(row, &t, &t.fault.request, 1, ENOUGH);
 }
 
 int main(int argc, char **argv)

@@ -271,24 +271,6 @@ static void test_limits_and_words_are_the_same(void **state)
     schema_walk(*state, "spec", check_limits, *state);
 }
 
-static void check_refusal(void *ctx, const struct schema_field *f)
-{
-    char path[SCHEMA_PATH_BYTES];
-    char said[512];
-
-    if (!schema_refuses(f->schema))
-        return;
-    schema_path(f, "[0]", path);
-    complaint(ctx, f, schema_sample(f->schema, true), said, sizeof(said));
-    if (!blames(said, path, REFUSED))
-        fail_msg("%s is refused by the schema, but the decoder said \"%s\"", path, said);
-}
-
-static void test_refused_fields_are_refused_twice(void **state)
-{
-    schema_walk(*state, "spec", check_refusal, *state);
-}
-
 /* One field name that the decoder's source mentions, tried in each object of the schema that lacks it. */
 struct intruder {
     const cJSON *crd;
@@ -412,7 +394,6 @@ int main(void)
         cmocka_unit_test_prestate(test_lengths_are_bounded, crd),
         cmocka_unit_test_prestate(test_defaults_are_the_same, crd),
         cmocka_unit_test_prestate(test_no_new_default_is_hashed, crd),
-        cmocka_unit_test_prestate(test_refused_fields_are_refused_twice, crd),
         cmocka_unit_test_prestate(test_decoder_reads_nothing_else, crd),
         cmocka_unit_test(test_crd_is_small),
         cmocka_unit_test_prestate(test_status_is_read_and_written_whole, crd),

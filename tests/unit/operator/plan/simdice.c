@@ -1,5 +1,6 @@
 /* simdice.c - chance: which job it is, what becomes of its pods, what people do to it. */
 #include "simdice.h"
+#include "jsontext.h"
 #include "test.h"
 #include "yamldoc.h"
 
@@ -27,15 +28,6 @@ bool sim_one_in(struct sim *s, int n)
     return sim_pick(s, n) == 0;
 }
 
-static cJSON *parse(const char *text)
-{
-    struct err err;
-    cJSON *j = json_parse(text, strlen(text), &err);
-
-    assert_non_null(j);
-    return j;
-}
-
 #define PICK(s, words) (words)[sim_pick((s), (int)ARRAY_LEN(words))]
 
 /* ---- the job */
@@ -43,8 +35,8 @@ static cJSON *parse(const char *text)
 static cJSON *random_type(struct sim *s, const char *name, int replicas)
 {
     static const char *const POLICIES[] = {"Always", "OnFailure", "Never", "ExitCode", "ExitCode"};
-    cJSON *r = parse("{\"template\":{\"spec\":{\"initContainers\":[{\"name\":\"prepare\"}],\"containers\":"
-                     "[{\"name\":\"pytorch\",\"image\":\"a\"}]}}}");
+    cJSON *r = jsontext_parse("{'template':{'spec':{'initContainers':[{'name':'prepare'}],'containers':[{'"
+                              "name':'pytorch','image':'a'}]}}}");
 
     static const char *const PATH[] = {"template", "spec", "containers", NULL};
 
@@ -52,7 +44,7 @@ static cJSON *random_type(struct sim *s, const char *name, int replicas)
     cJSON_AddNumberToObject(r, "replicas", replicas);
     cJSON_AddStringToObject(r, "restartPolicy", PICK(s, POLICIES));
     if (sim_one_in(s, 3))
-        cJSON_AddItemToArray((cJSON *)json_find(r, PATH), parse("{\"name\":\"shipper\",\"image\":\"a\"}"));
+        cJSON_AddItemToArray((cJSON *)json_find(r, PATH), jsontext_parse("{'name':'shipper','image':'a'}"));
     return r;
 }
 
@@ -60,23 +52,23 @@ static cJSON *random_type(struct sim *s, const char *name, int replicas)
 static void random_rest(struct sim *s, cJSON *spec, bool elastic)
 {
     static const char *const PIECES[] = {
-        "{\"runPolicy\":{\"restartScope\":\"Replica\"}}",
-        "{\"runPolicy\":{\"activeDeadlineSeconds\":600}}",
-        "{\"runPolicy\":{\"startDeadlineSeconds\":60}}",
-        "{\"runPolicy\":{\"ttlSecondsAfterFinished\":100}}",
-        "{\"runPolicy\":{\"forceDeleteAfterSeconds\":20}}",
-        "{\"runPolicy\":{\"sidecarGraceSeconds\":0}}",
-        "{\"runPolicy\":{\"retryableExitCodes\":[1]}}",
-        "{\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"x\"]}]}}}",
-        "{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}}}",
-        "{\"torchrunConfig\":{\"enabled\":true}}",
-        "{\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Torchkeeper\"}}",
-        "{\"suspend\":true}",
+        "{'runPolicy':{'restartScope':'Replica'}}",
+        "{'runPolicy':{'activeDeadlineSeconds':600}}",
+        "{'runPolicy':{'startDeadlineSeconds':60}}",
+        "{'runPolicy':{'ttlSecondsAfterFinished':100}}",
+        "{'runPolicy':{'forceDeleteAfterSeconds':20}}",
+        "{'runPolicy':{'sidecarGraceSeconds':0}}",
+        "{'runPolicy':{'retryableExitCodes':[1]}}",
+        "{'runMode':{'pause':{'resumeSpecs':[{'type':'node','args':['x']}]}}}",
+        "{'tensorboardSpec':{'logDir':{'pvc':[{'name':'c'}]}}}",
+        "{'torchrunConfig':{'enabled':true}}",
+        "{'torchrunConfig':{'enabled':true,'launcher':'Torchkeeper'}}",
+        "{'suspend':true}",
     };
     static const char *const CLEANUPS[] = {"None", "Unfinished", "All"};
 
     for (size_t i = 0; i < ARRAY_LEN(PIECES); i++) {
-        cleanup_json cJSON *piece = parse(PIECES[i]);
+        cleanup_json cJSON *piece = jsontext_parse(PIECES[i]);
         if (sim_one_in(s, 3))
             yamldoc_merge(spec, piece);
     }
@@ -88,8 +80,8 @@ static void random_rest(struct sim *s, cJSON *spec, bool elastic)
     if (!elastic)
         return;
     cleanup_json cJSON *piece =
-        parse("{\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},"
-              "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":2}}");
+        jsontext_parse("{'torchrunConfig':{'enabled':true,'maxRestarts':1},'elastic':{'enabled':true,'"
+                       "minReplicas':1,'maxReplicas':4,'expectedReplicas':2}}");
     yamldoc_merge(spec, piece);
 }
 
@@ -99,8 +91,8 @@ void sim_init(struct sim *s, uint64_t seed)
     for (int i = 0; i < 8; i++)
         (void)roll(s);
     s->pods = cJSON_CreateArray();
-    s->job = parse("{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"job\",\"resourceVersion\":"
-                   "\"1\",\"generation\":1,\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{}}");
+    s->job = jsontext_parse("{'metadata':{'name':'j','namespace':'n','uid':'job','resourceVersion':'1','"
+                            "generation':1,'creationTimestamp':'2026-01-01T00:00:00Z'},'spec':{}}");
     cJSON *spec = sim_get(s->job, "spec");
     cJSON *types = cJSON_AddArrayToObject(spec, "replicaSpecs");
     bool elastic = sim_one_in(s, 4);
@@ -128,7 +120,7 @@ static void set_state(cJSON *pod, const char *list, const char *container, cJSON
     cJSON_AddItemToArray(items, item);
     if (strcmp(container, "pytorch") == 0 &&
         cJSON_GetArraySize(sim_get(sim_get(pod, "spec"), "containers")) > 1)
-        cJSON_AddItemToArray(items, parse("{\"name\":\"shipper\",\"state\":{\"running\":{}}}"));
+        cJSON_AddItemToArray(items, jsontext_parse("{'name':'shipper','state':{'running':{}}}"));
     sim_put(sim_get(pod, "status"), list, items);
 }
 
@@ -148,7 +140,7 @@ static void end_sidecar(struct sim *s, cJSON *pod, bool trouble)
     if (!c || !sim_one_in(s, trouble ? 5 : late ? 1 : 1 << 30))
         return;
     sim_put(c, "state",
-            parse(late ? "{\"terminated\":{\"exitCode\":137}}" : "{\"terminated\":{\"exitCode\":0}}"));
+            jsontext_parse(late ? "{'terminated':{'exitCode':137}}" : "{'terminated':{'exitCode':0}}"));
     if (!late)
         return;
     set_phase(pod, "Failed");
@@ -183,9 +175,8 @@ static void end_container(struct sim *s, cJSON *pod, const char *list, const cha
 
 static void disrupt(cJSON *pod)
 {
-    sim_put(
-        sim_get(pod, "status"), "conditions",
-        parse("[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"EvictionByEvictionAPI\"}]"));
+    sim_put(sim_get(pod, "status"), "conditions",
+            jsontext_parse("[{'type':'DisruptionTarget','status':'True','reason':'EvictionByEvictionAPI'}]"));
 }
 
 /* What a pod with a node may run into at any time. True: it did, and may be gone. */
@@ -222,12 +213,12 @@ static void start_pod(struct sim *s, cJSON *pod, bool trouble)
     if (trouble && sim_one_in(s, 6)) {
         set_phase(pod, "Pending");
         set_state(pod, "containerStatuses", "pytorch",
-                  parse("{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}"));
+                  jsontext_parse("{'waiting':{'reason':'ImagePullBackOff'}}"));
     } else if (trouble && sim_one_in(s, 20)) {
         end_container(s, pod, "initContainerStatuses", "prepare", 1);
     } else {
         set_phase(pod, "Running");
-        set_state(pod, "containerStatuses", "pytorch", parse("{\"running\":{}}"));
+        set_state(pod, "containerStatuses", "pytorch", jsontext_parse("{'running':{}}"));
     }
 }
 
@@ -302,7 +293,7 @@ void sim_kubelets(struct sim *s, bool trouble)
         step_pod(s, pod, trouble);
     }
     if (s->deployment) {
-        cleanup_json cJSON *status = parse("{\"status\":{}}");
+        cleanup_json cJSON *status = jsontext_parse("{'status':{}}");
         cJSON_AddNumberToObject(sim_get(status, "status"), "availableReplicas",
                                 (double)json_i64(sim_get(s->deployment, "spec"), "replicas", 0));
         yamldoc_merge(s->deployment, status);
@@ -318,7 +309,7 @@ static bool may_change_gang(const struct sim *s)
 
 static void merge_spec(struct sim *s, const char *text)
 {
-    cleanup_json cJSON *patch = parse(text);
+    cleanup_json cJSON *patch = jsontext_parse(text);
 
     yamldoc_merge(sim_get(s->job, "spec"), patch);
     sim_touch_job(s, true);
@@ -358,18 +349,17 @@ static void lose_status(struct sim *s)
 static void spoil_status(struct sim *s)
 {
     static const char *const SPOILS[] = {
-        "{\"attempt\":2147483647}",
-        "{\"attempt\":1073741823,\"backoffCount\":1073741823}",
-        "{\"attempt\":-1,\"resumeCount\":1073741823}",
-        "{\"backoffCount\":2147483647,\"disruptionCount\":-5}",
-        "{\"tasks\":[{\"type\":\"node\",\"restartCount\":1073741823,\"replicas\":[{"
-        "\"restarts\":1073741823,\"uid\":\"x\"}]}]}",
-        "{\"lastFailure\":{\"time\":\"9999-01-01T00:00:00Z\",\"attempt\":0,\"pod\":"
-        "\"j-node-0\",\"reason\":\"Killed\"}}",
-        "{\"completionTime\":null,\"conditions\":null}",
-        "{\"phase\":null}",
-        "{\"tasks\":null}"};
-    cleanup_json cJSON *patch = parse(PICK(s, SPOILS));
+        "{'attempt':2147483647}",
+        "{'attempt':1073741823,'backoffCount':1073741823}",
+        "{'attempt':-1,'resumeCount':1073741823}",
+        "{'backoffCount':2147483647,'disruptionCount':-5}",
+        "{'tasks':[{'type':'node','restartCount':1073741823,'replicas':[{'restarts':1073741823,'uid':'x'}]}]"
+        "}",
+        "{'lastFailure':{'time':'9999-01-01T00:00:00Z','attempt':0,'pod':'j-node-0','reason':'Killed'}}",
+        "{'completionTime':null,'conditions':null}",
+        "{'phase':null}",
+        "{'tasks':null}"};
+    cleanup_json cJSON *patch = jsontext_parse(PICK(s, SPOILS));
 
     if (!sim_status(s))
         return;
@@ -394,17 +384,17 @@ static void spoil_labels(struct sim *s)
 
 void sim_people(struct sim *s)
 {
-    static const char *const EDITS[] = {"{\"suspend\":true}",
-                                        "{\"suspend\":false}",
-                                        "{\"suspend\":null}",
-                                        "{\"runMode\":{\"debug\":{\"enabled\":true}}}",
-                                        "{\"runMode\":{\"debug\":{\"enabled\":false}}}",
-                                        "{\"runPolicy\":{\"backoffLimit\":2}}",
-                                        "{\"runPolicy\":{\"cleanUpPolicy\":\"All\"}}",
-                                        "{\"tensorboardSpec\":null}",
-                                        "{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"d\"}]}}}",
-                                        "{\"nonsense\":1}",
-                                        "{\"nonsense\":null}"};
+    static const char *const EDITS[] = {"{'suspend':true}",
+                                        "{'suspend':false}",
+                                        "{'suspend':null}",
+                                        "{'runMode':{'debug':{'enabled':true}}}",
+                                        "{'runMode':{'debug':{'enabled':false}}}",
+                                        "{'runPolicy':{'backoffLimit':2}}",
+                                        "{'runPolicy':{'cleanUpPolicy':'All'}}",
+                                        "{'tensorboardSpec':null}",
+                                        "{'tensorboardSpec':{'logDir':{'pvc':[{'name':'d'}]}}}",
+                                        "{'nonsense':1}",
+                                        "{'nonsense':null}"};
 
     switch (sim_pick(s, 8)) {
     case 0:
@@ -430,7 +420,7 @@ void sim_people(struct sim *s)
 
 void sim_people_rest(struct sim *s)
 {
-    merge_spec(s, "{\"suspend\":null,\"nonsense\":null,\"runMode\":null}");
+    merge_spec(s, "{'suspend':null,'nonsense':null,'runMode':null}");
 }
 
 void sim_end_master(struct sim *s)

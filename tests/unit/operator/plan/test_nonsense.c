@@ -55,14 +55,10 @@ static void test_every_place(void **state)
 {
     struct err err;
     int planned = 0;
-    cleanup_json cJSON *job = yamldoc_read(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
+    cleanup_json cJSON *job = yamldoc_job(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
 
     (void)state;
     assert_non_null(job);
-    cJSON *meta = cJSON_GetObjectItemCaseSensitive(job, "metadata");
-    cJSON_AddStringToObject(meta, "namespace", "n");
-    cJSON_AddStringToObject(meta, "uid", "u");
-    cJSON_AddStringToObject(meta, "resourceVersion", "1");
     int shown = yamldoc_spoil(job, plan_any, &planned);
     assert_true(shown > 500 && planned > 1000);
 }
