@@ -81,18 +81,19 @@ int rig_teardown(void **ctx)
     return 0;
 }
 
-void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx)
+void rig_turn(struct kube_loop *l, int64_t limit_ms)
 {
-    struct clock real = clock_system();
-    int64_t deadline = real.mono_ms(real.ctx) + 60000;
     struct err err;
 
-    while (!done(ctx)) {
-        if (real.mono_ms(real.ctx) > deadline)
-            fail_msg("it did not happen within a minute");
-        if (kube_loop_turn(l, 20, &err) < 0)
-            fail_msg("loop: %s", err.msg);
-    }
+    if (clock_mono_ms() > limit_ms)
+        fail_msg("it did not happen within a minute");
+    if (kube_loop_turn(l, 20, &err) < 0)
+        fail_msg("loop: %s", err.msg);
+}
+
+void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx)
+{
+    RIG_UNTIL(l, done(ctx));
 }
 
 void rig_on_reply(void *ctx, struct kube_reply *reply)

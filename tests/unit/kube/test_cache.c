@@ -64,17 +64,10 @@ static bool has_problem(void *ctx)
     return ((struct watch *)ctx)->problem[0];
 }
 
-static bool saw(void *ctx)
-{
-    struct watch *w = ctx;
-
-    return strcmp(w->seen, w->want) == 0;
-}
-
 static void expect(struct rig *r, struct watch *w, const char *want)
 {
     w->want = want;
-    rig_until(r->loop, saw, w);
+    RIG_UNTIL(r->loop, strcmp(w->seen, w->want) == 0);
     w->seen[0] = '\0';
 }
 
@@ -286,11 +279,6 @@ int __wrap_malloc_trim(size_t pad)
     return 0;
 }
 
-static bool is_trimmed(void *ctx)
-{
-    return trims > *(const int *)ctx;
-}
-
 static void put_many(struct rig *r, const char *word, int n, const char *json)
 {
     char path[80];
@@ -318,7 +306,7 @@ static void test_memory_is_given_back(void **ctx)
     before = trims;
     snprintf(json, sizeof(json), "{'status':{'message':'%02500d'}}", 0);
     put_many(r, "many", 200, json);
-    rig_until(r->loop, is_trimmed, &before);
+    RIG_UNTIL(r->loop, trims > before);
     assert_true(kube_store_count(kube_cache_store(c)) > 50);
 }
 

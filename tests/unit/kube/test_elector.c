@@ -242,11 +242,6 @@ static void test_a_suspended_leader_holds_nothing(void **ctx)
     node_kill(&a);
 }
 
-static bool renewed(void *ctx)
-{
-    return fake_log_count(((struct world *)ctx)->server, "PUT", "/leases/op") > 0;
-}
-
 static void test_429_and_silence(void **ctx)
 {
     struct world *w = *ctx;
@@ -259,10 +254,10 @@ static void test_429_and_silence(void **ctx)
         &(struct fake_fault_plan){
             .request = 1, .method = "PUT", .fault = FAKE_STATUS, .status = 429, .retry_after_s = 1});
     w->offset_ms += 2000;
-    rig_until(a.loop, renewed, w);
+    RIG_UNTIL(a.loop, fake_log_count(w->server, "PUT", "/leases/op") > 0);
     w->offset_ms += 2400;
     fake_log_clear(w->server);
-    rig_until(a.loop, renewed, w);
+    RIG_UNTIL(a.loop, fake_log_count(w->server, "PUT", "/leases/op") > 0);
     assert_int_equal(a.lost, 0);
     assert_int_equal(a.problems, 1);
     /* An API server that does not answer: it stops leading in time, and leads again when it is back. */

@@ -54,11 +54,6 @@ static bool plain_over(void *ctx)
     return ((struct plain *)ctx)->over;
 }
 
-static bool has_struck(void *ctx)
-{
-    return fake_faults_done(((struct rig *)ctx)->server) > 0;
-}
-
 static void start_plain(struct rig *r, struct plain *p, const struct kube_http_request *req, bool stream)
 {
     struct kube_http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
@@ -123,7 +118,7 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
         fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
         start_plain(r, &p[3], cancel ? &GET : &brief, false);
         if (cancel) { /* as the elector does */
-            rig_until(r->loop, has_struck, r);
+            RIG_UNTIL(r->loop, fake_faults_done(r->server) > 0);
             kube_transport_cancel(&r->api, p[3].transfer);
         } else {
             rig_until(r->loop, plain_over, &p[3]);
@@ -207,11 +202,6 @@ static void test_cancel(void **ctx)
     assert_int_equal(next.status, 200);
 }
 
-static bool has_bytes(void *ctx)
-{
-    return ((struct plain *)ctx)->bytes > 0;
-}
-
 /* Whoever brings something is not idle, however long it has been watched. */
 static void test_bytes_keep_a_watch(void **ctx)
 {
@@ -228,7 +218,7 @@ static void test_bytes_keep_a_watch(void **ctx)
         p.bytes = 0;
         snprintf(path, sizeof(path), "/api/v1/namespaces/ns/pods/p%d", i);
         rig_put(r, path, "{}");
-        rig_until(r->loop, has_bytes, &p);
+        RIG_UNTIL(r->loop, p.bytes > 0);
         r->jumped_ms += HELD_MS * 2 / 3;
     }
     p.due_ms = kube_loop_now_ms(r->loop) + 1;
@@ -277,11 +267,6 @@ static bool all_over(void *ctx)
     return true;
 }
 
-static bool eight_watches(void *ctx)
-{
-    return fake_open_watches(ctx) == 8;
-}
-
 /* A crowd goes through a few connections, each request once. Watches have connections of their own and never cost the others
  * theirs. */
 static void test_connections_are_kept_beside_watches(void **ctx)
@@ -292,7 +277,7 @@ static void test_connections_are_kept_beside_watches(void **ctx)
 
     for (int i = 0; i < 8; i++)
         start_plain(r, &watches[i], &WATCH, true);
-    rig_until(r->loop, eight_watches, r->server);
+    RIG_UNTIL(r->loop, fake_open_watches(r->server) == 8);
     for (int crowd = 0; crowd < 2; crowd++) {
         for (int i = 0; i < 100; i++)
             start_plain(r, &p[i], &GET, false);
@@ -343,13 +328,6 @@ struct neighbours {
     int strikes;
 };
 
-static bool has_struck_often(void *ctx)
-{
-    struct neighbours *n = ctx;
-
-    return fake_faults_done(n->rig->server) >= n->strikes;
-}
-
 /* Eight namespaces whose writes are not answered have all that such namespaces may have: 4 that gave their places up each,
  * and half of the 8 places. Another namespace's requests are answered meanwhile, over connections that are kept. */
 static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
@@ -368,7 +346,7 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
         snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", ns);
         start_plain(n.rig, &n.slow[i / OF_EACH][i % OF_EACH], &slow, false);
     }
-    rig_until(n.rig->loop, has_struck_often, &n);
+    RIG_UNTIL(n.rig->loop, fake_faults_done(n.rig->server) >= n.strikes);
     int before = fake_connections(n.rig->server);
     for (int i = 0; i < QUICK; i++)
         start_plain(n.rig, &n.quick[i], &quick, false);

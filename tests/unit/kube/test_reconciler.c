@@ -108,11 +108,6 @@ static void until_there(struct lab *l, const char *path)
     rig_until(l->rig->loop, is_there, l);
 }
 
-static bool has_worked(void *ctx)
-{
-    return ((struct lab *)ctx)->works > 0;
-}
-
 static bool is_synced(void *ctx)
 {
     return kube_reconciler_synced(((struct lab *)ctx)->r);
@@ -211,7 +206,7 @@ static void test_after(void **ctx)
     int64_t from = kube_loop_now_ms(l->rig->loop);
     kube_reconciler_add(l->r, "ns", "x");
     kube_reconciler_add(l->r, "ns", ""); /* a change that concerns nobody */
-    rig_until(l->rig->loop, has_worked, l);
+    RIG_UNTIL(l->rig->loop, l->works > 0);
     rig_until(l->rig->loop, is_idle, l);
     assert_string_equal(l->seen, "x x x ");
     assert_true(kube_loop_now_ms(l->rig->loop) - from >= 80);

@@ -25,11 +25,6 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
         out->err = *err;
 }
 
-static bool is_over(void *ctx)
-{
-    return ((struct result *)ctx)->over;
-}
-
 struct given {
     const char *ca;
     const char *scheme;  /* NULL: https */
@@ -85,7 +80,7 @@ static struct result get(int port, struct given g)
     struct kube_http_request req = {.method = "GET", .path = "/", .timeout_ms = 20000};
     assert_non_null(
         kube_transport_start(&t, &req, &(struct kube_http_handler){.ctx = &out, .done = on_done}, &err));
-    rig_until(l, is_over, &out);
+    RIG_UNTIL(l, out.over);
     return out;
 }
 

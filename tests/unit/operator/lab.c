@@ -251,13 +251,18 @@ bool lab_settled(struct lab *l)
     return l->idle >= (l->settle_jumps ? l->settle_jumps : LAB_SETTLED_JUMPS);
 }
 
+void lab_turn_once_more(struct lab *l, int turns)
+{
+    if (turns > TURNS_MAX)
+        fail_msg("it did not come to an end");
+    lab_turn(l);
+}
+
 int64_t lab_until(struct lab *l, bool (*done)(struct lab *l))
 {
     int64_t from_ms = l->offset_ms;
 
-    for (int turns = 0; !done(l); lab_turn(l))
-        if (++turns > TURNS_MAX)
-            fail_msg("it did not come to an end");
+    LAB_UNTIL(l, done(l));
     return l->offset_ms - from_ms;
 }
 

@@ -110,7 +110,11 @@ void lab_crash(struct lab *l);
 /* One turn of the loops, the kubelet, the garbage collector and the clock. True: the clock went on. */
 bool lab_turn(struct lab *l);
 
-/* Turns until `done`, or fails the test after too many. Returns how long it took, by the lab's clock. */
+/* Turns until the condition holds, or fails the test after too many; until `done`, which returns how long it took, by the lab's clock. */
+#define LAB_UNTIL(l, condition)                                                                              \
+    for (int lab_turns = 0; !(condition);)                                                                   \
+    lab_turn_once_more(l, ++lab_turns)
+void lab_turn_once_more(struct lab *l, int turns);
 int64_t lab_until(struct lab *l, bool (*done)(struct lab *l));
 
 /* Until this text stands in the status of LAB_JOB; NULL: none does. */

@@ -53,8 +53,7 @@ static void test_spec_changes_while_a_pod_is_refused(void **state)
     lab_turn(&l);
     assert_int_equal(fake_faults_done(l.server), 1);
     int64_t from_ms = l.offset_ms;
-    while (fake_log_count(l.server, "POST", "/pods") < 2)
-        lab_turn(&l);
+    LAB_UNTIL(&l, fake_log_count(l.server, "POST", "/pods") >= 2);
     assert_true(l.offset_ms - from_ms < 1000); /* the first delay after a refusal */
     lab_until_status(&l, "phase", "Running");
     lab_stop(&l);
@@ -63,11 +62,6 @@ static void test_spec_changes_while_a_pod_is_refused(void **state)
 static bool ended(struct lab *l)
 {
     return lab_status_is(l, LAB_JOB, "phase", "Succeeded") || lab_status_is(l, LAB_JOB, "phase", "Failed");
-}
-
-static bool pod_patched(struct lab *l)
-{
-    return fake_log_count(l->server, "PATCH", "/pods/") > 0;
 }
 
 /* What stays of two pods, beside whose ended training something runs for ever. patch_status: how patches of pods are answered; 0:
@@ -86,7 +80,7 @@ static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int
         fake_refuse(l.server, "PATCH", "/pods/", patch_status);
     lab_until(&l, ended);
     int64_t end_ms = l.offset_ms;
-    lab_until(&l, pod_patched);
+    LAB_UNTIL(&l, fake_log_count(l.server, "PATCH", "/pods/") > 0);
     assert_in_range(l.offset_ms - end_ms, 10000, 16000);
     lab_until(&l, lab_settled);
     assert_int_equal(fake_log_count(l.server, "PATCH", "/pods/"), 2);
@@ -195,8 +189,7 @@ static void test_two_names_taken(void **state)
     assert_true(fake_remove(l->server, LAB_SERVICES "/j-rdzv"));
     lab_until_status(l, "phase", "Running");
     assert_true(fake_remove(l->server, LAB_SERVICES "/j-tensorboard"));
-    while (fake_count(l->server, LAB_DEPLOYMENTS) == 0)
-        lab_turn(l);
+    LAB_UNTIL(l, fake_count(l->server, LAB_DEPLOYMENTS) != 0);
 }
 
 /* The watch of jobs is up and says nothing: what the API server refuses at the cached version is looked at there. */

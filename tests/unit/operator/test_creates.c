@@ -104,8 +104,7 @@ static void wait_for_pod(const char *metadata)
     assert_int_equal(sent(&l, "POST", "/events", "Warning"), 0);
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-0"));
     int64_t from_ms = l.offset_ms;
-    while (fake_count(l.server, LAB_PODS) < 4)
-        lab_turn(&l);
+    LAB_UNTIL(&l, fake_count(l.server, LAB_PODS) >= 4);
     assert_in_range(l.offset_ms - from_ms, 0, 2000);
     lab_until_status(&l, "phase", "Running");
     lab_stop(&l);
@@ -194,8 +193,7 @@ static void test_belief_ends_with_the_lease(void **state)
     lab_put(l, LAB_JOB, JOB);
     lab_pass_ms(l, 200000); /* tried once a minute by now */
     int before = fake_log_count(l->server, "POST", "/pods");
-    while (fake_log_count(l->server, "POST", "/pods") == before)
-        lab_turn(l);
+    LAB_UNTIL(l, fake_log_count(l->server, "POST", "/pods") != before);
     fake_plan_fault(l->server, NULL);
     lab_pass_ms(l, 5000);
     assert_int_equal(fake_count(l->server, LAB_PODS), 0);

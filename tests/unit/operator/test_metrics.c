@@ -17,16 +17,6 @@ static int fails(int attempt, int index)
     return index == 0 ? 1 : -1;
 }
 
-static bool other_failed(struct lab *l)
-{
-    return lab_status_is(l, OTHER, "phase", "Failed");
-}
-
-static bool one_job_left(struct lab *l)
-{
-    return lab_cached(l).jobs == 1;
-}
-
 static void scrape(const struct lab *l, struct exposition *e)
 {
     const struct kube_reconciler *reconciler = controller_reconciler(l->operators[0].controller);
@@ -72,10 +62,10 @@ static void test_counts(void **state)
     lab_until(l, lab_settled);
     l->script = fails;
     lab_put(l, OTHER, LAB_TWO);
-    lab_until(l, other_failed);
+    LAB_UNTIL(l, lab_status_is(l, OTHER, "phase", "Failed"));
     lab_until(l, lab_settled);
     assert_true(fake_remove(l->server, OTHER));
-    lab_until(l, one_job_left);
+    LAB_UNTIL(l, lab_cached(l).jobs == 1);
     scrape(l, &e);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 2);
     assert_count(&e, "pytorchtrainingjob_running_seconds_count", 2);
@@ -201,12 +191,6 @@ static int starts_once_more(int attempt, int index)
     return attempt == 0 && index == 1 ? 137 : attempt == 1 ? LAB_PENDING : LAB_RUNS;
 }
 
-static bool second_attempt_waits(struct lab *l)
-{
-    return lab_status_number(l, "attempt") == 1 && lab_status_is(l, LAB_JOB, "phase", "Pending") &&
-           fake_count(l->server, LAB_PODS) == 2;
-}
-
 /* Paused while it restarts: what follows a day later is no restart. */
 static void test_waits_of_a_restart_that_was_paused(void **state)
 {
@@ -214,7 +198,8 @@ static void test_waits_of_a_restart_that_was_paused(void **state)
     struct exposition e;
 
     lab_put(l, LAB_JOB, LAB_TWO);
-    lab_until(l, second_attempt_waits);
+    LAB_UNTIL(l, lab_status_number(l, "attempt") == 1 && lab_status_is(l, LAB_JOB, "phase", "Pending") &&
+                     fake_count(l->server, LAB_PODS) == 2);
     lab_pause(l);
     lab_pass_ms(l, 1000000);
     lab_resume(l);
@@ -276,11 +261,6 @@ static void put_tenants_job(struct lab *l, int tenant, int i)
                   : "{'spec':{'suspend':true},'status':{'phase':'Succeeded'}}");
 }
 
-static bool all_tenants(struct lab *l)
-{
-    return lab_cached(l).jobs == TENANTS + 40;
-}
-
 /* Many namespaces: those with most jobs are named, and nothing is lost. */
 static void test_namespaces_have_a_bound(void **state)
 {
@@ -293,7 +273,7 @@ static void test_namespaces_have_a_bound(void **state)
         put_tenants_job(l, i, 0);
     for (int i = 90; i < TENANTS; i++)
         put_tenants_job(l, i, 1);
-    lab_until(l, all_tenants);
+    LAB_UNTIL(l, lab_cached(l).jobs == TENANTS + 40);
     lab_lead(l, true);
     scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 2 * 40 + 60 + 1);
@@ -359,7 +339,7 @@ static void test_labels_do_not_grow_with_jobs(void **state)
     scrape(&l, &one);
     l.script = fails;
     lab_put(&l, OTHER, LAB_TWO);
-    lab_until(&l, other_failed);
+    LAB_UNTIL(&l, lab_status_is(&l, OTHER, "phase", "Failed"));
     scrape(&l, &two);
     for (int i = 0; i < one.n; i++) {
         check_label(&one.samples[i]);

@@ -139,11 +139,6 @@ static bool shows_logs(struct lab *l)
     return tensorboards(l) == 1;
 }
 
-static bool hides_logs(struct lab *l)
-{
-    return tensorboards(l) == 0;
-}
-
 /* The job runs without its TensorBoard, and is not planned again and again for it. */
 static void test_deployments_that_cannot_be_listed(void **state)
 {
@@ -173,7 +168,7 @@ static void test_deployments_that_are_behind(void **state)
     int before = fake_log_count(l->server, "LIST", "/deployments");
     fake_freeze(l->server, "deployments", 0);
     lab_put(l, LAB_JOB, TENSORBOARD("true"));
-    lab_until(l, hides_logs);
+    LAB_UNTIL(l, tensorboards(l) == 0);
     lab_put(l, LAB_JOB, TENSORBOARD("false"));
     assert_true(fake_delete(l->server, LAB_PODS "/j-node-1"));
     assert_in_range(lab_until(l, shows_logs), 0, 180000);
@@ -189,13 +184,11 @@ static void test_lists_are_a_minute_apart(void **state)
 
     fake_freeze(l->server, "pods", 0);
     lab_put(l, LAB_JOB, JOB);
-    while (fake_log_count(l->server, "LIST", "/pods") < 2)
-        lab_turn(l);
+    LAB_UNTIL(l, fake_log_count(l->server, "LIST", "/pods") >= 2);
     assert_in_range(l->offset_ms, 5000, 9000);
     int64_t from_ms = l->offset_ms;
     lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
-    while (fake_log_count(l->server, "LIST", "/pods") < 3)
-        lab_turn(l);
+    LAB_UNTIL(l, fake_log_count(l->server, "LIST", "/pods") >= 3);
     assert_in_range(l->offset_ms - from_ms, 59000, 80000);
 }
 
@@ -255,8 +248,7 @@ static void test_what_tells_may_wait(void **state)
     fake_direct_fill(l->operators[0].direct, true);
     lab_put(l, LAB_JOB, JOB);
     int64_t from_ms = l->offset_ms;
-    while (first(l, "PATCH", "/j/status") < 0)
-        lab_turn(l);
+    LAB_UNTIL(l, first(l, "PATCH", "/j/status") >= 0);
     assert_in_range(l->offset_ms - from_ms, 5000, 7000);
     assert_true(lab_status_is(l, LAB_JOB, "phase", "Running"));
     assert_int_equal(fake_log_count(l->server, "POST", "/pods"), 4);

@@ -73,23 +73,13 @@ static bool shows(struct lab *l, const char *want)
     return got ? want && strcmp(got, want) == 0 : !want;
 }
 
-static bool shows_47(struct lab *l)
-{
-    return shows(l, "47%");
-}
-
-static bool shows_48(struct lab *l)
-{
-    return shows(l, "48%");
-}
-
 static void test_written(void **state)
 {
     struct rig r;
 
     (void)state;
     rig_start(&r, lab_well);
-    lab_until(&r.lab, shows_47);
+    LAB_UNTIL(&r.lab, shows(&r.lab, "47%"));
     int writes = fake_log_count(r.lab.server, "PATCH", "/status");
     int asked = r.pods.requests;
     uint64_t passes = lab_counts(&r.lab).passes;
@@ -102,7 +92,7 @@ static void test_written(void **state)
     assert_int_equal(counts.polls.ok, r.pods.requests);
     assert_int_equal(counts.polls.failed + counts.polls.dropped, 0);
     r.percent = 48;
-    lab_until(&r.lab, shows_48);
+    LAB_UNTIL(&r.lab, shows(&r.lab, "48%"));
     r.lab.hold_master = false;
     lab_until_status(&r.lab, "phase", "Succeeded");
     assert_true(shows(&r.lab, "100%"));
@@ -130,7 +120,7 @@ static void test_older_crd(void **state)
     assert_true(shows(&r.lab, NULL));
     fake_unknown_status(r.lab.server, NULL); /* the CRD comes */
     r.percent = 47.5;
-    lab_until(&r.lab, shows_47);
+    LAB_UNTIL(&r.lab, shows(&r.lab, "47%"));
     rig_stop(&r);
 }
 

@@ -132,11 +132,6 @@ static void test_frozen_and_back(void **state)
     freeze_and_thaw(LAB_SERVICES "/j-rdzv", CHILD_SERVICE);
 }
 
-static bool both_frozen(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "Unreadable") && lab_cached(l).unreadable[CHILD_POD] == 2;
-}
-
 /* Spoiled before the operator ever saw them, deleted while unreadable: the end is honoured, and the job is made whole. */
 static void test_gone_while_unreadable(void **state)
 {
@@ -148,7 +143,8 @@ static void test_gone_while_unreadable(void **state)
     assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-0", "['\\u0000']"));
     assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "['\\u0000']"));
     lab_crash(l);
-    lab_until(l, both_frozen);
+    LAB_UNTIL(l,
+              lab_status_is(l, LAB_JOB, "reason", "Unreadable") && lab_cached(l).unreadable[CHILD_POD] == 2);
     assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
     assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
     lab_until(l, running);

@@ -403,20 +403,6 @@ static void test_name_lengths(void **state)
     }
 }
 
-static void test_metadata(void **state)
-{
-    static const char *const BAD[] = {
-        "{}", "[]", "{'metadata':{'name':'j'}}", "{'metadata':7}",
-        "{'metadata':{'name':'j','namespace':'n','uid':'','resourceVersion':'1'}}"};
-    struct err err;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
-        assert_null(trainjob_decode(jsontext_parse(BAD[i]), &err));
-        assert_int_equal(err.kind, ERR_INVALID);
-    }
-}
-
 /* What the schema admits, the decoder admits or refuses by name; what it refuses as a value, so does the
  * decoder. */
 static void test_schema_table(void **state)
@@ -453,8 +439,8 @@ int main(void)
         cmocka_unit_test(test_gpus),          cmocka_unit_test(test_gpu_names),
         cmocka_unit_test(test_proc_per_node), cmocka_unit_test(test_elastic),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_a_job_that_ran_keeps_unknown_keys),
-        cmocka_unit_test(test_quantities),    cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_name_lengths),  cmocka_unit_test(test_schema_table),
+        cmocka_unit_test(test_quantities),    cmocka_unit_test(test_name_lengths),
+        cmocka_unit_test(test_schema_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
