@@ -64,7 +64,6 @@ uint64_t fake_version(struct fake_apiserver *s);
 int fake_count(struct fake_apiserver *s, const char *collection);
 
 /* The n-th (from 0, by name) object of a collection. */
-char *fake_nth(struct fake_apiserver *s, const char *collection, int n);
 cJSON *fake_nth_json(struct fake_apiserver *s, const char *collection, int n);
 
 struct fake_change {

@@ -252,13 +252,6 @@ cJSON *fake_nth_json(struct fake_apiserver *s, const char *collection, int n)
     return copy;
 }
 
-char *fake_nth(struct fake_apiserver *s, const char *collection, int n)
-{
-    cleanup_json cJSON *copy = fake_nth_json(s, collection, n);
-
-    return copy ? cJSON_PrintUnformatted(copy) : NULL;
-}
-
 void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan)
 {
     pthread_mutex_lock(&s->lock);

@@ -92,38 +92,11 @@ static void node_kill(struct node *n)
     kube_config_release(&n->config);
 }
 
-static bool holds(void *ctx)
+/* As part of a condition that is waited for: meanwhile time passes in steps. */
+static bool jumped(struct world *w)
 {
-    return elector_is_held(((struct node *)ctx)->elector);
-}
-
-static bool waits(void *ctx)
-{
-    return ((struct node *)ctx)->waits_for[0];
-}
-
-static bool lost(void *ctx)
-{
-    return ((struct node *)ctx)->lost > 0;
-}
-
-struct jumping {
-    struct world *world;
-    struct node *node;
-    bool (*done)(void *ctx);
-};
-
-static bool jump_until(void *ctx)
-{
-    struct jumping *j = ctx;
-
-    j->world->offset_ms += 500;
-    return j->done(j->node);
-}
-
-static void jump(struct world *w, struct node *n, bool (*done)(void *ctx))
-{
-    rig_until(n->loop, jump_until, &(struct jumping){w, n, done});
+    w->offset_ms += 500;
+    return true;
 }
 
 static int world_setup(void **ctx)
@@ -167,14 +140,14 @@ static void test_takeover_after_a_crash(void **ctx)
     struct node a, b;
 
     node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
+    RIG_UNTIL(a.loop, elector_is_held(a.elector));
     assert_int_equal(a.won, 1);
     node_start(&b, w, "b");
-    rig_until(b.loop, waits, &b);
+    RIG_UNTIL(b.loop, b.waits_for[0]);
     assert_string_equal(b.waits_for, "a");
     node_kill(&a);
     w->wall_step_ms = 3600000; /* no one's business */
-    jump(w, &b, holds);
+    RIG_UNTIL(b.loop, jumped(w) && elector_is_held(b.elector));
     assert_lease(w, "\"holderIdentity\":\"b\"");
     assert_lease(w, "\"leaseTransitions\":1");
     node_kill(&b);
@@ -189,7 +162,7 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     struct err err;
 
     node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
+    RIG_UNTIL(a.loop, elector_is_held(a.elector));
     struct kube_transport fenced = elector_transport(a.elector);
     /* From here on a does not run, but a write of it waits for its turn behind eight that get no answer. */
     fake_plan_fault(w->server, &(struct fake_fault_plan){.method = "GET", .fault = FAKE_HANG_BEFORE});
@@ -201,7 +174,7 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     assert_non_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
     fake_plan_fault(w->server, NULL);
     node_start(&b, w, "b");
-    jump(w, &b, holds);
+    RIG_UNTIL(b.loop, jumped(w) && elector_is_held(b.elector));
     /* It goes on: not one turn of its loop has told it yet. */
     assert_false(elector_is_held(a.elector));
     assert_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
@@ -211,8 +184,8 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     rig_until(a.loop, rig_is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_TRANSIENT);
     assert_non_null(strstr(reply.err.msg, "may not write any more"));
-    rig_until(a.loop, lost, &a);
-    rig_until(a.loop, waits, &a);
+    RIG_UNTIL(a.loop, a.lost > 0);
+    RIG_UNTIL(a.loop, a.waits_for[0]);
     assert_string_equal(a.waits_for, "b");
     assert_int_equal(fake_log_count(w->server, "POST", "/pods"), 0);
     assert_lease(w, "\"holderIdentity\":\"b\"");
@@ -230,14 +203,14 @@ static void test_a_suspended_leader_holds_nothing(void **ctx)
     struct err err;
 
     node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
+    RIG_UNTIL(a.loop, elector_is_held(a.elector));
     w->asleep_ms += LEASE_RENEW_DEADLINE_MS + 1;
     assert_false(elector_is_held(a.elector));
     struct kube_transport fenced = elector_transport(a.elector);
     assert_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
     assert_int_equal(err.kind, ERR_TRANSIENT);
-    rig_until(a.loop, lost, &a);
-    rig_until(a.loop, holds, &a); /* nobody else wanted it */
+    RIG_UNTIL(a.loop, a.lost > 0);
+    RIG_UNTIL(a.loop, elector_is_held(a.elector)); /* nobody else wanted it */
     assert_int_equal(fake_log_count(w->server, "POST", "/pods"), 0);
     node_kill(&a);
 }
@@ -248,7 +221,7 @@ static void test_429_and_silence(void **ctx)
     struct node a;
 
     node_start(&a, w, "a");
-    rig_until(a.loop, holds, &a);
+    RIG_UNTIL(a.loop, elector_is_held(a.elector));
     fake_plan_fault(
         w->server,
         &(struct fake_fault_plan){
@@ -262,10 +235,10 @@ static void test_429_and_silence(void **ctx)
     assert_int_equal(a.problems, 1);
     /* An API server that does not answer: it stops leading in time, and leads again when it is back. */
     fake_plan_fault(w->server, &(struct fake_fault_plan){.method = "PUT", .fault = FAKE_HANG_BEFORE});
-    jump(w, &a, lost);
+    RIG_UNTIL(a.loop, jumped(w) && a.lost > 0);
     assert_false(elector_is_held(a.elector));
     fake_plan_fault(w->server, NULL);
-    jump(w, &a, holds);
+    RIG_UNTIL(a.loop, jumped(w) && elector_is_held(a.elector));
     assert_int_equal(a.won, 2);
     node_kill(&a);
 }

@@ -15,7 +15,6 @@ struct plain {
     struct rig *rig;
     struct kube_transfer *transfer;
     bool cancel_at_chunk, hold_at_chunk;
-    int64_t due_ms;
 };
 
 static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
@@ -94,11 +93,11 @@ static void test_timeouts(void **ctx)
     }
 }
 
-static bool after_due(void *ctx)
+static void pass_ms(struct rig *r, int64_t ms)
 {
-    struct plain *p = ctx;
+    int64_t until_ms = kube_loop_now_ms(r->loop) + ms;
 
-    return kube_loop_now_ms(p->rig->loop) >= p->due_ms;
+    RIG_UNTIL(r->loop, kube_loop_now_ms(r->loop) >= until_ms);
 }
 
 /* Where one connection went silent the idle ones are not trusted either: the next request has one of its own. */
@@ -113,8 +112,7 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
             start_plain(r, &p[i], &GET, false);
         for (int i = 0; i < 3; i++)
             rig_until(r->loop, plain_over, &p[i]);
-        p[0].due_ms = kube_loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
-        rig_until(r->loop, after_due, &p[0]);
+        pass_ms(r, 2100); /* libcurl counts how long they are idle in seconds */
         fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
         start_plain(r, &p[3], cancel ? &GET : &brief, false);
         if (cancel) { /* as the elector does */
@@ -170,14 +168,12 @@ static void test_hold(void **ctx)
     run_plain(r, &whole, &req);
     stream.hold_at_chunk = true;
     start_plain(r, &stream, &req, true);
-    stream.due_ms = kube_loop_now_ms(r->loop) + 200;
-    rig_until(r->loop, after_due, &stream);
+    pass_ms(r, 200);
     assert_int_equal(stream.n_chunks, 1);
     assert_int_equal(stream.n_done, 0);
     for (int i = 0; i < 2; i++) {
         r->jumped_ms += HELD_MS;
-        stream.due_ms = kube_loop_now_ms(r->loop) + HELD_MS;
-        rig_until(r->loop, after_due, &stream);
+        pass_ms(r, HELD_MS);
     }
     stream.hold_at_chunk = false;
     kube_transport_hold(&r->api, stream.transfer, false);
@@ -221,8 +217,7 @@ static void test_bytes_keep_a_watch(void **ctx)
         RIG_UNTIL(r->loop, p.bytes > 0);
         r->jumped_ms += HELD_MS * 2 / 3;
     }
-    p.due_ms = kube_loop_now_ms(r->loop) + 1;
-    rig_until(r->loop, after_due, &p);
+    pass_ms(r, 1);
     assert_int_equal(p.n_done, 0);
     kube_transport_cancel(&r->api, p.transfer);
 }
@@ -257,10 +252,8 @@ static void test_gate_that_closes_while_it_connects(void **ctx)
     assert_int_equal(fake_log_count(r->server, "POST", NULL), 0);
 }
 
-static bool all_over(void *ctx)
+static bool all_over(const struct plain *p)
 {
-    struct plain *p = ctx;
-
     for (int i = 0; i < 100; i++)
         if (!p[i].over)
             return false;
@@ -281,7 +274,7 @@ static void test_connections_are_kept_beside_watches(void **ctx)
     for (int crowd = 0; crowd < 2; crowd++) {
         for (int i = 0; i < 100; i++)
             start_plain(r, &p[i], &GET, false);
-        rig_until(r->loop, all_over, p);
+        RIG_UNTIL(r->loop, all_over(p));
         for (int i = 0; i < 100; i++) {
             assert_int_equal(p[i].n_done, 1);
             assert_int_equal(p[i].status, 200);
@@ -311,7 +304,7 @@ static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
         p[i] = (struct plain){.over = i >= 40};
     for (int i = 0; i < 40; i++)
         start_plain(r, &p[i], &urgent, false);
-    rig_until(r->loop, all_over, p);
+    RIG_UNTIL(r->loop, all_over(p));
     assert_in_range(fake_connections(r->server), 20, 40); /* it was one */
     int came = fake_connections(r->server);
     for (int i = 0; i < 40; i++)
@@ -350,7 +343,7 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
     int before = fake_connections(n.rig->server);
     for (int i = 0; i < QUICK; i++)
         start_plain(n.rig, &n.quick[i], &quick, false);
-    rig_until(n.rig->loop, all_over, n.quick);
+    RIG_UNTIL(n.rig->loop, all_over(n.quick));
     for (int i = 0; i < QUICK; i++)
         assert_int_equal(n.quick[i].status, 200);
     for (int i = 0; i < SLOW * OF_EACH; i++)
@@ -378,7 +371,7 @@ static void test_later_goes_behind(void **ctx)
             start_plain(r, &last, &later, false);
     }
     rig_until(r->loop, plain_over, &last);
-    rig_until(r->loop, all_over, p);
+    RIG_UNTIL(r->loop, all_over(p));
     int at = 0;
     while (fake_log_at(r->server, at, &asked) && !strstr(asked.path, "events"))
         at++;

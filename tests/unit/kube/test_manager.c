@@ -171,13 +171,9 @@ static int last_of(struct lab *l, const char *method, const char *part)
 
 static bool lease_is_free(struct lab *l)
 {
-    char *text = fake_get(l->server, LEASE);
-    struct err err;
-
-    assert_non_null(text);
-    cleanup_json cJSON *lease = json_parse(text, strlen(text), &err);
+    cleanup_json cJSON *lease = fake_json(l->server, LEASE);
     const char *holder = json_str(json_find(lease, (const char *[]){"spec", NULL}), "holderIdentity");
-    free(text);
+
     return !holder || !holder[0];
 }
 

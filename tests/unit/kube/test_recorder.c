@@ -12,32 +12,15 @@
 static const struct kube_recorder_object job = {
     .api_version = "batch.example.com/v1", .kind = "TrainJob", .ns = "ns", .name = "a", .uid = "u-1"};
 
-struct wait {
-    struct kube_recorder *recorder;
-    uint64_t sent, failed;
-};
-
-static bool reached(void *ctx)
-{
-    struct wait *w = ctx;
-    struct kube_recorder_stats s = kube_recorder_stats(w->recorder);
-
-    return s.sent >= w->sent && s.failed >= w->failed;
-}
-
 static void until(struct rig *r, struct kube_recorder *rec, uint64_t sent, uint64_t failed)
 {
-    rig_until(r->loop, reached, &(struct wait){rec, sent, failed});
+    RIG_UNTIL(r->loop, kube_recorder_stats(rec).sent >= sent && kube_recorder_stats(rec).failed >= failed);
 }
 
 static cJSON *nth(struct rig *r, int n)
 {
-    struct err err;
-    char *text = fake_nth(r->server, "/api/v1/namespaces/ns/events", n);
+    cJSON *o = fake_nth_json(r->server, "/api/v1/namespaces/ns/events", n);
 
-    assert_non_null(text);
-    cJSON *o = json_parse(text, strlen(text), &err);
-    free(text);
     assert_non_null(o);
     return o;
 }

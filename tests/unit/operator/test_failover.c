@@ -3,7 +3,7 @@
  * on. Nothing that it writes after its lease was taken reaches the API server, and the job ends as if there had been no trouble.
  *
  * It is stopped where it waits: between the last look at the clock and the kernel's send() lie microseconds that no lease
- * can guard; what arrives late then is harmless by the versions and UIDs that it names (test_takeover).
+ * can guard; what arrives late then is harmless by the versions and UIDs that it names (test_sweeps takeover).
  *
  * usage: test_failover <ptj-operator> [share of [seed]]     share 0 of 4: trials 0, 4, 8 ...
  */

@@ -145,12 +145,33 @@ static void test_lies(void **state)
     }
 }
 
+/* The answers of the first attempt are nobody's any more, and what it came to stays until the next one answers. */
+static void test_next_attempt(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_start(&r, lab_killed);
+    LAB_UNTIL(&r.lab, shows(&r.lab, "47%"));
+    r.percent = 99;
+    r.lab.hold_master = false;
+    lab_until_status(&r.lab, "phase", "Pending");
+    r.lab.hold_master = true;
+    lab_until_status(&r.lab, "phase", "Running");
+    lab_pass_ms(&r.lab, 60000);
+    assert_true(shows(&r.lab, "47%"));
+    r.attempt = 1;
+    LAB_UNTIL(&r.lab, shows(&r.lab, "99%"));
+    rig_stop(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_written),
         cmocka_unit_test(test_lies),
         cmocka_unit_test(test_older_crd),
+        cmocka_unit_test(test_next_attempt),
     };
 
     return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
