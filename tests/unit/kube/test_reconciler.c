@@ -3,6 +3,7 @@
  */
 #include "kube/reconciler.h"
 
+#include "common/json.h"
 #include "rig.h"
 #include "test.h"
 
@@ -22,7 +23,6 @@ struct lab {
     int works, drained, freed;
     void (*instead)(struct lab *l, struct kube_work *w);
     struct kube_work *held;
-    const char *want;
 };
 
 static void by_namespace(struct kube_reconciler *r, const struct kube_store_entry *e)
@@ -83,6 +83,12 @@ static void start(struct lab *l)
     kube_reconciler_lead(l->r, true);
 }
 
+static void start_synced(struct lab *l)
+{
+    start(l);
+    RIG_UNTIL(l->rig->loop, kube_reconciler_synced(l->r));
+}
+
 static int teardown(void **ctx)
 {
     struct lab *l = *ctx;
@@ -93,24 +99,16 @@ static int teardown(void **ctx)
     return 0;
 }
 
-static bool is_there(void *ctx)
+static bool is_there(const struct lab *l, const char *path)
 {
-    struct lab *l = ctx;
-    char *text = fake_get(l->rig->server, l->want);
+    cleanup_json cJSON *object = fake_json(l->rig->server, path);
 
-    free(text);
-    return text != NULL;
+    return object != NULL;
 }
 
-static void until_there(struct lab *l, const char *path)
+static void until_there(const struct lab *l, const char *path)
 {
-    l->want = path;
-    rig_until(l->rig->loop, is_there, l);
-}
-
-static bool is_synced(void *ctx)
-{
-    return kube_reconciler_synced(((struct lab *)ctx)->r);
+    RIG_UNTIL(l->rig->loop, is_there(l, path));
 }
 
 static void some_turns(struct lab *l)
@@ -121,9 +119,9 @@ static void some_turns(struct lab *l)
         assert_int_equal(kube_loop_turn(l->rig->loop, 1, &err), 0);
 }
 
-static bool is_idle(void *ctx)
+static bool is_idle(const struct lab *l)
 {
-    struct kube_workqueue_stats q = kube_reconciler_queue(((struct lab *)ctx)->r);
+    struct kube_workqueue_stats q = kube_reconciler_queue(l->r);
 
     return q.depth + q.delayed + q.processing == 0;
 }
@@ -137,7 +135,7 @@ static void test_converges(void **ctx)
     start(l);
     until_there(l, MAP("one"));
     until_there(l, MAP("two"));
-    rig_until(l->rig->loop, is_idle, l);
+    RIG_UNTIL(l->rig->loop, is_idle(l));
     assert_true(fake_remove(l->rig->server, MAP("one")));
     until_there(l, MAP("one"));
     assert_string_equal(l->problem, "");
@@ -201,13 +199,12 @@ static void test_after(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = come_again;
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     int64_t from = kube_loop_now_ms(l->rig->loop);
     kube_reconciler_add(l->r, "ns", "x");
     kube_reconciler_add(l->r, "ns", ""); /* a change that concerns nobody */
     RIG_UNTIL(l->rig->loop, l->works > 0);
-    rig_until(l->rig->loop, is_idle, l);
+    RIG_UNTIL(l->rig->loop, is_idle(l));
     assert_string_equal(l->seen, "x x x ");
     assert_true(kube_loop_now_ms(l->rig->loop) - from >= 80);
     assert_int_equal(kube_reconciler_queue(l->r).retries, 0);
@@ -234,8 +231,7 @@ static void test_one_at_a_time_and_drained(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = hold;
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     kube_reconciler_add(l->r, "ns", "x");
     some_turns(l);
     kube_reconciler_add(l->r, "ns", "x"); /* meanwhile */
@@ -264,8 +260,7 @@ static void test_a_namespace_that_does_not_end(void **ctx)
     char name[8];
 
     l->instead = hold;
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "%d", i);
         kube_reconciler_add(l->r, "stuck", name);
@@ -307,8 +302,7 @@ static void test_a_term_begins_with_lists(void **ctx)
 {
     struct lab *l = *ctx;
 
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     kube_reconciler_lead(l->r, false);
     fake_freeze(l->rig->server, "pods", 0);
     rig_put(l->rig, POD("one"), "{}");
@@ -325,7 +319,7 @@ static void test_waiting_remembers_no_keys(void **ctx)
 
     start(l);
     kube_reconciler_lead(l->r, false);
-    rig_until(l->rig->loop, is_synced, l);
+    RIG_UNTIL(l->rig->loop, kube_reconciler_synced(l->r));
     rig_put(l->rig, POD("gone"), "{}");
     rig_put(l->rig, POD("there"), "{}");
     while (!kube_store_group(kube_cache_store(l->pods), "there"))
@@ -336,7 +330,7 @@ static void test_waiting_remembers_no_keys(void **ctx)
     assert_true(is_idle(l));
     kube_reconciler_lead(l->r, true);
     until_there(l, MAP("there"));
-    rig_until(l->rig->loop, is_idle, l);
+    RIG_UNTIL(l->rig->loop, is_idle(l));
     assert_null(strstr(l->seen, "gone"));
     kube_reconciler_lead(l->r, true); /* that is no news */
     assert_true(is_idle(l));

@@ -12,17 +12,11 @@
 static const struct kube_recorder_object job = {
     .api_version = "batch.example.com/v1", .kind = "TrainJob", .ns = "ns", .name = "a", .uid = "u-1"};
 
+#define EVENTS "/api/v1/namespaces/ns/events"
+
 static void until(struct rig *r, struct kube_recorder *rec, uint64_t sent, uint64_t failed)
 {
     RIG_UNTIL(r->loop, kube_recorder_stats(rec).sent >= sent && kube_recorder_stats(rec).failed >= failed);
-}
-
-static cJSON *nth(struct rig *r, int n)
-{
-    cJSON *o = fake_nth_json(r->server, "/api/v1/namespaces/ns/events", n);
-
-    assert_non_null(o);
-    return o;
 }
 
 static void test_one_event(void **ctx)
@@ -32,7 +26,7 @@ static void test_one_event(void **ctx)
 
     kube_recorder_event(rec, &job, true, "Restarting", "attempt %d of %d", 1, 3);
     until(r, rec, 1, 0);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_string_equal(json_str(e, "type"), "Warning");
     assert_string_equal(json_str(e, "reason"), "Restarting");
     assert_string_equal(json_str(e, "message"), "attempt 1 of 3");
@@ -54,7 +48,7 @@ static void test_again_counts_up(void **ctx)
         until(r, rec, (uint64_t)i + 1, 0);
     }
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(json_i64(e, "count", 0), 3);
     /* The server forgets Events after an hour: the next one makes it anew. */
     fake_remove(r->server, "/api/v1/namespaces/ns/events/none");
@@ -75,7 +69,7 @@ static void test_waiting_ones_are_merged(void **ctx)
     for (int i = 0; i < 20; i++)
         kube_recorder_event(rec, &job, false, "Paused", "by request");
     until(r, rec, 2, 0); /* the first is on the wire, the others wait as one */
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(json_i64(e, "count", 0), 20);
     assert_int_equal(fake_log_count(r->server, NULL, "/events"), 2);
 }
@@ -90,7 +84,7 @@ static void test_too_many_are_dropped(void **ctx)
     assert_int_equal(kube_recorder_stats(rec).dropped, 15);
     until(r, rec, 25, 0);
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 25);
-    cleanup_json cJSON *e = nth(r, 24);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 24);
     assert_string_equal(json_str(e, "message"), "replica 24");
 }
 
@@ -103,7 +97,7 @@ static void test_refused_is_dropped(void **ctx)
     kube_recorder_event(rec, &job, false, "First", "x");
     kube_recorder_event(rec, &job, false, "Second", "x");
     until(r, rec, 1, 1);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_string_equal(json_str(e, "reason"), "Second");
 }
 
@@ -146,7 +140,7 @@ static void test_other_namespaces_do_not_wait(void **ctx)
     assert_int_equal(kube_recorder_stats(rec).dropped, 300 - 256 + 300 - 128);
     in_namespace(rec, "ns", 60);
     until(r, rec, 60, 0);
-    assert_int_equal(fake_count(r->server, "/api/v1/namespaces/ns/events"), 60);
+    assert_int_equal(fake_count(r->server, EVENTS), 60);
     assert_int_equal(fake_faults_done(r->server), 2);
     assert_int_equal(kube_recorder_stats(rec).failed, 0);
     fake_plan_fault(r->server, NULL);
@@ -163,7 +157,7 @@ static void test_long_messages_are_cut_between_characters(void **ctx)
     text[3000] = '\0';
     kube_recorder_event(rec, &job, false, "Long", "%s", text);
     until(r, rec, 1, 0);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(strlen(json_str(e, "message")), 1023);
     assert_memory_equal(json_str(e, "message") + 1017, "\xe2\x82\xac…", 6);
 }

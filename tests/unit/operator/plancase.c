@@ -2,6 +2,7 @@
 #include "plancase.h"
 
 #include "common/clock.h"
+#include "jsontext.h"
 #include "operator/plan/plan.h"
 #include "podbrief.h"
 #include "statusbrief.h"
@@ -261,19 +262,16 @@ static cJSON *first_conditions(int64_t now_ms)
         {"ReplicaFailure", "NoFailure"}, {"Completed", "NotFinished"}, {"Failed", "NotFinished"},
         {"Paused", "NotPaused"},         {"InvalidSpec", "SpecValid"},
     };
-    char now[CLOCK_RFC3339_BYTES];
+    char now[CLOCK_RFC3339_BYTES], text[256];
     cJSON *list = cJSON_CreateArray();
 
     clock_rfc3339(now_ms, false, now);
     for (size_t i = 0; i < ARRAY_LEN(FIRST); i++) {
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "type", FIRST[i][0]);
-        cJSON_AddStringToObject(c, "status", "False");
-        cJSON_AddStringToObject(c, "reason", FIRST[i][1]);
-        cJSON_AddStringToObject(c, "message", "");
-        cJSON_AddStringToObject(c, "lastTransitionTime", now);
-        cJSON_AddNumberToObject(c, "observedGeneration", 1);
-        cJSON_AddItemToArray(list, c);
+        snprintf(text, sizeof(text),
+                 "{'type':'%s','status':'False','reason':'%s','message':'','lastTransitionTime':'%s','"
+                 "observedGeneration':1}",
+                 FIRST[i][0], FIRST[i][1], now);
+        cJSON_AddItemToArray(list, jsontext_parse(text));
     }
     return list;
 }

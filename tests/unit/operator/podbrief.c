@@ -8,6 +8,7 @@
  */
 #include "podbrief.h"
 
+#include "jsontext.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 #include "yamldoc.h"
@@ -30,13 +31,13 @@ void brief_copy(cJSON *to, const char *key, const cJSON *from, const char *from_
 
 void brief_owner(cJSON *meta, const char *uid)
 {
-    cJSON *ref = cJSON_CreateObject();
+    char text[256];
 
-    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
-    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
-    cJSON_AddStringToObject(ref, "uid", uid);
-    cJSON_AddBoolToObject(ref, "controller", true);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
+    snprintf(text, sizeof(text),
+             "[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+             "','uid':'%s','controller':true}]",
+             uid);
+    cJSON_AddItemToObject(meta, "ownerReferences", jsontext_parse(text));
 }
 
 static void pod_labels(cJSON *meta, const cJSON *brief, const char *job, const char *hash)
@@ -147,9 +148,7 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
     cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
     brief_copy(spec, "nodeName", brief, "node");
     brief_copy(spec, "activeDeadlineSeconds", brief, "deadline");
-    cJSON *c = cJSON_CreateObject();
-    cJSON_AddStringToObject(c, "name", "pytorch");
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "containers"), c);
+    cJSON_AddItemToObject(spec, "containers", jsontext_parse("[{'name':'pytorch'}]"));
     pod_status(pod, brief);
     yamldoc_merge(pod, get(brief, "also"));
     return pod;

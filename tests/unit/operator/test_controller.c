@@ -229,58 +229,6 @@ static void test_an_answer_changes_no_cache(void **state)
     assert_int_equal(refusals(l), 0);
 }
 
-static bool has_condition(struct lab *l, const char *type)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const cJSON *c;
-
-    cJSON_ArrayForEach(c, json_find(job, (const char *[]){"status", "conditions", NULL}))
-    {
-        if (strcmp(json_str(c, "type"), type) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* As a merge patch of all that it read; `n` more of them, the first as the list's first. */
-static void write_others(struct lab *l, int n)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    cJSON *patch = cJSON_CreateObject();
-    cJSON *list = cJSON_Duplicate(json_find(job, (const char *[]){"status", "conditions", NULL}), true);
-
-    cJSON_AddItemToObject(cJSON_AddObjectToObject(patch, "status"), "conditions", list);
-    for (int i = 0; i < n; i++) {
-        char type[32];
-        snprintf(type, sizeof(type), "example.com/Billed%d", i);
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "type", type);
-        cJSON_AddStringToObject(c, "status", "True");
-        cJSON_InsertItemInArray(list, i, c);
-    }
-    cleanup_free char *text = cJSON_PrintUnformatted(patch);
-    lab_put(l, LAB_JOB, text);
-    cJSON_Delete(patch);
-}
-
-/* Someone who keeps a condition of his own in the status writes it once, and nobody answers that. */
-static void test_others_conditions(void **state)
-{
-    struct lab *l = lab_begin(state, lab_well_later);
-
-    lab_run_settled(l, LAB_TWO);
-    write_others(l, 1);
-    int writes = fake_log_count(l->server, "PATCH", "/status");
-    lab_until(l, lab_settled);
-    assert_int_equal(fake_log_count(l->server, "PATCH", "/status"), writes);
-    assert_true(fake_delete(l->server, LAB_PODS "/j-node-1"));
-    lab_until_status(l, "phase", "Succeeded");
-    assert_true(has_condition(l, "example.com/Billed0"));
-    write_others(l, 0);
-    lab_until(l, lab_settled);
-    assert_true(has_condition(l, "Running") && has_condition(l, "example.com/Billed0"));
-}
-
 /* It is being deleted in the foreground while the answer to its first pod is on its way: no second pod is sent for, and no status. */
 static void test_a_job_that_is_being_deleted(void **state)
 {
@@ -327,7 +275,6 @@ int main(void)
         LAB_TEST(test_two_names_taken),
         LAB_TEST(test_a_refused_status_leads_to_a_fresh_look),
         LAB_TEST(test_an_answer_changes_no_cache),
-        LAB_TEST(test_others_conditions),
         LAB_TEST(test_a_job_that_is_being_deleted),
         LAB_TEST(test_a_flood_of_events),
     };

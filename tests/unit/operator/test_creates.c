@@ -73,20 +73,6 @@ static void test_a_create_that_fails_is_told(void **state)
     endure("/services", 503, "CreateFailed", "Service j-rdzv", "/pods");
 }
 
-/* A refused status is asked for once a minute at least, and a deletion too. */
-static void test_other_writes_back_off_to_a_minute(void **state)
-{
-    struct lab *l = lab_begin(state, lab_forever);
-
-    fake_refuse(l->server, "PATCH", "/status", 500);
-    lab_put(l, LAB_JOB, JOB);
-    lab_pass_ms(l, 900000);
-    int before = fake_log_count(l->server, "PATCH", NULL);
-    lab_pass_ms(l, 600000);
-    assert_in_range(fake_log_count(l->server, "PATCH", NULL) - before, 9,
-                    13); /* and when a list is made anew */
-}
-
 static void wait_for_pod(const char *metadata)
 {
     char pod[512];
@@ -290,7 +276,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_create_that_fails_is_told),
-        LAB_TEST(test_other_writes_back_off_to_a_minute),
         cmocka_unit_test(test_what_goes_soon_is_waited_for),
         LAB_TEST(test_a_misspelt_template_runs_in_no_part),
         LAB_TEST(test_a_misspelt_job_that_ran_runs_on),

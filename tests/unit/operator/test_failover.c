@@ -95,18 +95,17 @@ static int holder(struct fake_apiserver *s)
     return who;
 }
 
-static void wait_for(struct trial *t, bool (*done)(struct trial *t), const char *what)
-{
-    int64_t deadline = now_ms() + PATIENCE_MS;
+#define WAIT_FOR(t, condition)                                                                               \
+    for (int64_t limit_ms = now_ms() + PATIENCE_MS; !(condition);)                                           \
+    wait_a_little(t, limit_ms, #condition)
 
-    while (!done(t)) {
-        if (now_ms() > deadline)
-            fail_msg("trial %d %s of seed %u: %s did not happen", t->number, MOMENT_OF[t->moment].name, seed,
-                     what);
-        if (!t->still)
-            lab_cluster(&t->lab);
-        usleep(TICK_US);
-    }
+static void wait_a_little(struct trial *t, int64_t limit_ms, const char *what)
+{
+    if (now_ms() > limit_ms)
+        fail_msg("trial %d %s of seed %u: not %s", t->number, MOMENT_OF[t->moment].name, seed, what);
+    if (!t->still)
+        lab_cluster(&t->lab);
+    usleep(TICK_US);
 }
 
 /* It sends the token operator-I, and its lease lasts 3 s. */
@@ -124,26 +123,6 @@ static void start_operator(struct trial *t, int i)
                   (const char *[]){program, server, token, "--metrics-bind-address=0",
                                    "--health-probe-bind-address=0", "--leader-elect-namespace=sys",
                                    "--leader-elect-lease-duration=3", NULL});
-}
-
-static bool first_leads(struct trial *t)
-{
-    return process_says(&t->operators[0], "\"leading\"");
-}
-
-static bool second_waits(struct trial *t)
-{
-    return process_says(&t->operators[1], "waiting for the lease");
-}
-
-static bool second_leads(struct trial *t)
-{
-    return holder(t->lab.server) == 1;
-}
-
-static bool has_struck(struct trial *t)
-{
-    return fake_faults_done(t->lab.server) > 0;
 }
 
 /* Returns with a change that has just been made. Then the cluster stands still, so that the job does not end. */
@@ -165,11 +144,6 @@ static bool is_finished(struct trial *t)
     cleanup_json cJSON *job = lab_get(&t->lab, LAB_JOB);
 
     return json_str(json_find(job, (const char *[]){"status", NULL}), "completionTime") != NULL;
-}
-
-static bool first_waits(struct trial *t)
-{
-    return process_says(&t->operators[0], "waiting for the lease");
 }
 
 /* Every write but those of the lease was sent by who held it. Returns how many the first one made. */
@@ -224,7 +198,7 @@ static int await_moment(struct trial *t)
     if (t->moment == AT_ANY_TIME)
         usleep(process_roll(&t->dice, 30000));
     if (t->moment != WHEN_TOLD && t->moment != AT_ANY_TIME)
-        wait_for(t, has_struck, "the request");
+        WAIT_FOR(t, fake_faults_done(s) > 0);
     if (t->moment != WHEN_TOLD)
         usleep(process_roll(&t->dice, 3000));
     return t->moment == AT_A_WRITE ? plan.request : 0;
@@ -238,20 +212,20 @@ static void trial(void **state)
     int at;
 
     start_operator(t, 0);
-    wait_for(t, first_leads, "leading");
+    WAIT_FOR(t, process_says(&t->operators[0], "\"leading\""));
     start_operator(t, 1);
-    wait_for(t, second_waits, "waiting");
+    WAIT_FOR(t, process_says(&t->operators[1], "waiting for the lease"));
     int writes = await_moment(t);
     process_stop(&t->operators[0], &t->dice);
     assert_true(t->moment == AT_A_WRITE || !is_finished(t)); /* there is something left to be done wrong */
     t->still = false;
     bool led = holder(l->server) == 0; /* a machine may be too slow for so short a lease */
-    wait_for(t, second_leads, "the takeover");
+    WAIT_FOR(t, holder(l->server) == 1);
     fake_plan_fault(l->server, NULL);
     usleep(process_roll(&t->dice, 300000));
     assert_int_equal(kill(t->operators[0].pid, SIGCONT), 0);
-    wait_for(t, is_finished, "the job's end");
-    wait_for(t, first_waits, "the first one's insight");
+    WAIT_FOR(t, is_finished(t));
+    WAIT_FOR(t, process_says(&t->operators[0], "waiting for the lease"));
     for (int i = 0; i < QUIET_TICKS; i++) {
         lab_cluster(l);
         usleep(TICK_US);

@@ -153,21 +153,6 @@ static void test_gone_while_unreadable(void **state)
     assert_int_equal(fake_count(l->server, LAB_PODS), 2);
 }
 
-/* The name of a pod is taken by one that cannot be read: someone else's is a conflict and is left alone. */
-static void test_name_taken(void **state)
-{
-    struct lab *l = lab_begin(state, lab_forever);
-
-    lab_put(l, LAB_PODS "/j-node-1", "{}");
-    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "'\\u0000'"));
-    lab_put(l, LAB_JOB, LAB_TWO);
-    lab_until_status(l, "reason", "NameConflict");
-    settle(l);
-    assert_int_equal(fake_log_count(l->server, "DELETE", NULL), 0);
-    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
-    lab_until(l, running);
-}
-
 /* Made by an operator that died before it wrote so, and without the label: it is what was wanted. */
 static void test_name_taken_by_ours(void **state)
 {
@@ -265,10 +250,13 @@ static void test_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LAB_TEST(test_a_victim_goes_on),      cmocka_unit_test(test_frozen_and_back),
-        LAB_TEST(test_gone_while_unreadable), LAB_TEST(test_name_taken),
-        LAB_TEST(test_name_taken_by_ours),    LAB_TEST(test_ours_without_its_label),
-        LAB_TEST(test_others_are_not_kept),   LAB_TEST(test_left_alone),
+        LAB_TEST(test_a_victim_goes_on),
+        cmocka_unit_test(test_frozen_and_back),
+        LAB_TEST(test_gone_while_unreadable),
+        LAB_TEST(test_name_taken_by_ours),
+        LAB_TEST(test_ours_without_its_label),
+        LAB_TEST(test_others_are_not_kept),
+        LAB_TEST(test_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

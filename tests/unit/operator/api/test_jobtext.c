@@ -183,6 +183,16 @@ static void test_unreadable_but_not_ours(void **state)
     }
 }
 
+/* The text n times, with the number in the place of its #. */
+static void repeat(struct buf *out, int n, const char *text)
+{
+    int before = (int)strcspn(text, "#");
+    struct err err;
+
+    for (int i = 0; i < n; i++)
+        assert_int_equal(buf_printf(out, &err, "%.*s%05d%s", before, text, i, text + before + 1), 0);
+}
+
 /* The largest that anyone may need: a full spec of short variables, each of them once more in managedFields and, quoted, in the
  * annotation of kubectl apply, and a status of 1,024 replicas. It is read, and with room to spare. */
 static void test_the_largest_job_is_readable(void **state)
@@ -193,24 +203,15 @@ static void test_the_largest_job_is_readable(void **state)
 
     (void)state;
     assert_int_equal(buf_puts(&text, "{'metadata':{" META ",'annotations':{'a':'", &err), 0);
-    for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(buf_printf(&text, &err, "{\\'name\\':\\'V%05d\\',\\'value\\':\\'x\\'},", i), 0);
+    repeat(&text, VARIABLES, "{\\'name\\':\\'V#\\',\\'value\\':\\'x\\'},");
     assert_int_equal(buf_puts(&text, "'},'managedFields':[{'f':{", &err), 0);
-    for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(
-            buf_printf(&text, &err, "'k:{\\'name\\':\\'V%05d\\'}':{'.':{},'f:name':{},'f:value':{}},", i), 0);
+    repeat(&text, VARIABLES, "'k:{\\'name\\':\\'V#\\'}':{'.':{},'f:name':{},'f:value':{}},");
     assert_int_equal(buf_puts(&text, "'z':1}}]},'spec':{'env':[", &err), 0);
-    for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(buf_printf(&text, &err, "{'name':'V%05d','value':'x'},", i), 0);
+    repeat(&text, VARIABLES, "{'name':'V#','value':'x'},");
     assert_int_equal(buf_puts(&text, "{}]},'status':{'tasks':[{'replicas':[", &err), 0);
-    for (int i = 0; i < JOBSTATUS_REPLICAS_MAX; i++)
-        assert_int_equal(
-            buf_printf(
-                &text, &err,
-                "{'name':'a-job-of-a-long-name-node-%d','uid':'01234567-0123-0123-0123-0123456789ab','phase':"
-                "'Running','restarts':0,'containers':[{'name':'pytorch','state':'Running','exitCode':0}]},",
-                i),
-            0);
+    repeat(&text, JOBSTATUS_REPLICAS_MAX,
+           "{'name':'a-job-of-a-long-name-node-#','uid':'01234567-0123-0123-0123-0123456789ab','phase':'"
+           "Running','restarts':0,'containers':[{'name':'pytorch','state':'Running','exitCode':0}]},");
     assert_int_equal(buf_puts(&text, "{}]}]}}", &err), 0);
     cleanup_json cJSON *object = jsontext_parse(buf_str(&text));
     struct jobtext *t = jobtext_new(object, &err);

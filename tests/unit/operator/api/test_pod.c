@@ -1,4 +1,5 @@
 /* test_pod.c - pods cut down to what plan reads. */
+#include "common/text.h"
 #include "jsontext.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
@@ -36,90 +37,37 @@ static struct pod *pod_of(const char *fmt, ...)
     return p;
 }
 
-static void test_statuses_by_name(void **state)
-{
-    struct err err;
-    struct pod *p = decode(
-        "{" META ",'spec':{'nodeName':'n0','containers':[{'name':'a'},{'name':'python'}]},'status':{'phase':'"
-        "Running','containerStatuses':[{'name':'a','state':{'running':{}}},{'name':'python','state':{'"
-        "terminated':{'exitCode':137,'reason':'OOMKilled','finishedAt':'2026-01-01T00:00:00Z'}}}]}}",
-        &err);
-
-    (void)state;
-    assert_non_null(p);
-    assert_string_equal(p->owner_uid, "job");
-    assert_string_equal(p->node, "n0");
-    assert_int_equal(p->attempt, 2);
-    assert_int_equal(p->index, 1);
-    assert_string_equal(p->training.name, "python");
-    assert_int_equal(p->training.state, CONTAINER_TERMINATED);
-    assert_int_equal(p->training.exit_code, 137);
-    assert_string_equal(p->training.reason, "OOMKilled");
-    assert_true(p->training.finished_ms > 0);
-    assert_true(pod_ended(p));
-    pod_free(p);
-}
-
 /* Pods as a mesh leaves them: a template of two containers, and a proxy that something put in front, between, behind or among the
  * init containers. Which container trains says the annotation, where it names one; its status is found in any order. */
 enum { PROXY_NATIVE = 3, ORDERS = 6 };
 
-static void add_named(cJSON *list, const char *name)
-{
-    cJSON *c = cJSON_CreateObject();
-
-    cJSON_AddStringToObject(c, "name", name);
-    cJSON_AddItemToArray(list, c);
-}
-
 /* The containers of the pod have ended with 7, 8 and 9, but for the one without a status. */
-static void add_statuses(cJSON *pod, const char *const names[3], int order, int missing)
-{
-    cJSON *status = cJSON_AddObjectToObject(pod, "status");
-    cJSON *list = cJSON_AddArrayToObject(status, "containerStatuses");
-
-    cJSON_AddStringToObject(status, "phase", "Running");
-    for (int i = 0; i < 3; i++) {
-        int n = order % 2 ? (order / 2 + 2 * i) % 3 : (order / 2 + i) % 3;
-        if (n == missing)
-            continue;
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "name", names[n]);
-        cJSON *ended = cJSON_AddObjectToObject(cJSON_AddObjectToObject(c, "state"), "terminated");
-        cJSON_AddNumberToObject(ended, "exitCode", 7 + n);
-        cJSON_AddItemToArray(list, c);
-    }
-}
-
 static void check_meshed(const char *const names[3], int place, const char *annotation, int order,
                          int missing)
 {
-    struct err err;
-    cleanup_json cJSON *pod = jsontext_parse("{" META "}");
-    cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
+    char containers[256] = "", statuses[512] = "";
     bool native = place == PROXY_NATIVE;
     int want = place == 0 && strcmp(names[0], "pytorch") != 0 ? 2 : 0; /* without an annotation */
 
-    cJSON_AddStringToObject(cJSON_GetObjectItem(pod, "metadata"), "resourceVersion", "7");
-    cJSON *containers = cJSON_AddArrayToObject(spec, "containers");
-    if (native)
-        add_named(cJSON_AddArrayToObject(spec, "initContainers"), names[2]);
     for (int i = 0; i < 3; i++) {
+        int n = order % 2 ? (order / 2 + 2 * i) % 3 : (order / 2 + i) % 3;
         if (i == place)
-            add_named(containers, names[2]);
+            text_add(containers, sizeof(containers), "%s{'name':'%s'}", i ? "," : "", names[2]);
         if (i < 2)
-            add_named(containers, names[i]);
+            text_add(containers, sizeof(containers), "%s{'name':'%s'}", *containers ? "," : "", names[i]);
+        if (n != missing)
+            text_add(statuses, sizeof(statuses), "%s{'name':'%s','state':{'terminated':{'exitCode':%d}}}",
+                     *statuses ? "," : "", names[n], 7 + n);
+        if (annotation && (i < 2 || !native) && strlen(annotation) == strlen(names[i]) + 2 &&
+            strstr(annotation, names[i]))
+            want = i;
     }
-    if (annotation) {
-        cJSON *a = cJSON_AddObjectToObject(cJSON_GetObjectItem(pod, "metadata"), "annotations");
-        cJSON_AddItemToObject(a, ANNOTATION_TRAINING_CONTAINER, jsontext_parse(annotation));
-        for (int i = 0; i < (native ? 2 : 3); i++)
-            if (strlen(annotation) == strlen(names[i]) + 2 && strstr(annotation, names[i]))
-                want = i;
-    }
-    add_statuses(pod, names, order, missing);
-    struct pod *p = pod_decode(pod, &err);
-    assert_non_null(p);
+    struct pod *p =
+        pod_of("{'metadata':{'name':'p','namespace':'n','uid':'u'%s%s%s},'spec':{%s'containers':[%s]},"
+               "'status':{'phase':'Running','containerStatuses':[%s]}}",
+               annotation ? ",'annotations':{'" ANNOTATION_TRAINING_CONTAINER "':" : "",
+               annotation ? annotation : "", annotation ? "}" : "",
+               native ? "'initContainers':[{'name':'mesh-proxy'}]," : "", containers, statuses);
     if (strcmp(p->training.name, names[want]) != 0 ||
         p->training.state != (want == missing ? CONTAINER_NONE : CONTAINER_TERMINATED) ||
         p->training.exit_code != (want == missing ? 0 : 7 + want) || pod_ended(p) != (want != missing))
@@ -520,7 +468,6 @@ static void test_unreadable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses_by_name),
         cmocka_unit_test(test_proxy_anywhere),
         cmocka_unit_test(test_working_beside),
         cmocka_unit_test(test_address),

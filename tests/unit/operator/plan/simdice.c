@@ -124,11 +124,17 @@ static void set_state(cJSON *pod, const char *list, const char *container, cJSON
     sim_put(sim_get(pod, "status"), list, items);
 }
 
+/* What the state of the i-th container of this list says under this key; NULL: nothing. */
+static cJSON *state_of(const cJSON *pod, const char *list, int i, const char *key)
+{
+    return sim_get(sim_get(cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), list), i), "state"), key);
+}
+
 static cJSON *running_sidecar(const cJSON *pod)
 {
-    cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 1);
-
-    return sim_get(sim_get(c, "state"), "running") ? c : NULL;
+    return state_of(pod, "containerStatuses", 1, "running")
+               ? cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 1)
+               : NULL;
 }
 
 /* It ends by itself, or the kubelet ends it beyond the pod's deadline, which makes any pod a failed one. */
@@ -222,30 +228,12 @@ static void start_pod(struct sim *s, cJSON *pod, bool trouble)
     }
 }
 
-static bool runs(const cJSON *pod)
-{
-    static const char *const PATH[] = {"state", "running", NULL};
-    const cJSON *list = sim_get(sim_get(pod, "status"), "containerStatuses");
-
-    return json_find(cJSON_GetArrayItem(list, 0), PATH) != NULL;
-}
-
-static bool training_ended(const cJSON *pod)
-{
-    static const char *const PATH[] = {"state", "terminated", NULL};
-    const cJSON *list = sim_get(sim_get(pod, "status"), "containerStatuses");
-
-    return json_find(cJSON_GetArrayItem(list, 0), PATH) != NULL;
-}
-
 static void finish_phase(cJSON *pod)
 {
-    static const char *const PATH[] = {"state", "terminated", NULL};
     static const char *const LISTS[] = {"containerStatuses", "initContainerStatuses"};
 
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
-        const cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), LISTS[i]), 0);
-        const cJSON *end = json_find(c, PATH);
+        const cJSON *end = state_of(pod, LISTS[i], 0, "terminated");
         if (end)
             set_phase(pod, json_i64(end, "exitCode", 0) ? "Failed" : "Succeeded");
     }
@@ -268,7 +256,7 @@ static void step_pod(struct sim *s, cJSON *pod, bool trouble)
     }
     if (has_ended(pod) || (trouble && run_into_trouble(s, pod)))
         return;
-    if (training_ended(pod)) {
+    if (state_of(pod, "containerStatuses", 0, "terminated")) {
         end_sidecar(s, pod, trouble);
         if (running_sidecar(pod) || has_ended(pod))
             return;
@@ -276,7 +264,7 @@ static void step_pod(struct sim *s, cJSON *pod, bool trouble)
     finish_phase(pod);
     if (has_ended(pod))
         return;
-    if (!runs(pod))
+    if (!state_of(pod, "containerStatuses", 0, "running"))
         start_pod(s, pod, trouble);
     else if (trouble && sim_one_in(s, 10))
         end_container(s, pod, "containerStatuses", "pytorch", PICK(s, CODES));

@@ -43,17 +43,6 @@ static void test_table(void **state)
     check("{'a':'x','A':1}", "{'a':'x'}", "{'A':null}");
 }
 
-static void test_no_old_document(void **state)
-{
-    cleanup_arena struct arena a = {0};
-    cleanup_json cJSON *to = jsontext_parse("{'phase':'Pending'}");
-    cleanup_json cJSON *patch = mergepatch_diff(NULL, to);
-
-    (void)state;
-    assert_non_null(patch);
-    assert_string_equal(json_print(patch, &a), "{\"phase\":\"Pending\"}");
-}
-
 /* {"a":{"a": ... value ... }} or {"a":[{"a": ... }]}, about as deep as json_parse lets anything be. */
 static cJSON *nested(bool in_arrays, int value)
 {
@@ -92,7 +81,7 @@ static void test_depth_costs_no_more_than_length(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_no_old_document),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),
                                        cmocka_unit_test(test_depth_costs_no_more_than_length)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
