@@ -85,6 +85,29 @@ static void test_histogram_bounds(void **ctx)
     }
 }
 
+static void test_the_earlier_time_wins(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_add_at(q, K("a"), 100);
+    workqueue_add_at(q, K("a"), 50);
+    workqueue_add_at(q, K("a"), 200);
+    assert_true(workqueue_next_ms(q) == 50);
+    assert_null(workqueue_take(q, 49).name);
+    assert_string_equal(workqueue_take(q, 50).name, "a");
+    /* and so it is while the key is being worked on */
+    workqueue_add_at(q, K("a"), 300);
+    workqueue_add_at(q, K("a"), 250);
+    workqueue_add_at(q, K("a"), 400);
+    workqueue_done(q, K("a"), 60);
+    assert_true(workqueue_next_ms(q) == 250);
+    workqueue_add(q, K("a"), 60); /* now beats later */
+    assert_string_equal(workqueue_take(q, 60).name, "a");
+    workqueue_done(q, K("a"), 61);
+    assert_null(workqueue_take(q, 10000).name);
+}
+
 static void test_back_off_doubles_and_forgets(void **ctx)
 {
     cleanup_workqueue struct workqueue *q = workqueue_new();
@@ -259,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_first_in_first_out_without_doubles),
         cmocka_unit_test(test_how_long_keys_wait_and_work_takes),
         cmocka_unit_test(test_histogram_bounds),
+        cmocka_unit_test(test_the_earlier_time_wins),
         cmocka_unit_test(test_back_off_doubles_and_forgets),
         cmocka_unit_test(test_retry_after_holds_against_adds),
         cmocka_unit_test(test_done_or_forget_of_strangers),

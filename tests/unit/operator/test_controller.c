@@ -59,11 +59,6 @@ static void test_spec_changes_while_a_pod_is_refused(void **state)
     lab_stop(&l);
 }
 
-static bool ended(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "phase", "Succeeded") || lab_status_is(l, LAB_JOB, "phase", "Failed");
-}
-
 /* What stays of two pods, beside whose ended training something runs for ever. patch_status: how patches of pods are answered; 0:
  * they are taken. */
 static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int patch_status, int pods)
@@ -78,7 +73,8 @@ static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int
         lab_put(&l, LAB_JOB, MESHED);
     if (patch_status)
         fake_refuse(l.server, "PATCH", "/pods/", patch_status);
-    lab_until(&l, ended);
+    LAB_UNTIL(&l, lab_status_is(&l, LAB_JOB, "phase", "Succeeded") ||
+                      lab_status_is(&l, LAB_JOB, "phase", "Failed"));
     int64_t end_ms = l.offset_ms;
     LAB_UNTIL(&l, fake_log_count(l.server, "PATCH", "/pods/") > 0);
     assert_in_range(l.offset_ms - end_ms, 10000, 16000);

@@ -148,14 +148,6 @@ static int killed_once(int attempt, int index)
     return attempt == 0 && index == 1 ? 137 : LAB_RUNS;
 }
 
-static bool second_runs(struct lab *l)
-{
-    char summary[256];
-
-    lab_summary(l, summary, sizeof(summary));
-    return strncmp(summary, "Running attempt=1 ", 18) == 0;
-}
-
 /* It was begun with the field, by an older operator or before the server was exchanged. */
 static void test_a_misspelt_job_that_ran_runs_on(void **state)
 {
@@ -164,7 +156,7 @@ static void test_a_misspelt_job_that_ran_runs_on(void **state)
     l->gang = 4;
     lab_run(l, TWO_TYPES);
     fake_plan_fault(l->server, &MISSPELT);
-    lab_until(l, second_runs);
+    LAB_UNTIL(l, lab_status_number(l, "attempt") == 1 && lab_status_is(l, LAB_JOB, "phase", "Running"));
     assert_int_equal(fake_faults_done(l->server), 1);
     assert_int_equal(sent(l, "POST", "/events", "Ignored"), 1);
     assert_int_equal(sent(l, "PATCH", "/status", "InvalidSpec\",\"status\":\"True"), 0);

@@ -163,17 +163,16 @@ static cJSON *others(int n, int bytes)
     cJSON *in = jsontext_parse("{'conditions':[]}");
     cJSON *list = cJSON_GetObjectItem(in, "conditions");
     static char message[40000];
-    char type[16], time[32];
+    static char text[40100];
 
     memset(message, 'm', (size_t)bytes);
     message[bytes] = '\0';
     for (int i = 0; i < n; i++) {
-        cJSON *c = jsontext_parse("{'status':'True'}");
-        snprintf(type, sizeof(type), "x%d", i);
-        snprintf(time, sizeof(time), "2026-01-02T03:04:%02dZ", 59 - i);
-        cJSON_AddStringToObject(c, "type", type);
-        cJSON_AddStringToObject(c, "lastTransitionTime", time);
-        cJSON_AddStringToObject(c, "message", message);
+        snprintf(
+            text, sizeof(text),
+            "{'type':'x%d','status':'True','lastTransitionTime':'2026-01-02T03:04:%02dZ','message':'%s'}", i,
+            59 - i, message);
+        cJSON *c = jsontext_parse(text);
         cJSON_AddItemToArray(list, c);
         if (i == 0)
             cJSON_AddItemToArray(list, jsontext_parse("{'type':'Running','status':'True'}"));

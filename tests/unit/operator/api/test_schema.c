@@ -46,15 +46,23 @@ static cJSON *base_for(const struct schema_field *f)
     return doc;
 }
 
-/* What the decoder says of a spec with `value` (taken) in that field; "" when it likes it. */
-static void complaint(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
+/* With `value` (taken) in that field. */
+static struct trainjob *job_with(const cJSON *crd, const struct schema_field *f, cJSON *value)
 {
     struct err err;
     cJSON *doc = base_for(f);
 
     schema_put(doc, crd, f, value);
-    cleanup_trainjob struct trainjob *job = trainjob_decode(doc, &err);
+    struct trainjob *job = trainjob_decode(doc, &err);
     assert_non_null(job);
+    return job;
+}
+
+/* What the decoder says of a spec with `value` (taken) in that field; "" when it likes it. */
+static void complaint(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
+{
+    cleanup_trainjob struct trainjob *job = job_with(crd, f, value);
+
     snprintf(out, size, "%s", job->spec_error ? job->spec_error : "");
 }
 
@@ -107,12 +115,8 @@ static void shape(const struct trainjob_spec *s, char *out, size_t size)
 
 static void shape_with(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
 {
-    struct err err;
-    cJSON *doc = base_for(f);
+    cleanup_trainjob struct trainjob *job = job_with(crd, f, value);
 
-    schema_put(doc, crd, f, value);
-    cleanup_trainjob struct trainjob *job = trainjob_decode(doc, &err);
-    assert_non_null(job);
     if (job->spec_error)
         fail_msg("%s", job->spec_error);
     shape(&job->spec, out, size);

@@ -22,23 +22,6 @@ static struct trainjob *decode(const char *text)
     return job;
 }
 
-static void test_defaults(void **state)
-{
-    cleanup_trainjob struct trainjob *job = decode(JOB("{'replicaSpecs':[{'type':'node'," POD "}]}"));
-
-    (void)state;
-    assert_null(job->spec_error);
-    assert_int_equal(job->spec.pods, 1);
-    assert_int_equal(job->spec.replica_specs[0].restart_policy, RESTART_ON_FAILURE);
-    assert_int_equal(job->spec.run_policy.backoff_limit, 3);
-    assert_int_equal(job->spec.run_policy.cleanup_policy, CLEANUP_UNFINISHED);
-    assert_false(job->spec.torchrun.present);
-    assert_false(job->spec.tensorboard.present);
-    assert_false(job->spec.paused);
-    assert_int_equal(job->status.phase, JOB_NONE);
-    assert_int_equal(strlen(job->spec.hash), 16);
-}
-
 /* T9k's manifests name the folders of logs in another way. */
 static void test_filesets(void **state)
 {
@@ -56,17 +39,6 @@ static void test_filesets(void **state)
         assert_string_equal(job->spec.tensorboard.logs[i].claim, LOGS[i][0]);
         assert_string_equal(job->spec.tensorboard.logs[i].path, LOGS[i][1]);
     }
-}
-
-static void test_gpus(void **state)
-{
-    cleanup_trainjob struct trainjob *job =
-        decode(JOB("{'replicaSpecs':[{'type':'a','replicas':3,'template':{'spec':{'containers':[{'name':'c','"
-                   "resources':{'limits':{'cpu':2,'nvidia.com/gpu':'4','amd.com/gpu':1}}}]}}}]}"));
-
-    (void)state;
-    assert_null(job->spec_error);
-    assert_int_equal(job->spec.gpus, 15);
 }
 
 static void test_proc_per_node(void **state)
@@ -435,8 +407,7 @@ static void test_schema_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_filesets),
-        cmocka_unit_test(test_gpus),          cmocka_unit_test(test_gpu_names),
+        cmocka_unit_test(test_filesets),      cmocka_unit_test(test_gpu_names),
         cmocka_unit_test(test_proc_per_node), cmocka_unit_test(test_elastic),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_a_job_that_ran_keeps_unknown_keys),
         cmocka_unit_test(test_quantities),    cmocka_unit_test(test_name_lengths),
