@@ -394,30 +394,21 @@ static void test_no_proxy_of_the_environment(void **ctx)
 
 static void test_servers_that_cannot_be(void **ctx)
 {
-    static const char *const urls[] = {"http://10.0.0.1:80",
-                                       "http://example.com",
-                                       "http://127.example.com",
-                                       "https://:443",
-                                       "https://a:99999",
-                                       "x",
-                                       "ftp://127.0.0.1:21",
-                                       "ftps://localhost",
-                                       "localhost:8001",
-                                       "https://a?b=c",
-                                       "https://a#b",
-                                       "https://a/#",
-                                       "unix:",
-                                       "file:///run/s"};
+    char urls[] =
+        "http://10.0.0.1:80 http://example.com http://127.example.com https://:443 https://a:99999 x "
+        "ftp://127.0.0.1:21 ftps://localhost localhost:8001 https://a?b=c https://a#b https://a/# unix: "
+        "file:///run/s";
     struct rig *r = *ctx;
 
-    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+    for (const char *url = strtok(urls, " "); url; url = strtok(NULL, " ")) {
         cleanup_kube_config struct kube_config c;
         struct err err;
-        rig_config(&c, urls[i]);
+        rig_config(&c, url);
         if (http_new(r->loop, &c, NULL, &err))
-            fail_msg("accepted %s", urls[i]);
+            fail_msg("accepted %s", url);
         assert_int_equal(err.kind, ERR_INVALID);
-        if (!strstr(err.msg, i < 3 ? "plain http only to this machine" : "127.0.0.1:PORT or unix:SOCKET"))
+        if (!strstr(err.msg, strncmp(url, "http:", 5) == 0 ? "plain http only to this machine"
+                                                           : "127.0.0.1:PORT or unix:SOCKET"))
             fail_msg("%s", err.msg);
     }
 }

@@ -19,8 +19,8 @@ struct scenario {
     int replicas;
     const char *policy; /* members of spec after replicaSpecs */
     int (*script)(int attempt, int index);
-    const char *want;
     void (*meddle)(struct lab *l); /* what the user does meanwhile; NULL: nothing */
+    const char *want;
 };
 
 extern const struct scenario SCENARIOS[];

@@ -167,83 +167,66 @@ static void run_sidecars(struct lab *l)
 }
 
 const struct scenario SCENARIOS[] = {
-    {"success", 2, "", lab_well,
+    {"success", 2, "", lab_well, NULL,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -0: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
-     NULL},
-    {"killed-once", 2, "", lab_killed_once,
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+    {"killed-once", 2, "", lab_killed_once, NULL,
      "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
-     NULL},
-    {"backoff-limit", 1, ",'runPolicy':{'backoffLimit':2}", lab_killed,
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"backoff-limit", 1, ",'runPolicy':{'backoffLimit':2}", lab_killed, NULL,
      "BackoffLimitExceeded, Failed attempt=2 backoff=2 disruptions=0 failures=3 restarts=2; pods +3 -2: "
-     "j-node-0/0 j-node-0/1 j-node-0/2; services +1 -0; deployments +0 -0",
-     NULL},
-    {"permanent", 2, "", wrong,
+     "j-node-0/0 j-node-0/1 j-node-0/2; services +1 -0; deployments +0 -0"},
+    {"permanent", 2, "", wrong, NULL,
      "PermanentExitCode, Failed attempt=0 backoff=0 disruptions=0 failures=1 restarts=0; pods +2 -1: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
-     NULL},
-    {"deadline", 2, ",'runPolicy':{'activeDeadlineSeconds':180}", lab_forever,
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+    {"deadline", 2, ",'runPolicy':{'activeDeadlineSeconds':180}", lab_forever, NULL,
      "DeadlineExceeded, Failed attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -2: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
-     NULL},
-    {"ttl", 2, ",'runPolicy':{'ttlSecondsAfterFinished':20}", lab_well,
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+    {"ttl", 2, ",'runPolicy':{'ttlSecondsAfterFinished':20}", lab_well, NULL,
      "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
-     "j-node-1/0; services +1 -1; deployments +0 -0",
-     NULL},
-    {"delete-background", 2, "", lab_forever,
+     "j-node-1/0; services +1 -1; deployments +0 -0"},
+    {"delete-background", 2, "", lab_forever, delete_background,
      "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
-     "j-node-1/0; services +1 -1; deployments +0 -0",
-     delete_background},
-    {"delete-foreground", 2, "", lab_forever,
+     "j-node-1/0; services +1 -1; deployments +0 -0"},
+    {"delete-foreground", 2, "", lab_forever, delete_foreground,
      "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
-     "j-node-1/0; services +1 -1; deployments +0 -0",
-     delete_foreground},
-    {"tensorboard", 1, ",'tensorboardSpec':{" TENSORBOARD_SPEC "}", lab_well,
+     "j-node-1/0; services +1 -1; deployments +0 -0"},
+    {"tensorboard", 1, ",'tensorboardSpec':{" TENSORBOARD_SPEC "}", lab_well, NULL,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +1 -0: "
-     "j-node-0/0; services +2 -0; deployments +1 -0",
-     NULL},
-    {"tensorboard-switched", 1, "", lab_well,
+     "j-node-0/0; services +2 -0; deployments +1 -0"},
+    {"tensorboard-switched", 1, "", lab_well, switch_tensorboard,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +1 -0: "
-     "j-node-0/0; services +2 -0; deployments +1 -0",
-     switch_tensorboard},
+     "j-node-0/0; services +2 -0; deployments +1 -0"},
     {"pause-resume", 2, ",'runMode':{'pause':{'resumeSpecs':[{'type':'node','args':['--resume']}]}}",
-     lab_well_later,
+     lab_well_later, pause_once,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
-     pause_once},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
     {"replica", 3, ",'runPolicy':{'restartScope':'Replica','cleanUpPolicy':'All'}", replaced_once,
+     wait_for_replacement,
      "MasterSucceeded, Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -4: "
-     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0",
-     wait_for_replacement},
+     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0"},
     {"scale", 2,
      ",'torchrunConfig':{'enabled':true,'maxRestarts':1},'runPolicy':{'cleanUpPolicy':'All'},'elastic':{'"
      "enabled':true,'minReplicas':1,'maxReplicas':4,'expectedReplicas':2}",
-     master_alone,
+     master_alone, scale,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -4: "
-     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0",
-     scale},
-    {"start-deadline", 2, ",'runPolicy':{'startDeadlineSeconds':320}", late_once,
+     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0"},
+    {"start-deadline", 2, ",'runPolicy':{'startDeadlineSeconds':320}", late_once, NULL,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
-     NULL},
-    {"template", 2, "", image_missing,
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"template", 2, "", image_missing, correct_template,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
-     correct_template},
-    {"pod-removed", 2, "", lab_well_later,
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"pod-removed", 2, "", lab_well_later, remove_pod,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
-     remove_pod},
-    {"force-delete", 2, ",'runPolicy':{'forceDeleteAfterSeconds':20}", stuck_once,
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"force-delete", 2, ",'runPolicy':{'forceDeleteAfterSeconds':20}", stuck_once, NULL,
      "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
-     NULL},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
     /* The pods stay: the kubelet ends what runs beside the training. */
-    {"sidecar", 2, ",'runPolicy':{'sidecarGraceSeconds':10}", lab_well,
+    {"sidecar", 2, ",'runPolicy':{'sidecarGraceSeconds':10}", lab_well, run_sidecars,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -0: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
-     run_sidecars},
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
 };
 
 const size_t N_SCENARIOS = ARRAY_LEN(SCENARIOS);

@@ -43,12 +43,17 @@ static void scrape_later(struct lab *l, struct exposition *e)
     scrape(l, e);
 }
 
-static void assert_count(const struct exposition *e, const char *family, int want)
+static void assert_series(const struct exposition *e, const char *family, const char *labels, double want)
 {
-    int got = (int)exposition_value(e, family, "");
+    double got = exposition_value(e, family, labels);
 
     if (got != want)
-        fail_msg("%s: expected %d, got %d", family, want, got);
+        fail_msg("%s{%s}: expected %g, got %g", family, labels, want, got);
+}
+
+static void assert_count(const struct exposition *e, const char *family, int want)
+{
+    assert_series(e, family, "", want);
 }
 
 /* Of all jobs: one that was killed once and then succeeded, one that failed. */
@@ -71,7 +76,7 @@ static void test_counts(void **state)
     assert_count(&e, "pytorchtrainingjob_running_seconds_count", 2);
     assert_count(&e, "pytorchtrainingjob_restart_seconds_count", 1);
     assert_count(&e, "pytorchtrainingjob_pass_bytes", 0);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Succeeded\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Succeeded\"", 1);
     assert_count(&e, "pytorchtrainingjob_created_total", 2);
     assert_count(&e, "pytorchtrainingjob_succeeded_total", 1);
     assert_count(&e, "pytorchtrainingjob_failed_total", 1);
@@ -112,16 +117,16 @@ static void test_all_that_is_promised_is_there(void **state)
     for (size_t i = 0; i < ARRAY_LEN(QUEUED); i++)
         (void)exposition_value(&e, (snprintf(name, sizeof(name), "workqueue_%s", QUEUED[i]), name), QUEUE);
     assert_true(exposition_value(&e, "process_resident_memory_bytes", "") > 4096);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_build_info", "version=\"1.2.3\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_build_info", "version=\"1.2.3\"", 1);
     assert_true(exposition_value(&e, "reflector_lists_total", QUEUE ",resource=\"pods\"") >= 1);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_progress_polls_total", "result=\"ok\"") == 0);
+    assert_series(&e, "pytorchtrainingjob_progress_polls_total", "result=\"ok\"", 0);
     assert_true(exposition_value(&e, "workqueue_adds_total", QUEUE) > 0);
     /* every key that became due was taken, but for those that are due still */
     assert_true(exposition_value(&e, "workqueue_queue_duration_seconds_count", QUEUE) ==
                 exposition_value(&e, "workqueue_adds_total", QUEUE) -
                     exposition_value(&e, "workqueue_depth", QUEUE));
     assert_true(exposition_value(&e, "workqueue_work_duration_seconds_bucket", QUEUE ",le=\"10\"") > 0);
-    assert_true(exposition_value(&e, "leader_election_master_status", "name=\"lease\"") == 1);
+    assert_series(&e, "leader_election_master_status", "name=\"lease\"", 1);
     assert_int_equal((int)exposition_value(&e, "rest_client_requests_total", "code=\"201\",method=\"POST\""),
                      fake_log_count(l.server, "POST", NULL));
     lab_stop(&l);
@@ -176,8 +181,8 @@ static void test_waits_of_a_refused_job(void **state)
     scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 200, 270);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 200, 280);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"") == 0);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"300\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"", 0);
+    assert_series(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"300\"", 1);
 }
 
 static int starts_once_more(int attempt, int index)
@@ -235,7 +240,7 @@ static void test_jobs_are_counted_by_who_leads(void **state)
 
     lab_run(l, LAB_TWO);
     scrape_later(l, &e);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"", 1);
     lab_lead(l, false);
     scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 0);
@@ -275,9 +280,8 @@ static void test_namespaces_have_a_bound(void **state)
         if (strcmp(e.samples[i].family, "pytorchtrainingjob_jobs") == 0)
             sum += e.samples[i].value;
     assert_true(sum == TENANTS + 40);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"\",phase=\"Succeeded\"") == 30);
-    assert_true(
-        exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"tenant-129\",phase=\"Failed\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"\",phase=\"Succeeded\"", 30);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"tenant-129\",phase=\"Failed\"", 1);
 }
 
 static void test_labels_are_escaped(void **state)
@@ -359,7 +363,7 @@ static void test_request_without_an_answer(void **state)
     lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
-    assert_true(exposition_value(&e, "rest_client_requests_total", "code=\"<error>\",method=\"POST\"") == 1);
+    assert_series(&e, "rest_client_requests_total", "code=\"<error>\",method=\"POST\"", 1);
     assert_true(exposition_value(&e, "pytorchtrainingjob_pass_failures_total", "") >= 1);
     lab_stop(&l);
 }

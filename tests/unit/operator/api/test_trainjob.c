@@ -41,6 +41,17 @@ static void test_filesets(void **state)
     }
 }
 
+static void test_gpus(void **state)
+{
+    cleanup_trainjob struct trainjob *job =
+        decode(JOB("{'replicaSpecs':[{'type':'a','replicas':3,'template':{'spec':{'containers':[{'name':'c','"
+                   "resources':{'limits':{'cpu':2,'nvidia.com/gpu':'4','amd.com/gpu':1}}}]}}}]}"));
+
+    (void)state;
+    assert_null(job->spec_error);
+    assert_int_equal(job->spec.gpus, 15);
+}
+
 static void test_proc_per_node(void **state)
 {
     static const struct {
@@ -407,10 +418,15 @@ static void test_schema_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filesets),      cmocka_unit_test(test_gpu_names),
-        cmocka_unit_test(test_proc_per_node), cmocka_unit_test(test_elastic),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_a_job_that_ran_keeps_unknown_keys),
-        cmocka_unit_test(test_quantities),    cmocka_unit_test(test_name_lengths),
+        cmocka_unit_test(test_filesets),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_gpu_names),
+        cmocka_unit_test(test_proc_per_node),
+        cmocka_unit_test(test_elastic),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_a_job_that_ran_keeps_unknown_keys),
+        cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_name_lengths),
         cmocka_unit_test(test_schema_table),
     };
 

@@ -207,12 +207,25 @@ static void test_init_container(void **state)
     assert_int_equal(exitcode_verdict(&pod, &policy).class, VERDICT_NONE);
 }
 
+/* An attempt is judged by its strongest evidence. */
+static void test_strength(void **state)
+{
+    static const enum verdict_class WEAKEST_FIRST[] = {
+        VERDICT_PEER_LOST, VERDICT_PERMANENT, VERDICT_RETRYABLE, VERDICT_KILL,
+        VERDICT_OOM,       VERDICT_ADMISSION, VERDICT_DISRUPTION};
+
+    (void)state;
+    for (size_t i = 1; i < ARRAY_LEN(WEAKEST_FIRST); i++)
+        assert_true(WEAKEST_FIRST[i - 1] < WEAKEST_FIRST[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_match_wins),
         cmocka_unit_test(test_a_running_pod_says_nothing),
         cmocka_unit_test(test_init_container),
+        cmocka_unit_test(test_strength),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
