@@ -341,8 +341,8 @@ static void spoil_status(struct sim *s)
         "{'attempt':1073741823,'backoffCount':1073741823}",
         "{'attempt':-1,'resumeCount':1073741823}",
         "{'backoffCount':2147483647,'disruptionCount':-5}",
-        "{'tasks':[{'type':'node','restartCount':1073741823,'replicas':[{'restarts':1073741823,'uid':'x'}]}]"
-        "}",
+        ("{'tasks':[{'type':'node','restartCount':1073741823,"
+         "'replicas':[{'restarts':1073741823,'uid':'x'}]}]}"),
         "{'lastFailure':{'time':'9999-01-01T00:00:00Z','attempt':0,'pod':'j-node-0','reason':'Killed'}}",
         "{'completionTime':null,'conditions':null}",
         "{'phase':null}",
