@@ -23,17 +23,13 @@ void rig_config(struct kube_config *c, const char *url)
 
 static int64_t fast_ms(void *ctx)
 {
-    struct clock c = clock_system();
-
     (void)ctx;
-    return c.mono_ms(c.ctx) * 20;
+    return clock_mono_ms() * 20;
 }
 
 static int64_t jumping_ms(void *ctx)
 {
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx) + *(int64_t *)ctx;
+    return clock_mono_ms() + *(int64_t *)ctx;
 }
 
 static int setup(void **ctx, struct clock clock)

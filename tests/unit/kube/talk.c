@@ -124,6 +124,14 @@ void talk_answers(struct talk *t, const char *path_part, const char *bytes)
     assert_int_equal(talk_ends(t, 200), 0);
 }
 
+void talk_expires(struct talk *t, const char *path_part)
+{
+    talk_asks(t, path_part);
+    talk_ends(t, 410);
+    talk_saw(t, "! ");
+    t->now += WATCHER_QUIET_MS;
+}
+
 void talk_synced(struct talk *t)
 {
     talk_asks(t, "/api/v1/namespaces/ns/pods?");

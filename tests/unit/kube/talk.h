@@ -35,6 +35,8 @@ int64_t talk_ends(struct talk *t, int status);
 int64_t talk_breaks(struct talk *t, enum err_kind kind);
 /* It asks with that, and gets this whole answer. */
 void talk_answers(struct talk *t, const char *path_part, const char *bytes);
+/* It asks with that, whose past is forgotten; and all is quiet for a while. */
+void talk_expires(struct talk *t, const char *path_part);
 void talk_saw(struct talk *t, const char *expected); /* since the last look */
 void talk_synced(struct talk *t);                    /* a list of a and b */
 

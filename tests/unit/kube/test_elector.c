@@ -28,9 +28,7 @@ struct node {
 
 static int64_t mono_ms(void *ctx)
 {
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx) + ((struct world *)ctx)->offset_ms;
+    return clock_mono_ms() + ((struct world *)ctx)->offset_ms;
 }
 
 static int64_t boot_ms(void *ctx)

@@ -119,8 +119,7 @@ static void begin_dropping(const struct lab *l)
 
 static void on_changed(void *ctx, const struct kube_store_entry *e)
 {
-    (void)ctx;
-    (void)e;
+    (void)ctx, (void)e;
 }
 
 static void on_synced(void *ctx)

@@ -79,9 +79,7 @@ static void hold(void *ctx, struct kube_work *w)
 
 static void problem(void *ctx, const char *what, const struct err *err)
 {
-    (void)ctx;
-    (void)what;
-    (void)err;
+    (void)ctx, (void)what, (void)err;
 }
 
 static void on_tick(void *ctx)

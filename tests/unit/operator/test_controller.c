@@ -92,8 +92,7 @@ static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int
 
 static int fails(int attempt, int index)
 {
-    (void)attempt;
-    (void)index;
+    (void)attempt, (void)index;
     return 1;
 }
 

@@ -62,13 +62,6 @@ struct trial {
     struct process operators[2];
 };
 
-static int64_t now_ms(void)
-{
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx);
-}
-
 /* Which operator sent it; -1: none. */
 static int sender(const struct fake_request *r)
 {
@@ -96,12 +89,12 @@ static int holder(struct fake_apiserver *s)
 }
 
 #define WAIT_FOR(t, condition)                                                                               \
-    for (int64_t limit_ms = now_ms() + PATIENCE_MS; !(condition);)                                           \
+    for (int64_t limit_ms = clock_mono_ms() + PATIENCE_MS; !(condition);)                                    \
     wait_a_little(t, limit_ms, #condition)
 
 static void wait_a_little(struct trial *t, int64_t limit_ms, const char *what)
 {
-    if (now_ms() > limit_ms)
+    if (clock_mono_ms() > limit_ms)
         fail_msg("trial %d %s of seed %u: not %s", t->number, MOMENT_OF[t->moment].name, seed, what);
     if (!t->still)
         lab_cluster(&t->lab);
@@ -129,10 +122,10 @@ static void start_operator(struct trial *t, int i)
 static void let_happen(struct trial *t, int changes)
 {
     uint64_t enough = fake_version(t->lab.server) + (uint64_t)changes;
-    int64_t deadline = now_ms() + PATIENCE_MS;
+    int64_t deadline = clock_mono_ms() + PATIENCE_MS;
 
     while (lab_cluster(&t->lab), fake_version(t->lab.server) < enough) {
-        if (now_ms() > deadline)
+        if (clock_mono_ms() > deadline)
             fail_msg("trial %d of seed %u: %d changes did not happen", t->number, seed, changes);
         usleep(TICK_US / 10);
     }

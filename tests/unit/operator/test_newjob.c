@@ -8,20 +8,15 @@
 #define JOB LAB_SPEC("'torchrunConfig':{'enabled':true},", "4")
 #define PLAIN_JOB LAB_SPEC("", "4")
 
-/* The place in the log of the n-th such request, from 1; -1: none. */
-static int nth(struct lab *l, int n, const char *method, const char *path_part)
+/* The place in the log of the first such request; -1: there is none. */
+static int first(struct lab *l, const char *method, const char *path_part)
 {
     struct fake_request r;
 
     for (int i = 0; fake_log_at(l->server, i, &r); i++)
-        if (strcmp(r.method, method) == 0 && strstr(r.path, path_part) && --n == 0)
+        if (strcmp(r.method, method) == 0 && strstr(r.path, path_part))
             return i;
     return -1;
-}
-
-static int first(struct lab *l, const char *method, const char *path_part)
-{
-    return nth(l, 1, method, path_part);
 }
 
 static bool pods_came_first(struct lab *l)

@@ -111,7 +111,8 @@ struct row {
     const char *text, *want;
 };
 
-/* A job whose launcher is ours, with this pod spec. */
+/* A job with this pod spec; one whose launcher is ours. */
+#define SPEC(spec) JOB("{'replicaSpecs':[{'type':'node','template':{'spec':" spec "}}]}")
 #define LAUNCHED(spec)                                                                                       \
     JOB("{'torchrunConfig':{'enabled':true,'launcher':'Torchkeeper'},'replicaSpecs':[{'type':'node','"       \
         "template':{'spec':" spec "}}]}")
@@ -129,14 +130,12 @@ static const struct row REFUSED[] = {
      "spec.replicaSpecs[0].type: expected a DNS label (lower-case letters, digits, '-')"},
     {JOB("{'replicaSpecs':[{'type':'a'}]}"),
      "spec.replicaSpecs[0].template: expected a pod template, got nothing"},
-    {JOB("{'replicaSpecs':[{'type':'a','template':{'spec':{'containers':[{}]}}}]}"),
-     "spec.replicaSpecs[0].template.spec.containers[0].name: expected a name"},
-    {JOB("{'replicaSpecs':[{'type':'a','template':{'spec':{'containers':[{'name':'c','resources':{'limits':{'"
-         "cpu':1,'nvidia.com/gpu':'1x'}}}]}}}]}"),
+    {SPEC("{'containers':[{}]}"), "spec.replicaSpecs[0].template.spec.containers[0].name: expected a name"},
+    {SPEC("{'containers':[{'name':'c','resources':{'limits':{'cpu':1,'nvidia.com/gpu':'1x'}}}]}"),
      "spec.replicaSpecs[0].template.spec.containers[0].resources.limits.nvidia.com/gpu: expected a quantity "
      "such as 1, 500m or 2Gi, got \"1x\""},
-    {JOB("{'replicaSpecs':[{'type':'a','template':{'spec':{'containers':[{'name':'c'}],'initContainers':[{'"
-         "name':'i'},{'name':'c','resources':{'requests':{'cpu':true}}}]}}}]}"),
+    {SPEC("{'containers':[{'name':'c'}],'initContainers':[{'name':'i'},{'name':'c','resources':{'requests':{'"
+          "cpu':true}}}]}"),
      "spec.replicaSpecs[0].template.spec.initContainers[1].resources.requests.cpu: expected a quantity such "
      "as 1, 500m or 2Gi, got something else"},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'a'}]},'resources':{'limits':{'memory':'2GB'}}}"),
@@ -149,8 +148,7 @@ static const struct row REFUSED[] = {
      "spec.replicaSpecs[0].template.metadata.label: unknown field"},
     {JOB("{'replicaSpecs':[{'type':'node','template':{'volumes':[],'spec':{'containers':[{'name':'c'}]}}}]}"),
      "spec.replicaSpecs[0].template.volumes: unknown field"},
-    {JOB("{'replicaSpecs':[{'type':'node','template':{'spec':{'containers':[{'name':'c','resources':{'limits'"
-         ":{'memory':9007199254740993}}}]}}}]}"),
+    {SPEC("{'containers':[{'name':'c','resources':{'limits':{'memory':9007199254740993}}}]}"),
      "spec.replicaSpecs[0].template.spec.containers[0].resources.limits.memory: expected a number below "
      "2^53, got about 9007199254740992: write a smaller number, or a string"},
     {JOB("{'replicaSpecs':[{'type':'node','template':{'spec':{'containers':[{'name':'c'}],'x':[0,-1e300]}}}]"
@@ -260,7 +258,7 @@ static const struct row REFUSED[] = {
      "torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'volumes':{'name':'data','emptyDir':{}},'containers':[{'name':'c'}]}"),
      "spec.replicaSpecs[0].template.spec.volumes: expected a list"},
-    {JOB("{'replicaSpecs':[{'type':'node','template':{'spec':{'containers':[]}}}]}"),
+    {SPEC("{'containers':[]}"),
      "spec.replicaSpecs[0].template.spec.containers: expected at least one container"},
     {JOB("{'replicaSpecs':[{'type':'node','replicas':1000," POD "},{'type':'b','replicas':25," POD "}]}"),
      "spec.replicaSpecs: expected at most 1024 pods in all, got 1025"},
@@ -308,8 +306,8 @@ static void test_quantities(void **state)
         if (quantity_is(BAD[i]))
             fail_msg("accepted: \"%s\"", BAD[i]);
     cleanup_trainjob struct trainjob *job =
-        decode(JOB("{'replicaSpecs':[{'type':'a','template':{'spec':{'containers':[{'name':'c','resources':{'"
-                   "limits':{'cpu':1.5,'a':null,'b':' 2Gi '},'requests':null}}]}}}]}"));
+        decode(SPEC("{'containers':[{'name':'c','resources':{'limits':{'cpu':1.5,'a':null,'b':' 2Gi "
+                    "'},'requests':null}}]}"));
     assert_null(job->spec_error);
 }
 
