@@ -90,14 +90,9 @@ static void test_counts(void **state)
 
 static void test_all_that_is_promised_is_there(void **state)
 {
-    static const char *const PLAIN[] = {"pytorchtrainingjob_pods_deleted_total",
-                                        "process_resident_memory_bytes", "process_cpu_seconds_total"};
-    static const char *const QUEUED[] = {"depth",
-                                         "delayed",
+    static const char *const QUEUED[] = {"delayed",
                                          "processing",
-                                         "adds_total",
                                          "retries_total",
-                                         "queue_duration_seconds_count",
                                          "queue_duration_seconds_sum",
                                          "work_duration_seconds_count",
                                          "work_duration_seconds_sum",
@@ -112,8 +107,8 @@ static void test_all_that_is_promised_is_there(void **state)
     lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
-    for (size_t i = 0; i < ARRAY_LEN(PLAIN); i++)
-        (void)exposition_value(&e, PLAIN[i], "");
+    (void)exposition_value(&e, "pytorchtrainingjob_pods_deleted_total", "");
+    (void)exposition_value(&e, "process_cpu_seconds_total", "");
     for (size_t i = 0; i < ARRAY_LEN(QUEUED); i++)
         (void)exposition_value(&e, (snprintf(name, sizeof(name), "workqueue_%s", QUEUED[i]), name), QUEUE);
     assert_true(exposition_value(&e, "process_resident_memory_bytes", "") > 4096);
