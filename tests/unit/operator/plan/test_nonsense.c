@@ -12,7 +12,7 @@ static void plan_any(void *ctx, const cJSON *spoiled)
     static const char KILLED[] =
         "{'metadata':{'namespace':'n','name':'torch-mnist-trainingjob-node-0','uid':'p','labels':{"
         "'" LABEL_TYPE "':'node'}},'spec':{'nodeName':'n0','containers':[{'name':'pytorch'}]},'status':{'"
-                       "phase':'Failed','containerStatuses':[{"
+        "phase':'Failed','containerStatuses':[{"
         "'name':'pytorch','state':{'terminated':{'exitCode':137,'reason':'Error'}}}]}}";
     cleanup_json cJSON *tree = jsontext_parse(KILLED);
     struct err err;
