@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static int wrong(int attempt, int index)
 {

@@ -4,8 +4,6 @@
 #include "lab.h"
 #include "test.h"
 
-#include <stdio.h>
-
 static const int64_t AHEAD_S[] = {0, 5, 20, 120, 600, 3600};
 
 enum { SLACK_MS = 6000, HOUR_MS = 3600000, MINUTES_MS = 300000 };

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Its containers are named as those that the lab's mesh goes with. */
 #define MESHED                                                                                               \

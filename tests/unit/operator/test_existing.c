@@ -3,8 +3,6 @@
 #include "operator/existing.h"
 #include "test.h"
 
-#include <string.h>
-
 #define OWNED                                                                                                \
     "'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND                     \
     "','uid':'job','controller':true}]"

@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Caches that hear nothing. */
 struct world {

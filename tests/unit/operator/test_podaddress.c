@@ -3,8 +3,6 @@
 #include "operator/podaddress.h"
 #include "test.h"
 
-#include <string.h>
-
 static void test_urls(void **state)
 {
     static const struct {

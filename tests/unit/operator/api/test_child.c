@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define META                                                                                                 \
     "'metadata':{'name':'p','namespace':'n','uid':'u','ownerReferences':[{'uid':'not'},{'apiVersion':"       \

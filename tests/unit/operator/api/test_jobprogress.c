@@ -3,9 +3,7 @@
 #include "operator/api/jobprogress.h"
 #include "test.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TIME "'time':'2026-11-24T10:00:00Z'"

@@ -4,7 +4,6 @@
 #include "test.h"
 #include "yamldoc.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define START_MS 1767225600000 /* 2026-01-01 */

@@ -4,8 +4,6 @@
 #include "test.h"
 #include "yamldoc.h"
 
-#include <string.h>
-
 static void check(const char *from_text, const char *to_text, const char *want)
 {
     cleanup_json cJSON *from = jsontext_parse(from_text);

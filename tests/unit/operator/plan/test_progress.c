@@ -4,8 +4,6 @@
 #include "operator/plan/progress.h"
 #include "test.h"
 
-#include <string.h>
-
 #define NOW INT64_C(1795514400000)
 
 /* Pod 0 of a job that runs torchrun. */
