@@ -43,10 +43,4 @@ struct kube_transport elector_transport(struct elector *e);
 void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx);
 void elector_free(struct elector *e);
 
-static inline void elector_freep(struct elector **e)
-{
-    elector_free(*e);
-}
-#define cleanup_elector __attribute__((cleanup(elector_freep)))
-
 #endif

@@ -33,10 +33,4 @@ const char *reflector_version(const struct reflector *r); /* as watcher_version 
 
 struct kube_watcher_stats reflector_stats(const struct reflector *r);
 
-static inline void reflector_freep(struct reflector **r)
-{
-    reflector_free(*r);
-}
-#define cleanup_reflector __attribute__((cleanup(reflector_freep)))
-
 #endif

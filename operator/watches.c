@@ -247,7 +247,8 @@ const struct kube_store *watches_children(const struct watches *w, enum child_ki
     return kube_cache_store(w->kinds[kind]);
 }
 
-const char *watches_unreadable(enum child_kind kind, const struct kube_store_entry *e)
+/* Why only the object's names could be read; "": it was read. */
+static const char *unreadable(enum child_kind kind, const struct kube_store_entry *e)
 {
     switch (kind) {
     case CHILD_POD:
@@ -271,7 +272,7 @@ struct watches_counts watches_counts(const struct watches *w)
     for (int kind = 0; kind < CHILD_KINDS; kind++) {
         const struct kube_store *s = kube_cache_store(w->kinds[kind]);
         for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
-            n.unreadable[kind] += watches_unreadable((enum child_kind)kind, e)[0] != '\0';
+            n.unreadable[kind] += unreadable((enum child_kind)kind, e)[0] != '\0';
     }
     return n;
 }

@@ -42,9 +42,6 @@ void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms);
 /* The store of one kind, for kube_store_group by the UID of the controlling job (of a job: its own). */
 const struct kube_store *watches_children(const struct watches *w, enum child_kind kind);
 
-/* Why only the object's names could be read; "": it was read. */
-const char *watches_unreadable(enum child_kind kind, const struct kube_store_entry *e);
-
 struct watches_counts {
     size_t jobs, pods;
     size_t pod_bytes; /* heap memory of the pods */

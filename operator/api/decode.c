@@ -39,11 +39,6 @@ int decode_names(const cJSON *metadata, const char *kind, struct object_names *r
     return 0;
 }
 
-int decode_refuse(const struct json_at *at, struct err *err)
-{
-    return json_err(at, err, "not supported by this version");
-}
-
 int decode_members(const struct json_at *at, const char *const *known, const char *const *refused,
                    struct err *err)
 {
@@ -57,7 +52,7 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
             continue;
         struct json_at m = json_member(at, child->string);
         if (find_word(refused, child->string) >= 0)
-            return decode_refuse(&m, err);
+            return json_err(&m, err, "not supported by this version");
         return json_err(&m, err, "unknown field");
     }
     return 0;

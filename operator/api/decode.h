@@ -42,9 +42,6 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
 /* Refuse a number anywhere in `at` that cJSON may have rounded: in a pod it would be another one. */
 int decode_numbers(const struct json_at *at, struct err *err) MUST_CHECK;
 
-/* Set "<path>: not supported by this version". Always -1. */
-int decode_refuse(const struct json_at *at, struct err *err);
-
 /* Decode one of `words` (ends with NULL); *ret is its index. Absent: *ret is unchanged. */
 int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
                 struct err *err) MUST_CHECK;

@@ -45,7 +45,7 @@ void fake_set_time(struct fake_apiserver *s, int64_t wall_ms);
 
 /* --- objects, without a request being counted; paths as in the API, without query ------------------------ */
 
-/* Create or merge-patch, `status` included; false when the path or the JSON is wrong. */
+/* Create or merge-patch, `status` included; false when the path or the JSON (jsontext.h) is wrong. */
 bool fake_put(struct fake_apiserver *s, const char *path, const char *json);
 
 /* From now on the object that is there has a member "raw" of this text, which need not be JSON that anyone reads; NULL: no
@@ -64,7 +64,6 @@ uint64_t fake_version(struct fake_apiserver *s);
 int fake_count(struct fake_apiserver *s, const char *collection);
 
 /* The n-th (from 0, by name) object of a collection. */
-char *fake_nth(struct fake_apiserver *s, const char *collection, int n);
 cJSON *fake_nth_json(struct fake_apiserver *s, const char *collection, int n);
 
 struct fake_change {
@@ -117,6 +116,9 @@ struct fake_fault_plan {
 
 /* Replaces the plan before it; strings are borrowed until the next one. NULL: no more faults. */
 void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan);
+/* The next such request; all such requests, with this status. */
+void fake_strike(struct fake_apiserver *s, const char *method, const char *path_part, enum fake_fault fault);
+void fake_refuse(struct fake_apiserver *s, const char *method, const char *path_part, int status);
 int fake_faults_done(struct fake_apiserver *s); /* how often the present plan struck */
 int fake_fault_last(struct fake_apiserver *s);  /* the request in the log that was struck last; -1: none */
 

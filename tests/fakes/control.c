@@ -1,5 +1,6 @@
 /* control.c - what a test does to the fake API server from outside. */
 #include "common/json.h"
+#include "jsontext.h"
 #include "tests/fakes/server.h"
 
 #include <stdio.h>
@@ -98,7 +99,8 @@ bool fake_put(struct fake_apiserver *s, const char *path, const char *json)
 {
     struct route r;
     struct err err;
-    cleanup_json cJSON *body = json_parse(json, strlen(json), &err);
+    cleanup_free char *text = jsontext(json);
+    cleanup_json cJSON *body = json_parse(text, strlen(text), &err);
 
     pthread_mutex_lock(&s->lock);
     bool ok = body && world_route(&s->world, path, &r) && r.name[0];
@@ -164,8 +166,9 @@ bool fake_put_raw(struct fake_apiserver *s, const char *path, const char *raw)
     cleanup_json cJSON *body = cJSON_CreateObject();
     struct route r;
 
-    if (raw)
-        cJSON_AddRawToObject(body, "raw", raw);
+    cleanup_free char *text = raw ? jsontext(raw) : NULL;
+    if (text)
+        cJSON_AddRawToObject(body, "raw", text);
     else
         cJSON_AddNullToObject(body, "raw");
     pthread_mutex_lock(&s->lock);
@@ -249,13 +252,6 @@ cJSON *fake_nth_json(struct fake_apiserver *s, const char *collection, int n)
     return copy;
 }
 
-char *fake_nth(struct fake_apiserver *s, const char *collection, int n)
-{
-    cleanup_json cJSON *copy = fake_nth_json(s, collection, n);
-
-    return copy ? cJSON_PrintUnformatted(copy) : NULL;
-}
-
 void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan)
 {
     pthread_mutex_lock(&s->lock);
@@ -264,6 +260,17 @@ void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *pla
         s->plan = *plan;
     s->plan_seen = s->plan_done = 0;
     server_unlock(s);
+}
+
+void fake_strike(struct fake_apiserver *s, const char *method, const char *path_part, enum fake_fault fault)
+{
+    fake_plan_fault(
+        s, &(struct fake_fault_plan){.request = 1, .method = method, .path_part = path_part, .fault = fault});
+}
+
+void fake_refuse(struct fake_apiserver *s, const char *method, const char *path_part, int status)
+{
+    fake_plan_fault(s, &(struct fake_fault_plan){.method = method, .path_part = path_part, .status = status});
 }
 
 int fake_faults_done(struct fake_apiserver *s)
@@ -306,10 +313,12 @@ void fake_close_watches(struct fake_apiserver *s)
 
 void fake_watch_raw(struct fake_apiserver *s, const char *bytes)
 {
+    cleanup_free char *text = jsontext(bytes);
+
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < CONNS_MAX; i++)
         if (s->conns[i].fd >= 0 && s->conns[i].watching)
-            conn_chunk(&s->conns[i], bytes, strlen(bytes));
+            conn_chunk(&s->conns[i], text, strlen(text));
     server_unlock(s);
 }
 

@@ -23,17 +23,13 @@ void rig_config(struct kube_config *c, const char *url)
 
 static int64_t fast_ms(void *ctx)
 {
-    struct clock c = clock_system();
-
     (void)ctx;
-    return c.mono_ms(c.ctx) * 20;
+    return clock_mono_ms() * 20;
 }
 
 static int64_t jumping_ms(void *ctx)
 {
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx) + *(int64_t *)ctx;
+    return clock_mono_ms() + *(int64_t *)ctx;
 }
 
 static int setup(void **ctx, struct clock clock)
@@ -81,18 +77,19 @@ int rig_teardown(void **ctx)
     return 0;
 }
 
-void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx)
+void rig_turn(struct kube_loop *l, int64_t limit_ms)
 {
-    struct clock real = clock_system();
-    int64_t deadline = real.mono_ms(real.ctx) + 60000;
     struct err err;
 
-    while (!done(ctx)) {
-        if (real.mono_ms(real.ctx) > deadline)
-            fail_msg("it did not happen within a minute");
-        if (kube_loop_turn(l, 20, &err) < 0)
-            fail_msg("loop: %s", err.msg);
-    }
+    if (clock_mono_ms() > limit_ms)
+        fail_msg("it did not happen within a minute");
+    if (kube_loop_turn(l, 20, &err) < 0)
+        fail_msg("loop: %s", err.msg);
+}
+
+void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx)
+{
+    RIG_UNTIL(l, done(ctx));
 }
 
 void rig_on_reply(void *ctx, struct kube_reply *reply)
@@ -134,6 +131,11 @@ void rig_reply_release(struct rig_reply *reply)
 {
     cJSON_Delete(reply->object);
     reply->object = NULL;
+}
+
+void rig_put(const struct rig *r, const char *path, const char *json)
+{
+    assert_true(fake_put(r->server, path, json));
 }
 
 unsigned rig_server_port(const struct rig *r)

@@ -1,6 +1,7 @@
 /* talk.c - every answer is given at once; the test's time stands still unless it moves it. */
 #include "talk.h"
 
+#include "jsontext.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -91,7 +92,9 @@ void talk_asks(struct talk *t, const char *path_part)
 
 int talk_feed(struct talk *t, const char *bytes)
 {
-    return watcher_feed(t->w, sv_from(bytes), t->now);
+    cleanup_free char *text = jsontext(bytes);
+
+    return watcher_feed(t->w, sv_from(text), t->now);
 }
 
 int64_t talk_ends(struct talk *t, int status)
@@ -112,6 +115,21 @@ void talk_saw(struct talk *t, const char *expected)
 {
     assert_string_equal(t->seen, expected);
     t->seen[0] = '\0';
+}
+
+void talk_answers(struct talk *t, const char *path_part, const char *bytes)
+{
+    talk_asks(t, path_part);
+    assert_int_equal(talk_feed(t, bytes), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+}
+
+void talk_expires(struct talk *t, const char *path_part)
+{
+    talk_asks(t, path_part);
+    talk_ends(t, 410);
+    talk_saw(t, "! ");
+    t->now += WATCHER_QUIET_MS;
 }
 
 void talk_synced(struct talk *t)

@@ -15,18 +15,15 @@ struct talk {
     int64_t now;
 };
 
-#define META(name, rv)                                                                                       \
-    "\"metadata\":{\"name\":\"" name "\",\"uid\":\"u-" name "\",\"resourceVersion\":\"" rv "\"}"
+#define META(name, rv) "'metadata':{'name':'" name "','uid':'u-" name "','resourceVersion':'" rv "'}"
 #define ITEM(name, rv) "{" META(name, rv) "}"
 #define LIST(rv, more, items)                                                                                \
-    "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"" rv                    \
-    "\",\"continue\":\"" more "\"},\"items\":[" items "]}\n"
-#define EVENT(type, name, rv) "{\"type\":\"" type "\",\"object\":{\"kind\":\"Pod\"," META(name, rv) "}}\n"
-#define BOOKMARK(rv)                                                                                         \
-    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv "\"}}}\n"
+    "{'kind':'PodList','apiVersion':'v1','metadata':{'resourceVersion':'" rv "','continue':'" more           \
+    "'},'items':[" items "]}\n"
+#define EVENT(type, name, rv) "{'type':'" type "','object':{'kind':'Pod'," META(name, rv) "}}\n"
+#define BOOKMARK(rv) "{'type':'BOOKMARK','object':{'kind':'Pod','metadata':{'resourceVersion':'" rv "'}}}\n"
 #define ERROR(code, reason)                                                                                  \
-    "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason            \
-    "\",\"message\":\"no\"}}\n"
+    "{'type':'ERROR','object':{'kind':'Status','code':" #code ",'reason':'" reason "','message':'no'}}\n"
 
 int talk_setup(void **ctx);
 int talk_teardown(void **ctx);
@@ -36,6 +33,10 @@ void talk_asks(struct talk *t, const char *path_part);
 int talk_feed(struct talk *t, const char *bytes);
 int64_t talk_ends(struct talk *t, int status);
 int64_t talk_breaks(struct talk *t, enum err_kind kind);
+/* It asks with that, and gets this whole answer. */
+void talk_answers(struct talk *t, const char *path_part, const char *bytes);
+/* It asks with that, whose past is forgotten; and all is quiet for a while. */
+void talk_expires(struct talk *t, const char *path_part);
 void talk_saw(struct talk *t, const char *expected); /* since the last look */
 void talk_synced(struct talk *t);                    /* a list of a and b */
 

@@ -85,69 +85,6 @@ static int count_out(const struct rig *r, const char *share)
     return n;
 }
 
-/* Whose requests are never answered has eight out, as before, and half of the places stay free of them. */
-static void test_one_slow_share(void **ctx)
-{
-    struct rig r;
-
-    (void)ctx;
-    setup_rig(&r, &REQUESTS);
-    add(&r, "s", 100, false, 0);
-    assert_string_equal(go(&r, 0), "ssssssss");
-    add(&r, "v", 20, false, 500);
-    assert_string_equal(go(&r, 500), "v"); /* one that is reserved */
-    assert_true(fairqueue_due_ms(r.f) == 1000);
-    assert_string_equal(go(&r, 999), "");
-    end_one(&r, "v");
-    assert_string_equal(go(&r, 1000), "vvvv"); /* four gave their places up, four kept them */
-    assert_int_equal(count_out(&r, "s"), 8);
-    for (int i = 0; i < 15; i++) {
-        end_one(&r, "v");
-        (void)go(&r, 1010 + i);
-    }
-    assert_int_equal(count_out(&r, "v"), 4);
-    assert_int_equal(count_out(&r, "s"), 8);
-    end_one(&r, "s"); /* another gives up its place in its stead */
-    assert_string_equal(go(&r, 1900), "");
-    for (int i = 0; i < 4; i++)
-        end_one(&r, "v");
-    assert_string_equal(go(&r, 1900), "s");
-    assert_int_equal(count_out(&r, "s"), 8);
-    release_rig(&r);
-}
-
-/* Eight namespaces whose requests take 10 s, busy for a while: a ninth starts at once, and is not held up later. */
-static void test_eight_slow_shares_and_a_ninth(void **ctx)
-{
-    static const char *const SLOW[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
-    struct rig r;
-
-    (void)ctx;
-    for (int64_t arrival = 0; arrival <= 30000; arrival += 500) {
-        setup_rig(&r, &REQUESTS);
-        for (size_t i = 0; i < ARRAY_LEN(SLOW); i++)
-            add(&r, SLOW[i], 50, false, 0);
-        int served = 0;
-        int64_t began = -1;
-        for (int64_t now = 0; now < arrival + 3000; now += 50) {
-            for (int i = 0; i < r.n; i++)
-                if (r.items[i].share && r.items[i].state >= FAIRQUEUE_OUT &&
-                    now - r.items[i].since_ms >= (fairqueue_share(&r.items[i])[0] == 'v' ? 50 : 10000))
-                    fairqueue_leave(r.f, &r.items[i]);
-            if (now >= arrival && served < 40 && count_out(&r, "v") == 0)
-                add(&r, "v", 1, false, now); /* one request after the other */
-            const char *went = go(&r, now);
-            if (strchr(went, 'v')) {
-                served++;
-                began = began < 0 ? now : began;
-            }
-        }
-        assert_in_range(began - arrival, 0, arrival < 1000 ? 1000 : 0); /* once it is known who is slow */
-        assert_int_equal(served, 40);
-        release_rig(&r);
-    }
-}
-
 /* What keeps its place is never slow: no more than the places are out, whatever the time. */
 static void test_what_keeps_its_place(void **ctx)
 {
@@ -413,8 +350,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full),
-        cmocka_unit_test(test_one_slow_share),
-        cmocka_unit_test(test_eight_slow_shares_and_a_ninth),
         cmocka_unit_test(test_what_keeps_its_place),
         cmocka_unit_test(test_when_later_comes_of_age),
         cmocka_unit_test(test_names_are_forgotten),

@@ -39,18 +39,18 @@ struct lab {
     struct rig_reply replies[WARM];
 };
 
-static void wait_for(struct lab *l, bool (*done)(const struct lab *l))
+#define WAIT_FOR(l, condition)                                                                               \
+    for (int64_t limit_ms = clock_mono_ms() + PATIENCE_MS; !(condition);)                                    \
+    turn(l, limit_ms)
+
+static void turn(struct lab *l, int64_t limit_ms)
 {
-    struct clock clock = clock_system();
-    int64_t deadline = clock.mono_ms(clock.ctx) + PATIENCE_MS;
     struct err err;
 
-    while (!done(l)) {
-        if (clock.mono_ms(clock.ctx) > deadline)
-            fail_msg("it did not happen within %d s", PATIENCE_MS / 1000);
-        if (kube_loop_turn(l->rig->loop, 100, &err) < 0)
-            fail_msg("loop: %s", err.msg);
-    }
+    if (clock_mono_ms() > limit_ms)
+        fail_msg("it did not happen within %d s", PATIENCE_MS / 1000);
+    if (kube_loop_turn(l->rig->loop, 100, &err) < 0)
+        fail_msg("loop: %s", err.msg);
 }
 
 static void iptables(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -119,8 +119,7 @@ static void begin_dropping(const struct lab *l)
 
 static void on_changed(void *ctx, const struct kube_store_entry *e)
 {
-    (void)ctx;
-    (void)e;
+    (void)ctx, (void)e;
 }
 
 static void on_synced(void *ctx)
@@ -144,36 +143,6 @@ static void get_pod(struct lab *l, struct rig_reply *reply)
     *reply = (struct rig_reply){0};
     if (!kube_request_start(&l->rig->api, &get, rig_on_reply, reply, &err))
         fail_msg("start: %s", err.msg);
-}
-
-static bool first_is_over(const struct lab *l)
-{
-    return l->replies[0].over;
-}
-
-static bool all_are_over(const struct lab *l)
-{
-    return l->replies[0].over && l->replies[1].over && l->replies[2].over;
-}
-
-static bool is_synced(const struct lab *l)
-{
-    return kube_cache_stats(l->pods).synced;
-}
-
-static bool is_watching(const struct lab *l)
-{
-    return fake_open_watches(l->rig->server) == 1;
-}
-
-static bool has_a_problem(const struct lab *l)
-{
-    return l->problems > 0;
-}
-
-static bool has_news(const struct lab *l)
-{
-    return kube_store_get(kube_cache_store(l->pods), "ns", "news") != NULL;
 }
 
 /* The connection that is none of the pool's. */
@@ -218,7 +187,7 @@ static void start(struct lab *l)
     fake_put(l->rig->server, "/api/v1/namespaces/ns/pods/a", "{}");
     for (int i = 0; i < WARM; i++)
         get_pod(l, &l->replies[i]);
-    wait_for(l, all_are_over);
+    WAIT_FOR(l, l->replies[0].over && l->replies[1].over && l->replies[2].over);
     assert_int_equal(rig_client_ports(l->rig, pool, WARM + 1), WARM);
     l->pods = kube_cache_new(l->rig->loop, &l->rig->api,
                              &(struct kube_cache_options){.watch = {.resource = KUBE_PODS, .seed = 1},
@@ -226,7 +195,7 @@ static void start(struct lab *l)
                                                           .changed = on_changed,
                                                           .synced = on_synced,
                                                           .problem = on_problem});
-    wait_for(l, is_watching);
+    WAIT_FOR(l, fake_open_watches(l->rig->server) == 1);
     l->watch_port = new_port(l, pool);
     assert_int_equal(l->problems, 0);
 }
@@ -234,7 +203,7 @@ static void start(struct lab *l)
 static enum err_kind get(struct lab *l)
 {
     get_pod(l, &l->replies[0]);
-    wait_for(l, first_is_over);
+    WAIT_FOR(l, l->replies[0].over);
     return l->replies[0].err.kind;
 }
 
@@ -252,25 +221,24 @@ static void check_problem(const struct lab *l)
 static void vanish(void **state)
 {
     struct lab *l = &(struct lab){.way = *state};
-    struct clock clock = clock_system();
 
     start(l);
     begin_dropping(l);
-    int64_t from_ms = clock.mono_ms(clock.ctx);
+    int64_t from_ms = clock_mono_ms();
     fake_put(l->rig->server, "/api/v1/namespaces/ns/pods/news", "{}");
     assert_int_equal(get(l), l->way->get_fails ? ERR_TIMEOUT : ERR_NONE);
-    int64_t get_ms = clock.mono_ms(clock.ctx) - from_ms;
+    int64_t get_ms = clock_mono_ms() - from_ms;
     if (l->way->watch) {
-        wait_for(l, has_a_problem);
+        WAIT_FOR(l, l->problems > 0);
         check_problem(l);
     }
-    int64_t watch_ms = clock.mono_ms(clock.ctx) - from_ms;
-    assert_true(is_synced(l)); /* what we know stays, old as it is */
+    int64_t watch_ms = clock_mono_ms() - from_ms;
+    assert_true(kube_cache_stats(l->pods).synced); /* what we know stays, old as it is */
     if (l->way->scope == EVERYTHING)
         iptables("-F INPUT");
     /* One failure was enough: this does not try the next dead connection of the pool. */
     assert_int_equal(get(l), ERR_NONE);
-    wait_for(l, has_news);
+    WAIT_FOR(l, kube_store_get(kube_cache_store(l->pods), "ns", "news"));
     if (!l->way->watch)
         assert_int_equal(l->problems, 0);
     print_message("%s: request %lld s, watch %lld s\n", l->way->name, (long long)get_ms / 1000,

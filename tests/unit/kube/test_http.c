@@ -15,7 +15,6 @@ struct plain {
     struct rig *rig;
     struct kube_transfer *transfer;
     bool cancel_at_chunk, hold_at_chunk;
-    int64_t due_ms;
 };
 
 static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
@@ -45,14 +44,13 @@ static void on_chunk(void *ctx, struct sv bytes)
     p->over = true;
 }
 
+static const struct kube_http_request GET = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+static const struct kube_http_request WATCH = {
+    .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
+
 static bool plain_over(void *ctx)
 {
     return ((struct plain *)ctx)->over;
-}
-
-static bool has_struck(void *ctx)
-{
-    return fake_faults_done(((struct rig *)ctx)->server) > 0;
 }
 
 static void start_plain(struct rig *r, struct plain *p, const struct kube_http_request *req, bool stream)
@@ -60,9 +58,16 @@ static void start_plain(struct rig *r, struct plain *p, const struct kube_http_r
     struct kube_http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
     struct err err;
 
-    p->rig = r;
+    *p = (struct plain){.rig = r, .cancel_at_chunk = p->cancel_at_chunk, .hold_at_chunk = p->hold_at_chunk};
     p->transfer = kube_transport_start(&r->api, req, &h, &err);
     assert_non_null(p->transfer);
+}
+
+/* One request to its end. */
+static void run_plain(struct rig *r, struct plain *p, const struct kube_http_request *req)
+{
+    start_plain(r, p, req, false);
+    rig_until(r->loop, plain_over, p);
 }
 
 /* Nothing comes, or headers and half a body, and then nothing: collected or in pieces, it ends. */
@@ -88,35 +93,30 @@ static void test_timeouts(void **ctx)
     }
 }
 
-static bool after_due(void *ctx)
+static void pass_ms(struct rig *r, int64_t ms)
 {
-    struct plain *p = ctx;
+    int64_t until_ms = kube_loop_now_ms(r->loop) + ms;
 
-    return kube_loop_now_ms(p->rig->loop) >= p->due_ms;
+    RIG_UNTIL(r->loop, kube_loop_now_ms(r->loop) >= until_ms);
 }
 
 /* Where one connection went silent the idle ones are not trusted either: the next request has one of its own. */
 static void test_silence_takes_the_idle_connections_along(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct kube_http_request brief = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 100};
     struct plain p[4] = {0};
 
     for (int cancel = 0; cancel < 2; cancel++) {
-        for (int i = 0; i < 3; i++) {
-            p[i] = (struct plain){0};
-            start_plain(r, &p[i], &get, false);
-        }
+        for (int i = 0; i < 3; i++)
+            start_plain(r, &p[i], &GET, false);
         for (int i = 0; i < 3; i++)
             rig_until(r->loop, plain_over, &p[i]);
-        p[0].due_ms = kube_loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
-        rig_until(r->loop, after_due, &p[0]);
+        pass_ms(r, 2100); /* libcurl counts how long they are idle in seconds */
         fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
-        p[3] = (struct plain){0};
-        start_plain(r, &p[3], cancel ? &get : &brief, false);
+        start_plain(r, &p[3], cancel ? &GET : &brief, false);
         if (cancel) { /* as the elector does */
-            rig_until(r->loop, has_struck, r);
+            RIG_UNTIL(r->loop, fake_faults_done(r->server) > 0);
             kube_transport_cancel(&r->api, p[3].transfer);
         } else {
             rig_until(r->loop, plain_over, &p[3]);
@@ -124,9 +124,7 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
         }
         fake_plan_fault(r->server, NULL);
         int before = fake_connections(r->server);
-        p[3] = (struct plain){0};
-        start_plain(r, &p[3], &get, false);
-        rig_until(r->loop, plain_over, &p[3]);
+        run_plain(r, &p[3], &GET);
         assert_int_equal(p[3].status, 200);
         assert_int_equal(fake_connections(r->server), before + 1);
     }
@@ -139,8 +137,7 @@ static void test_answer_over_its_limit(void **ctx)
         .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .body_max_bytes = 50};
     struct plain p = {0};
 
-    start_plain(r, &p, &req, false);
-    rig_until(r->loop, plain_over, &p);
+    run_plain(r, &p, &req);
     assert_int_equal(p.err.kind, ERR_NONE); /* it would be as long the next time */
     assert_int_equal(p.status, 200);
     assert_true(p.cut);
@@ -166,20 +163,17 @@ static void test_hold(void **ctx)
     snprintf(body + n + 100000, sizeof(body) - n - 100000, "\"}}");
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "/api/v1/namespaces/ns/configmaps/c%d", i);
-        assert_true(fake_put(r->server, path, body));
+        rig_put(r, path, body);
     }
-    start_plain(r, &whole, &req, false);
-    rig_until(r->loop, plain_over, &whole);
+    run_plain(r, &whole, &req);
     stream.hold_at_chunk = true;
     start_plain(r, &stream, &req, true);
-    stream.due_ms = kube_loop_now_ms(r->loop) + 200;
-    rig_until(r->loop, after_due, &stream);
+    pass_ms(r, 200);
     assert_int_equal(stream.n_chunks, 1);
     assert_int_equal(stream.n_done, 0);
     for (int i = 0; i < 2; i++) {
         r->jumped_ms += HELD_MS;
-        stream.due_ms = kube_loop_now_ms(r->loop) + HELD_MS;
-        rig_until(r->loop, after_due, &stream);
+        pass_ms(r, HELD_MS);
     }
     stream.hold_at_chunk = false;
     kube_transport_hold(&r->api, stream.transfer, false);
@@ -191,26 +185,17 @@ static void test_hold(void **ctx)
 static void test_cancel(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request watch = {
-        .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct plain inside = {.cancel_at_chunk = true}, outside = {0}, next = {0};
 
     fake_put(r->server, "/api/v1/namespaces/ns/pods/a", "{}");
-    start_plain(r, &inside, &watch, true);
+    start_plain(r, &inside, &WATCH, true);
     rig_until(r->loop, plain_over, &inside);
-    start_plain(r, &outside, &get, false);
+    start_plain(r, &outside, &GET, false);
     kube_transport_cancel(&r->api, outside.transfer);
-    start_plain(r, &next, &get, false);
-    rig_until(r->loop, plain_over, &next);
+    run_plain(r, &next, &GET);
     assert_int_equal(inside.n_done + outside.n_done, 0);
     assert_int_equal(inside.n_chunks, 1);
     assert_int_equal(next.status, 200);
-}
-
-static bool has_bytes(void *ctx)
-{
-    return ((struct plain *)ctx)->bytes > 0;
 }
 
 /* Whoever brings something is not idle, however long it has been watched. */
@@ -228,12 +213,11 @@ static void test_bytes_keep_a_watch(void **ctx)
     for (int i = 0; i < 3; i++) {
         p.bytes = 0;
         snprintf(path, sizeof(path), "/api/v1/namespaces/ns/pods/p%d", i);
-        assert_true(fake_put(r->server, path, "{}"));
-        rig_until(r->loop, has_bytes, &p);
+        rig_put(r, path, "{}");
+        RIG_UNTIL(r->loop, p.bytes > 0);
         r->jumped_ms += HELD_MS * 2 / 3;
     }
-    p.due_ms = kube_loop_now_ms(r->loop) + 1;
-    rig_until(r->loop, after_due, &p);
+    pass_ms(r, 1);
     assert_int_equal(p.n_done, 0);
     kube_transport_cancel(&r->api, p.transfer);
 }
@@ -256,13 +240,11 @@ static void test_gate_that_closes_while_it_connects(void **ctx)
                                       .gate = &gate};
     struct plain open = {0}, shut = {0};
 
-    start_plain(r, &open, &write, false);
-    rig_until(r->loop, plain_over, &open);
+    run_plain(r, &open, &write);
     assert_int_equal(open.status, 201);
     times = 1;
     fake_log_clear(r->server);
-    start_plain(r, &shut, &write, false);
-    rig_until(r->loop, plain_over, &shut);
+    run_plain(r, &shut, &write);
     assert_int_equal(shut.status, 0);
     assert_int_equal(shut.err.kind, ERR_TRANSIENT);
     assert_non_null(strstr(shut.err.msg, "not sent"));
@@ -270,19 +252,12 @@ static void test_gate_that_closes_while_it_connects(void **ctx)
     assert_int_equal(fake_log_count(r->server, "POST", NULL), 0);
 }
 
-static bool all_over(void *ctx)
+static bool all_over(const struct plain *p)
 {
-    struct plain *p = ctx;
-
     for (int i = 0; i < 100; i++)
         if (!p[i].over)
             return false;
     return true;
-}
-
-static bool eight_watches(void *ctx)
-{
-    return fake_open_watches(ctx) == 8;
 }
 
 /* A crowd goes through a few connections, each request once. Watches have connections of their own and never cost the others
@@ -290,23 +265,16 @@ static bool eight_watches(void *ctx)
 static void test_connections_are_kept_beside_watches(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request watch = {
-        .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain watches[8], p[100];
     size_t n = 0;
 
-    for (int i = 0; i < 8; i++) {
-        watches[i] = (struct plain){0};
-        start_plain(r, &watches[i], &watch, true);
-    }
-    rig_until(r->loop, eight_watches, r->server);
+    for (int i = 0; i < 8; i++)
+        start_plain(r, &watches[i], &WATCH, true);
+    RIG_UNTIL(r->loop, fake_open_watches(r->server) == 8);
     for (int crowd = 0; crowd < 2; crowd++) {
-        for (int i = 0; i < 100; i++) {
-            p[i] = (struct plain){0};
-            start_plain(r, &p[i], &get, false);
-        }
-        rig_until(r->loop, all_over, p);
+        for (int i = 0; i < 100; i++)
+            start_plain(r, &p[i], &GET, false);
+        RIG_UNTIL(r->loop, all_over(p));
         for (int i = 0; i < 100; i++) {
             assert_int_equal(p[i].n_done, 1);
             assert_int_equal(p[i].status, 200);
@@ -329,7 +297,6 @@ static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
     struct rig *r = *ctx;
     struct kube_http_request urgent = {
         .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .urgent = true};
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain p[100];
     unsigned ports[100];
 
@@ -337,14 +304,11 @@ static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
         p[i] = (struct plain){.over = i >= 40};
     for (int i = 0; i < 40; i++)
         start_plain(r, &p[i], &urgent, false);
-    rig_until(r->loop, all_over, p);
+    RIG_UNTIL(r->loop, all_over(p));
     assert_in_range(fake_connections(r->server), 20, 40); /* it was one */
     int came = fake_connections(r->server);
-    for (int i = 0; i < 40; i++) {
-        p[0] = (struct plain){0};
-        start_plain(r, &p[0], &get, false);
-        rig_until(r->loop, plain_over, &p[0]);
-    }
+    for (int i = 0; i < 40; i++)
+        run_plain(r, &p[0], &GET);
     assert_in_range(rig_client_ports(r, ports, 100), 1, HTTP_PLACES + HTTP_RESERVED + 1);
     assert_int_equal(fake_connections(r->server), came); /* and what was used stayed open */
 }
@@ -356,13 +320,6 @@ struct neighbours {
     struct plain slow[SLOW][OF_EACH], quick[QUICK];
     int strikes;
 };
-
-static bool has_struck_often(void *ctx)
-{
-    struct neighbours *n = ctx;
-
-    return fake_faults_done(n->rig->server) >= n->strikes;
-}
 
 /* Eight namespaces whose writes are not answered have all that such namespaces may have: 4 that gave their places up each,
  * and half of the 8 places. Another namespace's requests are answered meanwhile, over connections that are kept. */
@@ -382,11 +339,11 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
         snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods", ns);
         start_plain(n.rig, &n.slow[i / OF_EACH][i % OF_EACH], &slow, false);
     }
-    rig_until(n.rig->loop, has_struck_often, &n);
+    RIG_UNTIL(n.rig->loop, fake_faults_done(n.rig->server) >= n.strikes);
     int before = fake_connections(n.rig->server);
     for (int i = 0; i < QUICK; i++)
         start_plain(n.rig, &n.quick[i], &quick, false);
-    rig_until(n.rig->loop, all_over, n.quick);
+    RIG_UNTIL(n.rig->loop, all_over(n.quick));
     for (int i = 0; i < QUICK; i++)
         assert_int_equal(n.quick[i].status, 200);
     for (int i = 0; i < SLOW * OF_EACH; i++)
@@ -400,7 +357,7 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
 static void test_later_goes_behind(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .ns = "a", .timeout_ms = 30000};
+    struct kube_http_request get = GET;
     struct kube_http_request later = {
         .method = "GET", .path = "/api/v1/events", .ns = "b", .timeout_ms = 30000, .later = true};
     static struct plain p[100];
@@ -408,14 +365,13 @@ static void test_later_goes_behind(void **ctx)
     struct fake_request asked;
 
     for (int i = 0; i < 100; i++) {
-        p[i] = (struct plain){0};
         get.ns = i % 2 ? "a" : "c";
         start_plain(r, &p[i], &get, false);
         if (i == 20)
             start_plain(r, &last, &later, false);
     }
     rig_until(r->loop, plain_over, &last);
-    rig_until(r->loop, all_over, p);
+    RIG_UNTIL(r->loop, all_over(p));
     int at = 0;
     while (fake_log_at(r->server, at, &asked) && !strstr(asked.path, "events"))
         at++;
@@ -426,13 +382,11 @@ static void test_later_goes_behind(void **ctx)
 static void test_no_proxy_of_the_environment(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct plain p = {0};
 
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("all_proxy", "http://127.0.0.1:1", 1);
-    start_plain(r, &p, &get, false);
-    rig_until(r->loop, plain_over, &p);
+    run_plain(r, &p, &GET);
     unsetenv("http_proxy");
     unsetenv("all_proxy");
     assert_int_equal(p.status, 200);
@@ -440,30 +394,21 @@ static void test_no_proxy_of_the_environment(void **ctx)
 
 static void test_servers_that_cannot_be(void **ctx)
 {
-    static const char *const urls[] = {"http://10.0.0.1:80",
-                                       "http://example.com",
-                                       "http://127.example.com",
-                                       "https://:443",
-                                       "https://a:99999",
-                                       "x",
-                                       "ftp://127.0.0.1:21",
-                                       "ftps://localhost",
-                                       "localhost:8001",
-                                       "https://a?b=c",
-                                       "https://a#b",
-                                       "https://a/#",
-                                       "unix:",
-                                       "file:///run/s"};
+    char urls[] =
+        "http://10.0.0.1:80 http://example.com http://127.example.com https://:443 https://a:99999 x "
+        "ftp://127.0.0.1:21 ftps://localhost localhost:8001 https://a?b=c https://a#b https://a/# unix: "
+        "file:///run/s";
     struct rig *r = *ctx;
 
-    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+    for (const char *url = strtok(urls, " "); url; url = strtok(NULL, " ")) {
         cleanup_kube_config struct kube_config c;
         struct err err;
-        rig_config(&c, urls[i]);
+        rig_config(&c, url);
         if (http_new(r->loop, &c, NULL, &err))
-            fail_msg("accepted %s", urls[i]);
+            fail_msg("accepted %s", url);
         assert_int_equal(err.kind, ERR_INVALID);
-        if (!strstr(err.msg, i < 3 ? "plain http only to this machine" : "127.0.0.1:PORT or unix:SOCKET"))
+        if (!strstr(err.msg, strncmp(url, "http:", 5) == 0 ? "plain http only to this machine"
+                                                           : "127.0.0.1:PORT or unix:SOCKET"))
             fail_msg("%s", err.msg);
     }
 }

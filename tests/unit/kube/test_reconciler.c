@@ -3,6 +3,7 @@
  */
 #include "kube/reconciler.h"
 
+#include "common/json.h"
 #include "rig.h"
 #include "test.h"
 
@@ -22,7 +23,6 @@ struct lab {
     int works, drained, freed;
     void (*instead)(struct lab *l, struct kube_work *w);
     struct kube_work *held;
-    const char *want;
 };
 
 static void by_namespace(struct kube_reconciler *r, const struct kube_store_entry *e)
@@ -83,6 +83,12 @@ static void start(struct lab *l)
     kube_reconciler_lead(l->r, true);
 }
 
+static void start_synced(struct lab *l)
+{
+    start(l);
+    RIG_UNTIL(l->rig->loop, kube_reconciler_synced(l->r));
+}
+
 static int teardown(void **ctx)
 {
     struct lab *l = *ctx;
@@ -93,29 +99,16 @@ static int teardown(void **ctx)
     return 0;
 }
 
-static bool is_there(void *ctx)
+static bool is_there(const struct lab *l, const char *path)
 {
-    struct lab *l = ctx;
-    char *text = fake_get(l->rig->server, l->want);
+    cleanup_json cJSON *object = fake_json(l->rig->server, path);
 
-    free(text);
-    return text != NULL;
+    return object != NULL;
 }
 
-static void until_there(struct lab *l, const char *path)
+static void until_there(const struct lab *l, const char *path)
 {
-    l->want = path;
-    rig_until(l->rig->loop, is_there, l);
-}
-
-static bool has_worked(void *ctx)
-{
-    return ((struct lab *)ctx)->works > 0;
-}
-
-static bool is_synced(void *ctx)
-{
-    return kube_reconciler_synced(((struct lab *)ctx)->r);
+    RIG_UNTIL(l->rig->loop, is_there(l, path));
 }
 
 static void some_turns(struct lab *l)
@@ -126,9 +119,9 @@ static void some_turns(struct lab *l)
         assert_int_equal(kube_loop_turn(l->rig->loop, 1, &err), 0);
 }
 
-static bool is_idle(void *ctx)
+static bool is_idle(const struct lab *l)
 {
-    struct kube_workqueue_stats q = kube_reconciler_queue(((struct lab *)ctx)->r);
+    struct kube_workqueue_stats q = kube_reconciler_queue(l->r);
 
     return q.depth + q.delayed + q.processing == 0;
 }
@@ -137,12 +130,12 @@ static void test_converges(void **ctx)
 {
     struct lab *l = *ctx;
 
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    assert_true(fake_put(l->rig->server, POD("two"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
+    rig_put(l->rig, POD("two"), "{}");
     start(l);
     until_there(l, MAP("one"));
     until_there(l, MAP("two"));
-    rig_until(l->rig->loop, is_idle, l);
+    RIG_UNTIL(l->rig->loop, is_idle(l));
     assert_true(fake_remove(l->rig->server, MAP("one")));
     until_there(l, MAP("one"));
     assert_string_equal(l->problem, "");
@@ -155,7 +148,7 @@ static void test_waits_for_every_cache(void **ctx)
     struct lab *l = *ctx;
     struct err err;
 
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     fake_plan_fault(
         l->rig->server,
         &(struct fake_fault_plan){
@@ -178,8 +171,7 @@ static void test_every_fault_is_retried(void **ctx)
     static const enum fake_fault faults[] = {FAKE_STATUS, FAKE_DROP_BEFORE, FAKE_DROP_AFTER, FAKE_RESET_BODY};
     struct lab *l = *ctx;
 
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     for (size_t f = 0; f < ARRAY_LEN(faults); f++) {
         char pod[80], map[80], key[16];
         snprintf(pod, sizeof(pod), "/api/v1/namespaces/f%zu/pods/p", f);
@@ -188,9 +180,9 @@ static void test_every_fault_is_retried(void **ctx)
         fake_plan_fault(
             l->rig->server,
             &(struct fake_fault_plan){.request = 1, .method = "POST", .fault = faults[f], .status = 503});
-        assert_true(fake_put(l->rig->server, pod, "{}"));
+        rig_put(l->rig, pod, "{}");
         until_there(l, map);
-        rig_until(l->rig->loop, is_idle, l);
+        RIG_UNTIL(l->rig->loop, is_idle(l));
         /* a kept connection that closes without a word is libcurl's to replace: nobody needs to hear of it */
         if (faults[f] == FAKE_STATUS || faults[f] == FAKE_RESET_BODY)
             assert_non_null(strstr(l->problem, key));
@@ -211,7 +203,7 @@ static void test_unsendable(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = send_nonsense;
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     start(l);
     while (kube_reconciler_queue(l->r).retries < 3)
         some_turns(l);
@@ -232,13 +224,12 @@ static void test_after(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = come_again;
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     int64_t from = kube_loop_now_ms(l->rig->loop);
     kube_reconciler_add(l->r, "ns", "x");
     kube_reconciler_add(l->r, "ns", ""); /* a change that concerns nobody */
-    rig_until(l->rig->loop, has_worked, l);
-    rig_until(l->rig->loop, is_idle, l);
+    RIG_UNTIL(l->rig->loop, l->works > 0);
+    RIG_UNTIL(l->rig->loop, is_idle(l));
     assert_string_equal(l->seen, "x x x ");
     assert_true(kube_loop_now_ms(l->rig->loop) - from >= 80);
     assert_int_equal(kube_reconciler_queue(l->r).retries, 0);
@@ -265,8 +256,7 @@ static void test_one_at_a_time_and_drained(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = hold;
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     kube_reconciler_add(l->r, "ns", "x");
     some_turns(l);
     kube_reconciler_add(l->r, "ns", "x"); /* meanwhile */
@@ -295,8 +285,7 @@ static void test_a_namespace_that_does_not_end(void **ctx)
     char name[8];
 
     l->instead = hold;
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "%d", i);
         kube_reconciler_add(l->r, "stuck", name);
@@ -319,7 +308,7 @@ static void test_freed_with_works_under_way(void **ctx)
     struct lab *l = *ctx;
 
     fake_plan_fault(l->rig->server, &(struct fake_fault_plan){.method = "POST", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     start(l);
     while (fake_faults_done(l->rig->server) == 0)
         some_turns(l);
@@ -338,11 +327,10 @@ static void test_a_term_begins_with_lists(void **ctx)
 {
     struct lab *l = *ctx;
 
-    start(l);
-    rig_until(l->rig->loop, is_synced, l);
+    start_synced(l);
     kube_reconciler_lead(l->r, false);
     fake_freeze(l->rig->server, "pods", 0);
-    assert_true(fake_put(l->rig->server, POD("one"), "{}"));
+    rig_put(l->rig, POD("one"), "{}");
     some_turns(l);
     assert_int_equal(l->works, 0);
     kube_reconciler_lead(l->r, true);
@@ -356,9 +344,9 @@ static void test_waiting_remembers_no_keys(void **ctx)
 
     start(l);
     kube_reconciler_lead(l->r, false);
-    rig_until(l->rig->loop, is_synced, l);
-    assert_true(fake_put(l->rig->server, POD("gone"), "{}"));
-    assert_true(fake_put(l->rig->server, POD("there"), "{}"));
+    RIG_UNTIL(l->rig->loop, kube_reconciler_synced(l->r));
+    rig_put(l->rig, POD("gone"), "{}");
+    rig_put(l->rig, POD("there"), "{}");
     while (!kube_store_group(kube_cache_store(l->pods), "there"))
         some_turns(l);
     assert_true(fake_remove(l->rig->server, POD("gone")));
@@ -367,7 +355,7 @@ static void test_waiting_remembers_no_keys(void **ctx)
     assert_true(is_idle(l));
     kube_reconciler_lead(l->r, true);
     until_there(l, MAP("there"));
-    rig_until(l->rig->loop, is_idle, l);
+    RIG_UNTIL(l->rig->loop, is_idle(l));
     assert_null(strstr(l->seen, "gone"));
     kube_reconciler_lead(l->r, true); /* that is no news */
     assert_true(is_idle(l));

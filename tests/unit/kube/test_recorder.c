@@ -12,34 +12,11 @@
 static const struct kube_recorder_object job = {
     .api_version = "batch.example.com/v1", .kind = "TrainJob", .ns = "ns", .name = "a", .uid = "u-1"};
 
-struct wait {
-    struct kube_recorder *recorder;
-    uint64_t sent, failed;
-};
-
-static bool reached(void *ctx)
-{
-    struct wait *w = ctx;
-    struct kube_recorder_stats s = kube_recorder_stats(w->recorder);
-
-    return s.sent >= w->sent && s.failed >= w->failed;
-}
+#define EVENTS "/api/v1/namespaces/ns/events"
 
 static void until(struct rig *r, struct kube_recorder *rec, uint64_t sent, uint64_t failed)
 {
-    rig_until(r->loop, reached, &(struct wait){rec, sent, failed});
-}
-
-static cJSON *nth(struct rig *r, int n)
-{
-    struct err err;
-    char *text = fake_nth(r->server, "/api/v1/namespaces/ns/events", n);
-
-    assert_non_null(text);
-    cJSON *o = json_parse(text, strlen(text), &err);
-    free(text);
-    assert_non_null(o);
-    return o;
+    RIG_UNTIL(r->loop, kube_recorder_stats(rec).sent >= sent && kube_recorder_stats(rec).failed >= failed);
 }
 
 static void test_one_event(void **ctx)
@@ -49,7 +26,7 @@ static void test_one_event(void **ctx)
 
     kube_recorder_event(rec, &job, true, "Restarting", "attempt %d of %d", 1, 3);
     until(r, rec, 1, 0);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_string_equal(json_str(e, "type"), "Warning");
     assert_string_equal(json_str(e, "reason"), "Restarting");
     assert_string_equal(json_str(e, "message"), "attempt 1 of 3");
@@ -71,7 +48,7 @@ static void test_again_counts_up(void **ctx)
         until(r, rec, (uint64_t)i + 1, 0);
     }
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(json_i64(e, "count", 0), 3);
     /* The server forgets Events after an hour: the next one makes it anew. */
     fake_remove(r->server, "/api/v1/namespaces/ns/events/none");
@@ -92,7 +69,7 @@ static void test_waiting_ones_are_merged(void **ctx)
     for (int i = 0; i < 20; i++)
         kube_recorder_event(rec, &job, false, "Paused", "by request");
     until(r, rec, 2, 0); /* the first is on the wire, the others wait as one */
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(json_i64(e, "count", 0), 20);
     assert_int_equal(fake_log_count(r->server, NULL, "/events"), 2);
 }
@@ -107,7 +84,7 @@ static void test_too_many_are_dropped(void **ctx)
     assert_int_equal(kube_recorder_stats(rec).dropped, 15);
     until(r, rec, 25, 0);
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 25);
-    cleanup_json cJSON *e = nth(r, 24);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 24);
     assert_string_equal(json_str(e, "message"), "replica 24");
 }
 
@@ -120,7 +97,7 @@ static void test_refused_is_dropped(void **ctx)
     kube_recorder_event(rec, &job, false, "First", "x");
     kube_recorder_event(rec, &job, false, "Second", "x");
     until(r, rec, 1, 1);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_string_equal(json_str(e, "reason"), "Second");
 }
 
@@ -163,7 +140,7 @@ static void test_other_namespaces_do_not_wait(void **ctx)
     assert_int_equal(kube_recorder_stats(rec).dropped, 300 - 256 + 300 - 128);
     in_namespace(rec, "ns", 60);
     until(r, rec, 60, 0);
-    assert_int_equal(fake_count(r->server, "/api/v1/namespaces/ns/events"), 60);
+    assert_int_equal(fake_count(r->server, EVENTS), 60);
     assert_int_equal(fake_faults_done(r->server), 2);
     assert_int_equal(kube_recorder_stats(rec).failed, 0);
     fake_plan_fault(r->server, NULL);
@@ -180,7 +157,7 @@ static void test_long_messages_are_cut_between_characters(void **ctx)
     text[3000] = '\0';
     kube_recorder_event(rec, &job, false, "Long", "%s", text);
     until(r, rec, 1, 0);
-    cleanup_json cJSON *e = nth(r, 0);
+    cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(strlen(json_str(e, "message")), 1023);
     assert_memory_equal(json_str(e, "message") + 1017, "\xe2\x82\xac…", 6);
 }
@@ -199,26 +176,6 @@ static void on_flushed(void *ctx)
     f->sent = kube_recorder_stats(f->recorder).sent;
 }
 
-static bool is_flushed(void *ctx)
-{
-    return ((struct flush *)ctx)->done > 0;
-}
-
-static bool has_failed_once(void *ctx)
-{
-    return fake_faults_done(((struct rig *)ctx)->server) > 0;
-}
-
-static void test_flush_of_nothing(void **ctx)
-{
-    struct rig *r = *ctx;
-    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator");
-    struct flush f = {rec, 0, 0};
-
-    kube_recorder_flush(rec, kube_loop_now_ms(r->loop) + 60000, on_flushed, &f);
-    assert_int_equal(f.done, 1);
-}
-
 /* One event waits for its next try in ten seconds, others behind it: nobody has that time at the end. */
 static void test_flush_waits_for_no_back_off(void **ctx)
 {
@@ -229,10 +186,10 @@ static void test_flush_waits_for_no_back_off(void **ctx)
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 500});
     kube_recorder_event(rec, &job, false, "First", "x");
     kube_recorder_event(rec, &job, false, "Second", "x");
-    rig_until(r->loop, has_failed_once, r);
+    RIG_UNTIL(r->loop, fake_faults_done(r->server) > 0);
     int64_t from = kube_loop_now_ms(r->loop);
     kube_recorder_flush(rec, from + 60000, on_flushed, &f);
-    rig_until(r->loop, is_flushed, &f);
+    RIG_UNTIL(r->loop, f.done > 0);
     assert_int_equal(f.done, 1);
     assert_int_equal(f.sent, 2);
     assert_true(kube_loop_now_ms(r->loop) - from < 10000);
@@ -250,7 +207,7 @@ static void test_flush_is_bounded(void **ctx)
     int64_t until_ms = kube_loop_now_ms(r->loop) + 100;
     kube_recorder_flush(rec, until_ms, on_flushed, &f);
     assert_int_equal(f.done, 0);
-    rig_until(r->loop, is_flushed, &f);
+    RIG_UNTIL(r->loop, f.done > 0);
     assert_true(kube_loop_now_ms(r->loop) >= until_ms);
     assert_int_equal(f.sent, 0);
 }
@@ -267,7 +224,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_long_retry_after, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_other_namespaces_do_not_wait, rig_setup_fast, rig_teardown),
         T(test_long_messages_are_cut_between_characters),
-        T(test_flush_of_nothing),
         T(test_flush_waits_for_no_back_off),
         T(test_flush_is_bounded),
     };

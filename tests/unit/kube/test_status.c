@@ -2,6 +2,7 @@
 #include "kube/status.h"
 
 #include "common/json.h"
+#include "jsontext.h"
 #include "test.h"
 
 #include <string.h>
@@ -16,8 +17,7 @@ struct row {
 };
 
 #define S(code, reason, more)                                                                                \
-    "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"it says so\",\"reason\":\"" reason            \
-    "\",\"code\":" #code more "}"
+    "{'kind':'Status','status':'Failure','message':'it says so','reason':'" reason "','code':" #code more "}"
 
 static const struct row rows[] = {
     {404, S(404, "NotFound", ""), ERR_NOT_FOUND, KUBE_REASON_OTHER, "it says so", -1, -1},
@@ -31,8 +31,8 @@ static const struct row rows[] = {
     {410, S(410, "Expired", ""), ERR_TRANSIENT, KUBE_REASON_EXPIRED, "it says so", -1, -1},
     {410, S(410, "Gone", ""), ERR_TRANSIENT, KUBE_REASON_EXPIRED, "it says so", -1, -1},
     {429, S(429, "TooManyRequests", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", 5000, 5000},
-    {429, S(429, "TooManyRequests", ",\"details\":{\"retryAfterSeconds\":7}"), ERR_TRANSIENT,
-     KUBE_REASON_OTHER, "it says so", -1, 7000},
+    {429, S(429, "TooManyRequests", ",'details':{'retryAfterSeconds':7}"), ERR_TRANSIENT, KUBE_REASON_OTHER,
+     "it says so", -1, 7000},
     {500, "", ERR_TRANSIENT, KUBE_REASON_OTHER, "no message", -1, -1},
     {502, "<html>Bad Gateway</html>\r\nmore", ERR_TRANSIENT, KUBE_REASON_OTHER, "<html>Bad Gateway</html>",
      -1, -1},
@@ -41,19 +41,21 @@ static const struct row rows[] = {
     {301, "", ERR_TRANSIENT, KUBE_REASON_OTHER, "no message", -1, -1},
     /* A proxy's code and the server's: the proxy's was sent. */
     {503, S(409, "Conflict", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", -1, -1},
-    {404, "{\"kind\":\"Pod\"}", ERR_NOT_FOUND, KUBE_REASON_OTHER, "{\"kind\":\"Pod\"}", -1, -1},
-    {400, "{\"kind\":\"Status\"}", ERR_INVALID, KUBE_REASON_OTHER, "no message", -1, -1},
+    {404, "{'kind':'Pod'}", ERR_NOT_FOUND, KUBE_REASON_OTHER, "{'kind':'Pod'}", -1, -1},
+    {400, "{'kind':'Status'}", ERR_INVALID, KUBE_REASON_OTHER, "no message", -1, -1},
 };
 
 static void test_rows(void **ctx)
 {
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct kube_http_response r = {rows[i].code, rows[i].header_retry_ms, sv_from(rows[i].body), false};
+        cleanup_free char *body = jsontext(rows[i].body);
+        cleanup_free char *message = jsontext(rows[i].message);
+        struct kube_http_response r = {rows[i].code, rows[i].header_retry_ms, sv_from(body), false};
         struct kube_status status;
         struct err err = {0};
         assert_int_equal(kube_status_check(&r, &status, &err), -1);
-        if (err.kind != rows[i].kind || status.reason != rows[i].reason || !strstr(err.msg, rows[i].message))
+        if (err.kind != rows[i].kind || status.reason != rows[i].reason || !strstr(err.msg, message))
             fail_msg("row %zu: kind %d, reason %d, \"%s\"", i, (int)err.kind, (int)status.reason, err.msg);
         assert_int_equal(status.code, rows[i].code);
         assert_int_equal(err.code, rows[i].code);
@@ -73,9 +75,9 @@ static void test_a_sentence_is_whole_up_to_1_kib(void **ctx)
         struct kube_status status;
         struct err err;
         bool whole = len <= 1024;
-        int n = snprintf(body, sizeof(body), "{\"kind\":\"Status\",\"code\":403,\"message\":\"%.*s\"}",
-                         (int)len, words);
-        struct kube_http_response r = {403, -1, {body, (size_t)n}, false};
+        snprintf(body, sizeof(body), "{'kind':'Status','code':403,'message':'%.*s'}", (int)len, words);
+        cleanup_free char *json = jsontext(body);
+        struct kube_http_response r = {403, -1, sv_from(json), false};
         snprintf(want, sizeof(want), "%.*s%s (HTTP 403)", whole ? (int)len : 1019, words, whole ? "" : "…");
         assert_int_equal(kube_status_check(&r, &status, &err), -1);
         assert_string_equal(err.msg, want);
@@ -107,10 +109,10 @@ static void test_in_stream(void **ctx)
         enum kube_reason reason;
     } in_stream[] = {
         {S(410, "Expired", ""), 410, KUBE_REASON_EXPIRED},
-        {"{\"kind\":\"Status\",\"reason\":\"Gone\",\"code\":410}", 410, KUBE_REASON_EXPIRED},
-        {"{\"kind\":\"Status\",\"reason\":\"Expired\"}", 500, KUBE_REASON_EXPIRED},
-        {"{\"kind\":\"Status\",\"code\":1e300}", 500, KUBE_REASON_OTHER},
-        {"{\"kind\":\"Status\",\"code\":-5}", 500, KUBE_REASON_OTHER},
+        {"{'kind':'Status','reason':'Gone','code':410}", 410, KUBE_REASON_EXPIRED},
+        {"{'kind':'Status','reason':'Expired'}", 500, KUBE_REASON_EXPIRED},
+        {"{'kind':'Status','code':1e300}", 500, KUBE_REASON_OTHER},
+        {"{'kind':'Status','code':-5}", 500, KUBE_REASON_OTHER},
         {"{}", 500, KUBE_REASON_OTHER},
     };
     struct kube_status status;
@@ -118,7 +120,7 @@ static void test_in_stream(void **ctx)
 
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(in_stream); i++) {
-        cleanup_json cJSON *o = json_parse(in_stream[i].json, strlen(in_stream[i].json), &err);
+        cleanup_json cJSON *o = jsontext_parse(in_stream[i].json);
         assert_int_equal(kube_status_object(o, &status, &err), -1);
         assert_int_equal(status.code, in_stream[i].code);
         assert_int_equal(status.reason, in_stream[i].reason);

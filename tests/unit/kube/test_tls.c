@@ -25,34 +25,20 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
         out->err = *err;
 }
 
-static bool is_over(void *ctx)
-{
-    return ((struct result *)ctx)->over;
-}
-
 struct given {
     const char *ca;
     const char *scheme;  /* NULL: https */
     const char *renewed; /* "old>new": after the file was read, this one becomes that one */
 };
 
-static void copy_file(const char *from, const char *to)
+/* The first of so many parts of it. */
+static void copy_part(const char *from, const char *to, size_t parts)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
     struct err err;
 
     assert_int_equal(fs_read(from, &text, &err), 0);
-    assert_int_equal(fs_write_atomic(to, buf_str(&text), text.len, &err), 0);
-}
-
-/* Its first half. */
-static void cut_file(const char *from, const char *to)
-{
-    cleanup_buf struct buf text = BUF_INIT(1 << 20);
-    struct err err;
-
-    assert_int_equal(fs_read(from, &text, &err), 0);
-    assert_int_equal(fs_write_atomic(to, buf_str(&text), text.len / 2, &err), 0);
+    assert_int_equal(fs_write_atomic(to, buf_str(&text), text.len / parts, &err), 0);
 }
 
 static void renew(const char *files)
@@ -61,7 +47,7 @@ static void renew(const char *files)
     char old[32];
 
     snprintf(old, sizeof(old), "%.*s", (int)(between - files), files);
-    copy_file(between + 1, old);
+    copy_part(between + 1, old, 1);
 }
 
 /* GET / with this authority. */
@@ -85,7 +71,7 @@ static struct result get(int port, struct given g)
     struct kube_http_request req = {.method = "GET", .path = "/", .timeout_ms = 20000};
     assert_non_null(
         kube_transport_start(&t, &req, &(struct kube_http_handler){.ctx = &out, .done = on_done}, &err));
-    rig_until(l, is_over, &out);
+    RIG_UNTIL(l, out.over);
     return out;
 }
 
@@ -141,11 +127,11 @@ static void test_authority_is_read_again_when_tls_fails(void **ctx)
     struct tls_server s = tls_serve("local", NULL);
 
     (void)ctx;
-    copy_file("stranger.crt", "now.crt");
+    copy_part("stranger.crt", "now.crt", 1);
     assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>ca.crt"}).status, 200);
-    copy_file("stranger.crt", "now.crt");
+    copy_part("stranger.crt", "now.crt", 1);
     assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>self.crt"}).status, 0);
-    cut_file("ca.crt", "now.crt"); /* read while it was written */
+    copy_part("ca.crt", "now.crt", 2); /* read while it was written */
     assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>ca.crt"}).status, 200);
     tls_stop(&s);
 }

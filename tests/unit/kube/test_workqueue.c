@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define K(key) ((struct workqueue_key){"", key})
 
@@ -83,22 +82,6 @@ static void test_histogram_bounds(void **ctx)
         histogram_add(&h, WORKQUEUE_BOUNDS, rows[i].ms);
         assert_histogram(&h, rows[i].bucket, 1, 1, rows[i].ms > 0 ? (uint64_t)rows[i].ms : 0);
     }
-}
-
-static void test_added_while_processing_comes_again(void **ctx)
-{
-    cleanup_workqueue struct workqueue *q = workqueue_new();
-
-    (void)ctx;
-    workqueue_add(q, K("a"), 0);
-    struct workqueue_key key = workqueue_take(q, 0);
-    workqueue_add(q, K("a"), 1);
-    workqueue_add(q, K("a"), 2);
-    assert_null(workqueue_take(q, 3).name); /* never twice at once */
-    workqueue_done(q, key, 3);
-    assert_string_equal(workqueue_take(q, 3).name, "a");
-    workqueue_done(q, K("a"), 4);
-    assert_null(workqueue_take(q, 4).name);
 }
 
 static void test_the_earlier_time_wins(void **ctx)
@@ -298,7 +281,6 @@ int main(void)
         cmocka_unit_test(test_first_in_first_out_without_doubles),
         cmocka_unit_test(test_how_long_keys_wait_and_work_takes),
         cmocka_unit_test(test_histogram_bounds),
-        cmocka_unit_test(test_added_while_processing_comes_again),
         cmocka_unit_test(test_the_earlier_time_wins),
         cmocka_unit_test(test_back_off_doubles_and_forgets),
         cmocka_unit_test(test_retry_after_holds_against_adds),

@@ -52,9 +52,7 @@ int tls_setup(void **ctx)
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st;
-    (void)type;
-    (void)ftw;
+    (void)st, (void)type, (void)ftw;
     return remove(path);
 }
 

@@ -11,8 +11,7 @@ struct bench B;
 static struct kube_transfer *start(void *ctx, const struct kube_http_request *req,
                                    const struct kube_http_handler *handler, struct err *err)
 {
-    (void)ctx;
-    (void)err;
+    (void)ctx, (void)err;
     assert_in_range(B.n, 0, BENCH_CALLS_MAX - 1);
     struct kube_transfer *c = &B.calls[B.n++];
     *c = (struct kube_transfer){.handler = *handler, .open = true, .later = req->later};

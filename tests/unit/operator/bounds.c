@@ -2,8 +2,6 @@
  * that grew in the code would otherwise grow here too. */
 #include "bounds.h"
 
-#include <string.h>
-
 enum {
     REQUEST_MS = 30000,     /* without an answer */
     DEAD_WATCH_MS = 150000, /* without a byte */

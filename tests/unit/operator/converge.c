@@ -46,15 +46,13 @@ void converge_submit(struct lab *l, const struct scenario *s)
 {
     char body[1024];
 
-    snprintf(body, sizeof(body),
-             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-             "\",\"metadata\":{\"name\":\"j\","
-             "\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":%d,"
-             "\"restartPolicy\":"
-             "\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}"
-             "]%s}}",
-             s->replicas, s->policy);
-    assert_true(fake_put(l->server, LAB_JOB, body));
+    snprintf(
+        body, sizeof(body),
+        "{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+        "','metadata':{'name':'j','namespace':'ns'},'spec':{'replicaSpecs':[{'type':'node','replicas':%d,'"
+        "restartPolicy':'ExitCode','template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}]%s}}",
+        s->replicas, s->policy);
+    lab_put(l, LAB_JOB, body);
 }
 
 /* Completed, or gone with all that was its. */
@@ -350,8 +348,7 @@ bool converge_check(const struct scenario *s, const struct trouble *t, const str
     /* Over sockets a part of the time is the machine's. */
     if (untroubled && !t->sockets && ret->end_ms > untroubled->end_ms + ret->late_ms)
         fail_msg("%s, %s at request %d, then %d, event %d: ended after %lld s, which is %lld s without "
-                 "trouble and may "
-                 "be %lld s more",
+                 "trouble and may be %lld s more",
                  s->name, t->name, t->fault.request + t->crash_at, t->then.request, t->tamper.event,
                  (long long)ret->end_ms / 1000, (long long)untroubled->end_ms / 1000,
                  (long long)ret->late_ms / 1000);
@@ -394,6 +391,20 @@ bool converge_case(struct converge_row *row, const struct trouble *t, const stru
     else
         row->cases--;
     return struck;
+}
+
+void converge_sweep(struct converge_row *row, struct trouble *t, int *place, int each, int enough)
+{
+    struct ending untroubled = converge_untroubled(row->scenario, t->operators);
+    struct ending e;
+
+    *place = row->before * each;
+    do
+        *place += row->step * each;
+    while (converge_case(row, t, &untroubled, &e));
+    assert_true(*place > enough);
+    print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t->name, *place / (row->step * each),
+                  e.text);
 }
 
 static void report(const struct converge_row *rows, size_t n_rows, const char *class)

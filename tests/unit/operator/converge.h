@@ -19,8 +19,8 @@ struct scenario {
     int replicas;
     const char *policy; /* members of spec after replicaSpecs */
     int (*script)(int attempt, int index);
-    const char *want;
     void (*meddle)(struct lab *l); /* what the user does meanwhile; NULL: nothing */
+    const char *want;
 };
 
 extern const struct scenario SCENARIOS[];
@@ -122,6 +122,10 @@ struct converge_row {
 /* converge_check of one variant of the row's trouble, counted as a case of its class. */
 bool converge_case(struct converge_row *row, const struct trouble *t, const struct ending *untroubled,
                    struct ending *ret);
+
+/* Cases of *t, each at another place, until one is not struck; more than `enough` of them. *place is the member of *t that says
+ * where; `each` of them in turn is tried, and what the row leaves out is left out besides. */
+void converge_sweep(struct converge_row *row, struct trouble *t, int *place, int each, int enough);
 
 /* A cmocka main: one test for each pair of a scenario (all, or argv[1]) and a trouble (all, or argv[2]). */
 int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n,

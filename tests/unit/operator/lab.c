@@ -251,22 +251,86 @@ bool lab_settled(struct lab *l)
     return l->idle >= (l->settle_jumps ? l->settle_jumps : LAB_SETTLED_JUMPS);
 }
 
-void lab_until(struct lab *l, bool (*done)(struct lab *l))
+void lab_turn_once_more(struct lab *l, int turns)
 {
-    int turns = 0;
-
-    while (!done(l)) {
-        lab_turn(l);
-        if (++turns > TURNS_MAX)
-            fail_msg("it did not come to an end");
-    }
+    if (turns > TURNS_MAX)
+        fail_msg("it did not come to an end");
+    lab_turn(l);
 }
 
-void lab_until_status(struct lab *l, const char *key, const char *want)
+int64_t lab_until(struct lab *l, bool (*done)(struct lab *l))
 {
+    int64_t from_ms = l->offset_ms;
+
+    LAB_UNTIL(l, done(l));
+    return l->offset_ms - from_ms;
+}
+
+int64_t lab_until_status(struct lab *l, const char *key, const char *want)
+{
+    int64_t from_ms = l->offset_ms;
+
     for (int turns = 0; !lab_status_is(l, LAB_JOB, key, want); lab_turn(l))
         if (++turns > TURNS_MAX)
             fail_msg("%s does not become %s", key, want ? want : "empty");
+    return l->offset_ms - from_ms;
+}
+
+void lab_put(struct lab *l, const char *path, const char *json)
+{
+    assert_true(fake_put(l->server, path, json));
+}
+
+void lab_put_job(struct lab *l, const char *ns, const char *name, const char *json)
+{
+    char path[160];
+
+    snprintf(path, sizeof(path), "/apis/" TRAINJOB_API_VERSION "/namespaces/%s/" TRAINJOB_PLURAL "/%s", ns,
+             name);
+    lab_put(l, path, json);
+}
+
+void lab_run(struct lab *l, const char *job)
+{
+    lab_put(l, LAB_JOB, job);
+    lab_until_status(l, "phase", "Running");
+}
+
+void lab_run_settled(struct lab *l, const char *job)
+{
+    lab_run(l, job);
+    lab_until(l, lab_settled);
+}
+
+bool lab_struck(struct lab *l)
+{
+    return fake_faults_done(l->server) > 0;
+}
+
+struct controller_counts lab_counts(const struct lab *l)
+{
+    return controller_counts(l->operators[0].controller);
+}
+
+struct watches_counts lab_cached(const struct lab *l)
+{
+    return controller_cached(l->operators[0].controller);
+}
+
+void lab_lead(struct lab *l, bool leads)
+{
+    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
+}
+
+void lab_pause(struct lab *l)
+{
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    lab_until_status(l, "phase", "Paused");
+}
+
+void lab_resume(struct lab *l)
+{
+    lab_run(l, "{'spec':{'suspend':false}}");
 }
 
 void lab_pass_ms(struct lab *l, int64_t ms)

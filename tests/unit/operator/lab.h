@@ -24,10 +24,8 @@
 
 /* A job of so many pods; `members` of its spec end with a comma. */
 #define LAB_SPEC(members, replicas)                                                                          \
-    "{\"spec\":{" members "\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":" replicas                      \
-    ",\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\","         \
-    "\"image\":"                                                                                             \
-    "\"i\"}]}}}]}}"
+    "{'spec':{" members "'replicaSpecs':[{'type':'node','replicas':" replicas                                \
+    ",'restartPolicy':'ExitCode','template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}]}}"
 #define LAB_TWO LAB_SPEC("", "2")
 
 enum { LAB_PODS_MAX = 256, LAB_OPERATORS_MAX = 2, LAB_SETTLED_JUMPS = 45 };
@@ -112,11 +110,34 @@ void lab_crash(struct lab *l);
 /* One turn of the loops, the kubelet, the garbage collector and the clock. True: the clock went on. */
 bool lab_turn(struct lab *l);
 
-/* Turns until `done`, or fails the test after too many. */
-void lab_until(struct lab *l, bool (*done)(struct lab *l));
+/* Turns until the condition holds, or fails the test after too many; until `done`, which returns how long it took, by the lab's clock. */
+#define LAB_UNTIL(l, condition)                                                                              \
+    for (int lab_turns = 0; !(condition);)                                                                   \
+    lab_turn_once_more(l, ++lab_turns)
+void lab_turn_once_more(struct lab *l, int turns);
+int64_t lab_until(struct lab *l, bool (*done)(struct lab *l));
 
 /* Until this text stands in the status of LAB_JOB; NULL: none does. */
-void lab_until_status(struct lab *l, const char *key, const char *want);
+int64_t lab_until_status(struct lab *l, const char *key, const char *want);
+
+/* fake_put, which has to succeed. */
+void lab_put(struct lab *l, const char *path, const char *json);
+
+/* LAB_JOB is put, and runs; then nothing more is asked. */
+void lab_run(struct lab *l, const char *job);
+void lab_run_settled(struct lab *l, const char *job);
+
+/* The planned fault has struck. */
+bool lab_struck(struct lab *l);
+
+/* What the only operator says, and whether it leads. */
+struct controller_counts lab_counts(const struct lab *l);
+struct watches_counts lab_cached(const struct lab *l);
+void lab_lead(struct lab *l, bool leads);
+
+/* By its user, until it is Paused, and until it runs. */
+void lab_pause(struct lab *l);
+void lab_resume(struct lab *l);
 
 void lab_pass_ms(struct lab *l, int64_t ms);
 
@@ -128,9 +149,26 @@ int lab_requests(struct lab *l);
 
 cJSON *lab_get(struct lab *l, const char *path); /* NULL: not there; cJSON_Delete */
 
-/* Scripts: no pod ends; each ends well. */
+/* A job of any namespace and name. */
+void lab_put_job(struct lab *l, const char *ns, const char *name, const char *json);
+
+/* A number of LAB_JOB's status; 0: it is not there. */
+int64_t lab_status_number(struct lab *l, const char *key);
+
+/* How many Events there are for this reason, repeated ones counted, whose message has this; NULL: any. */
+int lab_events(struct lab *l, const char *reason, const char *text);
+
+/* Scripts: no pod ends; each ends well; none starts; each runs, and its node does not answer when it is deleted; each is killed. */
 int lab_forever(int attempt, int index);
 int lab_well(int attempt, int index);
+int lab_pending(int attempt, int index);
+int lab_stuck(int attempt, int index);
+int lab_killed(int attempt, int index);
+/* Pod 1 of the first attempt is killed, its others run; later ones end well. Pod 1 never starts. */
+int lab_killed_once(int attempt, int index);
+int lab_one_pending(int attempt, int index);
+int lab_well_later(int attempt,
+                   int index); /* the pods of the first attempt run for ever, later ones end well */
 
 /* This text stands in the status of the job at `path`. want NULL: none does. */
 bool lab_status_is(struct lab *l, const char *path, const char *key, const char *want);

@@ -22,6 +22,41 @@ int lab_well(int attempt, int index)
     return 0;
 }
 
+int lab_pending(int attempt, int index)
+{
+    (void)attempt, (void)index;
+    return LAB_PENDING;
+}
+
+int lab_stuck(int attempt, int index)
+{
+    (void)attempt, (void)index;
+    return LAB_STUCK;
+}
+
+int lab_killed(int attempt, int index)
+{
+    (void)attempt, (void)index;
+    return 137;
+}
+
+int lab_killed_once(int attempt, int index)
+{
+    return attempt > 0 ? 0 : index == 1 ? 137 : LAB_RUNS;
+}
+
+int lab_well_later(int attempt, int index)
+{
+    (void)index;
+    return attempt == 0 ? LAB_RUNS : 0;
+}
+
+int lab_one_pending(int attempt, int index)
+{
+    (void)attempt;
+    return index == 1 ? LAB_PENDING : LAB_RUNS;
+}
+
 static struct lab_pod *known_pod(struct lab *l, const cJSON *meta)
 {
     const char *uid = json_str(meta, "uid");
@@ -49,32 +84,28 @@ static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
     char path[160];
     char body[640];
     char other[160] = "";
-    char state[160] = "\"running\":{}";
+    char state[160] = "'running':{}";
     char finished[CLOCK_RFC3339_BYTES];
 
     clock_rfc3339(lab_wall_ms(l) + l->node_ahead_ms, false, finished);
     if (exit_code >= 0)
-        snprintf(state, sizeof(state), "\"terminated\":{\"exitCode\":%d,\"finishedAt\":\"%s\"}", exit_code,
-                 finished);
+        snprintf(state, sizeof(state), "'terminated':{'exitCode':%d,'finishedAt':'%s'}", exit_code, finished);
     snprintf(path, sizeof(path), LAB_PODS "/%s", p->name);
     if (two)
-        snprintf(other, sizeof(other), "{\"name\":\"%s\",\"state\":{%s}},",
-                 l->mesh ? "mesh-proxy" : "shipper",
-                 p->cut ? "\"terminated\":{\"exitCode\":137}" : "\"running\":{}");
+        snprintf(other, sizeof(other), "{'name':'%s','state':{%s}},", l->mesh ? "mesh-proxy" : "shipper",
+                 p->cut ? "'terminated':{'exitCode':137}" : "'running':{}");
     snprintf(body, sizeof(body),
-             "{\"spec\":{\"nodeName\":\"n0\"%s},\"status\":{%s%s\"phase\":\"%s\",\"containerStatuses\":[%s{"
-             "\"name\":"
-             "\"%s\",\"state\":{%s}}]}}",
-             l->mesh      ? ",\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"trainer\"}]"
-             : l->sidecar ? ",\"containers\":[{\"name\":\"pytorch\"},{\"name\":\"shipper\"}]"
+             "{'spec':{'nodeName':'n0'%s},'status':{%s%s'phase':'%s','containerStatuses':[%s{'name':'%s','"
+             "state':{%s}}]}}",
+             l->mesh      ? ",'containers':[{'name':'mesh-proxy'},{'name':'trainer'}]"
+             : l->sidecar ? ",'containers':[{'name':'pytorch'},{'name':'shipper'}]"
                           : "",
-             l->progress_url ? "\"podIP\":\"10.0.0.1\"," : "",
-             p->cut ? "\"reason\":\"DeadlineExceeded\"," : "",
+             l->progress_url ? "'podIP':'10.0.0.1'," : "", p->cut ? "'reason':'DeadlineExceeded'," : "",
              exit_code < 0 || (two && !p->cut) ? "Running"
              : exit_code == 0 && !p->cut       ? "Succeeded"
                                                : "Failed",
              other, l->mesh ? "trainer" : "pytorch", state);
-    assert_true(fake_put(l->server, path, body));
+    lab_put(l, path, body);
 }
 
 static bool gang_runs(const struct lab *l, int attempt)
@@ -169,7 +200,7 @@ static void collect_garbage(struct lab *l)
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
     const char *const dying[] = {"metadata", "deletionTimestamp", NULL};
     if (left == 0 && json_find(job, dying))
-        assert_true(fake_put(l->server, LAB_JOB, "{\"metadata\":{\"finalizers\":[]}}"));
+        lab_put(l, LAB_JOB, "{'metadata':{'finalizers':[]}}");
 }
 
 void lab_cluster(struct lab *l)

@@ -16,6 +16,25 @@ bool lab_status_is(struct lab *l, const char *path, const char *key, const char 
     return want ? have && strcmp(have, want) == 0 : !have;
 }
 
+int64_t lab_status_number(struct lab *l, const char *key)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+
+    return json_i64(json_find(job, (const char *[]){"status", NULL}), key, 0);
+}
+
+int lab_events(struct lab *l, const char *reason, const char *text)
+{
+    int n = 0;
+
+    for (int i = 0; i < fake_count(l->server, "/api/v1/events"); i++) {
+        cleanup_json cJSON *e = fake_nth_json(l->server, "/api/v1/events", i);
+        if (strcmp(json_str(e, "reason"), reason) == 0 && (!text || strstr(json_str(e, "message"), text)))
+            n += (int)json_i64(e, "count", 1);
+    }
+    return n;
+}
+
 void lab_summary(struct lab *l, char *out, size_t size)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);

@@ -30,7 +30,7 @@ static void meddle(void **state)
     int at;
 
     lab_start_direct(&l, row->script ? row->script : common_script, 1);
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Running");
     lab_until(&l, lab_settled);
     int asked = lab_requests(&l);

@@ -2,6 +2,7 @@
 #include "plancase.h"
 
 #include "common/clock.h"
+#include "jsontext.h"
 #include "operator/plan/plan.h"
 #include "podbrief.h"
 #include "statusbrief.h"
@@ -134,12 +135,7 @@ static struct child *read_child(const cJSON *brief, const char *name, const char
     cJSON_AddStringToObject(meta, "uid", own);
     brief_copy(meta, "deletionTimestamp", brief, "terminating");
     brief_copy(sub(meta, "annotations"), ANNOTATION_SPEC_HASH, brief, "hash");
-    cJSON *ref = cJSON_CreateObject();
-    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
-    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
-    cJSON_AddStringToObject(ref, "uid", uid);
-    cJSON_AddBoolToObject(ref, "controller", true);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
+    brief_owner(meta, uid);
     brief_copy(sub(o, "spec"), "replicas", brief, "replicas");
     brief_copy(sub(o, "status"), "availableReplicas", brief, "available");
     brief_copy(sub(o, "status"), "conditions", brief, "conditions");
@@ -266,19 +262,16 @@ static cJSON *first_conditions(int64_t now_ms)
         {"ReplicaFailure", "NoFailure"}, {"Completed", "NotFinished"}, {"Failed", "NotFinished"},
         {"Paused", "NotPaused"},         {"InvalidSpec", "SpecValid"},
     };
-    char now[CLOCK_RFC3339_BYTES];
+    char now[CLOCK_RFC3339_BYTES], text[256];
     cJSON *list = cJSON_CreateArray();
 
     clock_rfc3339(now_ms, false, now);
     for (size_t i = 0; i < ARRAY_LEN(FIRST); i++) {
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "type", FIRST[i][0]);
-        cJSON_AddStringToObject(c, "status", "False");
-        cJSON_AddStringToObject(c, "reason", FIRST[i][1]);
-        cJSON_AddStringToObject(c, "message", "");
-        cJSON_AddStringToObject(c, "lastTransitionTime", now);
-        cJSON_AddNumberToObject(c, "observedGeneration", 1);
-        cJSON_AddItemToArray(list, c);
+        snprintf(text, sizeof(text),
+                 "{'type':'%s','status':'False','reason':'%s','message':'','lastTransitionTime':'%s','"
+                 "observedGeneration':1}",
+                 FIRST[i][0], FIRST[i][1], now);
+        cJSON_AddItemToArray(list, jsontext_parse(text));
     }
     return list;
 }
@@ -445,31 +438,16 @@ cJSON *plancase_job(const struct plancases *c, const char *file, struct err *err
 /* A misspelt member would be no part of the input, and nobody would see it. */
 static int check_members(const cJSON *doc, struct err *err)
 {
-    static const char *const MEMBERS[] = {"base",
-                                          "metadata",
-                                          "spec",
-                                          "status",
-                                          "pods",
-                                          "service",
-                                          "tensorboardService",
-                                          "tensorboardDeployment",
-                                          "now",
-                                          "lost",
-                                          "tensorboardUnknown",
-                                          "problem",
-                                          "progress",
-                                          "unreadable",
-                                          "statusWritten",
-                                          "bodies",
-                                          "want"};
+    static const char MEMBERS[] =
+        " base metadata spec status pods service tensorboardService tensorboardDeployment now lost"
+        " tensorboardUnknown problem progress unreadable statusWritten bodies want ";
+    char word[64];
     const cJSON *m;
 
     cJSON_ArrayForEach(m, doc)
     {
-        bool known = false;
-        for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
-            known |= strcmp(m->string, MEMBERS[i]) == 0;
-        if (!known)
+        snprintf(word, sizeof(word), " %s ", m->string);
+        if (!strstr(MEMBERS, word))
             return err_set(err, ERR_INVALID, "%s: no such member; README.md lists them", m->string);
     }
     return 0;

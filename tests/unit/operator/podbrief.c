@@ -8,8 +8,10 @@
  */
 #include "podbrief.h"
 
+#include "jsontext.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
+#include "yamldoc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +27,17 @@ void brief_copy(cJSON *to, const char *key, const cJSON *from, const char *from_
 
     if (m)
         cJSON_AddItemToObject(to, key, cJSON_Duplicate(m, true));
+}
+
+void brief_owner(cJSON *meta, const char *uid)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text),
+             "[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+             "','uid':'%s','controller':true}]",
+             uid);
+    cJSON_AddItemToObject(meta, "ownerReferences", jsontext_parse(text));
 }
 
 static void pod_labels(cJSON *meta, const cJSON *brief, const char *job, const char *hash)
@@ -72,6 +85,11 @@ static cJSON *container_status(const cJSON *brief, const char *name)
 
 static void pod_status(cJSON *pod, const cJSON *brief)
 {
+    static const struct {
+        const char *from, *key, *type, *status, *reason;
+    } CONDITIONS[] = {{"disruption", "reason", "DisruptionTarget", "True", NULL},
+                      {"unschedulable", "message", "PodScheduled", "False", "Unschedulable"},
+                      {"placed", "lastTransitionTime", "PodScheduled", "True", NULL}};
     cJSON *status = cJSON_AddObjectToObject(pod, "status");
     cJSON *conditions = cJSON_AddArrayToObject(status, "conditions");
     const char *phase = json_str(brief, "phase");
@@ -80,26 +98,15 @@ static void pod_status(cJSON *pod, const cJSON *brief)
     cJSON_AddStringToObject(status, "phase", phase ? phase : "Running");
     brief_copy(status, "reason", brief, "podReason");
     brief_copy(status, "message", brief, "podMessage");
-    if (get(brief, "disruption")) {
+    for (size_t i = 0; i < ARRAY_LEN(CONDITIONS); i++) {
+        if (!get(brief, CONDITIONS[i].from))
+            continue;
         cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "type", "DisruptionTarget");
-        cJSON_AddStringToObject(c, "status", "True");
-        brief_copy(c, "reason", brief, "disruption");
-        cJSON_AddItemToArray(conditions, c);
-    }
-    if (get(brief, "unschedulable")) {
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "type", "PodScheduled");
-        cJSON_AddStringToObject(c, "status", "False");
-        cJSON_AddStringToObject(c, "reason", "Unschedulable");
-        brief_copy(c, "message", brief, "unschedulable");
-        cJSON_AddItemToArray(conditions, c);
-    }
-    if (get(brief, "placed")) {
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "type", "PodScheduled");
-        cJSON_AddStringToObject(c, "status", "True");
-        brief_copy(c, "lastTransitionTime", brief, "placed");
+        cJSON_AddStringToObject(c, "type", CONDITIONS[i].type);
+        cJSON_AddStringToObject(c, "status", CONDITIONS[i].status);
+        if (CONDITIONS[i].reason)
+            cJSON_AddStringToObject(c, "reason", CONDITIONS[i].reason);
+        brief_copy(c, CONDITIONS[i].key, brief, CONDITIONS[i].from);
         cJSON_AddItemToArray(conditions, c);
     }
     if (init)
@@ -120,23 +127,6 @@ static void pod_status(cJSON *pod, const cJSON *brief)
     }
 }
 
-/* Members of objects one by one, anything else whole. */
-static void merge(cJSON *to, const cJSON *from)
-{
-    const cJSON *m;
-
-    cJSON_ArrayForEach(m, from)
-    {
-        cJSON *there = cJSON_GetObjectItemCaseSensitive(to, m->string);
-        if (cJSON_IsObject(m) && cJSON_IsObject(there)) {
-            merge(there, m);
-            continue;
-        }
-        cJSON_DeleteItemFromObjectCaseSensitive(to, m->string);
-        cJSON_AddItemToObject(to, m->string, cJSON_Duplicate(m, true));
-    }
-}
-
 cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const char *hash)
 {
     cJSON *pod = cJSON_CreateObject();
@@ -154,19 +144,12 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
     cJSON_AddStringToObject(meta, "creationTimestamp",
                             json_str(brief, "created") ? json_str(brief, "created") : "2026-01-01T00:00:01Z");
     pod_labels(meta, brief, job, hash);
-    cJSON *ref = cJSON_CreateObject();
-    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
-    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
-    cJSON_AddStringToObject(ref, "uid", uid);
-    cJSON_AddBoolToObject(ref, "controller", true);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
+    brief_owner(meta, uid);
     cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
     brief_copy(spec, "nodeName", brief, "node");
     brief_copy(spec, "activeDeadlineSeconds", brief, "deadline");
-    cJSON *c = cJSON_CreateObject();
-    cJSON_AddStringToObject(c, "name", "pytorch");
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "containers"), c);
+    cJSON_AddItemToObject(spec, "containers", jsontext_parse("[{'name':'pytorch'}]"));
     pod_status(pod, brief);
-    merge(pod, get(brief, "also"));
+    yamldoc_merge(pod, get(brief, "also"));
     return pod;
 }

@@ -10,4 +10,7 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
 /* Copy a member under another name, if it is there. */
 void brief_copy(cJSON *to, const char *key, const cJSON *from, const char *from_key);
 
+/* The job of this UID controls the object. */
+void brief_owner(cJSON *meta, const char *uid);
+
 #endif

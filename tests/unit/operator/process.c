@@ -11,50 +11,53 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { STOPS_MAX = 2000 };
 
-static void path_of(const struct process *p, const char *name, char *out, size_t size)
+void process_start(struct process *p, const char *const *args)
 {
-    snprintf(out, size, "%s/%s-%d", p->dir, name, p->number);
-}
-
-void process_start(struct process *p, const char *program, const char *url)
-{
-    char log[128];
-    char file[128], text[64];
-    char token[160], server[160];
-    struct err err;
-
-    path_of(p, "log", log, sizeof(log));
-    path_of(p, "token", file, sizeof(file));
-    snprintf(text, sizeof(text), "operator-%d", p->number);
-    assert_int_equal(fs_write_atomic(file, text, strlen(text), &err), 0);
-    snprintf(server, sizeof(server), "--server=%s", url);
-    snprintf(token, sizeof(token), "--token-file=%s", file);
     p->pid = fork();
     assert_true(p->pid >= 0);
-    if (p->pid == 0) {
-        int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(fd, STDERR_FILENO);
-        execl(program, "ptj-operator", server, token, "--metrics-bind-address=0",
-              "--health-probe-bind-address=0", "--leader-elect-namespace=sys",
-              "--leader-elect-lease-duration=3", (char *)NULL);
-        _exit(127);
+    if (p->pid > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int fd = open(p->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDOUT_FILENO);
+    dup2(fd, STDERR_FILENO);
+    execv(args[0], (char *const *)(uintptr_t)args);
+    _exit(127);
+}
+
+bool process_has_ended(struct process *p)
+{
+    int status;
+
+    if (p->pid > 0 && waitpid(p->pid, &status, WNOHANG) == p->pid) {
+        p->pid = 0;
+        p->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
+    return p->pid == 0;
 }
 
 bool process_says(const struct process *p, const char *want)
 {
-    cleanup_buf struct buf text = BUF_INIT(1 << 20);
-    char path[128];
+    cleanup_buf struct buf text = BUF_INIT(8 << 20);
     struct err err;
 
-    path_of(p, "log", path, sizeof(path));
-    return fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), want);
+    return fs_read(p->log, &text, &err) == 0 && strstr(buf_str(&text), want);
+}
+
+void process_until_says(struct process *p, const char *want)
+{
+    while (!process_says(p, want)) {
+        if (process_has_ended(p) && !process_says(p, want))
+            fail_msg("it ended with %d, and %s has no \"%s\"", p->exit_code, p->log, want);
+        usleep(5000);
+    }
 }
 
 /* Whether a stopped process was in a system call that waits. */
@@ -87,27 +90,26 @@ void process_stop(const struct process *p, unsigned *dice)
     fail_msg("it never waits");
 }
 
-void process_end(struct process *p)
+int process_wait(struct process *p)
 {
     int status = 0;
 
-    assert_int_equal(kill(p->pid, SIGTERM), 0);
     assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
     p->pid = 0;
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return p->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void process_end(struct process *p)
+{
+    assert_int_equal(kill(p->pid, SIGTERM), 0);
+    assert_int_equal(process_wait(p), 0);
 }
 
 void process_remove(struct process *p)
 {
-    char path[128];
-
     if (p->pid > 0) {
         kill(p->pid, SIGKILL);
-        waitpid(p->pid, NULL, 0);
-        p->pid = 0;
+        (void)process_wait(p);
     }
-    path_of(p, "log", path, sizeof(path));
-    unlink(path);
-    path_of(p, "token", path, sizeof(path));
-    unlink(path);
+    unlink(p->log);
 }

@@ -3,28 +3,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
-
-static int succeed(int attempt, int index)
-{
-    (void)attempt;
-    (void)index;
-    return 0;
-}
-
-static int killed_once(int attempt, int index)
-{
-    if (attempt == 0)
-        return index == 1 ? 137 : -1;
-    return 0;
-}
-
-static int always_killed(int attempt, int index)
-{
-    (void)attempt;
-    (void)index;
-    return 137;
-}
 
 static int wrong(int attempt, int index)
 {
@@ -46,22 +24,16 @@ static int stuck_once(int attempt, int index)
     return 0;
 }
 
-static int second_attempt(int attempt, int index)
-{
-    (void)index;
-    return attempt == 0 ? LAB_RUNS : 0;
-}
-
 /* Pauses the job once it runs, and lets it go on once its pods are gone. */
 static void pause_once(struct lab *l)
 {
-    static const char *const EDITS[] = {"{\"spec\":{\"suspend\":true}}", "{\"spec\":{\"suspend\":false}}"};
+    static const char *const EDITS[] = {"{'spec':{'suspend':true}}", "{'spec':{'suspend':false}}"};
     static const char *const PHASES[] = {"Running", "Paused"};
 
     if (l->step < 2 && lab_status_is(l, LAB_JOB, "phase", PHASES[l->step])) {
         assert_true(l->step == 0 ||
                     fake_count(l->server, LAB_PODS) == 0); /* Paused says that no pod is left */
-        assert_true(fake_put(l->server, LAB_JOB, EDITS[l->step++]));
+        lab_put(l, LAB_JOB, EDITS[l->step++]);
     }
 }
 
@@ -99,23 +71,16 @@ static void scale(struct lab *l)
         const char *ready, *edit;
         int pods;
     } STEPS[] = {
-        {"2/2", "{\"spec\":{\"elastic\":{\"expectedReplicas\":3}}}", 2},
-        {"3/3", "{\"spec\":{\"elastic\":{\"expectedReplicas\":1}}}", 3},
-        {"1/1", "{\"spec\":{\"elastic\":{\"expectedReplicas\":2}}}", 1},
+        {"2/2", "{'spec':{'elastic':{'expectedReplicas':3}}}", 2},
+        {"3/3", "{'spec':{'elastic':{'expectedReplicas':1}}}", 3},
+        {"1/1", "{'spec':{'elastic':{'expectedReplicas':2}}}", 1},
         {"2/2", "{}", 2},
     };
 
     if (l->step < (int)ARRAY_LEN(STEPS) && fake_count(l->server, LAB_PODS) == STEPS[l->step].pods &&
         lab_status_is(l, LAB_JOB, "ready", STEPS[l->step].ready))
-        assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
+        lab_put(l, LAB_JOB, STEPS[l->step++].edit);
     l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
-}
-
-static int for_ever(int attempt, int index)
-{
-    (void)attempt;
-    (void)index;
-    return LAB_RUNS;
 }
 
 static void delete_it(struct lab *l, const char *finalizers)
@@ -124,8 +89,8 @@ static void delete_it(struct lab *l, const char *finalizers)
 
     if (l->step || !lab_status_is(l, LAB_JOB, "phase", "Running"))
         return;
-    snprintf(body, sizeof(body), "{\"metadata\":{\"finalizers\":[%s]}}", finalizers);
-    assert_true(fake_put(l->server, LAB_JOB, body));
+    snprintf(body, sizeof(body), "{'metadata':{'finalizers':[%s]}}", finalizers);
+    lab_put(l, LAB_JOB, body);
     assert_true(fake_delete(l->server, LAB_JOB));
     l->step = 1;
 }
@@ -137,10 +102,10 @@ static void delete_background(struct lab *l)
 
 static void delete_foreground(struct lab *l)
 {
-    delete_it(l, "\"foregroundDeletion\"");
+    delete_it(l, "'foregroundDeletion'");
 }
 
-#define TENSORBOARD_SPEC "\"logDir\":{\"pvc\":[{\"name\":\"p\",\"subPath\":[\"./log\"]}]}"
+#define TENSORBOARD_SPEC "'logDir':{'pvc':[{'name':'p','subPath':['./log']}]}"
 
 static int64_t tensorboards(struct lab *l)
 {
@@ -156,16 +121,16 @@ static void switch_tensorboard(struct lab *l)
         int64_t replicas;
         const char *edit;
     } STEPS[] = {
-        {-1, "{\"spec\":{\"tensorboardSpec\":{" TENSORBOARD_SPEC "}}}"},
-        {1, "{\"spec\":{\"tensorboardSpec\":{\"suspend\":true}}}"},
-        {0, "{\"spec\":{\"tensorboardSpec\":{\"suspend\":false}}}"},
-        {1, "{\"spec\":{\"tensorboardSpec\":{\"suspend\":true}}}"},
+        {-1, "{'spec':{'tensorboardSpec':{" TENSORBOARD_SPEC "}}}"},
+        {1, "{'spec':{'tensorboardSpec':{'suspend':true}}}"},
+        {0, "{'spec':{'tensorboardSpec':{'suspend':false}}}"},
+        {1, "{'spec':{'tensorboardSpec':{'suspend':true}}}"},
         {0, "{}"},
     };
 
     if (l->step < (int)ARRAY_LEN(STEPS) && lab_status_is(l, LAB_JOB, "phase", "Running") &&
         tensorboards(l) == STEPS[l->step].replicas)
-        assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
+        lab_put(l, LAB_JOB, STEPS[l->step++].edit);
     l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
 }
 
@@ -180,10 +145,9 @@ static void correct_template(struct lab *l)
 {
     if (l->step || fake_count(l->server, LAB_PODS) < 2)
         return;
-    assert_true(fake_put(l->server, LAB_JOB,
-                         "{\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"restartPolicy\":"
-                         "\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\","
-                         "\"image\":\"corrected\"}]}}}]}}"));
+    lab_put(l, LAB_JOB,
+            "{'spec':{'replicaSpecs':[{'type':'node','replicas':2,'restartPolicy':'ExitCode','template':{'"
+            "spec':{'containers':[{'name':'pytorch','image':'corrected'}]}}}]}}");
     l->step = 1;
 }
 
@@ -202,102 +166,66 @@ static void run_sidecars(struct lab *l)
 }
 
 const struct scenario SCENARIOS[] = {
-    {"success", 2, "", succeed,
-     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +2 -0: j-node-0/0 j-node-1/0; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
-    {"killed-once", 2, "", killed_once,
-     "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; "
-     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
-    {"backoff-limit", 1, ",\"runPolicy\":{\"backoffLimit\":2}", always_killed,
-     "BackoffLimitExceeded, Failed attempt=2 backoff=2 disruptions=0 failures=3 restarts=2; "
-     "pods +3 -2: j-node-0/0 j-node-0/1 j-node-0/2; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
-    {"permanent", 2, "", wrong,
-     "PermanentExitCode, Failed attempt=0 backoff=0 disruptions=0 failures=1 restarts=0; "
-     "pods +2 -1: j-node-0/0 j-node-1/0; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
-    {"deadline", 2, ",\"runPolicy\":{\"activeDeadlineSeconds\":180}", for_ever,
-     "DeadlineExceeded, Failed attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +2 -2: j-node-0/0 j-node-1/0; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
-    {"ttl", 2, ",\"runPolicy\":{\"ttlSecondsAfterFinished\":20}", succeed,
-     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; "
-     "pods +2 -2: j-node-0/0 j-node-1/0; "
-     "services +1 -1; deployments +0 -0",
-     NULL},
-    {"delete-background", 2, "", for_ever,
-     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; "
-     "pods +2 -2: j-node-0/0 j-node-1/0; "
-     "services +1 -1; deployments +0 -0",
-     delete_background},
-    {"delete-foreground", 2, "", for_ever,
-     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; "
-     "pods +2 -2: j-node-0/0 j-node-1/0; "
-     "services +1 -1; deployments +0 -0",
-     delete_foreground},
-    {"tensorboard", 1, ",\"tensorboardSpec\":{" TENSORBOARD_SPEC "}", succeed,
-     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +1 -0: j-node-0/0; "
-     "services +2 -0; deployments +1 -0",
-     NULL},
-    {"tensorboard-switched", 1, "", succeed,
-     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +1 -0: j-node-0/0; "
-     "services +2 -0; deployments +1 -0",
-     switch_tensorboard},
-    {"pause-resume", 2,
-     ",\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"--resume\"]}]}}",
-     second_attempt,
-     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
-     "services +1 -0; deployments +0 -0",
-     pause_once},
-    {"replica", 3, ",\"runPolicy\":{\"restartScope\":\"Replica\",\"cleanUpPolicy\":\"All\"}", replaced_once,
-     "MasterSucceeded, Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; "
-     "pods +4 -4: j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; "
-     "services +1 -0; deployments +0 -0",
-     wait_for_replacement},
+    {"success", 2, "", lab_well, NULL,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -0: "
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+    {"killed-once", 2, "", lab_killed_once, NULL,
+     "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"backoff-limit", 1, ",'runPolicy':{'backoffLimit':2}", lab_killed, NULL,
+     "BackoffLimitExceeded, Failed attempt=2 backoff=2 disruptions=0 failures=3 restarts=2; pods +3 -2: "
+     "j-node-0/0 j-node-0/1 j-node-0/2; services +1 -0; deployments +0 -0"},
+    {"permanent", 2, "", wrong, NULL,
+     "PermanentExitCode, Failed attempt=0 backoff=0 disruptions=0 failures=1 restarts=0; pods +2 -1: "
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+    {"deadline", 2, ",'runPolicy':{'activeDeadlineSeconds':180}", lab_forever, NULL,
+     "DeadlineExceeded, Failed attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -2: "
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+    {"ttl", 2, ",'runPolicy':{'ttlSecondsAfterFinished':20}", lab_well, NULL,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
+     "j-node-1/0; services +1 -1; deployments +0 -0"},
+    {"delete-background", 2, "", lab_forever, delete_background,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
+     "j-node-1/0; services +1 -1; deployments +0 -0"},
+    {"delete-foreground", 2, "", lab_forever, delete_foreground,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
+     "j-node-1/0; services +1 -1; deployments +0 -0"},
+    {"tensorboard", 1, ",'tensorboardSpec':{" TENSORBOARD_SPEC "}", lab_well, NULL,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +1 -0: "
+     "j-node-0/0; services +2 -0; deployments +1 -0"},
+    {"tensorboard-switched", 1, "", lab_well, switch_tensorboard,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +1 -0: "
+     "j-node-0/0; services +2 -0; deployments +1 -0"},
+    {"pause-resume", 2, ",'runMode':{'pause':{'resumeSpecs':[{'type':'node','args':['--resume']}]}}",
+     lab_well_later, pause_once,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"replica", 3, ",'runPolicy':{'restartScope':'Replica','cleanUpPolicy':'All'}", replaced_once,
+     wait_for_replacement,
+     "MasterSucceeded, Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -4: "
+     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0"},
     {"scale", 2,
-     ",\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},\"runPolicy\":{\"cleanUpPolicy\":\"All\"},"
-     "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":2}",
-     master_alone,
-     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +4 -4: j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; "
-     "services +1 -0; deployments +0 -0",
-     scale},
-    {"start-deadline", 2, ",\"runPolicy\":{\"startDeadlineSeconds\":320}", late_once,
-     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; "
-     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
-    {"template", 2, "", image_missing,
-     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
-     "services +1 -0; deployments +0 -0",
-     correct_template},
-    {"pod-removed", 2, "", second_attempt,
-     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1; "
-     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
-     "services +1 -0; deployments +0 -0",
-     remove_pod},
-    {"force-delete", 2, ",\"runPolicy\":{\"forceDeleteAfterSeconds\":20}", stuck_once,
-     "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; "
-     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
-     "services +1 -0; deployments +0 -0",
-     NULL},
+     ",'torchrunConfig':{'enabled':true,'maxRestarts':1},'runPolicy':{'cleanUpPolicy':'All'},'elastic':{'"
+     "enabled':true,'minReplicas':1,'maxReplicas':4,'expectedReplicas':2}",
+     master_alone, scale,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -4: "
+     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0"},
+    {"start-deadline", 2, ",'runPolicy':{'startDeadlineSeconds':320}", late_once, NULL,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"template", 2, "", image_missing, correct_template,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"pod-removed", 2, "", lab_well_later, remove_pod,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+    {"force-delete", 2, ",'runPolicy':{'forceDeleteAfterSeconds':20}", stuck_once, NULL,
+     "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
     /* The pods stay: the kubelet ends what runs beside the training. */
-    {"sidecar", 2, ",\"runPolicy\":{\"sidecarGraceSeconds\":10}", succeed,
-     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
-     "pods +2 -0: j-node-0/0 j-node-1/0; "
-     "services +1 -0; deployments +0 -0",
-     run_sidecars},
+    {"sidecar", 2, ",'runPolicy':{'sidecarGraceSeconds':10}", lab_well, run_sidecars,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -0: "
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
 };
 
 const size_t N_SCENARIOS = ARRAY_LEN(SCENARIOS);

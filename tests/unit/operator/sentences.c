@@ -1,7 +1,6 @@
 /* sentences.c - a sentence from its key and arguments, and back. */
 #include "sentences.h"
 
-#include "common/sv.h"
 #include "yamldoc.h"
 
 #include <ctype.h>
@@ -206,65 +205,4 @@ const char *sentences_unknown(const cJSON *node, const char *known)
             return text;
     }
     return NULL;
-}
-
-enum { WORDS_MAX = 64 };
-
-/* The words, without the punctuation behind them. */
-static int split(const char *text, struct sv *words)
-{
-    struct sv rest = sv_from(text);
-    int n = 0;
-
-    while (n < WORDS_MAX && sv_next(&rest, ' ', &words[n])) {
-        while (words[n].len > 1 && strchr(",;:", words[n].p[words[n].len - 1]))
-            words[n].len--;
-        n += words[n].len > 0;
-    }
-    return n;
-}
-
-/* What it says for the entry that a word of it stands where that word stands in a text. */
-static int weight(struct sv entry, struct sv word)
-{
-    if (entry.len == word.len && memcmp(entry.p, word.p, word.len) == 0)
-        return 2;
-    if (!sv_starts(entry, "{") || !sv_ends(entry, "}") || sv_ends(entry, "...}"))
-        return 0;
-    return fits(entry.p, entry.p + entry.len - 1, word.p, word.len);
-}
-
-/* The weight of what both have in the same order. */
-static int common(const struct sv *a, int n_a, const struct sv *b, int n_b)
-{
-    int best[WORDS_MAX + 1][WORDS_MAX + 1] = {0};
-
-    for (int i = 0; i < n_a; i++) {
-        for (int j = 0; j < n_b; j++) {
-            int with = best[i][j] + weight(a[i], b[j]);
-            int without = best[i][j + 1] > best[i + 1][j] ? best[i][j + 1] : best[i + 1][j];
-            best[i + 1][j + 1] = with > without ? with : without;
-        }
-    }
-    return best[n_a][n_b];
-}
-
-const struct sentence *sentences_nearest(const struct sentences *s, const char *text)
-{
-    const struct sentence *best = NULL;
-    struct sv words[WORDS_MAX], own[WORDS_MAX];
-    const int n = split(text, words);
-    double best_part = -1;
-    int best_n = 0;
-
-    for (int i = 0; i < s->n; i++) {
-        const int n_own = split(s->items[i].text, own);
-        const double part = (double)common(own, n_own, words, n) / (n_own > n ? n_own : n);
-        if (part < best_part || (part <= best_part && n_own <= best_n))
-            continue;
-        best = &s->items[i];
-        best_part = part;
-        best_n = n_own;
-    }
-    return best;
 }

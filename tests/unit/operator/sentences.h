@@ -40,7 +40,4 @@ void sentences_note(struct sentences *s, const cJSON *node);
  * needs no table. */
 const char *sentences_unknown(const cJSON *node, const char *known);
 
-/* The entry with the most words in common, in the same order. */
-const struct sentence *sentences_nearest(const struct sentences *s, const char *text);
-
 #endif

@@ -42,15 +42,6 @@ static bool equal_text(const cJSON *node, const char *text)
     return cJSON_IsString(node) && strcmp(node->valuestring, text) == 0;
 }
 
-/* Whether the object has all these members and no other. */
-static bool has_shape(const cJSON *o, const char *const *keys, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!get(o, keys[i]))
-            return false;
-    return cJSON_GetArraySize(o) == n;
-}
-
 /* ---- times */
 
 void times_expand(cJSON *node)
@@ -135,8 +126,6 @@ static int expand_condition(const struct sentences *s, cJSON *c, struct err *err
 
 static cJSON *short_condition(const struct sentences *s, cJSON *c)
 {
-    static const char *const KEYS[] = {
-        "type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"};
     cJSON *o = cJSON_CreateObject();
     const char *type = json_str(c, "type");
 
@@ -144,7 +133,7 @@ static cJSON *short_condition(const struct sentences *s, cJSON *c)
         cJSON_AddStringToObject(o, "gone", type);
         return o;
     }
-    if (!has_shape(c, KEYS, ARRAY_LEN(KEYS)) || !type || !json_str(c, "status")) {
+    if (!type || !json_str(c, "status")) {
         cJSON_Delete(o);
         return cJSON_Duplicate(c, true);
     }
@@ -214,13 +203,7 @@ static cJSON *short_replica(const cJSON *r)
             snprintf(text + len, sizeof(text) - (size_t)len, " %d", (int)json_i64(c, "exitCode", 0));
         cJSON_AddStringToObject(o, "container", text);
     }
-    cleanup_json cJSON *back = cJSON_Duplicate(o, true);
-    if (back->child)
-        expand_replica(back);
-    if (cJSON_Compare(back, r, true))
-        return o;
-    cJSON_Delete(o);
-    return cJSON_Duplicate(r, true);
+    return o;
 }
 
 /* ---- tasks: {node: [replicas], restartCount unless 0} */
@@ -242,10 +225,9 @@ static void expand_task(cJSON *t)
 
 static cJSON *short_task(const cJSON *t)
 {
-    static const char *const KEYS[] = {"type", "restartCount", "replicas"};
     const cJSON *r;
 
-    if (!has_shape(t, KEYS, ARRAY_LEN(KEYS)) || !json_str(t, "type"))
+    if (!json_str(t, "type"))
         return cJSON_Duplicate(t, true);
     cJSON *o = cJSON_CreateObject();
     cJSON *list = cJSON_AddArrayToObject(o, json_str(t, "type"));

@@ -1,5 +1,6 @@
-/* test_actions.c - what is begun when, over a transport that answers when the test says so. */
+/* test_actions.c - which requests of a pass are sent beside each other, and what their answers mean for the pass. */
 #include "actionbench.h"
+#include "operator/refusal.h"
 #include "test.h"
 
 #include <string.h>
@@ -167,6 +168,279 @@ static void test_cancel(void **state)
     assert_int_equal(B.n_done, 0);
 }
 
+#define STATUS(code, message) "{\"kind\":\"Status\",\"code\":" #code ",\"message\":\"" message "\"}"
+
+/* What Kubernetes 1.34 answered to STRICT_BODY. */
+static const char STRICT_BODY[] =
+    "{\"metadata\":{\"labels\":{\"" LABEL_TYPE
+    "\":\"worker\"}},\"spec\":{\"nodeselector\":{},\"initContainers\":[{\"name\":"
+    "\"launcher\"},{\"name\":\"prepare\",\"commands\":[]}],\"tolerations\":[{\"kee\":1}],\"containers\":[{"
+    "\"name\":\"pytorch\","
+    "\"env\":[{\"name\":\"A\"},{\"name\":\"FOO\",\"vale\":1}],\"resource\":{}}]}}";
+static const char STRICT[] = STATUS(
+    400,
+    "Pod in version \\\"v1\\\" cannot be handled as a Pod: strict decoding error: unknown field "
+    "\\\"spec.nodeselector\\\", unknown field \\\"spec.initContainers[1].commands\\\", unknown field "
+    "\\\"spec.tolerations[0].kee\\\", unknown field \\\"spec.containers[0].env[1].vale\\\", duplicate field "
+    "\\\"spec.containers[0].resource\\\"");
+#define IN "spec.replicaSpecs[worker].template.spec."
+static const char STRICT_TOLD[] =
+    "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field \"" IN
+    "nodeselector\", unknown field \"" IN "initContainers[prepare].commands\", unknown field \"" IN
+    "tolerations[0].kee\", unknown field \"" IN "containers[pytorch].env[FOO].vale\", duplicate field \"" IN
+    "containers[pytorch].resource\" (HTTP 400)";
+
+/* The first pod gets this answer: what the job's problem is then, and in which words. */
+static void refused(int status, const char *body, enum problem_kind kind, const char *words)
+{
+    bench_begin(2);
+    B.actions[1].body = STRICT_BODY;
+    bench_created(0);
+    assert_non_null(strstr(B.calls[1].path, "fieldValidation=Strict"));
+    assert_null(strstr(B.calls[0].path, "fieldValidation")); /* the Service */
+    bench_answer(1, status, body);
+    assert_int_equal(B.n, 2);
+    assert_int_equal(B.n_done, 1);
+    assert_int_equal(B.result.problem.kind, kind);
+    assert_string_equal(B.result.problem.message, words);
+}
+
+static void test_who_refused_decides(void **state)
+{
+    (void)state;
+    refused(400, STRICT, PROBLEM_INVALID, STRICT_TOLD);
+    refused(
+        400,
+        STATUS(400, "Pod in version \\\"v1\\\" cannot be handled as a Pod: json: cannot unmarshal number"),
+        PROBLEM_INVALID,
+        "Pod in version \"v1\" cannot be handled as a Pod: json: cannot unmarshal number (HTTP 400)");
+    refused(422, STATUS(422, "Pod \\\"j-node-0\\\" is invalid: spec.containers[0].image: Required value"),
+            PROBLEM_INVALID,
+            "Pod \"j-node-0\" is invalid: spec.containers[0].image: Required value (HTTP 422)");
+    refused(422,
+            STATUS(422, "pods \\\"j\\\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: strict "
+                        "decoding error: no"),
+            PROBLEM_REFUSED,
+            "pods \"j\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: strict decoding error: "
+            "no (HTTP 422)");
+    refused(400, STATUS(400, "admission webhook \\\"w\\\" denied the request: Pod \\\"j\\\" is invalid: no"),
+            PROBLEM_REFUSED,
+            "admission webhook \"w\" denied the request: Pod \"j\" is invalid: no (HTTP 400)");
+    /* A quota that is used up is asked once, not eight times. */
+    refused(403, STATUS(403, "exceeded quota"), PROBLEM_REFUSED, "exceeded quota (HTTP 403)");
+    /* It was made, and would be made and removed again for ever. */
+    refused(201, "{\"metadata\":{\"uid\":\"u\",\"labels\":{\"a\":\"b\"}}}", PROBLEM_REFUSED,
+            "a webhook or a policy took the label " LABEL_JOB " from Pod pod");
+}
+
+/* A group stands behind the kinds of some. */
+static void test_whose_words(void **state)
+{
+    (void)state;
+    assert_int_equal(refusal_of("Deployment", "Deployment.apps \"b\" is invalid: spec: no"), REFUSAL_VALUE);
+    assert_int_equal(refusal_of("Deployment", "deployments.apps \"b\" is forbidden: \"x\" is invalid: no"),
+                     REFUSAL_POLICY);
+    assert_int_equal(refusal_of("Pod", "Podium in version \"v1\": strict decoding error: "), REFUSAL_POLICY);
+    assert_int_equal(refusal_of("Pod", "Pod"), REFUSAL_POLICY);
+    assert_int_equal(refusal_of("Pod", ""), REFUSAL_POLICY);
+}
+
+/* A job that once ran: the same pod without what the server does not know, and the pods behind it at once; told once. */
+static void test_a_job_that_ran_goes_on_without_the_field(void **state)
+{
+    (void)state;
+    bench_begin(2);
+    for (int i = 1; i <= 2; i++)
+        B.actions[i] = (struct action){
+            .kind = ACTION_CREATE, .child = CHILD_POD, .name = "pod", .body = STRICT_BODY, .lenient = true};
+    bench_created(0);
+    bench_answer(1, 400, STRICT);
+    assert_int_equal(B.n, 3);
+    assert_non_null(strstr(B.calls[2].path, "fieldValidation=Ignore"));
+    bench_created(2);
+    assert_int_equal(B.n, 4);
+    assert_non_null(strstr(B.calls[3].path, "fieldValidation=Ignore"));
+    bench_created(3);
+    assert_int_equal(B.n_done, 1);
+    assert_true(B.result.ok);
+    assert_int_equal(B.result.pods_created, 2);
+    assert_non_null(strstr(B.result.ignored, STRICT_TOLD));
+    bench_answer(4, 201, "{}");
+    assert_int_equal(bench_count("/events"), 2); /* ReplicaCreated and Ignored */
+}
+
+/* One that is refused leniently, too, is not sent for ever. */
+static void test_a_lenient_pod_may_be_refused(void **state)
+{
+    (void)state;
+    bench_begin(1);
+    B.actions[1].lenient = true;
+    bench_created(0);
+    bench_answer(1, 400, STRICT);
+    bench_answer(2, 400, STRICT);
+    assert_int_equal(B.n_done, 1);
+    assert_int_equal(B.result.problem.kind, PROBLEM_INVALID);
+}
+
+static const char OVERLOADED[] = "{\"kind\":\"Status\",\"reason\":\"TooManyRequests\",\"message\":"
+                                 "\"overloaded\",\"code\":429,\"details\":{"
+                                 "\"retryAfterSeconds\":7}}";
+
+/* What it came to grief on: the child, the server's words, and when it may be asked again. */
+static void test_a_failed_create_is_a_problem(void **state)
+{
+    (void)state;
+    bench_begin(BENCH_PODS);
+    bench_created(0);
+    bench_answer(1, 429, OVERLOADED);
+    assert_int_equal(B.n_done, 1);
+    assert_int_equal(B.result.problem.kind, PROBLEM_FAILED);
+    assert_string_equal(B.result.problem.name, "pod");
+    assert_string_equal(B.result.problem.message, "creating Pod pod: overloaded (HTTP 429 TooManyRequests)");
+    assert_int_equal(B.result.retry_after_ms, 7000);
+}
+
+/* One action that is no create, answered so. */
+static void do_one(enum action_kind kind, enum child_kind child, int status, const char *body)
+{
+    bench_fresh();
+    bench_add(kind, child, "one");
+    B.actions[0].uid = "u";
+    bench_run(NULL);
+    bench_answer(0, status, body);
+    assert_int_equal(B.n_done, 1);
+}
+
+/* No watch would ever show it: nothing is awaited, and it is told. */
+static void test_children_without_the_label(void **state)
+{
+    static const enum child_kind KINDS[] = {CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        do_one(ACTION_CREATE, KINDS[i], 201, "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\"}}");
+        assert_int_equal(B.result.problem.kind, PROBLEM_REFUSED);
+        assert_string_equal(B.result.versions[KINDS[i]], "");
+    }
+}
+
+/* What the pass may believe after the answer to a delete, or to a write of the status. */
+static void test_what_an_answer_says(void **state)
+{
+#define DELETED ACTION_DELETE, CHILD_POD
+#define ENDED ACTION_DELETE, CHILD_JOB
+#define WROTE ACTION_STATUS, CHILD_JOB
+#define SEVEN "{\"metadata\":{\"resourceVersion\":\"7\"}}"
+    static const struct {
+        enum action_kind kind;
+        enum child_kind child;
+        int status;
+        const char *body, *version;
+        bool ok, unseen, doubt, lost;
+        int pods_deleted;
+    } ROWS[] = {
+        {DELETED, 200, SEVEN, "7", true, false, false, false, 1},
+        {DELETED, 200, "{\"kind\":\"Status\"}", "", true, true, false, false, 1},
+        {DELETED, 404, "{}", "", true, true, false, false, 0},
+        {DELETED, 409, "{}", "", true, true, false, false, 0},
+        {DELETED, 500, "{}", "", false, false, false, true, 0},
+        {DELETED, 403, "{}", "", false, false, false, false, 0},
+        {ACTION_DELETE, CHILD_SERVICE, 503, "{}", "", false, false, false, true, 0},
+        {ENDED, 200, "{}", "", true, true, false, false, 0},
+        {ENDED, 404, "{}", "", false, false, true, false, 0},
+        {ENDED, 409, "{}", "", false, false, true, false, 0},
+        {ENDED, 500, "{}", "", false, false, true, true, 0},
+        {ENDED, 403, "{}", "", false, false, false, false, 0},
+        {WROTE, 200, SEVEN, "7", true, false, false, false, 0},
+        {WROTE, 200, "{\"metadata\":{}}", "", true, false, true, false,
+         0}, /* as of one that was cut before it */
+        {WROTE, 200, "no JSON", "", false, false, true, true, 0},
+        {WROTE, 404, "{}", "", false, false, true, false, 0},
+        {WROTE, 409, "{}", "", false, false, true, false, 0},
+        {WROTE, 500, "{}", "", false, false, true, true, 0},
+        {WROTE, 422, "{}", "", false, false, false, false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const struct actions_result *r = &B.result;
+        do_one(ROWS[i].kind, ROWS[i].child, ROWS[i].status, ROWS[i].body);
+        if (r->ok != ROWS[i].ok || r->unseen != ROWS[i].unseen || r->doubt != ROWS[i].doubt ||
+            r->lost != ROWS[i].lost || r->pods_deleted != ROWS[i].pods_deleted ||
+            r->status_written != (ROWS[i].kind == ACTION_STATUS && ROWS[i].ok))
+            fail_msg("row %zu: ok %d, unseen %d, doubt %d, lost %d, %d deleted, status %d", i, r->ok,
+                     r->unseen, r->doubt, r->lost, r->pods_deleted, r->status_written);
+        assert_string_equal(r->versions[ROWS[i].child], ROWS[i].version);
+    }
+}
+
+/* A pod is patched to keep its log. One that may not be patched is deleted, at the version that was planned; what happened to
+ * it since is seen first. */
+static void test_patches_of_pods(void **state)
+{
+    static const struct {
+        int status, n_requests;
+        bool ok;
+    } ROWS[] = {{200, 1, true},  {403, 2, true},  {422, 2, true},  {400, 2, true},
+                {409, 1, false}, {404, 1, false}, {500, 1, false}, {429, 1, false}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        bench_fresh();
+        bench_add(ACTION_PATCH, CHILD_POD, "one");
+        B.actions[0].uid = "u";
+        B.actions[0].version = "7";
+        bench_run(NULL);
+        assert_string_equal(B.calls[0].method, "PATCH");
+        bench_answer(0, ROWS[i].status, "{}");
+        assert_int_equal(B.n, ROWS[i].n_requests);
+        if (B.n == 2) {
+            assert_string_equal(B.calls[1].method, "DELETE");
+            assert_string_equal(
+                B.calls[1].body,
+                "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u\","
+                "\"resourceVersion\":\"7\"},\"propagationPolicy\":\"Background\"}");
+            bench_answer(1, 200, "{}");
+            assert_int_equal(B.result.pods_deleted, 1);
+            assert_true(B.result.err.msg[0]);
+        }
+        assert_int_equal(B.n_done, 1);
+        assert_int_equal(B.result.ok, ROWS[i].ok);
+    }
+}
+
+static void test_retry_after(void **state)
+{
+    (void)state;
+    do_one(ACTION_STATUS, CHILD_JOB, 429, OVERLOADED);
+    assert_false(B.result.ok);
+    assert_int_equal(B.result.retry_after_ms, 7000);
+    assert_int_equal(B.result.problem.kind, PROBLEM_NONE);
+    do_one(ACTION_DELETE, CHILD_POD, 500, "{}");
+    assert_int_equal(B.result.retry_after_ms, -1);
+    do_one(ACTION_CREATE, CHILD_POD, 503,
+           "{\"kind\":\"Status\",\"code\":503,\"message\":\"no\",\"details\":{\"retryAfterSeconds\":80000}}");
+    assert_int_equal(B.result.retry_after_ms, 60000); /* a webhook's word, perhaps */
+}
+
+static void test_a_taken_name_beside_others(void **state)
+{
+    (void)state;
+    bench_begin(3);
+    bench_created(0);
+    bench_created(1);
+    assert_int_equal(bench_n_open(), 2);
+    bench_answer(2, 409, "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"message\":\"exists\"}");
+    assert_int_equal(B.n, 5);
+    assert_string_equal(B.calls[4].method, "GET");
+    bench_created(3);
+    assert_int_equal(B.n_done, 0);
+    bench_answer(4, 200, "{\"metadata\":{\"uid\":\"other\"}}");
+    assert_int_equal(B.n_done, 1);
+    assert_int_equal(B.result.problem.kind, PROBLEM_NAME_CONFLICT);
+    assert_int_equal(B.result.pods_created, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +452,16 @@ int main(void)
         cmocka_unit_test(test_nothing_more_is_sent),
         cmocka_unit_test(test_what_can_wait),
         cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_who_refused_decides),
+        cmocka_unit_test(test_whose_words),
+        cmocka_unit_test(test_a_job_that_ran_goes_on_without_the_field),
+        cmocka_unit_test(test_a_lenient_pod_may_be_refused),
+        cmocka_unit_test(test_a_failed_create_is_a_problem),
+        cmocka_unit_test(test_children_without_the_label),
+        cmocka_unit_test(test_what_an_answer_says),
+        cmocka_unit_test(test_patches_of_pods),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_a_taken_name_beside_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, bench_end);

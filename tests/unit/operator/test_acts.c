@@ -25,7 +25,7 @@ static void pause_job(struct lab *l, const struct scenario *s)
 {
     (void)s;
     if (is_there(l))
-        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+        lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
 }
 
 static bool has_ended(struct lab *l)
@@ -41,7 +41,7 @@ static bool resume(struct lab *l)
         return true;
     if (!lab_status_is(l, LAB_JOB, "phase", "Paused") || fake_count(l->server, LAB_PODS) > 0)
         return false;
-    return fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}");
+    return fake_put(l->server, LAB_JOB, "{'spec':{'suspend':false}}");
 }
 
 static void delete_job(struct lab *l, const struct scenario *s)
@@ -62,7 +62,7 @@ static void clear_status(struct lab *l, const struct scenario *s)
 {
     (void)s;
     if (is_there(l))
-        assert_true(fake_put(l->server, LAB_JOB, "{\"status\":null}"));
+        lab_put(l, LAB_JOB, "{'status':null}");
 }
 
 /* To two pods, from as many as the story has come to; that is the last of its steps. */
@@ -71,7 +71,7 @@ static void scale_job(struct lab *l, const struct scenario *s)
     (void)s;
     if (!is_there(l))
         return;
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"elastic\":{\"expectedReplicas\":2}}}"));
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'expectedReplicas':2}}}");
     l->step = 3;
 }
 
@@ -81,16 +81,11 @@ enum { WRITER_TURNS = 120 };
 
 static int turns;
 
-static struct kube_reconciler *reconciler_of(const struct lab *l)
-{
-    return controller_reconciler(l->operators[0].controller);
-}
-
 /* Its answer never comes: what it was sent for is forgotten. */
 static void lose_lease(struct lab *l, const struct scenario *s)
 {
     (void)s;
-    kube_reconciler_lead(reconciler_of(l), false);
+    lab_lead(l, false);
     turns = 0;
 }
 
@@ -98,7 +93,7 @@ static bool lead_again(struct lab *l)
 {
     if (++turns < 10)
         return false;
-    kube_reconciler_lead(reconciler_of(l), true);
+    lab_lead(l, true);
     return true;
 }
 
@@ -106,8 +101,8 @@ static bool lead_again(struct lab *l)
 static void lead_at_once(struct lab *l, const struct scenario *s)
 {
     (void)s;
-    kube_reconciler_lead(reconciler_of(l), false);
-    kube_reconciler_lead(reconciler_of(l), true);
+    lab_lead(l, false);
+    lab_lead(l, true);
 }
 
 static void lose_lease_and_delete(struct lab *l, const struct scenario *s)
@@ -134,7 +129,7 @@ static bool writes_no_more(struct lab *l)
 
     if (++turns > WRITER_TURNS || !is_there(l))
         return true;
-    snprintf(body, sizeof(body), "{\"metadata\":{\"annotations\":{\"example.com/n\":\"%d\"}}}", turns);
+    snprintf(body, sizeof(body), "{'metadata':{'annotations':{'example.com/n':'%d'}}}", turns);
     return turns % 3 == 0 && !fake_put(l->server, LAB_JOB, body);
 }
 

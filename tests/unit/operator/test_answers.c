@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <string.h>
 
 #define WALL_MS INT64_C(1795514400000)
 

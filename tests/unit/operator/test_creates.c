@@ -6,18 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPEC(ns, name, note)                                                                                 \
-    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
-    "\",\"metadata\":{\"name\":\"" name "\",\"namespace\":\"" ns                                             \
-    "\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":4,"                                     \
-    "\"restartPolicy\":\"ExitCode\",\"template\":{\"metadata\":{\"annotations\":{\"note\":\"" note "\"}},"   \
-    "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
+#define NOTED(note)                                                                                          \
+    "{'spec':{'replicaSpecs':[{'type':'node','replicas':4,'restartPolicy':'ExitCode','template':{'metadata'" \
+    ":{'annotations':{'note':'" note "'}},'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}]}}"
 #define JOB LAB_SPEC("", "4")
 
 #define OWNED_BY_EARLIER                                                                                     \
-    "\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND            \
-    "\",\"name\":\"j\",\"uid\":\"earlier\",\"controller\":true}]"
-#define TERMINATING "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":[\"example.com/x\"]"
+    "'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND                     \
+    "','name':'j','uid':'earlier','controller':true}]"
+#define TERMINATING "'deletionTimestamp':'2026-01-01T00:00:00Z','finalizers':['example.com/x']"
 
 /* Pods without our labels stay until the test removes them. */
 static int others_stay(int attempt, int index)
@@ -44,9 +41,8 @@ static void endure(const char *path_part, int status, const char *reason, const 
     struct lab l;
 
     lab_start_direct(&l, lab_forever, 1);
-    fake_plan_fault(l.server,
-                    &(struct fake_fault_plan){.method = "POST", .path_part = path_part, .status = status});
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    fake_refuse(l.server, "POST", path_part, status);
+    lab_put(&l, LAB_JOB, JOB);
     lab_until_status(&l, "reason", reason);
     cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
     cleanup_free char *text = cJSON_PrintUnformatted(json_find(job, (const char *[]){"status", NULL}));
@@ -62,9 +58,7 @@ static void endure(const char *path_part, int status, const char *reason, const 
     if (other)
         assert_int_equal(fake_log_count(l.server, "POST", other), 0);
     fake_plan_fault(l.server, NULL);
-    int64_t from_ms = l.offset_ms;
-    lab_until_status(&l, "phase", "Running");
-    assert_in_range(l.offset_ms - from_ms, 0, 75000);
+    assert_in_range(lab_until_status(&l, "phase", "Running"), 0, 75000);
     assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
     lab_stop(&l);
 }
@@ -79,36 +73,6 @@ static void test_a_create_that_fails_is_told(void **state)
     endure("/services", 503, "CreateFailed", "Service j-rdzv", "/pods");
 }
 
-/* Nobody answers: that took 30 s, and is told at once. */
-static void test_a_create_without_an_answer_is_told_at_once(void **state)
-{
-    struct lab *l = lab_begin(state, lab_forever);
-
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){
-                        .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    lab_until_status(l, "reason", "CreateFailed");
-    assert_int_equal(fake_log_count(l->server, "POST", "/pods"), 1);
-    lab_until_status(l, "phase", "Running");
-    assert_true(lab_status_is(l, LAB_JOB, "reason", NULL));
-}
-
-/* A refused status is asked for once a minute at least, and a deletion too. */
-static void test_other_writes_back_off_to_a_minute(void **state)
-{
-    struct lab *l = lab_begin(state, lab_forever);
-
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "PATCH", .path_part = "/status", .status = 500});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    lab_pass_ms(l, 900000);
-    int before = fake_log_count(l->server, "PATCH", NULL);
-    lab_pass_ms(l, 600000);
-    assert_in_range(fake_log_count(l->server, "PATCH", NULL) - before, 9,
-                    13); /* and when a list is made anew */
-}
-
 static void wait_for_pod(const char *metadata)
 {
     char pod[512];
@@ -116,11 +80,9 @@ static void wait_for_pod(const char *metadata)
 
     lab_start_direct(&l, others_stay, 1);
     snprintf(pod, sizeof(pod),
-             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-0\",\"namespace\":"
-             "\"ns\",%s}}",
-             metadata);
-    assert_true(fake_put(l.server, LAB_PODS "/j-node-0", pod));
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
+             "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'j-node-0','namespace':'ns',%s}}", metadata);
+    lab_put(&l, LAB_PODS "/j-node-0", pod);
+    lab_put(&l, LAB_JOB, JOB);
     lab_pass_ms(&l, 30000);
     assert_false(lab_status_is(&l, LAB_JOB, "reason", "NameConflict"));
     assert_in_range(fake_log_count(l.server, "POST", "/pods"), 14,
@@ -128,8 +90,7 @@ static void wait_for_pod(const char *metadata)
     assert_int_equal(sent(&l, "POST", "/events", "Warning"), 0);
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-0"));
     int64_t from_ms = l.offset_ms;
-    while (fake_count(l.server, LAB_PODS) < 4)
-        lab_turn(&l);
+    LAB_UNTIL(&l, fake_count(l.server, LAB_PODS) >= 4);
     assert_in_range(l.offset_ms - from_ms, 0, 2000);
     lab_until_status(&l, "phase", "Running");
     lab_stop(&l);
@@ -144,39 +105,16 @@ static void test_what_goes_soon_is_waited_for(void **state)
     wait_for_pod(OWNED_BY_EARLIER "," TERMINATING);
 }
 
-static void test_what_does_not_go_is_told(void **state)
-{
-    struct lab *l = lab_begin(state, others_stay);
-
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-0",
-                         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-0\","
-                         "\"namespace\":\"ns\"," TERMINATING "}}"));
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    lab_until_status(l, "reason", "NameConflict");
-    assert_in_range(l->offset_ms, 55000, 125000);
-    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
-    lab_until_status(l, "phase", "Running");
-}
-
-static void lead(struct lab *l, bool leads)
-{
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
-}
-
 #define TWO_TYPES                                                                                            \
-    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
-    "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":["                     \
-    "{\"type\":\"a\",\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":{\"containers\":[" \
-    "{\"name\":"                                                                                             \
-    "\"pytorch\"}]}}},{\"type\":\"b\",\"replicas\":2,\"restartPolicy\":\"ExitCode\",\"template\":{\"spec\":" \
-    "{"                                                                                                      \
-    "\"containers\":["                                                                                       \
-    "{\"name\":\"pytorch\",\"resource\":{}}]}}}]}}"
+    "{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND                                        \
+    "','metadata':{'name':'j','namespace':'ns'},'spec':{'replicaSpecs':[{'type':'a','replicas':2,'"          \
+    "restartPolicy':'ExitCode','template':{'spec':{'containers':[{'name':'pytorch'}]}}},{'type':'b','"       \
+    "replicas':2,'restartPolicy':'ExitCode','template':{'spec':{'containers':[{'name':'pytorch','resource':" \
+    "{}}]}}}]}}"
 
 /* As Kubernetes 1.34 says it. */
-static const char UNKNOWN[] =
-    "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown "
-    "field \"spec.containers[0].resource\"";
+static const char UNKNOWN[] = "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: "
+                              "unknown field \"spec.containers[0].resource\"";
 static const struct fake_fault_plan MISSPELT = {
     .method = "POST", .path_part = "fieldValidation=Strict", .status = 400, .message = UNKNOWN};
 
@@ -188,7 +126,7 @@ static void test_a_misspelt_template_runs_in_no_part(void **state)
 
     second.request = 2;
     fake_plan_fault(l->server, &second);
-    assert_true(fake_put(l->server, LAB_JOB, TWO_TYPES));
+    lab_put(l, LAB_JOB, TWO_TYPES);
     lab_until_status(l, "reason", "InvalidSpec");
     assert_int_equal(sent(l, "POST", "/pods", "\"name\":\"j-a-1\""), 0);
     fake_plan_fault(l->server, &MISSPELT);
@@ -210,24 +148,15 @@ static int killed_once(int attempt, int index)
     return attempt == 0 && index == 1 ? 137 : LAB_RUNS;
 }
 
-static bool second_runs(struct lab *l)
-{
-    char summary[256];
-
-    lab_summary(l, summary, sizeof(summary));
-    return strncmp(summary, "Running attempt=1 ", 18) == 0;
-}
-
 /* It was begun with the field, by an older operator or before the server was exchanged. */
 static void test_a_misspelt_job_that_ran_runs_on(void **state)
 {
     struct lab *l = lab_begin(state, killed_once);
 
     l->gang = 4;
-    assert_true(fake_put(l->server, LAB_JOB, TWO_TYPES));
-    lab_until_status(l, "phase", "Running");
+    lab_run(l, TWO_TYPES);
     fake_plan_fault(l->server, &MISSPELT);
-    lab_until(l, second_runs);
+    LAB_UNTIL(l, lab_status_number(l, "attempt") == 1 && lab_status_is(l, LAB_JOB, "phase", "Running"));
     assert_int_equal(fake_faults_done(l->server), 1);
     assert_int_equal(sent(l, "POST", "/events", "Ignored"), 1);
     assert_int_equal(sent(l, "PATCH", "/status", "InvalidSpec\",\"status\":\"True"), 0);
@@ -238,22 +167,18 @@ static void test_belief_ends_with_the_lease(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    fake_refuse(l->server, "POST", "/pods", 403);
+    lab_put(l, LAB_JOB, JOB);
     lab_pass_ms(l, 200000); /* tried once a minute by now */
     int before = fake_log_count(l->server, "POST", "/pods");
-    while (fake_log_count(l->server, "POST", "/pods") == before)
-        lab_turn(l);
+    LAB_UNTIL(l, fake_log_count(l->server, "POST", "/pods") != before);
     fake_plan_fault(l->server, NULL);
     lab_pass_ms(l, 5000);
     assert_int_equal(fake_count(l->server, LAB_PODS), 0);
-    lead(l, false);
+    lab_lead(l, false);
     lab_turn(l);
-    lead(l, true);
-    int64_t from_ms = l->offset_ms;
-    lab_until_status(l, "phase", "Running");
-    assert_in_range(l->offset_ms - from_ms, 0, 20000);
+    lab_lead(l, true);
+    assert_in_range(lab_until_status(l, "phase", "Running"), 0, 20000);
 }
 
 /* A create of the earlier term ends in a time-out: nothing follows from that now. */
@@ -261,61 +186,48 @@ static void test_a_pass_of_an_earlier_term_teaches_nothing(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){
-                        .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    while (fake_faults_done(l->server) == 0)
-        lab_turn(l);
-    lead(l, false);
+    fake_strike(l->server, "POST", "/pods", FAKE_HANG_BEFORE);
+    lab_put(l, LAB_JOB, JOB);
+    lab_until(l, lab_struck);
+    lab_lead(l, false);
     lab_turn(l);
-    lead(l, true);
+    lab_lead(l, true);
     lab_until_status(l, "phase", "Running");
     assert_int_equal(sent(l, "PATCH", "/status", "CreateFailed"), 0);
-    assert_int_equal(controller_counts(l->operators[0].controller).failures, 0);
-    assert_int_equal(controller_counts(l->operators[0].controller).pods_created, 4);
+    assert_int_equal(lab_counts(l).failures, 0);
+    assert_int_equal(lab_counts(l).pods_created, 4);
 }
 
 static void test_who_waits_counts_nothing(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    lab_until_status(l, "phase", "Running");
-    lab_until(l, lab_settled);
-    lead(l, false);
+    lab_run_settled(l, JOB);
+    lab_lead(l, false);
     assert_true(fake_remove(l->server, LAB_JOB));
     lab_pass_ms(l, 5000);
-    assert_int_equal(controller_cached(l->operators[0].controller).jobs, 0);
-    assert_int_equal(controller_counts(l->operators[0].controller).deleted, 0);
-    lead(l, true);
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    assert_int_equal(lab_cached(l).jobs, 0);
+    assert_int_equal(lab_counts(l).deleted, 0);
+    lab_lead(l, true);
+    lab_put(l, LAB_JOB, JOB);
     lab_pass_ms(l, 5000);
     assert_true(fake_remove(l->server, LAB_JOB));
     lab_pass_ms(l, 5000);
-    assert_int_equal(controller_counts(l->operators[0].controller).deleted, 1);
+    assert_int_equal(lab_counts(l).deleted, 1);
 }
 
 enum { NOTE_BYTES = 200000, SLOW_JOBS = 60, NAMESPACES = 8, WORST_BYTES = 22 << 20 };
 
 static void put_slow_job(struct lab *l, int i)
 {
-    char path[160];
-    char name[32];
-    char ns[32];
-    char *note = calloc(1, NOTE_BYTES + 1);
+    char name[32], ns[32];
     char *text = NULL;
 
-    assert_non_null(note);
-    memset(note, 'x', NOTE_BYTES);
     snprintf(ns, sizeof(ns), "slow-%d", i % NAMESPACES);
     snprintf(name, sizeof(name), "s%d", i);
-    snprintf(path, sizeof(path), "/apis/" TRAINJOB_API_VERSION "/namespaces/%s/pytorchtrainingjobs/%s", ns,
-             name);
-    assert_true(asprintf(&text, SPEC("%s", "%s", "%s"), name, ns, note) > 0);
-    assert_true(fake_put(l->server, path, text));
+    assert_true(asprintf(&text, NOTED("%0*d"), NOTE_BYTES, 0) > 0);
+    lab_put_job(l, ns, name, text);
     free(text);
-    free(note);
 }
 
 /* Large jobs in eight namespaces whose admission does not answer: memory stays within the figure of budget.h, and a small
@@ -331,16 +243,16 @@ static void test_large_passes_have_a_bound(void **state)
     for (int i = 0; i < SLOW_JOBS; i++)
         put_slow_job(l, i);
     lab_pass_ms(l, 5000);
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_put(l, LAB_JOB, JOB);
     int64_t from_ms = l->offset_ms;
     uint64_t passes = 0;
     while (l->offset_ms < from_ms + 100000) {
         lab_turn(l);
         if (l->offset_ms < from_ms + 6000)
-            passes = controller_counts(l->operators[0].controller).passes;
+            passes = lab_counts(l).passes;
         if (l->offset_ms < from_ms + 20000) /* who has no room is not decoded again and again */
-            assert_in_range(controller_counts(l->operators[0].controller).passes, 0, passes + 10);
-        size_t held = controller_counts(l->operators[0].controller).pass_bytes;
+            assert_in_range(lab_counts(l).passes, 0, passes + 10);
+        size_t held = lab_counts(l).pass_bytes;
         most = held > most ? held : most;
         if (l->offset_ms > from_ms + 5000)
             assert_int_equal(fake_count(l->server, LAB_PODS), 4);
@@ -349,17 +261,14 @@ static void test_large_passes_have_a_bound(void **state)
     fake_plan_fault(l->server, NULL);
     lab_pass_ms(l, 120000);
     assert_int_equal(fake_count(l->server, "/api/v1/pods"), 4 * (SLOW_JOBS + 1));
-    assert_int_equal(controller_counts(l->operators[0].controller).pass_bytes, 0);
+    assert_int_equal(lab_counts(l).pass_bytes, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_create_that_fails_is_told),
-        LAB_TEST(test_a_create_without_an_answer_is_told_at_once),
-        LAB_TEST(test_other_writes_back_off_to_a_minute),
         cmocka_unit_test(test_what_goes_soon_is_waited_for),
-        LAB_TEST(test_what_does_not_go_is_told),
         LAB_TEST(test_a_misspelt_template_runs_in_no_part),
         LAB_TEST(test_a_misspelt_job_that_ran_runs_on),
         LAB_TEST(test_belief_ends_with_the_lease),

@@ -8,7 +8,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { LASTS_MS = 120000, NAME_BYTES = 48 };
 

@@ -3,10 +3,11 @@
  * on. Nothing that it writes after its lease was taken reaches the API server, and the job ends as if there had been no trouble.
  *
  * It is stopped where it waits: between the last look at the clock and the kernel's send() lie microseconds that no lease
- * can guard; what arrives late then is harmless by the versions and UIDs that it names (test_takeover).
+ * can guard; what arrives late then is harmless by the versions and UIDs that it names (test_sweeps takeover).
  *
  * usage: test_failover <ptj-operator> [share of [seed]]     share 0 of 4: trials 0, 4, 8 ...
  */
+#include "common/fsutil.h"
 #include "converge.h"
 #include "faults.h"
 #include "process.h"
@@ -61,13 +62,6 @@ struct trial {
     struct process operators[2];
 };
 
-static int64_t now_ms(void)
-{
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx);
-}
-
 /* Which operator sent it; -1: none. */
 static int sender(const struct fake_request *r)
 {
@@ -94,48 +88,44 @@ static int holder(struct fake_apiserver *s)
     return who;
 }
 
-static void wait_for(struct trial *t, bool (*done)(struct trial *t), const char *what)
-{
-    int64_t deadline = now_ms() + PATIENCE_MS;
+#define WAIT_FOR(t, condition)                                                                               \
+    for (int64_t limit_ms = clock_mono_ms() + PATIENCE_MS; !(condition);)                                    \
+    wait_a_little(t, limit_ms, #condition)
 
-    while (!done(t)) {
-        if (now_ms() > deadline)
-            fail_msg("trial %d %s of seed %u: %s did not happen", t->number, MOMENT_OF[t->moment].name, seed,
-                     what);
-        if (!t->still)
-            lab_cluster(&t->lab);
-        usleep(TICK_US);
-    }
+static void wait_a_little(struct trial *t, int64_t limit_ms, const char *what)
+{
+    if (clock_mono_ms() > limit_ms)
+        fail_msg("trial %d %s of seed %u: not %s", t->number, MOMENT_OF[t->moment].name, seed, what);
+    if (!t->still)
+        lab_cluster(&t->lab);
+    usleep(TICK_US);
 }
 
-static bool first_leads(struct trial *t)
+/* It sends the token operator-I, and its lease lasts 3 s. */
+static void start_operator(struct trial *t, int i)
 {
-    return process_says(&t->operators[0], "\"leading\"");
-}
+    char file[96], token[128], server[160];
+    struct err err;
 
-static bool second_waits(struct trial *t)
-{
-    return process_says(&t->operators[1], "waiting for the lease");
-}
-
-static bool second_leads(struct trial *t)
-{
-    return holder(t->lab.server) == 1;
-}
-
-static bool has_struck(struct trial *t)
-{
-    return fake_faults_done(t->lab.server) > 0;
+    snprintf(file, sizeof(file), "%s/token-%d", t->dir, i);
+    snprintf(token, sizeof(token), "operator-%d", i);
+    assert_int_equal(fs_write_atomic(file, token, strlen(token), &err), 0);
+    snprintf(server, sizeof(server), "--server=%s", fake_apiserver_url(t->lab.server));
+    snprintf(token, sizeof(token), "--token-file=%s", file);
+    process_start(&t->operators[i],
+                  (const char *[]){program, server, token, "--metrics-bind-address=0",
+                                   "--health-probe-bind-address=0", "--leader-elect-namespace=sys",
+                                   "--leader-elect-lease-duration=3", NULL});
 }
 
 /* Returns with a change that has just been made. Then the cluster stands still, so that the job does not end. */
 static void let_happen(struct trial *t, int changes)
 {
     uint64_t enough = fake_version(t->lab.server) + (uint64_t)changes;
-    int64_t deadline = now_ms() + PATIENCE_MS;
+    int64_t deadline = clock_mono_ms() + PATIENCE_MS;
 
     while (lab_cluster(&t->lab), fake_version(t->lab.server) < enough) {
-        if (now_ms() > deadline)
+        if (clock_mono_ms() > deadline)
             fail_msg("trial %d of seed %u: %d changes did not happen", t->number, seed, changes);
         usleep(TICK_US / 10);
     }
@@ -147,11 +137,6 @@ static bool is_finished(struct trial *t)
     cleanup_json cJSON *job = lab_get(&t->lab, LAB_JOB);
 
     return json_str(json_find(job, (const char *[]){"status", NULL}), "completionTime") != NULL;
-}
-
-static bool first_waits(struct trial *t)
-{
-    return process_says(&t->operators[0], "waiting for the lease");
 }
 
 /* Every write but those of the lease was sent by who held it. Returns how many the first one made. */
@@ -206,7 +191,7 @@ static int await_moment(struct trial *t)
     if (t->moment == AT_ANY_TIME)
         usleep(process_roll(&t->dice, 30000));
     if (t->moment != WHEN_TOLD && t->moment != AT_ANY_TIME)
-        wait_for(t, has_struck, "the request");
+        WAIT_FOR(t, fake_faults_done(s) > 0);
     if (t->moment != WHEN_TOLD)
         usleep(process_roll(&t->dice, 3000));
     return t->moment == AT_A_WRITE ? plan.request : 0;
@@ -219,21 +204,21 @@ static void trial(void **state)
     char ending[CONVERGE_TEXT_BYTES];
     int at;
 
-    process_start(&t->operators[0], program, fake_apiserver_url(t->lab.server));
-    wait_for(t, first_leads, "leading");
-    process_start(&t->operators[1], program, fake_apiserver_url(t->lab.server));
-    wait_for(t, second_waits, "waiting");
+    start_operator(t, 0);
+    WAIT_FOR(t, process_says(&t->operators[0], "\"leading\""));
+    start_operator(t, 1);
+    WAIT_FOR(t, process_says(&t->operators[1], "waiting for the lease"));
     int writes = await_moment(t);
     process_stop(&t->operators[0], &t->dice);
     assert_true(t->moment == AT_A_WRITE || !is_finished(t)); /* there is something left to be done wrong */
     t->still = false;
     bool led = holder(l->server) == 0; /* a machine may be too slow for so short a lease */
-    wait_for(t, second_leads, "the takeover");
+    WAIT_FOR(t, holder(l->server) == 1);
     fake_plan_fault(l->server, NULL);
     usleep(process_roll(&t->dice, 300000));
     assert_int_equal(kill(t->operators[0].pid, SIGCONT), 0);
-    wait_for(t, is_finished, "the job's end");
-    wait_for(t, first_waits, "the first one's insight");
+    WAIT_FOR(t, is_finished(t));
+    WAIT_FOR(t, process_says(&t->operators[0], "waiting for the lease"));
     for (int i = 0; i < QUIET_TICKS; i++) {
         lab_cluster(l);
         usleep(TICK_US);
@@ -259,7 +244,7 @@ static int setup(void **state)
     snprintf(t->dir, sizeof(t->dir), "/tmp/test_failover.XXXXXX");
     assert_non_null(mkdtemp(t->dir));
     for (int i = 0; i < 2; i++)
-        t->operators[i] = (struct process){.dir = t->dir, .number = i};
+        snprintf(t->operators[i].log, sizeof(t->operators[i].log), "%s/log-%d", t->dir, i);
     t->scenario = converge_scenario(STORIES[t->number % 2].scenario);
     t->writes = STORIES[t->number % 2].writes;
     t->changes = STORIES[t->number % 2].changes;
@@ -274,8 +259,13 @@ static int teardown(void **state)
 {
     struct trial *t = *state;
 
-    for (int i = 0; i < 2; i++)
+    char file[96];
+
+    for (int i = 0; i < 2; i++) {
         process_remove(&t->operators[i]);
+        snprintf(file, sizeof(file), "%s/token-%d", t->dir, i);
+        unlink(file);
+    }
     rmdir(t->dir);
     fake_apiserver_stop(t->lab.server);
     return 0;

@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Caches that hear nothing. */
 struct world {
@@ -108,6 +107,9 @@ static void test_a_refused_version_is_in_doubt(void **state)
     assert_int_equal(jobmemory_rest_ms(W.m, "100", 60), 0);
     (void)learn(&r, &PLAN, 1, 100); /* twice as long each time */
     assert_int_equal(jobmemory_rest_ms(W.m, "99", 100), 100);
+    for (int i = 0; i < 20; i++)
+        (void)learn(&r, &PLAN, 1, 100);
+    assert_int_equal(jobmemory_rest_ms(W.m, "99", 100), 60000);
     r = (struct actions_result){.ok = true, .retry_after_ms = -1};
     (void)learn(&r, &PLAN, 1, 50);
     assert_true(W.m->lost);

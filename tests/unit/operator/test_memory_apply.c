@@ -18,10 +18,9 @@
 enum { FEWEST_ALLOCATIONS = 300, PASSES_MAX = 8, PODS_MAX = 8, FLUSH_MS = 5000, TEXT_BYTES = 1024 };
 
 static const char JOB[] =
-    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-    "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\","
-    "\"replicas\":2,\"restartPolicy\":\"OnFailure\",\"template\":{\"spec\":{\"containers\":[{\"name\":"
-    "\"pytorch\",\"image\":\"i\"}]}}}]}}";
+    "{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+    "','metadata':{'name':'j','namespace':'ns'},'spec':{'replicaSpecs':[{'type':'node','replicas':2,'"
+    "restartPolicy':'OnFailure','template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}]}}";
 
 /* What a pass goes by, and what it decided. */
 struct pass {
@@ -219,10 +218,9 @@ static void fresh(struct fake_apiserver *server)
 static void killed(struct fake_apiserver *server)
 {
     converge(server);
-    assert_true(
-        fake_put(server, LAB_PODS "/j-node-1",
-                 "{\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
-                 "\"terminated\":{\"exitCode\":137,\"reason\":\"Error\"}}}]}}"));
+    assert_true(fake_put(server, LAB_PODS "/j-node-1",
+                         "{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch','state':{'"
+                         "terminated':{'exitCode':137,'reason':'Error'}}}]}}"));
 }
 
 static void test_children_are_created(void **state)

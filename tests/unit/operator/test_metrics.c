@@ -11,25 +11,10 @@
 #define OTHER "/apis/" TRAINJOB_API_VERSION "/namespaces/ns/pytorchtrainingjobs/other"
 #define QUEUE "name=\"pytorchtrainingjob\""
 
-static int killed_once(int attempt, int index)
-{
-    return attempt == 0 ? (index == 1 ? 137 : -1) : 0;
-}
-
 static int fails(int attempt, int index)
 {
     (void)attempt;
     return index == 0 ? 1 : -1;
-}
-
-static bool other_failed(struct lab *l)
-{
-    return lab_status_is(l, OTHER, "phase", "Failed");
-}
-
-static bool one_job_left(struct lab *l)
-{
-    return controller_cached(l->operators[0].controller).jobs == 1;
 }
 
 static void scrape(const struct lab *l, struct exposition *e)
@@ -51,35 +36,47 @@ static void scrape(const struct lab *l, struct exposition *e)
     exposition_parse(e, buf_str(&text));
 }
 
-static void assert_count(const struct exposition *e, const char *family, int want)
+/* When the answer to the last write is there. */
+static void scrape_later(struct lab *l, struct exposition *e)
 {
-    int got = (int)exposition_value(e, family, "");
+    lab_pass_ms(l, 5000);
+    scrape(l, e);
+}
+
+static void assert_series(const struct exposition *e, const char *family, const char *labels, double want)
+{
+    double got = exposition_value(e, family, labels);
 
     if (got != want)
-        fail_msg("%s: expected %d, got %d", family, want, got);
+        fail_msg("%s{%s}: expected %g, got %g", family, labels, want, got);
+}
+
+static void assert_count(const struct exposition *e, const char *family, int want)
+{
+    assert_series(e, family, "", want);
 }
 
 /* Of all jobs: one that was killed once and then succeeded, one that failed. */
 static void test_counts(void **state)
 {
-    struct lab *l = lab_begin(state, killed_once);
+    struct lab *l = lab_begin(state, lab_killed_once);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_until_status(l, "phase", "Succeeded");
     lab_until(l, lab_settled);
     l->script = fails;
-    assert_true(fake_put(l->server, OTHER, LAB_TWO));
-    lab_until(l, other_failed);
+    lab_put(l, OTHER, LAB_TWO);
+    LAB_UNTIL(l, lab_status_is(l, OTHER, "phase", "Failed"));
     lab_until(l, lab_settled);
     assert_true(fake_remove(l->server, OTHER));
-    lab_until(l, one_job_left);
+    LAB_UNTIL(l, lab_cached(l).jobs == 1);
     scrape(l, &e);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 2);
     assert_count(&e, "pytorchtrainingjob_running_seconds_count", 2);
     assert_count(&e, "pytorchtrainingjob_restart_seconds_count", 1);
     assert_count(&e, "pytorchtrainingjob_pass_bytes", 0);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Succeeded\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Succeeded\"", 1);
     assert_count(&e, "pytorchtrainingjob_created_total", 2);
     assert_count(&e, "pytorchtrainingjob_succeeded_total", 1);
     assert_count(&e, "pytorchtrainingjob_failed_total", 1);
@@ -93,49 +90,38 @@ static void test_counts(void **state)
 
 static void test_all_that_is_promised_is_there(void **state)
 {
-    static const char *const PLAIN[] = {"pytorchtrainingjob_created_total",
-                                        "pytorchtrainingjob_succeeded_total",
-                                        "pytorchtrainingjob_failed_total",
-                                        "pytorchtrainingjob_restarted_total",
-                                        "pytorchtrainingjob_deleted_total",
-                                        "pytorchtrainingjob_pods_created_total",
-                                        "pytorchtrainingjob_pods_deleted_total",
-                                        "process_resident_memory_bytes",
-                                        "process_cpu_seconds_total"};
-    static const char *const QUEUED[] = {"workqueue_depth",
-                                         "workqueue_delayed",
-                                         "workqueue_processing",
-                                         "workqueue_adds_total",
-                                         "workqueue_retries_total",
-                                         "workqueue_queue_duration_seconds_count",
-                                         "workqueue_queue_duration_seconds_sum",
-                                         "workqueue_work_duration_seconds_count",
-                                         "workqueue_work_duration_seconds_sum",
-                                         "workqueue_unfinished_work_seconds",
-                                         "workqueue_longest_running_processor_seconds"};
+    static const char *const QUEUED[] = {"delayed",
+                                         "processing",
+                                         "retries_total",
+                                         "queue_duration_seconds_sum",
+                                         "work_duration_seconds_count",
+                                         "work_duration_seconds_sum",
+                                         "unfinished_work_seconds",
+                                         "longest_running_processor_seconds"};
+    char name[96];
     struct lab l;
     struct exposition e;
 
     (void)state;
-    lab_start(&l, killed_once);
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_start(&l, lab_killed_once);
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
-    for (size_t i = 0; i < ARRAY_LEN(PLAIN); i++)
-        (void)exposition_value(&e, PLAIN[i], "");
+    (void)exposition_value(&e, "pytorchtrainingjob_pods_deleted_total", "");
+    (void)exposition_value(&e, "process_cpu_seconds_total", "");
     for (size_t i = 0; i < ARRAY_LEN(QUEUED); i++)
-        (void)exposition_value(&e, QUEUED[i], QUEUE);
+        (void)exposition_value(&e, (snprintf(name, sizeof(name), "workqueue_%s", QUEUED[i]), name), QUEUE);
     assert_true(exposition_value(&e, "process_resident_memory_bytes", "") > 4096);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_build_info", "version=\"1.2.3\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_build_info", "version=\"1.2.3\"", 1);
     assert_true(exposition_value(&e, "reflector_lists_total", QUEUE ",resource=\"pods\"") >= 1);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_progress_polls_total", "result=\"ok\"") == 0);
+    assert_series(&e, "pytorchtrainingjob_progress_polls_total", "result=\"ok\"", 0);
     assert_true(exposition_value(&e, "workqueue_adds_total", QUEUE) > 0);
     /* every key that became due was taken, but for those that are due still */
     assert_true(exposition_value(&e, "workqueue_queue_duration_seconds_count", QUEUE) ==
                 exposition_value(&e, "workqueue_adds_total", QUEUE) -
                     exposition_value(&e, "workqueue_depth", QUEUE));
     assert_true(exposition_value(&e, "workqueue_work_duration_seconds_bucket", QUEUE ",le=\"10\"") > 0);
-    assert_true(exposition_value(&e, "leader_election_master_status", "name=\"lease\"") == 1);
+    assert_series(&e, "leader_election_master_status", "name=\"lease\"", 1);
     assert_int_equal((int)exposition_value(&e, "rest_client_requests_total", "code=\"201\",method=\"POST\""),
                      fake_log_count(l.server, "POST", NULL));
     lab_stop(&l);
@@ -160,23 +146,17 @@ static void test_waits_of_a_suspended_job(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until_status(l, "phase", "Paused");
+    lab_put(l, LAB_JOB, LAB_TWO);
+    lab_pause(l);
     lab_pass_ms(l, 1000000);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-    lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
+    lab_resume(l);
     for (int again = 0; again < 2; again++) {
-        scrape(l, &e);
+        scrape_later(l, &e);
         assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 0, 60);
         assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 1, 60);
         assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
-        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-        lab_until_status(l, "phase", "Paused");
-        assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-        lab_until_status(l, "phase", "Running");
-        lab_pass_ms(l, 5000); /* until the answer is there */
+        lab_pause(l);
+        lab_resume(l);
     }
 }
 
@@ -186,33 +166,23 @@ static void test_waits_of_a_refused_job(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    fake_refuse(l->server, "POST", "/pods", 403);
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_pass_ms(l, 200000);
     scrape(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 0, 0, 0);
     fake_plan_fault(l->server, NULL);
     lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 200, 270);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 200, 280);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"") == 0);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"300\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"", 0);
+    assert_series(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"300\"", 1);
 }
 
 static int starts_once_more(int attempt, int index)
 {
     return attempt == 0 && index == 1 ? 137 : attempt == 1 ? LAB_PENDING : LAB_RUNS;
-}
-
-static bool second_attempt_waits(struct lab *l)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-
-    return json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1 &&
-           lab_status_is(l, LAB_JOB, "phase", "Pending") && fake_count(l->server, LAB_PODS) == 2;
 }
 
 /* Paused while it restarts: what follows a day later is no restart. */
@@ -221,15 +191,13 @@ static void test_waits_of_a_restart_that_was_paused(void **state)
     struct lab *l = lab_begin(state, starts_once_more);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    lab_until(l, second_attempt_waits);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    lab_until_status(l, "phase", "Paused");
+    lab_put(l, LAB_JOB, LAB_TWO);
+    LAB_UNTIL(l, lab_status_number(l, "attempt") == 1 && lab_status_is(l, LAB_JOB, "phase", "Pending") &&
+                     fake_count(l->server, LAB_PODS) == 2);
+    lab_pause(l);
     lab_pass_ms(l, 1000000);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
-    lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    lab_resume(l);
+    scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
     assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
 }
@@ -240,15 +208,13 @@ static void test_waits_of_a_job_that_was_unknown(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    lab_until_status(l, "phase", "Running");
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}"));
+    lab_run(l, LAB_TWO);
+    lab_put(l, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}");
     lab_until_status(l, "phase", "Unknown");
     lab_pass_ms(l, 100000);
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}"));
+    lab_put(l, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}");
     lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
+    scrape_later(l, &e);
     assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
 }
 
@@ -267,12 +233,10 @@ static void test_jobs_are_counted_by_who_leads(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     struct exposition e;
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    lab_until_status(l, "phase", "Running");
-    lab_pass_ms(l, 5000); /* until the answer is there */
-    scrape(l, &e);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"") == 1);
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), false);
+    lab_run(l, LAB_TWO);
+    scrape_later(l, &e);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"", 1);
+    lab_lead(l, false);
     scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 0);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 1); /* counters stand still */
@@ -282,22 +246,13 @@ enum { TENANTS = 130 };
 
 static void put_tenants_job(struct lab *l, int tenant, int i)
 {
-    char path[160];
-    char text[256];
+    char ns[24], name[16];
 
-    snprintf(path, sizeof(path),
-             "/apis/" TRAINJOB_API_VERSION "/namespaces/tenant-%d/pytorchtrainingjobs/j%d", tenant, i);
-    snprintf(text, sizeof(text),
-             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-             "\",\"metadata\":{\"name\":\"j%d\",\"namespace\":\"tenant-%d\"},\"spec\":{\"suspend\":true},"
-             "\"status\":{\"phase\":\"%s\"}}",
-             i, tenant, i ? "Failed" : "Succeeded");
-    assert_true(fake_put(l->server, path, text));
-}
-
-static bool all_tenants(struct lab *l)
-{
-    return controller_cached(l->operators[0].controller).jobs == TENANTS + 40;
+    snprintf(ns, sizeof(ns), "tenant-%d", tenant);
+    snprintf(name, sizeof(name), "j%d", i);
+    lab_put_job(l, ns, name,
+                i ? "{'spec':{'suspend':true},'status':{'phase':'Failed'}}"
+                  : "{'spec':{'suspend':true},'status':{'phase':'Succeeded'}}");
 }
 
 /* Many namespaces: those with most jobs are named, and nothing is lost. */
@@ -307,22 +262,21 @@ static void test_namespaces_have_a_bound(void **state)
     struct exposition e;
     double sum = 0;
 
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), false);
+    lab_lead(l, false);
     for (int i = 0; i < TENANTS; i++)
         put_tenants_job(l, i, 0);
     for (int i = 90; i < TENANTS; i++)
         put_tenants_job(l, i, 1);
-    lab_until(l, all_tenants);
-    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), true);
+    LAB_UNTIL(l, lab_cached(l).jobs == TENANTS + 40);
+    lab_lead(l, true);
     scrape(l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 2 * 40 + 60 + 1);
     for (int i = 0; i < e.n; i++)
         if (strcmp(e.samples[i].family, "pytorchtrainingjob_jobs") == 0)
             sum += e.samples[i].value;
     assert_true(sum == TENANTS + 40);
-    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"\",phase=\"Succeeded\"") == 30);
-    assert_true(
-        exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"tenant-129\",phase=\"Failed\"") == 1);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"\",phase=\"Succeeded\"", 30);
+    assert_series(&e, "pytorchtrainingjob_jobs", "namespace=\"tenant-129\",phase=\"Failed\"", 1);
 }
 
 static void test_labels_are_escaped(void **state)
@@ -372,13 +326,13 @@ static void test_labels_do_not_grow_with_jobs(void **state)
     int left_out[2] = {0};
 
     (void)state;
-    lab_start(&l, killed_once);
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_start(&l, lab_killed_once);
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &one);
     l.script = fails;
-    assert_true(fake_put(l.server, OTHER, LAB_TWO));
-    lab_until(&l, other_failed);
+    lab_put(&l, OTHER, LAB_TWO);
+    LAB_UNTIL(&l, lab_status_is(&l, OTHER, "phase", "Failed"));
     scrape(&l, &two);
     for (int i = 0; i < one.n; i++) {
         check_label(&one.samples[i]);
@@ -399,14 +353,12 @@ static void test_request_without_an_answer(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start(&l, killed_once);
-    fake_plan_fault(l.server,
-                    &(struct fake_fault_plan){
-                        .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_RESET_BODY});
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_start(&l, lab_killed_once);
+    fake_strike(l.server, "POST", "/pods", FAKE_RESET_BODY);
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until_status(&l, "phase", "Succeeded");
     scrape(&l, &e);
-    assert_true(exposition_value(&e, "rest_client_requests_total", "code=\"<error>\",method=\"POST\"") == 1);
+    assert_series(&e, "rest_client_requests_total", "code=\"<error>\",method=\"POST\"", 1);
     assert_true(exposition_value(&e, "pytorchtrainingjob_pass_failures_total", "") >= 1);
     lab_stop(&l);
 }

@@ -5,29 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JOB LAB_SPEC("\"torchrunConfig\":{\"enabled\":true},", "4")
+#define JOB LAB_SPEC("'torchrunConfig':{'enabled':true},", "4")
 #define PLAIN_JOB LAB_SPEC("", "4")
 
-static int never_start(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return LAB_PENDING;
-}
-
-/* The place in the log of the n-th such request, from 1; -1: none. */
-static int nth(struct lab *l, int n, const char *method, const char *path_part)
+/* The place in the log of the first such request; -1: there is none. */
+static int first(struct lab *l, const char *method, const char *path_part)
 {
     struct fake_request r;
 
     for (int i = 0; fake_log_at(l->server, i, &r); i++)
-        if (strcmp(r.method, method) == 0 && strstr(r.path, path_part) && --n == 0)
+        if (strcmp(r.method, method) == 0 && strstr(r.path, path_part))
             return i;
     return -1;
-}
-
-static int first(struct lab *l, const char *method, const char *path_part)
-{
-    return nth(l, 1, method, path_part);
 }
 
 static bool pods_came_first(struct lab *l)
@@ -36,13 +25,18 @@ static bool pods_came_first(struct lab *l)
     return first(l, "POST", "/pods") < first(l, "PATCH", "/j/status");
 }
 
+static bool has_4_pods(struct lab *l)
+{
+    return fake_count(l->server, LAB_PODS) == 4;
+}
+
 static void start_and_succeed(const char *job)
 {
     struct lab l;
 
     lab_start_direct(&l, lab_well, 1);
     lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, LAB_JOB, job));
+    lab_put(&l, LAB_JOB, job);
     lab_until_status(&l, "phase", "Succeeded");
     assert_true(pods_came_first(&l));
     assert_in_range(fake_log_count(l.server, "PATCH", "/j/status"), 1, 2);
@@ -60,16 +54,13 @@ static void test_pods_come_first(void **state)
 /* Without torchrun the others come when pod 0 has had no address for ten seconds. */
 static void test_others_wait_for_pod_0(void **state)
 {
-    struct lab *l = lab_begin(state, never_start);
+    struct lab *l = lab_begin(state, lab_pending);
 
     lab_until(l, lab_settled);
-    assert_true(fake_put(l->server, LAB_JOB, PLAIN_JOB));
-    int64_t from_ms = l->offset_ms;
-    lab_until_status(l, "phase", "Pending");
+    lab_put(l, LAB_JOB, PLAIN_JOB);
+    int64_t first_ms = lab_until_status(l, "phase", "Pending");
     assert_int_equal(fake_count(l->server, LAB_PODS), 1);
-    while (fake_count(l->server, LAB_PODS) < 4)
-        lab_turn(l);
-    assert_in_range(l->offset_ms - from_ms, 9000, 12000);
+    assert_in_range(first_ms + lab_until(l, has_4_pods), 9000, 12000);
     lab_until(l, lab_settled);
     assert_int_equal(fake_log_count(l->server, "PATCH", "/j/status"), 2);
 }
@@ -77,13 +68,11 @@ static void test_others_wait_for_pod_0(void **state)
 /* It says that its pods do not start, a little later than it would. */
 static void test_pods_that_do_not_start(void **state)
 {
-    struct lab *l = lab_begin(state, never_start);
+    struct lab *l = lab_begin(state, lab_pending);
 
     lab_until(l, lab_settled);
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    int64_t from_ms = l->offset_ms;
-    lab_until_status(l, "phase", "Pending");
-    assert_in_range(l->offset_ms - from_ms, 0, 2000);
+    lab_put(l, LAB_JOB, JOB);
+    assert_in_range(lab_until_status(l, "phase", "Pending"), 0, 2000);
     assert_true(pods_came_first(l));
 }
 
@@ -92,8 +81,7 @@ static void test_a_job_from_before(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    lab_until_status(l, "phase", "Running");
+    lab_run(l, JOB);
     assert_true(pods_came_first(l));
 }
 
@@ -102,8 +90,8 @@ static void test_a_status_of_others(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    assert_true(fake_put(l->server, LAB_JOB, "{\"status\":{\"reason\":\"Unreadable\"}}"));
+    lab_put(l, LAB_JOB, JOB);
+    lab_put(l, LAB_JOB, "{'status':{'reason':'Unreadable'}}");
     lab_until_status(l, "phase", "Running");
     assert_false(pods_came_first(l));
 }
@@ -113,17 +101,9 @@ static void test_not_after_a_lost_answer(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){
-                        .request = 1, .method = "POST", .path_part = "/services", .fault = FAKE_DROP_BEFORE});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    lab_until_status(l, "phase", "Running");
+    fake_strike(l->server, "POST", "/services", FAKE_DROP_BEFORE);
+    lab_run(l, JOB);
     assert_false(pods_came_first(l));
-}
-
-static uint64_t passes(struct lab *l)
-{
-    return controller_counts(l->operators[0].controller).passes;
 }
 
 /* Not served, say: no key is worked on. Deployments are TensorBoard's alone. */
@@ -131,18 +111,16 @@ static void test_nothing_before_the_lists(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/services", .status = 500});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    fake_refuse(l->server, "LIST", "/services", 500);
+    lab_put(l, LAB_JOB, JOB);
     lab_pass_ms(l, 120000);
-    assert_int_equal(passes(l), 0);
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
+    assert_int_equal(lab_counts(l).passes, 0);
+    fake_refuse(l->server, "LIST", "/deployments", 403);
     lab_until_status(l, "phase", "Running");
 }
 
 #define TENSORBOARD(suspend)                                                                                 \
-    "{\"spec\":{\"tensorboardSpec\":{\"suspend\":" suspend ",\"logDir\":{\"pvc\":[{\"name\":\"p\"}]}}}}"
+    "{'spec':{'tensorboardSpec':{'suspend':" suspend ",'logDir':{'pvc':[{'name':'p'}]}}}}"
 
 static int tensorboards(struct lab *l)
 {
@@ -156,28 +134,20 @@ static bool shows_logs(struct lab *l)
     return tensorboards(l) == 1;
 }
 
-static bool hides_logs(struct lab *l)
-{
-    return tensorboards(l) == 0;
-}
-
 /* The job runs without its TensorBoard, and is not planned again and again for it. */
 static void test_deployments_that_cannot_be_listed(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    fake_plan_fault(l->server,
-                    &(struct fake_fault_plan){.method = "LIST", .path_part = "/deployments", .status = 403});
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("false")));
+    fake_refuse(l->server, "LIST", "/deployments", 403);
+    lab_put(l, LAB_JOB, JOB);
+    lab_put(l, LAB_JOB, TENSORBOARD("false"));
     lab_until_status(l, "phase", "Running");
-    uint64_t before = passes(l);
+    uint64_t before = lab_counts(l).passes;
     lab_pass_ms(l, 600000);
-    assert_in_range(passes(l) - before, 9, 18);
+    assert_in_range(lab_counts(l).passes - before, 9, 18);
     fake_plan_fault(l->server, NULL);
-    int64_t from_ms = l->offset_ms;
-    lab_until(l, shows_logs);
-    assert_in_range(l->offset_ms - from_ms, 0,
+    assert_in_range(lab_until(l, shows_logs), 0,
                     75000); /* a list that fails is tried again after a minute at most */
 }
 
@@ -186,20 +156,18 @@ static void test_deployments_that_are_behind(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("false")));
+    lab_put(l, LAB_JOB, JOB);
+    lab_put(l, LAB_JOB, TENSORBOARD("false"));
     lab_until(l, shows_logs);
     lab_until(l, lab_settled);
     int before = fake_log_count(l->server, "LIST", "/deployments");
     fake_freeze(l->server, "deployments", 0);
-    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("true")));
-    lab_until(l, hides_logs);
-    assert_true(fake_put(l->server, LAB_JOB, TENSORBOARD("false")));
+    lab_put(l, LAB_JOB, TENSORBOARD("true"));
+    LAB_UNTIL(l, tensorboards(l) == 0);
+    lab_put(l, LAB_JOB, TENSORBOARD("false"));
     assert_true(fake_delete(l->server, LAB_PODS "/j-node-1"));
-    int64_t from_ms = l->offset_ms;
-    while (!shows_logs(l) && l->offset_ms < from_ms + 180000)
-        lab_turn(l);
-    assert_true(shows_logs(l) && lab_status_is(l, LAB_JOB, "phase", "Running"));
+    assert_in_range(lab_until(l, shows_logs), 0, 180000);
+    assert_true(lab_status_is(l, LAB_JOB, "phase", "Running"));
     assert_int_equal(l->n_pods, 8);
     assert_in_range(fake_log_count(l->server, "LIST", "/deployments") - before, 1, 2);
 }
@@ -210,14 +178,12 @@ static void test_lists_are_a_minute_apart(void **state)
     struct lab *l = lab_begin(state, lab_forever);
 
     fake_freeze(l->server, "pods", 0);
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
-    while (fake_log_count(l->server, "LIST", "/pods") < 2)
-        lab_turn(l);
+    lab_put(l, LAB_JOB, JOB);
+    LAB_UNTIL(l, fake_log_count(l->server, "LIST", "/pods") >= 2);
     assert_in_range(l->offset_ms, 5000, 9000);
     int64_t from_ms = l->offset_ms;
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
-    while (fake_log_count(l->server, "LIST", "/pods") < 3)
-        lab_turn(l);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    LAB_UNTIL(l, fake_log_count(l->server, "LIST", "/pods") >= 3);
     assert_in_range(l->offset_ms - from_ms, 59000, 80000);
 }
 
@@ -232,20 +198,17 @@ static void never_again(enum fake_fault fault, bool has_status)
 {
     struct lab l;
 
-    lab_start_direct(&l, never_start, 1);
+    lab_start_direct(&l, lab_pending, 1);
     lab_until(&l, lab_settled);
-    assert_true(fake_put(l.server, LAB_JOB, JOB));
+    lab_put(&l, LAB_JOB, JOB);
     if (has_status)
-        assert_true(fake_put(l.server, LAB_JOB, "{\"status\":{\"reason\":\"Unreadable\"}}"));
+        lab_put(&l, LAB_JOB, "{'status':{'reason':'Unreadable'}}");
     lab_until(&l, is_made);
     assert_int_equal(fake_log_count(l.server, "PATCH", "/j/status"), has_status);
     fake_freeze(l.server, TRAINJOB_PLURAL, 0);
-    fake_plan_fault(l.server, &(struct fake_fault_plan){
-                                  .request = 1, .method = "PATCH", .path_part = "/j/status", .fault = fault});
-    while (fake_faults_done(l.server) == 0)
-        lab_turn(&l);
-    fake_plan_fault(l.server, &(struct fake_fault_plan){
-                                  .method = "LIST", .path_part = "/" TRAINJOB_PLURAL, .status = 500});
+    fake_strike(l.server, "PATCH", "/j/status", fault);
+    lab_until(&l, lab_struck);
+    fake_refuse(l.server, "LIST", "/" TRAINJOB_PLURAL, 500);
     for (int i = fake_count(l.server, LAB_PODS); i > 0; i--) {
         cleanup_json cJSON *pod = fake_nth_json(l.server, LAB_PODS, 0);
         char path[160];
@@ -278,10 +241,9 @@ static void test_what_tells_may_wait(void **state)
 
     lab_until(l, lab_settled);
     fake_direct_fill(l->operators[0].direct, true);
-    assert_true(fake_put(l->server, LAB_JOB, JOB));
+    lab_put(l, LAB_JOB, JOB);
     int64_t from_ms = l->offset_ms;
-    while (first(l, "PATCH", "/j/status") < 0)
-        lab_turn(l);
+    LAB_UNTIL(l, first(l, "PATCH", "/j/status") >= 0);
     assert_in_range(l->offset_ms - from_ms, 5000, 7000);
     assert_true(lab_status_is(l, LAB_JOB, "phase", "Running"));
     assert_int_equal(fake_log_count(l->server, "POST", "/pods"), 4);

@@ -158,27 +158,17 @@ static void test_request(void **state)
 static void test_no_answers(void **state)
 {
     struct rig *r = *state;
-    static const char *const PATHS[] = {"closes",
-                                        "closes-in-body",
-                                        "endless-body",
-                                        "endless-chunks",
-                                        "endless-headers",
-                                        "endless-header",
-                                        "endless-continue",
-                                        "long-announced",
-                                        "too-long",
-                                        "refused",
-                                        "error",
-                                        "no-content",
-                                        "old"};
+    char paths[] =
+        "closes closes-in-body endless-body endless-chunks endless-headers endless-header endless-continue "
+        "long-announced too-long refused error no-content old";
 
-    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++) {
+    for (const char *path = strtok(paths, " "); path; path = strtok(NULL, " ")) {
         int before = r->pods.requests;
-        if (get(r, PATHS[i]))
-            fail_msg("%s: an answer", PATHS[i]);
+        if (get(r, path))
+            fail_msg("%s: an answer", path);
         assert_int_equal(r->pods.requests, before + 1);
         if (r->pods.sent > TAKEN_BYTES)
-            fail_msg("%s: %zu bytes were taken", PATHS[i], r->pods.sent);
+            fail_msg("%s: %zu bytes were taken", path, r->pods.sent);
         r->pods.sent = 0;
     }
     assert_false(get(r, "moved"));

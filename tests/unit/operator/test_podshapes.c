@@ -5,12 +5,18 @@
 #include "test.h"
 
 #define POD_1 LAB_PODS "/j-node-1"
-#define FAILED(more) "{\"status\":{\"phase\":\"Failed\"" more "}}"
+#define FAILED(more) "{'status':{'phase':'Failed'" more "}}"
 #define ENDED(members)                                                                                       \
-    "\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{\"terminated\":{" members                       \
-    ",\"finishedAt\":\"2026-11-21T00:00:30Z\"}}}]"
-#define TARGET(reason)                                                                                       \
-    ",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"" reason "\"}]"
+    "'containerStatuses':[{'name':'pytorch','state':{'terminated':{" members                                 \
+    ",'finishedAt':'2026-11-21T00:00:30Z'}}}]"
+#define FAILED_POD(more)                                                                                     \
+    {                                                                                                        \
+        {                                                                                                    \
+            POD_1, FAILED(more)                                                                              \
+        }                                                                                                    \
+    }
+#define ENDS(members) FAILED_POD("," ENDED(members))
+#define TARGET(reason) ",'conditions':[{'type':'DisruptionTarget','status':'True','reason':'" reason "'}]"
 
 #define ONE_GANG " j-node-0/0 j-node-1/0"
 #define TWO_GANGS " j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1"
@@ -27,120 +33,90 @@
 #define DISRUPTED .want = DISRUPTED_WANT, .pods = TWO_GANGS, .deletes = 2
 #define REFUSED .want = AGAIN("backoff=0 disruptions=0"), .pods = TWO_GANGS, .deletes = 2 /* admissionCount */
 
-static int ends_well_later(int attempt, int index)
-{
-    (void)index;
-    return attempt == 0 ? LAB_RUNS : 0;
-}
-
-/* Nobody confirms that the pod is gone. */
-static int node_is_gone(int attempt, int index)
-{
-    (void)attempt;
-    (void)index;
-    return LAB_STUCK;
-}
-
 static const struct meddle_row ROWS[] = {
-    {"exit-1",
-     {{POD_1, FAILED("," ENDED("\"exitCode\":1,\"reason\":\"Error\""))}},
-     FAILS("PermanentExitCode")},
-    {"exit-2",
-     {{POD_1, FAILED("," ENDED("\"exitCode\":2,\"reason\":\"Error\""))}},
-     FAILS("PermanentExitCode")},
-    {"exit-126",
-     {{POD_1, FAILED("," ENDED("\"exitCode\":126,\"reason\":\"Error\""))}},
-     FAILS("PermanentExitCode")},
-    {"exit-127",
-     {{POD_1, FAILED("," ENDED("\"exitCode\":127,\"reason\":\"Error\""))}},
-     FAILS("PermanentExitCode")},
-    {"exit-130-sigint", {{POD_1, FAILED("," ENDED("\"exitCode\":130"))}}, COUNTED},
-    {"exit-134-sigabrt", {{POD_1, FAILED("," ENDED("\"exitCode\":134"))}}, FAILS("PermanentExitCode")},
-    {"exit-137-kill", {{POD_1, FAILED("," ENDED("\"exitCode\":137,\"reason\":\"Error\""))}}, COUNTED},
-    {"exit-137-by-signal", {{POD_1, FAILED("," ENDED("\"exitCode\":137,\"signal\":9"))}}, COUNTED},
-    {"oom-killed", {{POD_1, FAILED("," ENDED("\"exitCode\":137,\"reason\":\"OOMKilled\""))}}, COUNTED},
-    {"exit-138-by-the-program", {{POD_1, FAILED("," ENDED("\"exitCode\":138"))}}, COUNTED},
-    {"exit-139-sigsegv", {{POD_1, FAILED("," ENDED("\"exitCode\":139"))}}, FAILS("PermanentExitCode")},
-    {"exit-140-peer-lost", {{POD_1, FAILED("," ENDED("\"exitCode\":140"))}}, COUNTED},
-    {"exit-143-sigterm", {{POD_1, FAILED("," ENDED("\"exitCode\":143"))}}, COUNTED},
-    {"exit-255", {{POD_1, FAILED("," ENDED("\"exitCode\":255"))}}, FAILS("PermanentExitCode")},
+    {"exit-1", ENDS("'exitCode':1,'reason':'Error'"), FAILS("PermanentExitCode")},
+    {"exit-2", ENDS("'exitCode':2,'reason':'Error'"), FAILS("PermanentExitCode")},
+    {"exit-126", ENDS("'exitCode':126,'reason':'Error'"), FAILS("PermanentExitCode")},
+    {"exit-127", ENDS("'exitCode':127,'reason':'Error'"), FAILS("PermanentExitCode")},
+    {"exit-130-sigint", ENDS("'exitCode':130"), COUNTED},
+    {"exit-134-sigabrt", ENDS("'exitCode':134"), FAILS("PermanentExitCode")},
+    {"exit-137-kill", ENDS("'exitCode':137,'reason':'Error'"), COUNTED},
+    {"exit-137-by-signal", ENDS("'exitCode':137,'signal':9"), COUNTED},
+    {"oom-killed", ENDS("'exitCode':137,'reason':'OOMKilled'"), COUNTED},
+    {"exit-138-by-the-program", ENDS("'exitCode':138"), COUNTED},
+    {"exit-139-sigsegv", ENDS("'exitCode':139"), FAILS("PermanentExitCode")},
+    {"exit-140-peer-lost", ENDS("'exitCode':140"), COUNTED},
+    {"exit-143-sigterm", ENDS("'exitCode':143"), COUNTED},
+    {"exit-255", ENDS("'exitCode':255"), FAILS("PermanentExitCode")},
     {"container-status-unknown",
-     {{POD_1, FAILED("," ENDED("\"exitCode\":137,\"reason\":\"ContainerStatusUnknown\",\"message\":\"The "
-                               "container could not be located when the pod was terminated\""))}},
+     ENDS("'exitCode':137,'reason':'ContainerStatusUnknown','message':'The container could not be located "
+          "when the pod was terminated'"),
      DISRUPTED},
-    {"exit-255-lost-by-the-runtime",
-     {{POD_1, FAILED("," ENDED("\"exitCode\":255,\"reason\":\"Unknown\""))}},
-     DISRUPTED},
-    {"start-error",
-     {{POD_1,
-       FAILED("," ENDED("\"exitCode\":128,\"reason\":\"StartError\",\"message\":\"exec: no such file\""))}},
+    {"exit-255-lost-by-the-runtime", ENDS("'exitCode':255,'reason':'Unknown'"), DISRUPTED},
+    {"start-error", ENDS("'exitCode':128,'reason':'StartError','message':'exec: no such file'"),
      FAILS("StartError")},
-    {"exit-0-but-failed", {{POD_1, FAILED("," ENDED("\"exitCode\":0"))}}, WAITS("-, Running")},
+    {"exit-0-but-failed", ENDS("'exitCode':0"), WAITS("-, Running")},
     {"evicted-for-its-limits",
-     {{POD_1, FAILED(",\"reason\":\"Evicted\",\"message\":\"Pod ephemeral local storage usage exceeds the "
-                     "total limit of containers 1Gi.\"")}},
+     FAILED_POD(",'reason':'Evicted','message':'Pod ephemeral local storage usage exceeds the total limit of "
+                "containers 1Gi.'"),
      FAILS("Evicted")},
     {"evicted-by-the-node",
-     {{POD_1, FAILED(",\"reason\":\"Evicted\",\"message\":\"The node was low on resource: memory.\"" TARGET(
-                  "TerminationByKubelet"))}},
+     FAILED_POD(",'reason':'Evicted','message':'The node was low on resource: memory.'" TARGET(
+         "TerminationByKubelet")),
      DISRUPTED},
-    {"preempted", {{POD_1, FAILED(TARGET("PreemptionByScheduler"))}}, DISRUPTED},
-    {"taint-manager", {{POD_1, FAILED(TARGET("DeletionByTaintManager"))}}, DISRUPTED},
-    {"drained", {{POD_1, FAILED(TARGET("EvictionByEvictionAPI"))}}, DISRUPTED},
-    {"collected-with-its-node", {{POD_1, FAILED(TARGET("DeletionByPodGC"))}}, DISRUPTED},
+    {"preempted", FAILED_POD(TARGET("PreemptionByScheduler")), DISRUPTED},
+    {"taint-manager", FAILED_POD(TARGET("DeletionByTaintManager")), DISRUPTED},
+    {"drained", FAILED_POD(TARGET("EvictionByEvictionAPI")), DISRUPTED},
+    {"collected-with-its-node", FAILED_POD(TARGET("DeletionByPodGC")), DISRUPTED},
     {"node-shutdown",
-     {{POD_1, FAILED(",\"reason\":\"Terminated\",\"message\":\"Pod was terminated in response to imminent "
-                     "node shutdown.\"")}},
+     FAILED_POD(
+         ",'reason':'Terminated','message':'Pod was terminated in response to imminent node shutdown.'"),
      REFUSED},
     {"deadline-of-the-pod",
-     {{POD_1, FAILED(",\"reason\":\"DeadlineExceeded\",\"message\":\"Pod was active on the node longer than "
-                     "the specified deadline\"")}},
+     FAILED_POD(",'reason':'DeadlineExceeded','message':'Pod was active on the node longer than the "
+                "specified deadline'"),
      FAILS("DeadlineExceeded")},
-    {"admission-out-of-cpu", {{POD_1, FAILED(",\"reason\":\"OutOfcpu\",\"containerStatuses\":[]")}}, REFUSED},
+    {"admission-out-of-cpu", FAILED_POD(",'reason':'OutOfcpu','containerStatuses':[]"), REFUSED},
     {"admission-unexpected",
-     {{POD_1, FAILED(",\"reason\":\"UnexpectedAdmissionError\",\"message\":\"Allocate "
-                     "failed\",\"containerStatuses\":[]")}},
+     FAILED_POD(",'reason':'UnexpectedAdmissionError','message':'Allocate failed','containerStatuses':[]"),
      REFUSED},
-    {"node-affinity", {{POD_1, FAILED(",\"reason\":\"NodeAffinity\",\"containerStatuses\":[]")}}, REFUSED},
-    {"no-container-status", {{POD_1, FAILED(",\"containerStatuses\":null")}}, REFUSED},
+    {"node-affinity", FAILED_POD(",'reason':'NodeAffinity','containerStatuses':[]"), REFUSED},
+    {"no-container-status", FAILED_POD(",'containerStatuses':null"), REFUSED},
     {"init-container-failed",
-     {{POD_1, FAILED(",\"containerStatuses\":[],\"initContainerStatuses\":[{\"name\":\"prepare\",\"state\":{"
-                     "\"terminated\":{\"exitCode\":3,\"reason\":\"Error\"}}}]")}},
+     FAILED_POD(",'containerStatuses':[],'initContainerStatuses':[{'name':'prepare','state':{'terminated':{'"
+                "exitCode':3,'reason':'Error'}}}]"),
      FAILS("InitContainerFailed prepare")},
     {"image-pull-backoff",
-     {{POD_1,
-       "{\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
-       "\"waiting\":{\"reason\":\"ImagePullBackOff\",\"message\":\"Back-off pulling image 'i'\"}}}]}}"}},
+     {{POD_1, "{'status':{'phase':'Pending','containerStatuses':[{'name':'pytorch','state':{'waiting':{'"
+              "reason':'ImagePullBackOff','message':'Back-off pulling image i'}}}]}}"}},
      WAITS("ImagePullFailed, Pending")},
     {"config-error",
-     {{POD_1,
-       "{\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
-       "\"waiting\":{\"reason\":\"CreateContainerConfigError\",\"message\":\"secret s not found\"}}}]}}"}},
+     {{POD_1, "{'status':{'phase':'Pending','containerStatuses':[{'name':'pytorch','state':{'waiting':{'"
+              "reason':'CreateContainerConfigError','message':'secret s not found'}}}]}}"}},
      WAITS("CreateContainerConfigError, Pending")},
     {"image-of-a-sidecar",
-     {{POD_1, "{\"spec\":{\"containers\":[{\"name\":\"pytorch\"},{\"name\":\"shipper\"}]},\"status\":{"
-              "\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{\"running\":{}}}"
-              ",{\"name\":\"shipper\",\"state\":{\"waiting\":{\"reason\":\"ErrImageNeverPull\"}}}]}}"}},
+     {{POD_1, "{'spec':{'containers':[{'name':'pytorch'},{'name':'shipper'}]},'status':{'phase':'Pending','"
+              "containerStatuses':[{'name':'pytorch','state':{'running':{}}},{'name':'shipper','state':{'"
+              "waiting':{'reason':'ErrImageNeverPull'}}}]}}"}},
      WAITS("ImagePullFailed shipper, Pending")},
     {"unknown-phase",
-     {{POD_1, "{\"status\":{\"phase\":\"Unknown\",\"reason\":\"NodeLost\",\"message\":\"Node n0 which was "
-              "running pod is unresponsive\"}}"}},
+     {{POD_1, "{'status':{'phase':'Unknown','reason':'NodeLost','message':'Node n0 which was running pod is "
+              "unresponsive'}}"}},
      WAITS("-, Unknown")},
     {"restart-count",
-     {{POD_1,
-       "{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"restartCount\":3,"
-       "\"state\":{\"running\":{}},\"lastState\":{\"terminated\":{\"exitCode\":137}}}]}}"}},
+     {{POD_1, "{'status':{'phase':'Running','containerStatuses':[{'name':'pytorch','restartCount':3,'state':{"
+              "'running':{}},'lastState':{'terminated':{'exitCode':137}}}]}}"}},
      WAITS("-, Running")},
     {"deleted-and-never-gone",
      {{POD_1, MEDDLE_DELETE}},
      .want = "PodStuckTerminating, Pending attempt=1 backoff=0 disruptions=1 failures=1 restarts=1",
      .pods = ONE_GANG,
      .deletes = 1,
-     .script = node_is_gone},
+     .script = lab_stuck},
     {"force-deleted", {{POD_1, MEDDLE_REMOVE}}, .want = DISRUPTED_WANT, .pods = TWO_GANGS, .deletes = 1},
 };
 
 int main(void)
 {
-    return meddle_main("F10", ROWS, ARRAY_LEN(ROWS), ends_well_later);
+    return meddle_main("F10", ROWS, ARRAY_LEN(ROWS), lab_well_later);
 }

@@ -3,70 +3,43 @@
  *
  * usage: test_program <ptj-operator>
  */
-#include "common/fsutil.h"
 #include "lab.h"
+#include "process.h"
 #include "test.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *program;
 
-static pid_t start(const char *out_path, char *const *args)
+static struct process named(const char *dir, const char *name)
 {
-    pid_t pid = fork();
+    struct process p = {0};
 
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        int fd = open(out_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(fd, STDOUT_FILENO);
-        dup2(fd, STDERR_FILENO);
-        execv(program, args);
-        _exit(127);
-    }
-    return pid;
-}
-
-static int exit_code(pid_t pid)
-{
-    int status = 0;
-
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void assert_says(const char *path, const char *want)
-{
-    cleanup_buf struct buf text = BUF_INIT(1 << 20);
-    struct err err;
-
-    assert_int_equal(fs_read(path, &text, &err), 0);
-    if (!strstr(buf_str(&text), want))
-        fail_msg("expected \"%s\" in:\n%s", want, buf_str(&text));
+    snprintf(p.log, sizeof(p.log), "%s/%s", dir, name);
+    return p;
 }
 
 static void test_flags(void **state)
 {
-    const char *dir = *state;
-    char out[256];
-    char help[] = "--help";
-    char bad[] = "--leader-elect=maybe";
-    char server[] = "--server=http://127.0.0.1:1";
-    char missing[] = "--token-file=/nonexistent/token";
-    char name[] = "ptj-operator";
+    static const struct {
+        const char *flags[2];
+        int exit_code;
+        const char *says;
+    } ROWS[] = {
+        {{"--help"}, 0, "SIGTERM"},
+        {{"--leader-elect=maybe"}, 2, "expected true or false"},
+        {{"--server=http://127.0.0.1:1", "--token-file=/nonexistent/token"}, 1, "/nonexistent/token"}};
 
-    snprintf(out, sizeof(out), "%s/out", dir);
-    assert_int_equal(exit_code(start(out, (char *[]){name, help, NULL})), 0);
-    assert_says(out, "SIGTERM");
-    assert_int_equal(exit_code(start(out, (char *[]){name, bad, NULL})), 2);
-    assert_says(out, "expected true or false");
-    assert_int_equal(exit_code(start(out, (char *[]){name, server, missing, NULL})), 1);
-    assert_says(out, "/nonexistent/token");
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        struct process p = named(*state, "out");
+        process_start(&p, (const char *[]){program, ROWS[i].flags[0], ROWS[i].flags[1], NULL});
+        assert_int_equal(process_wait(&p), ROWS[i].exit_code);
+        assert_true(process_says(&p, ROWS[i].says));
+        process_remove(&p);
+    }
 }
 
 static void add_job(struct fake_apiserver *server, const char *name)
@@ -76,9 +49,9 @@ static void add_job(struct fake_apiserver *server, const char *name)
 
     snprintf(path, sizeof(path), "%.*s%s", (int)strlen(LAB_JOB) - 1, LAB_JOB, name);
     snprintf(text, sizeof(text),
-             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-             "\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":"
-             "\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}]}}",
+             "{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+             "','metadata':{'name':'%s','namespace':'ns'},'spec':{'replicaSpecs':[{'type':'node','template':{"
+             "'spec':{'containers':[{'name':'c','image':'i'}]}}}]}}",
              name);
     assert_true(fake_put(server, path, text));
 }
@@ -91,48 +64,30 @@ static struct fake_apiserver *start_server(void)
     return server;
 }
 
-/* An operator whose log is dir/out_name. */
-static pid_t start_operator(const struct fake_apiserver *api, const char *dir, const char *out_name,
-                            const char *last_flag)
+/* An operator whose log is dir/name. */
+static struct process start_operator(const struct fake_apiserver *api, const char *dir, const char *name,
+                                     const char *last_flag)
 {
-    char out[256];
+    struct process p = named(dir, name);
     char server[64];
-    char flag[64];
-    char metrics[] = "--metrics-bind-address=127.0.0.1:0";
-    char health[] = "--health-probe-bind-address=127.0.0.1:0";
-    char name[] = "ptj-operator";
 
-    snprintf(out, sizeof(out), "%s/%s", dir, out_name);
     snprintf(server, sizeof(server), "--server=%s", fake_apiserver_url(api));
-    snprintf(flag, sizeof(flag), "%s", last_flag);
-    return start(out, (char *[]){name, server, metrics, health, flag, NULL});
+    process_start(&p, (const char *[]){program, server, "--metrics-bind-address=127.0.0.1:0",
+                                       "--health-probe-bind-address=127.0.0.1:0", last_flag, NULL});
+    return p;
 }
 
-static void assert_goes_on(pid_t pid)
+static void assert_goes_on(struct process *p)
 {
-    int status;
-
-    if (waitpid(pid, &status, WNOHANG) == pid)
-        fail_msg("it should have gone on running");
+    assert_false(process_has_ended(p));
     usleep(5000);
 }
 
-static void until_pods(struct fake_apiserver *server, pid_t pid, int n)
+static void until_pods(struct fake_apiserver *server, struct process *p, int n)
 {
     while (fake_count(server, LAB_PODS) < n)
-        assert_goes_on(pid);
+        assert_goes_on(p);
     assert_int_equal(fake_count(server, LAB_PODS), n);
-}
-
-static void until_says(const char *path, pid_t pid, const char *want)
-{
-    for (;;) {
-        cleanup_buf struct buf text = BUF_INIT(1 << 20);
-        struct err err;
-        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), want))
-            return;
-        assert_goes_on(pid);
-    }
 }
 
 static bool job_is_pending(struct fake_apiserver *server)
@@ -144,104 +99,53 @@ static bool job_is_pending(struct fake_apiserver *server)
 
 static void test_works_and_leaves(void **state)
 {
-    const char *dir = *state;
     struct fake_apiserver *server = start_server();
-    char out[256];
 
-    snprintf(out, sizeof(out), "%s/out", dir);
     add_job(server, "j");
-    pid_t pid = start_operator(server, dir, "out", "--leader-elect=false");
+    struct process p = start_operator(server, *state, "out", "--leader-elect=false");
     while (!job_is_pending(server))
-        assert_goes_on(pid);
-    assert_int_equal(kill(pid, SIGTERM), 0);
-    assert_int_equal(exit_code(pid), 0);
-    assert_says(out, "\"stopped\"");
+        assert_goes_on(&p);
+    process_end(&p);
+    assert_true(process_says(&p, "\"stopped\""));
     assert_int_equal(fake_count(server, LAB_PODS), 1); /* the job goes on without it */
     assert_int_equal(fake_log_count(server, NULL, "/leases"), 0);
-    fake_apiserver_stop(server);
-}
-
-/* An Event that waits ten seconds for its next try when SIGTERM comes is sent all the same. */
-static void test_events_are_sent_before_it_leaves(void **state)
-{
-    const char *dir = *state;
-    struct fake_apiserver *server = start_server();
-
-    fake_plan_fault(
-        server,
-        &(struct fake_fault_plan){
-            .request = 1, .method = "POST", .path_part = "/events", .fault = FAKE_STATUS, .status = 500});
-    add_job(server, "j");
-    pid_t pid = start_operator(server, dir, "out", "--leader-elect=false");
-    while (fake_faults_done(server) == 0)
-        assert_goes_on(pid);
-    assert_int_equal(kill(pid, SIGTERM), 0);
-    assert_int_equal(exit_code(pid), 0);
-    assert_true(fake_count(server, "/api/v1/namespaces/ns/events") > 0);
-    fake_apiserver_stop(server);
-}
-
-/* A person presses Ctrl-C twice while the API server answers nothing: it still leaves at its own deadline. */
-static void test_second_signal_while_a_request_hangs(void **state)
-{
-    const char *dir = *state;
-    struct fake_apiserver *server = start_server();
-    char out[256];
-
-    snprintf(out, sizeof(out), "%s/out", dir);
-    add_job(server, "j");
-    fake_plan_fault(server, &(struct fake_fault_plan){.method = "PATCH", .fault = FAKE_HANG_BEFORE});
-    pid_t pid = start_operator(server, dir, "out", "--leader-elect=false");
-    while (fake_faults_done(server) == 0)
-        assert_goes_on(pid);
-    assert_int_equal(kill(pid, SIGTERM), 0);
-    until_says(out, pid, "SIGTERM");
-    assert_int_equal(kill(pid, SIGINT), 0);
-    assert_int_equal(exit_code(pid), 0);
-    assert_says(out, "SIGINT");
-    assert_says(out, "\"stopped\"");
+    process_remove(&p);
     fake_apiserver_stop(server);
 }
 
 /* Two of them: the second one waits, then takes over as soon as the first one left. */
 static void test_one_works_at_a_time(void **state)
 {
-    const char *dir = *state;
     struct fake_apiserver *server = start_server();
-    char second[256];
 
-    snprintf(second, sizeof(second), "%s/second", dir);
     add_job(server, "j");
-    pid_t a = start_operator(server, dir, "out", "--leader-elect-namespace=sys");
+    struct process a = start_operator(server, *state, "out", "--leader-elect-namespace=sys");
     while (!job_is_pending(server))
-        assert_goes_on(a);
-    pid_t b = start_operator(server, dir, "second", "--leader-elect-namespace=sys");
-    until_says(second, b, "waiting for the lease");
+        assert_goes_on(&a);
+    struct process b = start_operator(server, *state, "second", "--leader-elect-namespace=sys");
+    process_until_says(&b, "waiting for the lease");
     add_job(server, "k");
-    until_pods(server, a, 2);
-    assert_int_equal(kill(a, SIGTERM), 0);
-    assert_int_equal(exit_code(a), 0);
+    until_pods(server, &a, 2);
+    process_end(&a);
     add_job(server, "l");
-    until_pods(server, b, 3);
-    assert_says(second, "\"leading\"");
+    until_pods(server, &b, 3);
+    assert_true(process_says(&b, "\"leading\""));
     cleanup_free char *lease =
         fake_get(server, "/apis/coordination.k8s.io/v1/namespaces/sys/leases/torchkeeper-operator");
     assert_non_null(lease);
     assert_non_null(strstr(lease, "\"leaseTransitions\":1"));
-    assert_int_equal(kill(b, SIGTERM), 0);
-    assert_int_equal(exit_code(b), 0);
+    process_end(&b);
+    process_remove(&a);
+    process_remove(&b);
     fake_apiserver_stop(server);
 }
 
 int main(int argc, char **argv)
 {
     char dir[] = "/tmp/test_program.XXXXXX";
-    char path[256];
     struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_flags, dir),
         cmocka_unit_test_prestate(test_works_and_leaves, dir),
-        cmocka_unit_test_prestate(test_events_are_sent_before_it_leaves, dir),
-        cmocka_unit_test_prestate(test_second_signal_while_a_request_hangs, dir),
         cmocka_unit_test_prestate(test_one_works_at_a_time, dir),
     };
 
@@ -251,11 +155,6 @@ int main(int argc, char **argv)
     }
     program = argv[1];
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const FILES[] = {"out", "second"};
-    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dir, FILES[i]);
-        unlink(path);
-    }
     rmdir(dir);
     return failed;
 }

@@ -1,4 +1,6 @@
 /* test_rules.c - the rules that every run is held to see each way to break them, and nothing in a decent run. */
+#include "common/cleanup.h"
+#include "jsontext.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 #include "test.h"
@@ -30,24 +32,8 @@ static void put_job(struct fake_apiserver *s, const char *status)
 {
     char body[512];
 
-    snprintf(body, sizeof(body), "{\"spec\":{\"runPolicy\":{\"backoffLimit\":2}},\"status\":%s}", status);
+    snprintf(body, sizeof(body), "{'spec':{'runPolicy':{'backoffLimit':2}},'status':%s}", status);
     assert_true(fake_put(s, JOB, body));
-}
-
-static void put_pod(struct fake_apiserver *s, const char *name, int index, int attempt)
-{
-    cleanup_json cJSON *job = fake_json(s, JOB);
-    char path[128];
-    char body[640];
-
-    snprintf(path, sizeof(path), PODS "%s", name);
-    snprintf(body, sizeof(body),
-             "{\"metadata\":{\"labels\":{\"" LABEL_TYPE "\":\"node\",\"" LABEL_INDEX
-             "\":\"%d\",\"" LABEL_ATTEMPT
-             "\":\"%d\"},\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
-             "\",\"kind\":\"" TRAINJOB_KIND "\",\"controller\":true,\"uid\":\"%s\"}]}}",
-             index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
-    assert_true(fake_put(s, path, body));
 }
 
 static void expect(struct fake_apiserver *s, unsigned leave_out, const char *want)
@@ -61,95 +47,75 @@ static void expect(struct fake_apiserver *s, unsigned leave_out, const char *wan
         assert_string_equal(got, want);
 }
 
-static void test_a_decent_run(void **state)
+/* A status of the job; a pod of it, "NAME INDEX ATTEMPT"; "NAME": one of nobody; "-NAME": what goes. */
+static void take(struct fake_apiserver *s, const char *step, char uid[64])
 {
-    put_job(*state, "{\"attempt\":0}");
-    put_pod(*state, "a", 0, 0);
-    put_pod(*state, "b", 1, 0);
-    put_job(*state, "{\"attempt\":1,\"backoffCount\":1}");
-    assert_true(fake_remove(*state, PODS "a"));
-    assert_true(fake_remove(*state, PODS "b"));
-    put_pod(*state, "a", 0, 1);
-    put_job(*state, "{\"phase\":\"Succeeded\",\"completionTime\":\"t\"}");
-    put_job(*state, "{\"ready\":\"0/1\"}");
-    assert_true(fake_put(*state, PODS "stranger", "{}"));
-    expect(*state, FAKE_RULES_ALL, NULL);
+    char path[128], name[32];
+    char body[640] = "{}";
+    int index, attempt;
+
+    if (step[0] == '{') {
+        put_job(s, step);
+        cleanup_json cJSON *job = fake_json(s, JOB);
+        snprintf(uid, 64, "%s", json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+        return;
+    }
+    bool goes = step[0] == '-';
+    if (sscanf(step + goes, "%31s %d %d", name, &index, &attempt) == 3)
+        snprintf(body, sizeof(body),
+                 "{'metadata':{'labels':{'" LABEL_TYPE "':'node','" LABEL_INDEX "':'%d','" LABEL_ATTEMPT
+                 "':'%d'},"
+                 "'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+                 "','controller':true,'uid':'%s'}]}}",
+                 index, attempt, uid);
+    snprintf(path, sizeof(path), PODS "%s", name);
+    if (goes)
+        assert_true(fake_remove(s, strcmp(name, "j") == 0 ? JOB : path));
+    else
+        assert_true(fake_put(s, path, body));
 }
 
-static void test_two_attempts(void **state)
-{
-    put_job(*state, "{}");
-    put_pod(*state, "a", 0, 0);
-    put_pod(*state, "b", 1, 1);
-    expect(*state, FAKE_RULES_ALL, "a pod was created beside one of another attempt");
-    expect(*state, FAKE_RULES_NO_PODS, NULL);
-}
+#define END "{'phase':'Succeeded','completionTime':'t'}"
+#define BOTH "{'conditions':[{'type':'Completed','status':'True'},{'type':'Failed','status':'True'}]}"
 
-static void test_two_of_an_index(void **state)
-{
-    put_job(*state, "{}");
-    put_pod(*state, "a", 0, 0);
-    put_pod(*state, "b", 0, 0);
-    expect(*state, FAKE_RULES_ALL, "a second pod was created for one index");
-}
-
-static void test_after_the_end(void **state)
-{
-    put_job(*state, "{\"phase\":\"Succeeded\",\"completionTime\":\"t\"}");
-    put_pod(*state, "a", 0, 0);
-    expect(*state, FAKE_RULES_ALL, "a pod was created after the job's end");
-}
-
-static void test_without_a_job(void **state)
-{
-    static const char POD[] = "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
-                              "\",\"kind\":\"" TRAINJOB_KIND "\",\"controller\":true,\"uid\":\"%s\"}]}}";
-    char body[256];
-
-    put_job(*state, "{}");
-    cleanup_json cJSON *job = fake_json(*state, JOB);
-    assert_true(fake_remove(*state, JOB));
-    snprintf(body, sizeof(body), POD, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
-    assert_true(fake_put(*state, PODS "a", body));
-    expect(*state, FAKE_RULES_ALL, "a pod was created for a job that is gone");
-}
-
-static void test_counters(void **state)
+static void test_objects(void **state)
 {
     static const struct {
-        const char *high, *low;
-    } STATUS[] = {
-        {"{\"attempt\":2}", "{\"attempt\":1}"},
-        {"{\"backoffCount\":2}", "{\"backoffCount\":1}"},
-        {"{\"disruptionCount\":2}", "{\"disruptionCount\":1}"},
-        {"{\"tasks\":[{\"restartCount\":2}]}", "{\"tasks\":[{\"restartCount\":1}]}"},
+        const char *want;
+        unsigned may_be_left_out; /* then nothing is wrong; FAKE_RULES_ALL: it may not */
+        const char *steps[11];
+    } ROWS[] = {
+        {NULL,
+         FAKE_RULES_ALL,
+         {"{'attempt':0}", "a 0 0", "b 1 0", "{'attempt':1,'backoffCount':1}", "-a", "-b", "a 0 1", END,
+          "{'ready':'0/1'}", "stranger"}},
+        {"a pod was created beside one of another attempt", FAKE_RULES_NO_PODS, {"{}", "a 0 0", "b 1 1"}},
+        {"a second pod was created for one index", FAKE_RULES_NO_PODS, {"{}", "a 0 0", "b 0 0"}},
+        {"a pod was created after the job's end", FAKE_RULES_ALL, {END, "a 0 0"}},
+        {"a pod was created for a job that is gone", FAKE_RULES_ALL, {"{}", "-j", "a 0 0"}},
+        {"a counter fell", FAKE_RULES_NO_COUNTERS, {"{'attempt':2}", "{'attempt':1}"}},
+        {"a counter fell", FAKE_RULES_NO_COUNTERS, {"{'backoffCount':2}", "{'backoffCount':1}"}},
+        {"a counter fell", FAKE_RULES_NO_COUNTERS, {"{'disruptionCount':2}", "{'disruptionCount':1}"}},
+        {"a counter fell",
+         FAKE_RULES_NO_COUNTERS,
+         {"{'tasks':[{'restartCount':2}]}", "{'tasks':[{'restartCount':1}]}"}},
+        {"more restarts were counted than backoffLimit allows", FAKE_RULES_ALL, {"{'backoffCount':3}"}},
+        {"the end did not stay as it was", FAKE_RULES_ALL, {END, "{'phase':'Failed'}"}},
+        {"a job succeeded and failed", FAKE_RULES_ALL, {BOTH}},
     };
 
-    for (size_t i = 0; i < sizeof(STATUS) / sizeof(STATUS[0]); i++) {
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         struct fake_apiserver *s;
+        char uid[64];
         setup((void **)&s);
-        put_job(s, STATUS[i].high);
-        put_job(s, STATUS[i].low);
-        expect(s, FAKE_RULES_ALL, "a counter fell");
-        expect(s, FAKE_RULES_NO_COUNTERS, NULL);
+        for (const char *const *step = ROWS[i].steps; *step; step++)
+            take(s, *step, uid);
+        expect(s, FAKE_RULES_ALL, ROWS[i].want);
+        if (ROWS[i].may_be_left_out != FAKE_RULES_ALL)
+            expect(s, ROWS[i].may_be_left_out, NULL);
         fake_apiserver_stop(s);
     }
-    put_job(*state, "{\"backoffCount\":3}");
-    expect(*state, FAKE_RULES_ALL, "more restarts were counted than backoffLimit allows");
-}
-
-static void test_ends(void **state)
-{
-    put_job(*state, "{\"phase\":\"Succeeded\",\"completionTime\":\"t\"}");
-    put_job(*state, "{\"phase\":\"Failed\"}");
-    expect(*state, FAKE_RULES_ALL, "the end did not stay as it was");
-}
-
-static void test_both_ends(void **state)
-{
-    put_job(*state, "{\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\"},"
-                    "{\"type\":\"Failed\",\"status\":\"True\"}]}");
-    expect(*state, FAKE_RULES_ALL, "a job succeeded and failed");
 }
 
 static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
@@ -185,8 +151,9 @@ static int ask(struct client *c, const char *method, const char *path, const cha
 {
     struct err err;
     int status = 0;
+    cleanup_free char *json = jsontext(body);
     struct kube_transport t = fake_direct_transport(c->direct);
-    struct kube_http_request r = {.method = method, .path = path, .body = sv_from(body)};
+    struct kube_http_request r = {.method = method, .path = path, .body = sv_from(json)};
     struct kube_http_handler h = {.ctx = &status, .done = on_done};
 
     assert_non_null(t.start(t.ctx, &r, &h, &err));
@@ -202,7 +169,7 @@ static void test_idle_write(void **state)
     put_job(*state, "{}");
     for (int i = 0; i < 2; i++) {
         expect(*state, FAKE_RULES_ALL, NULL);
-        assert_int_equal(ask(&c, "PATCH", JOB "/status", "{\"status\":{\"phase\":\"Running\"}}"), 200);
+        assert_int_equal(ask(&c, "PATCH", JOB "/status", "{'status':{'phase':'Running'}}"), 200);
     }
     expect(*state, FAKE_RULES_ALL, "a write of the status changed nothing");
     client_free(&c);
@@ -212,7 +179,7 @@ static void test_idle_write(void **state)
 static void test_patience(void **state)
 {
     static const char TOO_SOON[] = "a request came sooner than Retry-After said";
-    static const char A[] = "{\"metadata\":{\"name\":\"a\"}}";
+    static const char A[] = "{'metadata':{'name':'a'}}";
     static const struct {
         const char *method, *path, *body;
         int after_s;
@@ -221,8 +188,8 @@ static void test_patience(void **state)
         {"POST", "/api/v1/namespaces/ns/pods", A, 0, true, false},
         {"POST", "/api/v1/namespaces/ns/pods?fieldManager=x", A, 2, true, false},
         {"POST", "/api/v1/namespaces/ns/pods", A, 3, false, false},
-        {"POST", "/api/v1/namespaces/ns/pods", "{\"metadata\":{\"name\":\"b\"}}", 0, false, false},
-        {"POST", "/api/v1/namespaces/ns/pods", "{\"metadata\":{\"name\":\"b\"}}", 2, true, false},
+        {"POST", "/api/v1/namespaces/ns/pods", "{'metadata':{'name':'b'}}", 0, false, false},
+        {"POST", "/api/v1/namespaces/ns/pods", "{'metadata':{'name':'b'}}", 2, true, false},
         {"GET", "/api/v1/namespaces/ns/pods/a", "", 0, false, false},
         {"POST", "/api/v1/namespaces/other/pods", A, 0, false, false},
         {"POST", "/api/v1/namespaces/ns/pods", A, 0, false, true},
@@ -248,15 +215,12 @@ static void test_patience(void **state)
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_a_decent_run),  T(test_two_attempts),  T(test_two_of_an_index),
-        T(test_after_the_end), T(test_without_a_job), T(test_counters),
-        T(test_ends),          T(test_both_ends),     T(test_idle_write),
-        T(test_patience),
+        cmocka_unit_test(test_objects),
+        cmocka_unit_test_setup_teardown(test_idle_write, setup, teardown),
+        cmocka_unit_test(test_patience),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,15 +5,13 @@
  */
 #include "common/fsutil.h"
 #include "lab.h"
+#include "process.h"
 #include "test.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *program;
@@ -43,9 +41,8 @@ static const struct row ROWS[] = {
 
 struct run {
     struct fake_apiserver *server;
-    char token[128], out[128];
-    pid_t pid;
-    bool ended;
+    char token[128];
+    struct process process;
 };
 
 static void start(struct run *r, const struct row *row)
@@ -57,46 +54,10 @@ static void start(struct run *r, const struct row *row)
     snprintf(server, sizeof(server), "--server=http%s%s", row->tls ? "s" : "",
              strstr(fake_apiserver_url(r->server), "://"));
     snprintf(token, sizeof(token), "--token-file=%s", r->token);
-    r->ended = false;
-    r->pid = fork();
-    assert_true(r->pid >= 0);
-    if (r->pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive a test that fails */
-        int fd = open(r->out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(fd, STDOUT_FILENO);
-        dup2(fd, STDERR_FILENO);
-        execl(program, program, server, token, "--log-level=debug", "--metrics-bind-address=127.0.0.1:0",
-              "--health-probe-bind-address=127.0.0.1:0", "--leader-elect-namespace=sys", (char *)NULL);
-        _exit(127);
-    }
-}
-
-static bool has_ended(struct run *r)
-{
-    r->ended = r->ended || waitpid(r->pid, NULL, WNOHANG) == r->pid;
-    return r->ended;
-}
-
-static bool says(const struct run *r, const char *word)
-{
-    cleanup_buf struct buf text = BUF_INIT(8 << 20);
-    struct err err;
-
-    return fs_read(r->out, &text, &err) == 0 && strstr(buf_str(&text), word);
-}
-
-/* Until the log has it; a program that has ended says no more. */
-static void until_says(struct run *r, const char *word)
-{
-    while (!says(r, word)) {
-        if (has_ended(r) && !says(r, word)) {
-            cleanup_buf struct buf text = BUF_INIT(8 << 20);
-            struct err err;
-            (void)!fs_read(r->out, &text, &err);
-            fail_msg("expected \"%s\" in:\n%s", word, buf_str(&text));
-        }
-        usleep(5000);
-    }
+    process_start(&r->process, (const char *[]){program, server, token, "--log-level=debug",
+                                                "--metrics-bind-address=127.0.0.1:0",
+                                                "--health-probe-bind-address=127.0.0.1:0",
+                                                "--leader-elect-namespace=sys", NULL});
 }
 
 static bool has_come(struct fake_apiserver *server, const char *token)
@@ -118,16 +79,16 @@ static void try_row(struct run *r, const struct row *row)
     if (plan.status || plan.fault)
         fake_plan_fault(r->server, &plan);
     start(r, row);
-    until_says(r, row->said);
+    process_until_says(&r->process, row->said);
     while (row->sent && !has_come(r->server, row->token)) {
-        assert_false(has_ended(r));
+        assert_false(process_has_ended(&r->process));
         usleep(5000);
     }
-    if (!has_ended(r)) {
-        assert_int_equal(kill(r->pid, SIGTERM), 0);
-        assert_int_equal(waitpid(r->pid, NULL, 0), r->pid);
+    if (!process_has_ended(&r->process)) {
+        assert_int_equal(kill(r->process.pid, SIGTERM), 0);
+        (void)process_wait(&r->process);
     }
-    if (says(r, SECRET))
+    if (process_says(&r->process, SECRET))
         fail_msg("the log tells the token: %s", row->token);
     fake_apiserver_stop(r->server);
 }
@@ -135,14 +96,14 @@ static void try_row(struct run *r, const struct row *row)
 static void test_no_secret_is_told(void **state)
 {
     const char *dir = *state;
-    struct run r;
+    struct run r = {0};
 
     snprintf(r.token, sizeof(r.token), "%s/token", dir);
-    snprintf(r.out, sizeof(r.out), "%s/out", dir);
+    snprintf(r.process.log, sizeof(r.process.log), "%s/out", dir);
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++)
         try_row(&r, &ROWS[i]);
     unlink(r.token);
-    unlink(r.out);
+    process_remove(&r.process);
 }
 
 int main(int argc, char **argv)

@@ -17,12 +17,8 @@ struct raw {
 };
 
 static const struct raw RAWS[] = {
-    {"[", "]", "", 70},
-    {"[", "]", "", 30000},
-    {"{\"metadata\":", "}", "", 100},
-    {"", "", "\"\\u0000\"", 0},
-    {"", "", "{\"a\\u0000b\":1}", 0},
-    {"1", "1", "", 50},
+    {"[", "]", "", 70},        {"[", "]", "", 30000},          {"{'metadata':", "}", "", 100},
+    {"", "", "'\\u0000'", 0},  {"", "", "{'a\\u0000b':1}", 0}, {"1", "1", "", 50},
     {"[[1],", "[1]]", "", 70},
 };
 
@@ -47,11 +43,6 @@ static bool running(struct lab *l)
            !lab_status_is(l, LAB_JOB, "reason", "Unreadable");
 }
 
-static struct watches_counts counts(const struct lab *l)
-{
-    return controller_cached(l->operators[0].controller);
-}
-
 /* Lists of jobs and pods. */
 static int lists(struct lab *l)
 {
@@ -64,17 +55,6 @@ static void settle(struct lab *l)
 {
     l->idle = 0;
     lab_until(l, lab_settled);
-}
-
-static int events(struct lab *l)
-{
-    int n = 0;
-
-    for (int i = 0; i < fake_count(l->server, "/api/v1/events"); i++) {
-        cleanup_json cJSON *e = fake_nth_json(l->server, "/api/v1/events", i);
-        n += strcmp(json_str(e, "reason"), "Unreadable") == 0;
-    }
-    return n;
 }
 
 static void test_a_victim_goes_on(void **state)
@@ -92,13 +72,13 @@ static void test_a_victim_goes_on(void **state)
     for (size_t i = 0; i <= ARRAY_LEN(RAWS); i++) {
         cleanup_free char *raw = i < ARRAY_LEN(RAWS) ? raw_text(&RAWS[i]) : strdup(large);
         snprintf(path, sizeof(path), JOBS "evil-%zu", i);
-        assert_true(fake_put(l->server, path, LAB_TWO));
+        lab_put(l, path, LAB_TWO);
         assert_true(fake_put_raw(l->server, path, raw));
-        assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+        lab_put(l, LAB_JOB, LAB_TWO);
         lab_until_status(l, "phase", "Succeeded");
         assert_true(fake_remove(l->server, LAB_JOB));
         settle(l);
-        assert_int_equal(counts(l).unreadable[CHILD_JOB], i + 1);
+        assert_int_equal(lab_cached(l).unreadable[CHILD_JOB], i + 1);
     }
     for (size_t i = 0; i <= ARRAY_LEN(RAWS); i++) {
         snprintf(path, sizeof(path), JOBS "evil-%zu", i);
@@ -106,9 +86,9 @@ static void test_a_victim_goes_on(void **state)
         assert_true(fake_remove(l->server, path));
     }
     assert_int_equal(fake_count(l->server, "/api/v1/namespaces/evil/pods"), 0);
-    assert_int_equal(events(l), ARRAY_LEN(RAWS) + 1);
+    assert_int_equal(lab_events(l, "Unreadable", NULL), ARRAY_LEN(RAWS) + 1);
     settle(l);
-    assert_int_equal(counts(l).jobs, 0);
+    assert_int_equal(lab_cached(l).jobs, 0);
     assert_int_equal(lists(l), before);
 }
 
@@ -118,27 +98,27 @@ static void freeze_and_thaw(const char *path, enum child_kind kind)
     struct lab l;
 
     lab_start_direct(&l, lab_forever, 1);
-    assert_true(fake_put(l.server, LAB_JOB, LAB_TWO));
+    lab_put(&l, LAB_JOB, LAB_TWO);
     lab_until(&l, running);
     settle(&l);
     int before = lists(&l);
     int created = fake_log_count(l.server, "POST", "/pods");
-    assert_true(fake_put_raw(l.server, path, "\"\\u0000\""));
+    assert_true(fake_put_raw(l.server, path, "'\\u0000'"));
     lab_until_status(&l, "reason", "Unreadable");
     /* nothing is made or removed while it lasts */
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
-    assert_true(fake_put_raw(l.server, path, "\"\\u0000 again\""));
+    assert_true(fake_put_raw(l.server, path, "'\\u0000 again'"));
     settle(&l);
     assert_true(lab_status_is(&l, LAB_JOB, "reason", "Unreadable"));
-    assert_int_equal(events(&l), 1);
-    assert_int_equal(counts(&l).unreadable[kind], 1);
+    assert_int_equal(lab_events(&l, "Unreadable", NULL), 1);
+    assert_int_equal(lab_cached(&l).unreadable[kind], 1);
     assert_int_equal(fake_log_count(l.server, "POST", "/pods"), created);
     assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
     assert_true(lab_status_is(&l, LAB_JOB, "phase", "Running"));
     assert_true(fake_put_raw(l.server, path, NULL));
     lab_until(&l, running);
     settle(&l);
-    assert_int_equal(counts(&l).unreadable[kind], 0);
+    assert_int_equal(lab_cached(&l).unreadable[kind], 0);
     assert_true(fake_log_count(l.server, "POST", "/pods") > created);
     assert_int_equal(lists(&l), before);
     lab_stop(&l);
@@ -152,44 +132,25 @@ static void test_frozen_and_back(void **state)
     freeze_and_thaw(LAB_SERVICES "/j-rdzv", CHILD_SERVICE);
 }
 
-static bool both_frozen(struct lab *l)
-{
-    return lab_status_is(l, LAB_JOB, "reason", "Unreadable") && counts(l).unreadable[CHILD_POD] == 2;
-}
-
 /* Spoiled before the operator ever saw them, deleted while unreadable: the end is honoured, and the job is made whole. */
 static void test_gone_while_unreadable(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_until(l, running);
     settle(l);
-    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-0", "[\"\\u0000\"]"));
-    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "[\"\\u0000\"]"));
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-0", "['\\u0000']"));
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "['\\u0000']"));
     lab_crash(l);
-    lab_until(l, both_frozen);
+    LAB_UNTIL(l,
+              lab_status_is(l, LAB_JOB, "reason", "Unreadable") && lab_cached(l).unreadable[CHILD_POD] == 2);
     assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
     assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
     lab_until(l, running);
     settle(l);
-    assert_int_equal(counts(l).unreadable[CHILD_POD], 0);
+    assert_int_equal(lab_cached(l).unreadable[CHILD_POD], 0);
     assert_int_equal(fake_count(l->server, LAB_PODS), 2);
-}
-
-/* The name of a pod is taken by one that cannot be read: someone else's is a conflict and is left alone. */
-static void test_name_taken(void **state)
-{
-    struct lab *l = lab_begin(state, lab_forever);
-
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{}"));
-    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "\"\\u0000\""));
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
-    lab_until_status(l, "reason", "NameConflict");
-    settle(l);
-    assert_int_equal(fake_log_count(l->server, "DELETE", NULL), 0);
-    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
-    lab_until(l, running);
 }
 
 /* Made by an operator that died before it wrote so, and without the label: it is what was wanted. */
@@ -198,14 +159,14 @@ static void test_name_taken_by_ours(void **state)
     struct lab *l = lab_begin(state, lab_forever);
     char body[400];
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_put(l, LAB_JOB, LAB_TWO);
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
     snprintf(body, sizeof(body),
-             "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
-             "\",\"kind\":\"" TRAINJOB_KIND "\",\"name\":\"j\",\"controller\":true,\"uid\":\"%s\"}]}}",
+             "{'metadata':{'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+             "','name':'j','controller':true,'uid':'%s'}]}}",
              json_str(cJSON_GetObjectItem(job, "metadata"), "uid"));
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", body));
-    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "\"\\u0000\""));
+    lab_put(l, LAB_PODS "/j-node-1", body);
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "'\\u0000'"));
     settle(l);
     assert_false(lab_status_is(l, LAB_JOB, "reason", "NameConflict"));
     assert_int_equal(fake_count(l->server, LAB_PODS), 2);
@@ -218,11 +179,11 @@ static void test_ours_without_its_label(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
 
-    assert_true(fake_put(l->server, LAB_JOB, LAB_TWO));
+    lab_put(l, LAB_JOB, LAB_TWO);
     lab_until(l, running);
     settle(l);
-    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "\"\\u0000\""));
-    assert_true(fake_put(l->server, LAB_PODS "/j-node-1", "{\"metadata\":{\"labels\":null}}"));
+    assert_true(fake_put_raw(l->server, LAB_PODS "/j-node-1", "'\\u0000'"));
+    lab_put(l, LAB_PODS "/j-node-1", "{'metadata':{'labels':null}}");
     lab_crash(l);
     int before = lab_requests(l);
     settle(l);
@@ -235,38 +196,36 @@ static void test_others_are_not_kept(void **state)
 {
     static const char *const OWNERS[] = {
         "[]",
-        "[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"j\",\"uid\":\"u\",\"controller\":true}]",
-        "[{\"apiVersion\":\"v1\",\"kind\":\"" TRAINJOB_KIND
-        "\",\"name\":\"j\",\"uid\":\"u\",\"controller\":true}]",
-        "[{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-        "\",\"name\":\"j\",\"uid\":\"u\"}]",
-        "[{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-        "\",\"name\":\"j\",\"controller\":true,\"uid\":"
-        "\"0123456789012345678901234567890123456789012345678901234567890123456789\"}]",
+        "[{'apiVersion':'batch/v1','kind':'Job','name':'j','uid':'u','controller':true}]",
+        "[{'apiVersion':'v1','kind':'" TRAINJOB_KIND "','name':'j','uid':'u','controller':true}]",
+        "[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND "','name':'j','uid':'u'}]",
+        "[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+        "','name':'j','controller':true,'uid':'"
+        "0123456789012345678901234567890123456789012345678901234567890123456789'}]",
     };
     struct lab *l = lab_begin(state, lab_forever);
     char path[160], body[800];
 
     for (size_t i = 0; i < ARRAY_LEN(OWNERS); i++) {
         snprintf(path, sizeof(path), "/api/v1/namespaces/evil/pods/p-%zu", i);
-        snprintf(body, sizeof(body),
-                 "{\"metadata\":{\"labels\":{\"" LABEL_JOB "\":\"j\"},\"ownerReferences\":%s}}", OWNERS[i]);
-        assert_true(fake_put(l->server, path, body));
+        snprintf(body, sizeof(body), "{'metadata':{'labels':{'" LABEL_JOB "':'j'},'ownerReferences':%s}}",
+                 OWNERS[i]);
+        lab_put(l, path, body);
     }
     settle(l);
-    assert_int_equal(counts(l).pods, 0);
-    assert_true(fake_put_raw(l->server, "/api/v1/namespaces/evil/pods/p-0", "\"\\u0000\""));
+    assert_int_equal(lab_cached(l).pods, 0);
+    assert_true(fake_put_raw(l->server, "/api/v1/namespaces/evil/pods/p-0", "'\\u0000'"));
     settle(l);
-    assert_int_equal(counts(l).unreadable[CHILD_POD], 0);
+    assert_int_equal(lab_cached(l).unreadable[CHILD_POD], 0);
 }
 
 /* What another controller manages, and what is being deleted: no status, no event. */
 static void test_left_alone(void **state)
 {
     static const char *const OTHERS[] = {
-        "{\"spec\":{\"runPolicy\":{\"managedBy\":\"kueue.x-k8s.io/multikueue\"}}}",
-        "{\"spec\":{\"runPolicy\":{\"managedBy\":\"a \\\"quoted\\\" one\"}}}",
-        "{\"metadata\":{\"finalizers\":[\"a.example/b\"]}}",
+        "{'spec':{'runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}}}",
+        "{'spec':{'runPolicy':{'managedBy':'a \\'quoted\\' one'}}}",
+        "{'metadata':{'finalizers':['a.example/b']}}",
     };
     static char large[(4 << 20) + 1];
     struct lab *l = lab_begin(state, lab_forever);
@@ -277,24 +236,27 @@ static void test_left_alone(void **state)
     for (int big = 0; big < 2; big++) {
         for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
             snprintf(path, sizeof(path), JOBS "other-%zu", i);
-            assert_true(fake_put(l->server, path, OTHERS[i]));
+            lab_put(l, path, OTHERS[i]);
             assert_true(i < 2 || fake_delete(l->server, path));
-            assert_true(fake_put_raw(l->server, path, big ? large : "\"\\u0000\""));
+            assert_true(fake_put_raw(l->server, path, big ? large : "'\\u0000'"));
         }
         settle(l);
-        assert_int_equal(counts(l).unreadable[CHILD_JOB], ARRAY_LEN(OTHERS));
+        assert_int_equal(lab_cached(l).unreadable[CHILD_JOB], ARRAY_LEN(OTHERS));
         assert_int_equal(fake_log_count(l->server, "PATCH", NULL), 0);
-        assert_int_equal(events(l), 0);
+        assert_int_equal(lab_events(l, "Unreadable", NULL), 0);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LAB_TEST(test_a_victim_goes_on),      cmocka_unit_test(test_frozen_and_back),
-        LAB_TEST(test_gone_while_unreadable), LAB_TEST(test_name_taken),
-        LAB_TEST(test_name_taken_by_ours),    LAB_TEST(test_ours_without_its_label),
-        LAB_TEST(test_others_are_not_kept),   LAB_TEST(test_left_alone),
+        LAB_TEST(test_a_victim_goes_on),
+        cmocka_unit_test(test_frozen_and_back),
+        LAB_TEST(test_gone_while_unreadable),
+        LAB_TEST(test_name_taken_by_ours),
+        LAB_TEST(test_ours_without_its_label),
+        LAB_TEST(test_others_are_not_kept),
+        LAB_TEST(test_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,6 @@
 #include "wantbrief.h"
 
 #include "statusbrief.h"
-#include "yamldoc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,56 +62,6 @@ static void put_difference(const cJSON *from, const cJSON *to, const char *at, c
     }
 }
 
-static void unescape(char *key)
-{
-    char *to = key;
-
-    while (*key) {
-        const bool pair = key[0] == '~' && key[1];
-        *to++ = !pair ? key[0] : key[1] == '1' ? '/' : '~';
-        key += pair ? 2 : 1;
-    }
-    *to = '\0';
-}
-
-static int set_at(cJSON *body, const cJSON *value, struct err *err)
-{
-    cleanup_arena struct arena a = {0};
-    char *rest = arena_strdup(&a, value->string);
-    char *key = strsep(&rest, "/");
-
-    for (key = strsep(&rest, "/"); key && rest && body; key = strsep(&rest, "/")) {
-        unescape(key);
-        body = cJSON_IsArray(body) ? cJSON_GetArrayItem(body, atoi(key)) : get(body, key);
-    }
-    if (!key || !body)
-        return err_set(err, ERR_INVALID, "but: nothing is at %s", value->string);
-    unescape(key);
-    if (cJSON_IsArray(body))
-        cJSON_ReplaceItemInArray(body, atoi(key), cJSON_Duplicate(value, true));
-    else if (cJSON_IsNull(value))
-        cJSON_DeleteItemFromObjectCaseSensitive(body, key);
-    else if (get(body, key))
-        cJSON_ReplaceItemInObjectCaseSensitive(body, key, cJSON_Duplicate(value, true));
-    else
-        cJSON_AddItemToObject(body, key, cJSON_Duplicate(value, true));
-    return 0;
-}
-
-/* The body of the create of that name among the actions; NULL: there is none. */
-static const cJSON *body_of(const cJSON *actions, const char *name)
-{
-    const cJSON *act;
-
-    cJSON_ArrayForEach(act, actions)
-    {
-        const char *own = json_str(act, "create");
-        if (own && strcmp(own, name) == 0)
-            return get(act, "body");
-    }
-    return NULL;
-}
-
 /* The first create before this one whose body resembles it. */
 static void liken(const cJSON *actions, const cJSON *act, cJSON *o)
 {
@@ -130,38 +79,28 @@ static void liken(const cJSON *actions, const cJSON *act, cJSON *o)
     cJSON_DeleteItemFromObjectCaseSensitive(o, "body");
 }
 
-static int unliken(const cJSON *actions, cJSON *o, struct err *err)
-{
-    cleanup_json cJSON *but = cJSON_DetachItemFromObjectCaseSensitive(o, "but");
-    const char *name = json_str(o, "like");
-    const cJSON *value;
+/* ---- the whole */
 
-    if (!name)
-        return 0;
-    if (!body_of(actions, name))
-        return err_set(err, ERR_INVALID, "like: no create of %s stands before", name);
-    cJSON *body = cJSON_Duplicate(body_of(actions, name), true);
-    cJSON_AddItemToObject(o, "body", body);
-    cJSON_DeleteItemFromObjectCaseSensitive(o, "like");
-    cJSON_ArrayForEach(value, but) if (set_at(body, value, err) < 0) return -1;
-    return 0;
-}
-
-/* ---- to the short form */
-
-/* {metadata: {resourceVersion}, status} of the job that was planned from: its status alone. */
+/* {metadata: {resourceVersion}, status} of the job that was planned from: its status alone, where its short form says all of it. */
 static cJSON *short_status(const struct sentences *s, const cJSON *body, const char *version)
 {
     const cJSON *meta = get(body, "metadata");
     const char *own = json_str(meta, "resourceVersion");
     cJSON *o = cJSON_CreateObject();
+    struct err err;
     bool usual = get(body, "status") && cJSON_GetArraySize(body) == 2 && cJSON_GetArraySize(meta) == 1 &&
                  own && strcmp(own, version) == 0;
 
-    cJSON *copy = cJSON_Duplicate(usual ? get(body, "status") : body, true);
+    cJSON *copy = cJSON_Duplicate(get(body, "status"), true);
     if (usual)
         status_shorten(s, copy);
-    cJSON_AddItemToObject(o, usual ? "status" : "document", copy);
+    cleanup_json cJSON *back = cJSON_Duplicate(copy, true);
+    if (usual && status_expand(s, back, &err) == 0 && cJSON_Compare(back, get(body, "status"), true)) {
+        cJSON_AddItemToObject(o, "status", copy);
+        return o;
+    }
+    cJSON_Delete(copy);
+    cJSON_AddItemToObject(o, "document", cJSON_Duplicate(body, true));
     return o;
 }
 
@@ -205,94 +144,6 @@ cJSON *want_shorten(const struct sentences *s, const cJSON *plan, const char *ve
         cJSON_Delete(flags);
     times_shorten(want);
     return want;
-}
-
-/* ---- and back */
-
-static cJSON *long_event(const struct sentences *s, const cJSON *event, struct err *err)
-{
-    cleanup_arena struct arena a = {0};
-    const char *text = sentences_text(s, event, &a, err);
-
-    if (!text)
-        return NULL;
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "event", event->string);
-    cJSON_AddStringToObject(o, "message", text);
-    return o;
-}
-
-static cJSON *long_status(const struct sentences *s, const cJSON *status, const char *version,
-                          struct err *err)
-{
-    cleanup_json cJSON *copy = cJSON_Duplicate(status, true);
-
-    if (status_expand(s, copy, err) < 0)
-        return NULL;
-    cJSON *o = cJSON_CreateObject();
-    cJSON *body = cJSON_AddObjectToObject(o, "status");
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(body, "metadata"), "resourceVersion", version);
-    cJSON_AddItemToObject(body, "status", TAKE(copy));
-    return o;
-}
-
-static cJSON *long_action(const struct sentences *s, const cJSON *actions, const cJSON *item,
-                          const char *version, struct err *err)
-{
-    const cJSON *first = item->child;
-
-    if (is_event(first->string))
-        return long_event(s, first, err);
-    if (get(item, "status"))
-        return long_status(s, get(item, "status"), version, err);
-    cleanup_json cJSON *o = cJSON_Duplicate(item, true);
-    cJSON *document = cJSON_DetachItemFromObjectCaseSensitive(o, "document");
-    if (document)
-        cJSON_AddItemToObject(o, "status", document);
-    for (size_t i = 0; i < ARRAY_LEN(NUMBERS); i++) {
-        char text[32];
-        if (!cJSON_IsNumber(get(o, NUMBERS[i])))
-            continue;
-        snprintf(text, sizeof(text), "%lld", (long long)json_i64(o, NUMBERS[i], 0));
-        cJSON_ReplaceItemInObjectCaseSensitive(o, NUMBERS[i], cJSON_CreateString(text));
-    }
-    if (unliken(actions, o, err) < 0)
-        return NULL;
-    return TAKE(o);
-}
-
-bool want_is_flag(const char *key)
-{
-    for (size_t i = 0; i < ARRAY_LEN(FLAGS); i++)
-        if (strcmp(key, FLAGS[i]) == 0)
-            return true;
-    return false;
-}
-
-cJSON *want_expand(const struct sentences *s, const cJSON *want, const char *version, struct err *err)
-{
-    cleanup_json cJSON *copy = cJSON_Duplicate(want, true);
-    cleanup_json cJSON *plan = cJSON_CreateObject();
-    cJSON *actions = cJSON_AddArrayToObject(plan, "actions");
-    const cJSON *item;
-
-    if (!cJSON_IsArray(copy))
-        return err_set(err, ERR_INVALID, "want: expected a list"), NULL;
-    times_expand(copy);
-    cJSON_ArrayForEach(item, copy)
-    {
-        if (!item->child || !item->child->string)
-            return err_set(err, ERR_INVALID, "want: expected actions"), NULL;
-        if (want_is_flag(item->child->string)) {
-            yamldoc_merge(plan, item);
-            continue;
-        }
-        cJSON *act = long_action(s, actions, item, version, err);
-        if (!act)
-            return NULL;
-        cJSON_AddItemToArray(actions, act);
-    }
-    return TAKE(plan);
 }
 
 void want_messages(const cJSON *want, void (*show)(void *ctx, const cJSON *message), void *ctx)

@@ -19,6 +19,17 @@ cJSON *yamldoc_read(const char *path, struct err *err)
     return yaml_json(tree);
 }
 
+cJSON *yamldoc_job(const char *path, struct err *err)
+{
+    cJSON *job = yamldoc_read(path, err);
+    cJSON *meta = cJSON_GetObjectItemCaseSensitive(job, "metadata");
+
+    cJSON_AddStringToObject(meta, "namespace", "n");
+    cJSON_AddStringToObject(meta, "uid", "u");
+    cJSON_AddStringToObject(meta, "resourceVersion", "1");
+    return job;
+}
+
 /* ---- out */
 
 enum { WIDTH = 132 };

@@ -11,6 +11,9 @@
 
 cJSON *yamldoc_read(const char *path, struct err *err) MUST_CHECK;
 
+/* The job of a file, as the API server hands it out. */
+cJSON *yamldoc_job(const char *path, struct err *err) MUST_CHECK;
+
 /* What fits into 132 columns stands in one line, but of several objects in a list each has its own. */
 int yamldoc_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 

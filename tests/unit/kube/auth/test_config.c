@@ -1,13 +1,50 @@
 /* test_config.c - where the API server is: in a pod, or as the command line says; and what is read again. */
 #include "kube/auth/config.h"
 
-#include "folder.h"
+#include "common/fsutil.h"
 #include "test.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static char root[64];
+
+static int folder_setup(void **ctx)
+{
+    (void)ctx;
+    snprintf(root, sizeof(root), "/tmp/test_kube_XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static int folder_teardown(void **ctx)
+{
+    (void)ctx;
+    return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *folder_path(const char *name)
+{
+    static char path[200];
+
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    return path;
+}
+
+static void folder_write(const char *name, const char *text)
+{
+    struct err err;
+
+    assert_int_equal(fs_write_atomic(folder_path(name), text, strlen(text), &err), 0);
+}
 
 static void write_account(void)
 {
@@ -23,13 +60,13 @@ static void test_in_cluster(void **ctx)
 
     (void)ctx;
     write_account();
-    assert_int_equal(kube_config_in_cluster(&c, "10.0.0.1", "443", folder_root(), &err), 0);
+    assert_int_equal(kube_config_in_cluster(&c, "10.0.0.1", "443", root, &err), 0);
     assert_string_equal(c.server, "https://10.0.0.1:443");
     assert_string_equal(c.namespace_name, "operators");
     assert_string_equal(buf_str(&c.token.bytes), "tok-1");
     assert_string_equal(buf_str(&c.ca.bytes), "CA");
     kube_config_release(&c);
-    assert_int_equal(kube_config_in_cluster(&c, "fd00::1", "6443", folder_root(), &err), 0);
+    assert_int_equal(kube_config_in_cluster(&c, "fd00::1", "6443", root, &err), 0);
     assert_string_equal(c.server, "https://[fd00::1]:6443");
 }
 
@@ -57,7 +94,7 @@ static void test_in_cluster_refused(void **ctx)
         write_account();
         if (rows[i].broken_file)
             folder_write(rows[i].broken_file, rows[i].content);
-        assert_int_equal(kube_config_in_cluster(&c, rows[i].host, rows[i].port, folder_root(), &err), -1);
+        assert_int_equal(kube_config_in_cluster(&c, rows[i].host, rows[i].port, root, &err), -1);
         if (err.kind != rows[i].kind || !strstr(err.msg, rows[i].names))
             fail_msg("row %zu: %s: %s", i, err_kind_name(err.kind), err.msg);
         assert_null(c.server);
@@ -66,7 +103,7 @@ static void test_in_cluster_refused(void **ctx)
     struct err err;
     write_account();
     unlink(folder_path("ca.crt"));
-    assert_int_equal(kube_config_in_cluster(&c, "h", "1", folder_root(), &err), -1);
+    assert_int_equal(kube_config_in_cluster(&c, "h", "1", root, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
@@ -124,7 +161,7 @@ static void test_rotation(void **ctx)
 
     (void)ctx;
     write_account();
-    assert_int_equal(kube_config_in_cluster(&c, "h", "443", folder_root(), &err), 0);
+    assert_int_equal(kube_config_in_cluster(&c, "h", "443", root, &err), 0);
     c.read_ms = 1000;
     folder_write("token", "tok-2\n");
     folder_write("ca.crt", "CA2");

@@ -1,21 +1,20 @@
 /* test_child.c - Services and Deployments cut down to what plan reads. */
+#include "jsontext.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 #include "test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define META                                                                                                 \
-    "\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"ownerReferences\":"                    \
-    "[{\"uid\":\"not\"},{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND              \
-    "\",\"uid\":\"job\",\"controller\":true}]}"
+    "'metadata':{'name':'p','namespace':'n','uid':'u','ownerReferences':[{'uid':'not'},{'apiVersion':"       \
+    "'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND "','uid':'job','controller':true}]}"
 
 static void test_what_is_read(void **state)
 {
     struct err err;
-    const char *text = "{" META ",\"spec\":{\"replicas\":0},\"status\":{\"availableReplicas\":1}}";
-    cleanup_json cJSON *j = json_parse(text, strlen(text), &err);
+    const char *text = "{" META ",'spec':{'replicas':0},'status':{'availableReplicas':1}}";
+    cleanup_json cJSON *j = jsontext_parse(text);
     struct child *c = child_decode(j, &err);
 
     (void)state;
@@ -36,15 +35,15 @@ static void test_what_is_read(void **state)
 static void test_conditions(void **state)
 {
 #define SINCE(type, status, message)                                                                         \
-    "{\"type\":\"" type "\",\"status\":\"" status "\",\"message\":\"" message                                \
-    "\",\"lastTransitionTime\":\"1970-01-01T00:00:05Z\"}"
+    "{'type':'" type "','status':'" status "','message':'" message                                           \
+    "','lastTransitionTime':'1970-01-01T00:00:05Z'}"
     static const struct {
         const char *conditions, *trouble;
         int64_t unavailable_ms;
         bool refused;
     } ROWS[] = {
         {"", "", 0, false},
-        {"1,{\"type\":\"Available\"},{\"status\":\"False\"}", "", 0, false},
+        {"1,{'type':'Available'},{'status':'False'}", "", 0, false},
         {SINCE("Available", "True", "a") "," SINCE("Progressing", "True", "p"), "", 0, false},
         {SINCE("Available", "False", "a") "," SINCE("Progressing", "True", "p"), "a", 5000, false},
         {SINCE("Available", "False", "a") "," SINCE("Progressing", "False", "p"), "p", 5000, false},
@@ -52,15 +51,15 @@ static void test_conditions(void **state)
                                                                                              "False", "p"),
          "r", 5000, true},
         {SINCE("ReplicaFailure", "False", "r"), "", 0, false},
-        {"{\"type\":\"Available\",\"status\":\"False\",\"lastTransitionTime\":\"x\"}", "", 0, false},
+        {"{'type':'Available','status':'False','lastTransitionTime':'x'}", "", 0, false},
     };
     char text[800];
     struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text), "{" META ",\"status\":{\"conditions\":[%s]}}", ROWS[i].conditions);
-        cleanup_json cJSON *j = json_parse(text, strlen(text), &err);
+        snprintf(text, sizeof(text), "{" META ",'status':{'conditions':[%s]}}", ROWS[i].conditions);
+        cleanup_json cJSON *j = jsontext_parse(text);
         struct child *c = child_decode(j, &err);
         assert_non_null(c);
         assert_string_equal(c->trouble, ROWS[i].trouble);
@@ -73,7 +72,7 @@ static void test_conditions(void **state)
 static void test_unreadable(void **state)
 {
     struct err err, why;
-    cleanup_json cJSON *j = json_parse("{" META "}", strlen("{" META "}"), &err);
+    cleanup_json cJSON *j = jsontext_parse("{" META "}");
 
     (void)state;
     err_set(&why, ERR_INVALID, "because");

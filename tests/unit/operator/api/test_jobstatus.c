@@ -1,4 +1,5 @@
 /* test_jobstatus.c - the status survives writing and reading; what someone broke in it counts as lost. */
+#include "jsontext.h"
 #include "operator/api/jobstatus.h"
 #include "test.h"
 #include "yamldoc.h"
@@ -6,51 +7,32 @@
 #include <string.h>
 
 static const char FULL[] =
-    "{\"phase\":\"Pending\",\"reason\":\"Restarting\",\"observedGeneration\":3,"
-    "\"startTime\":\"2026-01-01T00:00:00Z\","
-    "\"attempt\":2,\"backoffCount\":1,\"disruptionCount\":1,\"admissionCount\":0,"
-    "\"resumeCount\":4,\"restarts\":3,\"ranAttempt\":1,\"conditions\":[{\"type\":"
-    "\"Running\",\"status\":\"False\",\"reason\":\"Restarting\",\"message\":\"0 of "
-    "2\",\"lastTransitionTime\":"
-    "\"2026-01-01T00:00:05Z\",\"observedGeneration\":3}],\"aggregate\":{\"creating\":"
-    "1,\"pending\":0,\"running\":0,"
-    "\"succeeded\":0,\"failed\":0,\"unknown\":0,\"deleted\":1},\"ready\":\"0/"
-    "2\",\"replicas\":1,\"selector\":\"a=b\",\"gpus\":8,"
-    "\"lastExit\":\"137 "
-    "Killed\",\"tasks\":[{\"type\":\"node\",\"restartCount\":2,\"replicas\":[{"
-    "\"name\":\"j-node-0\",\"phase\":"
-    "\"Creating\",\"restarts\":0,\"containers\":[]},{\"name\":\"j-node-1\",\"uid\":"
-    "\"u\",\"phase\":\"Deleted\",\"restarts\":1,"
-    "\"containers\":[{\"name\":\"pytorch\",\"state\":\"Terminated\",\"exitCode\":0}]}]"
-    "}],\"lastFailure\":{\"pod\":\"j-node-0\","
-    "\"uid\":\"u0\",\"node\":\"n\",\"rank\":0,\"exitCode\":137,\"signal\":9,"
-    "\"reason\":\"Killed\",\"message\":\"m\",\"time\":"
-    "\"2026-01-01T00:01:00Z\",\"attempt\":1},\"failures\":[{\"pod\":\"j-node-0\","
-    "\"uid\":\"u0\",\"reason\":\"Killed\",\"time\":"
-    "\"2026-01-01T00:01:00Z\",\"attempt\":1}],\"tensorboard\":{\"ready\":true,"
-    "\"reason\":\"Available\",\"service\":\"s\"},\"progress\":{\"step\":5,\"totalSteps\":9,"
-    "\"epoch\":1,\"totalEpochs\":2,\"percent\":47,\"etaSeconds\":60,\"loss\":0.25,"
-    "\"samplesPerSecond\":812.5,\"time\":\"2026-01-01T00:00:05Z\",\"summary\":\"47%\"}}";
-
-static cJSON *parse(const char *text)
-{
-    struct err err;
-    cJSON *j = json_parse(text, strlen(text), &err);
-
-    assert_non_null(j);
-    return j;
-}
+    "{'phase':'Pending','reason':'Restarting','observedGeneration':3,'startTime':'2026-01-01T00:00:00Z','"
+    "attempt':2,'backoffCount':1,'disruptionCount':1,'admissionCount':0,'resumeCount':4,'restarts':3,'"
+    "ranAttempt':1,'conditions':[{'type':'Running','status':'False','reason':'Restarting','message':'0 of "
+    "2','lastTransitionTime':'2026-01-01T00:00:05Z','observedGeneration':3}],'aggregate':{'creating':1,'"
+    "pending':0,'running':0,'succeeded':0,'failed':0,'unknown':0,'deleted':1},'ready':'0/"
+    "2','replicas':1,'selector':'a=b','gpus':8,'lastExit':'137 "
+    "Killed','tasks':[{'type':'node','restartCount':2,'replicas':[{'name':'j-node-0','phase':'Creating','"
+    "restarts':0,'containers':[]},{'name':'j-node-1','uid':'u','phase':'Deleted','restarts':1,'containers':[{"
+    "'name':'pytorch','state':'Terminated','exitCode':0}]}]}],'lastFailure':{'pod':'j-node-0','uid':'u0','"
+    "node':'n','rank':0,'exitCode':137,'signal':9,'reason':'Killed','message':'m','time':'2026-01-01T00:01:"
+    "00Z','attempt':1},'failures':[{'pod':'j-node-0','uid':'u0','reason':'Killed','time':'2026-01-01T00:01:"
+    "00Z','attempt':1}],'tensorboard':{'ready':true,'reason':'Available','service':'s'},'progress':{'step':5,"
+    "'totalSteps':9,'epoch':1,'totalEpochs':2,'percent':47,'etaSeconds':60,'loss':0.25,'samplesPerSecond':"
+    "812.5,'time':'2026-01-01T00:00:05Z','summary':'47%'}}";
 
 static void test_round_trip(void **state)
 {
     cleanup_arena struct arena a = {0};
-    cleanup_json cJSON *in = parse(FULL);
+    cleanup_json cJSON *in = jsontext_parse(FULL);
     struct jobstatus s;
 
     (void)state;
     jobstatus_decode(in, &a, &s);
     cleanup_json cJSON *out = jobstatus_encode(&s);
-    assert_string_equal(json_print(out, &a), FULL);
+    cleanup_free char *full = jsontext(FULL);
+    assert_string_equal(json_print(out, &a), full);
 }
 
 /* Reading must survive, and what is written again must be sound. */
@@ -68,7 +50,7 @@ static void read_any(void *ctx, const cJSON *spoiled)
 
 static void test_nonsense(void **state)
 {
-    cleanup_json cJSON *in = parse(FULL);
+    cleanup_json cJSON *in = jsontext_parse(FULL);
 
     (void)state;
     assert_true(yamldoc_spoil(in, read_any, NULL) > 500);
@@ -77,10 +59,9 @@ static void test_nonsense(void **state)
 static void test_too_many_failures(void **state)
 {
     cleanup_arena struct arena a = {0};
-    cleanup_json cJSON *in =
-        parse("{\"failures\":[{\"attempt\":0},{\"attempt\":1},{\"attempt\":2},{\"attempt\":3},"
-              "{\"attempt\":4},{\"attempt\":5},{\"attempt\":6},{\"attempt\":7},{\"attempt\":8},"
-              "{\"attempt\":9},{\"attempt\":10},{\"attempt\":11}]}");
+    cleanup_json cJSON *in = jsontext_parse(
+        "{'failures':[{'attempt':0},{'attempt':1},{'attempt':2},{'attempt':3},{'attempt':4},{'attempt':5},{'"
+        "attempt':6},{'attempt':7},{'attempt':8},{'attempt':9},{'attempt':10},{'attempt':11}]}");
     struct jobstatus s;
 
     (void)state;
@@ -94,10 +75,10 @@ static void test_too_many_failures(void **state)
 static void test_bounds(void **state)
 {
     cleanup_arena struct arena a = {0};
-    cleanup_json cJSON *in = parse(
-        "{\"attempt\":1073741824,\"backoffCount\":2147483647,\"disruptionCount\":-1,\"admissionCount\":1e300,"
-        "\"resumeCount\":1073741823,\"tasks\":[{\"type\":\"t\",\"restartCount\":2147483647,"
-        "\"replicas\":[{\"name\":\"p\",\"restarts\":1073741824}]}]}");
+    cleanup_json cJSON *in =
+        jsontext_parse("{'attempt':1073741824,'backoffCount':2147483647,'disruptionCount':-1,'admissionCount'"
+                       ":1e300,'resumeCount':1073741823,'tasks':[{'type':'t','restartCount':2147483647,'"
+                       "replicas':[{'name':'p','restarts':1073741824}]}]}");
     cJSON *tasks = cJSON_GetObjectItem(in, "tasks");
     cJSON *replicas = cJSON_GetObjectItem(tasks->child, "replicas");
     struct jobstatus s;
@@ -150,7 +131,7 @@ static void test_cut_characters_are_mended(void **state)
         const char *given, *kept;
     } rows[] = {
         {"caf\xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x98\x80"},
-        {"got \"caf\xc3\" here", "got \"caf?\" here"},
+        {"got 'caf\xc3' here", "got 'caf?' here"},
         {"cut \xe4\xbd", "cut ??"},
         {"cut \xe4", "cut ?"},
         {"cut \xf0\x9f\x98", "cut ???"},
@@ -179,23 +160,22 @@ static void test_cut_characters_are_mended(void **state)
  * one of ours. */
 static cJSON *others(int n, int bytes)
 {
-    cJSON *in = parse("{\"conditions\":[]}");
+    cJSON *in = jsontext_parse("{'conditions':[]}");
     cJSON *list = cJSON_GetObjectItem(in, "conditions");
     static char message[40000];
-    char type[16], time[32];
+    static char text[40100];
 
     memset(message, 'm', (size_t)bytes);
     message[bytes] = '\0';
     for (int i = 0; i < n; i++) {
-        cJSON *c = parse("{\"status\":\"True\"}");
-        snprintf(type, sizeof(type), "x%d", i);
-        snprintf(time, sizeof(time), "2026-01-02T03:04:%02dZ", 59 - i);
-        cJSON_AddStringToObject(c, "type", type);
-        cJSON_AddStringToObject(c, "lastTransitionTime", time);
-        cJSON_AddStringToObject(c, "message", message);
+        snprintf(
+            text, sizeof(text),
+            "{'type':'x%d','status':'True','lastTransitionTime':'2026-01-02T03:04:%02dZ','message':'%s'}", i,
+            59 - i, message);
+        cJSON *c = jsontext_parse(text);
         cJSON_AddItemToArray(list, c);
         if (i == 0)
-            cJSON_AddItemToArray(list, parse("{\"type\":\"Running\",\"status\":\"True\"}"));
+            cJSON_AddItemToArray(list, jsontext_parse("{'type':'Running','status':'True'}"));
     }
     return in;
 }

@@ -1,37 +1,27 @@
 /* test_jobtext.c - a job put to rest and decoded again is the same job, less what nobody reads. */
+#include "jsontext.h"
 #include "operator/api/jobtext.h"
 #include "test.h"
 
 #include <string.h>
 
-#define META "\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"generation\":3"
+#define META "'name':'j','namespace':'n','uid':'u','resourceVersion':'7','generation':3"
 #define BALLAST                                                                                              \
-    "\"managedFields\":[{\"manager\":\"kubectl\"}],\"annotations\":{\"note\":\"keep-me-not\"},"              \
-    "\"labels\":{\"x\":\"keep-me-not\"},\"finalizers\":[\"keep-me-not\"],\"ownerReferences\":[{\"uid\":"     \
-    "\"keep-me-not\"}],"
+    "'managedFields':[{'manager':'kubectl'}],'annotations':{'note':'keep-me-not'},'labels':{'x':'keep-me-"   \
+    "not'},'finalizers':['keep-me-not'],'ownerReferences':[{'uid':'keep-me-not'}],"
 #define SPEC                                                                                                 \
-    "\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"template\":{\"metadata\":{"             \
-    "\"annotations\":{\"note\":\"mine\"}},\"spec\":{\"terminationGracePeriodSeconds\":9007199254740991,"     \
-    "\"containers\":[{\"name\":\"c\",\"args\":[\"\\u00e9\\n\\\"\",\"\"],\"x\":1.5,\"y\":null,\"z\":false}]}" \
-    "}}]}"
-#define STATUS "\"status\":{\"phase\":\"Running\",\"attempt\":2}"
-
-static cJSON *parse(const char *text)
-{
-    struct err err;
-    cJSON *j = json_parse(text, strlen(text), &err);
-
-    assert_non_null(j);
-    return j;
-}
+    "'spec':{'replicaSpecs':[{'type':'node','replicas':2,'template':{'metadata':{'annotations':{'note':'"    \
+    "mine'}},'spec':{'terminationGracePeriodSeconds':9007199254740991,'containers':[{'name':'c','args':['"   \
+    "\\u00e9\\n\\'',''],'x':1.5,'y':null,'z':false}]}}}]}"
+#define STATUS "'status':{'phase':'Running','attempt':2}"
 
 static void test_there_and_back(void **state)
 {
     struct err err;
     cleanup_json cJSON *object =
-        parse("{\"kind\":\"k\",\"metadata\":{" BALLAST META "}," SPEC "," STATUS "}");
+        jsontext_parse("{'kind':'k','metadata':{" BALLAST META "}," SPEC "," STATUS "}");
     cleanup_json cJSON *before = cJSON_Duplicate(object, true);
-    cleanup_json cJSON *want = parse("{\"metadata\":{" META "}," SPEC "," STATUS "}");
+    cleanup_json cJSON *want = jsontext_parse("{'metadata':{" META "}," SPEC "," STATUS "}");
 
     (void)state;
     struct jobtext *t = jobtext_new(object, &err);
@@ -62,7 +52,7 @@ static void test_there_and_back(void **state)
 static void test_a_spec_beyond_reason_is_not_kept(void **state)
 {
     struct err err;
-    cleanup_json cJSON *object = parse("{\"metadata\":{" META "}," SPEC "," STATUS "}");
+    cleanup_json cJSON *object = jsontext_parse("{'metadata':{" META "}," SPEC "," STATUS "}");
     cJSON *spec = cJSON_GetObjectItem(object, "spec");
     cJSON *numbers = cJSON_CreateArray();
 
@@ -99,7 +89,7 @@ static void test_escapes_count(void **state)
             char *to = text;
             for (int k = 0; k < n && to + 4 < text + sizeof(text); k++)
                 to = stpcpy(to, TEXTS[i]);
-            cleanup_json cJSON *object = parse("{\"metadata\":{" META "}}");
+            cleanup_json cJSON *object = jsontext_parse("{'metadata':{" META "}}");
             cJSON_AddStringToObject(cJSON_AddObjectToObject(object, "spec"), "a", text);
             struct jobtext *t = jobtext_new(object, &err);
             assert_non_null(t);
@@ -115,7 +105,7 @@ static void test_status_bound(void **state)
 {
     struct err err;
     cleanup_json cJSON *object =
-        parse("{\"metadata\":{" META "}," SPEC ",\"status\":{\"tasks\":[{\"replicas\":[]}]}}");
+        jsontext_parse("{'metadata':{" META "}," SPEC ",'status':{'tasks':[{'replicas':[]}]}}");
     cJSON *status = cJSON_GetObjectItem(object, "status");
     cJSON *replicas = cJSON_GetObjectItem(cJSON_GetObjectItem(status, "tasks")->child, "replicas");
 
@@ -123,11 +113,10 @@ static void test_status_bound(void **state)
     for (int i = 0; i < JOBSTATUS_REPLICAS_MAX; i++)
         cJSON_AddItemToArray(
             replicas,
-            parse("{\"name\":\"a-name-of-sixty-three-characters-is-the-longest-that-there-can-be-123\","
-                  "\"uid\":\"01234567-0123-0123-0123-0123456789ab\",\"phase\":\"Succeeded\",\"restarts\":0,"
-                  "\"containers\":[{\"name\":\"a-name-of-sixty-three-characters-is-the-longest-that-there-"
-                  "can\","
-                  "\"state\":\"Terminated\",\"exitCode\":0}]}"));
+            jsontext_parse("{'name':'a-name-of-sixty-three-characters-is-the-longest-that-there-can-be-123','"
+                           "uid':'01234567-0123-0123-0123-0123456789ab','phase':'Succeeded','restarts':0,'"
+                           "containers':[{'name':'a-name-of-sixty-three-characters-is-the-longest-that-there-"
+                           "can','state':'Terminated','exitCode':0}]}"));
     struct jobtext *t = jobtext_new(object, &err);
     assert_non_null(t);
     assert_false(t->too_large);
@@ -145,8 +134,8 @@ static void test_status_bound(void **state)
 static void test_unreadable(void **state)
 {
     struct err err, why;
-    cleanup_json cJSON *object = parse("{\"metadata\":{" BALLAST META "}," SPEC
-                                       ",\"status\":{\"phase\":\"Running\",\"reason\":\"R\"}}");
+    cleanup_json cJSON *object =
+        jsontext_parse("{'metadata':{" BALLAST META "}," SPEC ",'status':{'phase':'Running','reason':'R'}}");
 
     (void)state;
     err_set(&why, ERR_INVALID, "because");
@@ -169,9 +158,9 @@ static void test_unreadable_but_not_ours(void **state)
         bool deleting;
     } ROWS[] = {
         {"", "{}", "", false},
-        {"\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",", "{}", "", true},
-        {"", "{\"managedBy\":\"k/multi\",\"backoffLimit\":77}", "k/multi", false},
-        {"", "{\"managedBy\":\"" TRAINJOB_MANAGED_BY "\"}", TRAINJOB_MANAGED_BY, false},
+        {"'deletionTimestamp':'2026-01-01T00:00:00Z',", "{}", "", true},
+        {"", "{'managedBy':'k/multi','backoffLimit':77}", "k/multi", false},
+        {"", "{'managedBy':'" TRAINJOB_MANAGED_BY "'}", TRAINJOB_MANAGED_BY, false},
     };
     char text[600];
     struct err err, why;
@@ -179,9 +168,9 @@ static void test_unreadable_but_not_ours(void **state)
     (void)state;
     err_set(&why, ERR_INVALID, "because");
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        snprintf(text, sizeof(text), "{\"metadata\":{%s" META "},\"spec\":{\"x\":[1],\"runPolicy\":%s}}",
+        snprintf(text, sizeof(text), "{'metadata':{%s" META "},'spec':{'x':[1],'runPolicy':%s}}",
                  ROWS[i].metadata, ROWS[i].policy);
-        cleanup_json cJSON *object = parse(text);
+        cleanup_json cJSON *object = jsontext_parse(text);
         struct jobtext *t = jobtext_new_unreadable(object, &why, &err);
         assert_non_null(t);
         cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
@@ -194,6 +183,16 @@ static void test_unreadable_but_not_ours(void **state)
     }
 }
 
+/* The text n times, with the number in the place of its #. */
+static void repeat(struct buf *out, int n, const char *text)
+{
+    int before = (int)strcspn(text, "#");
+    struct err err;
+
+    for (int i = 0; i < n; i++)
+        assert_int_equal(buf_printf(out, &err, "%.*s%05d%s", before, text, i, text + before + 1), 0);
+}
+
 /* The largest that anyone may need: a full spec of short variables, each of them once more in managedFields and, quoted, in the
  * annotation of kubectl apply, and a status of 1,024 replicas. It is read, and with room to spare. */
 static void test_the_largest_job_is_readable(void **state)
@@ -203,32 +202,18 @@ static void test_the_largest_job_is_readable(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(buf_puts(&text, "{\"metadata\":{" META ",\"annotations\":{\"a\":\"", &err), 0);
-    for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(buf_printf(&text, &err, "{\\\"name\\\":\\\"V%05d\\\",\\\"value\\\":\\\"x\\\"},", i),
-                         0);
-    assert_int_equal(buf_puts(&text, "\"},\"managedFields\":[{\"f\":{", &err), 0);
-    for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(
-            buf_printf(&text, &err,
-                       "\"k:{\\\"name\\\":\\\"V%05d\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}},", i),
-            0);
-    assert_int_equal(buf_puts(&text, "\"z\":1}}]},\"spec\":{\"env\":[", &err), 0);
-    for (int i = 0; i < VARIABLES; i++)
-        assert_int_equal(buf_printf(&text, &err, "{\"name\":\"V%05d\",\"value\":\"x\"},", i), 0);
-    assert_int_equal(buf_puts(&text, "{}]},\"status\":{\"tasks\":[{\"replicas\":[", &err), 0);
-    for (int i = 0; i < JOBSTATUS_REPLICAS_MAX; i++)
-        assert_int_equal(
-            buf_printf(&text, &err,
-                       "{\"name\":\"a-job-of-a-long-name-node-%d\",\"uid\":\"01234567-0123-0123-0123-"
-                       "0123456789ab\",\"phase\":\"Running\",\"restarts\":0,\"containers\":[{\"name\":"
-                       "\"pytorch\",\"state\":\"Running\",\"exitCode\":0}]},",
-                       i),
-            0);
+    assert_int_equal(buf_puts(&text, "{'metadata':{" META ",'annotations':{'a':'", &err), 0);
+    repeat(&text, VARIABLES, "{\\'name\\':\\'V#\\',\\'value\\':\\'x\\'},");
+    assert_int_equal(buf_puts(&text, "'},'managedFields':[{'f':{", &err), 0);
+    repeat(&text, VARIABLES, "'k:{\\'name\\':\\'V#\\'}':{'.':{},'f:name':{},'f:value':{}},");
+    assert_int_equal(buf_puts(&text, "'z':1}}]},'spec':{'env':[", &err), 0);
+    repeat(&text, VARIABLES, "{'name':'V#','value':'x'},");
+    assert_int_equal(buf_puts(&text, "{}]},'status':{'tasks':[{'replicas':[", &err), 0);
+    repeat(&text, JOBSTATUS_REPLICAS_MAX,
+           "{'name':'a-job-of-a-long-name-node-#','uid':'01234567-0123-0123-0123-0123456789ab','phase':'"
+           "Running','restarts':0,'containers':[{'name':'pytorch','state':'Running','exitCode':0}]},");
     assert_int_equal(buf_puts(&text, "{}]}]}}", &err), 0);
-    cleanup_json cJSON *object = json_parse(buf_str(&text), text.len, &err);
-    if (!object)
-        fail_msg("%s", err.msg);
+    cleanup_json cJSON *object = jsontext_parse(buf_str(&text));
     struct jobtext *t = jobtext_new(object, &err);
     assert_non_null(t);
     assert_false(t->too_large);
@@ -240,17 +225,17 @@ static void test_unusable_metadata(void **state)
     static const char *const BAD[] = {
         "{}",
         "[]",
-        "{\"metadata\":null}",
-        "{\"metadata\":{\"name\":\"j\",\"uid\":\"u\",\"resourceVersion\":\"1\"}}",
-        "{\"metadata\":{\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"}}",
-        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"resourceVersion\":\"1\"}}",
-        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\"}}",
+        "{'metadata':null}",
+        "{'metadata':{'name':'j','uid':'u','resourceVersion':'1'}}",
+        "{'metadata':{'namespace':'n','uid':'u','resourceVersion':'1'}}",
+        "{'metadata':{'name':'j','namespace':'n','resourceVersion':'1'}}",
+        "{'metadata':{'name':'j','namespace':'n','uid':'u'}}",
     };
     struct err err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
-        cleanup_json cJSON *object = parse(BAD[i]);
+        cleanup_json cJSON *object = jsontext_parse(BAD[i]);
         assert_null(jobtext_new(object, &err));
         assert_int_equal(err.kind, ERR_INVALID);
         assert_non_null(strstr(err.msg, "metadata without"));

@@ -1,9 +1,9 @@
 /* simdice.c - chance: which job it is, what becomes of its pods, what people do to it. */
 #include "simdice.h"
+#include "jsontext.h"
 #include "test.h"
 #include "yamldoc.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define START_MS 1767225600000 /* 2026-01-01 */
@@ -27,15 +27,6 @@ bool sim_one_in(struct sim *s, int n)
     return sim_pick(s, n) == 0;
 }
 
-static cJSON *parse(const char *text)
-{
-    struct err err;
-    cJSON *j = json_parse(text, strlen(text), &err);
-
-    assert_non_null(j);
-    return j;
-}
-
 #define PICK(s, words) (words)[sim_pick((s), (int)ARRAY_LEN(words))]
 
 /* ---- the job */
@@ -43,8 +34,8 @@ static cJSON *parse(const char *text)
 static cJSON *random_type(struct sim *s, const char *name, int replicas)
 {
     static const char *const POLICIES[] = {"Always", "OnFailure", "Never", "ExitCode", "ExitCode"};
-    cJSON *r = parse("{\"template\":{\"spec\":{\"initContainers\":[{\"name\":\"prepare\"}],\"containers\":"
-                     "[{\"name\":\"pytorch\",\"image\":\"a\"}]}}}");
+    cJSON *r = jsontext_parse("{'template':{'spec':{'initContainers':[{'name':'prepare'}],'containers':[{'"
+                              "name':'pytorch','image':'a'}]}}}");
 
     static const char *const PATH[] = {"template", "spec", "containers", NULL};
 
@@ -52,7 +43,7 @@ static cJSON *random_type(struct sim *s, const char *name, int replicas)
     cJSON_AddNumberToObject(r, "replicas", replicas);
     cJSON_AddStringToObject(r, "restartPolicy", PICK(s, POLICIES));
     if (sim_one_in(s, 3))
-        cJSON_AddItemToArray((cJSON *)json_find(r, PATH), parse("{\"name\":\"shipper\",\"image\":\"a\"}"));
+        cJSON_AddItemToArray((cJSON *)json_find(r, PATH), jsontext_parse("{'name':'shipper','image':'a'}"));
     return r;
 }
 
@@ -60,23 +51,23 @@ static cJSON *random_type(struct sim *s, const char *name, int replicas)
 static void random_rest(struct sim *s, cJSON *spec, bool elastic)
 {
     static const char *const PIECES[] = {
-        "{\"runPolicy\":{\"restartScope\":\"Replica\"}}",
-        "{\"runPolicy\":{\"activeDeadlineSeconds\":600}}",
-        "{\"runPolicy\":{\"startDeadlineSeconds\":60}}",
-        "{\"runPolicy\":{\"ttlSecondsAfterFinished\":100}}",
-        "{\"runPolicy\":{\"forceDeleteAfterSeconds\":20}}",
-        "{\"runPolicy\":{\"sidecarGraceSeconds\":0}}",
-        "{\"runPolicy\":{\"retryableExitCodes\":[1]}}",
-        "{\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"x\"]}]}}}",
-        "{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}}}",
-        "{\"torchrunConfig\":{\"enabled\":true}}",
-        "{\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Torchkeeper\"}}",
-        "{\"suspend\":true}",
+        "{'runPolicy':{'restartScope':'Replica'}}",
+        "{'runPolicy':{'activeDeadlineSeconds':600}}",
+        "{'runPolicy':{'startDeadlineSeconds':60}}",
+        "{'runPolicy':{'ttlSecondsAfterFinished':100}}",
+        "{'runPolicy':{'forceDeleteAfterSeconds':20}}",
+        "{'runPolicy':{'sidecarGraceSeconds':0}}",
+        "{'runPolicy':{'retryableExitCodes':[1]}}",
+        "{'runMode':{'pause':{'resumeSpecs':[{'type':'node','args':['x']}]}}}",
+        "{'tensorboardSpec':{'logDir':{'pvc':[{'name':'c'}]}}}",
+        "{'torchrunConfig':{'enabled':true}}",
+        "{'torchrunConfig':{'enabled':true,'launcher':'Torchkeeper'}}",
+        "{'suspend':true}",
     };
     static const char *const CLEANUPS[] = {"None", "Unfinished", "All"};
 
     for (size_t i = 0; i < ARRAY_LEN(PIECES); i++) {
-        cleanup_json cJSON *piece = parse(PIECES[i]);
+        cleanup_json cJSON *piece = jsontext_parse(PIECES[i]);
         if (sim_one_in(s, 3))
             yamldoc_merge(spec, piece);
     }
@@ -88,8 +79,8 @@ static void random_rest(struct sim *s, cJSON *spec, bool elastic)
     if (!elastic)
         return;
     cleanup_json cJSON *piece =
-        parse("{\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},"
-              "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":2}}");
+        jsontext_parse("{'torchrunConfig':{'enabled':true,'maxRestarts':1},'elastic':{'enabled':true,'"
+                       "minReplicas':1,'maxReplicas':4,'expectedReplicas':2}}");
     yamldoc_merge(spec, piece);
 }
 
@@ -99,8 +90,8 @@ void sim_init(struct sim *s, uint64_t seed)
     for (int i = 0; i < 8; i++)
         (void)roll(s);
     s->pods = cJSON_CreateArray();
-    s->job = parse("{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"job\",\"resourceVersion\":"
-                   "\"1\",\"generation\":1,\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{}}");
+    s->job = jsontext_parse("{'metadata':{'name':'j','namespace':'n','uid':'job','resourceVersion':'1','"
+                            "generation':1,'creationTimestamp':'2026-01-01T00:00:00Z'},'spec':{}}");
     cJSON *spec = sim_get(s->job, "spec");
     cJSON *types = cJSON_AddArrayToObject(spec, "replicaSpecs");
     bool elastic = sim_one_in(s, 4);
@@ -128,15 +119,21 @@ static void set_state(cJSON *pod, const char *list, const char *container, cJSON
     cJSON_AddItemToArray(items, item);
     if (strcmp(container, "pytorch") == 0 &&
         cJSON_GetArraySize(sim_get(sim_get(pod, "spec"), "containers")) > 1)
-        cJSON_AddItemToArray(items, parse("{\"name\":\"shipper\",\"state\":{\"running\":{}}}"));
+        cJSON_AddItemToArray(items, jsontext_parse("{'name':'shipper','state':{'running':{}}}"));
     sim_put(sim_get(pod, "status"), list, items);
+}
+
+/* What the state of the i-th container of this list says under this key; NULL: nothing. */
+static cJSON *state_of(const cJSON *pod, const char *list, int i, const char *key)
+{
+    return sim_get(sim_get(cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), list), i), "state"), key);
 }
 
 static cJSON *running_sidecar(const cJSON *pod)
 {
-    cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 1);
-
-    return sim_get(sim_get(c, "state"), "running") ? c : NULL;
+    return state_of(pod, "containerStatuses", 1, "running")
+               ? cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 1)
+               : NULL;
 }
 
 /* It ends by itself, or the kubelet ends it beyond the pod's deadline, which makes any pod a failed one. */
@@ -148,7 +145,7 @@ static void end_sidecar(struct sim *s, cJSON *pod, bool trouble)
     if (!c || !sim_one_in(s, trouble ? 5 : late ? 1 : 1 << 30))
         return;
     sim_put(c, "state",
-            parse(late ? "{\"terminated\":{\"exitCode\":137}}" : "{\"terminated\":{\"exitCode\":0}}"));
+            jsontext_parse(late ? "{'terminated':{'exitCode':137}}" : "{'terminated':{'exitCode':0}}"));
     if (!late)
         return;
     set_phase(pod, "Failed");
@@ -183,9 +180,8 @@ static void end_container(struct sim *s, cJSON *pod, const char *list, const cha
 
 static void disrupt(cJSON *pod)
 {
-    sim_put(
-        sim_get(pod, "status"), "conditions",
-        parse("[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"EvictionByEvictionAPI\"}]"));
+    sim_put(sim_get(pod, "status"), "conditions",
+            jsontext_parse("[{'type':'DisruptionTarget','status':'True','reason':'EvictionByEvictionAPI'}]"));
 }
 
 /* What a pod with a node may run into at any time. True: it did, and may be gone. */
@@ -222,39 +218,21 @@ static void start_pod(struct sim *s, cJSON *pod, bool trouble)
     if (trouble && sim_one_in(s, 6)) {
         set_phase(pod, "Pending");
         set_state(pod, "containerStatuses", "pytorch",
-                  parse("{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}"));
+                  jsontext_parse("{'waiting':{'reason':'ImagePullBackOff'}}"));
     } else if (trouble && sim_one_in(s, 20)) {
         end_container(s, pod, "initContainerStatuses", "prepare", 1);
     } else {
         set_phase(pod, "Running");
-        set_state(pod, "containerStatuses", "pytorch", parse("{\"running\":{}}"));
+        set_state(pod, "containerStatuses", "pytorch", jsontext_parse("{'running':{}}"));
     }
-}
-
-static bool runs(const cJSON *pod)
-{
-    static const char *const PATH[] = {"state", "running", NULL};
-    const cJSON *list = sim_get(sim_get(pod, "status"), "containerStatuses");
-
-    return json_find(cJSON_GetArrayItem(list, 0), PATH) != NULL;
-}
-
-static bool training_ended(const cJSON *pod)
-{
-    static const char *const PATH[] = {"state", "terminated", NULL};
-    const cJSON *list = sim_get(sim_get(pod, "status"), "containerStatuses");
-
-    return json_find(cJSON_GetArrayItem(list, 0), PATH) != NULL;
 }
 
 static void finish_phase(cJSON *pod)
 {
-    static const char *const PATH[] = {"state", "terminated", NULL};
     static const char *const LISTS[] = {"containerStatuses", "initContainerStatuses"};
 
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
-        const cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), LISTS[i]), 0);
-        const cJSON *end = json_find(c, PATH);
+        const cJSON *end = state_of(pod, LISTS[i], 0, "terminated");
         if (end)
             set_phase(pod, json_i64(end, "exitCode", 0) ? "Failed" : "Succeeded");
     }
@@ -277,7 +255,7 @@ static void step_pod(struct sim *s, cJSON *pod, bool trouble)
     }
     if (has_ended(pod) || (trouble && run_into_trouble(s, pod)))
         return;
-    if (training_ended(pod)) {
+    if (state_of(pod, "containerStatuses", 0, "terminated")) {
         end_sidecar(s, pod, trouble);
         if (running_sidecar(pod) || has_ended(pod))
             return;
@@ -285,7 +263,7 @@ static void step_pod(struct sim *s, cJSON *pod, bool trouble)
     finish_phase(pod);
     if (has_ended(pod))
         return;
-    if (!runs(pod))
+    if (!state_of(pod, "containerStatuses", 0, "running"))
         start_pod(s, pod, trouble);
     else if (trouble && sim_one_in(s, 10))
         end_container(s, pod, "containerStatuses", "pytorch", PICK(s, CODES));
@@ -302,7 +280,7 @@ void sim_kubelets(struct sim *s, bool trouble)
         step_pod(s, pod, trouble);
     }
     if (s->deployment) {
-        cleanup_json cJSON *status = parse("{\"status\":{}}");
+        cleanup_json cJSON *status = jsontext_parse("{'status':{}}");
         cJSON_AddNumberToObject(sim_get(status, "status"), "availableReplicas",
                                 (double)json_i64(sim_get(s->deployment, "spec"), "replicas", 0));
         yamldoc_merge(s->deployment, status);
@@ -318,7 +296,7 @@ static bool may_change_gang(const struct sim *s)
 
 static void merge_spec(struct sim *s, const char *text)
 {
-    cleanup_json cJSON *patch = parse(text);
+    cleanup_json cJSON *patch = jsontext_parse(text);
 
     yamldoc_merge(sim_get(s->job, "spec"), patch);
     sim_touch_job(s, true);
@@ -358,18 +336,17 @@ static void lose_status(struct sim *s)
 static void spoil_status(struct sim *s)
 {
     static const char *const SPOILS[] = {
-        "{\"attempt\":2147483647}",
-        "{\"attempt\":1073741823,\"backoffCount\":1073741823}",
-        "{\"attempt\":-1,\"resumeCount\":1073741823}",
-        "{\"backoffCount\":2147483647,\"disruptionCount\":-5}",
-        "{\"tasks\":[{\"type\":\"node\",\"restartCount\":1073741823,\"replicas\":[{"
-        "\"restarts\":1073741823,\"uid\":\"x\"}]}]}",
-        "{\"lastFailure\":{\"time\":\"9999-01-01T00:00:00Z\",\"attempt\":0,\"pod\":"
-        "\"j-node-0\",\"reason\":\"Killed\"}}",
-        "{\"completionTime\":null,\"conditions\":null}",
-        "{\"phase\":null}",
-        "{\"tasks\":null}"};
-    cleanup_json cJSON *patch = parse(PICK(s, SPOILS));
+        "{'attempt':2147483647}",
+        "{'attempt':1073741823,'backoffCount':1073741823}",
+        "{'attempt':-1,'resumeCount':1073741823}",
+        "{'backoffCount':2147483647,'disruptionCount':-5}",
+        ("{'tasks':[{'type':'node','restartCount':1073741823,"
+         "'replicas':[{'restarts':1073741823,'uid':'x'}]}]}"),
+        "{'lastFailure':{'time':'9999-01-01T00:00:00Z','attempt':0,'pod':'j-node-0','reason':'Killed'}}",
+        "{'completionTime':null,'conditions':null}",
+        "{'phase':null}",
+        "{'tasks':null}"};
+    cleanup_json cJSON *patch = jsontext_parse(PICK(s, SPOILS));
 
     if (!sim_status(s))
         return;
@@ -394,17 +371,17 @@ static void spoil_labels(struct sim *s)
 
 void sim_people(struct sim *s)
 {
-    static const char *const EDITS[] = {"{\"suspend\":true}",
-                                        "{\"suspend\":false}",
-                                        "{\"suspend\":null}",
-                                        "{\"runMode\":{\"debug\":{\"enabled\":true}}}",
-                                        "{\"runMode\":{\"debug\":{\"enabled\":false}}}",
-                                        "{\"runPolicy\":{\"backoffLimit\":2}}",
-                                        "{\"runPolicy\":{\"cleanUpPolicy\":\"All\"}}",
-                                        "{\"tensorboardSpec\":null}",
-                                        "{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"d\"}]}}}",
-                                        "{\"nonsense\":1}",
-                                        "{\"nonsense\":null}"};
+    static const char *const EDITS[] = {"{'suspend':true}",
+                                        "{'suspend':false}",
+                                        "{'suspend':null}",
+                                        "{'runMode':{'debug':{'enabled':true}}}",
+                                        "{'runMode':{'debug':{'enabled':false}}}",
+                                        "{'runPolicy':{'backoffLimit':2}}",
+                                        "{'runPolicy':{'cleanUpPolicy':'All'}}",
+                                        "{'tensorboardSpec':null}",
+                                        "{'tensorboardSpec':{'logDir':{'pvc':[{'name':'d'}]}}}",
+                                        "{'nonsense':1}",
+                                        "{'nonsense':null}"};
 
     switch (sim_pick(s, 8)) {
     case 0:
@@ -430,7 +407,7 @@ void sim_people(struct sim *s)
 
 void sim_people_rest(struct sim *s)
 {
-    merge_spec(s, "{\"suspend\":null,\"nonsense\":null,\"runMode\":null}");
+    merge_spec(s, "{'suspend':null,'nonsense':null,'runMode':null}");
 }
 
 void sim_end_master(struct sim *s)

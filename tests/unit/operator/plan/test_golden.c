@@ -9,15 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    CASES_MAX = 512,
-    CASES_MIN = 200,
-    WANT_MAX = 1 << 20,
-    KINDS_MAX = 256,
-    BASES_MAX = 32,
-    BASES_MIN = 4,
-    TOLD_MAX = 20
-};
+enum { CASES_MAX = 512, CASES_MIN = 200, WANT_MAX = 1 << 20, BASES_MAX = 32, BASES_MIN = 4, TOLD_MAX = 20 };
 
 struct one {
     const char *file;
@@ -34,9 +26,6 @@ static struct {
     struct one bases[BASES_MAX];
     int n_bases;
     struct arena arena;
-    /* Of each entry of the table: how many sentences that are not in the table are nearest to it, and one of them. */
-    int *n_unknown;
-    char **unknown;
 } all;
 
 static const cJSON *get(const cJSON *o, const char *key)
@@ -64,26 +53,14 @@ static const char *unknown_text(const struct look *look, const cJSON *message)
     return sentences_unknown(message, json_print(input, &a));
 }
 
-static void look_at_want(void *ctx, const cJSON *message)
-{
-    sentences_note(&all.shared.sentences, message);
-    (void)ctx;
-}
-
 static void look_at_plan(void *ctx, const cJSON *message)
 {
     const struct look *look = ctx;
     const char *text = unknown_text(look, message);
 
     sentences_note(&all.shared.sentences, message);
-    if (!text)
-        return;
-    const struct sentence *near = sentences_nearest(&all.shared.sentences, text);
-    size_t i = (size_t)(near - all.shared.sentences.items);
-    all.n_unknown[i]++;
-    if (!all.unknown[i])
-        all.unknown[i] = strdup(text);
-    snprintf(look->of->trouble, sizeof(look->of->trouble), "\"%.200s\" is not in _sentences.yaml", text);
+    if (text)
+        snprintf(look->of->trouble, sizeof(look->of->trouble), "\"%.200s\" is not in _sentences.yaml", text);
 }
 
 /* A sentence of plan in an input would stay behind when plan's words change. */
@@ -105,20 +82,7 @@ static void look_at_input(void *ctx, const cJSON *message)
 
 /* ---- run them all */
 
-/* The plan in short form, which must say no more and no less. */
-static void shorten(struct one *o, const char *version)
-{
-    const struct sentences *s = &all.shared.sentences;
-    struct err err = {0};
-
-    o->got = want_shorten(s, o->c.plan, version);
-    cleanup_json cJSON *back = want_expand(s, o->got, version, &err);
-    if (!back || !cJSON_Compare(back, o->c.plan, true))
-        snprintf(o->trouble, sizeof(o->trouble),
-                 "the short form of the plan says something else: mend wantbrief.c");
-}
-
-static void run_one(struct one *o, bool update)
+static void run_one(struct one *o)
 {
     static const char *const VERSION[] = {"metadata", "resourceVersion", NULL};
     struct err err = {0};
@@ -129,16 +93,10 @@ static void run_one(struct one *o, bool update)
     }
     const char *version = json_find(o->c.job, VERSION)->valuestring;
     const cJSON *want = get(o->c.doc, "want");
-    cleanup_json cJSON *whole = want_expand(&all.shared.sentences, want, version, &err);
-    o->differs = !whole || !cJSON_Compare(whole, o->c.plan, true);
-    if (!whole && !update)
-        snprintf(o->trouble, sizeof(o->trouble), "%.500s", err.msg);
-    if (o->differs || update)
-        shorten(o, version);
+    o->got = want_shorten(&all.shared.sentences, o->c.plan, version);
+    o->differs = !cJSON_Compare(want, o->got, true);
     struct look look = {.of = o, .status = true};
-    want_messages(o->got ? o->got : want, look_at_plan, &look);
-    if (!update)
-        want_messages(want, look_at_want, NULL);
+    want_messages(o->got, look_at_plan, &look);
     look.status = false;
     status_messages(get(o->c.doc, "status"), look_at_input, &look);
 }
@@ -162,33 +120,26 @@ static void check_base(const cJSON *base)
                  json_print(get(o->c.plan, "actions"), &all.arena));
 }
 
-static void run_all(bool update)
+static void run_all(void)
 {
-    const int n = all.shared.sentences.n;
     const cJSON *base;
 
-    all.n_unknown = calloc((size_t)n, sizeof(*all.n_unknown));
-    all.unknown = calloc((size_t)n, sizeof(*all.unknown));
     for (int i = 0; i < all.n; i++)
-        run_one(&all.cases[i], update);
+        run_one(&all.cases[i]);
     cJSON_ArrayForEach(base, all.shared.bases) if (all.n_bases < BASES_MAX) check_base(base);
 }
 
-/* Each once, however many cases write it. Returns how many there are. */
+/* Where plan's words changed, the entry that had them is here, and what plan writes now in the cases. Returns how many there are. */
 static int tell_sentences(void)
 {
     int n = 0;
 
     for (int i = 0; i < all.shared.sentences.n; i++) {
         const struct sentence *s = &all.shared.sentences.items[i];
-        if (all.unknown[i])
-            print_error(
-                "_sentences.yaml: plan writes \"%s\" (%d times), which is not there; the nearest entry is\n"
-                "  %s: \"%s\"\n",
-                all.unknown[i], all.n_unknown[i], s->key, s->text);
-        else if (!s->produced)
-            print_error("_sentences.yaml: no case produces %s: \"%s\"\n", s->key, s->text);
-        n += all.unknown[i] || !s->produced;
+        if (s->produced)
+            continue;
+        print_error("_sentences.yaml: no case produces %s: \"%s\"\n", s->key, s->text);
+        n++;
     }
     return n;
 }
@@ -245,99 +196,6 @@ static int check(void)
 
 /* ---- make anew */
 
-/* What changed, and in how many cases. */
-struct kind {
-    char text[96];
-    int n;
-    const struct one *last;
-};
-
-static void count_kind(struct kind *kinds, const struct one *o, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void count_kind(struct kind *kinds, const struct one *o, const char *fmt, ...)
-{
-    char text[96];
-    va_list ap;
-    int i = 0;
-
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    while (kinds[i].n && strcmp(kinds[i].text, text) != 0 && i < KINDS_MAX - 1)
-        i++;
-    memcpy(kinds[i].text, text, sizeof(text));
-    kinds[i].n += kinds[i].last != o;
-    kinds[i].last = o;
-}
-
-/* The i-th item of a want whose first member has this name; NULL: there are fewer. *ret_n is how many there are. */
-static const cJSON *nth(const cJSON *want, const char *verb, int i, int *ret_n)
-{
-    const cJSON *found = NULL;
-    const cJSON *item;
-
-    *ret_n = 0;
-    cJSON_ArrayForEach(item, want)
-    {
-        if (!item->child || strcmp(item->child->string, verb) != 0)
-            continue;
-        found = *ret_n == i ? item : found;
-        ++*ret_n;
-    }
-    return found;
-}
-
-static void compare_members(struct kind *kinds, const struct one *o, const char *what, const cJSON *was,
-                            const cJSON *is)
-{
-    const cJSON *m;
-
-    cJSON_ArrayForEach(m, is) if (!cJSON_Compare(get(was, m->string), m, true))
-        count_kind(kinds, o, "%s%s%.60s", what, get(was, m->string) ? "" : "+ ", m->string);
-    cJSON_ArrayForEach(m, was) if (!get(is, m->string)) count_kind(kinds, o, "%s- %.60s", what, m->string);
-}
-
-/* What stands behind the actions; NULL: nothing. */
-static const cJSON *flags_of(const cJSON *want)
-{
-    const cJSON *last = cJSON_GetArrayItem(want, cJSON_GetArraySize(want) - 1);
-
-    return last && last->child && last->child->string && want_is_flag(last->child->string) ? last : NULL;
-}
-
-static void compare_actions(struct kind *kinds, const struct one *o, const char *verb)
-{
-    const cJSON *old = get(o->c.doc, "want");
-    int was, is;
-
-    (void)nth(old, verb, 0, &was);
-    (void)nth(o->got, verb, 0, &is);
-    if (was != is)
-        count_kind(kinds, o, "%+d %.80s", is - was, verb);
-    for (int i = 0, n = is; was == n && i < n; i++) {
-        const cJSON *before = nth(old, verb, i, &was);
-        const cJSON *now = nth(o->got, verb, i, &is);
-        if (strcmp(verb, "status") == 0)
-            compare_members(kinds, o, "status: ", before->child, now->child);
-        else if (!cJSON_Compare(before, now, true))
-            count_kind(kinds, o, "%.80s", verb);
-    }
-}
-
-static void compare(struct kind *kinds, const struct one *o)
-{
-    const cJSON *old = get(o->c.doc, "want");
-    const cJSON *item;
-    int n;
-
-    cJSON_ArrayForEach(item, o->got) if (item != flags_of(o->got))
-        compare_actions(kinds, o, item->child->string);
-    cJSON_ArrayForEach(item, old) if (item != flags_of(old) && !nth(o->got, item->child->string, 0, &n))
-        compare_actions(kinds, o, item->child->string);
-    compare_members(kinds, o, "", flags_of(old), flags_of(o->got));
-}
-
 /* All of the file but its want, which stands last, is kept. 1: it was written; 0: it is as it was. */
 static int write_one(const struct one *o, struct err *err)
 {
@@ -360,7 +218,6 @@ static int write_one(const struct one *o, struct err *err)
 
 static int write_all(void)
 {
-    static struct kind kinds[KINDS_MAX];
     struct err err = {0};
     int written = 0;
 
@@ -371,12 +228,8 @@ static int write_all(void)
             return 1;
         }
         written += rc;
-        if (all.cases[i].differs)
-            compare(kinds, &all.cases[i]);
     }
     printf("%d of %d cases written\n", written, all.n);
-    for (int i = 0; i < KINDS_MAX && kinds[i].n; i++)
-        printf("%4d case%s: %s\n", kinds[i].n, kinds[i].n == 1 ? "" : "s", kinds[i].text);
     return 0;
 }
 
@@ -413,7 +266,7 @@ int main(void)
     }
     for (int i = 0; i < all.n; i++)
         all.cases[i].file = names[i]->d_name;
-    run_all(anew);
+    run_all();
     int rc = anew ? update() : check();
     for (int i = 0; i < all.n; i++) {
         plancase_free(&all.cases[i].c);
@@ -424,10 +277,6 @@ int main(void)
     for (int i = 0; i < all.n_bases; i++)
         plancase_free(&all.bases[i].c);
     arena_release(&all.arena);
-    for (int i = 0; i < all.shared.sentences.n; i++)
-        free(all.unknown[i]);
-    free(all.unknown);
-    free(all.n_unknown);
     plancases_close(&all.shared);
     return rc != 0; /* of 256 failed cases the exit status would be 0 */
 }

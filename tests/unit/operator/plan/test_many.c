@@ -1,4 +1,5 @@
 /* test_many.c - the largest job: its pods are made in portions, and its status still fits. */
+#include "jsontext.h"
 #include "operator/plan/plan.h"
 #include "test.h"
 
@@ -6,10 +7,9 @@
 #include <string.h>
 
 #define JOB                                                                                                  \
-    "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{"  \
-    "\"torchrunConfig\":{\"enabled\":true},\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1024,"          \
-    "\"template\":{\"spec\":{\"containers\":[{"                                                              \
-    "\"name\":\"c\"}]}}}]}}"
+    "{'metadata':{'name':'j','namespace':'n','uid':'u','resourceVersion':'1'},'spec':{'torchrunConfig':{'"   \
+    "enabled':true},'replicaSpecs':[{'type':'node','replicas':1024,'template':{'spec':{'containers':[{'"     \
+    "name':'c'}]}}}]}}"
 
 enum { PODS = 1024, PORTION = 250 };
 
@@ -63,7 +63,7 @@ static void check(struct trainjob *job, int there, int want)
 static void test_pods_come_in_portions(void **state)
 {
     struct err err;
-    cleanup_trainjob struct trainjob *job = trainjob_decode(json_parse(JOB, strlen(JOB), &err), &err);
+    cleanup_trainjob struct trainjob *job = trainjob_decode(jsontext_parse(JOB), &err);
 
     (void)state;
     assert_non_null(job);
@@ -80,22 +80,20 @@ static void test_pods_come_in_portions(void **state)
 /* Two replicaSpecs, each template with an annotation of so many bytes. */
 static struct trainjob *noted_job(size_t note_bytes, struct arena *a)
 {
-    static const char FORMAT[] =
-        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
-        "\"spec\":{\"torchrunConfig\":{\"enabled\":true},\"replicaSpecs\":[%s,%s]}}";
+    static const char FORMAT[] = "{'metadata':{'name':'j','namespace':'n','uid':'u','resourceVersion':'1'},'"
+                                 "spec':{'torchrunConfig':{'enabled':true},'replicaSpecs':[%s,%s]}}";
     struct err err;
     char *note = arena_alloc(a, note_bytes + 1);
     char *specs[2];
 
     memset(note, 'x', note_bytes);
     for (int i = 0; i < 2; i++)
-        specs[i] =
-            arena_printf(a,
-                         "{\"type\":\"%s\",\"replicas\":40,\"template\":{\"metadata\":{\"annotations\":"
-                         "{\"note\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}",
-                         i ? "worker" : "node", note);
+        specs[i] = arena_printf(a,
+                                "{'type':'%s','replicas':40,'template':{'metadata':{'annotations':{'note':'%"
+                                "s'}},'spec':{'containers':[{'name':'c'}]}}}",
+                                i ? "worker" : "node", note);
     char *text = arena_printf(a, FORMAT, specs[0], specs[1]);
-    struct trainjob *job = trainjob_decode(json_parse(text, strlen(text), &err), &err);
+    struct trainjob *job = trainjob_decode(jsontext_parse(text), &err);
     assert_non_null(job);
     assert_null(job->spec_error);
     return job;

@@ -1,4 +1,5 @@
 /* test_nonsense.c - a job with nonsense in any one place is planned without harm, whatever its pods did. */
+#include "jsontext.h"
 #include "operator/plan/plan.h"
 #include "test.h"
 #include "yamldoc.h"
@@ -8,24 +9,15 @@
 /* Plan it new and with a pod that was killed; each status patch must name the version it was planned from. */
 static void plan_any(void *ctx, const cJSON *spoiled)
 {
-    const struct pod killed = {.ns = "n",
-                               .name = "torch-mnist-trainingjob-node-0",
-                               .uid = "p",
-                               .owner_uid = "u",
-                               .type = "node",
-                               .hash = "",
-                               .node = "n0",
-                               .reason = "",
-                               .message = "",
-                               .disruption = "",
-                               .disruption_msg = "",
-                               .unplaced_by = "",
-                               .finalizer = "",
-                               .phase = POD_FAILED,
-                               .training = {"pytorch", "Error", "", CONTAINER_TERMINATED, 137, 0, 1},
-                               .init = {"", "", "", CONTAINER_NONE, 0, 0, 0}};
-    const struct pod *pods[] = {&killed};
+    static const char KILLED[] =
+        "{'metadata':{'namespace':'n','name':'torch-mnist-trainingjob-node-0','uid':'p','labels':{"
+        "'" LABEL_TYPE "':'node'}},'spec':{'nodeName':'n0','containers':[{'name':'pytorch'}]},'status':{'"
+        "phase':'Failed','containerStatuses':[{"
+        "'name':'pytorch','state':{'terminated':{'exitCode':137,'reason':'Error'}}}]}}";
+    cleanup_json cJSON *tree = jsontext_parse(KILLED);
     struct err err;
+    struct pod *killed = pod_decode(tree, &err);
+    const struct pod *pods[] = {killed};
     int *planned = ctx;
 
     struct trainjob *job = trainjob_decode(cJSON_Duplicate(spoiled, true), &err);
@@ -49,20 +41,17 @@ static void plan_any(void *ctx, const cJSON *spoiled)
         ++*planned;
     }
     trainjob_free(job);
+    pod_free(killed);
 }
 
 static void test_every_place(void **state)
 {
     struct err err;
     int planned = 0;
-    cleanup_json cJSON *job = yamldoc_read(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
+    cleanup_json cJSON *job = yamldoc_job(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
 
     (void)state;
     assert_non_null(job);
-    cJSON *meta = cJSON_GetObjectItemCaseSensitive(job, "metadata");
-    cJSON_AddStringToObject(meta, "namespace", "n");
-    cJSON_AddStringToObject(meta, "uid", "u");
-    cJSON_AddStringToObject(meta, "resourceVersion", "1");
     int shown = yamldoc_spoil(job, plan_any, &planned);
     assert_true(shown > 500 && planned > 1000);
 }

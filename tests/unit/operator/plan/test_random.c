@@ -6,7 +6,6 @@
 #include "simdice.h"
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { STEPS = 60, RUNS = 150, ROUNDS_TO_SETTLE = 12, ROUNDS_TO_END = 200 };

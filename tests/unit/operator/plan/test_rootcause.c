@@ -3,7 +3,6 @@
 #include "operator/plan/rootcause.h"
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define HEAD                                                                                                 \
