@@ -256,6 +256,8 @@ const char *watches_unreadable(enum child_kind kind, const struct kube_store_ent
     case CHILD_DEPLOYMENT:
         return ((const struct child *)e->value)->unreadable;
     case CHILD_JOB:
+    case CHILD_POLICY:
+    case CHILD_KEY:
         break;
     }
     return ((const struct jobtext *)e->value)->unreadable;

@@ -3,6 +3,7 @@
 
 #include "operator/plan/desired.h"
 #include "operator/plan/finish.h"
+#include "operator/plan/guards.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
@@ -209,6 +210,7 @@ static void create_missing(struct planner *p)
     }
     if (held)
         return;
+    guards_create(p);
     if (!p->in->service)
         (void)planner_create(p, &p->creates, CHILD_SERVICE, desired_service_name(p->a, p->job->name),
                              desired_service(p));

@@ -26,7 +26,8 @@ DIGEST = "sha256:" + "a" * 64
 OF_PODS = {"TorchkeeperJobRestarts", "TorchkeeperRankSlow", "TorchkeeperProgressStalled"}
 # Flags that the chart sets itself, or that make no sense in its Deployment.
 OWN_FLAGS = {"namespace", "server", "ca-file", "token-file", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
-             "leader-elect-namespace", "tensorboard-image", "launcher-image", "log-level", "version", "help"}
+             "leader-elect-namespace", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys", "log-level",
+             "version", "help"}
 
 
 def helm(*args, values=None):
@@ -143,6 +144,22 @@ def test_parts_can_be_left_out():
     same({n: o for n, o in template().items() if n not in left_out}, got)
 
 
+def test_guards_of_jobs():
+    """A switch takes the flag and the right together."""
+    role = "ClusterRole/torchkeeper-operator"
+    for value, flag, resource in (("networkPolicy", "--isolate-jobs=false", "networkpolicies"), ("keys", "--job-keys=false", "secrets")):
+        wanted = template()
+        rules = wanted[role]["rules"]
+        put(wanted, role, ("rules",), [r for r in rules if resource not in r["resources"]])
+        assert len(wanted[role]["rules"]) == len(rules) - 1
+        assert [r["verbs"] for r in rules if resource in r["resources"]] == [["create"]]
+        wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append(flag)
+        same(wanted, template({"jobs": {value: False}}))
+    wanted = template()
+    wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append("--scraper-namespace=monitoring")
+    same(wanted, template({"jobs": {"scraperNamespace": "monitoring"}}))
+
+
 def test_metrics():
     enabled = {"enabled": True}
     more = {"labels": {"release": "prom"}}
@@ -189,6 +206,7 @@ def test_wrong_values_are_refused_by_name():
                    "pullPolicy": "always"},
         "flags": {"kube-api-qps": 1, "namespace": "x", "leader-elect-lease-duration": 0}, "affinity": {"node": {}}, "resources": {"limit": {}},
         "metrics": {"podMonitor": {"interval": "often"}, "prometheusRule": {"runbookPrefix": "docs"}},
+        "jobs": {"network": True, "scraperNamespace": "A"},
     }
     done = helm("template", "torchkeeper", CHART, "--values", "-", values=wrong)
     assert done.returncode != 0
@@ -197,7 +215,8 @@ def test_wrong_values_are_refused_by_name():
                   ["/images/operator", "tga"], ["/images/launcher/digest"], ["/images/tensorboard/repository"],
                   ["/images/pullPolicy", "IfNotPresent"], ["/flags'", "kube-api-qps"], ["/flags'", "namespace"],
                   ["/flags/leader-elect-lease-duration"], ["/affinity", "'node'"], ["/resources", "'limit'"],
-                  ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"]):
+                  ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"],
+                  ["/jobs'", "network"], ["/jobs/scraperNamespace"]):
         assert any(all(w in line for w in words) for line in lines), f"{words}: {done.stderr}"
 
 

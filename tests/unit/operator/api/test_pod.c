@@ -301,6 +301,21 @@ static void test_long_message_keeps_its_end(void **state)
     pod_free(p);
 }
 
+static void test_key_in_the_environment(void **state)
+{
+    static const char *const ENVS[] = {"", "{\"name\":\"A\"}",
+                                       "{\"name\":\"A\"},{\"name\":\"TORCHKEEPER_JOB_KEY\"}"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct pod *p = pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"side\",\"env\":[{\"name\":"
+                               "\"TORCHKEEPER_JOB_KEY\"}]},{\"name\":\"python\",\"env\":[%s]}]}}",
+                               ENVS[i]);
+        assert_int_equal(p->keyed, i == 2);
+        pod_free(p);
+    }
+}
+
 /* How the pod's init containers are, and which of them says why the pod failed or waits. */
 static void test_init_containers(void **state)
 {
@@ -551,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_bare),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
+        cmocka_unit_test(test_key_in_the_environment),
         cmocka_unit_test(test_init_containers),
         cmocka_unit_test(test_beside),
         cmocka_unit_test(test_exit_codes),
