@@ -193,10 +193,13 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
 {
     struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
     const char *report = json_str(container, "terminationMessagePath");
+    /* Neither a report nor the end of the log in the pod's status. */
+    const bool silent = p->spec->run_policy.no_last_words;
     const cJSON *v;
 
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
-    add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
+    if (!silent)
+        add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
     /* A site's ConfigMap may set these, and a container's env beats its envFrom. Our launcher sets them where nobody did. */
     if (cJSON_GetArraySize(json_find(container, (const char *[]){"envFrom", NULL})) == 0) {
         add_env(&e, "PYTHONUNBUFFERED", "1");
@@ -215,6 +218,6 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
     /* Ours come first, so that the user's may refer to them as $(NAME). */
     cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
     desired_set(container, "env", e.ours);
-    if (!json_str(container, "terminationMessagePolicy"))
+    if (!silent && !json_str(container, "terminationMessagePolicy"))
         desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
 }

@@ -8,7 +8,6 @@
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
-#include "operator/plan/waiting.h"
 
 #include <string.h>
 
@@ -108,7 +107,7 @@ static int64_t others_due_ms(struct planner *p)
     if (!pod)
         return may_create(first) || first->leaving ? p->now_ms + MASTER_WAIT_MS : 0;
     p->others_follow = p->in->n_pods == 1 && !p->in->status_first;
-    if (pod->ip[0] || pod_is_running(pod) || waiting_of(pod, first->spec->template, p->now_ms, p->a).reason)
+    if (pod->ip[0] || pod_is_running(pod) || planner_waiting(p, first).reason)
         return 0;
     int64_t due = pod->created_ms + MASTER_WAIT_MS;
     return due <= p->now_ms + 2 * MASTER_WAIT_MS ? due : 0; /* else the API server's clock is far ahead */

@@ -6,6 +6,7 @@
 #define TK_OPERATOR_PLAN_PLANNER_H
 
 #include "operator/plan/plan.h"
+#include "operator/plan/waiting.h"
 
 /* One pod of the gang, as the spec asks for it. */
 struct slot {
@@ -64,6 +65,9 @@ bool planner_gang_runs(const struct planner *p);
 
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);
+
+/* What holds the slot's pod; where lastWords is false, without what a program wrote. */
+struct waiting planner_waiting(const struct planner *p, const struct slot *s);
 
 /* The caller completes what is added, before it adds another one to the list. */
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
