@@ -42,7 +42,7 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_MASTER_ADDR "MASTER_ADDR"
 #define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
 
-/* Read by our launcher, set by the operator. None of them is passed on to the ranks.
+/* Read by our launcher, set by the operator. Of them only JOB_KEY is passed on to the ranks.
  *   PROGRESS_PORT     serve GET /progress and /metrics there; the operator sets it for node 0 only
  *   PROGRESS_TIMEOUT  seconds without a sign of life of any rank, after which the run ends as hung
  *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress
