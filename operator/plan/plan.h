@@ -6,8 +6,8 @@
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
  * Errors:    none: an invalid spec leads to a status, not to an error.
  * Order:     actions run first to last, and the first failure ends the pass. The status is written before the
- *            actions that follow from it, so that restarts are counted exactly once. Only the Service and the
- *            first pods of a new job are created before its first status: nothing is counted yet, and a plan
+ *            actions that follow from it, so that restarts are counted exactly once. Only guards, the Service
+ *            and the first pods of a new job are created before its first status: nothing is counted yet, and a plan
  *            that finds pods without a status starts from them.
  */
 #ifndef TK_OPERATOR_PLAN_PLAN_H
