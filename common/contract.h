@@ -42,15 +42,17 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_MASTER_ADDR "MASTER_ADDR"
 #define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
 
-/* Read by our launcher, set by the operator. None of them is passed on to the ranks.
+/* Read by our launcher, set by the operator. Of them only JOB_KEY is passed on to the ranks.
  *   PROGRESS_PORT     serve GET /progress and /metrics there; the operator sets it for node 0 only
  *   PROGRESS_TIMEOUT  seconds without a sign of life of any rank, after which the run ends as hung
  *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress
- *   NODE_ORDER        this pod's place among the job's, from 0: the order of node ranks with the backend c10d */
+ *   NODE_ORDER        this pod's place among the job's, from 0: the order of node ranks with the backend c10d
+ *   JOB_KEY           the job's secret, 64 hex digits, by which its pods know each other; not set: the job has none */
 #define CONTRACT_ENV_PROGRESS_PORT "TORCHKEEPER_PROGRESS_PORT"
 #define CONTRACT_ENV_PROGRESS_TIMEOUT "TORCHKEEPER_PROGRESS_TIMEOUT"
 #define CONTRACT_ENV_ATTEMPT "PTJ_ATTEMPT"
 #define CONTRACT_ENV_NODE_ORDER "PTJ_NODE_ORDER"
+#define CONTRACT_ENV_JOB_KEY "TORCHKEEPER_JOB_KEY"
 
 /* What a launcher takes as PROGRESS_TIMEOUT at most: a week. */
 enum { CONTRACT_PROGRESS_TIMEOUT_MAX_S = 604800 };

@@ -159,12 +159,10 @@ static void on_lease_problem(void *ctx, const struct err *err)
     report(ctx, KUBE_MANAGER_LEASE_FAILED, err->msg);
 }
 
-static const char *lease_namespace(const struct kube_manager *m)
+const char *kube_manager_namespace(const struct kube_manager *m)
 {
     const char *pods_own = getenv("POD_NAMESPACE");
 
-    if (m->o.lease_ns)
-        return m->o.lease_ns;
     return pods_own && pods_own[0] ? pods_own : m->config->namespace_name;
 }
 
@@ -181,7 +179,7 @@ static struct elector *new_elector(struct kube_manager *m, const struct kube_tra
     snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)kube_manager_seed());
     return elector_new(m->loop, t,
                        &(struct lease_options){
-                           .ns = lease_namespace(m),
+                           .ns = m->o.lease_ns ? m->o.lease_ns : kube_manager_namespace(m),
                            .name = m->o.lease,
                            .identity = identity,
                            .seed = kube_manager_seed(),

@@ -57,6 +57,7 @@ void kube_manager_free(struct kube_manager *m);
 struct kube_loop *kube_manager_loop(const struct kube_manager *m);
 const struct kube_transport *
 kube_manager_transport(const struct kube_manager *m); /* writes pass while it leads, see elector.h */
+const char *kube_manager_namespace(const struct kube_manager *m); /* the pod's; outside of one: "default" */
 struct kube_recorder *kube_manager_recorder(const struct kube_manager *m);
 uint64_t kube_manager_seed(void); /* random, for jitter and tables */
 

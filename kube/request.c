@@ -12,6 +12,9 @@ const struct kube_resource KUBE_SERVICES = {"", "v1", "services", "Service", fal
 const struct kube_resource KUBE_CONFIGMAPS = {"", "v1", "configmaps", "ConfigMap", false};
 const struct kube_resource KUBE_EVENTS = {"", "v1", "events", "Event", false};
 const struct kube_resource KUBE_DEPLOYMENTS = {"apps", "v1", "deployments", "Deployment", false};
+const struct kube_resource KUBE_SECRETS = {"", "v1", "secrets", "Secret", false};
+const struct kube_resource KUBE_NETWORK_POLICIES = {"networking.k8s.io", "v1", "networkpolicies",
+                                                    "NetworkPolicy", false};
 const struct kube_resource KUBE_LEASES = {"coordination.k8s.io", "v1", "leases", "Lease", false};
 
 /* Long selectors are refused here rather than by some proxy on the way. */

@@ -28,7 +28,7 @@ struct kube_resource {
 };
 
 extern const struct kube_resource KUBE_PODS, KUBE_SERVICES, KUBE_CONFIGMAPS, KUBE_EVENTS, KUBE_DEPLOYMENTS,
-    KUBE_LEASES;
+    KUBE_SECRETS, KUBE_NETWORK_POLICIES, KUBE_LEASES;
 
 enum kube_verb {
     KUBE_GET,

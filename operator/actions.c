@@ -56,10 +56,20 @@ static const struct kube_resource *resource_of(enum child_kind child)
         return &KUBE_SERVICES;
     case CHILD_DEPLOYMENT:
         return &KUBE_DEPLOYMENTS;
+    case CHILD_POLICY:
+        return &KUBE_NETWORK_POLICIES;
+    case CHILD_KEY:
+        return &KUBE_SECRETS;
     case CHILD_JOB:
         break;
     }
     return &TRAINJOBS;
+}
+
+/* See operator/plan/guards.h. */
+static bool is_guard(const struct action *act)
+{
+    return act->kind == ACTION_CREATE && (act->child == CHILD_POLICY || act->child == CHILD_KEY);
 }
 
 static struct kube_request request_of(const struct action *act, const char *ns, struct arena *a)
@@ -313,7 +323,10 @@ static void on_created(struct step *s, struct kube_reply *reply)
     struct actions_result *r = &s->as->result;
     struct err err;
 
-    if (!reply->err && is_out_of_sight(reply->object)) {
+    if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
+        r->guards++;
+        end_step(s);
+    } else if (!reply->err && is_out_of_sight(reply->object)) {
         err_set(&err, ERR_INVALID, "a webhook or a policy took the label %s from %s %s", LABEL_JOB,
                 resource_of(s->act->child)->kind, s->act->name);
         refuse(s, PROBLEM_REFUSED, &err);
@@ -454,11 +467,11 @@ static void begin(struct actions *as, const struct action *act)
     begin_request(s);
 }
 
-/* Alone, but for pods. They may be deleted beside each other. They may be created beside each other, too: first one of each
+/* Alone, but for guards and the Service behind them, and for pods. Pods may be deleted beside each other. They may be created beside each other, too: first one of each
  * replicaSpec, and one more at a time with each that went well, so that a quota that is used up is asked once. */
 static bool may_begin(const struct actions *as, const struct action *act)
 {
-    if (as->n_steps == 0)
+    if (as->n_steps == 0 || (act->kind == ACTION_CREATE && act->child != CHILD_POD && is_guard(&act[-1])))
         return true;
     if (as->n_steps == STEPS_MAX || act->child != CHILD_POD || act->kind != act[-1].kind ||
         act[-1].child != CHILD_POD)

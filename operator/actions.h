@@ -4,8 +4,8 @@
  *            that is passed to it. The result's strings live in the arena.
  * Errors:    in result.err. Reaching what was wanted is no error: creating an object that exists and is this job's,
  *            deleting one that is gone.
- * Order:     one request after the other. Only consecutive creates of pods run in parallel, and consecutive deletes of
- *            pods, up to 8. Of the creates the first pod of each replicaSpec runs alone, then, for each create that
+ * Order:     one request after the other. Only creates of guards and of the Service behind them run in parallel,
+ *            consecutive creates of pods, and consecutive deletes of pods, up to 8. Of the creates the first pod of each replicaSpec runs alone, then, for each create that
  *            succeeded, one more at a time, so that an exhausted quota is asked once. After a failure, or when the
  *            target says that nothing may go on, nothing more is begun, and `done` is called when the requests under
  *            way have ended; their effects are part of the result. `done` is called exactly once, unless cancelled, and
@@ -39,6 +39,7 @@ struct actions_result {
      * answer did not come or named no version. */
     bool doubt;
     int pods_created, pods_deleted;
+    int guards;          /* of plan.n_guards, that are there */
     const char *ignored; /* what of their template pods were made without; NULL: nothing */
 };
 

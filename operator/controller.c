@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum {
     NO_ROOM_MS = 250, /* for a pass that found no room in the budget */
@@ -315,6 +316,31 @@ static int64_t look_for_tensorboard(const struct controller *c, struct jobmemory
     return seen ? 0 : wall_ms(c) + (again_ms > LOOK_AGAIN_MS ? again_ms : LOOK_AGAIN_MS);
 }
 
+/* The kernel has random bytes, or nothing that is decided here is safe. */
+static const char *new_key(struct arena *a)
+{
+    unsigned char raw[32];
+    char *hex = arena_alloc(a, 2 * sizeof(raw) + 1);
+
+    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+        abort();
+    for (size_t i = 0; i < sizeof(raw); i++)
+        snprintf(hex + 2 * i, 3, "%02x", raw[i]);
+    return hex;
+}
+
+static void fill_guards(const struct controller *c, const struct trainjob *job, const struct jobmemory *m,
+                        struct arena *a, struct plan_input *in)
+{
+    in->guards = (struct plan_guards){
+        .isolate = c->options.isolate_jobs,
+        .operator_ns = c->options.operator_ns,
+        .scraper_ns = c->options.scraper_ns,
+        .new_key = c->options.job_keys && in->n_pods == 0 ? new_key(a) : NULL,
+        .made_for = m->guarded_generation == job->generation ? m->guarded_attempt : -1,
+    };
+}
+
 static void fill_input(const struct controller *c, const struct trainjob *job, struct jobmemory *m,
                        struct arena *a, struct plan_input *in)
 {
@@ -335,6 +361,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     };
     in->problem.retry_ms += mono_to_wall_ms;
     watches_gather(&c->watches, job, a, in);
+    fill_guards(c, job, m, a, in);
 }
 
 /* So that events of a large job, each of which plans all of it, do not fill the thread. */

@@ -33,15 +33,17 @@ struct jobmemory {
     int64_t tb_unseen_ms;        /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
     int unseen;                  /* passes in a row that met actions_result.unseen */
     struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
-    char problem_name[64];
+    char problem_name[128];
     char problem_message[ERR_MSG_BYTES];
     int problem_code;        /* HTTP status */
     int64_t problem_said_ms; /* when problem_message was set */
     int64_t problem_generation;
     int64_t ignored_generation; /* of the spec of which fields were ignored, and that was told; 0: none */
     int problem_count;          /* consecutive problems */
-    bool create_failed;         /* a create failed once, and quickly: not reported yet */
-    int waits;                  /* consecutive passes that waited for an object to be deleted */
+    int64_t guarded_generation; /* of the spec, and the attempt, whose guards are made; 0: none */
+    int32_t guarded_attempt;
+    bool create_failed; /* a create failed once, and quickly: not reported yet */
+    int waits;          /* consecutive passes that waited for an object to be deleted */
     /* The last pass had no room in the budget for need_bytes; 0: it had. It planned this generation, with
      * need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;

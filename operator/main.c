@@ -51,10 +51,6 @@ static void on_metrics(void *ctx, struct buf *out)
 static int serve(struct program *p, struct kube_config *config, struct err *err)
 {
     const struct options *o = &p->options;
-    const struct controller_options options = {.ns = o->ns,
-                                               .tensorboard_image = o->tensorboard_image,
-                                               .launcher_image = o->launcher_image,
-                                               .seed = kube_manager_seed()};
     cleanup_kube_manager struct kube_manager *m =
         kube_manager_new(config,
                          &(struct kube_manager_options){.name = "ptj-operator",
@@ -71,6 +67,14 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
 
     if (!m)
         return -1;
+    const struct controller_options options = {.ns = o->ns,
+                                               .tensorboard_image = o->tensorboard_image,
+                                               .launcher_image = o->launcher_image,
+                                               .isolate_jobs = o->isolate_jobs,
+                                               .job_keys = o->job_keys,
+                                               .operator_ns = kube_manager_namespace(m),
+                                               .scraper_ns = o->scraper_ns,
+                                               .seed = kube_manager_seed()};
     cleanup_controller struct controller *c = controller_new(kube_manager_loop(m), kube_manager_transport(m),
                                                              kube_manager_recorder(m), &p->log, &options);
     p->manager = m;

@@ -136,6 +136,14 @@ static const struct flag FLAGS[] = {
      "for jobs whose tensorboardSpec names none\n(default " DEFAULT_TENSORBOARD_IMAGE ")"},
     {"launcher-image", "IMAGE", set_image, FIELD(launcher_image),
      "for jobs with torchrunConfig.launcher Torchkeeper\n(default " DEFAULT_LAUNCHER_IMAGE ")"},
+    {"isolate-jobs", "BOOL", set_bool, FIELD(isolate_jobs),
+     "give each job a NetworkPolicy that lets in its own pods only, and to port 29402\nthis operator's "
+     "(default true)"},
+    {"scraper-namespace", "NAME", set_namespace, FIELD(scraper_ns),
+     "the pods of this namespace may reach port 29402, too (default: none)"},
+    {"job-keys", "BOOL", set_bool, FIELD(job_keys),
+     "give each job of several nodes with torchrun a random key in a Secret, by which\nits launchers know "
+     "each other (default true)"},
     {"log-level", "LEVEL", set_log_level, FIELD(log_level), "debug, info, warn or error (default info)"},
     {"version", NULL, set_bool, FIELD(version), "print the version"},
     {"help", NULL, set_bool, FIELD(help), "print this"},
@@ -182,6 +190,8 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
         .launcher_image = DEFAULT_LAUNCHER_IMAGE,
         .leader_elect = true,
+        .isolate_jobs = true,
+        .job_keys = true,
         .lease_duration_s = 15,
         .log_level = LOG_INFO,
     };

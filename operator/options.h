@@ -21,10 +21,12 @@ struct options {
     struct kube_config_given api; /* without a server: the pod's service account */
     const char *tensorboard_image;
     const char *launcher_image;
+    const char *scraper_ns;      /* NULL: none */
     const char *leader_elect_ns; /* NULL: the pod's namespace, or "default" */
     int lease_duration_s;        /* others wait so long after the last renewal */
     enum log_level log_level;
     bool leader_elect;
+    bool isolate_jobs, job_keys;
     bool help, version;
 };
 

@@ -257,6 +257,8 @@ static const char *unreadable(enum child_kind kind, const struct kube_store_entr
     case CHILD_DEPLOYMENT:
         return ((const struct child *)e->value)->unreadable;
     case CHILD_JOB:
+    case CHILD_POLICY:
+    case CHILD_KEY:
         break;
     }
     return ((const struct jobtext *)e->value)->unreadable;

@@ -8,7 +8,8 @@ import jobs
 import pytest
 from kube import GROUP, REPO, SYSTEM, apply, get, kubectl, wait_for, wait_phase
 
-POLICY = REPO / "deploy" / "admission" / "service-accounts.yaml"
+ADMISSION = REPO / "deploy" / "admission"
+POLICY = ADMISSION / "service-accounts.yaml"
 EVE = "eve@example.com"
 RBAC = "rbac.authorization.k8s.io"
 
@@ -74,6 +75,60 @@ def test_a_job_gives_no_account_that_its_author_could_not_use(ns, policy):
     grant(ns, "pods", "", "pods")
     wait_for("the right to count", lambda: refusal(ns, other) == "")
     assert get("ptj", "other", ns)
+
+
+@pytest.fixture
+def authors(installed):
+    kubectl("apply", "-f", str(ADMISSION / "job-authors.yaml"))
+    yield
+    kubectl("delete", "-f", str(ADMISSION / "job-authors.yaml"))
+
+
+def test_who_writes_a_job_may_create_pods(ns, authors):
+    grant(ns, "jobs", GROUP, "pytorchtrainingjobs")
+    plain = job("plain")
+    wait_for("the policy to be in force", lambda: "create pods" in refusal(ns, plain, "--dry-run=server"))
+    assert f'"{ns}", which {EVE} does not have' in refusal(ns, plain)
+    assert create(ns, job("theirs")).returncode == 0
+    assert patched(ns, "theirs", {"op": "add", "path": "/metadata/labels", "value": {"team": "blue"}}) == ""
+    assert "create pods" in patched(ns, "theirs", {"op": "replace", "path": "/spec/suspend", "value": False})
+    wait_phase("theirs", ns, "Paused")
+    grant(ns, "pods", "", "pods")
+    wait_for("the right to count", lambda: refusal(ns, plain) == "")
+
+
+@pytest.fixture
+def fenced(installed):
+    kubectl("apply", "-f", str(ADMISSION / "operator.yaml"))
+    yield
+    kubectl("delete", "-f", str(ADMISSION / "operator.yaml"))
+
+
+def as_operator(namespace, obj):
+    done = create(namespace, obj, f"--as=system:serviceaccount:{SYSTEM}:torchkeeper-operator", "--dry-run=server")
+    return done.stderr if done.returncode else ""
+
+
+def test_the_operators_account_writes_children_of_jobs_only(ns, fenced):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
+    wait_for("the policy to be in force", lambda: "PyTorchTrainingJob controls" in as_operator(ns, pod))
+    assert create(ns, job("owner")).returncode == 0
+    uid = get("ptj", "owner", ns)["metadata"]["uid"]
+    ours = {"ownerReferences": [{"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "name": "owner", "uid": uid,
+                                 "controller": True}]}
+    pod["metadata"].update(ours)
+    assert as_operator(ns, pod) == ""
+    assert "namespaces of the cluster" in as_operator("kube-system", pod)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", **ours}, "type": "Opaque"}
+    assert as_operator(ns, secret) == ""
+    secret |= {"type": "kubernetes.io/service-account-token"}
+    secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
+    assert "type Opaque" in as_operator(ns, secret)
+    # A whole life of a job, with a restart, a TensorBoard and an end by its time to live.
+    life = jobs.job("life", jobs.replica('[ "$ATTEMPT" = 0 ] && exit 137; exit 0'), runPolicy={"ttlSecondsAfterFinished": 2},
+                    tensorboardSpec={"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}})
+    apply(life, namespace=ns)
+    wait_for("its end", lambda: not get("ptj", "life", ns))
 
 
 def test_pod_security_is_enforced_where_the_operator_runs(installed):

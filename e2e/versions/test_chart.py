@@ -23,7 +23,7 @@ CHART = REPO / "deploy" / "chart"
 TORCHRUN = REPO / "build" / "release" / "bin" / "torchrun"
 CRD = f"pytorchtrainingjobs.{GROUP}"
 ON = {"enabled": True}
-METRICS = {"service": ON, "podMonitor": ON, "prometheusRule": ON, "dashboards": ON}
+METRICS = {"service": ON, "podMonitor": {**ON, "jobs": True}, "prometheusRule": ON, "dashboards": ON}
 # The servers' block of ports ends with these two, which none of its parts uses.
 API_PORT = int((STATE / "config" / "port").read_text())
 LAUNCHER_PORT, PROMETHEUS_PORT = API_PORT + 6, API_PORT + 7

@@ -2,8 +2,10 @@
 #include "operator/api/pod.h"
 
 #include "common/clock.h"
+#include "common/contract.h"
 #include "common/heapsize.h"
 #include "common/memory.h"
+#include "common/redact.h"
 #include "common/sv.h"
 #include "common/text.h"
 #include "operator/api/trainjob.h"
@@ -15,6 +17,7 @@
 enum {
     MESSAGE_BYTES = 2048,
     WAIT_MESSAGE_BYTES = 512,
+    KUBELET_BYTES = 4096, /* of a termination message */
     ADDRESS_BYTES = 45,
     HOLDER_BYTES = 128,
     WORKING_BYTES = 256
@@ -220,7 +223,7 @@ static void read_container(const cJSON *status, struct pod_container *c)
                : member(state, "running") ? CONTAINER_RUNNING
                                           : CONTAINER_NONE;
     c->reason = or_empty(json_str(what, "reason"));
-    c->message = text_tail(or_empty(json_str(what, "message")), ended ? MESSAGE_BYTES : WAIT_MESSAGE_BYTES).p;
+    c->message = text_tail(or_empty(json_str(what, "message")), ended ? KUBELET_BYTES : WAIT_MESSAGE_BYTES).p;
     c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
     c->signal = (int32_t)json_i64(ended, "signal", 0);
     c->finished_ms = instant(ended, "finishedAt");
@@ -250,7 +253,7 @@ static bool read_last_end(const cJSON *status, struct pod_container *c)
     if (!ended || (c->state != CONTAINER_RUNNING && strcmp(c->reason, "CrashLoopBackOff") != 0))
         return false;
     c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
-    c->message = text_tail(or_empty(json_str(ended, "message")), MESSAGE_BYTES).p;
+    c->message = text_tail(or_empty(json_str(ended, "message")), KUBELET_BYTES).p;
     return true;
 }
 
@@ -304,6 +307,16 @@ const cJSON *pod_training_container(const cJSON *object)
     return trainjob_training_container(spec);
 }
 
+/* Nobody can change it in a pod that exists. */
+static bool has_env(const cJSON *container, const char *name)
+{
+    const cJSON *e;
+
+    cJSON_ArrayForEach(e, member(container, "env")) if (strcmp(or_empty(json_str(e, "name")), name) ==
+                                                        0) return true;
+    return false;
+}
+
 /* containerStatuses come in the order of names, not of the spec: look ours up by its name. `working` is filled, and what it
  * has no room for cut. */
 static void read_containers(const cJSON *object, const cJSON *status, struct pod *p,
@@ -314,6 +327,7 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
     const cJSON *c;
 
     p->training.name = or_empty(json_str(pod_training_container(object), "name"));
+    p->keyed = has_env(pod_training_container(object), CONTRACT_ENV_JOB_KEY);
     cJSON_ArrayForEach(c, member(status, "containerStatuses"))
     {
         struct pod_container read = {.name = or_empty(json_str(c, "name"))};
@@ -374,8 +388,19 @@ static struct pod *pack(struct pod *from)
     return p;
 }
 
+/* Secrets go before the message is cut, while the words before them are there. */
+static void hide_secrets(struct pod_container *c, struct arena *a)
+{
+    if (!c->message || !c->message[0])
+        return;
+    char *words = arena_strdup(a, c->message);
+    redact_secrets(words);
+    c->message = text_tail(words, MESSAGE_BYTES).p;
+}
+
 static struct pod *decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
+    cleanup_arena struct arena words = {0};
     struct pod p = {.unreadable = unreadable ? unreadable->msg : ""};
     const cJSON *status = member(object, "status");
     char working[WORKING_BYTES + 1] = "";
@@ -396,6 +421,8 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
         read_unplaced(member(object, "spec"), status, &p);
     read_conditions(status, &p);
     read_containers(object, status, &p, working);
+    hide_secrets(&p.training, &words);
+    hide_secrets(&p.init, &words);
     return pack(&p);
 }
 

@@ -73,6 +73,7 @@ struct pod {
     bool host_network; /* its ports are the node's */
     bool beside;       /* `init` is no init container */
     bool sidecar;      /* it is one with restartPolicy Always */
+    bool keyed;        /* its training container's env has CONTRACT_ENV_JOB_KEY */
     bool crashed;      /* it ended and is started again: its exit_code and message are of its last end */
     int64_t created_ms;
     int64_t since_ms;    /* since when `init` runs, if it does, else since when it has a node; 0: not known */

@@ -81,6 +81,8 @@ struct run_policy {
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
     int n_retryable_exit_codes;
     const char *managed_by; /* NULL: this operator */
+    bool open_network;      /* networkPolicy: false */
+    bool no_last_words;     /* lastWords: false: what programs wrote stands in no status and no event */
 };
 
 /* spec.elastic: the number of pods may change while the job runs. `expected` is also the replicas of the one

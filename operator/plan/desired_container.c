@@ -2,6 +2,7 @@
 #include "operator/plan/desired.h"
 
 #include "common/contract.h"
+#include "operator/plan/guards.h"
 
 #include <string.h>
 
@@ -99,7 +100,8 @@ struct env {
     const cJSON *users;
 };
 
-static void add_env(struct env *e, const char *name, const char *value)
+/* The item of this name; NULL: the user has set it. */
+static cJSON *env_item(struct env *e, const char *name)
 {
     const cJSON *v;
 
@@ -107,12 +109,32 @@ static void add_env(struct env *e, const char *name, const char *value)
     {
         const char *theirs = json_str(v, "name");
         if (theirs && strcmp(theirs, name) == 0)
-            return;
+            return NULL;
     }
     cJSON *item = cJSON_CreateObject();
     cJSON_AddStringToObject(item, "name", name);
-    cJSON_AddStringToObject(item, "value", value);
     cJSON_AddItemToArray(e->ours, item);
+    return item;
+}
+
+static void add_env(struct env *e, const char *name, const char *value)
+{
+    cJSON *item = env_item(e, name);
+
+    if (item)
+        cJSON_AddStringToObject(item, "value", value);
+}
+
+/* Not optional: a kubelet that does not see the Secret yet would start this pod without what its peers have. */
+static void add_key(struct planner *p, struct env *e)
+{
+    cJSON *item = guards_key(p) ? env_item(e, CONTRACT_ENV_JOB_KEY) : NULL;
+
+    if (!item)
+        return;
+    cJSON *ref = cJSON_AddObjectToObject(cJSON_AddObjectToObject(item, "valueFrom"), "secretKeyRef");
+    cJSON_AddStringToObject(ref, "name", guards_name(p->a, p->job));
+    cJSON_AddStringToObject(ref, "key", GUARDS_KEY);
 }
 
 static bool on_host_network(const struct slot *s)
@@ -162,6 +184,7 @@ static void add_launcher_env(struct planner *p, const struct slot *s, struct env
     }
     if (p->spec->torchrun.rdzv_backend == RDZV_C10D && desired_launcher_runs(p))
         add_env(e, CONTRACT_ENV_NODE_ORDER, arena_printf(p->a, "%d", s->order));
+    add_key(p, e);
     if (timeout->set)
         add_env(e, CONTRACT_ENV_PROGRESS_TIMEOUT, arena_printf(p->a, "%lld", (long long)timeout->v));
 }
@@ -170,10 +193,13 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
 {
     struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
     const char *report = json_str(container, "terminationMessagePath");
+    /* Neither a report nor the end of the log in the pod's status. */
+    const bool silent = p->spec->run_policy.no_last_words;
     const cJSON *v;
 
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
-    add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
+    if (!silent)
+        add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
     /* A site's ConfigMap may set these, and a container's env beats its envFrom. Our launcher sets them where nobody did. */
     if (cJSON_GetArraySize(json_find(container, (const char *[]){"envFrom", NULL})) == 0) {
         add_env(&e, "PYTHONUNBUFFERED", "1");
@@ -192,6 +218,6 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
     /* Ours come first, so that the user's may refer to them as $(NAME). */
     cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
     desired_set(container, "env", e.ours);
-    if (!json_str(container, "terminationMessagePolicy"))
+    if (!silent && !json_str(container, "terminationMessagePolicy"))
         desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
 }

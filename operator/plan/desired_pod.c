@@ -1,5 +1,6 @@
 /* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, debug mode, resumeSpecs. */
 #include "operator/plan/desired.h"
+#include "operator/plan/guards.h"
 
 #include <string.h>
 
@@ -58,6 +59,8 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
     set_number_text(labels, LABEL_RESTART, s->seen ? s->seen->restarts : 0);
     set_text(labels, LABEL_TEMPLATE_HASH, p->spec->hash);
     set_text(labels, LABEL_OWNER_NAME, p->job->name);
+    if (guards_isolate(p))
+        set_text(labels, LABEL_ISOLATED, "true");
     desired_owner(p->job, meta);
 }
 

@@ -115,8 +115,10 @@ static bool launcher_refused(const struct pod_container *c)
 
 static struct verdict from_container(const struct pod_container *c, const struct run_policy *policy)
 {
-    struct verdict v = {
-        .message = c->message, .exit_code = c->exit_code, .rank = -1, .finished_ms = c->finished_ms};
+    struct verdict v = {.message = policy->no_last_words ? "" : c->message,
+                        .exit_code = c->exit_code,
+                        .rank = -1,
+                        .finished_ms = c->finished_ms};
     struct rootcause cause = {.rank = -1};
     bool told = rootcause_parse(c->message, &cause);
 

@@ -3,11 +3,11 @@
 
 #include "operator/plan/desired.h"
 #include "operator/plan/finish.h"
+#include "operator/plan/guards.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
-#include "operator/plan/waiting.h"
 
 #include <string.h>
 
@@ -107,7 +107,7 @@ static int64_t others_due_ms(struct planner *p)
     if (!pod)
         return may_create(first) || first->leaving ? p->now_ms + MASTER_WAIT_MS : 0;
     p->others_follow = p->in->n_pods == 1 && !p->in->status_first;
-    if (pod->ip[0] || pod_is_running(pod) || waiting_of(pod, first->spec->template, p->now_ms, p->a).reason)
+    if (pod->ip[0] || pod_is_running(pod) || planner_waiting(p, first).reason)
         return 0;
     int64_t due = pod->created_ms + MASTER_WAIT_MS;
     return due <= p->now_ms + 2 * MASTER_WAIT_MS ? due : 0; /* else the API server's clock is far ahead */
@@ -209,6 +209,7 @@ static void create_missing(struct planner *p)
     }
     if (held)
         return;
+    guards_create(p);
     if (!p->in->service)
         (void)planner_create(p, &p->creates, CHILD_SERVICE, desired_service_name(p->a, p->job->name),
                              desired_service(p));

@@ -76,7 +76,7 @@ static void observe_waiting(struct planner *p, const struct slot *s)
         return; /* the first pod's is the one that is told */
     if (!s->pod)
         return;
-    w = waiting_of(s->pod, s->spec->template, p->now_ms, p->a);
+    w = planner_waiting(p, s);
     if (w.due_ms)
         planner_requeue(p, w.due_ms);
     if (w.reason)

@@ -6,8 +6,8 @@
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
  * Errors:    none: an invalid spec leads to a status, not to an error.
  * Order:     actions run first to last, and the first failure ends the pass. The status is written before the
- *            actions that follow from it, so that restarts are counted exactly once. Only the Service and the
- *            first pods of a new job are created before its first status: nothing is counted yet, and a plan
+ *            actions that follow from it, so that restarts are counted exactly once. Only guards, the Service
+ *            and the first pods of a new job are created before its first status: nothing is counted yet, and a plan
  *            that finds pods without a status starts from them.
  */
 #ifndef TK_OPERATOR_PLAN_PLAN_H
@@ -16,7 +16,8 @@
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
-enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB };
+/* The first CHILD_KINDS are watched. The rest, guards.h, is created only: that the name is taken means that it is there. */
+enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB, CHILD_POLICY, CHILD_KEY };
 enum { CHILD_KINDS = CHILD_JOB + 1 };
 
 enum action_kind {
@@ -80,6 +81,15 @@ struct plan_seen {
     int64_t waiting_ms; /* a pod of the attempt, not all of which run */
 };
 
+/* For the NetworkPolicy and the key of a job. */
+struct plan_guards {
+    bool isolate;            /* jobs get a policy */
+    const char *operator_ns; /* in which namespace the operator's pods are, which ask for progress */
+    const char *scraper_ns;  /* all of whose pods may ask; NULL: none */
+    const char *new_key;     /* 64 random hex digits; NULL: jobs get no key */
+    int32_t made_for;        /* the attempt for which this term has made them, of this spec; -1: none */
+};
+
 struct plan_input {
     const struct trainjob *job;
     /* An earlier pass of this term did not get an answer, or found an object in its way: the status is the next write. */
@@ -101,6 +111,7 @@ struct plan_input {
     size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
     const char *tensorboard_image; /* used where the spec names none */
     const char *launcher_image;    /* of torchrunConfig.launcher: Torchkeeper */
+    struct plan_guards guards;
 };
 
 /* For latency metrics: since when the user has waited for what the plan achieves; 0: it does not achieve
@@ -124,6 +135,8 @@ struct plan {
     bool progress_only; /* and, but for details, nothing else */
     bool creates_wait;  /* pods are missing and wait for something else than the problem */
     bool slow_rank;     /* an event tells of a slow rank */
+    int n_guards;       /* creates of guards, which come first, */
+    int32_t attempt;    /* of this attempt */
     struct plan_waits waits;
     struct plan_seen seen; /* for the next input */
 };

@@ -203,6 +203,17 @@ void planner_fill_slots(struct planner *p)
     place_pods(p);
 }
 
+struct waiting planner_waiting(const struct planner *p, const struct slot *s)
+{
+    struct pod pod = *s->pod;
+
+    if (pod.crashed && p->spec->run_policy.no_last_words)
+        pod.init.message = "";
+    struct waiting w = waiting_of(&pod, s->spec->template, p->now_ms, p->a);
+    w.container = NULL;
+    return w;
+}
+
 bool planner_gang_runs(const struct planner *p)
 {
     int need = p->spec->elastic.enabled ? p->spec->elastic.min : p->n_slots;

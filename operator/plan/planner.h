@@ -6,6 +6,7 @@
 #define TK_OPERATOR_PLAN_PLANNER_H
 
 #include "operator/plan/plan.h"
+#include "operator/plan/waiting.h"
 
 /* One pod of the gang, as the spec asks for it. */
 struct slot {
@@ -41,6 +42,7 @@ struct planner {
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool creates_wait;                         /* as in struct plan */
+    int n_guards;                              /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
     bool others_follow;                        /* pod 0 is there alone, and the others come after it */
 };
@@ -63,6 +65,9 @@ bool planner_gang_runs(const struct planner *p);
 
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);
+
+/* What holds the slot's pod; where lastWords is false, without what a program wrote. */
+struct waiting planner_waiting(const struct planner *p, const struct slot *s);
 
 /* The caller completes what is added, before it adds another one to the list. */
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);

@@ -6,7 +6,6 @@
 #include "operator/plan/judge.h"
 #include "operator/plan/rootcause.h"
 #include "operator/plan/status.h"
-#include "operator/plan/waiting.h"
 
 #include <string.h>
 
@@ -108,7 +107,7 @@ static const char *why(struct planner *p, const struct slot *s)
 {
     if (!s->pod)
         return "it could not be created";
-    struct waiting w = waiting_of(s->pod, s->spec->template, p->now_ms, p->a);
+    struct waiting w = planner_waiting(p, s);
     if (w.reason)
         return w.message;
     return s->pod->training.reason[0] ? s->pod->training.reason : "it is pending";

@@ -31,8 +31,10 @@ void world_init(struct world *w)
     world_add_kind(w, "/api/v1", "pods", "Pod");
     world_add_kind(w, "/api/v1", "services", "Service");
     world_add_kind(w, "/api/v1", "configmaps", "ConfigMap");
+    world_add_kind(w, "/api/v1", "secrets", "Secret");
     world_add_kind(w, "/api/v1", "events", "Event");
     world_add_kind(w, "/apis/apps/v1", "deployments", "Deployment");
+    world_add_kind(w, "/apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy");
     world_add_kind(w, "/apis/coordination.k8s.io/v1", "leases", "Lease");
 }
 

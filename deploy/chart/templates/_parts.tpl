@@ -66,6 +66,15 @@
 {{- $args = append $args . -}}
 {{- end -}}
 {{- end -}}
+{{- if not $root.Values.jobs.networkPolicy -}}
+{{- $args = append $args "--isolate-jobs=false" -}}
+{{- end -}}
+{{- with $root.Values.jobs.scraperNamespace -}}
+{{- $args = append $args (printf "--scraper-namespace=%s" .) -}}
+{{- end -}}
+{{- if not $root.Values.jobs.keys -}}
+{{- $args = append $args "--job-keys=false" -}}
+{{- end -}}
 {{- if ne $root.Values.logLevel "info" -}}
 {{- $args = append $args (printf "--log-level=%s" $root.Values.logLevel) -}}
 {{- end -}}
@@ -73,6 +82,26 @@
 {{- $args = append $args (printf "--%s=%s" $name (toJson $value)) -}}
 {{- end -}}
 {{- toYaml $args -}}
+{{- end -}}
+
+{{/* torchkeeper.role (list $ ROLE): without the rights that the values make needless. */}}
+{{- define "torchkeeper.role" -}}
+{{- $root := index . 0 -}}
+{{- $role := index . 1 -}}
+{{- $unused := list -}}
+{{- if not $root.Values.jobs.networkPolicy -}}
+{{- $unused = append $unused "networkpolicies" -}}
+{{- end -}}
+{{- if not $root.Values.jobs.keys -}}
+{{- $unused = append $unused "secrets" -}}
+{{- end -}}
+{{- $rules := list -}}
+{{- range $role.rules -}}
+{{- if not (has (first .resources) $unused) -}}
+{{- $rules = append $rules . -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $role "rules" $rules -}}
 {{- end -}}
 
 {{/* torchkeeper.part (list $ NAME): the objects of parts/NAME.yaml. */}}
@@ -85,6 +114,8 @@
 {{- include "torchkeeper.place" (list $root $object) }}
 {{- if eq $name "deployment" }}
 {{- include "torchkeeper.deployment" (list $root $object) }}
+{{- else if eq $name "operator-role" }}
+{{- include "torchkeeper.role" (list $root $object) }}
 {{- end }}
 ---
 {{ toYaml $object }}

@@ -26,7 +26,8 @@ DIGEST = "sha256:" + "a" * 64
 OF_PODS = {"TorchkeeperJobRestarts", "TorchkeeperRankSlow", "TorchkeeperProgressStalled"}
 # Flags that the chart sets itself, or that make no sense in its Deployment.
 OWN_FLAGS = {"namespace", "server", "ca-file", "token-file", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
-             "leader-elect-namespace", "tensorboard-image", "launcher-image", "log-level", "version", "help"}
+             "leader-elect-namespace", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys", "log-level",
+             "version", "help"}
 
 
 def helm(*args, values=None):
@@ -143,10 +144,38 @@ def test_parts_can_be_left_out():
     same({n: o for n, o in template().items() if n not in left_out}, got)
 
 
+def test_guards_of_jobs():
+    """A switch takes the flag and the right together."""
+    role = "ClusterRole/torchkeeper-operator"
+    for value, flag, resource in (("networkPolicy", "--isolate-jobs=false", "networkpolicies"), ("keys", "--job-keys=false", "secrets")):
+        wanted = template()
+        rules = wanted[role]["rules"]
+        put(wanted, role, ("rules",), [r for r in rules if resource not in r["resources"]])
+        assert len(wanted[role]["rules"]) == len(rules) - 1
+        assert [r["verbs"] for r in rules if resource in r["resources"]] == [["create"]]
+        wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append(flag)
+        same(wanted, template({"jobs": {value: False}}))
+    wanted = template()
+    wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append("--scraper-namespace=monitoring")
+    same(wanted, template({"jobs": {"scraperNamespace": "monitoring"}}))
+
+
+def test_admission():
+    """Each policy with its binding; the operator's names the account of this release."""
+    for values, file in (({"jobs": "Pods"}, "job-authors"), ({"jobs": "ServiceAccounts"}, "service-accounts"),
+                         ({"operator": True}, "operator")):
+        text = (TREE / "deploy" / "admission" / f"{file}.yaml").read_text()
+        wanted = by_name(text.replace("serviceaccount:torchkeeper-system:", "serviceaccount:ops:"))
+        assert len(wanted) == 2
+        same({**template(namespace="ops"), **wanted}, template({"admission": values}, "ops"))
+    done = helm("template", "torchkeeper", CHART, "--values", "-", values={"watchNamespace": JOBS, "admission": {"operator": True}})
+    assert done.returncode != 0 and "deploy/admission" in done.stderr, done.stderr
+
+
 def test_metrics():
     enabled = {"enabled": True}
     more = {"labels": {"release": "prom"}}
-    got = template({"metrics": {"service": enabled, "podMonitor": {**enabled, **more}, "dashboards": enabled,
+    got = template({"metrics": {"service": enabled, "podMonitor": {**enabled, **more, "jobs": True}, "dashboards": enabled,
                                 "prometheusRule": {**enabled, **more, "runbookPrefix": "https://git.example/"}}})
     before = template()
     added = {n: o for n, o in got.items() if n not in before}
@@ -173,11 +202,11 @@ def test_metrics():
     assert boards["metadata"]["labels"]["grafana_dashboard"] == "1"
     files = {f"torchkeeper-{p.name}": p.read_text() for p in (CHART / "dashboards").glob("*.json")}
     assert {k: v.strip() for k, v in boards["data"].items()} == {k: v.strip() for k, v in files.items()} and len(files) == 2
-    assert f"PodMonitor/{SYSTEM}/torchkeeper-jobs" not in template({"metrics": {"podMonitor": {"enabled": True, "jobs": False}}})
+    assert f"PodMonitor/{SYSTEM}/torchkeeper-jobs" not in template({"metrics": {"podMonitor": {"enabled": True}}})
 
 
 def test_jobs_of_one_namespace_are_scraped_there_alone():
-    got = template({"watchNamespace": JOBS, "metrics": {"podMonitor": {"enabled": True}}})
+    got = template({"watchNamespace": JOBS, "metrics": {"podMonitor": {"enabled": True, "jobs": True}}})
     assert got[f"PodMonitor/{SYSTEM}/torchkeeper-jobs"]["spec"]["namespaceSelector"] == {"matchNames": [JOBS]}
 
 
@@ -189,6 +218,7 @@ def test_wrong_values_are_refused_by_name():
                    "pullPolicy": "always"},
         "flags": {"kube-api-qps": 1, "namespace": "x", "leader-elect-lease-duration": 0}, "affinity": {"node": {}}, "resources": {"limit": {}},
         "metrics": {"podMonitor": {"interval": "often"}, "prometheusRule": {"runbookPrefix": "docs"}},
+        "jobs": {"network": True, "scraperNamespace": "A"}, "admission": {"jobs": "All"},
     }
     done = helm("template", "torchkeeper", CHART, "--values", "-", values=wrong)
     assert done.returncode != 0
@@ -197,7 +227,8 @@ def test_wrong_values_are_refused_by_name():
                   ["/images/operator", "tga"], ["/images/launcher/digest"], ["/images/tensorboard/repository"],
                   ["/images/pullPolicy", "IfNotPresent"], ["/flags'", "kube-api-qps"], ["/flags'", "namespace"],
                   ["/flags/leader-elect-lease-duration"], ["/affinity", "'node'"], ["/resources", "'limit'"],
-                  ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"]):
+                  ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"],
+                  ["/jobs'", "network"], ["/jobs/scraperNamespace"], ["/admission/jobs", "ServiceAccounts"]):
         assert any(all(w in line for w in words) for line in lines), f"{words}: {done.stderr}"
 
 

@@ -82,8 +82,13 @@ static void elect(struct lab *l, struct lab_operator *o)
 static void operator_start(struct lab *l, struct lab_operator *o)
 {
     struct err err;
-    const struct controller_options options = {
-        .tensorboard_image = "tb", .launcher_image = "launcher", .seed = 1, .progress_url = l->progress_url};
+    const struct controller_options options = {.tensorboard_image = "tb",
+                                               .launcher_image = "launcher",
+                                               .isolate_jobs = true,
+                                               .job_keys = true,
+                                               .operator_ns = "ops",
+                                               .seed = 1,
+                                               .progress_url = l->progress_url};
 
     l->started++;
     o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, mono_ms, l}, &err);

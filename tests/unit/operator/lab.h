@@ -20,6 +20,9 @@
 #define LAB_SERVICES "/api/v1/namespaces/ns/services"
 #define LAB_DEPLOYMENTS "/apis/apps/v1/namespaces/ns/deployments"
 
+#define LAB_SECRETS "/api/v1/namespaces/ns/secrets"
+#define LAB_POLICIES "/apis/networking.k8s.io/v1/namespaces/ns/networkpolicies"
+
 #define LAB_LEASES "/leases"
 
 /* A job of so many pods; `members` of its spec end with a comma. */

@@ -177,16 +177,19 @@ static void collect(struct lab *l, const cJSON *object)
         (uid && strcmp(uid, api_controller_uid(meta)) == 0 && !json_str(job_meta, "deletionTimestamp")))
         return;
     snprintf(path, sizeof(path), "%s/%s",
-             strcmp(kind, "Pod") == 0       ? LAB_PODS
-             : strcmp(kind, "Service") == 0 ? LAB_SERVICES
-                                            : LAB_DEPLOYMENTS,
+             strcmp(kind, "Pod") == 0             ? LAB_PODS
+             : strcmp(kind, "Service") == 0       ? LAB_SERVICES
+             : strcmp(kind, "NetworkPolicy") == 0 ? LAB_POLICIES
+             : strcmp(kind, "Secret") == 0        ? LAB_SECRETS
+                                                  : LAB_DEPLOYMENTS,
              json_str(meta, "name"));
     assert_true(fake_delete(l->server, path));
 }
 
 static void collect_garbage(struct lab *l)
 {
-    static const char *const CHILDREN[] = {LAB_PODS, LAB_SERVICES, LAB_DEPLOYMENTS};
+    static const char *const CHILDREN[] = {LAB_PODS, LAB_SERVICES, LAB_DEPLOYMENTS, LAB_POLICIES,
+                                           LAB_SECRETS};
     uint64_t version = fake_version(l->server);
     int left = 0;
 

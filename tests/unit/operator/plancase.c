@@ -279,7 +279,7 @@ static cJSON *first_conditions(int64_t now_ms)
 static cJSON *action_document(const struct action *act, bool bodies, const cJSON *known, struct arena *a)
 {
     static const char *const VERBS[] = {"status", "event", "delete", "create", "patch"};
-    static const char *const CHILDREN[] = {"pod", "service", "deployment", "job"};
+    static const char *const CHILDREN[] = {"pod", "service", "deployment", "job", "networkpolicy", "secret"};
     struct err err;
     cJSON *o = cJSON_CreateObject();
 

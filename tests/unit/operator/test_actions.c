@@ -57,6 +57,67 @@ static void test_a_failure_begins_nothing_more(void **state)
     assert_int_equal(bench_count("/events"), 0);
 }
 
+static void add_guarded(void)
+{
+    bench_fresh();
+    bench_add(ACTION_CREATE, CHILD_POLICY, "j-u");
+    bench_add(ACTION_CREATE, CHILD_KEY, "j-u");
+    bench_add(ACTION_CREATE, CHILD_SERVICE, "j-rdzv");
+    bench_add(ACTION_CREATE, CHILD_POD, "j-node-0");
+    bench_run(NULL);
+    assert_int_equal(bench_n_open(), 3); /* beside each other, and no pod yet */
+}
+
+/* That the name of a guard is taken means that it is there. Nothing is read, and nothing has to be seen. */
+static void test_guards_come_before_the_pods(void **state)
+{
+    (void)state;
+    add_guarded();
+    bench_answer(1, 409, "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}");
+    bench_created(2);
+    assert_int_equal(B.n, 3);
+    bench_created(0);
+    assert_int_equal(B.n, 4);
+    bench_created(3);
+    assert_int_equal(B.n_done, 1);
+    assert_true(B.result.ok);
+    assert_int_equal(B.result.guards, 2);
+    assert_int_equal(B.result.pods_created, 1);
+    assert_false(B.result.unseen);
+}
+
+/* Of a later attempt, whose Service is there. */
+static void test_pods_wait_for_the_last_guard(void **state)
+{
+    (void)state;
+    bench_fresh();
+    bench_add(ACTION_CREATE, CHILD_POLICY, "j-u");
+    bench_add(ACTION_CREATE, CHILD_KEY, "j-u");
+    bench_add(ACTION_CREATE, CHILD_POD, "j-node-0");
+    bench_run(NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(B.n, 2);
+        bench_answer(i, 409, "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}");
+    }
+    assert_int_equal(bench_count("/pods"), 1);
+}
+
+static void test_without_its_guards_there_is_no_pod(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        add_guarded();
+        bench_answer(i, 403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"no\"}");
+        bench_created(2);
+        bench_created(1 - i);
+        assert_int_equal(B.n, 3);
+        assert_int_equal(B.n_done, 1);
+        assert_int_equal(B.result.guards, 1);
+        assert_int_equal(B.result.problem.kind, PROBLEM_REFUSED);
+        assert_int_equal(B.result.problem.child, i == 0 ? CHILD_POLICY : CHILD_KEY);
+    }
+}
+
 /* A quota may have room for pods of the first replicaSpec and none for those of the second. */
 static void test_the_first_pod_of_each_spec_goes_alone(void **state)
 {
@@ -446,6 +507,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pods_beside_each_other),
         cmocka_unit_test(test_a_failure_begins_nothing_more),
+        cmocka_unit_test(test_guards_come_before_the_pods),
+        cmocka_unit_test(test_pods_wait_for_the_last_guard),
+        cmocka_unit_test(test_without_its_guards_there_is_no_pod),
         cmocka_unit_test(test_the_first_pod_of_each_spec_goes_alone),
         cmocka_unit_test(test_after_the_first_of_a_spec_one_more_at_a_time),
         cmocka_unit_test(test_deletes_beside_each_other),

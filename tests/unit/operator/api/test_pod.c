@@ -236,6 +236,49 @@ static void test_long_message_keeps_its_end(void **state)
     pod_free(p);
 }
 
+/* Of an ended container, one between two runs and one that waits. Hidden before the message is cut: the name in front of a
+ * secret may be cut away. */
+static void test_secrets_in_messages(void **state)
+{
+    static const char *const STATES[] = {"\"terminated\":{\"exitCode\":1,", "\"waiting\":{"};
+    char long_one[3000];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct pod *p = pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":"
+                               "\"Pending\",\"containerStatuses\":[{\"name\":\"c\",\"state\":{%s"
+                               "\"message\":\"GET https://me:pw@h/ with token=abcdefgh1\"}}}]}}",
+                               STATES[i]);
+        assert_string_equal(p->training.message, "GET https://***@h/ with token=***");
+        pod_free(p);
+    }
+    memset(long_one, 'a', sizeof(long_one) - 1);
+    long_one[sizeof(long_one) - 1] = '\0';
+    memcpy(long_one + 100, " password=", 10); /* its value is longer than what is kept */
+    memcpy(long_one + sizeof(long_one) - 6, " end", 4);
+    struct pod *p =
+        pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Failed\","
+               "\"containerStatuses\":[{\"name\":\"c\",\"state\":{%s\"message\":\"%s\"}}}]}}",
+               STATES[0], long_one);
+    assert_non_null(strstr(p->training.message, "password=*** end"));
+    pod_free(p);
+}
+
+static void test_key_in_the_environment(void **state)
+{
+    static const char *const ENVS[] = {"", "{\"name\":\"A\"}",
+                                       "{\"name\":\"A\"},{\"name\":\"TORCHKEEPER_JOB_KEY\"}"};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct pod *p = pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"side\",\"env\":[{\"name\":"
+                               "\"TORCHKEEPER_JOB_KEY\"}]},{\"name\":\"python\",\"env\":[%s]}]}}",
+                               ENVS[i]);
+        assert_int_equal(p->keyed, i == 2);
+        pod_free(p);
+    }
+}
+
 /* How the pod's init containers are, and which of them says why the pod failed or waits. */
 static void test_init_containers(void **state)
 {
@@ -475,6 +518,8 @@ int main(void)
         cmocka_unit_test(test_bare),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
+        cmocka_unit_test(test_secrets_in_messages),
+        cmocka_unit_test(test_key_in_the_environment),
         cmocka_unit_test(test_init_containers),
         cmocka_unit_test(test_beside),
         cmocka_unit_test(test_exit_codes),

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* For so long one operator leads. */
+enum { TERM_MS = 600000 };
+
 cJSON *sim_get(const cJSON *node, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(node, key);
@@ -92,6 +95,12 @@ struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
     p->in.status_written_ms = s->status_written_ms;
     p->in.tensorboard_image = "tensorboard";
     p->in.launcher_image = "launcher";
+    /* Another operator leads now and then: one that gives jobs a key, or an older one. */
+    int64_t term = s->now_ms / TERM_MS;
+    p->in.guards = (struct plan_guards){.isolate = true,
+                                        .operator_ns = "ops",
+                                        .new_key = term % 2 ? "k" : NULL,
+                                        .made_for = term == s->guarded_term ? s->guarded_attempt : -1};
     plan_trainjob(&p->in, &p->arena, &p->plan);
     return p;
 }
@@ -169,6 +178,8 @@ static bool create(struct sim *s, const struct action *act, cJSON *body)
         cJSON_AddItemToArray(s->pods, cJSON_Duplicate(body, true));
         return true;
     }
+    if (act->child == CHILD_POLICY || act->child == CHILD_KEY)
+        return true; /* it is made, or it is there */
     if (*child_place(s, act))
         return false;
     *child_place(s, act) = cJSON_Duplicate(body, true);
@@ -243,9 +254,17 @@ static bool run_one(struct sim *s, const struct action *act)
 
 void sim_apply(struct sim *s, const struct sim_pass *p, int n)
 {
-    for (int i = 0; i < p->plan.n_actions && i < n; i++)
+    int guards = 0;
+
+    for (int i = 0; i < p->plan.n_actions && i < n; i++) {
         if (!run_one(s, &p->plan.actions[i]))
             return;
+        guards += p->plan.actions[i].child == CHILD_POLICY || p->plan.actions[i].child == CHILD_KEY;
+        if (guards && guards == p->plan.n_guards) {
+            s->guarded_term = s->now_ms / TERM_MS;
+            s->guarded_attempt = p->plan.attempt;
+        }
+    }
 }
 
 const char *sim_print(const struct sim *s, struct arena *a)

@@ -3,6 +3,7 @@
  * The same dice in each run; PLAN_RANDOM_SEED=n begins with other ones and PLAN_RANDOM_RUNS=n throws them more often.
  * A failure names its seed: PLAN_RANDOM_SEED=<seed> PLAN_RANDOM_RUNS=1 shows it alone.
  */
+#include "common/contract.h"
 #include "simdice.h"
 #include "test.h"
 
@@ -85,10 +86,12 @@ static void check_create(struct sim *s, const struct sim_view *view, const struc
         EXPECT(s,
                p->plan.actions[k].kind != ACTION_CREATE || strcmp(p->plan.actions[k].name, act->name) != 0);
     const char *hash = json_find(body, HASH)->valuestring;
+    bool keyed = strstr(act->body, CONTRACT_ENV_JOB_KEY) != NULL;
     for (int k = 0; k < p->in.n_pods; k++) {
         bool leaves = p->in.pods[k]->deletion_ms || is_deleted(p, p->in.pods[k]->uid);
         EXPECT(s, p->in.pods[k]->attempt == attempt); /* one gang at a time, of one template */
         EXPECT(s, leaves || strcmp(p->in.pods[k]->hash, hash) == 0);
+        EXPECT(s, leaves || p->in.pods[k]->keyed == keyed); /* all have the key, or none */
     }
     struct sim_life *life = sim_life_of(s, act->name);
     int64_t restart = atoi(json_find(body, RESTART)->valuestring);

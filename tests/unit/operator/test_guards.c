@@ -1,0 +1,107 @@
+/* test_guards.c - the NetworkPolicy and the key of a job in a cluster: how often they are asked for, and what a refusal and a new
+ * operator change. */
+#include "lab.h"
+#include "test.h"
+
+#include <string.h>
+
+#define TORCHRUN(replicas) LAB_SPEC("\"torchrunConfig\":{\"enabled\":true},", replicas)
+
+static int killed_once(int attempt, int index)
+{
+    return attempt > 0 ? 0 : index == 1 ? 137 : LAB_RUNS;
+}
+
+static int sent(struct lab *l, const char *kind)
+{
+    return fake_log_count(l->server, "POST", kind);
+}
+
+static void run_to(struct lab *l, const char *job, const char *phase)
+{
+    l->collects = true;
+    lab_until(l, lab_settled);
+    assert_true(fake_put(l->server, LAB_JOB, job));
+    lab_until_status(l, "phase", phase);
+}
+
+/* Both once for each attempt; the second time they are there, and nothing else is asked. */
+static void test_once_an_attempt(void **state)
+{
+    struct lab *l = lab_begin(state, killed_once);
+
+    run_to(l, TORCHRUN("2"), "Succeeded");
+    assert_int_equal(sent(l, LAB_POLICIES), 2);
+    assert_int_equal(sent(l, LAB_SECRETS), 2);
+    assert_int_equal(fake_count(l->server, LAB_POLICIES), 1);
+    assert_int_equal(fake_count(l->server, LAB_SECRETS), 1);
+    assert_int_equal(fake_log_count(l->server, "GET", LAB_POLICIES), 0);
+    assert_int_equal(fake_log_count(l->server, "GET", LAB_SECRETS), 0);
+    assert_int_equal(sent(l, LAB_PODS), 4);
+    assert_true(fake_delete(l->server, LAB_JOB));
+    lab_until(l, lab_settled);
+    assert_int_equal(fake_count(l->server, LAB_POLICIES) + fake_count(l->server, LAB_SECRETS), 0);
+}
+
+static void test_one_pod_has_no_key(void **state)
+{
+    struct lab *l = lab_begin(state, lab_well);
+
+    run_to(l, TORCHRUN("1"), "Succeeded");
+    assert_int_equal(sent(l, LAB_POLICIES), 1);
+    assert_int_equal(sent(l, LAB_SECRETS), 0);
+}
+
+/* While they are refused there is no pod, and the status says why; then the job goes on by itself. */
+static void test_refused(void **state)
+{
+    static const char *const KINDS[] = {"/networkpolicies", "/secrets"};
+
+    for (int i = 0; i < 2; i++) {
+        struct lab *l = lab_begin(state, lab_well);
+        const struct fake_fault_plan no_right = {.method = "POST",
+                                                 .path_part = KINDS[i],
+                                                 .fault = FAKE_STATUS,
+                                                 .status = 403,
+                                                 .message = "no right"};
+        fake_plan_fault(l->server, &no_right);
+        run_to(l, TORCHRUN("2"), "Pending");
+        lab_until_status(l, "reason", "PodRefused");
+        lab_pass_ms(l, 10000);
+        lab_until(l, lab_settled);
+        assert_int_equal(fake_count(l->server, LAB_PODS), 0);
+        fake_plan_fault(l->server, NULL);
+        lab_until_status(l, "phase", "Succeeded");
+        if (i == 0)
+            (void)lab_end(state);
+    }
+}
+
+/* A new leader knows nothing of them: it asks once more for an attempt that has no pods, and not for one that has. */
+static void test_a_new_operator(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    run_to(l, TORCHRUN("2"), "Running");
+    lab_crash(l);
+    lab_until(l, lab_settled);
+    assert_int_equal(sent(l, LAB_POLICIES), 1);
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until_status(l, "phase", "Paused");
+    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until_status(l, "phase", "Running");
+    assert_int_equal(sent(l, LAB_POLICIES), 2);
+    assert_int_equal(sent(l, LAB_SECRETS), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LAB_TEST(test_once_an_attempt),
+        LAB_TEST(test_one_pod_has_no_key),
+        LAB_TEST(test_refused),
+        LAB_TEST(test_a_new_operator),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
