@@ -35,6 +35,10 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_TERMINATION_LOG                                                                         \
     "PTJ_TERMINATION_LOG" /* file in which the launcher writes why it failed, or its last progress */
 
+/* The key of the job, 64 hexadecimal digits (rendezvous/PROTOCOL.md): set by the operator from a Secret. A launcher of ours takes it
+ * out of the environment, its own and the ranks'. */
+#define CONTRACT_ENV_JOB_KEY "TORCHKEEPER_JOB_KEY"
+
 /* Set by a launcher for every worker (torchrun's names). */
 #define CONTRACT_ENV_RANK "RANK"
 #define CONTRACT_ENV_LOCAL_RANK "LOCAL_RANK"

@@ -71,6 +71,41 @@ static void test_another_run_is_refused(void **state)
     close(fds[1]);
 }
 
+/* Who has no key is told so; who has another one looks for a rank 0 that has its own, and nothing that this one says counts. */
+static void test_the_key_of_the_job(void **state)
+{
+    char run_id[64], said[300];
+    const int port = ports_take();
+    int fds[2];
+    pid_t pids[4];
+    struct collectives_config cfg[4];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    for (int r = 0; r < 4; r++) {
+        cfg[r] = ranks_pods_config(r, &two_by_two, port, run_id);
+        cfg[r].has_key = true;
+        memset(cfg[r].key, 7, sizeof(cfg[r].key));
+        if (r < 3)
+            pids[r] = one_rank_start(cfg[r], RANKS_TIMEOUT_MS, -1);
+    }
+    struct collectives_config other = cfg[3];
+    other.has_key = false;
+    assert_int_equal(one_rank_ended(one_rank_start(other, RANKS_TIMEOUT_MS, fds[1])), 1);
+    one_rank_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "rank 0 has the key of the job, and this process has none"));
+    other = cfg[3];
+    other.key[0] ^= 1;
+    assert_int_equal(one_rank_ended(one_rank_start(other, 1000, fds[1])), 138);
+    one_rank_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "does not have the key of this job"));
+    pids[3] = one_rank_start(cfg[3], RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(one_rank_ended(pids[r]), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* Ranks that disagree about the world, or are there twice, are told so. */
 static void test_wrong_numbers_are_refused(void **state)
 {
@@ -387,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_64_ranks_in_8_pods),
         cmocka_unit_test(test_24_pods),
         cmocka_unit_test(test_another_run_is_refused),
+        cmocka_unit_test(test_the_key_of_the_job),
         cmocka_unit_test(test_a_rank_that_is_there_twice_may_try_again),
         cmocka_unit_test(test_wrong_numbers_are_refused),
         cmocka_unit_test(test_missing_rank_is_named),
