@@ -20,6 +20,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
+    g->key_file = machine_keep_key(&o->meeting.key, &g->identity.key_file, &g->arena);
     agent_open_steps(g);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
@@ -252,6 +253,8 @@ int agent_run(const struct options *o, char *const *env)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
+    if (g.key_file >= 0)
+        close(g.key_file);
     agent_close_steps(&g);
     arena_release(&g.said);
     arena_release(&g.arena);

@@ -38,6 +38,21 @@ int machine_keep_data(const char **ret, struct arena *a)
     return fd;
 }
 
+int machine_keep_key(const struct jobkey *key, const char **ret, struct arena *a)
+{
+    char where[MEMORY_FILE_BYTES];
+    const int fd = key->has ? memory_file_make(CONTRACT_KEY_FILE_NAME, sizeof(key->bytes), where) : -1;
+
+    if (fd < 0)
+        return -1;
+    if (pwrite(fd, key->bytes, sizeof(key->bytes), 0) != (ssize_t)sizeof(key->bytes)) {
+        close(fd);
+        return -1;
+    }
+    *ret = arena_printf(a, "%s", where);
+    return fd;
+}
+
 int machine_rank_state(int n, struct rank_slot **slots, const char **ret, struct arena *a)
 {
     char where[MEMORY_FILE_BYTES];

@@ -5,6 +5,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/jobkey.h"
 
 #include <stdbool.h>
 
@@ -18,6 +19,9 @@ int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 /* An empty memory file for what ranks keep over restarts (memory_file.h), and the value of CONTRACT_ENV_KEPT_DATA; the caller
  * closes it. -1: not here, and none is needed. */
 int machine_keep_data(const char **ret, struct arena *a);
+
+/* The key of the job, for ranks that read it from CONTRACT_ENV_KEY_FILE: as machine_keep_data. Without a key -1. */
+int machine_keep_key(const struct jobkey *key, const char **ret, struct arena *a);
 
 /* The file of what the n ranks do (rank_state.h), its slots, and the start of the value of CONTRACT_ENV_RANK_STATE; the caller
  * unmaps and closes it. -1: not here, and none is needed; *slots is NULL. */

@@ -65,6 +65,9 @@ void nodes_leave(struct nodes *n, int signal);
 void nodes_say_steps(struct nodes *n, const struct steps *steps);
 bool nodes_steps(const struct nodes *n, struct steps *ret);
 
+/* Whether the run has ended well without this node, although its number of nodes is fixed: others had the places of all its
+ * nodes. */
+bool nodes_surplus(const struct nodes *n);
 /* After NODES_END: the exit status. *mine: this node ended the run, by one of its ranks or its launcher. */
 int nodes_verdict(const struct nodes *n, bool *mine);
 

@@ -32,6 +32,7 @@ static const struct env_round round_2 = {.node = 1,
                                          .master_addr = "10.0.0.9",
                                          .master_port = 4711,
                                          .kept_data = "123/4",
+                                         .key_file = "123/6",
                                          .rank_state = "123/5"};
 
 static struct options some_options(void)
@@ -52,8 +53,9 @@ static void test_the_whole_list(void **state)
 {
     static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old",
                 report[] = "PTJ_TERMINATION_LOG=/dev/termination-log", kept[] = "TORCHKEEPER_KEPT_DATA=7/8",
-                doing[] = "TORCHKEEPER_RANK_STATE=7/9/0";
-    char *const base[] = {path, rank, file, report, kept, doing, NULL};
+                doing[] = "TORCHKEEPER_RANK_STATE=7/9/0", key[] = "TORCHKEEPER_JOB_KEY=00ff",
+                key_file[] = "TORCHKEEPER_KEY_FILE=7/10";
+    char *const base[] = {path, rank, file, report, kept, doing, key, key_file, NULL};
     static const char *const want[][2] = {{"RANK", "7"},
                                           {"LOCAL_RANK", "3"},
                                           {"GROUP_RANK", "1"},
@@ -74,6 +76,7 @@ static void test_the_whole_list(void **state)
                                           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                           {"TORCHKEEPER_KEPT_DATA", "123/4"},
                                           {"TORCHKEEPER_RANK_STATE", "123/5/3"},
+                                          {"TORCHKEEPER_KEY_FILE", "123/6"},
                                           {"OMP_NUM_THREADS", "1"},
                                           {"PATH", "/bin"}};
     cleanup_arena struct arena a = {0};
@@ -87,10 +90,12 @@ static void test_the_whole_list(void **state)
             fail_msg("%s=%s, expected %s", want[i][0], got ? got : "(unset)", want[i][1]);
     }
     struct env_round without = round_2;
-    without.kept_data = without.rank_state = NULL;
+    assert_null(get(env, "TORCHKEEPER_JOB_KEY"));
+    without.kept_data = without.rank_state = without.key_file = NULL;
     env = env_build(&o, &without, 0, NULL, base, &a);
     assert_null(get(env, "TORCHKEEPER_KEPT_DATA"));
     assert_null(get(env, "TORCHKEEPER_RANK_STATE"));
+    assert_null(get(env, "TORCHKEEPER_KEY_FILE"));
     assert_null(get(env, "TORCHELASTIC_ERROR_FILE"));
     assert_null(get(env, "PTJ_TERMINATION_LOG"));
 }

@@ -1,4 +1,5 @@
 /* test_options.c - the command line: every spelling, every default, every refusal. */
+#include "common/contract.h"
 #include "launcher/options.h"
 
 #include <setjmp.h>
@@ -9,12 +10,15 @@
 #include <cmocka.h>
 
 static const char *const *fake_env;
+static bool in_a_job = true; /* with a job's UID, which is the id where several nodes get none */
 
 static char *fake_get(const char *name)
 {
     for (const char *const *e = fake_env; e && *e; e++)
         if (strncmp(*e, name, strlen(name)) == 0 && (*e)[strlen(name)] == '=')
             return (char *)(uintptr_t)(*e + strlen(name) + 1);
+    if (in_a_job && strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
+        return (char *)(uintptr_t) "uid";
     return NULL;
 }
 
@@ -80,6 +84,55 @@ static void test_both_spellings(void **state)
         assert_int_equal(o.nproc, 3);
         assert_string_equal(o.program[0], "p");
     }
+}
+
+/* Several nodes have an id of their own, unless they are on one host or have a key. */
+static void test_the_id_of_a_run(void **state)
+{
+    static const char KEY[] =
+        "TORCHKEEPER_JOB_KEY=000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f";
+    static const struct {
+        const char *env, *words[6], *id; /* id NULL: refused */
+    } cases[] = {
+        {NULL, {"torchrun", "--nnodes=2", "--master-addr=h", "p"}, NULL},
+        {NULL, {"torchrun", "--nnodes=2", "--rdzv-id=none", "--master-addr=10.0.0.1", "p"}, NULL},
+        {NULL, {"torchrun", "--nnodes=1:2", "--rdzv-backend=c10d", "--rdzv-endpoint=h", "p"}, NULL},
+        {NULL, {"torchrun", "--nnodes=2", "--rdzv-id=x", "--master-addr=h", "p"}, "x"},
+        {NULL, {"torchrun", "--nnodes=2", "p"}, "none"},
+        {NULL, {"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:1", "p"}, "none"},
+        {NULL, {"torchrun", "--nnodes=1", "--rdzv-backend=c10d", "--rdzv-endpoint=h", "p"}, "none"},
+        {KEY, {"torchrun", "--nnodes=2", "--master-addr=h", "p"}, "none"},
+        {"PTJ_JOB_UID=a-uid", {"torchrun", "--nnodes=2", "--master-addr=h", "p"}, "a-uid"},
+        {"PTJ_JOB_UID=a-uid", {"torchrun", "--nnodes=2", "--rdzv-id=x", "--master-addr=h", "p"}, "x"},
+    };
+
+    (void)state;
+    in_a_job = false;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        fake_env = WORDS(cases[i].env);
+        const int rc = parse(&a, &o, &err, 0, cases[i].words);
+        if (!cases[i].id) {
+            assert_int_equal(rc, -1);
+            assert_non_null(strstr(err.msg, "--rdzv-id"));
+        } else if (rc < 0)
+            fail_msg("%d: %s", (int)i, err.msg);
+        else
+            assert_string_equal(o.run_id, cases[i].id);
+        if (rc == 0)
+            assert_int_equal(o.meeting.key.has, cases[i].env == KEY);
+    }
+    fake_env = WORDS("TORCHKEEPER_JOB_KEY=5ecre7");
+    cleanup_arena struct arena a = {0};
+    struct options o;
+    struct err err = {0};
+    assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
+    assert_non_null(strstr(err.msg, "TORCHKEEPER_JOB_KEY: "));
+    assert_null(strstr(err.msg, "5ecre7"));
+    fake_env = NULL;
+    in_a_job = true;
 }
 
 static void test_every_option_is_accepted_or_refused_by_name(void **state)
@@ -662,6 +715,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_both_spellings),
+        cmocka_unit_test(test_the_id_of_a_run),
         cmocka_unit_test(test_every_option_is_accepted_or_refused_by_name),
         cmocka_unit_test(test_values_from_the_environment),
         cmocka_unit_test(test_blanks_around_values),
