@@ -328,14 +328,135 @@ static void test_crowd_before_the_door(void **state)
         close(fds[i]);
 }
 
+/* As in pods_links.c. */
+struct link_hello {
+    uint64_t magic;
+    uint8_t token[WATCH_TOKEN_BYTES];
+    uint32_t kind, from, to, pad;
+    uint8_t nonce[JOBKEY_NONCE_BYTES], proof[JOBKEY_PROOF_BYTES];
+};
+
+/* Between rank 1 and the watch: pass on what comes, but not WATCH_GO, which is kept in `go`. */
+static size_t pass_until_go(int rank, int watch, char *go, size_t size)
+{
+    struct watch_head head = {0};
+    char bytes[4096];
+    size_t len = 0;
+
+    for (;;) {
+        struct pollfd pfds[2] = {{.fd = rank, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+        poll(pfds, 2, -1);
+        const ssize_t n = pfds[0].revents ? recv(rank, bytes, sizeof(bytes), MSG_DONTWAIT) : 0;
+        if (n > 0)
+            assert_int_equal(send(watch, bytes, (size_t)n, MSG_NOSIGNAL), n);
+        const ssize_t k = pfds[1].revents ? recv(watch, go + len, size - len, MSG_DONTWAIT) : 0;
+        len += k > 0 ? (size_t)k : 0;
+        while (len >= sizeof(head) && (memcpy(&head, go, sizeof(head)), len >= sizeof(head) + head.len)) {
+            if (head.type == WATCH_GO)
+                return len;
+            const size_t used = sizeof(head) + head.len;
+            assert_int_equal(send(rank, go, used, MSG_NOSIGNAL), used);
+            len -= used;
+            memmove(go, go + used, len);
+        }
+    }
+}
+
+static int listen_at(int *port)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(addr);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&addr, len) == 0 && listen(fd, 4) == 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+    *port = ntohs(addr.sin_port);
+    return fd;
+}
+
+/* As visit, when somebody listens there. */
+static int reach(int port)
+{
+    struct sockaddr_in peer;
+    socklen_t len = sizeof(peer);
+
+    for (;;) {
+        const int fd = visit(port, false);
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0)
+            return fd;
+        close(fd);
+        poll(NULL, 0, 10);
+    }
+}
+
+static void pass_all(int rank, int watch)
+{
+    char bytes[4096];
+
+    for (;;) {
+        struct pollfd pfds[2] = {{.fd = rank, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+        poll(pfds, 2, -1);
+        for (int i = 0; i < 2; i++) {
+            const ssize_t n = pfds[i].revents ? recv(pfds[i].fd, bytes, sizeof(bytes), 0) : 1;
+            if (n <= 0)
+                return;
+            if (pfds[i].revents)
+                (void)!send(pfds[1 - i].fd, bytes, (size_t)n, MSG_NOSIGNAL);
+        }
+    }
+}
+
+/* Somebody reads all that rank 1 and the watch say to each other, so he has the run id, the token, and where rank 0 takes links: he
+ * opens none, and rank 1 does afterwards. */
+static void test_a_sniffer_opens_no_link(void **state)
+{
+    static const struct ranks_layout two = {.world = 2, .per_pod = 1};
+    char run_id[64], go[4096], byte;
+    const int port = ports_take();
+    int from_rank = -1, to_watch = -1, listener, sniffer;
+    struct pass guess = {.key = {.has = true, .bytes = "a guess"}};
+    pid_t pids[2];
+
+    (void)state;
+    alarm(60);
+    listener = listen_at(&sniffer);
+    for (int r = 0; r < 2; r++) {
+        struct collectives_config cfg = ranks_pods_config(r, &two, r ? sniffer : port, run_id);
+        cfg.has_key = true;
+        memset(cfg.key, 7, sizeof(cfg.key));
+        pids[r] = one_rank_start(cfg, RANKS_TIMEOUT_MS, r ? -1 : ONE_RANK_COUNTS);
+    }
+    guess.run_id = run_id;
+    from_rank = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    to_watch = reach(port);
+    const size_t len = pass_until_go(from_rank, to_watch, go, sizeof(go));
+    struct member of_0;
+    memcpy(&of_0, go + sizeof(struct watch_head) + sizeof(struct watch_go), sizeof(of_0));
+    for (int i = 0; i < 3; i++) { /* no proof, one by another key, and a link for messages */
+        struct link_hello h = {.magic = WATCH_MAGIC, .kind = i == 2 ? 2 : 1, .from = 1};
+        const struct pass_talk talk = {&h, offsetof(struct link_hello, proof), h.token, sizeof(h.token)};
+        memcpy(h.token, go + sizeof(struct watch_head), sizeof(h.token));
+        if (i == 1)
+            pass_prove(&guess, PASS_CALLER, &talk, h.proof);
+        const int fd = reach((int)of_0.port);
+        assert_int_equal(send(fd, &h, sizeof(h), MSG_NOSIGNAL), sizeof(h));
+        assert_true(recv(fd, &byte, 1, 0) <= 0);
+        close(fd);
+    }
+    assert_int_equal(send(from_rank, go, len, MSG_NOSIGNAL), len);
+    pass_all(from_rank, to_watch);
+    close(to_watch);
+    close(from_rank);
+    close(listener);
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(one_rank_ended(pids[r]), 0);
+    alarm(0);
+}
+
 /* Who has the right words and neither run id nor token is nobody: to the watch no rank 3, to a leader no rank 2. */
 static void test_forged_words(void **state)
 {
-    const struct {
-        uint64_t magic;
-        uint8_t token[WATCH_TOKEN_BYTES];
-        uint32_t kind, from, to;
-    } link = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
+    const struct link_hello link = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
     const struct {
         struct watch_head head;
         struct watch_register said;
@@ -423,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_24_pods),
         cmocka_unit_test(test_another_run_is_refused),
         cmocka_unit_test(test_the_key_of_the_job),
+        cmocka_unit_test(test_a_sniffer_opens_no_link),
         cmocka_unit_test(test_a_rank_that_is_there_twice_may_try_again),
         cmocka_unit_test(test_wrong_numbers_are_refused),
         cmocka_unit_test(test_missing_rank_is_named),

@@ -37,10 +37,18 @@ static bool look(const void *arg, int at, struct service_guest *g)
     return places[at].fd >= 0 && !places[at].friend;
 }
 
+/* 127.0.0.4 is a friend's. */
+static bool knows_4(const void *arg, const uint8_t addr[static 16])
+{
+    (void)arg;
+    return addr[15] == 4;
+}
+
 /* Who is let in gets the next place: its number; -1: nobody. *gives_way: who is closed. */
 static int admit(int *gives_way)
 {
-    const struct service_crowd c = {n, look, NULL, MAX, EACH, PATIENCE_MS};
+    const struct service_crowd c = {
+        .places = n, .look = look, .max = MAX, .each = EACH, .known = knows_4, .patience_ms = PATIENCE_MS};
     int ignored;
 
     gives_way = gives_way ? gives_way : &ignored;
@@ -154,6 +162,16 @@ static void test_one_address_gives_way_to_itself(void **state)
     assert_int_equal(gives_way, -1);
 }
 
+/* A friend's address has as many as there are places. */
+static void test_a_known_address(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MAX; i++) {
+        close(knock(4));
+        assert_int_equal(admit(NULL), i);
+    }
+}
+
 /* Many addresses: all wait until the oldest has had its time. */
 static void test_a_full_house(void **state)
 {
@@ -180,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_flood_from_one_address, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_address_gives_way_to_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_known_address, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_full_house, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
