@@ -273,6 +273,23 @@ static void test_a_leader_without_a_proof(void **state)
     assert_false(n.line.lost);
 }
 
+/* A CHALLENGE that was sent to the same id over a connection of the same number does not serve again: the nonce is another. */
+static void test_a_challenge_of_before(void **state)
+{
+    (void)state;
+    drain(1);
+    open_to(1, 1);
+    const struct message m = challenge_of(&n.config.key, 'a');
+    node_release(&n);
+    begin("key");
+    n.config.seed[0] = 1;
+    drain(1);
+    open_to(1, 1);
+    assert_true(node_heard(&n, 1, &m, 2));
+    drain(2);
+    assert_int_equal(last.kind, NODE_CLOSE);
+}
+
 /* Without a key there is nothing by which to tell who is there: the node says at once what it lacks. */
 static void test_a_node_without_a_key(void **state)
 {
@@ -309,6 +326,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lost_is_lost, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_is_lost, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_leader_without_a_proof, setup_key, teardown),
+        cmocka_unit_test_setup_teardown(test_a_challenge_of_before, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_node_without_a_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fresh_nonces, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_mute_leader, setup, teardown),
