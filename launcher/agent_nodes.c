@@ -30,11 +30,11 @@ static void say_unproved(struct agent *g)
         return;
     g->unproved_due_ms = now_ms + UNPROVED_AGAIN_MS;
     g->unproved = v->unproved;
-    agent_say(g, "torchrun: rendezvous: %lld connections closed so far, the last one from %s: %s\n",
+    agent_say(g, "torchrun: rendezvous: connections closed so far: %lld, the last one from %s: %s (%s)\n",
               (long long)v->unproved, v->unproved_from,
-              g->options->meeting.key.has
-                  ? "they did not prove that they have this job's key (" CONTRACT_ENV_JOB_KEY ")"
-                  : "they ask for a key, and this launcher has none (" CONTRACT_ENV_JOB_KEY ")");
+              g->options->meeting.key.has ? "they did not prove that they have this job's key"
+                                          : "they have a key, and this launcher has none",
+              CONTRACT_ENV_JOB_KEY);
 }
 
 /* Wait until a round begins with this node as a member (1) or the run has ended (0). */
