@@ -7,6 +7,7 @@
 #include "common/contract.h"
 #include "common/memory.h"
 #include "common/sv.h"
+#include "host/memory_file.h"
 #include "host/rank_contract.h"
 #include "host/rank_state.h"
 #include "rendezvous/net.h"
@@ -55,6 +56,24 @@ static int check(const struct collectives_config *cfg, struct err *err)
     return 0;
 }
 
+/* The key of the job: from the environment, or from the launcher's memory file. */
+static int read_key(struct collectives_config *c, char *(*get)(const char *), struct err *err)
+{
+    const char *file = get(CONTRACT_ENV_KEY_FILE);
+    struct jobkey key = {.has = file && *file};
+
+    if (key.has) {
+        cleanup_close int fd = memory_file_open(CONTRACT_KEY_FILE_NAME, sv_from(file));
+        if (fd < 0 || pread(fd, key.bytes, sizeof(key.bytes), 0) != (ssize_t)sizeof(key.bytes))
+            return err_set(err, ERR_INVALID, "%s=%.40s: cannot read the launcher's key of the job",
+                           CONTRACT_ENV_KEY_FILE, file);
+    } else if (jobkey_read(get(CONTRACT_ENV_JOB_KEY), &key, err) < 0)
+        return err_wrap(err, CONTRACT_ENV_JOB_KEY);
+    c->has_key = key.has;
+    memcpy(c->key, key.bytes, sizeof(c->key));
+    return 0;
+}
+
 int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name), struct err *err)
 {
     struct collectives_config c = {.backend = cfg->backend, .world = 1, .master_port = CONTRACT_MASTER_PORT};
@@ -79,6 +98,8 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
         read_int(get, "GROUP_RANK", 0, most - 1, &c.group_rank, err) < 0 ||
         read_int(get, CONTRACT_ENV_RESTART_COUNT, 0, 1 << 30, &c.restart_count, err) < 0 ||
         read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0)
+        return -1;
+    if (read_key(&c, get, err) < 0)
         return -1;
     const char *agent = get("TORCHELASTIC_USE_AGENT_STORE");
     if (agent && strcmp(agent, "True") == 0) /* PyTorch's launcher listens there */
@@ -114,14 +135,15 @@ static int start_watch(const struct collectives_config *cfg, bool pods, int64_t 
 {
     const int64_t left_ms = host_left_ms(deadline_ms);
     const int64_t end_ms = clock_mono_ms() + (left_ms < PORT_MS ? left_ms : PORT_MS);
+    const struct pass pass = pass_of(cfg);
 
     *ret = NULL;
     if (cfg->rank != 0 || (!pods && !cfg->awaiting))
         return 0;
     for (;;) {
         struct err why = {0};
-        *ret = watch_server_start(cfg->master_port, cfg->run_id ? cfg->run_id : "", cfg->restart_count,
-                                  pods ? cfg->world : 0, cfg->awaiting, &why);
+        *ret = watch_server_start(cfg->master_port, &pass, cfg->restart_count, pods ? cfg->world : 0,
+                                  cfg->awaiting, &why);
         if (*ret)
             return 0;
         if (why.kind != ERR_CONFLICT || clock_mono_ms() >= end_ms) {
@@ -174,6 +196,7 @@ void collectives_close(struct collectives *c)
 int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_ms, int *exit_code,
                           struct err *err)
 {
+    const struct pass pass = pass_of(cfg);
     const bool far = cfg->rank && cfg->master_addr && *cfg->master_addr;
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
     cleanup_resolver struct resolver *at =
@@ -181,8 +204,8 @@ int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_
 
     for (;;) {
         struct err why = {0};
-        const enum watch_joined rc = watch_await_end(at, cfg->run_id ? cfg->run_id : "", cfg->restart_count,
-                                                     deadline_ms, exit_code, &why);
+        const enum watch_joined rc =
+            watch_await_end(at, &pass, cfg->restart_count, deadline_ms, exit_code, &why);
         if (rc == WATCH_JOINED)
             return 0;
         if (rc == WATCH_FAILED) {

@@ -100,6 +100,7 @@ static struct pods *pods_new(const struct collectives_config *cfg)
         memory_exhausted();
     p->rank = cfg->rank;
     p->world = cfg->world;
+    p->pass = pass_of(cfg);
     p->door.listener = p->door.stop = p->watch.fd = -1;
     p->links = no_fds(world);
     p->from = no_fds(world);

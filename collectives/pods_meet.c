@@ -1,6 +1,6 @@
 /* pods_meet.c - connect the ranks of several pods.
  *
- * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id; it sends
+ * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id and have the job's key, if there is one; it sends
  *        every rank's address to all when the last has registered. Then the ranks of each pod connect (host_meet.c),
  *        each rank connects to the pods before its own (pods_links.c), and a first collective call of all ranks
  *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
@@ -15,13 +15,12 @@ enum { RETRY_MS = 50 };
 static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct member *me,
                       int64_t deadline_ms, struct err *err)
 {
-    const char *host = cfg->rank == 0 ? "127.0.0.1" : cfg->master_addr,
-               *run_id = cfg->run_id ? cfg->run_id : "";
+    const char *host = cfg->rank == 0 ? "127.0.0.1" : cfg->master_addr;
     cleanup_resolver struct resolver *at = resolver_new(host, cfg->master_port);
 
     for (;;) {
         struct err why = {0};
-        switch (watch_join(&p->watch, at, p->rank, p->world, run_id, me, deadline_ms, &why)) {
+        switch (watch_join(&p->watch, at, p->rank, p->world, &p->pass, me, deadline_ms, &why)) {
         case WATCH_JOINED:
             return 0;
         case WATCH_FAILED:

@@ -68,10 +68,30 @@ static void take_members(struct watch *w, const char *body)
     w->met = true;
 }
 
+/* Whether the watch has the key: then this rank proves that it has it, too. */
+static void take_challenge(struct watch *w, const char *body)
+{
+    const struct watch_head out = {.type = WATCH_PROOF, .len = JOBKEY_PROOF_BYTES};
+    struct watch_challenge c;
+    uint8_t proof[JOBKEY_PROOF_BYTES];
+    const struct pass_talk talk = {&w->first, sizeof(w->first), c.nonce, sizeof(c.nonce)};
+
+    memcpy(&c, body, sizeof(c));
+    if (!pass_holds(w->pass, PASS_WATCH, &talk, c.proof)) {
+        set_failed(w, 0, ERR_TRANSIENT, "who answers there does not have the key of this job");
+        return;
+    }
+    w->proved = true;
+    pass_prove(w->pass, PASS_RANK, &talk, proof);
+    say(w, &out, proof);
+}
+
 static bool hear(struct watch *w, const struct watch_head *head, const char *body)
 {
     char text[ERR_MSG_BYTES];
 
+    if (!w->proved && head->type != WATCH_CHALLENGE && head->type != WATCH_REFUSED)
+        return false;
     snprintf(text, sizeof(text), "%.*s", head->type == WATCH_GO ? 0 : (int)head->len, body);
     switch ((enum watch_type)head->type) {
     case WATCH_REFUSED:
@@ -123,9 +143,15 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
         w->ended = true;
         w->exit_code = (int)head->kind;
         return true;
+    case WATCH_CHALLENGE:
+        if (w->proved || head->len != sizeof(struct watch_challenge))
+            return false;
+        take_challenge(w, body);
+        return true;
     case WATCH_REGISTER:
     case WATCH_AWAIT:
     case WATCH_REPORT:
+    case WATCH_PROOF:
         break;
     }
     return false;
@@ -247,10 +273,11 @@ void watch_fail(struct watch *w, const struct err *why)
         say(w, &head, why->msg);
 }
 
-/* What *err is, before all have met: of a connection that ended, or to a watch that has begun, rank 0 is looked for again. */
-static enum watch_joined again_or_failed(const struct err *err)
+/* What *err is, before all have met: of a connection that ended, or to a watch that has begun, or by one that has not proved that it
+ * has the key, rank 0 is looked for again. */
+static enum watch_joined again_or_failed(const struct watch *w, const struct err *err)
 {
-    return err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? WATCH_AGAIN : WATCH_FAILED;
+    return !w->proved || err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? WATCH_AGAIN : WATCH_FAILED;
 }
 
 static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
@@ -262,11 +289,11 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
             break;
         if (w->failed.kind != ERR_NONE) {
             *err = w->failed;
-            return again_or_failed(err);
+            return again_or_failed(w, err);
         }
         if (left <= 0) {
             watch_timed_out(w, "open", err);
-            return again_or_failed(err);
+            return again_or_failed(w, err);
         }
         net_wait(w->fd, POLLIN, left < SLICE_MS ? (int)left : SLICE_MS);
     }
@@ -275,20 +302,27 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
 
 /* Connect and send the first message. -1: no connection, *err says why. */
 static int enter(struct watch *w, struct resolver *at, enum watch_type type, int rank, int world,
-                 const char *run_id, const struct member *me, int64_t deadline_ms, struct err *err)
+                 const struct pass *pass, const struct member *me, int64_t deadline_ms, struct err *err)
 {
-    const struct watch_head head = {
-        .type = type, .rank = (uint32_t)rank, .len = sizeof(struct watch_register)};
-    struct watch_register r = {
-        .magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = (uint32_t)world, .member = *me};
+    struct watch_register *r = &w->first.body;
 
-    *w = (struct watch){.world = world, .left_after = UINT64_MAX};
+    *w = (struct watch){
+        .world = world, .left_after = UINT64_MAX, .pass = pass, .proved = !pass->key.has, .fd = -1};
+    w->first.head =
+        (struct watch_head){.type = type, .rank = (uint32_t)rank, .len = sizeof(struct watch_register)};
+    *r = (struct watch_register){.magic = WATCH_MAGIC,
+                                 .version = WATCH_VERSION,
+                                 .world = (uint32_t)world,
+                                 .member = *me,
+                                 .has_key = pass->key.has};
+    memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id)));
+    if (pass->key.has)
+        pass_nonce(r->nonce);
     w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);
     w->members = calloc((size_t)world + 1, sizeof(*w->members));
     w->left = calloc((size_t)world + 1, sizeof(*w->left));
     if (!w->members || !w->left)
         memory_exhausted();
-    memcpy(r.run_id, run_id, strnlen(run_id, sizeof(r.run_id)));
     w->fd = resolver_dial(at, deadline_ms);
     if (w->fd < 0) {
         bool unresolved;
@@ -296,29 +330,30 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
         return err_set(err, ERR_TRANSIENT, unresolved ? "cannot resolve it: %s" : "cannot connect: %s", why);
     }
     net_tune(w->fd, true);
-    say(w, &head, &r);
+    say(w, &w->first.head, r);
     return 0;
 }
 
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world, const char *run_id,
-                             const struct member *me, int64_t deadline_ms, struct err *err)
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
+                             const struct pass *pass, const struct member *me, int64_t deadline_ms,
+                             struct err *err)
 {
     enum watch_joined rc = WATCH_AGAIN;
 
-    if (enter(w, at, WATCH_REGISTER, rank, world, run_id, me, deadline_ms, err) == 0)
+    if (enter(w, at, WATCH_REGISTER, rank, world, pass, me, deadline_ms, err) == 0)
         rc = wait_for_all(w, deadline_ms, err);
     if (rc != WATCH_JOINED)
         watch_close(w, false);
     return rc;
 }
 
-enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int restart_count,
+enum watch_joined watch_await_end(struct resolver *at, const struct pass *pass, int restart_count,
                                   int64_t deadline_ms, int *exit_code, struct err *err)
 {
     struct watch w;
     enum watch_joined rc = WATCH_AGAIN;
 
-    if (enter(&w, at, WATCH_AWAIT, 0, 0, run_id, &(struct member){0}, deadline_ms, err) == 0) {
+    if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0) {
         for (; !w.ended && w.failed.kind == ERR_NONE && (w.awaited || clock_mono_ms() < deadline_ms);
              read_all(&w))
             net_wait(w.fd, POLLIN, SLICE_MS);
@@ -326,7 +361,7 @@ enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int r
         const bool lost =
             w.awaited && (w.restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
         set_failed(&w, 0, ERR_PEER, "it does not answer");
-        rc = w.ended ? WATCH_JOINED : lost ? WATCH_FAILED : again_or_failed(&w.failed);
+        rc = w.ended ? WATCH_JOINED : lost ? WATCH_FAILED : again_or_failed(&w, &w.failed);
         *exit_code = w.exit_code;
         *err = w.failed;
     }

@@ -22,6 +22,9 @@ struct watch {
     int world;
     struct member *members;           /* [world] after watch_join */
     uint8_t token[WATCH_TOKEN_BYTES]; /* of this run's links, after watch_join */
+    const struct pass *pass;          /* while it joins */
+    struct watch_first first;         /* with a key: what this rank said first */
+    bool proved;                      /* the watch has, or there is no key */
     bool met;                         /* WATCH_GO has arrived */
     bool orphaned;                    /* rank 0 has left, and its watch has ended */
     uint64_t seq;                     /* the current collective call, or the last one */
@@ -46,13 +49,14 @@ enum watch_joined { WATCH_JOINED, WATCH_AGAIN, WATCH_FAILED };
 /* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. Resolving the
  * address may take until the deadline. WATCH_JOINED: w->members and w->token are filled. WATCH_AGAIN: no connection, or
  * the watch belongs to another round or has ended: look for the next one, *err says why. WATCH_FAILED: *err says why. */
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world, const char *run_id,
-                             const struct member *me, int64_t deadline_ms, struct err *err);
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
+                             const struct pass *pass, const struct member *me, int64_t deadline_ms,
+                             struct err *err);
 
 /* For a rank that takes no part: wait until the run has ended. WATCH_JOINED: *exit_code is its exit status. WATCH_AGAIN: rank 0
  * has not answered, or it went away before the deadline and was restarted another number of times, perhaps in an earlier
  * round: look again. WATCH_FAILED: *err says why; ERR_PEER: rank 0 went away. */
-enum watch_joined watch_await_end(struct resolver *at, const char *run_id, int restart_count,
+enum watch_joined watch_await_end(struct resolver *at, const struct pass *pass, int restart_count,
                                   int64_t deadline_ms, int *exit_code, struct err *err);
 
 /* A collective call begins (the next seq), or, with `message`, a send or recv. */

@@ -12,6 +12,7 @@
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
+    EACH_MAX = 64,     /* of one address: more than the ranks of a pod that come at a time */
     PATIENCE_MS = 250, /* with UNKNOWN_MAX of them: the age at which a new connection displaces the oldest */
     SPEAK_MS = 5000,   /* how long a connection has to register */
     PARTING_MS = 500,  /* how long the last messages may take */
@@ -26,27 +27,32 @@ struct watch_server {
     int64_t end_wait_ms;
 };
 
+static bool look_at_unknown(const void *arg, int at, struct service_guest *g)
+{
+    const struct watch_table *r = arg;
+    const struct watch_slot *t = r->slots[at];
+
+    *g = (struct service_guest){.came_ms = t->came_ms, .addr = t->addr};
+    return watch_slot_unknown(t);
+}
+
 static void welcome(struct watch_server *s)
 {
-    const struct watch_table *r = &s->table;
-    struct service_crowd unknown = {.max = UNKNOWN_MAX, .patience_ms = PATIENCE_MS};
-    int oldest = 0;
-    bool displaced;
+    const struct service_crowd unknown = {.places = s->table.n_slots,
+                                          .look = look_at_unknown,
+                                          .arg = &s->table,
+                                          .max = UNKNOWN_MAX,
+                                          .each = EACH_MAX,
+                                          .patience_ms = PATIENCE_MS};
+    uint8_t addr[16];
+    int gives_way;
+    const int fd = service_admit(&s->service, &unknown, addr, &gives_way);
 
-    for (int i = 0; i < r->n_slots; i++) {
-        if (!watch_slot_unknown(r->slots[i]))
-            continue;
-        if (!unknown.n++ || r->slots[i]->came_ms < unknown.oldest_ms) {
-            unknown.oldest_ms = r->slots[i]->came_ms;
-            oldest = i;
-        }
-    }
-    int fd = service_admit(&s->service, &unknown, &displaced);
     if (fd < 0)
         return;
-    if (displaced)
-        watch_table_drop(&s->table, oldest);
-    s->table.slots[s->table.n_slots++] = watch_slot_new(fd);
+    if (gives_way >= 0)
+        watch_table_drop(&s->table, gives_way);
+    s->table.slots[s->table.n_slots++] = watch_slot_new(fd, addr);
 }
 
 /* Fill the slots' pfds. Returns when poll has to wake up. */
@@ -137,7 +143,8 @@ static void release(struct watch_server *s)
 }
 
 /* Of a world of no ranks, whose end others await, the lists have one entry, which stays empty. */
-static void make_room(struct watch_table *r, const char *run_id, int restart_count, int world, int awaiting)
+static void make_room(struct watch_table *r, const struct pass *pass, int restart_count, int world,
+                      int awaiting)
 {
     const size_t n = world ? (size_t)world : 1;
 
@@ -151,16 +158,17 @@ static void make_room(struct watch_table *r, const char *run_id, int restart_cou
     r->slots = calloc((size_t)r->max_slots, sizeof(struct watch_slot *));
     if (!r->go || !r->by_rank || !r->reported || !r->slots)
         memory_exhausted();
-    memcpy(r->run_id, run_id, strnlen(run_id, sizeof(r->run_id)));
+    memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id) - 1));
+    r->key = pass->key;
 }
 
-struct watch_server *watch_server_start(int port, const char *run_id, int restart_count, int world,
+struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,
                                         int awaiting, struct err *err)
 {
     struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
     int rc = service_open(&s->service, port, err);
 
-    make_room(&s->table, run_id, restart_count, world, awaiting);
+    make_room(&s->table, pass, restart_count, world, awaiting);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
     if (rc == 0 && getrandom(s->table.go->token, WATCH_TOKEN_BYTES, 0) != WATCH_TOKEN_BYTES)
         rc = err_errno(err, ERR_FATAL, errno, "getrandom");

@@ -11,12 +11,13 @@
 
 enum { OWED_MAX = 1 << 20 }; /* bytes queued for a rank that does not read */
 
-struct watch_slot *watch_slot_new(int fd)
+struct watch_slot *watch_slot_new(int fd, const uint8_t addr[static 16])
 {
     struct watch_slot *t = memory_must(calloc(1, sizeof(*t)));
 
     *t = (struct watch_slot){
         .fd = fd, .rank = -1, .came_ms = clock_mono_ms(), .out = (struct buf)BUF_INIT(OWED_MAX)};
+    memcpy(t->addr, addr, sizeof(t->addr));
     net_tune(fd, true);
     return t;
 }

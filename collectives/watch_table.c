@@ -2,6 +2,7 @@
  * missing. */
 #include "collectives/watch_table.h"
 #include "common/clock.h"
+#include "common/contract.h"
 #include "common/secret.h"
 #include "rendezvous/net.h"
 
@@ -13,6 +14,11 @@ enum {
         200,       /* delay of an answer, for reports: a rank that waits looks every 100 ms (HOST_SLICE_MS) */
     NAMED_MAX = 8, /* ranks listed by number in an answer; the others are counted */
 };
+
+static const char NO_KEY_HERE[] =
+    "rank 0 has the key of the job, and this process has none (" CONTRACT_ENV_JOB_KEY ")",
+                  NO_KEY_THERE[] =
+                      "this process has a key of the job, and rank 0 has none (" CONTRACT_ENV_JOB_KEY ")";
 
 static void say_all(struct watch_table *s, const struct watch_head *head, const void *body, int but)
 {
@@ -48,8 +54,7 @@ static void take_rank(struct watch_table *s, struct watch_slot *t, const struct 
         s->by_rank[t->rank] = t;
         s->n_registered++;
         s->go->members[t->rank] = r->member;
-        if (!net_peer(t->fd, s->go->members[t->rank].addr))
-            t->broken = true;
+        memcpy(s->go->members[t->rank].addr, t->addr, sizeof(t->addr));
     }
 }
 
@@ -68,7 +73,49 @@ static void take_awaiting(struct watch_table *s, struct watch_slot *t)
     watch_slot_say(t, &(struct watch_head){.type = WATCH_AWAITED, .seq = (uint64_t)s->restart_count}, NULL);
 }
 
-/* The first message of a connection: register its rank, or send WATCH_REFUSED. False: it is not from this program. */
+static void take(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
+                 const struct watch_register *r)
+{
+    if (head->type == WATCH_AWAIT)
+        take_awaiting(s, t);
+    else
+        take_rank(s, t, head, r);
+}
+
+static void challenge(const struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
+                      const struct watch_register *r)
+{
+    const struct pass pass = {s->run_id, s->key};
+    const struct pass_talk talk = {&t->first, sizeof(t->first), t->nonce, sizeof(t->nonce)};
+    const struct watch_head out = {.type = WATCH_CHALLENGE, .len = sizeof(struct watch_challenge)};
+    struct watch_challenge c;
+
+    t->challenged = true;
+    memcpy(&t->first.head, head, sizeof(*head));
+    memcpy(&t->first.body, r, sizeof(*r));
+    pass_nonce(t->nonce);
+    memcpy(c.nonce, t->nonce, sizeof(c.nonce));
+    pass_prove(&pass, PASS_WATCH, &talk, c.proof);
+    watch_slot_say(t, &out, &c);
+}
+
+/* False: it does not have the key. */
+static bool take_proof(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
+                       const void *body)
+{
+    const struct pass pass = {s->run_id, s->key};
+    const struct pass_talk talk = {&t->first, sizeof(t->first), t->nonce, sizeof(t->nonce)};
+
+    if (t->left || head->type != WATCH_PROOF || head->len != JOBKEY_PROOF_BYTES ||
+        !pass_holds(&pass, PASS_RANK, &talk, body))
+        return false;
+    t->challenged = false;
+    take(s, t, &t->first.head, &t->first.body);
+    return true;
+}
+
+/* The first message of a connection: register its rank, challenge it, or send WATCH_REFUSED. False: it is not from this
+ * program. */
 static bool take_first(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                        const void *body)
 {
@@ -83,10 +130,12 @@ static bool take_first(struct watch_table *s, struct watch_slot *t, const struct
         refuse(t, ERR_CONFLICT, "rank 0 runs another version of this program");
     else if (!secret_equal(r.run_id, s->run_id, sizeof(s->run_id)))
         refuse(t, ERR_INVALID, "rank 0 belongs to another run (the run ids differ)");
-    else if (head->type == WATCH_AWAIT)
-        take_awaiting(s, t);
+    else if (!r.has_key != !s->key.has)
+        refuse(t, ERR_INVALID, s->key.has ? NO_KEY_HERE : NO_KEY_THERE);
+    else if (s->key.has)
+        challenge(s, t, head, &r);
     else
-        take_rank(s, t, head, &r);
+        take(s, t, head, &r);
     return true;
 }
 
@@ -145,7 +194,7 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
                       const void *body)
 {
     if (watch_slot_unknown(t))
-        return take_first(s, t, head, body);
+        return t->challenged ? take_proof(s, t, head, body) : take_first(s, t, head, body);
     if (t->awaits)
         return false; /* it has nothing else to report */
     struct watch_head out = *head;
@@ -178,6 +227,8 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
     case WATCH_AWAIT:
     case WATCH_AWAITED:
     case WATCH_END:
+    case WATCH_CHALLENGE:
+    case WATCH_PROOF:
         break;
     }
     return false;

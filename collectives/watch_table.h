@@ -14,13 +14,18 @@
 
 struct watch_slot {
     int fd;
-    int rank;    /* -1: not registered yet, or `awaits` */
-    bool awaits; /* a rank that takes no part and waits for WATCH_END */
+    uint8_t addr[16]; /* where it comes from */
+    int rank;         /* -1: not registered yet, or `awaits` */
+    bool awaits;      /* a rank that takes no part and waits for WATCH_END */
     int64_t came_ms;
     int64_t answer_ms; /* when to answer its query; 0: no query */
     uint64_t query;    /* the call that it asked about */
     /* left: it has sent WATCH_LEAVE, or been sent WATCH_END or WATCH_REFUSED; deaf: a write to it failed, nothing more is sent; broken: to be dropped. */
     bool left, deaf, broken;
+    /* With a key: what the rank said first, and the nonce that it has to prove; it is registered when it has. */
+    bool challenged;
+    struct watch_first first;
+    uint8_t nonce[JOBKEY_NONCE_BYTES];
     size_t said;    /* bytes in `in` */
     struct buf out; /* queued for it */
     _Alignas(8) char in[WATCH_SAID_BYTES];
@@ -33,6 +38,7 @@ struct watch_table {
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
     bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
     char run_id[WATCH_RUN_ID_BYTES];
+    struct jobkey key;
     struct watch_go *go;         /* what WATCH_GO sends */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
     uint64_t *reported;          /* [world] the latest call that each has come to, as was reported */
@@ -62,7 +68,7 @@ void watch_table_drop(struct watch_table *s, int i);
 bool watch_table_owes(const struct watch_table *s);
 
 /* watch_slot.c: the slot owns `fd` from now on. */
-struct watch_slot *watch_slot_new(int fd);
+struct watch_slot *watch_slot_new(int fd, const uint8_t addr[static 16]);
 void watch_slot_free(struct watch_slot *t);
 /* Queue a message; a slot whose queue is full becomes `broken`. */
 void watch_slot_say(struct watch_slot *t, const struct watch_head *head, const void *body);

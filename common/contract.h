@@ -42,12 +42,13 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_MASTER_ADDR "MASTER_ADDR"
 #define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
 
-/* Read by our launcher, set by the operator. Of them only JOB_KEY is passed on to the ranks.
+/* Read by our launcher, set by the operator. None of them is passed on to the ranks.
  *   PROGRESS_PORT     serve GET /progress and /metrics there; the operator sets it for node 0 only
  *   PROGRESS_TIMEOUT  seconds without a sign of life of any rank, after which the run ends as hung
  *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress
  *   NODE_ORDER        this pod's place among the job's, from 0: the order of node ranks with the backend c10d
- *   JOB_KEY           the job's secret, 64 hex digits, by which its pods know each other; not set: the job has none */
+ *   JOB_KEY           64 hex digits from a Secret, by which the job's nodes, and then its ranks, know each other
+ *                     (rendezvous/PROTOCOL.md); not set: the job has none. The launcher wipes it from its own environment */
 #define CONTRACT_ENV_PROGRESS_PORT "TORCHKEEPER_PROGRESS_PORT"
 #define CONTRACT_ENV_PROGRESS_TIMEOUT "TORCHKEEPER_PROGRESS_TIMEOUT"
 #define CONTRACT_ENV_ATTEMPT "PTJ_ATTEMPT"

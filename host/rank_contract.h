@@ -28,6 +28,11 @@ static inline bool contract_is_final(int status)
 #define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
 #define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
 
+/* PID/NUMBER as above: a memory file with the 32 bytes of the job's key. Under another launcher a rank finds CONTRACT_ENV_JOB_KEY
+ * itself. */
+#define CONTRACT_ENV_KEY_FILE "TORCHKEEPER_KEY_FILE"
+#define CONTRACT_KEY_FILE_NAME "torchkeeper-job-key"
+
 /* PID/NUMBER/SLOT, PID/NUMBER as above: a memory file with one slot for each rank of the node, in which a rank may note what
  * it does (host/rank_state.h). */
 #define CONTRACT_ENV_RANK_STATE "TORCHKEEPER_RANK_STATE"

@@ -21,6 +21,8 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->kept_where);
     g->identity.kept_data = g->kept_data >= 0 ? g->kept_where : NULL;
+    g->key_file = machine_keep_key(&o->meeting.key, g->key_where);
+    g->identity.key_file = g->key_file >= 0 ? g->key_where : NULL;
     agent_open_steps(g);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
@@ -254,6 +256,8 @@ int agent_run(const struct options *o, char *const *env)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
+    if (g.key_file >= 0)
+        close(g.key_file);
     agent_close_steps(&g);
     arena_release(&g.said);
     arena_release(&g.arena);

@@ -86,7 +86,8 @@ static bool is_own(const char *variable)
     static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",     CONTRACT_ENV_TERMINATION_LOG "=",
                                       CONTRACT_ENV_KEPT_DATA "=",     CONTRACT_ENV_RANK_STATE "=",
                                       CONTRACT_ENV_PROGRESS_PORT "=", CONTRACT_ENV_PROGRESS_TIMEOUT "=",
-                                      CONTRACT_ENV_ATTEMPT "=",       CONTRACT_ENV_NODE_ORDER "="};
+                                      CONTRACT_ENV_ATTEMPT "=",       CONTRACT_ENV_NODE_ORDER "=",
+                                      CONTRACT_ENV_JOB_KEY "=",       CONTRACT_ENV_KEY_FILE "="};
 
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (same_variable(variable, own[i]))
@@ -113,6 +114,8 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
     if (round->kept_data)
         put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
+    if (round->key_file)
+        put(&s, a, CONTRACT_ENV_KEY_FILE, round->key_file);
     if (round->rank_state)
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (round->progress_file)

@@ -19,6 +19,7 @@ struct env_round {
     const char *master_addr;
     int master_port;
     const char *kept_data;     /* for CONTRACT_ENV_KEPT_DATA; NULL: none */
+    const char *key_file;      /* for CONTRACT_ENV_KEY_FILE; NULL: none */
     const char *rank_state;    /* for CONTRACT_ENV_RANK_STATE, without the slot; NULL: none */
     const char *progress_file; /* for CONTRACT_ENV_PROGRESS_FILE; NULL: an inherited one stays */
 };

@@ -1,5 +1,6 @@
 /* machine.c - hold a free port, find Python. */
 #include "launcher/machine.h"
+#include "host/rank_contract.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -23,6 +24,17 @@ int machine_hold_port(int *ret, int *held, struct err *err)
     *ret = ntohs(addr.sin_port);
     *held = TAKE_FD(fd);
     return 0;
+}
+
+int machine_keep_key(const struct jobkey *key, char where[static MEMORY_FILE_BYTES])
+{
+    const int fd = key->has ? memory_file_make(CONTRACT_KEY_FILE_NAME, sizeof(key->bytes), where) : -1;
+
+    if (fd >= 0 && pwrite(fd, key->bytes, sizeof(key->bytes), 0) != (ssize_t)sizeof(key->bytes)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 static bool in_path(const char *name, struct arena *a)

@@ -5,6 +5,8 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/jobkey.h"
+#include "host/memory_file.h"
 
 #include <stdbool.h>
 
@@ -12,6 +14,10 @@
  * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
  * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's collectives do. */
 int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
+
+/* A memory file with the key of the job, for ranks that find it by CONTRACT_ENV_KEY_FILE, and the value of that; the caller closes
+ * it. Without a key, or where there are no such files, -1. */
+int machine_keep_key(const struct jobkey *key, char where[static MEMORY_FILE_BYTES]);
 
 /* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. *ret may be in the arena. */
 int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* What is asked of the launcher itself. */
@@ -46,6 +47,12 @@ static void keep_ignored(struct options *o)
         }
 }
 
+static void forget(char *secret)
+{
+    if (secret)
+        explicit_bzero(secret, strlen(secret));
+}
+
 static int run(int argc, char **argv, struct arena *a)
 {
     const struct options_host host = {.get = getenv,
@@ -61,6 +68,7 @@ static int run(int argc, char **argv, struct arena *a)
         fprintf(stderr, "torchrun: %s\n", err.msg);
         return EXIT_CODE_USAGE;
     }
+    forget(getenv(CONTRACT_ENV_JOB_KEY)); /* /proc/PID/environ shows it to others of this user */
     for (int i = 0; i < options.warnings; i++)
         fprintf(stderr, "torchrun: warning: %s\n", options.warning[i]);
     if (options.help || options.completion || options.version || options.install_to)

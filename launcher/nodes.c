@@ -28,6 +28,7 @@ int nodes_open(struct nodes *n, const struct options *o, const char *run_id, str
                  : m->is_host   ? MEET_HOSTS
                                 : MEET_HOSTS_NOT,
         .node = {.run_id = run_id,
+                 .key = m->key,
                  .join_ms = m->join_ms,
                  .keep_alive_ms = m->keep_alive_ms,
                  .keep_alive_attempts = m->keep_alive_attempts,
@@ -168,6 +169,19 @@ void nodes_rested(struct nodes *n, bool good)
     meet_rested(n->meet, good);
 }
 
+bool nodes_surplus(const struct nodes *n)
+{
+    const struct meeting_state *s = &n->view->state;
+    const struct options *o = n->options;
+
+    if (s->stage != STAGE_ENDED || s->end != END_SUCCESS || o->nnodes_min != o->nnodes)
+        return false;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->members[i].ticket == n->view->ticket)
+            return false;
+    return true;
+}
+
 int nodes_verdict(const struct nodes *n, bool *mine)
 {
     const struct meet_view *v = n->view;
@@ -178,7 +192,7 @@ int nodes_verdict(const struct nodes *n, bool *mine)
     switch ((enum meeting_end)v->state.end) {
     case END_NONE:
     case END_SUCCESS:
-        return EXIT_CODE_OK;
+        return nodes_surplus(n) ? EXIT_CODE_ERROR : EXIT_CODE_OK;
     case END_FAILED:
         return *mine ? exit_status_code((int)v->state.cause.status) : EXIT_CODE_PEER_LOST;
     case END_SIGNAL:

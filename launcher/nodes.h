@@ -48,6 +48,9 @@ void nodes_broken(struct nodes *n, const struct err *why, const char *host);
 void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
 void nodes_rested(struct nodes *n, bool good);
 
+/* Whether the run has ended well without this node, although its number of nodes is fixed: others had the places of all its
+ * nodes. */
+bool nodes_surplus(const struct nodes *n);
 /* After NODES_END: the exit status. *mine: this node ended the run, by one of its ranks or its launcher. */
 int nodes_verdict(const struct nodes *n, bool *mine);
 

@@ -174,7 +174,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         o.role = v.text[OPT_ROLE];
     o.virtual_local_rank = v.text[OPT_VIRTUAL_LOCAL_RANK];
     if (refuse_unsupported(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
-        options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, a, &o, err) < 0 ||
+        options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, host, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
         get_shutdown_timeout(&v, host, &o, err) < 0 ||

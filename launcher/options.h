@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/jobkey.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -104,6 +105,7 @@ struct options_meeting {
     const char *local_addr;
     int64_t join_ms, last_call_ms, keep_alive_ms;
     int keep_alive_attempts;
+    struct jobkey key; /* CONTRACT_ENV_JOB_KEY's; of one node, too: for its ranks */
 };
 
 struct options {

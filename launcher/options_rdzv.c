@@ -207,7 +207,33 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
                                           : get_dynamic(v, host, port, o, err);
 }
 
-int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
+static bool is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+}
+
+/* Several nodes need an id of their own, since every run without one has PyTorch's "none": the job's, or a key. */
+static int get_run_id(const struct option_values *v, const struct options_host *host, struct arena *a,
+                      struct options *o, struct err *err)
+{
+    const char *given = v->text[OPT_RDZV_ID], *uid = host->get(CONTRACT_ENV_JOB_UID);
+    const bool none = !given || strcmp(given, "none") == 0;
+
+    o->run_id = given ? given : o->standalone ? NULL : "none";
+    if (!none || !o->meeting.needed)
+        return 0;
+    if (!given && uid && *uid)
+        o->run_id = arena_printf(a, "%.200s", uid);
+    else if (!o->meeting.key.has && !is_loopback(o->meeting.host))
+        return err_set(err, ERR_INVALID,
+                       "--rdzv-id: expected an id of this run, the same on all %d nodes and hard to guess "
+                       "(--rdzv-id=\"$(uuidgen)\"): whoever reaches %.60s and knows it can take part",
+                       o->nnodes, o->meeting.host);
+    return 0;
+}
+
+int options_rendezvous(const struct option_values *v, const struct options_host *host, struct arena *a,
+                       struct options *o, struct err *err)
 {
     const char *backend = v->text[OPT_STANDALONE]     ? "c10d" /* whatever else is asked for */
                           : v->text[OPT_RDZV_BACKEND] ? v->text[OPT_RDZV_BACKEND]
@@ -218,7 +244,8 @@ int options_rendezvous(const struct option_values *v, struct arena *a, struct op
     const bool alone =
         o->is_static && o->nnodes == 1 && !v->text[OPT_RDZV_ENDPOINT] && !v->text[OPT_MASTER_PORT];
     o->standalone = v->text[OPT_STANDALONE] || alone;
-    o->run_id = v->text[OPT_RDZV_ID] ? v->text[OPT_RDZV_ID] : o->standalone ? NULL : "none";
+    if (jobkey_read(host->get(CONTRACT_ENV_JOB_KEY), &o->meeting.key, err) < 0)
+        return err_wrap(err, CONTRACT_ENV_JOB_KEY);
     if (strncmp(backend, "etcd", 4) == 0)
         return option_bad(v, OPT_RDZV_BACKEND, err,
                           "static or c10d: launchers meet by themselves here, without an etcd server");
@@ -240,7 +267,7 @@ int options_rendezvous(const struct option_values *v, struct arena *a, struct op
     if (o->node_rank >= o->nnodes)
         return err_set(err, ERR_INVALID, "--node-rank=%d: expected 0..%d, below --nnodes", o->node_rank,
                        o->nnodes - 1);
-    if (strlen(o->run_id ? o->run_id : "") >= 256)
+    if (v->text[OPT_RDZV_ID] && strlen(v->text[OPT_RDZV_ID]) >= 256)
         return err_set(err, ERR_INVALID, "--rdzv-id: expected at most 255 bytes");
-    return get_master(v, a, o, err);
+    return get_master(v, a, o, err) < 0 ? -1 : get_run_id(v, host, a, o, err);
 }

@@ -32,8 +32,8 @@ int options_nproc(const struct option_values *v, const struct options_host *host
                   struct err *err) MUST_CHECK;
 
 /* Run id, node rank, the leader's and the master's address. options_nnodes comes before. */
-int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o,
-                       struct err *err) MUST_CHECK;
+int options_rendezvous(const struct option_values *v, const struct options_host *host, struct arena *a,
+                       struct options *o, struct err *err) MUST_CHECK;
 
 /* The options of logs.h. options_nproc comes before. */
 int options_output(const struct option_values *v, struct arena *a, struct options *o,

@@ -25,31 +25,13 @@ static bool is_stranger(const struct leader_link *k)
     return k->at != LINK_FREE && !k->local && !k->ticket;
 }
 
-/* Whether x is to give way to a new connection sooner than y: who has not said the run id, then who is older. */
-static bool yields(const struct leader_link *x, const struct leader_link *y)
+bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms)
 {
-    const bool silent = x->at == LINK_OPENED;
+    const struct leader_link *k = &l->links[link];
 
-    return silent == (y->at == LINK_OPENED) ? x->came_ms < y->came_ms : silent;
-}
-
-static int oldest_stranger(const struct leader *l)
-{
-    int oldest = -1;
-
-    for (int i = 0; i < l->n_links; i++)
-        if (is_stranger(&l->links[i]) && l->links[i].at != LINK_REFUSED &&
-            (oldest < 0 || yields(&l->links[i], &l->links[oldest])))
-            oldest = i;
-    return oldest;
-}
-
-int leader_strangers(const struct leader *l, int64_t *oldest_ms)
-{
-    const int oldest = l->strangers < LEADER_STRANGERS_MAX ? -1 : oldest_stranger(l);
-
-    *oldest_ms = oldest < 0 ? 0 : l->links[oldest].came_ms;
-    return l->strangers;
+    *spoke = k->at != LINK_OPENED;
+    *came_ms = k->came_ms;
+    return is_stranger(k) && k->at != LINK_REFUSED;
 }
 
 static void free_link(struct leader *l, int link)
@@ -66,6 +48,13 @@ static void refuse(struct leader_link *k, int64_t refusal)
     k->refusal = refusal;
 }
 
+/* As refuse: it was to prove that it has the key, and did not. */
+static void refuse_proof(struct leader_link *k, int64_t refusal)
+{
+    k->unproved = true;
+    refuse(k, refusal);
+}
+
 static int free_place(struct leader *l)
 {
     for (int i = 0; i < l->n_links; i++)
@@ -80,11 +69,9 @@ static int free_place(struct leader *l)
 
 int leader_opened(struct leader *l, bool local, int64_t now_ms)
 {
-    if (!local && l->strangers >= LEADER_STRANGERS_MAX && oldest_stranger(l) >= 0)
-        refuse(&l->links[oldest_stranger(l)], 0);
     const int at = free_place(l);
     struct leader_link *k = &l->links[at];
-    *k = (struct leader_link){.at = LINK_OPENED, .local = local, .came_ms = now_ms};
+    *k = (struct leader_link){.at = LINK_OPENED, .local = local, .came_ms = now_ms, .serial = ++l->serials};
     l->strangers += is_stranger(k);
     if (++l->open > LEADER_LINKS_MAX)
         refuse(k, REFUSED_CROWDED);
@@ -104,12 +91,39 @@ static void greet(const struct leader *l, struct leader_link *k, const struct me
     k->at = LINK_GREETED;
     k->number = h->number;
     memcpy(k->id, h->id, sizeof(k->id));
+    memcpy(k->nonce, h->nonce, sizeof(k->nonce));
     if (h->version != MESSAGE_VERSION)
         refuse(k, REFUSED_VERSION);
     else if (!same_run(l->config.run_id, h->run_id))
         refuse(k, REFUSED_RUN);
-    else if (h->auth)
-        refuse(k, REFUSED_AUTH);
+    else if (h->auth != l->config.key.has)
+        refuse_proof(k, REFUSED_AUTH);
+}
+
+/* The CHALLENGE of a connection, and what both sides know of the greeting by then; its nonces are those of *k and *c. */
+static struct proof_greeting challenge(const struct leader *l, const struct leader_link *k,
+                                       struct message_challenge *c)
+{
+    const struct proof_greeting g = {.run_id = l->config.run_id,
+                                     .node = k->id,
+                                     .node_nonce = k->nonce,
+                                     .number = k->number,
+                                     .leader = l->config.id,
+                                     .leader_nonce = c->nonce};
+
+    *c = (struct message_challenge){.auth = l->config.key.has};
+    memcpy(c->leader, l->config.id, sizeof(c->leader));
+    proof_nonce(&l->config.key, l->config.seed, k->serial, c->nonce);
+    return g;
+}
+
+static bool has_proved(const struct leader *l, const struct leader_link *k,
+                       const uint8_t answer[static MESSAGE_ANSWER_BYTES])
+{
+    struct message_challenge c;
+    const struct proof_greeting g = challenge(l, k, &c);
+
+    return proof_holds(&l->config.key, PROOF_NODE, &g, answer);
 }
 
 /* The ticket of this id, a new one if it was not seen before; 0: there are none left. */
@@ -129,8 +143,13 @@ static int64_t ticket_of(struct leader *l, const uint8_t id[static MESSAGE_ID_BY
     return ++l->n_nodes;
 }
 
-static void admit(struct leader *l, struct leader_link *k, int64_t now_ms)
+static void admit(struct leader *l, struct leader_link *k, const uint8_t answer[static MESSAGE_ANSWER_BYTES],
+                  int64_t now_ms)
 {
+    if (!has_proved(l, k, answer)) {
+        refuse_proof(k, REFUSED_AUTH);
+        return;
+    }
     const int64_t ticket = ticket_of(l, k->id);
 
     if (!ticket) {
@@ -188,7 +207,9 @@ static bool take(struct leader *l, int link, const struct message *m, int64_t no
     if (m->type == MESSAGE_HELLO && k->at == LINK_OPENED)
         greet(l, k, &m->hello);
     else if (m->type == MESSAGE_ANSWER && k->at == LINK_CHALLENGED)
-        admit(l, k, now_ms);
+        admit(l, k, m->answer, now_ms);
+    else if (m->type == MESSAGE_REFUSED && k->at == LINK_CHALLENGED && l->config.key.has)
+        refuse_proof(k, 0); /* a node that has another key */
     else if (m->type == MESSAGE_NODE && k->at == LINK_WELCOMED)
         hear(l, link, &m->node, now_ms);
     else
@@ -223,6 +244,11 @@ void leader_blocked(struct leader *l, int link, bool blocked)
     l->links[link].blocked = blocked;
 }
 
+void leader_displace(struct leader *l, int link)
+{
+    refuse(&l->links[link], 0);
+}
+
 size_t leader_frame_max(const struct leader *l, int link)
 {
     return l->links[link].ticket ? MESSAGE_NODE_BYTES : MESSAGE_FIRST_BYTES;
@@ -243,8 +269,10 @@ static void close_late(struct leader *l, int64_t now_ms)
     for (int i = 0; i < l->n_links; i++) {
         struct leader_link *k = &l->links[i];
         if (k->at != LINK_FREE && k->at != LINK_REFUSED && !k->local && !k->beat &&
-            now_ms - k->came_ms >= LEADER_GREET_MS)
+            now_ms - k->came_ms >= LEADER_GREET_MS) {
+            k->unproved = k->at == LINK_CHALLENGED && l->config.key.has;
             refuse(k, 0);
+        }
     }
 }
 
@@ -276,7 +304,8 @@ static bool write_to(struct leader *l, int link, struct message *m)
 
     if (k->at == LINK_GREETED) {
         *m = (struct message){.type = MESSAGE_CHALLENGE};
-        memcpy(m->challenge.leader, l->config.id, sizeof(m->challenge.leader));
+        const struct proof_greeting g = challenge(l, k, &m->challenge);
+        proof_make(&l->config.key, PROOF_LEADER, &g, m->challenge.answer);
         k->at = LINK_CHALLENGED;
     } else if (k->at == LINK_ANSWERED) {
         *m = (struct message){.type = MESSAGE_WELCOME, .ticket = k->ticket};
@@ -306,6 +335,7 @@ bool leader_act(struct leader *l, struct leader_action *a)
         }
         if (k->at == LINK_REFUSED) {
             a->kind = LEADER_CLOSE;
+            a->unproved = k->unproved;
             free_link(l, l->next);
             return true;
         }

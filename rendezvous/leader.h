@@ -11,6 +11,7 @@
 #define TK_RENDEZVOUS_LEADER_H
 
 #include "rendezvous/message.h"
+#include "rendezvous/proof.h"
 #include "rendezvous/quorum.h"
 
 enum {
@@ -18,12 +19,15 @@ enum {
     LEADER_STRANGERS_MAX = 256,               /* connections that are not welcomed */
     LEADER_PATIENCE_MS = 250,                 /* a stranger this old may be displaced */
     LEADER_GREET_MS = 10000,                  /* from accept to ANSWER */
+    LEADER_EACH_MAX = 16,                     /* of LEADER_STRANGERS_MAX, from one address */
 };
 
 struct leader_config {
     struct quorum_config quorum;
     const char *run_id;
     uint8_t id[MESSAGE_ID_BYTES]; /* random */
+    struct jobkey key;
+    uint8_t seed[JOBKEY_NONCE_BYTES]; /* random, of its nonces */
 };
 
 /* How a connection ended: the peer's process or kernel ended it, or the network stopped to answer. */
@@ -42,13 +46,16 @@ struct leader_link {
     } at;
     bool local;      /* of the leader's own node */
     bool blocked;    /* it takes no bytes at present */
+    bool unproved;   /* who is there has not proved that it has the key, and was to */
     int64_t came_ms; /* when it was opened */
     int64_t ticket;  /* of its node; 0: not welcomed */
     uint32_t number;
     int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
     int64_t version;     /* of the last STATE sent */
     int64_t refusal;     /* enum message_refusal; 0: none */
+    uint64_t serial;     /* of all connections, from which its nonce follows */
     uint8_t id[MESSAGE_ID_BYTES];
+    uint8_t nonce[MESSAGE_NONCE_BYTES]; /* HELLO's */
 };
 
 /* A node that was welcomed; its ticket is its index + 1. */
@@ -68,6 +75,7 @@ struct leader {
     struct leader_node *nodes; /* [n_nodes] */
     int n_links, room_links, n_nodes, room_nodes;
     int open, strangers;
+    uint64_t serials;   /* connections so far */
     int64_t due_ms;     /* when the next decision is due; 0: not known yet */
     int next;           /* the link with which leader_act goes on */
     struct steps steps; /* of the whole run; window 0: none yet */
@@ -75,6 +83,7 @@ struct leader {
 
 struct leader_action {
     enum { LEADER_SEND, LEADER_CLOSE } kind;
+    bool unproved; /* of LEADER_CLOSE: for want of a proof */
     int link;
     struct message message; /* of LEADER_SEND */
 };
@@ -82,12 +91,14 @@ struct leader_action {
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
 void leader_release(struct leader *l);
 
-/* The connections that may be given up for a new one: how many, and when the first to go was opened. At LEADER_STRANGERS_MAX accept
- * none before that one is LEADER_PATIENCE_MS old. */
-int leader_strangers(const struct leader *l, int64_t *oldest_ms);
+/* Whether the connection is not welcomed yet, whether the run id was said over it, and when it was opened. At LEADER_STRANGERS_MAX,
+ * or LEADER_EACH_MAX of one address, who has not said it, or is the oldest, gives way to a new one once it is LEADER_PATIENCE_MS old:
+ * leader_displace, then LEADER_CLOSE. */
+bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms);
+void leader_displace(struct leader *l, int link);
 
 /* A connection was accepted: its number for the calls below, which leader_closed or LEADER_CLOSE ends. A connection too many is
- * refused by the next leader_act; a stranger that it displaces gets LEADER_CLOSE. */
+ * refused by the next leader_act. */
 int leader_opened(struct leader *l, bool local, int64_t now_ms);
 /* A message came over it; false: it does not belong there, close the connection (without leader_closed). */
 bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms);

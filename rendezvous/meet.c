@@ -1,6 +1,7 @@
 /* meet.c - a launcher's place in the meeting: its thread's loop, and what the main loop asks and tells. */
 #include "rendezvous/meet.h"
 #include "common/clock.h"
+#include "common/contract.h"
 #include "common/memory.h"
 #include "common/thread.h"
 #include "rendezvous/meet_state.h"
@@ -95,6 +96,17 @@ static bool act_node(struct meet *m, int64_t now_ms)
     return any;
 }
 
+static void close_of_leader(struct meet *m, const struct leader_action *a, int64_t now_ms)
+{
+    struct wire *w = meet_wire_of_leader(m, a->link);
+
+    if (w && a->unproved) {
+        m->unproved++;
+        memcpy(m->unproved_from, w->addr, sizeof(w->addr));
+    }
+    meet_close_wire(m, w, now_ms);
+}
+
 static bool act_leader(struct meet *m, int64_t now_ms)
 {
     struct leader_action a;
@@ -110,7 +122,7 @@ static bool act_leader(struct meet *m, int64_t now_ms)
         } else if (a.kind == LEADER_SEND)
             meet_send(m, meet_wire_of_leader(m, a.link), &a.message, now_ms);
         else
-            meet_close_wire(m, meet_wire_of_leader(m, a.link), now_ms);
+            close_of_leader(m, &a, now_ms);
     }
     return any;
 }
@@ -122,11 +134,12 @@ static void tell_owner(struct meet *m)
     const bool stops = node_must_stop(n);
 
     if (m->told.version == n->state->version && m->told.stage == n->stage && m->told.stops == stops &&
-        strcmp(m->told.why, n->line.why) == 0)
+        m->told.unproved == m->unproved && strcmp(m->told.why, n->line.why) == 0)
         return;
     m->told.version = n->state->version;
     m->told.stage = n->stage;
     m->told.stops = stops;
+    m->told.unproved = m->unproved;
     memcpy(m->told.why, n->line.why, sizeof(m->told.why));
     ring(m->fd);
 }
@@ -144,8 +157,8 @@ static void turn(struct meet *m, int64_t now_ms)
         any = act_node(m, now_ms);
         any = act_leader(m, now_ms) || any;
     }
-    m->asks =
-        n->stage == NODE_REACHES && !m->leads && !m->pending && n->line.why[0] && now_ms >= m->stranger_ms;
+    m->asks = n->stage == NODE_REACHES && !m->leads && !m->pending && !n->line.met && n->line.why[0] &&
+              now_ms >= m->stranger_ms;
     tell_owner(m);
 }
 
@@ -244,7 +257,6 @@ static struct meet *create(const struct meet_config *c)
     if (getrandom(m->config.node.id, MESSAGE_ID_BYTES, 0) != MESSAGE_ID_BYTES)
         snprintf((char *)m->config.node.id, MESSAGE_ID_BYTES, "%x.%x", (unsigned)getpid(),
                  (unsigned)clock_mono_ms());
-    node_init(&m->node, &m->config.node, clock_mono_ms());
     return m;
 }
 
@@ -255,7 +267,10 @@ struct meet *meet_start(const struct meet_config *c, struct err *err)
 
     if (m->fd < 0 || m->wake < 0)
         err_errno(err, ERR_FATAL, errno, "rendezvous: eventfd");
+    else if (getrandom(m->config.node.seed, JOBKEY_NONCE_BYTES, 0) != JOBKEY_NONCE_BYTES)
+        err_errno(err, ERR_FATAL, errno, "rendezvous: getrandom");
     else {
+        node_init(&m->node, &m->config.node, clock_mono_ms());
         m->refs = 2;
         code = thread_start(&m->thread, work, m);
         if (code == 0) {
@@ -279,7 +294,9 @@ static void why_not_reached(const struct meet *m, char out[static ERR_MSG_BYTES]
 {
     const char *why = m->node.line.why;
 
-    if (m->stranger == STRANGER_OTHER)
+    if (m->node.line.met)
+        snprintf(out, ERR_MSG_BYTES, "%s", why);
+    else if (m->stranger == STRANGER_OTHER)
         snprintf(out, ERR_MSG_BYTES, "no launcher of this project: %s", m->stranger_text);
     else if (m->stranger == STRANGER_SILENT)
         snprintf(out, ERR_MSG_BYTES, "%s (%s)", why, m->stranger_text);
@@ -305,6 +322,10 @@ static void look_at_error(const struct meet *m, struct err *err)
     } else if (n->stage == NODE_OVER && n->over.why == NODE_WHY_NOT_REACHED)
         err_set(err, ERR_TIMEOUT, "rendezvous at %.100s:%d: not reached within %.3g s: %.150s", c->host,
                 c->port, (double)c->node.join_ms / 1000, why);
+    else if (n->stage == NODE_OVER && n->over.why == NODE_WHY_NO_KEY)
+        err_set(err, ERR_INVALID,
+                "rendezvous at %.100s:%d: %.150s: set " CONTRACT_ENV_JOB_KEY " to the same on all nodes",
+                c->host, c->port, n->line.why);
     else if (n->stage == NODE_OVER && n->over.why == NODE_WHY_LOST)
         err_set(err, ERR_PEER, "rendezvous at %.100s:%d: the node that hosts it was lost: %.150s", c->host,
                 c->port, n->line.why[0] ? n->line.why : "nothing was heard of it for too long");
@@ -330,6 +351,8 @@ static void copy_view(const struct meet *m, struct meet_view *view)
             : INT64_MAX;
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->told = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.told;
+    view->unproved = m->unproved;
+    net_address(m->unproved_from, view->unproved_from);
     view->state = *n->state;
 }
 

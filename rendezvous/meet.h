@@ -5,11 +5,12 @@
  * Threads:   it runs one thread. One other thread calls the functions; none of them waits for the network except meet_end, which
  *            is bounded.
  * Errors:    the view's error: ERR_TIMEOUT (no leader within the join timeout, or no place), ERR_PEER (the leader was lost),
- *            ERR_CONFLICT (this node has to host the leader and could not).
+ *            ERR_CONFLICT (this node has to host the leader and could not), ERR_INVALID (the leader has a key, this node none).
  */
 #ifndef TK_RENDEZVOUS_MEET_H
 #define TK_RENDEZVOUS_MEET_H
 
+#include "rendezvous/net.h"
 #include "rendezvous/node.h"
 
 enum meet_hosts { MEET_HOSTS_AUTO, MEET_HOSTS, MEET_HOSTS_NOT };
@@ -18,7 +19,7 @@ struct meet_config {
     const char *host; /* of the leader */
     int port;
     enum meet_hosts hosts;   /* AUTO: host the leader if `host` is this machine and the port is free */
-    struct node_config node; /* `id` is drawn here */
+    struct node_config node; /* `id` and `seed` are drawn here; its key is also the leader's */
     struct quorum_config quorum;
 };
 
@@ -32,7 +33,9 @@ struct meet_view {
     int64_t spare_until_ms; /* until when it waits for a place while a round runs; INT64_MAX: it does not */
     bool must_stop;         /* its ranks are to be stopped */
     bool told;              /* its failure in this round */
-    struct meeting_state state; /* version 0: not heard yet */
+    int64_t unproved;       /* connections that the leader here closed for want of a proof (proof.h) */
+    char unproved_from[NET_ADDRESS_BYTES]; /* the address of the last one */
+    struct meeting_state state;            /* version 0: not heard yet */
 };
 
 struct meet;

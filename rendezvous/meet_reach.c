@@ -14,6 +14,8 @@
 
 enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000, PROBE_AGAIN_MS = 1000, PROBES_MAX = 10 };
 
+#define PROBE_NUMBER UINT32_MAX /* of meet_probe's only connection */
+
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
     const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
@@ -58,11 +60,13 @@ static bool is_here(const struct meet *m)
 int meet_host(struct meet *m, int64_t now_ms, struct err *err)
 {
     const struct meet_config *c = &m->config;
-    struct leader_config l = {.quorum = c->quorum, .run_id = c->node.run_id};
+    struct leader_config l = {.quorum = c->quorum, .run_id = c->node.run_id, .key = c->node.key};
 
     if (m->leads || m->node.stage != NODE_REACHES || c->hosts == MEET_HOSTS_NOT ||
         (c->hosts == MEET_HOSTS_AUTO && !is_here(m)))
         return 0;
+    if (getrandom(l.seed, sizeof(l.seed), 0) != (ssize_t)sizeof(l.seed))
+        return err_errno(err, ERR_FATAL, errno, "getrandom");
     if (service_open(&m->service, c->port, err) < 0) {
         service_close(&m->service);
         return c->hosts == MEET_HOSTS ? -1 : 0;
@@ -194,18 +198,34 @@ void meet_probe(struct meet *m, int64_t now_ms)
 
 void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms)
 {
-    struct message hello = {.type = MESSAGE_HELLO,
-                            .hello = {.version = MESSAGE_VERSION, .number = UINT32_MAX}};
+    const struct node_config *own = &m->config.node;
+    struct message hello = {.type = MESSAGE_HELLO};
 
-    memcpy(hello.hello.id, m->config.node.id, sizeof(hello.hello.id));
-    snprintf(hello.hello.run_id, sizeof(hello.hello.run_id), "%s", m->config.node.run_id);
+    proof_hello(&own->key, own->seed, own->run_id, own->id, PROBE_NUMBER, &hello.hello);
     meet_send(m, w, &hello, now_ms);
+}
+
+/* Whether who sent this CHALLENGE has the key. */
+static bool has_proved(const struct meet *m, const struct message_challenge *c)
+{
+    const struct node_config *own = &m->config.node;
+    uint8_t nonce[MESSAGE_NONCE_BYTES];
+    const struct proof_greeting g = {.run_id = own->run_id,
+                                     .node = own->id,
+                                     .node_nonce = nonce,
+                                     .number = PROBE_NUMBER,
+                                     .leader = c->leader,
+                                     .leader_nonce = c->nonce};
+
+    proof_nonce(&own->key, own->seed, PROBE_NUMBER, nonce);
+    return proof_holds(&own->key, PROOF_LEADER, &g, c->answer);
 }
 
 void meet_probed(struct meet *m)
 {
     if (m->message.type != MESSAGE_CHALLENGE ||
-        memcmp(m->message.challenge.leader, m->leader.config.id, MESSAGE_ID_BYTES) == 0)
+        memcmp(m->message.challenge.leader, m->leader.config.id, MESSAGE_ID_BYTES) == 0 ||
+        !has_proved(m, &m->message.challenge))
         return;
     err_set(&m->broken, ERR_CONFLICT,
             "another launcher does so there: were two told to (is_host=true, node rank 0)?");

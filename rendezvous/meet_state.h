@@ -16,8 +16,9 @@
 /* A connection's socket. */
 struct wire {
     int fd;
-    bool connects; /* it is not connected yet */
-    bool leaders;  /* of the leader here: `link` says which; else of the node: `number`, 0: meet_probe's */
+    uint8_t addr[16]; /* with `leaders`: where it comes from */
+    bool connects;    /* it is not connected yet */
+    bool leaders;     /* of the leader here: `link` says which; else of the node: `number`, 0: meet_probe's */
     int link;
     uint32_t number;
     int64_t close_ms; /* to be closed when all is sent, at this time at the latest; 0: no */
@@ -53,10 +54,13 @@ struct meet {
     int64_t stranger_ms; /* when to ask again who serves there */
     bool asks;           /* now, without the lock */
     char stranger_text[STRANGER_BYTES];
+    int64_t unproved; /* as in the view */
+    uint8_t unproved_from[16];
     struct { /* of the view, when the owner was woken last */
         int64_t version;
         enum node_stage stage;
         bool stops;
+        int64_t unproved;
         char why[160];
     } told;
     struct meeting_state incoming;

@@ -158,17 +158,35 @@ void meet_close_wire(struct meet *m, struct wire *w, int64_t now_ms)
         drop(w);
 }
 
+static bool look_at_stranger(const void *arg, int at, struct service_guest *g)
+{
+    const struct meet *m = arg;
+    const struct wire *w = m->wires[at];
+
+    g->addr = w->addr;
+    return w->leaders && w->fd >= 0 && !w->close_ms &&
+           leader_stranger(&m->leader, w->link, &g->spoke, &g->came_ms);
+}
+
 void meet_accept(struct meet *m, int64_t now_ms)
 {
-    struct service_crowd strangers = {.max = LEADER_STRANGERS_MAX, .patience_ms = LEADER_PATIENCE_MS};
-    bool displaced; /* by leader_opened */
+    const struct service_crowd strangers = {.places = m->n_wires,
+                                            .look = look_at_stranger,
+                                            .arg = m,
+                                            .max = LEADER_STRANGERS_MAX,
+                                            .each = LEADER_EACH_MAX,
+                                            .patience_ms = LEADER_PATIENCE_MS};
+    uint8_t addr[16];
+    int gives_way;
+    const int fd = service_admit(&m->service, &strangers, addr, &gives_way);
 
-    strangers.n = leader_strangers(&m->leader, &strangers.oldest_ms);
-    const int fd = service_admit(&m->service, &strangers, &displaced);
     if (fd < 0)
         return;
+    if (gives_way >= 0)
+        leader_displace(&m->leader, m->wires[gives_way]->link);
     struct wire *w = meet_add_wire(m, fd);
     w->leaders = true;
+    memcpy(w->addr, addr, sizeof(w->addr));
     w->link = leader_opened(&m->leader, false, now_ms);
 }
 

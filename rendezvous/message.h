@@ -36,13 +36,13 @@ enum message_type {
     MESSAGE_STATE,
 };
 
-/* Why a leader refuses a connection; these numbers are sent. */
+/* Why a leader refuses a connection, or a node a leader (AUTH); these numbers are sent. */
 enum message_refusal { REFUSED_RUN = 1, REFUSED_VERSION, REFUSED_AUTH, REFUSED_CROWDED };
 
 struct message_hello {
     int64_t version;
     uint32_t number; /* of the connection: 1, 2, ... of this node */
-    uint8_t auth;    /* 0: none */
+    uint8_t auth;    /* 0: no key, 1: a key (proof.h) */
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t nonce[MESSAGE_NONCE_BYTES];
     char run_id[MESSAGE_RUN_BYTES];
@@ -52,7 +52,7 @@ struct message_challenge {
     uint8_t auth;
     uint8_t leader[MESSAGE_ID_BYTES];
     uint8_t nonce[MESSAGE_NONCE_BYTES];
-    uint8_t answer[MESSAGE_ANSWER_BYTES]; /* to HELLO's nonce */
+    uint8_t answer[MESSAGE_ANSWER_BYTES]; /* the leader's proof */
 };
 
 struct message {
@@ -60,7 +60,7 @@ struct message {
     union {
         struct message_hello hello;
         struct message_challenge challenge;
-        uint8_t answer[MESSAGE_ANSWER_BYTES]; /* of ANSWER: to CHALLENGE's nonce */
+        uint8_t answer[MESSAGE_ANSWER_BYTES]; /* of ANSWER: the node's proof */
         int64_t ticket;                       /* of WELCOME: the number by which states name the node */
         int64_t refusal;                      /* of REFUSED: enum message_refusal */
         int64_t beat;                         /* of HEARD: of the node's last NODE */

@@ -1,6 +1,7 @@
 /* net.c - TCP sockets between pods. */
 #include "rendezvous/net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -51,9 +52,24 @@ int net_listen(int port, int *ret_port, struct err *err)
     return TAKE_FD(fd);
 }
 
-int net_accept(int listener)
+static void take_address(const struct sockaddr_storage *from, uint8_t addr[static 16])
 {
-    return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (from->ss_family == AF_INET6) {
+        memcpy(addr, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
+    } else {
+        memcpy(addr, mapped, sizeof(mapped));
+        memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+    }
+}
+
+int net_accept(int listener, uint8_t addr[static 16])
+{
+    struct sockaddr_storage from = {0};
+    socklen_t len = sizeof(from);
+    const int fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    take_address(&from, addr);
+    return fd;
 }
 
 int net_connect(const uint8_t addr[16], int port)
@@ -89,13 +105,16 @@ bool net_peer(int fd, uint8_t addr[16])
 
     if (getpeername(fd, (struct sockaddr *)&got, &len) < 0)
         return false;
-    if (got.ss_family == AF_INET6) {
-        memcpy(addr, &((const struct sockaddr_in6 *)(const void *)&got)->sin6_addr, 16);
-    } else {
-        memcpy(addr, mapped, sizeof(mapped));
-        memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)&got)->sin_addr, 4);
-    }
+    take_address(&got, addr);
     return true;
+}
+
+void net_address(const uint8_t addr[static 16], char out[static NET_ADDRESS_BYTES])
+{
+    const bool v4 = memcmp(addr, mapped, sizeof(mapped)) == 0;
+
+    out[0] = '\0';
+    (void)inet_ntop(v4 ? AF_INET : AF_INET6, addr + (v4 ? 12 : 0), out, NET_ADDRESS_BYTES);
 }
 
 bool net_is_loopback(const uint8_t addr[16])

@@ -18,8 +18,8 @@
  * Returns the descriptor, or -1. */
 int net_listen(int port, int *ret_port, struct err *err) MUST_CHECK;
 
-/* Accept one connection. -1 with errno: EAGAIN when none is waiting. */
-int net_accept(int listener);
+/* Accept one connection, and where it comes from. -1 with errno: EAGAIN when none is waiting. */
+int net_accept(int listener, uint8_t addr[static 16]);
 
 /* Start to connect: a descriptor, or -1 when it fails at once. net_connected then tells how far it is: 1
  * connected, 0 in progress, -1 failed. */
@@ -29,6 +29,10 @@ int net_connected(int fd);
 /* The peer's address; false when it is not known. And whether an address is a loopback address. */
 bool net_peer(int fd, uint8_t addr[16]);
 bool net_is_loopback(const uint8_t addr[16]);
+
+/* An address as text: 10.0.0.7, fd00::7. */
+enum { NET_ADDRESS_BYTES = 48 };
+void net_address(const uint8_t addr[static 16], char out[static NET_ADDRESS_BYTES]);
 
 /* Set TCP_NODELAY, and keepalive so that a lost host breaks an idle connection within 4 s. `strict`: also while
  * sent bytes are unacknowledged (TCP_USER_TIMEOUT). That is only for a link whose peer always reads, because a

@@ -109,6 +109,8 @@ static void step_phase(struct node *n, int64_t now_ms)
     case NODE_REACHES:
         if (n->ticket && n->state->version)
             wait_for(n, next_round(n), now_ms);
+        else if (n->line.keyless)
+            end(n, NODE_WHY_NO_KEY, true, now_ms);
         else if (now_ms >= n->reach.until_ms)
             end(n, NODE_WHY_NOT_REACHED, true, now_ms);
         break;

@@ -26,6 +26,8 @@ enum {
 struct node_config {
     const char *run_id;
     uint8_t id[MESSAGE_ID_BYTES]; /* random */
+    struct jobkey key;
+    uint8_t seed[JOBKEY_NONCE_BYTES]; /* random, of its nonces */
     int64_t join_ms, keep_alive_ms, keep_alive_attempts;
     int64_t nproc, wanted, port; /* as in struct meeting_node */
     const char *role, *addr;     /* addr NULL: the local address of the connection */
@@ -41,6 +43,7 @@ enum node_why {
     NODE_WHY_NOT_REACHED, /* no leader within the join timeout */
     NODE_WHY_NO_PLACE,    /* no place in a round within the join timeout */
     NODE_WHY_LEFT,        /* it received a signal */
+    NODE_WHY_NO_KEY,      /* the leader has a key and this node has none */
 };
 
 /* The connections, which outlive the phases. */
@@ -51,14 +54,16 @@ struct node_line {
             LINE_DIALED,
             LINE_CONNECTED,
             LINE_HELLO,
+            LINE_DOUBTED, /* the leader's proof is wrong: it is to be told so */
             LINE_CHALLENGED,
             LINE_ANSWER,
             LINE_CURRENT,
             LINE_PARKED
         } at;
-        bool blocked;     /* it takes no bytes at present */
-        bool close;       /* to be closed */
-        int64_t since_ms; /* when it was dialed */
+        bool blocked;                         /* it takes no bytes at present */
+        bool close;                           /* to be closed */
+        int64_t since_ms;                     /* when it was dialed */
+        uint8_t answer[MESSAGE_ANSWER_BYTES]; /* of LINE_CHALLENGED */
     } links[NODE_LINKS_MAX];
     uint32_t numbers;                 /* of the last connection */
     uint8_t leader[MESSAGE_ID_BYTES]; /* id; known once welcomed */
@@ -71,8 +76,10 @@ struct node_line {
     int64_t dial_ms;               /* no dial before */
     int64_t broken_ms;             /* when the leader ended the current connection; 0: it did not */
     bool spared;                   /* that time began again after a pause of this process: once */
+    bool met;                      /* a launcher has answered at the endpoint, whatever it said */
     bool dirty;                    /* the node's state has changed since it was sent */
     bool lost;                     /* the leader: final */
+    bool keyless;                  /* the leader has asked for a key, and there is none: final */
     char addr[MEETING_NAME_BYTES]; /* local address of the candidate */
     char why[160];                 /* why the last try failed */
 };

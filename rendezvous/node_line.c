@@ -166,7 +166,26 @@ void node_connected(struct node *n, uint32_t number, const char *addr, int64_t n
     snprintf(n->line.addr, sizeof(n->line.addr), "%s", n->config.addr ? n->config.addr : addr);
 }
 
-/* The leader's word over a connection that is not welcomed yet. */
+/* Whether who sent this CHALLENGE has the key; then *k has the answer. */
+static bool has_proved(const struct node *n, struct node_link *k, const struct message_challenge *c)
+{
+    const struct node_config *own = &n->config;
+    uint8_t nonce[MESSAGE_NONCE_BYTES];
+    const struct proof_greeting g = {.run_id = own->run_id,
+                                     .node = own->id,
+                                     .node_nonce = nonce,
+                                     .number = k->number,
+                                     .leader = c->leader,
+                                     .leader_nonce = c->nonce};
+
+    proof_nonce(&own->key, own->seed, k->number, nonce);
+    if (c->auth != own->key.has || !proof_holds(&own->key, PROOF_LEADER, &g, c->answer))
+        return false;
+    proof_make(&own->key, PROOF_NODE, &g, k->answer);
+    return true;
+}
+
+/* The leader's word over a connection that is not welcomed yet. What it says counts only with its proof. */
 static bool greet(struct node *n, struct node_link *k, const struct message_challenge *c, int64_t now_ms)
 {
     struct node_line *l = &n->line;
@@ -174,6 +193,13 @@ static bool greet(struct node *n, struct node_link *k, const struct message_chal
 
     if (k->at != LINE_HELLO)
         return false;
+    l->met = true;
+    if (!has_proved(n, k, c)) {
+        k->at = LINE_DOUBTED;
+        l->dial_ms = now_ms + NODE_REST_MS;
+        snprintf(l->why, sizeof(l->why), "a launcher is there that does not have the key of this job");
+        return true;
+    }
     if (other &&
         n->stage != NODE_REACHES) { /* a name, or a route, led elsewhere, unless the leader is gone */
         k->close = true;
@@ -211,16 +237,22 @@ static bool welcome(struct node *n, struct node_link *k, int64_t ticket, int64_t
 static bool refused(struct node *n, struct node_link *k, int64_t why, int64_t now_ms)
 {
     static const char *const words[] = {"", "another run is there", "a launcher of another release is there",
-                                        "the leader asks for a key", "too many launchers are there"};
+                                        "the launcher there has a key, and this one has none",
+                                        "too many launchers are there"};
     struct node_line *l = &n->line;
+    const bool has_key = n->config.key.has; /* then this is a word without a proof, which decides nothing */
 
     if (k->at > LINE_ANSWER)
         return false;
     k->close = true;
+    l->met = true;
     l->dial_ms = now_ms + NODE_REST_MS;
-    l->lost = l->lost || (n->stage != NODE_REACHES && why != REFUSED_CROWDED && !has_current(n));
+    l->lost = l->lost || (n->stage != NODE_REACHES && why != REFUSED_CROWDED && !has_current(n) && !has_key);
+    l->keyless = l->keyless || (why == REFUSED_AUTH && !has_key);
     snprintf(l->why, sizeof(l->why), "%s",
-             why >= REFUSED_RUN && why <= REFUSED_CROWDED ? words[why] : "refused");
+             why == REFUSED_AUTH && has_key ? "the launcher there does not take this one's key"
+             : why >= REFUSED_RUN && why <= REFUSED_CROWDED ? words[why]
+                                                            : "refused");
     return true;
 }
 
@@ -363,23 +395,34 @@ static bool act_dial(struct node *n, struct node_action *a, int64_t now_ms)
     return false;
 }
 
+static void write_greeting(const struct node *n, struct node_link *k, struct message *m)
+{
+    const struct node_config *own = &n->config;
+
+    if (k->at == LINE_CONNECTED) {
+        m->type = MESSAGE_HELLO;
+        proof_hello(&own->key, own->seed, own->run_id, own->id, k->number, &m->hello);
+        k->at = LINE_HELLO;
+    } else if (k->at == LINE_CHALLENGED) {
+        m->type = MESSAGE_ANSWER;
+        memcpy(m->answer, k->answer, sizeof(m->answer));
+        k->at = LINE_ANSWER;
+    } else {
+        m->type = MESSAGE_REFUSED;
+        m->refusal = REFUSED_AUTH;
+        k->close = true;
+    }
+}
+
 static bool act_greet(struct node *n, struct node_action *a)
 {
     for (int i = 0; i < NODE_LINKS_MAX; i++) {
         struct node_link *k = &n->line.links[i];
-        if (!k->number || k->blocked || (k->at != LINE_CONNECTED && k->at != LINE_CHALLENGED))
+        if (!k->number || k->close || k->blocked ||
+            (k->at != LINE_CONNECTED && k->at != LINE_CHALLENGED && k->at != LINE_DOUBTED))
             continue;
         act(a, NODE_SEND, k->number);
-        if (k->at == LINE_CONNECTED) {
-            struct message_hello *h = &a->message.hello;
-            a->message.type = MESSAGE_HELLO;
-            h->version = MESSAGE_VERSION;
-            h->number = k->number;
-            memcpy(h->id, n->config.id, sizeof(h->id));
-            snprintf(h->run_id, sizeof(h->run_id), "%s", n->config.run_id);
-        } else
-            a->message.type = MESSAGE_ANSWER;
-        k->at = k->at == LINE_CONNECTED ? LINE_HELLO : LINE_ANSWER;
+        write_greeting(n, k, &a->message);
         return true;
     }
     return false;

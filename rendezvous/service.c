@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { SHUT_MS = 100 };
+enum { SHUT_MS = 100, TURNED_AWAY_MAX = 64 };
 
 int service_open(struct service *s, int port, struct err *err)
 {
@@ -59,25 +61,65 @@ int service_listener(struct service *s)
     return s->shut_until_ms ? -1 : s->listener;
 }
 
-static int accept_one(struct service *s)
+static int accept_one(struct service *s, uint8_t addr[static 16])
 {
-    int fd = net_accept(s->listener);
+    int fd = net_accept(s->listener, addr);
 
     if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
         s->shut_until_ms = clock_mono_ms() + SHUT_MS;
     return fd;
 }
 
-int service_admit(struct service *s, const struct service_crowd *c, bool *displaced)
+/* Its peer learns it at once, and nothing of it stays here. */
+static void turn_away(int fd)
 {
-    const int64_t due_ms = c->oldest_ms + c->patience_ms;
+    const struct linger at_once = {.l_onoff = 1};
 
-    *displaced = c->n >= c->max;
-    if (*displaced && clock_mono_ms() < due_ms) {
-        s->shut_until_ms = due_ms;
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    close(fd);
+}
+
+/* How many may be given up (of those from `addr`, if it is not NULL), and the first of them to go; -1: there is none. */
+static int count(const struct service_crowd *c, const uint8_t *addr, int *first, struct service_guest *who)
+{
+    struct service_guest g;
+    int n = 0;
+
+    *first = -1;
+    for (int i = 0; i < c->places; i++) {
+        if (!c->look(c->arg, i, &g) || (addr && memcmp(g.addr, addr, 16) != 0))
+            continue;
+        if (!n++ || (g.spoke == who->spoke ? g.came_ms < who->came_ms : who->spoke)) {
+            *who = g;
+            *first = i;
+        }
+    }
+    return n;
+}
+
+int service_admit(struct service *s, const struct service_crowd *c, uint8_t addr[static 16], int *gives_way)
+{
+    const int64_t now_ms = clock_mono_ms();
+    struct service_guest who = {0};
+    int oldest;
+
+    if (count(c, NULL, &oldest, &who) < c->max)
+        oldest = -1;
+    else if (now_ms < who.came_ms + c->patience_ms) {
+        s->shut_until_ms = who.came_ms + c->patience_ms;
         return -1;
     }
-    return accept_one(s);
+    for (int i = 0; i < TURNED_AWAY_MAX; i++) {
+        const int fd = accept_one(s, addr);
+        if (fd < 0 || count(c, addr, gives_way, &who) < c->each || (c->known && c->known(c->arg, addr))) {
+            *gives_way = oldest;
+            return fd;
+        }
+        if (now_ms >= who.came_ms + c->patience_ms)
+            return fd;
+        turn_away(fd);
+    }
+    return -1;
 }
 
 void service_stop(struct service *s)

@@ -40,16 +40,28 @@ bool service_ready(const struct pollfd *pfds);
 /* The listener, or -1 while no connection is accepted: for a user without a thread, which polls by itself. */
 int service_listener(struct service *s);
 
-/* The connections that may be given up for a new one, mostly those that have not identified themselves. */
+/* The places of a service's connections, numbered from 0, and who has them. */
+struct service_guest {
+    bool spoke;          /* it has said what a friend says first; who has not gives way sooner */
+    int64_t came_ms;     /* monotonic */
+    const uint8_t *addr; /* [16] where it comes from */
+};
 struct service_crowd {
-    int n, max;
-    int64_t oldest_ms;   /* when the oldest of them was accepted (monotonic) */
-    int64_t patience_ms; /* at `max` of them the oldest is given up for a new one, once it is so old */
+    int places;
+    /* Whether the one at place `at` may be given up for a new one: mostly who has not identified itself. */
+    bool (*look)(const void *arg, int at, struct service_guest *g);
+    const void *arg;
+    int max, each; /* how many of those there may be, and from one address */
+    /* Addresses of friends, which have as many as there are places; NULL: none is known. */
+    bool (*known)(const void *arg, const uint8_t addr[static 16]);
+    int64_t patience_ms; /* then the oldest, or the oldest from that address, gives way once it is so old */
 };
 
-/* Accept a connection: its descriptor, or -1: not now. *displaced: the caller closes the oldest of the crowd for it. While the
- * process lacks descriptors or memory, connections stay in the accept queue, and the next try is 100 ms later. */
-int service_admit(struct service *s, const struct service_crowd *c, bool *displaced);
+/* Accept a connection: its descriptor, and where it comes from; or -1: not now. *gives_way: the place of the one that the caller
+ * closes for it; -1: none. At `max` connections wait in the accept queue until the oldest gives way. From an address that has `each`
+ * they are reset at once, so that they keep no other waiting. While the process lacks descriptors or memory, connections stay in the
+ * accept queue, and the next try is 100 ms later. */
+int service_admit(struct service *s, const struct service_crowd *c, uint8_t addr[static 16], int *gives_way);
 
 /* End the thread and wait for it; only after service_start. */
 void service_stop(struct service *s);

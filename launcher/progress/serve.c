@@ -6,15 +6,25 @@
 #include "rendezvous/service.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
-/* PATIENCE_MS: a place is given away at most so often, also one that is free again. This bounds the connections per second.
+/* PATIENCE_MS: a place is given away at most so often, also one that is free again. This bounds the connections per second; those of
+ * one address, which has EACH_MAX places, to half of that.
  * PAUSE_MS: between two looks at the connections, so that bytes sent one by one are read together.
  * REST_BYTES: read and dropped behind a request: closing with unread bytes would take back the reply. */
-enum { PLACES = 32, PATIENCE_MS = 100, DEADLINE_MS = 2000, PAUSE_MS = 1, REST_BYTES = 256 * 1024 };
+enum {
+    PLACES = 32,
+    EACH_MAX = 16,
+    PATIENCE_MS = 100,
+    DEADLINE_MS = 2000,
+    PAUSE_MS = 1,
+    REST_BYTES = 256 * 1024
+};
 
 struct place {
     int fd; /* -1: free */
+    uint8_t addr[16];
     int64_t came_ms;
     size_t len;     /* bytes in `in` */
     struct buf out; /* the reply; empty until the request is complete */
@@ -27,8 +37,7 @@ struct serve {
     struct service service;
     pthread_mutex_t lock; /* of `answer` */
     struct answer answer;
-    struct place places[PLACES]; /* given away in turn, so that `next` came first */
-    int next;
+    struct place places[PLACES];
     struct pollfd pfds[PLACES + 2];
 };
 
@@ -79,21 +88,35 @@ static bool turn(struct serve *s, struct place *p)
     return p->rest < REST_BYTES;
 }
 
+/* A place is given away whoever has it, also one that is free again. */
+static bool look_at_place(const void *arg, int at, struct service_guest *g)
+{
+    const struct place *p = &((const struct serve *)arg)->places[at];
+
+    *g = (struct service_guest){.came_ms = p->came_ms, .addr = p->addr};
+    return true;
+}
+
 static void welcome(struct serve *s)
 {
-    struct place *p = &s->places[s->next];
-    const struct service_crowd places = {
-        .n = PLACES, .max = PLACES, .oldest_ms = p->came_ms, .patience_ms = PATIENCE_MS};
-    bool displaced;
-    const int fd = service_admit(&s->service, &places, &displaced);
+    const struct service_crowd places = {.places = PLACES,
+                                         .look = look_at_place,
+                                         .arg = s,
+                                         .max = PLACES,
+                                         .each = EACH_MAX,
+                                         .patience_ms = PATIENCE_MS};
+    uint8_t addr[16];
+    int at;
+    const int fd = service_admit(&s->service, &places, addr, &at);
 
     if (fd < 0)
         return;
+    struct place *p = &s->places[at];
     leave(p);
     p->fd = fd;
+    memcpy(p->addr, addr, sizeof(addr));
     p->came_ms = clock_mono_ms();
     p->len = p->sent = p->rest = 0;
-    s->next = (s->next + 1) % PLACES;
 }
 
 /* Fill the places' pfds. Returns when poll has to wake up. */

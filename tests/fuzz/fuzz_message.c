@@ -1,6 +1,7 @@
 /* fuzz_message.c - what comes over a connection of the meeting. Byte 0, bit 0: the rest is what somebody sends to a leader, else
- * what a leader sends to a node. Whatever it is: a message that is understood says the same when it is written again, nobody
- * becomes a node without the run id, and what is answered can be written. */
+ * what a leader sends to a node; bit 1: the run has a key. Whatever it is: a message that is understood says the same when it is
+ * written again, nobody becomes a node without the run id, nor at all where there is a key, no node follows a leader then, and what is
+ * answered can be written. */
 #include "fuzz.h"
 
 #include "rendezvous/leader.h"
@@ -50,12 +51,13 @@ static bool next(const char **bytes, size_t *len, size_t max, struct message *m)
     return true;
 }
 
-static void to_leader(const char *bytes, size_t len)
+static void to_leader(const char *bytes, size_t len, bool key)
 {
     const struct leader_config c = {
         .quorum = {.min = 1, .max = 2, .join_ms = 60000, .keep_alive_ms = 5000, .keep_alive_attempts = 3},
-        .run_id = RUN};
-    const bool may_enter = has_run(bytes, len);
+        .run_id = RUN,
+        .key = {.has = key, .bytes = "key"}};
+    const bool may_enter = has_run(bytes, len) && !key;
     static struct leader_action a;
     static struct message m;
     struct leader l;
@@ -77,10 +79,14 @@ static void to_leader(const char *bytes, size_t len)
     leader_release(&l);
 }
 
-static void to_node(const char *bytes, size_t len)
+static void to_node(const char *bytes, size_t len, bool key)
 {
-    const struct node_config c = {
-        .run_id = RUN, .join_ms = 60000, .keep_alive_ms = 5000, .keep_alive_attempts = 3, .role = ""};
+    const struct node_config c = {.run_id = RUN,
+                                  .key = {.has = key, .bytes = "key"},
+                                  .join_ms = 60000,
+                                  .keep_alive_ms = 5000,
+                                  .keep_alive_attempts = 3,
+                                  .role = ""};
     static struct node_action a;
     static struct message m;
     struct node n;
@@ -102,6 +108,7 @@ static void to_node(const char *bytes, size_t len)
         }
         MUST(n.state->n >= 0 && n.state->n <= MEETING_NODES_MAX);
     }
+    MUST(!key || (!n.line.welcomed && !n.line.lost && n.state->version == 0));
     node_release(&n);
 }
 
@@ -110,8 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || size > 2 * MESSAGE_STATE_BYTES)
         return 0;
     if (data[0] & 1)
-        to_leader((const char *)data + 1, size - 1);
+        to_leader((const char *)data + 1, size - 1, data[0] & 2);
     else
-        to_node((const char *)data + 1, size - 1);
+        to_node((const char *)data + 1, size - 1, data[0] & 2);
     return 0;
 }

@@ -46,7 +46,7 @@ static void to_watch(const uint8_t *data, size_t size, bool known)
     MUST(go);
     memcpy(table.run_id, RUN_ID, sizeof(RUN_ID));
     join(fds, data, size);
-    struct watch_slot *t = watch_slot_new(fds[0]);
+    struct watch_slot *t = watch_slot_new(fds[0], (const uint8_t[16]){0});
     slots[table.n_slots++] = t;
     if (known) {
         table.gone = true;
@@ -73,6 +73,7 @@ static void to_rank(const uint8_t *data, size_t size)
     struct member members[WORLD] = {0};
     bool left[WORLD] = {0};
     struct watch w = {.world = WORLD,
+                      .proved = true,
                       .members = members,
                       .left = left,
                       .left_after = UINT64_MAX,

@@ -71,6 +71,41 @@ static void test_another_run_is_refused(void **state)
     close(fds[1]);
 }
 
+/* Who has no key is told so; who has another one looks for a rank 0 that has its own, and nothing that this one says counts. */
+static void test_the_key_of_the_job(void **state)
+{
+    char run_id[64], said[300];
+    const int port = ports_take();
+    int fds[2];
+    pid_t pids[4];
+    struct collectives_config cfg[4];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    for (int r = 0; r < 4; r++) {
+        cfg[r] = ranks_pods_config(r, &two_by_two, port, run_id);
+        cfg[r].has_key = true;
+        memset(cfg[r].key, 7, sizeof(cfg[r].key));
+        if (r < 3)
+            pids[r] = one_rank_start(cfg[r], RANKS_TIMEOUT_MS, -1);
+    }
+    struct collectives_config other = cfg[3];
+    other.has_key = false;
+    assert_int_equal(one_rank_ended(one_rank_start(other, RANKS_TIMEOUT_MS, fds[1])), 1);
+    one_rank_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "rank 0 has the key of the job, and this process has none"));
+    other = cfg[3];
+    other.key[0] ^= 1;
+    assert_int_equal(one_rank_ended(one_rank_start(other, 1000, fds[1])), 138);
+    one_rank_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "does not have the key of this job"));
+    pids[3] = one_rank_start(cfg[3], RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(one_rank_ended(pids[r]), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* Ranks that disagree about the world, or are there twice, are told so. */
 static void test_wrong_numbers_are_refused(void **state)
 {
@@ -293,14 +328,256 @@ static void test_crowd_before_the_door(void **state)
         close(fds[i]);
 }
 
+/* As in pods_links.c. */
+struct link_hello {
+    uint64_t magic;
+    uint8_t token[WATCH_TOKEN_BYTES];
+    uint32_t kind, from, to, pad;
+    uint8_t nonce[JOBKEY_NONCE_BYTES], proof[JOBKEY_PROOF_BYTES];
+};
+
+/* Between rank 1 and the watch: pass on what comes, but not WATCH_GO, which is kept in `go`. */
+static size_t pass_until_go(int rank, int watch, char *go, size_t size)
+{
+    struct watch_head head = {0};
+    char bytes[4096];
+    size_t len = 0;
+
+    for (;;) {
+        struct pollfd pfds[2] = {{.fd = rank, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+        poll(pfds, 2, -1);
+        const ssize_t n = pfds[0].revents ? recv(rank, bytes, sizeof(bytes), MSG_DONTWAIT) : 0;
+        if (n > 0)
+            assert_int_equal(send(watch, bytes, (size_t)n, MSG_NOSIGNAL), n);
+        const ssize_t k = pfds[1].revents ? recv(watch, go + len, size - len, MSG_DONTWAIT) : 0;
+        len += k > 0 ? (size_t)k : 0;
+        while (len >= sizeof(head) && (memcpy(&head, go, sizeof(head)), len >= sizeof(head) + head.len)) {
+            if (head.type == WATCH_GO)
+                return len;
+            const size_t used = sizeof(head) + head.len;
+            assert_int_equal(send(rank, go, used, MSG_NOSIGNAL), used);
+            len -= used;
+            memmove(go, go + used, len);
+        }
+    }
+}
+
+static int listen_at(int *port)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(addr);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&addr, len) == 0 && listen(fd, 4) == 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+    *port = ntohs(addr.sin_port);
+    return fd;
+}
+
+/* As visit, when somebody listens there. */
+static int reach(int port)
+{
+    struct sockaddr_in peer;
+    socklen_t len = sizeof(peer);
+
+    for (;;) {
+        const int fd = visit(port, false);
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0)
+            return fd;
+        close(fd);
+        poll(NULL, 0, 10);
+    }
+}
+
+/* Between the two of each pair pass on what comes, until all of them have ended. */
+static void pass_all(int pairs[][2], int n)
+{
+    char bytes[4096];
+
+    for (int open = n; open;) {
+        struct pollfd pfds[4];
+        open = 0;
+        for (int i = 0; i < 2 * n; i++)
+            pfds[i] = (struct pollfd){.fd = pairs[i / 2][i % 2], .events = POLLIN};
+        poll(pfds, (nfds_t)(2 * n), -1);
+        for (int i = 0; i < 2 * n; i++) {
+            int *pair = pairs[i / 2];
+            const ssize_t k =
+                pfds[i].revents && pair[0] >= 0 ? recv(pair[i % 2], bytes, sizeof(bytes), 0) : -2;
+            if (k > 0)
+                (void)!send(pair[1 - i % 2], bytes, (size_t)k, MSG_NOSIGNAL);
+            if (k == 0 || k == -1) {
+                close(pair[0]);
+                close(pair[1]);
+                pair[0] = pair[1] = -1;
+            }
+        }
+        for (int i = 0; i < n; i++)
+            open += pairs[i][0] >= 0;
+    }
+}
+
+/* Somebody reads all that rank 1 and the watch say to each other, so he has the run id, the token, and where rank 0 takes links: he
+ * opens none. Then he has rank 1 call himself: it leaves him for want of a proof, and calls again until it reaches rank 0. */
+static void test_a_sniffer_opens_no_link(void **state)
+{
+    static const struct ranks_layout two = {.world = 2, .per_pod = 1};
+    char run_id[64], go[4096], byte;
+    const int port = ports_take();
+    int from_rank = -1, to_watch = -1, listener, sniffer, door, door_port;
+    struct pass guess = {.key = {.has = true, .bytes = "a guess"}};
+    pid_t pids[2];
+
+    (void)state;
+    alarm(60);
+    listener = listen_at(&sniffer);
+    door = listen_at(&door_port);
+    for (int r = 0; r < 2; r++) {
+        struct collectives_config cfg = ranks_pods_config(r, &two, r ? sniffer : port, run_id);
+        cfg.has_key = true;
+        memset(cfg.key, 7, sizeof(cfg.key));
+        pids[r] = one_rank_start(cfg, RANKS_TIMEOUT_MS, r ? -1 : ONE_RANK_COUNTS);
+    }
+    guess.run_id = run_id;
+    from_rank = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    to_watch = reach(port);
+    const size_t len = pass_until_go(from_rank, to_watch, go, sizeof(go));
+    struct member of_0;
+    memcpy(&of_0, go + sizeof(struct watch_head) + sizeof(struct watch_go), sizeof(of_0));
+    for (int i = 0; i < 3; i++) { /* no proof, one by another key, and a link for messages */
+        struct link_hello h = {.magic = WATCH_MAGIC, .kind = i == 2 ? 2 : 1, .from = 1};
+        const struct pass_talk talk = {&h, offsetof(struct link_hello, proof), h.token, sizeof(h.token)};
+        memcpy(h.token, go + sizeof(struct watch_head), sizeof(h.token));
+        if (i == 1)
+            pass_prove(&guess, PASS_CALLER, &talk, h.proof);
+        const int fd = reach((int)of_0.port);
+        assert_int_equal(send(fd, &h, sizeof(h), MSG_NOSIGNAL), sizeof(h));
+        assert_true(recv(fd, &byte, 1, 0) <= 0);
+        close(fd);
+    }
+    const uint32_t rank_0 = of_0.port;
+    of_0.port = (uint32_t)door_port;
+    memcpy(go + sizeof(struct watch_head) + sizeof(struct watch_go), &of_0, sizeof(of_0));
+    assert_int_equal(send(from_rank, go, len, MSG_NOSIGNAL), len);
+    for (int i = 0; i < 2; i++) { /* a wrong proof; the caller's own */
+        struct link_hello h;
+        const int fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+        assert_int_equal(recv(fd, &h, sizeof(h), MSG_WAITALL), sizeof(h));
+        h.proof[0] ^= i == 0;
+        assert_int_equal(send(fd, h.proof, sizeof(h.proof), MSG_NOSIGNAL), sizeof(h.proof));
+        assert_true(recv(fd, &byte, 1, 0) <= 0);
+        close(fd);
+    }
+    const int link = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+    pass_all((int[][2]){{from_rank, to_watch}, {link, reach((int)rank_0)}}, 2);
+    close(door);
+    close(listener);
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(one_rank_ended(pids[r]), 0);
+    alarm(0);
+}
+
+static void expect_closed(int fd)
+{
+    char bytes[512];
+
+    while (recv(fd, bytes, sizeof(bytes), 0) > 0)
+        ;
+    close(fd);
+}
+
+/* Somebody who knows the run id registers as rank 3 and proves nothing, with zeros, with the watch's own proof, or by speaking as if
+ * he had; then the real rank 3 comes. */
+static void test_no_rank_without_a_proof(void **state)
+{
+    char run_id[64];
+    const int port = ports_take();
+    pid_t pids[4];
+    struct collectives_config cfg[4];
+
+    (void)state;
+    alarm(60);
+    for (int r = 0; r < 4; r++) {
+        cfg[r] = ranks_pods_config(r, &two_by_two, port, run_id);
+        cfg[r].has_key = true;
+        memset(cfg[r].key, 7, sizeof(cfg[r].key));
+    }
+    pids[0] = one_rank_start(cfg[0], RANKS_TIMEOUT_MS, ONE_RANK_COUNTS);
+    for (int i = 0; i < 4; i++) {
+        struct watch_first first = {
+            .head = {.type = i == 3 ? WATCH_AWAIT : WATCH_REGISTER, .rank = 3, .len = sizeof(first.body)},
+            .body = {.magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = 4, .has_key = 1}};
+        struct {
+            struct watch_head head;
+            struct watch_challenge body;
+        } heard;
+        struct {
+            struct watch_head head;
+            uint8_t proof[JOBKEY_PROOF_BYTES];
+        } said = {.head = {.type = i == 2 ? WATCH_LEAVE : WATCH_PROOF, .len = sizeof(said.proof)}};
+        snprintf(first.body.run_id, sizeof(first.body.run_id), "%s", run_id);
+        const int fd = reach(port);
+        assert_int_equal(send(fd, &first, sizeof(first), MSG_NOSIGNAL), sizeof(first));
+        assert_int_equal(recv(fd, &heard, sizeof(heard), MSG_WAITALL), sizeof(heard));
+        assert_int_equal(heard.head.type, WATCH_CHALLENGE);
+        if (i == 1)
+            memcpy(said.proof, heard.body.proof, sizeof(said.proof));
+        assert_int_equal(send(fd, &said, sizeof(said), MSG_NOSIGNAL), sizeof(said));
+        expect_closed(fd);
+    }
+    for (int r = 1; r < 4; r++)
+        pids[r] = one_rank_start(cfg[r], RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(one_rank_ended(pids[r]), 0);
+    alarm(0);
+}
+
+/* Somebody answers in the place of the watch: with a refusal, with addresses, with the end of the run, with a proof of zeros or the
+ * rank's own nonce. A rank that has the key believes nothing of it, and looks for rank 0 as long as it may. */
+static void test_no_watch_without_a_proof(void **state)
+{
+    static const struct ranks_layout two = {.world = 2, .per_pod = 1};
+    static const uint32_t types[] = {WATCH_REFUSED, WATCH_GO,        WATCH_END,
+                                     WATCH_FAIL,    WATCH_CHALLENGE, WATCH_CHALLENGE};
+    char run_id[64], said[300];
+    int fds[2], port;
+    const int listener = listen_at(&port);
+    struct collectives_config cfg = ranks_pods_config(1, &two, port, run_id);
+
+    (void)state;
+    alarm(60);
+    cfg.has_key = true;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    const pid_t pid = one_rank_start(cfg, 2000, fds[1]);
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct watch_first first;
+        char out[sizeof(struct watch_head) + sizeof(struct watch_go) + 2 * sizeof(struct member)] = "";
+        const struct watch_head head = {.type = types[i],
+                                        .kind = ERR_INVALID,
+                                        .len = types[i] == WATCH_GO          ? sizeof(out) - sizeof(head)
+                                               : types[i] == WATCH_CHALLENGE ? sizeof(struct watch_challenge)
+                                                                             : 0};
+        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        assert_int_equal(recv(fd, &first, sizeof(first), MSG_WAITALL), sizeof(first));
+        memcpy(out, &head, sizeof(head));
+        if (i == 5)
+            memcpy(out + sizeof(head), first.body.nonce, sizeof(first.body.nonce));
+        assert_int_equal(send(fd, out, sizeof(head) + head.len, MSG_NOSIGNAL), sizeof(head) + head.len);
+        expect_closed(fd);
+    }
+    close(listener);
+    assert_int_equal(one_rank_ended(pid), 138);
+    one_rank_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "deadline passed while looking for rank 0"));
+    close(fds[0]);
+    close(fds[1]);
+    alarm(0);
+}
+
 /* Who has the right words and neither run id nor token is nobody: to the watch no rank 3, to a leader no rank 2. */
 static void test_forged_words(void **state)
 {
-    const struct {
-        uint64_t magic;
-        uint8_t token[WATCH_TOKEN_BYTES];
-        uint32_t kind, from, to;
-    } link = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
+    const struct link_hello link = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
     const struct {
         struct watch_head head;
         struct watch_register said;
@@ -387,6 +664,10 @@ int main(void)
         cmocka_unit_test(test_64_ranks_in_8_pods),
         cmocka_unit_test(test_24_pods),
         cmocka_unit_test(test_another_run_is_refused),
+        cmocka_unit_test(test_the_key_of_the_job),
+        cmocka_unit_test(test_a_sniffer_opens_no_link),
+        cmocka_unit_test(test_no_rank_without_a_proof),
+        cmocka_unit_test(test_no_watch_without_a_proof),
         cmocka_unit_test(test_a_rank_that_is_there_twice_may_try_again),
         cmocka_unit_test(test_wrong_numbers_are_refused),
         cmocka_unit_test(test_missing_rank_is_named),

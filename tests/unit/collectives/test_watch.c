@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RUN_ID "job-1"
+static const struct pass pass = {.run_id = "job-1"};
 
 /* The first name server of resolv.conf is dead: the answer is the second's, after the resolver's own timeout. */
 static int look_late(void *arg, const char *host, const char *service, const struct addrinfo *hints,
@@ -31,11 +31,11 @@ static void test_a_late_name_server_only_delays(void **state)
     struct watch w;
 
     (void)state;
-    struct watch_server *server = watch_server_start(0, RUN_ID, 0, 1, 0, &err);
+    struct watch_server *server = watch_server_start(0, &pass, 0, 1, 0, &err);
     assert_non_null(server);
     cleanup_resolver struct resolver *at =
         resolver_new_with("some.host", watch_server_port(server), look_late, NULL);
-    assert_int_equal(watch_join(&w, at, 0, 1, RUN_ID, &me, clock_mono_ms() + 60000, &err), WATCH_JOINED);
+    assert_int_equal(watch_join(&w, at, 0, 1, &pass, &me, clock_mono_ms() + 60000, &err), WATCH_JOINED);
     watch_close(&w, true);
     watch_server_stop(server);
 }
@@ -54,7 +54,7 @@ static void join(struct looker *l)
     struct err err = {0};
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", l->port);
 
-    assert_int_equal(watch_join(&l->w, at, l->rank, N_RANKS, RUN_ID, &me, clock_mono_ms() + 60000, &err),
+    assert_int_equal(watch_join(&l->w, at, l->rank, N_RANKS, &pass, &me, clock_mono_ms() + 60000, &err),
                      WATCH_JOINED);
     if (l->rank != ABSENT)
         watch_enter(&l->w, false);
@@ -87,7 +87,7 @@ static void test_only_the_absent_is_missing(void **state)
     pthread_t threads[N_RANKS];
 
     (void)state;
-    struct watch_server *server = watch_server_start(0, RUN_ID, 0, N_RANKS, 0, &err);
+    struct watch_server *server = watch_server_start(0, &pass, 0, N_RANKS, 0, &err);
     assert_non_null(server);
     for (int i = 0; i < N_RANKS; i++) {
         l[i] = (struct looker){.rank = i, .port = watch_server_port(server)};
@@ -116,14 +116,13 @@ static void test_who_comes_to_a_run_that_has_begun_looks_again(void **state)
     struct watch first, late;
 
     (void)state;
-    struct watch_server *server = watch_server_start(0, RUN_ID, 0, 1, 0, &err);
+    struct watch_server *server = watch_server_start(0, &pass, 0, 1, 0, &err);
     assert_non_null(server);
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", watch_server_port(server));
     const int64_t deadline_ms = clock_mono_ms() + 60000;
-    assert_int_equal(watch_join(&first, at, 0, 1, RUN_ID, &me, deadline_ms, &err), WATCH_JOINED);
+    assert_int_equal(watch_join(&first, at, 0, 1, &pass, &me, deadline_ms, &err), WATCH_JOINED);
     for (int world = 1; world <= 2; world++) {
-        assert_int_equal(watch_join(&late, at, world - 1, world, RUN_ID, &me, deadline_ms, &err),
-                         WATCH_AGAIN);
+        assert_int_equal(watch_join(&late, at, world - 1, world, &pass, &me, deadline_ms, &err), WATCH_AGAIN);
         assert_string_equal(err.msg, "the run has begun without this process");
     }
     watch_close(&first, true);

@@ -12,6 +12,8 @@
 
 enum { HOUSE = 256, PATIENCE_MS = 250 }; /* as in watch_server.c */
 
+static const struct pass pass = {.run_id = "job-1"};
+
 static _Atomic int64_t now_ms = 1000;
 static _Atomic int asked; /* how often for the time */
 
@@ -38,14 +40,19 @@ static void wait_for_turns(void)
         a_moment();
 }
 
+/* From one of eight neighbours of 127.0.0.1: an address has places for some. */
 static int knock(const struct watch_server *s)
 {
+    static uint32_t at;
+    const struct sockaddr_in from = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + at++ % 8)};
     const struct sockaddr_in addr = {.sin_family = AF_INET,
                                      .sin_port = htons((uint16_t)watch_server_port(s)),
                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    assert_true(fd >= 0 && connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0);
+    assert_true(fd >= 0 && bind(fd, (const struct sockaddr *)&from, sizeof(from)) == 0);
+    assert_true(connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0);
     return fd;
 }
 
@@ -85,7 +92,7 @@ static void test_a_full_house_keeps_no_rank_out(void **state)
 
     (void)state;
     alarm(60);
-    struct watch_server *server = watch_server_start(0, "job-1", 0, 1, 0, &err);
+    struct watch_server *server = watch_server_start(0, &pass, 0, 1, 0, &err);
     assert_non_null(server);
     fill(server, fds);
     atomic_fetch_add(&now_ms, PATIENCE_MS - 1);
@@ -97,7 +104,7 @@ static void test_a_full_house_keeps_no_rank_out(void **state)
     atomic_fetch_add(&now_ms, 1);
     assert_int_equal(recv(fds[0], &byte, 1, 0), 0); /* waits for it */
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", watch_server_port(server));
-    assert_int_equal(watch_join(&w, at, 0, 1, "job-1", &me, INT64_MAX, &err), WATCH_JOINED);
+    assert_int_equal(watch_join(&w, at, 0, 1, &pass, &me, INT64_MAX, &err), WATCH_JOINED);
     assert_int_equal(count_closed(fds), 2);
     watch_close(&w, true);
     watch_server_stop(server);

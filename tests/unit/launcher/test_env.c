@@ -42,6 +42,7 @@ static const struct env_round round_2 = {.node = 1,
                                          .master_addr = "10.0.0.9",
                                          .master_port = 4711,
                                          .kept_data = "123/4",
+                                         .key_file = "123/6",
                                          .rank_state = "123/5"};
 
 static struct options some_options(void)
@@ -76,7 +77,8 @@ static void test_the_whole_list(void **state)
 {
     static const char base[] =
         "PATH=/bin|RANK=99|TORCHELASTIC_ERROR_FILE=/old|PTJ_TERMINATION_LOG=/dev/termination-log|"
-        "TORCHKEEPER_KEPT_DATA=7/8|TORCHKEEPER_RANK_STATE=7/9/0";
+        "TORCHKEEPER_KEPT_DATA=7/8|TORCHKEEPER_RANK_STATE=7/9/"
+        "0|TORCHKEEPER_JOB_KEY=00ff|TORCHKEEPER_KEY_FILE=7/10";
     const struct options o = some_options();
     struct env_round without = round_2;
 
@@ -87,10 +89,13 @@ static void test_the_whole_list(void **state)
            "TORCHELASTIC_RESTART_COUNT=2|TORCHELASTIC_MAX_RESTARTS=3|TORCHELASTIC_RUN_ID=job-1|"
            "TORCHELASTIC_USE_AGENT_STORE=False|TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM|"
            "TORCHELASTIC_ERROR_FILE=/e.json|TORCH_NCCL_ASYNC_ERROR_HANDLING=1|TORCHKEEPER_KEPT_DATA=123/4|"
-           "TORCHKEEPER_RANK_STATE=123/5/3|OMP_NUM_THREADS=1|PATH=/bin|PYTHONFAULTHANDLER");
-    without.kept_data = without.rank_state = NULL;
+           "TORCHKEEPER_RANK_STATE=123/5/3|TORCHKEEPER_KEY_FILE=123/6|OMP_NUM_THREADS=1|PATH=/"
+           "bin|PYTHONFAULTHANDLER|"
+           "TORCHKEEPER_JOB_KEY");
+    without.kept_data = without.rank_state = without.key_file = NULL;
     expect(&o, &without, 0, NULL, base,
-           "TORCHKEEPER_KEPT_DATA|TORCHKEEPER_RANK_STATE|TORCHELASTIC_ERROR_FILE|PTJ_TERMINATION_LOG");
+           "TORCHKEEPER_KEPT_DATA|TORCHKEEPER_RANK_STATE|TORCHKEEPER_KEY_FILE|TORCHELASTIC_ERROR_FILE|"
+           "PTJ_TERMINATION_LOG");
 }
 
 /* What was said to the launcher is not for a launcher that a rank starts; its progress file is for both. */

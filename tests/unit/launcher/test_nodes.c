@@ -208,7 +208,7 @@ static void test_a_name_that_does_not_resolve(void **state)
     crew_open(&c, 2);
     c.at = "no-such-host.invalid";
     c.conf = "join_timeout=6";
-    crew_start(&c, 1, RUN_ARGS("--nnodes=2"), "true");
+    crew_start(&c, 1, RUN_ARGS("--nnodes=2", "--rdzv-id=x"), "true");
     assert_int_equal(crew_wait(&c, 1), 138);
     const char *said = buf_str(&c.runs[1].err), *end = strstr(said, "not reached within 6 s");
     assert_non_null(end);
@@ -219,6 +219,89 @@ static void test_a_name_that_does_not_resolve(void **state)
             !strstr(said, "while trying to connect: T") && /* Temporary failure, Try again: no name server */
             !strstr(said, "while trying to connect: no name server has answered"))
             fail_msg("%s", said);
+    crew_release(&c);
+}
+
+/* Connections of others to this port of 127.0.0.1. */
+static int connections_to(int port)
+{
+    cleanup_fclose FILE *f = fopen("/proc/net/tcp", "r");
+    char line[256], want[32];
+    int n = 0;
+
+    assert_non_null(f);
+    snprintf(want, sizeof(want), " 0100007F:%04X 01 ", (unsigned)port); /* the peer's, established */
+    while (fgets(line, sizeof(line), f))
+        n += strstr(line, want) != NULL;
+    return n;
+}
+
+/* Two have the places of a run of two nodes; the third trained nothing, which is no success. */
+static void test_a_node_too_many(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 3);
+    c.host = 0;
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=2"), "touch up; while [ ! -e go ]; do sleep 0.01; done");
+    for (int i = 0; i < 2; i++)
+        assert_true(run_wait_file(&c.runs[i], "up"));
+    crew_start(&c, 2, RUN_ARGS("--nnodes=2"), "true");
+    while (connections_to(c.port) < 2)
+        usleep(10000);
+    usleep(200000);
+    for (int i = 0; i < 2; i++)
+        run_touch(&c.runs[i], "go");
+    assert_int_equal(crew_wait(&c, 2), 1);
+    assert_non_null(strstr(buf_str(&c.runs[2].err), "has ended well without this node"));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    crew_release(&c);
+}
+
+#define HALF_A_KEY "112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define KEY "00" HALF_A_KEY
+
+/* Ranks find it in no environment, not even the launcher's. Who has another key, or none, does not take part, and both sides say why. */
+static void test_the_key_of_the_job(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 5);
+    c.host = 0;
+    setenv("TORCHKEEPER_JOB_KEY", KEY, 1);
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=2"),
+                   "touch up; while [ ! -e go ]; do sleep 0.01; done; "
+                   "tr '\\0' '\\n' </proc/$PPID/environ >launcher; env >rank; "
+                   "cat launcher rank | grep -c 00112233; grep -c TORCHKEEPER_KEY_FILE= rank");
+    for (int i = 0; i < 2; i++)
+        assert_true(run_wait_file(&c.runs[i], "up"));
+    c.conf = "join_timeout=1";
+    setenv("TORCHKEEPER_JOB_KEY", "ff" HALF_A_KEY, 1);
+    crew_start(&c, 2, RUN_ARGS("--nnodes=2"), "true");
+    unsetenv("TORCHKEEPER_JOB_KEY");
+    crew_start(&c, 3, RUN_ARGS("--nnodes=2"), "true");
+    setenv("TORCHKEEPER_JOB_KEY", "no key", 1);
+    crew_start(&c, 4, RUN_ARGS("--nnodes=2"), "true");
+    unsetenv("TORCHKEEPER_JOB_KEY");
+    assert_int_equal(crew_wait(&c, 2), 138);
+    assert_non_null(strstr(buf_str(&c.runs[2].err), "does not have the key of this job"));
+    assert_int_equal(crew_wait(&c, 3), 1);
+    assert_non_null(strstr(buf_str(&c.runs[3].err), "has a key, and this one has none"));
+    assert_int_equal(crew_wait(&c, 4), 2);
+    assert_non_null(strstr(buf_str(&c.runs[4].err), "TORCHKEEPER_JOB_KEY: "));
+    for (int i = 0; i < 2; i++)
+        run_touch(&c.runs[i], "go");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(crew_wait(&c, i), 0);
+        assert_non_null(strstr(buf_str(&c.runs[i].out), "0\n1\n"));
+    }
+    assert_non_null(strstr(buf_str(&c.runs[0].err), "did not prove that they have this job's key"));
+    assert_non_null(strstr(buf_str(&c.runs[0].err), "127.0.0.1"));
     crew_release(&c);
 }
 
@@ -343,6 +426,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sigterm_at_one_node),
         cmocka_unit_test(test_too_few_nodes),
         cmocka_unit_test(test_a_name_that_does_not_resolve),
+        cmocka_unit_test(test_a_node_too_many),
+        cmocka_unit_test(test_the_key_of_the_job),
         cmocka_unit_test(test_a_signal_ends_the_wait),
         cmocka_unit_test(test_another_run_at_the_endpoint),
         cmocka_unit_test(test_a_program_that_is_missing_on_one_node),

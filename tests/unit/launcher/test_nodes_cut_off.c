@@ -87,7 +87,7 @@ static void begin(struct crew *c)
     c->conf = BEATS;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(setns(networks[i], CLONE_NEWNET), 0);
-        crew_start(c, i, RUN_ARGS("--nnodes=2"),
+        crew_start(c, i, RUN_ARGS("--nnodes=2", "--rdzv-id=x"),
                    "echo $MASTER_ADDR; touch up; while [ ! -e go ]; do sleep 0.01; done");
     }
     assert_int_equal(setns(networks[0], CLONE_NEWNET), 0);
@@ -139,7 +139,8 @@ static void test_two_hosts(void **state)
     c.conf = "last_call_timeout=0.2";
     for (int i = 0; i < 2; i++) {
         assert_int_equal(setns(networks[i], CLONE_NEWNET), 0);
-        crew_start(&c, i, RUN_ARGS("--nnodes=1:2"), "touch up; while [ ! -e go ]; do sleep 0.01; done");
+        crew_start(&c, i, RUN_ARGS("--nnodes=1:2", "--rdzv-id=x"),
+                   "touch up; while [ ! -e go ]; do sleep 0.01; done");
         if (i == 0)
             assert_true(run_wait_file(&c.runs[0], "up"));
     }

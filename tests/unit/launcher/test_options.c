@@ -1,4 +1,5 @@
 /* test_options.c - the command line: every spelling, every default, every refusal. */
+#include "common/contract.h"
 #include "launcher/options.h"
 
 #include "common/text.h"
@@ -27,6 +28,7 @@ static void show(const struct options *o, char out[static SHOWN_BYTES])
     SHOW(!o->help && !o->is_static, "c10d ");
     SHOW(o->run_id, "id=%s ", o->run_id);
     SHOW(m->needed, "at=%s:%d ", m->host, m->port);
+    SHOW(m->key.has, "key ");
     SHOW(m->needed && m->is_host >= 0, "host=%d ", m->is_host);
     SHOW(m->needed && m->order >= 0, "order=%d ", m->order);
     SHOW(m->local_addr, "local=%s ", m->local_addr);
@@ -65,12 +67,15 @@ static void show(const struct options *o, char out[static SHOWN_BYTES])
 enum { WORDS, WANT, SAYS, ENV, COLUMNS };
 
 static char *fake_env[WORDS_MAX];
+static char uid[] = "uid"; /* the id where several nodes get none */
 
 static char *fake_get(const char *name)
 {
     for (char **e = fake_env; *e; e++)
         if (strncmp(*e, name, strlen(name)) == 0 && (*e)[strlen(name)] == '=')
             return *e + strlen(name) + 1;
+    if (strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
+        return uid;
     return NULL;
 }
 
@@ -136,6 +141,32 @@ static void test_every_option_is_accepted_or_refused_by_name(void **state)
 #define C10D "torchrun|--nnodes=2|--rdzv-backend=c10d|--rdzv-endpoint"
 #define STATIC "torchrun|--nnodes=2|--node-rank=1|"
 
+/* Several nodes have an id of their own, unless they are on one host or have a key. */
+static void test_the_id_of_a_run(void **state)
+{
+#define OUTSIDE "PTJ_JOB_UID="
+#define KEY "TORCHKEEPER_JOB_KEY=000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f"
+    static const char *const rows[][COLUMNS] = {
+        {"torchrun|--nnodes=2|--master-addr=h|p", NULL, "--rdzv-id: ", OUTSIDE},
+        {"torchrun|--nnodes=2|--rdzv-id=none|--master-addr=10.0.0.1|p", NULL, "--rdzv-id: ", OUTSIDE},
+        {"torchrun|--nnodes=1:2|--rdzv-backend=c10d|--rdzv-endpoint=h|p", NULL, "--rdzv-id: ", OUTSIDE},
+        {"torchrun|--nnodes=2|--rdzv-id=x|--master-addr=h|p",
+         "nnodes=2 id=x at=h:29400 host=1 order=0 master=h:29500 p", NULL, OUTSIDE},
+        {"torchrun|--nnodes=2|p",
+         "nnodes=2 id=none at=127.0.0.1:29400 host=1 order=0 master=127.0.0.1:29500 p", NULL, OUTSIDE},
+        {C10D "=localhost:1|p", "nnodes=2 c10d id=none at=localhost:1 master=?:0 p", NULL, OUTSIDE},
+        {"torchrun|--nnodes=1|--rdzv-backend=c10d|--rdzv-endpoint=h|p", "c10d id=none p", NULL, OUTSIDE},
+        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 key master=?:0 p", NULL, OUTSIDE "|" KEY},
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 master=?:0 p"},
+        {C10D "=h|--rdzv-id=x|p", "nnodes=2 c10d id=x at=h:29400 master=?:0 p"},
+        {"torchrun|p", NULL, "TORCHKEEPER_JOB_KEY: the key of the job: expected 64 hexadecimal digits",
+         "TORCHKEEPER_JOB_KEY=5ecre7"},
+    };
+
+    (void)state;
+    expect_rows(rows, ARRAY_LEN(rows));
+}
+
 static void test_words(void **state)
 {
     static const char *const rows[][COLUMNS] = {
@@ -189,7 +220,7 @@ static void test_the_environment(void **state)
 {
     static const char *const rows[][COLUMNS] = {
         {"torchrun|--nproc-per-node=2|train.py",
-         "nnodes=2 nproc=2 rank=1 id=none at=pod-0:1134 host=0 order=1 master=pod-0:1234 train.py", NULL,
+         "nnodes=2 nproc=2 rank=1 id=uid at=pod-0:1134 host=0 order=1 master=pod-0:1234 train.py", NULL,
          "PET_NPROC_PER_NODE=5|PET_NNODES=2|PET_NODE_RANK=1|PET_MASTER_ADDR=pod-0|PET_MASTER_PORT=1234|"
          "PET_STANDALONE=0|PET_NO_PYTHON=1"},
         {"torchrun|p", NULL, "--max-restarts=many (from its PET_ variable): ", "PET_MAX_RESTARTS=many"},
@@ -204,14 +235,13 @@ static void test_the_environment(void **state)
         {"torchrun|p", NULL, "PROGRESS_TIMEOUT=604801: ", "TORCHKEEPER_PROGRESS_TIMEOUT=604801"},
         {"torchrun|p", NULL, "PROGRESS_TIMEOUT=soon: expected seconds, 1..604800",
          "TORCHKEEPER_PROGRESS_TIMEOUT=soon"},
-        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 order=1999 master=?:0 p", NULL,
-         "PTJ_NODE_ORDER=1999"},
-        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 master=?:0 p", NULL, "PTJ_NODE_ORDER="},
-        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 master=?:0 p", "=-1 has", "PTJ_NODE_ORDER=-1"},
-        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 master=?:0 p", "=2000 has", "PTJ_NODE_ORDER=2000"},
-        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 master=?:0 p", "=1x has", "PTJ_NODE_ORDER=1x"},
-        {C10D "=h|p", "nnodes=2 c10d id=none at=h:29400 master=?:0 p", "= 1 has", "PTJ_NODE_ORDER= 1"},
-        {STATIC "--rdzv-endpoint=h:1|p", "nnodes=2 rank=1 id=none at=h:101 host=0 order=1 master=h:1 p", NULL,
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 order=1999 master=?:0 p", NULL, "PTJ_NODE_ORDER=1999"},
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 master=?:0 p", NULL, "PTJ_NODE_ORDER="},
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 master=?:0 p", "=-1 has", "PTJ_NODE_ORDER=-1"},
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 master=?:0 p", "=2000 has", "PTJ_NODE_ORDER=2000"},
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 master=?:0 p", "=1x has", "PTJ_NODE_ORDER=1x"},
+        {C10D "=h|p", "nnodes=2 c10d id=uid at=h:29400 master=?:0 p", "= 1 has", "PTJ_NODE_ORDER= 1"},
+        {STATIC "--rdzv-endpoint=h:1|p", "nnodes=2 rank=1 id=uid at=h:101 host=0 order=1 master=h:1 p", NULL,
          "PTJ_NODE_ORDER=1x"},
         {"torchrun|p", "p", NULL, "TORCHELASTIC_ENABLE_FILE_TIMER=0"},
         {"torchrun|p", "p", "TORCHELASTIC_ENABLE_FILE_TIMER=1 has no effect",
@@ -241,7 +271,7 @@ static void test_the_environment(void **state)
          "9\n|TORCHKEEPER_PROGRESS_TIMEOUT=11\n"},
         {"torchrun|--nnodes| 2 : 2 |--node-rank= 1|--local-addr=h\n|--tee= 0:3 , 1:1\n|--nproc-per-node=2 |"
          "--signals-to-handle= SIGTERM , SIGUSR1|--duplicate-stdout-filters= x|p",
-         "nnodes=2 nproc=2 rank=1 id=none at=10.0.5.4:29400 host=0 order=1 local=h master=10.0.5.4:29500 "
+         "nnodes=2 nproc=2 rank=1 id=uid at=10.0.5.4:29400 host=0 order=1 local=h master=10.0.5.4:29500 "
          "-signal=1 -signal=2 -signal=3 +signal=10 tee0=3 tee1=1 prefix=' [${rank}] ' filter0=' x' p",
          NULL, "PET_MASTER_ADDR= 10.0.5.4|PET_LOG_LINE_PREFIX_TEMPLATE= [${rank}] "},
         {"torchrun|p", NULL, "--nnodes=1 2 (from its PET_ variable)", "PET_NNODES=1 2"},
@@ -262,36 +292,36 @@ static void test_how_nodes_meet(void **state)
         {"torchrun|--nnodes=3|--nproc_per_node=2|--rdzv_backend|static|--node_rank=2|--master_addr=job-0."
          "rdzv|"
          "--master_port=29500|p",
-         "nnodes=3 nproc=2 rank=2 id=none at=job-0.rdzv:29400 host=0 order=2 master=job-0.rdzv:29500 p"},
+         "nnodes=3 nproc=2 rank=2 id=uid at=job-0.rdzv:29400 host=0 order=2 master=job-0.rdzv:29500 p"},
         {"torchrun|--nnodes=2:4|--nproc_per_node=2|--max_restarts=3|--rdzv_backend=c10d|--rdzv_id=0b6f-2|"
          "--rdzv_endpoint=mnist-node-0.mnist-rdzv:29400|"
          "--rdzv_conf=is_host=true,read_timeout=600,join_timeout=3600,join_timeout=10|p",
          "nnodes=2:4 nproc=2 c10d id=0b6f-2 at=mnist-node-0.mnist-rdzv:29400 host=1 join=10000 master=?:0 "
          "restarts=3 p"},
         {C10D "=h|--rdzv-conf=last_call_timeout=0.5,keep_alive_interval=0.25,keep_alive_max_attempt=4|p",
-         "nnodes=2 c10d id=none at=h:29400 last=500 beats=250x4 master=?:0 p"},
+         "nnodes=2 c10d id=uid at=h:29400 last=500 beats=250x4 master=?:0 p"},
         /* Static: never at MASTER_PORT, wherever that is; node 0 hosts. */
         {"torchrun|--nnodes=2|--rdzv-conf=timeout=7|p",
-         "nnodes=2 id=none at=127.0.0.1:29400 host=1 order=0 join=7000 master=127.0.0.1:29500 p"},
+         "nnodes=2 id=uid at=127.0.0.1:29400 host=1 order=0 join=7000 master=127.0.0.1:29500 p"},
         {STATIC "--rdzv-endpoint=h:29400|--master-port=29500|p",
-         "nnodes=2 rank=1 id=none at=h:29400 host=0 order=1 master=h:29500 p"},
+         "nnodes=2 rank=1 id=uid at=h:29400 host=0 order=1 master=h:29500 p"},
         {STATIC "--rdzv-endpoint=h:29500|p",
-         "nnodes=2 rank=1 id=none at=h:29400 host=0 order=1 master=h:29500 p"},
+         "nnodes=2 rank=1 id=uid at=h:29400 host=0 order=1 master=h:29500 p"},
         {STATIC "--rdzv-endpoint=h|--master-port=50|p",
-         "nnodes=2 rank=1 id=none at=h:150 host=0 order=1 master=h:50 p"},
+         "nnodes=2 rank=1 id=uid at=h:150 host=0 order=1 master=h:50 p"},
         {STATIC "--rdzv-endpoint=h:1000|--master-port=1000|p",
-         "nnodes=2 rank=1 id=none at=h:900 host=0 order=1 master=h:1000 p"},
+         "nnodes=2 rank=1 id=uid at=h:900 host=0 order=1 master=h:1000 p"},
         {STATIC "--master-port=1234|p",
-         "nnodes=2 rank=1 id=none at=127.0.0.1:1134 host=0 order=1 master=127.0.0.1:1234 p"},
+         "nnodes=2 rank=1 id=uid at=127.0.0.1:1134 host=0 order=1 master=127.0.0.1:1234 p"},
         {STATIC "--rdzv-endpoint=[fd00::1]:77|p",
-         "nnodes=2 rank=1 id=none at=fd00::1:177 host=0 order=1 master=fd00::1:77 p"},
+         "nnodes=2 rank=1 id=uid at=fd00::1:177 host=0 order=1 master=fd00::1:77 p"},
         /* IPv6 with brackets where a port may follow, with or without where none does. */
-        {C10D "|[::1]|p", "nnodes=2 c10d id=none at=::1:29400 master=?:0 p"},
-        {C10D "|[::1]:1234|p", "nnodes=2 c10d id=none at=::1:1234 master=?:0 p"},
-        {C10D "|[fd00::a:1]:0|p", "nnodes=2 c10d id=none at=fd00::a:1:29400 master=?:0 p"},
-        {C10D "|[fe80::1%eth0]:7|p", "nnodes=2 c10d id=none at=fe80::1%eth0:7 master=?:0 p"},
-        {C10D "|job-0.job|p", "nnodes=2 c10d id=none at=job-0.job:29400 master=?:0 p"},
-        {C10D "|10.0.0.1:7|p", "nnodes=2 c10d id=none at=10.0.0.1:7 master=?:0 p"},
+        {C10D "|[::1]|p", "nnodes=2 c10d id=uid at=::1:29400 master=?:0 p"},
+        {C10D "|[::1]:1234|p", "nnodes=2 c10d id=uid at=::1:1234 master=?:0 p"},
+        {C10D "|[fd00::a:1]:0|p", "nnodes=2 c10d id=uid at=fd00::a:1:29400 master=?:0 p"},
+        {C10D "|[fe80::1%eth0]:7|p", "nnodes=2 c10d id=uid at=fe80::1%eth0:7 master=?:0 p"},
+        {C10D "|job-0.job|p", "nnodes=2 c10d id=uid at=job-0.job:29400 master=?:0 p"},
+        {C10D "|10.0.0.1:7|p", "nnodes=2 c10d id=uid at=10.0.0.1:7 master=?:0 p"},
     };
     static const char *const bad[] = {"::1",
                                       "fd00::1:29400",
@@ -326,7 +356,7 @@ static void test_how_nodes_meet(void **state)
         const char *given = addresses[i][0], *plain = addresses[i][1];
         snprintf(words, sizeof(words), "torchrun|--nnodes=2|--master-addr|%s|--local-addr|%s|p", given,
                  given);
-        snprintf(want, sizeof(want), "nnodes=2 id=none at=%s:29400 host=1 order=0 local=%s master=%s:29500 p",
+        snprintf(want, sizeof(want), "nnodes=2 id=uid at=%s:29400 host=1 order=0 local=%s master=%s:29500 p",
                  plain, plain, plain);
         expect((const char *const[COLUMNS]){words, want});
     }
@@ -458,6 +488,7 @@ static void test_leniencies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_id_of_a_run),
         cmocka_unit_test(test_every_option_is_accepted_or_refused_by_name),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_the_environment),

@@ -26,6 +26,18 @@ static int setup(void **state)
     return 0;
 }
 
+/* With a key. */
+static int setup_key(void **state)
+{
+    struct leader_config c = config;
+
+    (void)state;
+    c.key = (struct jobkey){.has = true, .bytes = "key"};
+    memcpy(c.seed, "leader", 7);
+    leader_init(&l, &c, 0);
+    return 0;
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -105,48 +117,169 @@ static void test_who_is_refused(void **state)
     assert_int_equal(l.open + l.strangers, 0);
 }
 
-static void test_strangers(void **state)
+/* A node's connection, up to the leader's CHALLENGE. */
+struct caller {
+    struct message_hello hello;
+    struct message_challenge challenge;
+    int link;
+};
+
+static struct caller call(const struct jobkey *key, const char *id, uint32_t number, const char *seed)
 {
-    int64_t oldest_ms;
+    struct message m = {.type = MESSAGE_HELLO};
+    uint8_t padded[MESSAGE_ID_BYTES] = {0}, nonces[JOBKEY_NONCE_BYTES] = {0};
+
+    memcpy(padded, id, strlen(id));
+    memcpy(nonces, seed, strlen(seed));
+    proof_hello(key, nonces, "run", padded, number, &m.hello);
+    struct caller c = {.hello = m.hello, .link = leader_opened(&l, false, 1)};
+    assert_true(leader_heard(&l, c.link, &m, 1));
+    leader_decide(&l, 1);
+    if (l.links[c.link].at == LINK_GREETED)
+        c.challenge = expect(LEADER_SEND, c.link, MESSAGE_CHALLENGE)->challenge;
+    return c;
+}
+
+static struct proof_greeting greeting(const struct caller *c)
+{
+    return (struct proof_greeting){.run_id = "run",
+                                   .node = c->hello.id,
+                                   .node_nonce = c->hello.nonce,
+                                   .number = c->hello.number,
+                                   .leader = c->challenge.leader,
+                                   .leader_nonce = c->challenge.nonce};
+}
+
+/* Whether the leader takes this answer; else it closes, and counts the connection. */
+static bool takes(const struct caller *c, const uint8_t proof[static MESSAGE_ANSWER_BYTES])
+{
+    struct message m = {.type = MESSAGE_ANSWER};
+    struct leader_action a;
+
+    memcpy(m.answer, proof, sizeof(m.answer));
+    assert_true(leader_heard(&l, c->link, &m, 1));
+    leader_decide(&l, 1);
+    if (l.links[c->link].ticket) {
+        expect(LEADER_SEND, c->link, MESSAGE_WELCOME);
+        expect(LEADER_SEND, c->link, MESSAGE_STATE);
+        return true;
+    }
+    assert_int_equal(expect(LEADER_SEND, c->link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
+    assert_true(leader_act(&l, &a));
+    assert_int_equal(a.kind, LEADER_CLOSE);
+    assert_true(a.unproved);
+    return false;
+}
+
+static void test_who_has_the_key(void **state)
+{
+    const struct jobkey good = {.has = true, .bytes = "key"}, bad = {.has = true, .bytes = "kez"};
+    uint8_t proof[MESSAGE_ANSWER_BYTES], sniffed[MESSAGE_ANSWER_BYTES], other[MESSAGE_ID_BYTES] = "c";
 
     (void)state;
-    for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
+    struct caller c = call(&good, "a", 1, "one");
+    struct proof_greeting g = greeting(&c);
+    assert_true(proof_holds(&good, PROOF_LEADER, &g, c.challenge.answer));
+    assert_false(proof_holds(&bad, PROOF_LEADER, &g, c.challenge.answer));
+    proof_make(&good, PROOF_NODE, &g, sniffed);
+    assert_true(takes(&c, sniffed));
+    /* The same words again, byte for byte. */
+    c = call(&good, "a", 1, "one");
+    assert_false(takes(&c, sniffed));
+    /* The leader's own proof, sent back to it. */
+    c = call(&good, "b", 1, "two");
+    assert_false(takes(&c, c.challenge.answer));
+    /* Another key, none, and a proof of another id, connection, run or leader. */
+    c = call(&bad, "b", 1, "two");
+    g = greeting(&c);
+    proof_make(&bad, PROOF_NODE, &g, proof);
+    assert_false(takes(&c, proof));
+    memset(proof, 0, sizeof(proof));
+    c = call(&good, "b", 1, "two");
+    assert_false(takes(&c, proof));
+    for (int i = 0; i < 4; i++) {
+        c = call(&good, "b", 1, "two");
+        g = greeting(&c);
+        if (i == 0)
+            g.node = other;
+        else if (i == 1)
+            g.number++;
+        else if (i == 2)
+            g.run_id = "ru";
+        else
+            g.leader = c.hello.id;
+        proof_make(&good, PROOF_NODE, &g, proof);
+        assert_false(takes(&c, proof));
+    }
+    assert_int_equal(l.n_nodes, 1);
+    assert_int_equal(l.open, 1);
+    assert_int_equal(l.strangers, 0);
+}
+
+/* It has no key, or finds that the leader's is another, or says nothing. */
+static void test_who_proves_nothing(void **state)
+{
+    const struct jobkey good = {.has = true, .bytes = "key"};
+    const struct message doubt = {.type = MESSAGE_REFUSED, .refusal = REFUSED_AUTH};
+    struct leader_action a;
+
+    (void)state;
+    struct caller c = call(&(struct jobkey){0}, "a", 1, "");
+    assert_int_equal(expect(LEADER_SEND, c.link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved);
+    c = call(&good, "a", 1, "one");
+    assert_true(leader_heard(&l, c.link, &doubt, 1));
+    leader_decide(&l, 1);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved);
+    c = call(&good, "a", 1, "one");
+    for (int64_t now = 1; now < 10100; now += 100)
+        leader_decide(&l, now);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved && a.link == c.link);
+    assert_int_equal(l.n_nodes + l.open + l.strangers, 0);
+}
+
+/* A leader without a key has none to prove. */
+static void test_a_key_too_many(void **state)
+{
+    const struct jobkey key = {.has = true, .bytes = "key"};
+    struct leader_action a;
+
+    (void)state;
+    struct caller c = call(&key, "a", 1, "one");
+    assert_int_equal(expect(LEADER_SEND, c.link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved);
+    assert_int_equal(l.n_nodes + l.open, 0);
+}
+
+/* A pause of this process makes none of them late; time does. Who was displaced is closed without a word. */
+static void test_strangers(void **state)
+{
+    int64_t came_ms;
+    bool spoke;
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
         assert_int_equal(leader_opened(&l, false, 5 + i), i);
-    assert_int_equal(leader_strangers(&l, &oldest_ms), LEADER_STRANGERS_MAX);
-    assert_int_equal(oldest_ms, 5);
-    assert_int_equal(leader_opened(&l, false, 300), LEADER_STRANGERS_MAX);
+    assert_true(leader_stranger(&l, 3, &spoke, &came_ms));
+    assert_false(spoke);
+    assert_int_equal(came_ms, 8);
+    leader_displace(&l, 0);
+    assert_false(leader_stranger(&l, 0, &spoke, &came_ms));
     leader_decide(&l, 300);
-    expect(LEADER_CLOSE, 0, 0); /* the oldest */
+    expect(LEADER_CLOSE, 0, 0);
     expect_nothing();
-    /* A pause of this process makes none of them late; time does. */
     leader_decide(&l, 9000);
     leader_decide(&l, 30000);
     expect_nothing();
     for (int64_t now = 30100; now < 42000; now += 100)
         leader_decide(&l, now);
-    for (int i = 0; i < LEADER_STRANGERS_MAX; i++)
-        expect(LEADER_CLOSE, i + 1, 0);
+    for (int i = 1; i < 20; i++)
+        expect(LEADER_CLOSE, i, 0);
     assert_int_equal(l.open + l.strangers, 0);
-}
-
-/* Who knows the run id and has been asked for an answer is not displaced by those who say nothing. */
-static void test_a_crowd_displaces_no_node(void **state)
-{
-    const struct message answer = {.type = MESSAGE_ANSWER};
-
-    (void)state;
-    const int link = hello("a", 1, "run", MESSAGE_VERSION, 1);
+    const int link = hello("a", 1, "run", MESSAGE_VERSION, 42000);
+    assert_true(leader_stranger(&l, link, &spoke, &came_ms) && spoke);
     expect(LEADER_SEND, link, MESSAGE_CHALLENGE);
-    for (int i = 0; i < 3 * LEADER_STRANGERS_MAX; i++) {
-        struct leader_action a;
-        leader_opened(&l, false, 2 + i);
-        leader_decide(&l, 2 + i);
-        while (leader_act(&l, &a))
-            assert_int_not_equal(a.link, link);
-    }
-    assert_true(leader_heard(&l, link, &answer, 2 + 3 * LEADER_STRANGERS_MAX));
-    leader_decide(&l, 2 + 3 * LEADER_STRANGERS_MAX);
-    expect(LEADER_SEND, link, MESSAGE_WELCOME);
+    assert_false(leader_stranger(&l, welcome("b", 1, 42000), &spoke, &came_ms));
 }
 
 static void test_the_newest_connection_counts(void **state)
@@ -231,8 +364,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_has_the_key, setup_key, teardown),
+        cmocka_unit_test_setup_teardown(test_who_proves_nothing, setup_key, teardown),
+        cmocka_unit_test_setup_teardown(test_a_key_too_many, setup, teardown),
         cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_crowd_displaces_no_node, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_newest_connection_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_takes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_is_behind, setup, teardown),

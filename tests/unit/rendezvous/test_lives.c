@@ -118,6 +118,63 @@ static void no_place(void **state)
     assert_int_equal(starts(w), 2);
 }
 
+static const struct jobkey key = {.has = true, .bytes = "the key of this run"};
+
+/* With a key all is as without; who has another one, or none, gets no place and does not wait for ever. */
+static void a_key(void **state)
+{
+    struct world *w = begin(3, 3, 0, 3);
+
+    (void)state;
+    w->key = key;
+    w->attack.most = LEADER_EACH_MAX;
+    w->n_launchers = 5;
+    w->launchers[3].key = KEY_OTHER;
+    w->launchers[4].key = KEY_NONE;
+    w->work_ms = 90000;
+    world_add(w, WORLD_START, 3, 0, 0);
+    world_add(w, WORLD_START, 4, 0, 0);
+    run(w);
+    expect_codes(w, 3, 0);
+    assert_int_equal(starts(w), 3);
+    assert_in_range(w->rounds[0].began_ms, 200, 1500);
+    expect_code(w, 3, 138);
+    assert_in_range(w->launchers[3].ended_ms, 60000, 62000);
+    expect_code(w, 4, 1);
+    assert_in_range(w->launchers[4].ended_ms, 0, 1500);
+}
+
+/* The leader has no key: who has one does not take part. */
+static void a_key_too_many(void **state)
+{
+    struct world *w = begin(2, 2, 0, 2);
+
+    (void)state;
+    w->key = key;
+    w->launchers[0].key = KEY_NONE;
+    w->events[0].at_ms = 500; /* it ends later */
+    run(w);
+    expect_codes(w, 2, 138);
+    assert_in_range(w->now_ms, 60000, 62000);
+    assert_string_equal(w->launchers[1].node.line.why, "the launcher there does not take this one's key");
+}
+
+/* More silent connections than there are places, and forged greetings: the others come in. */
+static void a_flood(void **state)
+{
+    struct world *w = begin(3, 3, 0, 3);
+
+    (void)state;
+    w->key = key;
+    w->attack.most = LEADER_STRANGERS_MAX + 40;
+    w->events[1].at_ms = 30000; /* the second comes when they are all there */
+    w->work_ms = 60000;
+    run(w);
+    expect_codes(w, 3, 0);
+    assert_int_equal(starts(w), 3);
+    assert_in_range(w->rounds[0].began_ms, 30000, 35000);
+}
+
 static void shrink(void **state)
 {
     struct world *w = begin(1, 3, 0, 3);
@@ -368,12 +425,19 @@ static void draw_life(struct world *w, uint64_t seed)
     q.last_call_ms = world_draw(w, 2) ? 3000 : 10000;
     q.keep_alive_ms = world_draw(w, 3) ? 5000 : 1000;
     w->quorum = q;
+    w->key = world_draw(w, 2) ? key : (struct jobkey){0};
+    if (w->key.has && world_draw(w, 2)) {
+        w->attack.most = world_draw(w, 3) ? LEADER_EACH_MAX : LEADER_STRANGERS_MAX + 40;
+        w->attack.at_endpoint = world_draw(w, 2);
+    }
     w->work_ms = works[world_draw(w, 4)];
     w->progress_ms = world_draw(w, 3) ? 45000 : 0;
     w->n_launchers = (int)q.max + (int)world_draw(w, 3);
     w->launchers[0].hosts = true;
     for (int i = 0; i < w->n_launchers; i++) {
         w->launchers[i].late = world_draw(w, 8) == 0;
+        if (w->key.has && i >= q.max && world_draw(w, 2))
+            w->launchers[i].key = world_draw(w, 2) ? KEY_OTHER : KEY_NONE;
         world_add(w, WORLD_START, i,
                   (int64_t)world_draw(w, world_draw(w, 4) ? 3000 : (uint64_t)w->work_ms + 5000), 0);
     }
@@ -389,6 +453,8 @@ static void draw_harmless(struct world *w, uint64_t seed)
     world_init(w, seed, &q, 3);
     w->launchers[0].hosts = true;
     w->work_ms = 200000;
+    w->key = key;
+    w->attack.most = LEADER_EACH_MAX;
     for (int i = 0; i < 3; i++)
         world_add(w, WORLD_START, i, (int64_t)world_draw(w, 3000), 0);
     for (int i = 0; i < 6; i++) {
@@ -452,6 +518,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(join_and_end_well, setup, teardown),
         cmocka_unit_test_setup_teardown(train_past_every_timeout, setup, teardown),
         cmocka_unit_test_setup_teardown(no_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_key_too_many, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_flood, setup, teardown),
         cmocka_unit_test_setup_teardown(shrink, setup, teardown),
         cmocka_unit_test_setup_teardown(grow, setup, teardown),
         cmocka_unit_test_setup_teardown(grow_with_slow_ranks, setup, teardown),

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cmocka.h>
@@ -132,6 +133,7 @@ struct pair {
 };
 
 static struct meet_view view;
+static struct jobkey key; /* of what is started next */
 
 static struct meet *start(const char *host, int port, enum meet_hosts hosts, int64_t keep_alive_ms)
 {
@@ -139,6 +141,7 @@ static struct meet *start(const char *host, int port, enum meet_hosts hosts, int
                                   .port = port,
                                   .hosts = hosts,
                                   .node = {.run_id = "r",
+                                           .key = key,
                                            .join_ms = LONG_MS,
                                            .keep_alive_ms = keep_alive_ms,
                                            .keep_alive_attempts = 9,
@@ -300,6 +303,14 @@ static void test_cut(void **state)
     finish(&p);
 }
 
+static int free_port(void)
+{
+    int port;
+
+    close(local(0, true, &port));
+    return port;
+}
+
 static bool leads(struct meet *m)
 {
     struct steps ignored;
@@ -310,10 +321,9 @@ static bool leads(struct meet *m)
 /* A name of several machines is nobody's own: else each of them would host. */
 static void test_a_name_of_several(void **state)
 {
-    int port, free_port = local(0, true, &port);
+    const int port = free_port();
 
     (void)state;
-    close(free_port);
     struct meet *m = start("all.pods", port, MEET_HOSTS_AUTO, LONG_MS);
     rest(300);
     assert_false(leads(m));
@@ -324,14 +334,122 @@ static void test_a_name_of_several(void **state)
     meet_end(m, 0);
 }
 
+static void set_key(const char *text)
+{
+    key = (struct jobkey){.has = text[0] != '\0'};
+    memcpy(key.bytes, text, strlen(text));
+}
+
+/* Both have the key; then others come that have another one, or none. */
+static void test_a_key(void **state)
+{
+    const int port = free_port();
+
+    (void)state;
+    alarm(LONG_MS / 1000);
+    set_key("a key");
+    struct meet *host = start("127.0.0.1", port, MEET_HOSTS, LONG_MS),
+                *guest = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
+    begin_ranks(host);
+    begin_ranks(guest);
+    meet_look(host, &view);
+    assert_int_equal(view.unproved, 0);
+    set_key("b key");
+    struct meet *other = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
+    for (meet_look(other, &view); !strstr(view.err.msg, "does not have the key"); meet_look(other, &view))
+        rest(10);
+    for (meet_look(host, &view); !view.unproved; meet_look(host, &view))
+        rest(10);
+    assert_string_equal(view.unproved_from, "127.0.0.1");
+    meet_end(other, 0);
+    set_key("");
+    struct meet *keyless = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
+    await(keyless, STAGE_ENDED, 0);
+    assert_int_equal(view.why, NODE_WHY_NO_KEY);
+    assert_int_equal(view.err.kind, ERR_INVALID);
+    assert_non_null(strstr(view.err.msg, "TORCHKEEPER_JOB_KEY"));
+    meet_end(keyless, 0);
+    meet_look(guest, &view);
+    assert_int_equal(view.stage, NODE_RUNS);
+    assert_false(view.must_stop);
+    meet_end(guest, 100);
+    meet_end(host, 100);
+    alarm(0);
+}
+
+/* Somebody at 127.0.0.2 who connects as fast as he can, and keeps all that he gets. */
+struct flood {
+    pthread_t thread;
+    int port;
+    atomic_bool stop;
+    atomic_int made;
+};
+
+static void *pour(void *arg)
+{
+    struct flood *f = arg;
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK + 1)}},
+                             to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)f->port),
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const struct linger at_once = {.l_onoff = 1}; /* no port stays taken by it */
+    static int fds[20000];
+    const int room = (int)(sizeof(fds) / sizeof(fds[0]));
+    struct rlimit most;
+
+    (void)!getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max < 30000 ? most.rlim_max : 30000;
+    (void)!setrlimit(RLIMIT_NOFILE, &most);
+    const int n = most.rlim_cur < 30000 ? (int)most.rlim_cur / 2 : room;
+
+    for (int i = 0; i < n && !atomic_load(&f->stop); i++) {
+        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+        if (fds[i] >= 0 && bind(fds[i], (const struct sockaddr *)&from, sizeof(from)) == 0)
+            (void)connect(fds[i], (const struct sockaddr *)&to, sizeof(to));
+        atomic_fetch_add(&f->made, 1);
+    }
+    while (!atomic_load(&f->stop))
+        rest(1);
+    for (int i = 0; i < atomic_load(&f->made); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    return NULL;
+}
+
+static void test_a_flood(void **state)
+{
+    static struct flood f;
+
+    (void)state;
+    f = (struct flood){.port = free_port()};
+    struct meet *host = start("127.0.0.1", f.port, MEET_HOSTS, LONG_MS);
+    await(host, STAGE_FORMING, 0);
+    assert_int_equal(pthread_create(&f.thread, NULL, pour, &f), 0);
+    while (atomic_load(&f.made) < 3000)
+        rest(5);
+    const int64_t from_ms = clock_mono_ms();
+    struct meet *guest = start("127.0.0.1", f.port, MEET_HOSTS_NOT, LONG_MS);
+    begin_ranks(guest);
+    assert_true(clock_mono_ms() - from_ms < 5000);
+    atomic_store(&f.stop, true);
+    pthread_join(f.thread, NULL);
+    printf("joined within %d ms, beside %d connections of a flood\n", (int)(clock_mono_ms() - from_ms),
+           atomic_load(&f.made));
+    meet_end(guest, 100);
+    meet_end(host, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_name_of_several),
+        cmocka_unit_test(test_a_key),
         cmocka_unit_test(test_reset),
         cmocka_unit_test(test_reset_with_a_late_name_server),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_a_flood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,19 +14,33 @@ static struct node n;
 static struct node_action last; /* the last action of `drain` */
 static uint32_t dialed;         /* the last connection that was asked for */
 
-static int setup(void **state)
+static void begin(const char *key)
 {
-    const struct node_config c = {.run_id = "run",
-                                  .join_ms = 60000,
-                                  .keep_alive_ms = 5000,
-                                  .keep_alive_attempts = 3,
-                                  .nproc = 1,
-                                  .wanted = -1,
-                                  .role = ""};
+    struct node_config c = {.run_id = "run",
+                            .join_ms = 60000,
+                            .keep_alive_ms = 5000,
+                            .keep_alive_attempts = 3,
+                            .nproc = 1,
+                            .wanted = -1,
+                            .role = ""};
 
-    (void)state;
+    c.key = (struct jobkey){.has = key[0] != '\0'};
+    memcpy(c.key.bytes, key, strlen(key));
     node_init(&n, &c, 0);
     dialed = 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    begin("");
+    return 0;
+}
+
+static int setup_key(void **state)
+{
+    (void)state;
+    begin("key");
     return 0;
 }
 
@@ -56,11 +70,28 @@ static bool hear(uint32_t number, const struct message *m, int64_t now)
     return good;
 }
 
-static void challenge(uint32_t number, char leader, int64_t now)
+static struct message_hello hello; /* the last that the node sent */
+
+/* A CHALLENGE of somebody with this key. */
+static struct message challenge_of(const struct jobkey *key, char leader)
 {
-    struct message m = {.type = MESSAGE_CHALLENGE};
+    struct message m = {.type = MESSAGE_CHALLENGE, .challenge = {.auth = key->has}};
+    const struct proof_greeting g = {.run_id = "run",
+                                     .node = hello.id,
+                                     .node_nonce = hello.nonce,
+                                     .number = hello.number,
+                                     .leader = m.challenge.leader,
+                                     .leader_nonce = m.challenge.nonce};
 
     m.challenge.leader[0] = (uint8_t)leader;
+    proof_make(key, PROOF_LEADER, &g, m.challenge.answer);
+    return m;
+}
+
+static void challenge(uint32_t number, char leader, int64_t now)
+{
+    const struct message m = challenge_of(&n.config.key, leader);
+
     assert_true(hear(number, &m, now));
 }
 
@@ -70,6 +101,7 @@ static void open_to(uint32_t number, int64_t now)
     drain(now);
     assert_int_equal(last.kind, NODE_SEND);
     assert_int_equal(last.message.type, MESSAGE_HELLO);
+    hello = last.message.hello;
 }
 
 static void welcome(uint32_t number, char leader, int64_t now)
@@ -193,10 +225,110 @@ static void test_an_old_state(void **state)
     assert_true(node_must_stop(&n));
 }
 
+/* Who has no key, another one, or an old CHALLENGE, is told so and left; neither that nor its REFUSED decides anything. */
+static void test_a_leader_without_a_proof(void **state)
+{
+    static const struct jobkey keys[] = {{0}, {.has = true, .bytes = "kez"}, {.has = true, .bytes = "key"}};
+    const struct message no = {.type = MESSAGE_REFUSED, .refusal = REFUSED_AUTH};
+    const struct message run_no = {.type = MESSAGE_REFUSED, .refusal = REFUSED_RUN};
+    const struct message welcomed = {.type = MESSAGE_WELCOME, .ticket = 1};
+    int64_t now = 1;
+
+    (void)state;
+    drain(now);
+    open_to(1, now);
+    const struct message old = challenge_of(&keys[2], 'x');
+    node_closed(&n, 1, LINK_CLOSED, "it ended", now);
+    for (int i = 0; i < 5; i++) {
+        drain(now += NODE_REST_MS);
+        open_to(dialed, now);
+        const struct message m = i == 0   ? old
+                                 : i < 3  ? challenge_of(&keys[i - 1], 'x')
+                                 : i == 3 ? no
+                                          : run_no;
+        assert_true(node_heard(&n, dialed, &m, now));
+        assert_true(i >= 3 || !node_heard(&n, dialed, &welcomed, now));
+        drain(now);
+        assert_int_equal(last.kind, NODE_CLOSE);
+        assert_int_equal(n.stage, NODE_REACHES);
+        assert_false(n.line.welcomed);
+        assert_true(n.line.why[0]);
+    }
+    /* The same while its ranks run and it has lost its connection: only the silence decides. */
+    drain(now += NODE_REST_MS);
+    welcome(dialed, 'a', now);
+    tell(dialed, 1, STAGE_RUNNING, now);
+    answer(dialed, now);
+    node_closed(&n, dialed, LINK_CLOSED, "reset", now);
+    for (int i = 0; i < 20; i++) {
+        drain(now += NODE_REST_MS);
+        open_to(dialed, now);
+        const struct message m = i % 2 ? no : challenge_of(&keys[i % 4 / 2], 'x');
+        assert_true(node_heard(&n, dialed, &m, now));
+        drain(now);
+        assert_false(n.line.lost);
+    }
+    drain(now += NODE_REST_MS);
+    welcome(dialed, 'a', now);
+    assert_false(n.line.lost);
+}
+
+/* A CHALLENGE that was sent to the same id over a connection of the same number does not serve again: the nonce is another. */
+static void test_a_challenge_of_before(void **state)
+{
+    (void)state;
+    drain(1);
+    open_to(1, 1);
+    const struct message m = challenge_of(&n.config.key, 'a');
+    node_release(&n);
+    begin("key");
+    n.config.seed[0] = 1;
+    drain(1);
+    open_to(1, 1);
+    assert_true(node_heard(&n, 1, &m, 2));
+    drain(2);
+    assert_int_equal(last.kind, NODE_CLOSE);
+}
+
+/* Without a key there is nothing by which to tell who is there: the node says at once what it lacks. */
+static void test_a_node_without_a_key(void **state)
+{
+    const struct message no = {.type = MESSAGE_REFUSED, .refusal = REFUSED_AUTH};
+
+    (void)state;
+    drain(1);
+    open_to(1, 1);
+    assert_true(hear(1, &no, 2));
+    assert_true(node_over(&n));
+    assert_int_equal(n.over.why, NODE_WHY_NO_KEY);
+}
+
+/* Its HELLOs never repeat a nonce. */
+static void test_fresh_nonces(void **state)
+{
+    uint8_t nonces[20][MESSAGE_NONCE_BYTES];
+    int64_t now = 1;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        drain(now += NODE_REST_MS);
+        open_to(dialed, now);
+        memcpy(nonces[i], hello.nonce, sizeof(nonces[i]));
+        for (int k = 0; k < i; k++)
+            assert_memory_not_equal(nonces[i], nonces[k], sizeof(nonces[i]));
+        node_closed(&n, dialed, LINK_CLOSED, "it ended", now);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lost_is_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_is_lost, setup_key, teardown),
+        cmocka_unit_test_setup_teardown(test_a_leader_without_a_proof, setup_key, teardown),
+        cmocka_unit_test_setup_teardown(test_a_challenge_of_before, setup_key, teardown),
+        cmocka_unit_test_setup_teardown(test_a_node_without_a_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fresh_nonces, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_mute_leader, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_old_state, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_pause_after_the_end, setup, teardown),

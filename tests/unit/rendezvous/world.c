@@ -1,5 +1,6 @@
 /* world.c - the simulated launchers: their loops, ranks and ends, what happens to them, and the judge. */
 #include "world.h"
+#include "attack.h"
 #include "world_net.h"
 
 #include <stdarg.h>
@@ -68,15 +69,21 @@ static void start(struct world *w, int who)
 
     for (size_t i = 0; i < sizeof(c.id); i++)
         c.id[i] = (uint8_t)world_draw(w, 256);
+    for (size_t i = 0; i < sizeof(c.seed); i++)
+        c.seed[i] = (uint8_t)world_draw(w, 256);
+    c.key = p->key == KEY_NONE ? (struct jobkey){0} : w->key;
+    c.key.bytes[7] ^= p->key == KEY_OTHER;
     p->started = p->alive = true;
     p->exit_code = -1;
     p->lag_ms = 1;
     node_init(&p->node, &c, w->now_ms);
     if (!p->hosts || w->host >= 0)
         return;
-    struct leader_config l = {.quorum = w->quorum, .run_id = "run"};
+    struct leader_config l = {.quorum = w->quorum, .run_id = "run", .key = c.key};
     for (size_t i = 0; i < sizeof(l.id); i++)
         l.id[i] = (uint8_t)world_draw(w, 256);
+    for (size_t i = 0; i < sizeof(l.seed); i++)
+        l.seed[i] = (uint8_t)world_draw(w, 256);
     leader_init(&p->leader, &l, w->now_ms);
     p->leads = true;
     w->host = who;
@@ -155,6 +162,8 @@ static void begin_ranks(struct world *w, int who, int rank)
 
     if (p->running || (p->starts && s->round <= p->round))
         w->wrong = "a node begins a round twice, or beside another";
+    if (w->key.has && (p->key != KEY_OF_RUN || leader < 0))
+        w->wrong = "a node without the key takes part";
     if (leader >= 0 && w->launchers[leader].alive &&
         w->launchers[leader].leader.quorum.state.end == END_SUCCESS)
         w->wrong = "a round begins after the run has ended well";
@@ -237,6 +246,8 @@ static int verdict(const struct launcher *p)
         return 138;
     case NODE_WHY_LEFT:
         return 143;
+    case NODE_WHY_NO_KEY:
+        return 1;
     }
     return -1;
 }
@@ -294,6 +305,10 @@ static void turn(struct world *w, int who)
 
     p->stepped_ms = w->now_ms;
     net_deliver(w, who);
+    if (p->leads)
+        attack_leader(w, who);
+    if (p->node.line.welcomed && leader_of(w, p) < 0)
+        w->wrong = "a node follows an attacker";
     if (p->leads)
         leader_decide(&p->leader, w->now_ms);
     node_step(&p->node, w->now_ms);

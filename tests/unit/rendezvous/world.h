@@ -10,7 +10,13 @@
 #include "rendezvous/leader.h"
 #include "rendezvous/node.h"
 
-enum { WORLD_LAUNCHERS = 12, WORLD_WIRES = 160, WORLD_EVENTS = 24, WORLD_ROUNDS = 64 };
+enum {
+    WORLD_LAUNCHERS = 12,
+    WORLD_WIRES = 160,
+    WORLD_EVENTS = 24,
+    WORLD_ROUNDS = 64,
+    WORLD_ATTACK_LINKS = 512
+};
 
 #define WORLD_NEVER INT64_MAX
 
@@ -40,6 +46,7 @@ struct packet;
 struct wire {
     bool used, local, node_open, leader_open, dead;
     bool stuck;     /* a packet to the node was lost for good */
+    bool fake;      /* an attacker is in the place of the leader */
     int node, host; /* launchers */
     uint32_t number;
     int link; /* -1: not accepted yet */
@@ -50,6 +57,7 @@ struct wire {
 
 struct launcher {
     bool started, alive, hosts, leads, late;
+    enum { KEY_OF_RUN, KEY_OTHER, KEY_NONE } key;
     int64_t stopped_until_ms, cut_until_ms, narrow_until_ms, lag_ms, grace_ms;
     struct node node;
     struct leader leader;
@@ -73,10 +81,26 @@ struct world_round {
     int64_t tickets[WORLD_LAUNCHERS];
 };
 
+/* attack.h: what was sniffed, and the connections to the leader of launcher `host`. */
+struct world_attack {
+    int most;         /* open at a time; 0: nobody attacks the leader */
+    bool at_endpoint; /* nodes that dial meet the attacker at times */
+    int host;
+    struct message hello, challenge, answer; /* type 0: none yet */
+    struct world_attack_link {
+        bool open, owes; /* owes: an answer to `heard` */
+        int kind;
+        struct message_hello said;
+        struct message_challenge heard;
+    } links[WORLD_ATTACK_LINKS];
+};
+
 struct world {
     uint64_t random;
     int64_t now_ms;
     struct quorum_config quorum;
+    struct jobkey key;
+    struct world_attack attack;
     int64_t stop_ms; /* what ranks need to stop, at most */
     int64_t work_ms,
         progress_ms; /* of a round; without a sign of life a launcher says so after progress_ms, 0: never */

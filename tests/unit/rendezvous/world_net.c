@@ -1,5 +1,6 @@
 /* world_net.c - the simulated network: connections that keep the order of bytes, cuts, resets, machines that vanish. */
 #include "world_net.h"
+#include "attack.h"
 #include "common/memory.h"
 
 #include <stdlib.h>
@@ -137,6 +138,13 @@ static void dial(struct world *w, int who, uint32_t number)
                            .leader_open = !nobody,
                            .local = !nobody && w->host == who};
         const int64_t there = w->now_ms + latency(w, x);
+        if (!x->local && attack_takes(w, who)) {
+            x->fake = true;
+            x->host = who;
+            x->leader_open = false;
+            post(w, x, TO_NODE, OPENED, LINK_CLOSED, there + 1, NULL);
+            return;
+        }
         if (nobody) {
             post(w, x, TO_NODE, END, LINK_CLOSED, there + 1, NULL);
             return;
@@ -245,6 +253,16 @@ static void put(struct world *w, struct wire *x, int to, const struct message *m
     cleanup_buf struct buf bytes = BUF_INIT(MESSAGE_STATE_BYTES);
     struct err err;
 
+    if (x && x->fake) {
+        struct message reply;
+        if (!attack_reply(w, m, &reply))
+            return;
+        if (message_put(&reply, &bytes, &err) == 0)
+            post(w, x, TO_NODE, DATA, LINK_CLOSED, w->now_ms + latency(w, x), &bytes);
+        return;
+    }
+    if (w->attack.most || w->attack.at_endpoint)
+        attack_sniff(w, m);
     if (!x || message_put(m, &bytes, &err) < 0)
         w->wrong = x ? "a message does not encode" : "a message to a connection that is closed";
     else
@@ -267,6 +285,8 @@ void net_flush(struct world *w, int who)
             shut(w, x, TO_NODE, false);
     }
     while (p->leads && leader_act(&p->leader, &b)) {
+        if (attack_hear(w, who, &b))
+            continue;
         struct wire *x = find(w, who, 0, b.link);
         if (b.kind == LEADER_SEND)
             put(w, x, TO_NODE, &b.message);

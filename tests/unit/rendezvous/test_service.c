@@ -1,0 +1,205 @@
+/* test_service.c - who is let in by a service whose places are taken, and who gives way: from 127.0.0.1 and its neighbours. */
+#include "rendezvous/service.h"
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX = 6, EACH = 3, PLACES = 32, PATIENCE_MS = 250 };
+
+static _Atomic int64_t now_ms = 1000;
+
+/* The linker puts it in the place of clock_mono_ms (CMakeLists.txt). */
+int64_t __wrap_clock_mono_ms(void);
+
+int64_t __wrap_clock_mono_ms(void)
+{
+    return now_ms;
+}
+
+static struct service service;
+static struct {
+    int fd;
+    bool friend, spoke;
+    int64_t came_ms;
+    uint8_t addr[16];
+} places[PLACES];
+static int n;
+
+static bool look(const void *arg, int at, struct service_guest *g)
+{
+    (void)arg;
+    *g = (struct service_guest){places[at].spoke, places[at].came_ms, places[at].addr};
+    return places[at].fd >= 0 && !places[at].friend;
+}
+
+/* 127.0.0.4 is a friend's. */
+static bool knows_4(const void *arg, const uint8_t addr[static 16])
+{
+    (void)arg;
+    return addr[15] == 4;
+}
+
+/* Who is let in gets the next place: its number; -1: nobody. *gives_way: who is closed. */
+static int admit(int *gives_way)
+{
+    const struct service_crowd c = {
+        .places = n, .look = look, .max = MAX, .each = EACH, .known = knows_4, .patience_ms = PATIENCE_MS};
+    int ignored;
+
+    gives_way = gives_way ? gives_way : &ignored;
+    *gives_way = -1;
+    const int fd = service_admit(&service, &c, places[n].addr, gives_way);
+    if (fd < 0)
+        return -1;
+    if (*gives_way >= 0) {
+        close(places[*gives_way].fd);
+        places[*gives_way].fd = -1;
+    }
+    places[n].fd = fd;
+    places[n].came_ms = now_ms;
+    places[n].spoke = places[n].friend = false;
+    return n++;
+}
+
+/* Connect from 127.0.0.`host`; the kernel completes it. */
+static int knock(int host)
+{
+    const struct sockaddr_in from = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (uint32_t)host - 1)},
+                             to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)service.port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0 && bind(fd, (const struct sockaddr *)&from, sizeof(from)) == 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+static bool is_reset(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == ECONNRESET;
+}
+
+static int setup(void **state)
+{
+    struct err err;
+
+    (void)state;
+    n = 0;
+    return service_open(&service, 0, &err);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    while (n--)
+        if (places[n].fd >= 0)
+            close(places[n].fd);
+    service_close(&service);
+    return 0;
+}
+
+/* One address gets its share; what it sends beyond is reset in one go, and the next address comes in behind it. */
+static void test_a_flood_from_one_address(void **state)
+{
+    int fds[20], gives_way;
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        fds[i] = knock(2);
+    const int other = knock(3);
+    for (int i = 0; i < EACH; i++)
+        assert_int_equal(admit(&gives_way), i);
+    assert_int_equal(admit(&gives_way), EACH);
+    assert_int_equal(gives_way, -1);
+    assert_int_equal(places[EACH].addr[15], 3);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(is_reset(fds[i]), i >= EACH);
+        close(fds[i]);
+    }
+    assert_false(is_reset(other));
+    close(other);
+}
+
+/* Its oldest gives way to its newest, once it has had its time; other addresses' do not. */
+static void test_one_address_gives_way_to_itself(void **state)
+{
+    int gives_way;
+
+    (void)state;
+    close(knock(3));
+    assert_int_equal(admit(NULL), 0); /* the oldest of all */
+    now_ms += 10;
+    for (int i = 0; i < EACH; i++, now_ms += 10) {
+        close(knock(2));
+        assert_int_equal(admit(NULL), 1 + i);
+    }
+    close(knock(2));
+    assert_int_equal(admit(NULL), -1);
+    now_ms = places[1].came_ms + PATIENCE_MS - 1;
+    close(knock(2));
+    assert_int_equal(admit(NULL), -1);
+    now_ms++;
+    places[1].spoke = true; /* who has spoken stays */
+    close(knock(2));
+    assert_int_equal(admit(NULL), -1);
+    now_ms = places[2].came_ms + PATIENCE_MS;
+    close(knock(2));
+    assert_int_equal(admit(&gives_way), 1 + EACH);
+    assert_int_equal(gives_way, 2);
+    /* A friend takes no share. */
+    places[3].friend = true;
+    close(knock(2));
+    assert_int_equal(admit(&gives_way), 2 + EACH);
+    assert_int_equal(gives_way, -1);
+}
+
+/* A friend's address has as many as there are places. */
+static void test_a_known_address(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MAX; i++) {
+        close(knock(4));
+        assert_int_equal(admit(NULL), i);
+    }
+}
+
+/* Many addresses: all wait until the oldest has had its time. */
+static void test_a_full_house(void **state)
+{
+    int gives_way;
+
+    (void)state;
+    for (int i = 0; i < MAX; i++, now_ms++) {
+        close(knock(2 + i));
+        assert_int_equal(admit(NULL), i);
+    }
+    const int fd = knock(20);
+    assert_int_equal(admit(NULL), -1);
+    assert_int_equal(service_listener(&service), -1);
+    assert_false(is_reset(fd));
+    now_ms = places[0].came_ms + PATIENCE_MS;
+    assert_int_not_equal(service_listener(&service), -1);
+    assert_int_equal(admit(&gives_way), MAX);
+    assert_int_equal(gives_way, 0);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_flood_from_one_address, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_address_gives_way_to_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_known_address, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_full_house, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
