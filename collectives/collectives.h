@@ -28,6 +28,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/jobkey.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,12 +52,7 @@ enum collectives_backend {
     COLLECTIVES_NCCL,
 };
 
-enum {
-    COLLECTIVES_RANKS_MAX = 4096,
-    COLLECTIVES_HOST_RANKS_MAX = 256,
-    COLLECTIVES_RUN_ID_BYTES = 256,
-    COLLECTIVES_KEY_BYTES = 32
-};
+enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIVES_RUN_ID_BYTES = 256 };
 
 struct rank_slot;
 struct watch_server;
@@ -123,9 +119,7 @@ struct collectives_config {
     int group_rank;    /* index of this rank's pod (host) in the run */
     int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
-    bool
-        has_key; /* the job has a key (common/jobkey.h): ranks of several pods prove to each other that they have it */
-    uint8_t key[COLLECTIVES_KEY_BYTES];
+    struct jobkey key;       /* ranks of several pods prove to each other that they have it */
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
     int master_port;         /* where rank 0's watch listens: beside the store of PyTorch's agent */
     int awaiting;            /* ranks beyond `world` that take no part and call collectives_await_end */

@@ -56,21 +56,16 @@ static int check(const struct collectives_config *cfg, struct err *err)
     return 0;
 }
 
-/* The key of the job: from the environment, or from the launcher's memory file. */
-static int read_key(struct collectives_config *c, char *(*get)(const char *), struct err *err)
+/* The key of the job, from the launcher's memory file. */
+static int read_key(const char *file, struct jobkey *ret, struct err *err)
 {
-    const char *file = get(CONTRACT_ENV_KEY_FILE);
-    struct jobkey key = {.has = file && *file};
-
-    if (key.has) {
-        cleanup_close int fd = memory_file_open(CONTRACT_KEY_FILE_NAME, sv_from(file));
-        if (fd < 0 || pread(fd, key.bytes, sizeof(key.bytes), 0) != (ssize_t)sizeof(key.bytes))
-            return err_set(err, ERR_INVALID, "%s=%.40s: cannot read the launcher's key of the job",
-                           CONTRACT_ENV_KEY_FILE, file);
-    } else if (jobkey_read(get(CONTRACT_ENV_JOB_KEY), &key, err) < 0)
-        return err_wrap(err, CONTRACT_ENV_JOB_KEY);
-    c->has_key = key.has;
-    memcpy(c->key, key.bytes, sizeof(c->key));
+    ret->has = file && *file;
+    if (!ret->has)
+        return 0;
+    cleanup_close int fd = memory_file_open(CONTRACT_KEY_FILE_NAME, sv_from(file));
+    if (fd < 0 || pread(fd, ret->bytes, sizeof(ret->bytes), 0) != (ssize_t)sizeof(ret->bytes))
+        return err_set(err, ERR_INVALID, "%s=%.40s: cannot read the launcher's key of the job",
+                       CONTRACT_ENV_KEY_FILE, file);
     return 0;
 }
 
@@ -97,9 +92,8 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
         read_int(get, CONTRACT_ENV_LOCAL_RANK, 0, most - 1, &c.local_rank, err) < 0 ||
         read_int(get, "GROUP_RANK", 0, most - 1, &c.group_rank, err) < 0 ||
         read_int(get, CONTRACT_ENV_RESTART_COUNT, 0, 1 << 30, &c.restart_count, err) < 0 ||
-        read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0)
-        return -1;
-    if (read_key(&c, get, err) < 0)
+        read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0 ||
+        read_key(get(CONTRACT_ENV_KEY_FILE), &c.key, err) < 0)
         return -1;
     const char *agent = get("TORCHELASTIC_USE_AGENT_STORE");
     if (agent && strcmp(agent, "True") == 0) /* PyTorch's launcher listens there */

@@ -9,11 +9,7 @@
 
 struct pass pass_of(const struct collectives_config *cfg)
 {
-    struct pass p = {.run_id = cfg->run_id ? cfg->run_id : "", .key.has = cfg->has_key};
-
-    if (p.key.has)
-        memcpy(p.key.bytes, cfg->key, sizeof(p.key.bytes));
-    return p;
+    return (struct pass){cfg->run_id ? cfg->run_id : "", cfg->key};
 }
 
 void pass_nonce(uint8_t nonce[static JOBKEY_NONCE_BYTES])
@@ -26,14 +22,11 @@ void pass_prove(const struct pass *p, enum pass_purpose purpose, const struct pa
                 uint8_t proof[static JOBKEY_PROOF_BYTES])
 {
     static const char *const purposes[] = {"torchkeeper watch 1: watch", "torchkeeper watch 1: rank",
-                                           "torchkeeper link 1: caller", "torchkeeper link 1: called"};
-    struct hmac h;
+                                           "torchkeeper link 1"};
+    const struct jobkey_field fields[] = {
+        {p->run_id, strlen(p->run_id)}, {t->said, t->len}, {t->nonce, t->nonce_len}};
 
-    jobkey_begin(&h, &p->key, purposes[purpose]);
-    jobkey_field(&h, p->run_id, strlen(p->run_id));
-    jobkey_field(&h, t->said, t->len);
-    jobkey_field(&h, t->nonce, t->nonce_len);
-    jobkey_end(&h, proof);
+    jobkey_prove(&p->key, purposes[purpose], fields, ARRAY_LEN(fields), proof);
 }
 
 bool pass_holds(const struct pass *p, enum pass_purpose purpose, const struct pass_talk *t,

@@ -18,8 +18,8 @@ struct pass pass_of(const struct collectives_config *cfg);
 /* 32 bytes that nobody can foretell. */
 void pass_nonce(uint8_t nonce[static JOBKEY_NONCE_BYTES]);
 
-/* A proof of what both sides know: some bytes that one of them has sent, with its nonce, and the other's nonce. */
-enum pass_purpose { PASS_WATCH, PASS_RANK, PASS_CALLER, PASS_CALLED };
+/* A proof of what both sides know: some bytes that one of them has sent, and the other's nonce. */
+enum pass_purpose { PASS_WATCH, PASS_RANK, PASS_LINK };
 struct pass_talk {
     const void *said;
     size_t len;

@@ -30,8 +30,7 @@ enum {
     PODS_DIRECT_MAX = 16,          /* up to this many pods of one rank sum directly */
     PODS_AREA_BYTES = 512 * 1024,  /* size of `area` */
     PODS_BLOCK_BYTES = 128 * 1024, /* how far the first pod sums ahead of what it has sent */
-    PODS_PENDING_MAX = 64,         /* accepted connections whose hello has not arrived yet, */
-    PODS_PENDING_EACH = 32,        /* and from one address */
+    PODS_PENDING_MAX = 64,         /* accepted connections whose hello has not arrived yet */
 };
 
 /* Values of wire_head.op beyond enum host_op. */
@@ -61,7 +60,6 @@ struct flow {
 /* An accepted connection that has not sent its hello. */
 struct pending {
     int fd;
-    uint8_t addr[16];
     int64_t came_ms;
 };
 

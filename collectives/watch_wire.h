@@ -13,7 +13,12 @@
 
 /* Random bytes of the token, by which ranks accept links; the run id, filled up with 0; the longest text; the longest message
  * from a rank. */
-enum { WATCH_TOKEN_BYTES = 16, WATCH_RUN_ID_BYTES = 256, WATCH_TEXT_BYTES = 200, WATCH_SAID_BYTES = 512 };
+enum {
+    WATCH_TOKEN_BYTES = JOBKEY_PROOF_BYTES,
+    WATCH_RUN_ID_BYTES = 256,
+    WATCH_TEXT_BYTES = 200,
+    WATCH_SAID_BYTES = 512
+};
 
 enum watch_type {
     WATCH_REGISTER = 1, /* rank to watch: struct watch_register */

@@ -29,12 +29,6 @@ int jobkey_read(const char *text, struct jobkey *ret, struct err *err)
     return 0;
 }
 
-void jobkey_begin(struct hmac *h, const struct jobkey *key, const char *purpose)
-{
-    hmac_begin(h, key->bytes, sizeof(key->bytes));
-    hmac_add(h, purpose, strlen(purpose) + 1);
-}
-
 static void add_number(struct sha256 *s, uint64_t number, size_t bytes)
 {
     uint8_t little[8];
@@ -44,15 +38,21 @@ static void add_number(struct sha256 *s, uint64_t number, size_t bytes)
     sha256_add(s, little, bytes);
 }
 
-void jobkey_field(struct hmac *h, const void *bytes, size_t len)
+void jobkey_prove(const struct jobkey *key, const char *purpose, const struct jobkey_field *fields, int n,
+                  uint8_t proof[static JOBKEY_PROOF_BYTES])
 {
-    add_number(&h->inner, len, 4);
-    hmac_add(h, bytes, len);
-}
+    struct hmac h;
 
-void jobkey_end(struct hmac *h, uint8_t proof[static JOBKEY_PROOF_BYTES])
-{
-    hmac_end(h, proof);
+    memset(proof, 0, JOBKEY_PROOF_BYTES);
+    if (!key->has)
+        return;
+    hmac_begin(&h, key->bytes, sizeof(key->bytes));
+    hmac_add(&h, purpose, strlen(purpose) + 1);
+    for (int i = 0; i < n; i++) {
+        add_number(&h.inner, fields[i].len, 4);
+        hmac_add(&h, fields[i].bytes, fields[i].len);
+    }
+    hmac_end(&h, proof);
 }
 
 void jobkey_nonce(const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,

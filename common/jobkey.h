@@ -19,10 +19,15 @@ struct jobkey {
  * not repeat. */
 int jobkey_read(const char *text, struct jobkey *ret, struct err *err);
 
-/* A proof: its purpose, its fields, its end. */
-void jobkey_begin(struct hmac *h, const struct jobkey *key, const char *purpose);
-void jobkey_field(struct hmac *h, const void *bytes, size_t len);
-void jobkey_end(struct hmac *h, uint8_t proof[static JOBKEY_PROOF_BYTES]);
+/* Bytes that a proof covers. */
+struct jobkey_field {
+    const void *bytes;
+    size_t len;
+};
+
+/* The proof of n fields for a purpose; without a key zeros. */
+void jobkey_prove(const struct jobkey *key, const char *purpose, const struct jobkey_field *fields, int n,
+                  uint8_t proof[static JOBKEY_PROOF_BYTES]);
 
 /* The nonce of number `number`, which a process uses once, of a process with this random seed. */
 void jobkey_nonce(const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,

@@ -13,6 +13,8 @@
 #define BLANK " \t"
 #define QUOTES "\"'`"
 
+enum { SHAPE_BYTES = 16 }; /* at least, with a digit, behind what a service's secrets begin with */
+
 /* From here on: so many bytes are kept, then so many are the secret. No secret: {0, 0}. */
 struct found {
     size_t keep, hide;
@@ -22,31 +24,9 @@ static const struct found NONE = {0, 0};
 
 /* ---- by shape */
 
-static const struct {
-    const char *begin, *of; /* and of these the rest is made, at least one digit */
-    size_t least;
-} SHAPES[] = {
-    {"hf_", ALNUM, 16},
-    {"ghp_", ALNUM, 16},
-    {"gho_", ALNUM, 16},
-    {"ghu_", ALNUM, 16},
-    {"ghs_", ALNUM, 16},
-    {"ghr_", ALNUM, 16},
-    {"github_pat_", ALNUM "_", 16},
-    {"glpat-", ALNUM "_-", 16},
-    {"AKIA", ALNUM, 16},
-    {"ASIA", ALNUM, 16},
-    {"AIza", ALNUM "_-", 30},
-    {"sk-", ALNUM "_-", 20},
-    {"xoxb-", ALNUM "-", 10},
-    {"xoxp-", ALNUM "-", 10},
-    {"nvapi-", ALNUM "_-", 16},
-    {"npm_", ALNUM, 16},
-    {"pypi-", ALNUM "_-", 16},
-    {"dckr_pat_", ALNUM "_-", 16},
-    {"wandb_v1_", ALNUM "_-", 16},
-    {"eyJ", ALNUM "_-.=", 20},
-};
+static const char *const BEGINS[] = {
+    "hf_",  "ghp_", "gho_",  "ghu_",  "ghs_",   "ghr_", "github_pat_", "glpat-",    "AKIA",      "ASIA",
+    "AIza", "sk-",  "xoxb-", "xoxp-", "nvapi-", "npm_", "pypi-",       "dckr_pat_", "wandb_v1_", "eyJ"};
 
 static bool has_digit(const char *p, size_t len)
 {
@@ -58,12 +38,14 @@ static bool has_digit(const char *p, size_t len)
 
 static struct found by_shape(const char *p, bool wandb)
 {
-    for (size_t i = 0; i < ARRAY_LEN(SHAPES); i++) {
-        size_t keep = strlen(SHAPES[i].begin);
-        if (strncmp(p, SHAPES[i].begin, keep) != 0)
+    for (size_t i = 0; i < ARRAY_LEN(BEGINS); i++) {
+        size_t keep = strlen(BEGINS[i]);
+        if (strncmp(p, BEGINS[i], keep) != 0)
             continue;
-        size_t len = strspn(p + keep, SHAPES[i].of);
-        if (len >= SHAPES[i].least && has_digit(p + keep, len))
+        size_t len = strspn(p + keep, ALNUM "_-.");
+        while (len && p[keep + len - 1] == '.') /* of the sentence */
+            len--;
+        if (len >= SHAPE_BYTES && has_digit(p + keep, len))
             return (struct found){keep, len};
     }
     if (wandb && strspn(p, "0123456789abcdef") == 40 && strspn(p, ALNUM) == 40)

@@ -89,12 +89,7 @@ void hmac_begin(struct hmac *h, const void *key, size_t len)
 {
     uint8_t block[SHA256_BLOCK_BYTES] = {0};
 
-    if (len > sizeof(block)) {
-        sha256_begin(&h->inner);
-        sha256_add(&h->inner, key, len);
-        sha256_end(&h->inner, block);
-    } else
-        memcpy(block, key, len);
+    memcpy(block, key, len);
     for (size_t i = 0; i < sizeof(block); i++)
         block[i] ^= 0x36;
     sha256_begin(&h->inner);

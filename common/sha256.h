@@ -25,6 +25,7 @@ struct hmac {
     struct sha256 inner, outer;
 };
 
+/* A key of SHA256_BLOCK_BYTES at most. */
 void hmac_begin(struct hmac *h, const void *key, size_t len);
 void hmac_add(struct hmac *h, const void *bytes, size_t len);
 void hmac_end(struct hmac *h, uint8_t out[static SHA256_BYTES]);

@@ -28,8 +28,7 @@ static inline bool contract_is_final(int status)
 #define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
 #define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
 
-/* PID/NUMBER as above: a memory file with the 32 bytes of the job's key. Under another launcher a rank finds CONTRACT_ENV_JOB_KEY
- * itself. */
+/* PID/NUMBER as above: a memory file with the 32 bytes of the job's key (CONTRACT_ENV_JOB_KEY); not set: the job has none. */
 #define CONTRACT_ENV_KEY_FILE "TORCHKEEPER_KEY_FILE"
 #define CONTRACT_KEY_FILE_NAME "torchkeeper-job-key"
 

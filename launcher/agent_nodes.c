@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { UNPROVED_AGAIN_MS = 60000 };
-
 static void say_waiting(struct agent *g)
 {
     const int64_t now_ms = clock_mono_ms();
@@ -18,23 +16,6 @@ static void say_waiting(struct agent *g)
         return;
     waiting_say(&g->waiting, &g->nodes, now_ms, text);
     agent_say(g, "torchrun: %s\n", text);
-}
-
-/* At most once a minute. */
-static void say_unproved(struct agent *g)
-{
-    const struct meet_view *v = g->nodes.view;
-    const int64_t now_ms = clock_mono_ms();
-
-    if (v->unproved == g->unproved || now_ms < g->unproved_due_ms)
-        return;
-    g->unproved_due_ms = now_ms + UNPROVED_AGAIN_MS;
-    g->unproved = v->unproved;
-    agent_say(g, "torchrun: rendezvous: connections closed so far: %lld, the last one from %s: %s (%s)\n",
-              (long long)v->unproved, v->unproved_from,
-              g->options->meeting.key.has ? "they did not prove that they have this job's key"
-                                          : "they have a key, and this launcher has none",
-              CONTRACT_ENV_JOB_KEY);
 }
 
 /* Wait until a round begins with this node as a member (1) or the run has ended (0). */
@@ -55,7 +36,6 @@ static int gather(struct agent *g)
             return step == NODES_START;
         }
         say_waiting(g);
-        say_unproved(g);
         agent_turn(g);
     }
 }
@@ -69,7 +49,6 @@ static void run_among_nodes(struct agent *g)
 
     while (!round_over(&g->round)) {
         agent_turn(g);
-        say_unproved(g);
         if (g->signal)
             meet_leave(g->nodes.meet, g->signal);
         unwanted = unwanted || g->nodes.view->must_stop;

@@ -35,13 +35,12 @@ struct agent {
         rank_where[MEMORY_FILE_BYTES]; /* where ranks find them */
     struct rank_slot *slots; /* [nproc] the same, which any rank may write at any time; NULL: none */
     struct straggler straggler;
-    int64_t steps_due_ms;              /* when to look at `slots` again */
-    int signals;                       /* a signalfd */
-    int signal;                        /* the first signal that ends the run; 0: none */
-    bool meets;                        /* several nodes may take part: `nodes` is open */
-    struct nodes nodes;                /* with `meets` */
-    struct waiting waiting;            /* messages while waiting for other nodes */
-    int64_t unproved, unproved_due_ms; /* how many of the view's were printed, and when to print more */
+    int64_t steps_due_ms;   /* when to look at `slots` again */
+    int signals;            /* a signalfd */
+    int signal;             /* the first signal that ends the run; 0: none */
+    bool meets;             /* several nodes may take part: `nodes` is open */
+    struct nodes nodes;     /* with `meets` */
+    struct waiting waiting; /* messages while waiting for other nodes */
     struct hang hang;
     char host[HOST_NAME_MAX + 1];
     const char *report; /* path of the termination message; NULL: none is written */

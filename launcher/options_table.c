@@ -191,7 +191,11 @@ void options_print_help(bool launch)
         "ended, the rank\n"
         "       that holds up the others is named, and its node ends with 138, whatever --max-restarts "
         "says. All\n"
-        "       nodes need it, with the same value. Without it a run may hang for ever.\n\n");
+        "       nodes need it, with the same value. Without it a run may hang for ever.\n"
+        "  TORCHKEEPER_JOB_KEY=DIGITS\n"
+        "       64 hexadecimal digits, the same on all nodes: who does not have them takes no part in the run, "
+        "even\n"
+        "       with its --rdzv-id. Ranks do not find it in their environment.\n\n");
     printf("EXIT STATUS\n"
            "  0 when every rank ended with 0. Else the status of the rank that failed first (of the first "
            "that did\n"

@@ -324,7 +324,6 @@ static void on_created(struct step *s, struct kube_reply *reply)
     struct err err;
 
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
-        r->guards++;
         end_step(s);
     } else if (!reply->err && is_out_of_sight(reply->object)) {
         err_set(&err, ERR_INVALID, "a webhook or a policy took the label %s from %s %s", LABEL_JOB,
@@ -467,11 +466,11 @@ static void begin(struct actions *as, const struct action *act)
     begin_request(s);
 }
 
-/* Alone, but for guards and the Service behind them, and for pods. Pods may be deleted beside each other. They may be created beside each other, too: first one of each
+/* Alone, but for guards and the create before them, and for pods. Pods may be deleted beside each other. They may be created beside each other, too: first one of each
  * replicaSpec, and one more at a time with each that went well, so that a quota that is used up is asked once. */
 static bool may_begin(const struct actions *as, const struct action *act)
 {
-    if (as->n_steps == 0 || (act->kind == ACTION_CREATE && act->child != CHILD_POD && is_guard(&act[-1])))
+    if (as->n_steps == 0 || (is_guard(act) && act[-1].kind == ACTION_CREATE))
         return true;
     if (as->n_steps == STEPS_MAX || act->child != CHILD_POD || act->kind != act[-1].kind ||
         act[-1].child != CHILD_POD)

@@ -4,7 +4,7 @@
  *            that is passed to it. The result's strings live in the arena.
  * Errors:    in result.err. Reaching what was wanted is no error: creating an object that exists and is this job's,
  *            deleting one that is gone.
- * Order:     one request after the other. Only creates of guards and of the Service behind them run in parallel,
+ * Order:     one request after the other. Only creates of guards and of the Service before them run in parallel,
  *            consecutive creates of pods, and consecutive deletes of pods, up to 8. Of the creates the first pod of each replicaSpec runs alone, then, for each create that
  *            succeeded, one more at a time, so that an exhausted quota is asked once. After a failure, or when the
  *            target says that nothing may go on, nothing more is begun, and `done` is called when the requests under
@@ -39,7 +39,6 @@ struct actions_result {
      * answer did not come or named no version. */
     bool doubt;
     int pods_created, pods_deleted;
-    int guards;          /* of plan.n_guards, that are there */
     const char *ignored; /* what of their template pods were made without; NULL: nothing */
 };
 

@@ -329,18 +329,6 @@ static const char *new_key(struct arena *a)
     return hex;
 }
 
-static void fill_guards(const struct controller *c, const struct trainjob *job, const struct jobmemory *m,
-                        struct arena *a, struct plan_input *in)
-{
-    in->guards = (struct plan_guards){
-        .isolate = c->options.isolate_jobs,
-        .operator_ns = c->options.operator_ns,
-        .scraper_ns = c->options.scraper_ns,
-        .new_key = c->options.job_keys && in->n_pods == 0 ? new_key(a) : NULL,
-        .made_for = m->guarded_generation == job->generation ? m->guarded_attempt : -1,
-    };
-}
-
 static void fill_input(const struct controller *c, const struct trainjob *job, struct jobmemory *m,
                        struct arena *a, struct plan_input *in)
 {
@@ -361,7 +349,8 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     };
     in->problem.retry_ms += mono_to_wall_ms;
     watches_gather(&c->watches, job, a, in);
-    fill_guards(c, job, m, a, in);
+    in->guards = c->options.guards;
+    in->guards.new_key = c->options.job_keys && in->n_pods == 0 ? new_key(a) : NULL;
 }
 
 /* So that events of a large job, each of which plans all of it, do not fill the thread. */

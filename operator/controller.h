@@ -21,8 +21,8 @@ struct controller_options {
     const char *ns; /* NULL: all namespaces */
     const char *tensorboard_image;
     const char *launcher_image;
-    bool isolate_jobs, job_keys;
-    const char *operator_ns, *scraper_ns; /* as in struct plan_guards */
+    struct plan_guards guards; /* but for the key */
+    bool job_keys;
     uint64_t seed;
     /* For tests, whose pods have no address: as in poller_options. NULL: podaddress_url. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);

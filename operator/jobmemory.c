@@ -181,10 +181,6 @@ bool jobmemory_learn(struct jobmemory *m, const struct watches *w, const struct 
         m->progress.slow_told_ms = wall_ms;
     if (r->ignored)
         m->ignored_generation = pass->generation;
-    if (pass->plan->n_guards && r->guards == pass->plan->n_guards) {
-        m->guarded_generation = pass->generation;
-        m->guarded_attempt = pass->plan->attempt;
-    }
     if (pass->plan->pods_first)
         m->status_written_ms = mono_ms;
     return learn_problem(m, r, pass, mono_ms);

@@ -40,10 +40,8 @@ struct jobmemory {
     int64_t problem_generation;
     int64_t ignored_generation; /* of the spec of which fields were ignored, and that was told; 0: none */
     int problem_count;          /* consecutive problems */
-    int64_t guarded_generation; /* of the spec, and the attempt, whose guards are made; 0: none */
-    int32_t guarded_attempt;
-    bool create_failed; /* a create failed once, and quickly: not reported yet */
-    int waits;          /* consecutive passes that waited for an object to be deleted */
+    bool create_failed;         /* a create failed once, and quickly: not reported yet */
+    int waits;                  /* consecutive passes that waited for an object to be deleted */
     /* The last pass had no room in the budget for need_bytes; 0: it had. It planned this generation, with
      * need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;

@@ -70,10 +70,10 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     const struct controller_options options = {.ns = o->ns,
                                                .tensorboard_image = o->tensorboard_image,
                                                .launcher_image = o->launcher_image,
-                                               .isolate_jobs = o->isolate_jobs,
+                                               .guards = {.isolate = o->isolate_jobs,
+                                                          .operator_ns = kube_manager_namespace(m),
+                                                          .scraper_ns = o->scraper_ns},
                                                .job_keys = o->job_keys,
-                                               .operator_ns = kube_manager_namespace(m),
-                                               .scraper_ns = o->scraper_ns,
                                                .seed = kube_manager_seed()};
     cleanup_controller struct controller *c = controller_new(kube_manager_loop(m), kube_manager_transport(m),
                                                              kube_manager_recorder(m), &p->log, &options);

@@ -48,13 +48,6 @@ static void refuse(struct leader_link *k, int64_t refusal)
     k->refusal = refusal;
 }
 
-/* As refuse: it was to prove that it has the key, and did not. */
-static void refuse_proof(struct leader_link *k, int64_t refusal)
-{
-    k->unproved = true;
-    refuse(k, refusal);
-}
-
 static int free_place(struct leader *l)
 {
     for (int i = 0; i < l->n_links; i++)
@@ -97,7 +90,7 @@ static void greet(const struct leader *l, struct leader_link *k, const struct me
     else if (!same_run(l->config.run_id, h->run_id))
         refuse(k, REFUSED_RUN);
     else if (h->auth != l->config.key.has)
-        refuse_proof(k, REFUSED_AUTH);
+        refuse(k, REFUSED_AUTH);
 }
 
 /* The CHALLENGE of a connection, and what both sides know of the greeting by then; its nonces are those of *k and *c. */
@@ -147,7 +140,7 @@ static void admit(struct leader *l, struct leader_link *k, const uint8_t answer[
                   int64_t now_ms)
 {
     if (!has_proved(l, k, answer)) {
-        refuse_proof(k, REFUSED_AUTH);
+        refuse(k, REFUSED_AUTH);
         return;
     }
     const int64_t ticket = ticket_of(l, k->id);
@@ -208,8 +201,6 @@ static bool take(struct leader *l, int link, const struct message *m, int64_t no
         greet(l, k, &m->hello);
     else if (m->type == MESSAGE_ANSWER && k->at == LINK_CHALLENGED)
         admit(l, k, m->answer, now_ms);
-    else if (m->type == MESSAGE_REFUSED && k->at == LINK_CHALLENGED && l->config.key.has)
-        refuse_proof(k, 0); /* a node that has another key */
     else if (m->type == MESSAGE_NODE && k->at == LINK_WELCOMED)
         hear(l, link, &m->node, now_ms);
     else
@@ -269,10 +260,8 @@ static void close_late(struct leader *l, int64_t now_ms)
     for (int i = 0; i < l->n_links; i++) {
         struct leader_link *k = &l->links[i];
         if (k->at != LINK_FREE && k->at != LINK_REFUSED && !k->local && !k->beat &&
-            now_ms - k->came_ms >= LEADER_GREET_MS) {
-            k->unproved = k->at == LINK_CHALLENGED && l->config.key.has;
+            now_ms - k->came_ms >= LEADER_GREET_MS)
             refuse(k, 0);
-        }
     }
 }
 
@@ -335,7 +324,6 @@ bool leader_act(struct leader *l, struct leader_action *a)
         }
         if (k->at == LINK_REFUSED) {
             a->kind = LEADER_CLOSE;
-            a->unproved = k->unproved;
             free_link(l, l->next);
             return true;
         }

@@ -46,7 +46,6 @@ struct leader_link {
     } at;
     bool local;      /* of the leader's own node */
     bool blocked;    /* it takes no bytes at present */
-    bool unproved;   /* who is there has not proved that it has the key, and was to */
     int64_t came_ms; /* when it was opened */
     int64_t ticket;  /* of its node; 0: not welcomed */
     uint32_t number;
@@ -83,7 +82,6 @@ struct leader {
 
 struct leader_action {
     enum { LEADER_SEND, LEADER_CLOSE } kind;
-    bool unproved; /* of LEADER_CLOSE: for want of a proof */
     int link;
     struct message message; /* of LEADER_SEND */
 };

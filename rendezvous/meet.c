@@ -96,17 +96,6 @@ static bool act_node(struct meet *m, int64_t now_ms)
     return any;
 }
 
-static void close_of_leader(struct meet *m, const struct leader_action *a, int64_t now_ms)
-{
-    struct wire *w = meet_wire_of_leader(m, a->link);
-
-    if (w && a->unproved) {
-        m->unproved++;
-        memcpy(m->unproved_from, w->addr, sizeof(w->addr));
-    }
-    meet_close_wire(m, w, now_ms);
-}
-
 static bool act_leader(struct meet *m, int64_t now_ms)
 {
     struct leader_action a;
@@ -122,7 +111,7 @@ static bool act_leader(struct meet *m, int64_t now_ms)
         } else if (a.kind == LEADER_SEND)
             meet_send(m, meet_wire_of_leader(m, a.link), &a.message, now_ms);
         else
-            close_of_leader(m, &a, now_ms);
+            meet_close_wire(m, meet_wire_of_leader(m, a.link), now_ms);
     }
     return any;
 }
@@ -134,12 +123,11 @@ static void tell_owner(struct meet *m)
     const bool stops = node_must_stop(n);
 
     if (m->told.version == n->state->version && m->told.stage == n->stage && m->told.stops == stops &&
-        m->told.unproved == m->unproved && strcmp(m->told.why, n->line.why) == 0)
+        strcmp(m->told.why, n->line.why) == 0)
         return;
     m->told.version = n->state->version;
     m->told.stage = n->stage;
     m->told.stops = stops;
-    m->told.unproved = m->unproved;
     memcpy(m->told.why, n->line.why, sizeof(m->told.why));
     ring(m->fd);
 }
@@ -351,8 +339,6 @@ static void copy_view(const struct meet *m, struct meet_view *view)
             : INT64_MAX;
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->told = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.told;
-    view->unproved = m->unproved;
-    net_address(m->unproved_from, view->unproved_from);
     view->state = *n->state;
 }
 

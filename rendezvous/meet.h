@@ -10,7 +10,6 @@
 #ifndef TK_RENDEZVOUS_MEET_H
 #define TK_RENDEZVOUS_MEET_H
 
-#include "rendezvous/net.h"
 #include "rendezvous/node.h"
 
 enum meet_hosts { MEET_HOSTS_AUTO, MEET_HOSTS, MEET_HOSTS_NOT };
@@ -33,9 +32,7 @@ struct meet_view {
     int64_t spare_until_ms; /* until when it waits for a place while a round runs; INT64_MAX: it does not */
     bool must_stop;         /* its ranks are to be stopped */
     bool told;              /* its failure in this round */
-    int64_t unproved;       /* connections that the leader here closed for want of a proof (proof.h) */
-    char unproved_from[NET_ADDRESS_BYTES]; /* the address of the last one */
-    struct meeting_state state;            /* version 0: not heard yet */
+    struct meeting_state state; /* version 0: not heard yet */
 };
 
 struct meet;

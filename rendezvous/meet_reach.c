@@ -198,34 +198,19 @@ void meet_probe(struct meet *m, int64_t now_ms)
 
 void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms)
 {
-    const struct node_config *own = &m->config.node;
     struct message hello = {.type = MESSAGE_HELLO};
 
-    proof_hello(&own->key, own->seed, own->run_id, own->id, PROBE_NUMBER, &hello.hello);
+    node_hello(&m->config.node, PROBE_NUMBER, &hello.hello);
     meet_send(m, w, &hello, now_ms);
-}
-
-/* Whether who sent this CHALLENGE has the key. */
-static bool has_proved(const struct meet *m, const struct message_challenge *c)
-{
-    const struct node_config *own = &m->config.node;
-    uint8_t nonce[MESSAGE_NONCE_BYTES];
-    const struct proof_greeting g = {.run_id = own->run_id,
-                                     .node = own->id,
-                                     .node_nonce = nonce,
-                                     .number = PROBE_NUMBER,
-                                     .leader = c->leader,
-                                     .leader_nonce = c->nonce};
-
-    proof_nonce(&own->key, own->seed, PROBE_NUMBER, nonce);
-    return proof_holds(&own->key, PROOF_LEADER, &g, c->answer);
 }
 
 void meet_probed(struct meet *m)
 {
+    uint8_t answer[MESSAGE_ANSWER_BYTES];
+
     if (m->message.type != MESSAGE_CHALLENGE ||
         memcmp(m->message.challenge.leader, m->leader.config.id, MESSAGE_ID_BYTES) == 0 ||
-        !has_proved(m, &m->message.challenge))
+        !node_answer(&m->config.node, PROBE_NUMBER, &m->message.challenge, answer))
         return;
     err_set(&m->broken, ERR_CONFLICT,
             "another launcher does so there: were two told to (is_host=true, node rank 0)?");

@@ -54,13 +54,10 @@ struct meet {
     int64_t stranger_ms; /* when to ask again who serves there */
     bool asks;           /* now, without the lock */
     char stranger_text[STRANGER_BYTES];
-    int64_t unproved; /* as in the view */
-    uint8_t unproved_from[16];
     struct { /* of the view, when the owner was woken last */
         int64_t version;
         enum node_stage stage;
         bool stops;
-        int64_t unproved;
         char why[160];
     } told;
     struct meeting_state incoming;

@@ -36,7 +36,7 @@ enum message_type {
     MESSAGE_STATE,
 };
 
-/* Why a leader refuses a connection, or a node a leader (AUTH); these numbers are sent. */
+/* Why a leader refuses a connection; these numbers are sent. */
 enum message_refusal { REFUSED_RUN = 1, REFUSED_VERSION, REFUSED_AUTH, REFUSED_CROWDED };
 
 struct message_hello {

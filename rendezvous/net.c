@@ -1,7 +1,6 @@
 /* net.c - TCP sockets between pods. */
 #include "rendezvous/net.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -107,14 +106,6 @@ bool net_peer(int fd, uint8_t addr[16])
         return false;
     take_address(&got, addr);
     return true;
-}
-
-void net_address(const uint8_t addr[static 16], char out[static NET_ADDRESS_BYTES])
-{
-    const bool v4 = memcmp(addr, mapped, sizeof(mapped)) == 0;
-
-    out[0] = '\0';
-    (void)inet_ntop(v4 ? AF_INET : AF_INET6, addr + (v4 ? 12 : 0), out, NET_ADDRESS_BYTES);
 }
 
 bool net_is_loopback(const uint8_t addr[16])

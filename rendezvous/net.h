@@ -30,10 +30,6 @@ int net_connected(int fd);
 bool net_peer(int fd, uint8_t addr[16]);
 bool net_is_loopback(const uint8_t addr[16]);
 
-/* An address as text: 10.0.0.7, fd00::7. */
-enum { NET_ADDRESS_BYTES = 48 };
-void net_address(const uint8_t addr[static 16], char out[static NET_ADDRESS_BYTES]);
-
 /* Set TCP_NODELAY, and keepalive so that a lost host breaks an idle connection within 4 s. `strict`: also while
  * sent bytes are unacknowledged (TCP_USER_TIMEOUT). That is only for a link whose peer always reads, because a
  * receive window that stays closed for 4 s breaks the connection too. */

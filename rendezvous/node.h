@@ -33,6 +33,11 @@ struct node_config {
     const char *role, *addr;     /* addr NULL: the local address of the connection */
 };
 
+/* HELLO over connection `number`, and the answer to the leader's CHALLENGE there; false: the leader does not have the key. */
+void node_hello(const struct node_config *c, uint32_t number, struct message_hello *ret);
+bool node_answer(const struct node_config *c, uint32_t number, const struct message_challenge *said,
+                 uint8_t answer[static MESSAGE_ANSWER_BYTES]);
+
 /* PROTOCOL.md describes the phases. */
 enum node_stage { NODE_REACHES, NODE_WAITS, NODE_RUNS, NODE_RESTS, NODE_LEAVES, NODE_OVER };
 
@@ -54,7 +59,6 @@ struct node_line {
             LINE_DIALED,
             LINE_CONNECTED,
             LINE_HELLO,
-            LINE_DOUBTED, /* the leader's proof is wrong: it is to be told so */
             LINE_CHALLENGED,
             LINE_ANSWER,
             LINE_CURRENT,

@@ -166,22 +166,29 @@ void node_connected(struct node *n, uint32_t number, const char *addr, int64_t n
     snprintf(n->line.addr, sizeof(n->line.addr), "%s", n->config.addr ? n->config.addr : addr);
 }
 
-/* Whether who sent this CHALLENGE has the key; then *k has the answer. */
-static bool has_proved(const struct node *n, struct node_link *k, const struct message_challenge *c)
+void node_hello(const struct node_config *c, uint32_t number, struct message_hello *ret)
 {
-    const struct node_config *own = &n->config;
-    uint8_t nonce[MESSAGE_NONCE_BYTES];
-    const struct proof_greeting g = {.run_id = own->run_id,
-                                     .node = own->id,
-                                     .node_nonce = nonce,
-                                     .number = k->number,
-                                     .leader = c->leader,
-                                     .leader_nonce = c->nonce};
+    *ret = (struct message_hello){.version = MESSAGE_VERSION, .number = number, .auth = c->key.has};
+    memcpy(ret->id, c->id, sizeof(ret->id));
+    proof_nonce(&c->key, c->seed, number, ret->nonce);
+    snprintf(ret->run_id, sizeof(ret->run_id), "%s", c->run_id);
+}
 
-    proof_nonce(&own->key, own->seed, k->number, nonce);
-    if (c->auth != own->key.has || !proof_holds(&own->key, PROOF_LEADER, &g, c->answer))
+bool node_answer(const struct node_config *c, uint32_t number, const struct message_challenge *said,
+                 uint8_t answer[static MESSAGE_ANSWER_BYTES])
+{
+    uint8_t nonce[MESSAGE_NONCE_BYTES];
+    const struct proof_greeting g = {.run_id = c->run_id,
+                                     .node = c->id,
+                                     .node_nonce = nonce,
+                                     .number = number,
+                                     .leader = said->leader,
+                                     .leader_nonce = said->nonce};
+
+    proof_nonce(&c->key, c->seed, number, nonce);
+    if (said->auth != c->key.has || !proof_holds(&c->key, PROOF_LEADER, &g, said->answer))
         return false;
-    proof_make(&own->key, PROOF_NODE, &g, k->answer);
+    proof_make(&c->key, PROOF_NODE, &g, answer);
     return true;
 }
 
@@ -194,8 +201,8 @@ static bool greet(struct node *n, struct node_link *k, const struct message_chal
     if (k->at != LINE_HELLO)
         return false;
     l->met = true;
-    if (!has_proved(n, k, c)) {
-        k->at = LINE_DOUBTED;
+    if (!node_answer(&n->config, k->number, c, k->answer)) {
+        k->close = true;
         l->dial_ms = now_ms + NODE_REST_MS;
         snprintf(l->why, sizeof(l->why), "a launcher is there that does not have the key of this job");
         return true;
@@ -395,34 +402,21 @@ static bool act_dial(struct node *n, struct node_action *a, int64_t now_ms)
     return false;
 }
 
-static void write_greeting(const struct node *n, struct node_link *k, struct message *m)
-{
-    const struct node_config *own = &n->config;
-
-    if (k->at == LINE_CONNECTED) {
-        m->type = MESSAGE_HELLO;
-        proof_hello(&own->key, own->seed, own->run_id, own->id, k->number, &m->hello);
-        k->at = LINE_HELLO;
-    } else if (k->at == LINE_CHALLENGED) {
-        m->type = MESSAGE_ANSWER;
-        memcpy(m->answer, k->answer, sizeof(m->answer));
-        k->at = LINE_ANSWER;
-    } else {
-        m->type = MESSAGE_REFUSED;
-        m->refusal = REFUSED_AUTH;
-        k->close = true;
-    }
-}
-
 static bool act_greet(struct node *n, struct node_action *a)
 {
     for (int i = 0; i < NODE_LINKS_MAX; i++) {
         struct node_link *k = &n->line.links[i];
-        if (!k->number || k->close || k->blocked ||
-            (k->at != LINE_CONNECTED && k->at != LINE_CHALLENGED && k->at != LINE_DOUBTED))
+        if (!k->number || k->blocked || (k->at != LINE_CONNECTED && k->at != LINE_CHALLENGED))
             continue;
         act(a, NODE_SEND, k->number);
-        write_greeting(n, k, &a->message);
+        if (k->at == LINE_CONNECTED) {
+            a->message.type = MESSAGE_HELLO;
+            node_hello(&n->config, k->number, &a->message.hello);
+        } else {
+            a->message.type = MESSAGE_ANSWER;
+            memcpy(a->message.answer, k->answer, sizeof(k->answer));
+        }
+        k->at = k->at == LINE_CONNECTED ? LINE_HELLO : LINE_ANSWER;
         return true;
     }
     return false;

@@ -27,8 +27,4 @@ bool proof_holds(const struct jobkey *key, enum proof_side side, const struct pr
 void proof_nonce(const struct jobkey *key, const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,
                  uint8_t nonce[static MESSAGE_NONCE_BYTES]);
 
-/* HELLO of a node. */
-void proof_hello(const struct jobkey *key, const uint8_t seed[static JOBKEY_NONCE_BYTES], const char *run_id,
-                 const uint8_t id[static MESSAGE_ID_BYTES], uint32_t number, struct message_hello *ret);
-
 #endif

@@ -111,7 +111,7 @@ int service_admit(struct service *s, const struct service_crowd *c, uint8_t addr
     }
     for (int i = 0; i < TURNED_AWAY_MAX; i++) {
         const int fd = accept_one(s, addr);
-        if (fd < 0 || count(c, addr, gives_way, &who) < c->each || (c->known && c->known(c->arg, addr))) {
+        if (fd < 0 || !c->each || count(c, addr, gives_way, &who) < c->each) {
             *gives_way = oldest;
             return fd;
         }

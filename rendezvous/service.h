@@ -51,9 +51,7 @@ struct service_crowd {
     /* Whether the one at place `at` may be given up for a new one: mostly who has not identified itself. */
     bool (*look)(const void *arg, int at, struct service_guest *g);
     const void *arg;
-    int max, each; /* how many of those there may be, and from one address */
-    /* Addresses of friends, which have as many as there are places; NULL: none is known. */
-    bool (*known)(const void *arg, const uint8_t addr[static 16]);
+    int max, each;       /* how many of those there may be, and from one address; each 0: as many */
     int64_t patience_ms; /* then the oldest, or the oldest from that address, gives way once it is so old */
 };
 

@@ -109,20 +109,14 @@ static cJSON *key(const struct planner *p, const char *name)
     return o;
 }
 
-static void create(struct planner *p, enum child_kind child, const char *name, cJSON *body)
-{
-    (void)planner_create(p, &p->creates, child, name, body);
-    p->n_guards++;
-}
-
 void guards_create(struct planner *p)
 {
     const char *name = guards_name(p->a, p->job);
 
-    if (p->in->n_pods > 0 || p->in->guards.made_for == p->st.attempt)
+    if (p->in->n_pods > 0)
         return;
     if (guards_isolate(p))
-        create(p, CHILD_POLICY, name, policy(p, name));
+        (void)planner_create(p, &p->creates, CHILD_POLICY, name, policy(p, name));
     if (guards_key(p))
-        create(p, CHILD_KEY, name, key(p, name));
+        (void)planner_create(p, &p->creates, CHILD_KEY, name, key(p, name));
 }

@@ -19,7 +19,7 @@ bool guards_isolate(const struct planner *p);
 /* Whether pods that are made now get the job's key: as those of their attempt that are there. */
 bool guards_key(const struct planner *p);
 
-/* Add what the attempt needs, unless it has pods, or this term of leadership has made it. */
+/* Add what the attempt needs, unless it has pods. */
 void guards_create(struct planner *p);
 
 #endif

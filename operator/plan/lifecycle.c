@@ -147,6 +147,8 @@ static void create_pod(struct planner *p, int i, bool unsure, bool alone, struct
         made->full = true;
         return;
     }
+    if (made->n == 0)
+        guards_create(p);
     struct action *act = planner_create(p, &p->creates, CHILD_POD, s->name, desired_pod(p, s));
     made->last_bytes = strlen(act->body);
     made->bytes += made->last_bytes;
@@ -209,7 +211,6 @@ static void create_missing(struct planner *p)
     }
     if (held)
         return;
-    guards_create(p);
     if (!p->in->service)
         (void)planner_create(p, &p->creates, CHILD_SERVICE, desired_service_name(p->a, p->job->name),
                              desired_service(p));

@@ -31,12 +31,6 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->restarted = jobstatus_counted(&p->st) > jobstatus_counted(old) && !jobstatus_finished(&p->st);
 }
 
-static void note_guards(const struct planner *p, struct plan *out)
-{
-    out->n_guards = p->n_guards;
-    out->attempt = p->st.attempt;
-}
-
 /* Of a job that has no status at all, nor a pod: nothing is counted yet. */
 static bool may_begin_with_pods(const struct planner *p)
 {
@@ -64,7 +58,6 @@ static void assemble(struct planner *p, struct plan *out)
                              .n_actions = p->creates.n,
                              .requeue_ms = p->requeue_ms,
                              .pods_first = true};
-        note_guards(p, out);
         timing_note(p, out);
         return;
     }
@@ -85,7 +78,6 @@ static void assemble(struct planner *p, struct plan *out)
     out->progress_only = p->progress_only;
     out->slow_rank = p->slow_rank;
     note_transitions(p, out);
-    note_guards(p, out);
     timing_note(p, out);
 }
 

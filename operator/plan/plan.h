@@ -87,7 +87,6 @@ struct plan_guards {
     const char *operator_ns; /* in which namespace the operator's pods are, which ask for progress */
     const char *scraper_ns;  /* all of whose pods may ask; NULL: none */
     const char *new_key;     /* 64 random hex digits; NULL: jobs get no key */
-    int32_t made_for;        /* the attempt for which this term has made them, of this spec; -1: none */
 };
 
 struct plan_input {
@@ -135,8 +134,6 @@ struct plan {
     bool progress_only; /* and, but for details, nothing else */
     bool creates_wait;  /* pods are missing and wait for something else than the problem */
     bool slow_rank;     /* an event tells of a slow rank */
-    int n_guards;       /* creates of guards, which come first, */
-    int32_t attempt;    /* of this attempt */
     struct plan_waits waits;
     struct plan_seen seen; /* for the next input */
 };

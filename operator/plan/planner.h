@@ -42,7 +42,6 @@ struct planner {
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool creates_wait;                         /* as in struct plan */
-    int n_guards;                              /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
     bool others_follow;                        /* pod 0 is there alone, and the others come after it */
 };

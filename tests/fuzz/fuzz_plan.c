@@ -67,8 +67,7 @@ static void read_state(struct state *s, const cJSON *doc)
     s->in.progress = &s->progress;
     s->in.tensorboard_image = "tb";
     s->in.launcher_image = "launcher";
-    s->in.guards =
-        (struct plan_guards){.isolate = true, .operator_ns = "ops", .new_key = "k", .made_for = -1};
+    s->in.guards = (struct plan_guards){.isolate = true, .operator_ns = "ops", .new_key = "k"};
 }
 
 static const struct pod *pod_of_uid(const struct state *s, const char *uid)

@@ -39,14 +39,10 @@ static void prove(uint8_t proof[static JOBKEY_PROOF_BYTES], const char *purpose,
 {
     struct jobkey key;
     struct err err;
-    struct hmac h;
 
     assert_int_equal(jobkey_read(DIGITS, &key, &err), 0);
-    jobkey_begin(&h, &key, purpose);
-    jobkey_field(&h, a, strlen(a));
-    jobkey_field(&h, b, strlen(b));
-    jobkey_field(&h, c, strlen(c));
-    jobkey_end(&h, proof);
+    jobkey_prove(&key, purpose, (struct jobkey_field[]){{a, strlen(a)}, {b, strlen(b)}, {c, strlen(c)}}, 3,
+                 proof);
 }
 
 static void expect(const uint8_t got[static 32], const char *want)

@@ -264,7 +264,7 @@ static void test_a_node_too_many(void **state)
 #define HALF_A_KEY "112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define KEY "00" HALF_A_KEY
 
-/* Ranks find it in no environment, not even the launcher's. Who has another key, or none, does not take part, and both sides say why. */
+/* Ranks find it in no environment, not even the launcher's. Who has another key, or none, does not take part, and says why. */
 static void test_the_key_of_the_job(void **state)
 {
     struct crew c;
@@ -300,8 +300,6 @@ static void test_the_key_of_the_job(void **state)
         assert_int_equal(crew_wait(&c, i), 0);
         assert_non_null(strstr(buf_str(&c.runs[i].out), "0\n1\n"));
     }
-    assert_non_null(strstr(buf_str(&c.runs[0].err), "did not prove that they have this job's key"));
-    assert_non_null(strstr(buf_str(&c.runs[0].err), "127.0.0.1"));
     crew_release(&c);
 }
 

@@ -84,9 +84,8 @@ static void operator_start(struct lab *l, struct lab_operator *o)
     struct err err;
     const struct controller_options options = {.tensorboard_image = "tb",
                                                .launcher_image = "launcher",
-                                               .isolate_jobs = true,
+                                               .guards = {.isolate = true, .operator_ns = "ops"},
                                                .job_keys = true,
-                                               .operator_ns = "ops",
                                                .seed = 1,
                                                .progress_url = l->progress_url};
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define TORCHRUN(replicas) LAB_SPEC("\"torchrunConfig\":{\"enabled\":true},", replicas)
+#define TORCHRUN(replicas) LAB_SPEC("'torchrunConfig':{'enabled':true},", replicas)
 
 static int killed_once(int attempt, int index)
 {
@@ -21,7 +21,7 @@ static void run_to(struct lab *l, const char *job, const char *phase)
 {
     l->collects = true;
     lab_until(l, lab_settled);
-    assert_true(fake_put(l->server, LAB_JOB, job));
+    lab_put(l, LAB_JOB, job);
     lab_until_status(l, "phase", phase);
 }
 
@@ -86,9 +86,9 @@ static void test_a_new_operator(void **state)
     lab_crash(l);
     lab_until(l, lab_settled);
     assert_int_equal(sent(l, LAB_POLICIES), 1);
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
     lab_until_status(l, "phase", "Paused");
-    assert_true(fake_put(l->server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':false}}");
     lab_until_status(l, "phase", "Running");
     assert_int_equal(sent(l, LAB_POLICIES), 2);
     assert_int_equal(sent(l, LAB_SECRETS), 2);

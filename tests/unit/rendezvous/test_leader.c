@@ -1,5 +1,6 @@
 /* test_leader.c - the leader's connections: who is let in, who is displaced, whose word counts. */
 #include "rendezvous/leader.h"
+#include "rendezvous/node.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,11 +128,11 @@ struct caller {
 static struct caller call(const struct jobkey *key, const char *id, uint32_t number, const char *seed)
 {
     struct message m = {.type = MESSAGE_HELLO};
-    uint8_t padded[MESSAGE_ID_BYTES] = {0}, nonces[JOBKEY_NONCE_BYTES] = {0};
+    struct node_config n = {.run_id = "run", .key = *key};
 
-    memcpy(padded, id, strlen(id));
-    memcpy(nonces, seed, strlen(seed));
-    proof_hello(key, nonces, "run", padded, number, &m.hello);
+    memcpy(n.id, id, strlen(id));
+    memcpy(n.seed, seed, strlen(seed));
+    node_hello(&n, number, &m.hello);
     struct caller c = {.hello = m.hello, .link = leader_opened(&l, false, 1)};
     assert_true(leader_heard(&l, c.link, &m, 1));
     leader_decide(&l, 1);
@@ -150,7 +151,7 @@ static struct proof_greeting greeting(const struct caller *c)
                                    .leader_nonce = c->challenge.nonce};
 }
 
-/* Whether the leader takes this answer; else it closes, and counts the connection. */
+/* Whether the leader takes this answer; else it closes. */
 static bool takes(const struct caller *c, const uint8_t proof[static MESSAGE_ANSWER_BYTES])
 {
     struct message m = {.type = MESSAGE_ANSWER};
@@ -167,7 +168,6 @@ static bool takes(const struct caller *c, const uint8_t proof[static MESSAGE_ANS
     assert_int_equal(expect(LEADER_SEND, c->link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
     assert_true(leader_act(&l, &a));
     assert_int_equal(a.kind, LEADER_CLOSE);
-    assert_true(a.unproved);
     return false;
 }
 
@@ -216,25 +216,20 @@ static void test_who_has_the_key(void **state)
     assert_int_equal(l.strangers, 0);
 }
 
-/* It has no key, or finds that the leader's is another, or says nothing. */
+/* It has no key, or says nothing. */
 static void test_who_proves_nothing(void **state)
 {
     const struct jobkey good = {.has = true, .bytes = "key"};
-    const struct message doubt = {.type = MESSAGE_REFUSED, .refusal = REFUSED_AUTH};
     struct leader_action a;
 
     (void)state;
     struct caller c = call(&(struct jobkey){0}, "a", 1, "");
     assert_int_equal(expect(LEADER_SEND, c.link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved);
-    c = call(&good, "a", 1, "one");
-    assert_true(leader_heard(&l, c.link, &doubt, 1));
-    leader_decide(&l, 1);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE);
     c = call(&good, "a", 1, "one");
     for (int64_t now = 1; now < 10100; now += 100)
         leader_decide(&l, now);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved && a.link == c.link);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.link == c.link);
     assert_int_equal(l.n_nodes + l.open + l.strangers, 0);
 }
 
@@ -247,7 +242,7 @@ static void test_a_key_too_many(void **state)
     (void)state;
     struct caller c = call(&key, "a", 1, "one");
     assert_int_equal(expect(LEADER_SEND, c.link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.unproved);
+    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE);
     assert_int_equal(l.n_nodes + l.open, 0);
 }
 

@@ -240,14 +240,14 @@ static void test_long_message_keeps_its_end(void **state)
  * secret may be cut away. */
 static void test_secrets_in_messages(void **state)
 {
-    static const char *const STATES[] = {"\"terminated\":{\"exitCode\":1,", "\"waiting\":{"};
+    static const char *const STATES[] = {"'terminated':{'exitCode':1,", "'waiting':{"};
     char long_one[3000];
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct pod *p = pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":"
-                               "\"Pending\",\"containerStatuses\":[{\"name\":\"c\",\"state\":{%s"
-                               "\"message\":\"GET https://me:pw@h/ with token=abcdefgh1\"}}}]}}",
+        struct pod *p = pod_of("{" META ",'spec':{'containers':[{'name':'c'}]},'status':{'phase':"
+                               "'Pending','containerStatuses':[{'name':'c','state':{%s"
+                               "'message':'GET https://me:pw@h/ with token=abcdefgh1'}}}]}}",
                                STATES[i]);
         assert_string_equal(p->training.message, "GET https://***@h/ with token=***");
         pod_free(p);
@@ -256,23 +256,21 @@ static void test_secrets_in_messages(void **state)
     long_one[sizeof(long_one) - 1] = '\0';
     memcpy(long_one + 100, " password=", 10); /* its value is longer than what is kept */
     memcpy(long_one + sizeof(long_one) - 6, " end", 4);
-    struct pod *p =
-        pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Failed\","
-               "\"containerStatuses\":[{\"name\":\"c\",\"state\":{%s\"message\":\"%s\"}}}]}}",
-               STATES[0], long_one);
+    struct pod *p = pod_of("{" META ",'spec':{'containers':[{'name':'c'}]},'status':{'phase':'Failed',"
+                           "'containerStatuses':[{'name':'c','state':{%s'message':'%s'}}}]}}",
+                           STATES[0], long_one);
     assert_non_null(strstr(p->training.message, "password=*** end"));
     pod_free(p);
 }
 
 static void test_key_in_the_environment(void **state)
 {
-    static const char *const ENVS[] = {"", "{\"name\":\"A\"}",
-                                       "{\"name\":\"A\"},{\"name\":\"TORCHKEEPER_JOB_KEY\"}"};
+    static const char *const ENVS[] = {"", "{'name':'A'}", "{'name':'A'},{'name':'TORCHKEEPER_JOB_KEY'}"};
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        struct pod *p = pod_of("{" META ",\"spec\":{\"containers\":[{\"name\":\"side\",\"env\":[{\"name\":"
-                               "\"TORCHKEEPER_JOB_KEY\"}]},{\"name\":\"python\",\"env\":[%s]}]}}",
+        struct pod *p = pod_of("{" META ",'spec':{'containers':[{'name':'side','env':[{'name':"
+                               "'TORCHKEEPER_JOB_KEY'}]},{'name':'python','env':[%s]}]}}",
                                ENVS[i]);
         assert_int_equal(p->keyed, i == 2);
         pod_free(p);

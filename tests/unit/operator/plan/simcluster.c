@@ -96,11 +96,8 @@ struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
     p->in.tensorboard_image = "tensorboard";
     p->in.launcher_image = "launcher";
     /* Another operator leads now and then: one that gives jobs a key, or an older one. */
-    int64_t term = s->now_ms / TERM_MS;
-    p->in.guards = (struct plan_guards){.isolate = true,
-                                        .operator_ns = "ops",
-                                        .new_key = term % 2 ? "k" : NULL,
-                                        .made_for = term == s->guarded_term ? s->guarded_attempt : -1};
+    p->in.guards = (struct plan_guards){
+        .isolate = true, .operator_ns = "ops", .new_key = s->now_ms / TERM_MS % 2 ? "k" : NULL};
     plan_trainjob(&p->in, &p->arena, &p->plan);
     return p;
 }
@@ -254,17 +251,9 @@ static bool run_one(struct sim *s, const struct action *act)
 
 void sim_apply(struct sim *s, const struct sim_pass *p, int n)
 {
-    int guards = 0;
-
-    for (int i = 0; i < p->plan.n_actions && i < n; i++) {
+    for (int i = 0; i < p->plan.n_actions && i < n; i++)
         if (!run_one(s, &p->plan.actions[i]))
             return;
-        guards += p->plan.actions[i].child == CHILD_POLICY || p->plan.actions[i].child == CHILD_KEY;
-        if (guards && guards == p->plan.n_guards) {
-            s->guarded_term = s->now_ms / TERM_MS;
-            s->guarded_attempt = p->plan.attempt;
-        }
-    }
 }
 
 const char *sim_print(const struct sim *s, struct arena *a)

@@ -25,8 +25,6 @@ struct sim {
     int64_t status_written_ms;
     int64_t due_ms; /* when the last plan wanted to be made again; 0: never */
     int last_uid;
-    int64_t guarded_term; /* which made the guards of this attempt */
-    int guarded_attempt;
     int n_seen;
     cJSON *job;        /* NULL: deleted */
     cJSON *pods;       /* by name */

@@ -68,7 +68,7 @@ static struct made all_on(const char *members, int replicas, const char *pod_mem
 {
     struct made m = {.job = job_of(members, replicas, pod_members)};
 
-    m.in.guards = (struct plan_guards){.isolate = true, .operator_ns = "ops", .new_key = KEY, .made_for = -1};
+    m.in.guards = (struct plan_guards){.isolate = true, .operator_ns = "ops", .new_key = KEY};
     return m;
 }
 
@@ -125,22 +125,21 @@ static const char SECRET[] =
 static const char KEY_ENV[] = "{\"name\":\"" CONTRACT_ENV_JOB_KEY
                               "\",\"valueFrom\":{\"secretKeyRef\":{\"name\":\"j-u-1\",\"key\":\"key\"}}}";
 
-static void test_both_are_made_before_the_service_and_the_pods(void **state)
+static void test_both_are_made_before_the_pods(void **state)
 {
     struct made m = all_on(TORCHRUN, 2, "");
 
     (void)state;
     m.in.guards.scraper_ns = "monitoring";
     plan(&m);
-    assert_ptr_equal(created(&m, CHILD_POLICY, 0), &m.plan.actions[0]);
-    assert_ptr_equal(created(&m, CHILD_KEY, 0), &m.plan.actions[1]);
-    assert_ptr_equal(created(&m, CHILD_SERVICE, 0), &m.plan.actions[2]);
+    assert_ptr_equal(created(&m, CHILD_SERVICE, 0), &m.plan.actions[0]);
+    assert_ptr_equal(created(&m, CHILD_POLICY, 0), &m.plan.actions[1]);
+    assert_ptr_equal(created(&m, CHILD_KEY, 0), &m.plan.actions[2]);
     assert_ptr_equal(created(&m, CHILD_POD, 0), &m.plan.actions[3]);
-    assert_string_equal(m.plan.actions[0].name, "j-u-1");
-    assert_string_equal(m.plan.actions[0].body, POLICY);
     assert_string_equal(m.plan.actions[1].name, "j-u-1");
-    assert_string_equal(m.plan.actions[1].body, SECRET);
-    assert_int_equal(m.plan.n_guards, 2);
+    assert_string_equal(m.plan.actions[1].body, POLICY);
+    assert_string_equal(m.plan.actions[2].name, "j-u-1");
+    assert_string_equal(m.plan.actions[2].body, SECRET);
     for (int i = 0; i < 2; i++) {
         assert_true(says(created(&m, CHILD_POD, i), KEY_ENV));
         assert_true(says(created(&m, CHILD_POD, i), "\"batch.tensorstack.dev/isolated\":\"true\""));
@@ -190,9 +189,8 @@ static void test_an_operator_without_them(void **state)
     struct made m = all_on(TORCHRUN, 2, "");
 
     (void)state;
-    m.in.guards = (struct plan_guards){.made_for = -1};
+    m.in.guards = (struct plan_guards){0};
     plan(&m);
-    assert_int_equal(m.plan.n_guards, 0);
     assert_ptr_equal(created(&m, CHILD_SERVICE, 0), &m.plan.actions[0]);
     assert_false(says(created(&m, CHILD_POD, 0), "isolated"));
     assert_false(says(created(&m, CHILD_POD, 0), "secretKeyRef"));
@@ -222,20 +220,6 @@ static void test_the_users_own_key(void **state)
 
 /* ---- later passes */
 
-/* This term has made them for attempt 0, and no pod is there yet: they are not asked for again, and pods get the key. */
-static void test_once_a_term_and_attempt(void **state)
-{
-    struct made m = all_on(TORCHRUN, 2, "");
-
-    (void)state;
-    m.in.guards.made_for = 0;
-    plan(&m);
-    assert_int_equal(m.plan.n_guards, 0);
-    assert_null(created(&m, CHILD_POLICY, 0));
-    assert_true(says(created(&m, CHILD_POD, 0), KEY_ENV));
-    release(&m);
-}
-
 /* A pod of the attempt is there: it says whether the others get the key. An attempt that an older operator began has none. */
 static void test_pods_of_an_attempt_are_alike(void **state)
 {
@@ -249,7 +233,8 @@ static void test_pods_of_an_attempt_are_alike(void **state)
             m.in.n_pods = 1;
             m.in.guards.new_key = on ? KEY : NULL;
             plan(&m);
-            assert_int_equal(m.plan.n_guards, 0);
+            assert_null(created(&m, CHILD_POLICY, 0));
+            assert_null(created(&m, CHILD_KEY, 0));
             assert_int_equal(says(created(&m, CHILD_POD, 0), "secretKeyRef"), keyed);
             release(&m);
         }
@@ -258,11 +243,8 @@ static void test_pods_of_an_attempt_are_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_are_made_before_the_service_and_the_pods),
-        cmocka_unit_test(test_which_jobs_have_them),
-        cmocka_unit_test(test_an_operator_without_them),
-        cmocka_unit_test(test_the_users_own_key),
-        cmocka_unit_test(test_once_a_term_and_attempt),
+        cmocka_unit_test(test_both_are_made_before_the_pods), cmocka_unit_test(test_which_jobs_have_them),
+        cmocka_unit_test(test_an_operator_without_them),      cmocka_unit_test(test_the_users_own_key),
         cmocka_unit_test(test_pods_of_an_attempt_are_alike),
     };
 

@@ -30,7 +30,7 @@ static void plan_any(void *ctx, const cJSON *spoiled)
                                       .now_ms = 1767225600000,
                                       .tensorboard_image = "tb",
                                       .launcher_image = "launcher",
-                                      .guards = {true, "ops", NULL, "k", -1}};
+                                      .guards = {true, "ops", NULL, "k"}};
         plan_trainjob(&in, &a, &plan);
         for (int i = 0; i < plan.n_actions; i++) {
             const struct action *act = &plan.actions[i];
