@@ -193,7 +193,8 @@ void options_print_help(bool launch)
         "says. All\n"
         "       nodes need it, with the same value. Without it a run may hang for ever.\n"
         "  TORCHKEEPER_JOB_KEY=DIGITS\n"
-        "       64 hexadecimal digits, the same on all nodes: who does not have them takes no part in the run, "
+        "       64 hexadecimal digits, the same on all nodes: who does not have them takes no part in the "
+        "run, "
         "even\n"
         "       with its --rdzv-id. Ranks do not find it in their environment.\n\n");
     printf("EXIT STATUS\n"
