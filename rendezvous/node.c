@@ -138,6 +138,10 @@ void node_step(struct node *n, int64_t now_ms)
     n->due_ms = 0;
     n->stepped_ms = now_ms;
     node_judge_line(n, now_ms);
+    if (n->stage == NODE_RUNS && n->state->stage == STAGE_ENDED && !n->say.heard_end) {
+        n->say.heard_end = 1; /* the host need not wait until the ranks here have stopped */
+        n->line.dirty = true;
+    }
     if (n->stage < NODE_OVER && n->stage != NODE_RUNS && n->state->stage == STAGE_ENDED) {
         n->say.heard_end = 1;
         n->line.dirty = n->say.phase != 0;
