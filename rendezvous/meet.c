@@ -338,10 +338,7 @@ static void copy_view(const struct meet *m, struct meet_view *view)
     view->round = n->stage == NODE_WAITS                            ? n->wait.round
                   : n->stage == NODE_RUNS || n->stage == NODE_RESTS ? n->run.round
                                                                     : -1;
-    view->spare_until_ms =
-        n->stage == NODE_WAITS && n->state->stage == STAGE_RUNNING && n->wait.round > n->state->round
-            ? n->wait.until_ms
-            : INT64_MAX;
+    view->spare_until_ms = node_spare_until_ms(n);
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->told = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.told;
     view->state = *n->state;
