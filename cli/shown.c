@@ -81,7 +81,7 @@ int shown_line(struct buf *out, struct sv text, struct err *err)
         if (failed)
             return -1;
         n = n ? n : 1;
-        t = (struct sv){t.p + n, t.len - n};
+        t = sv_skip(t, n);
     }
     return 0;
 }

@@ -1,8 +1,6 @@
 /* fsutil.c - reading, atomic replacement, directories. */
 #include "common/fsutil.h"
 
-#include "common/text.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -72,17 +70,6 @@ int fs_read_pieces(const char *path, struct buf *out, void (*each_piece)(void), 
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "%s: not a regular file", path);
     return read_on(fd, path, out, each_piece, err);
-}
-
-int fs_read_text(const char *path, struct buf *out, struct err *err)
-{
-    if (fs_read_regular(path, out, err) < 0)
-        return -1;
-    int mark = text_mark(buf_str(out), out->len, err);
-    if (mark < 0)
-        return err_wrap(err, "%s", path);
-    buf_consume(out, (size_t)mark);
-    return 0;
 }
 
 int fs_write_all(int fd, const void *bytes, size_t len)

@@ -25,9 +25,6 @@ int fs_read_regular(const char *path, struct buf *out, struct err *err) MUST_CHE
 /* The same for a file that takes long to read: each_piece is called after every 16 KiB. */
 int fs_read_pieces(const char *path, struct buf *out, void (*each_piece)(void), struct err *err) MUST_CHECK;
 
-/* The same for a text: without the mark of UTF-8 it begins with; UTF-16 is ERR_INVALID. *out is empty before. */
-int fs_read_text(const char *path, struct buf *out, struct err *err) MUST_CHECK;
-
 /* Replace `path` so that after a crash it is the old file or the new one, never a part: a temporary file in
  * the same folder, fsync, rename, fsync of the folder. Mode 0644 less the umask. */
 int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err *err) MUST_CHECK;

@@ -81,7 +81,7 @@ static bool string(struct jsontok *t, struct sv *bytes)
 static void word(struct jsontok *t, struct sv *bytes)
 {
     while (bytes->len && is_word(*bytes->p))
-        *bytes = (struct sv){bytes->p + 1, bytes->len - 1};
+        *bytes = sv_skip(*bytes, 1);
     t->inside = bytes->len ? '\0' : 'w';
 }
 
@@ -93,12 +93,12 @@ char jsontok_next(struct jsontok *t, struct sv *bytes)
     if (t->inside == 'w')
         word(t, bytes);
     while (bytes->len && (unsigned char)*bytes->p <= ' ')
-        *bytes = (struct sv){bytes->p + 1, bytes->len - 1};
+        *bytes = sv_skip(*bytes, 1);
     t->begin = bytes->p;
     if (!bytes->len)
         return '\0';
     const char c = *bytes->p;
-    *bytes = (struct sv){bytes->p + 1, bytes->len - 1};
+    *bytes = sv_skip(*bytes, 1);
     if (c == '{' || c == '[') {
         t->depth++;
     } else if ((c == '}' || c == ']') && t->depth) {

@@ -72,6 +72,20 @@ static void say_here(struct meet *m, const struct message *message, int64_t now_
         m->local_link = -1;
 }
 
+/* A dial had its time and waited for a name all of it. */
+static void give_name_up(struct meet *m)
+{
+    struct node_line *l = &m->node.line;
+    bool failed;
+
+    m->pending = 0;
+    if (l->welcomed)
+        return;
+    const char *why = resolver_why(m->at, &failed); /* of the last lookup, which may have succeeded */
+    m->unresolved = true;
+    snprintf(l->why, sizeof(l->why), "%s", failed ? why : "no name server has answered");
+}
+
 static bool act_node(struct meet *m, int64_t now_ms)
 {
     struct node_action a;
@@ -89,7 +103,7 @@ static bool act_node(struct meet *m, int64_t now_ms)
             leader_closed(&m->leader, m->local_link, LINK_CLOSED, now_ms);
             m->local_link = -1;
         } else if (a.number == m->pending)
-            m->pending = 0;
+            give_name_up(m);
         else
             meet_close_wire(m, meet_wire_of_node(m, a.number), now_ms);
     }
@@ -145,8 +159,8 @@ static void turn(struct meet *m, int64_t now_ms)
         any = act_node(m, now_ms);
         any = act_leader(m, now_ms) || any;
     }
-    m->asks = n->stage == NODE_REACHES && !m->leads && !m->pending && !n->line.met && n->line.why[0] &&
-              now_ms >= m->stranger_ms;
+    m->asks = n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
+              n->line.why[0] && now_ms >= m->stranger_ms;
     tell_owner(m);
 }
 
@@ -333,10 +347,7 @@ static void copy_view(const struct meet *m, struct meet_view *view)
     view->round = n->stage == NODE_WAITS                            ? n->wait.round
                   : n->stage == NODE_RUNS || n->stage == NODE_RESTS ? n->run.round
                                                                     : -1;
-    view->spare_until_ms =
-        n->stage == NODE_WAITS && n->state->stage == STAGE_RUNNING && n->wait.round > n->state->round
-            ? n->wait.until_ms
-            : INT64_MAX;
+    view->spare_until_ms = node_spare_until_ms(n);
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->told = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.told;
     view->state = *n->state;

@@ -12,7 +12,13 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-enum { STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000, PROBE_AGAIN_MS = 1000, PROBES_MAX = 10 };
+enum {
+    STRANGER_MS = 500,
+    STRANGER_AGAIN_MS = 10000,
+    PROBE_MS = 3000,
+    PROBE_AGAIN_MS = 1000,
+    PROBES_MAX = 10
+};
 
 #define PROBE_NUMBER UINT32_MAX /* of meet_probe's only connection */
 
@@ -192,8 +198,11 @@ void meet_probe(struct meet *m, int64_t now_ms)
         return;
     m->probe_ms = named < 0 && ++m->probes < PROBES_MAX ? now_ms + PROBE_AGAIN_MS : 0;
     const int fd = named > 0 ? open_to(m->found) : -1;
-    if (fd >= 0)
-        meet_add_wire(m, fd)->connects = true;
+    if (fd < 0)
+        return;
+    struct wire *w = meet_add_wire(m, fd);
+    w->connects = true;
+    w->late_ms = now_ms + PROBE_MS;
 }
 
 void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms)
@@ -215,6 +224,13 @@ void meet_probed(struct meet *m)
     err_set(&m->broken, ERR_CONFLICT,
             "another launcher does so there: were two told to (is_host=true, node rank 0)?");
     m->broken.code = EAGAIN; /* the other may be of a pod that is about to go */
+}
+
+void meet_met_launcher(struct meet *m, int64_t now_ms)
+{
+    m->stranger = STRANGER_NOBODY;
+    m->stranger_text[0] = '\0';
+    m->stranger_ms = now_ms + STRANGER_AGAIN_MS;
 }
 
 void meet_ask_stranger(struct meet *m)

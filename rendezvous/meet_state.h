@@ -21,6 +21,7 @@ struct wire {
     bool leaders;     /* of the leader here: `link` says which; else of the node: `number`, 0: meet_probe's */
     int link;
     uint32_t number;
+    int64_t late_ms;  /* closed then, whatever comes; 0: no */
     int64_t close_ms; /* to be closed when all is sent, at this time at the latest; 0: no */
     struct buf in, out;
 };
@@ -87,6 +88,8 @@ void meet_keep_address(struct meet *m, int fd);
 void meet_probe(struct meet *m, int64_t now_ms);
 void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms);
 void meet_probed(struct meet *m);
+/* A launcher has answered at the address: for some time nobody asks who serves there. */
+void meet_met_launcher(struct meet *m, int64_t now_ms);
 /* Without the lock held: ask who serves at the address, if that is due. */
 void meet_ask_stranger(struct meet *m);
 

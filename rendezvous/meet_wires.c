@@ -207,7 +207,9 @@ static void connected(struct meet *m, struct wire *w, int64_t now_ms)
     socklen_t len = sizeof(int);
     int code = 0;
 
-    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 || code) {
+    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0)
+        code = errno;
+    if (code) {
         tell_end(m, w, code, now_ms);
         return;
     }
@@ -224,14 +226,19 @@ static bool take(struct meet *m, struct wire *w, const char *frame, size_t len, 
 {
     struct err ignored;
 
-    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0)
+    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0) {
+        if (w->leaders)
+            leader_closed(&m->leader, w->link, LINK_CLOSED, now_ms);
         return false;
+    }
     if (w->leaders)
         return leader_heard(&m->leader, w->link, &m->message, now_ms);
     if (!w->number) {
         meet_probed(m);
         return false;
     }
+    if (m->message.type == MESSAGE_CHALLENGE || m->message.type == MESSAGE_REFUSED)
+        meet_met_launcher(m, now_ms);
     if (m->message.type == MESSAGE_WELCOME)
         meet_keep_address(m, w->fd);
     return node_heard(&m->node, w->number, &m->message, now_ms);
@@ -309,6 +316,8 @@ void meet_turn_wires(struct meet *m, const struct pollfd *pfds, int n, int64_t n
             connected(m, w, now_ms);
         else if (w->fd >= 0 && pfds[i].revents & (POLLIN | POLLHUP | POLLERR))
             receive(m, w, now_ms);
+        if (w->late_ms && now_ms >= w->late_ms)
+            drop(w);
         if (w->fd >= 0 && (w->out.len || w->close_ms))
             flush(m, w, now_ms);
     }

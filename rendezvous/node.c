@@ -79,9 +79,12 @@ static int rank_of(const struct node *n)
     return -1;
 }
 
-static bool is_spare(const struct node *n)
+int64_t node_spare_until_ms(const struct node *n)
 {
-    return n->stage == NODE_WAITS && n->state->stage == STAGE_RUNNING && n->wait.round > n->state->round;
+    const bool spare =
+        n->stage == NODE_WAITS && n->state->stage == STAGE_RUNNING && n->wait.round > n->state->round;
+
+    return spare ? n->wait.until_ms : INT64_MAX;
 }
 
 static void step_waiting(struct node *n, int64_t now_ms)
@@ -90,7 +93,7 @@ static void step_waiting(struct node *n, int64_t now_ms)
 
     if (!begins && next_round(n) != n->wait.round)
         wait_for(n, next_round(n), now_ms);
-    if (!is_spare(n) || now_ms < n->wait.until_ms)
+    if (now_ms < node_spare_until_ms(n))
         return;
     n->say.signal = 0;
     say(n, NODE_LEAVING);
@@ -140,6 +143,10 @@ void node_step(struct node *n, int64_t now_ms)
     n->due_ms = 0;
     n->stepped_ms = now_ms;
     node_judge_line(n, now_ms);
+    if (n->stage == NODE_RUNS && n->state->stage == STAGE_ENDED && !n->say.heard_end) {
+        n->say.heard_end = 1; /* the host need not wait until the ranks here have stopped */
+        n->line.dirty = true;
+    }
     if (n->stage < NODE_OVER && n->stage != NODE_RUNS && n->state->stage == STAGE_ENDED) {
         n->say.heard_end = 1;
         n->line.dirty = n->say.phase != 0;
@@ -154,7 +161,7 @@ int64_t node_next_ms(const struct node *n, int64_t now_ms)
     /* So late that half an interval of a pause is not seen. */
     int64_t first = now_ms + n->config.keep_alive_ms / 2, line = node_line_next_ms(n, now_ms);
     const int64_t until = n->stage == NODE_REACHES                 ? n->reach.until_ms
-                          : is_spare(n)                            ? n->wait.until_ms
+                          : n->stage == NODE_WAITS                 ? node_spare_until_ms(n)
                           : n->stage == NODE_LEAVES                ? n->leave.until_ms
                           : n->stage == NODE_OVER && !n->over.done ? n->over.until_ms
                                                                    : INT64_MAX;

@@ -147,6 +147,9 @@ void node_step(struct node *n, int64_t now_ms);
 bool node_act(struct node *n, struct node_action *a, int64_t now_ms);
 int64_t node_next_ms(const struct node *n, int64_t now_ms);
 
+/* Until when it waits for a place while another round runs; INT64_MAX: it does not. */
+int64_t node_spare_until_ms(const struct node *n);
+
 /* Whether a round begins with this node: then its ranks are to be started. True once a round. *rank: its node rank. */
 bool node_begins(struct node *n, int *rank);
 /* While its ranks run: whether they are to be stopped, because their round is over. */

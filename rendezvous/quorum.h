@@ -3,8 +3,8 @@
  *
  * Stages:    FORMING waits for nodes to join the round. It ends
  *            - with RUNNING: when config.max nodes have joined; when config.min have joined and all known nodes
- *              have and none was lost; else last_call_ms after config.min have joined, or stop_ms after the round
- *              before ended where members still stop their ranks;
+ *              have and none was lost; otherwise last_call_ms after config.min have joined, and, while members still
+ *              stop their ranks, not before stop_ms after the end of the last round;
  *            - with ENDED: when fewer than config.min have joined by the join timeout; when a launcher fails;
  *              when a node leaves without which the run cannot go on; when a joined node falls silent in a run
  *              of fixed size without restarts.

@@ -53,7 +53,7 @@ void lines_wrapped(struct lines *l, const char *before, const char *text, int ro
             return;
         while (len < rest.len && rest.p[len] == ' ')
             len++;
-        rest = (struct sv){rest.p + len, rest.len - len};
+        rest = sv_skip(rest, len);
     }
 }
 

@@ -290,7 +290,7 @@ static void update(struct net *n, struct kctx *ctx)
     const struct sgd_options sgd = {.lr = 1e-3};
     const struct update_scalars s = n->adam ? adam_scalars_of(&adam, ++n->step) : sgd_scalars_of(&sgd);
 
-    update_step(ctx, &s, n->param, n->m, n->v, n->grad, n->n_param);
+    update_step(ctx, &s, n->param, n->adam ? n->m : NULL, n->adam ? n->v : NULL, n->grad, n->n_param);
 }
 
 void net_op_run(struct net *n, struct kctx *ctx, int op)

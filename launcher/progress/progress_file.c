@@ -34,6 +34,13 @@ static void take_member(struct progress_seen *s, const struct member *m)
         s->samples_per_second = v;
 }
 
+/* Whether it says more than how long the training is to be: totals alone do not silence the lines. */
+static bool says_where(const struct progress_seen *s)
+{
+    return s->step >= 0 || s->epoch >= 0 || isfinite(s->percent) || isfinite(s->loss) ||
+           isfinite(s->samples_per_second);
+}
+
 bool progress_file_parse(struct sv text, struct progress_seen *ret)
 {
     char whole[PROGRESS_FILE_BYTES + 1] = "";
@@ -48,7 +55,7 @@ bool progress_file_parse(struct sv text, struct progress_seen *ret)
     const char *p = whole + 1;
     while (members_next(&p, &m))
         take_member(&s, &m);
-    if (strcmp(p, "}") != 0 || !progress_says(&s))
+    if (strcmp(p, "}") != 0 || !says_where(&s))
         return false;
     *ret = s;
     return true;

@@ -223,8 +223,8 @@ int fetch(const struct fetch *f, struct err *err)
     for (int tries = 1;; tries++) {
         if (one_round(f, err) == 0)
             return 0;
-        if (err->code != ENETUNREACH || tries == TRIES ||
-            pause_for(&f->limits, tries * f->limits.pause_ms, err))
+        const bool passes = err->code == ENETUNREACH || (err->kind == ERR_TRANSIENT && err->code != EINTR);
+        if (!passes || tries == TRIES || pause_for(&f->limits, tries * f->limits.pause_ms, err))
             return -1;
     }
 }

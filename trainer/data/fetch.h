@@ -1,7 +1,7 @@
 /* fetch.h - download a data set's file and check its MD5; an incomplete or damaged file never gets its final name.
  *
- * Each address is tried once, and thrice where no server is reached: a name may not resolve yet when a container starts, and no
- * later attempt follows. One process at a time downloads into a folder (a lock on `<folder>/.fetch.lock`); the
+ * Each address is tried once, and thrice where no server is reached (a name may not resolve yet when a container starts) or
+ * what failed may pass: a run by hand has no later attempt. One process at a time downloads into a folder (a lock on `<folder>/.fetch.lock`); the
  * others wait for it and find the file.
  *
  * Ownership: everything is borrowed for the call. A file is held in memory until its checksum is known.
@@ -32,7 +32,7 @@ enum {
 struct fetch_limits {
     size_t bytes_max;           /* of one file */
     int stall_s;                /* give up after so long with less than 1 KiB per second */
-    int64_t pause_ms;           /* between the tries to reach a server; twice as long before the third */
+    int64_t pause_ms;           /* between the tries; twice as long before the third */
     int64_t lock_ms;            /* longest wait for another process */
     const char *ca_file;        /* certificate authorities; NULL: the system's */
     bool (*stopped)(void *ctx); /* called about once a second; true: give up; NULL: never */

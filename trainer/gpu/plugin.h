@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of the tables and structs that cross over: both sides are built together. */
-enum { GPU_PLUGIN_ABI = 3 };
+enum { GPU_PLUGIN_ABI = 4 };
 #define GPU_PLUGIN_SYMBOL "tk_gpu_plugin"
 
 enum { GPU_DEVICES_MAX = 64 };

@@ -14,8 +14,9 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
         return collectives_broadcast(p->o.comm, model_values(p->model), model_len(p->model) * sizeof(float),
                                      0, p->o.timeout_ms, err);
     }
-    cleanup_model struct model *all = model_make(p->o.spec, 1, err);
-    if (!all)
+    cleanup_model struct model *own = NULL; /* for the time of the drawing */
+    struct model *all = p->whole;
+    if (!all && !(all = own = model_make(p->o.spec, 1, err)))
         return -1;
     model_init(all, g);
     memcpy(model_values(p->model), (char *)model_values(all) + p->values_at[p->at.stage],

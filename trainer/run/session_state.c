@@ -2,6 +2,7 @@
 #include "trainer/run/session.h"
 
 #include "collectives/noted.h"
+#include "common/fsutil.h"
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
@@ -76,10 +77,12 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
     struct run_id other = s->run_id;
     int held = 0;
 
-    if (run_id_take_over(&other, s->resumed.run_id)) {
+    if (!cfg->eval_only && run_id_take_over(&other, s->resumed.run_id)) {
+        struct err cannot; /* then no checkpoint is written either, and the saver says why */
         if (run_id_dir(cfg->ckpt_dir, other.text, o->config, s->run_dir, err))
             return -1;
-        held = ckpt_hold(s->run_dir);
+        if (fs_mkdirs_synced(s->run_dir, &cannot) == 0)
+            held = ckpt_hold(s->run_dir);
         if (held >= 0)
             s->run_id = other;
     }

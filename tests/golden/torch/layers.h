@@ -380,6 +380,62 @@ static const struct golden_layers {
     const char *keys;  /* of state_dict() */
     uint32_t start;    /* CRC of all parameters */
     const float *out, *grad, *buffers, *eval;
-} golden_layers[] = {{"input: {rows: 9, cols: 8, channels: 2}\n" "  layers:\n" "    - {type: conv2d, name: conv, out: 5, kernel: 3, stride: 2, padding: 1}\n" "    - {type: batchnorm2d, name: bn}\n" "    - relu\n" "    - flatten\n" "    - {type: linear, name: fc, out: 4}\n", "conv.weight conv.bias bn.weight bn.bias bn.running_mean bn.running_var bn.num_batches_tracked fc.weight fc.bias", 0x1d52cbe0U, golden_out_0, golden_grad_0, golden_buffers_0, golden_eval_0}, {"input: {rows: 10, cols: 9, channels: 3}\n" "  layers:\n" "    - {type: conv2d, name: conv, out: 4, kernel: 3, dilation: 2, bias: false}\n" "    - gelu\n" "    - {type: avgpool2d, size: 3, stride: 2, padding: 1}\n" "    - flatten\n" "    - {type: linear, name: fc, out: 5}\n" "    - softmax\n", "conv.weight fc.weight fc.bias", 0x0ef1dcf8U, golden_out_1, golden_grad_1, golden_buffers_1, golden_eval_1}, {"input: {rows: 7, cols: 7, channels: 1}\n" "  layers:\n" "    - {type: conv2d, name: conv, out: 3, kernel: 3, padding: 2}\n" "    - {type: maxpool2d, size: 3, stride: 2, padding: 1}\n" "    - relu\n" "    - flatten\n" "    - {type: layernorm, name: norm}\n" "    - {type: linear, name: a, out: 6, bias: false}\n" "    - {type: gelu, approximate: tanh}\n" "    - {type: linear, name: b, out: 3}\n", "conv.weight conv.bias norm.weight norm.bias a.weight b.weight b.bias", 0xc631718dU, golden_out_2, golden_grad_2, golden_buffers_2, golden_eval_2}, {"input: {rows: 4, cols: 5, channels: 1}\n" "  layers:\n" "    - flatten\n" "    - {type: linear, name: stack.0, out: 7}\n" "    - {type: batchnorm1d, name: stack.1, eps: 0.001, momentum: 0.3}\n" "    - relu\n" "    - {type: linear, name: stack.3, out: 6}\n" "    - {type: layernorm, name: stack.4, eps: 0.01, bias: false}\n" "    - {type: linear, name: stack.5, out: 3}\n", "stack.0.weight stack.0.bias stack.1.weight stack.1.bias stack.1.running_mean stack.1.running_var stack.1.num_batches_tracked stack.3.weight stack.3.bias stack.4.weight stack.5.weight stack.5.bias", 0x201ffd28U, golden_out_3, golden_grad_3, golden_buffers_3, golden_eval_3}, {"input: {rows: 6, cols: 5, channels: 2}\n" "  layers:\n" "    - {type: conv2d, name: conv, out: 3, kernel: 3, padding: 1}\n" "    - {type: layernorm, name: norm}\n" "    - relu\n" "    - {type: avgpool2d, size: 3, stride: 2, padding: 1, count_include_pad: false}\n" "    - {type: layernorm, name: small, eps: 0.001, bias: false}\n" "    - {type: dropout, p: 0}\n" "    - flatten\n" "    - {type: linear, name: fc, out: 4}\n", "conv.weight conv.bias norm.weight norm.bias small.weight fc.weight fc.bias", 0x684d2ac0U, golden_out_4, golden_grad_4, golden_buffers_4, golden_eval_4}};
+} golden_layers[] = {
+    {"input: {rows: 9, cols: 8, channels: 2}\n"
+     "  layers:\n"
+     "    - {type: conv2d, name: conv, out: 5, kernel: 3, stride: 2, padding: 1}\n"
+     "    - {type: batchnorm2d, name: bn}\n"
+     "    - relu\n"
+     "    - flatten\n"
+     "    - {type: linear, name: fc, out: 4}\n",
+     "conv.weight conv.bias bn.weight bn.bias bn.running_mean bn.running_var bn.num_batches_tracked "
+     "fc.weight fc.bias",
+     0x1d52cbe0U, golden_out_0, golden_grad_0, golden_buffers_0, golden_eval_0},
+    {"input: {rows: 10, cols: 9, channels: 3}\n"
+     "  layers:\n"
+     "    - {type: conv2d, name: conv, out: 4, kernel: 3, dilation: 2, bias: false}\n"
+     "    - gelu\n"
+     "    - {type: avgpool2d, size: 3, stride: 2, padding: 1}\n"
+     "    - flatten\n"
+     "    - {type: linear, name: fc, out: 5}\n"
+     "    - softmax\n",
+     "conv.weight fc.weight fc.bias", 0x0ef1dcf8U, golden_out_1, golden_grad_1, golden_buffers_1,
+     golden_eval_1},
+    {"input: {rows: 7, cols: 7, channels: 1}\n"
+     "  layers:\n"
+     "    - {type: conv2d, name: conv, out: 3, kernel: 3, padding: 2}\n"
+     "    - {type: maxpool2d, size: 3, stride: 2, padding: 1}\n"
+     "    - relu\n"
+     "    - flatten\n"
+     "    - {type: layernorm, name: norm}\n"
+     "    - {type: linear, name: a, out: 6, bias: false}\n"
+     "    - {type: gelu, approximate: tanh}\n"
+     "    - {type: linear, name: b, out: 3}\n",
+     "conv.weight conv.bias norm.weight norm.bias a.weight b.weight b.bias", 0xc631718dU, golden_out_2,
+     golden_grad_2, golden_buffers_2, golden_eval_2},
+    {"input: {rows: 4, cols: 5, channels: 1}\n"
+     "  layers:\n"
+     "    - flatten\n"
+     "    - {type: linear, name: stack.0, out: 7}\n"
+     "    - {type: batchnorm1d, name: stack.1, eps: 0.001, momentum: 0.3}\n"
+     "    - relu\n"
+     "    - {type: linear, name: stack.3, out: 6}\n"
+     "    - {type: layernorm, name: stack.4, eps: 0.01, bias: false}\n"
+     "    - {type: linear, name: stack.5, out: 3}\n",
+     "stack.0.weight stack.0.bias stack.1.weight stack.1.bias stack.1.running_mean stack.1.running_var "
+     "stack.1.num_batches_tracked stack.3.weight stack.3.bias stack.4.weight stack.5.weight stack.5.bias",
+     0x201ffd28U, golden_out_3, golden_grad_3, golden_buffers_3, golden_eval_3},
+    {"input: {rows: 6, cols: 5, channels: 2}\n"
+     "  layers:\n"
+     "    - {type: conv2d, name: conv, out: 3, kernel: 3, padding: 1}\n"
+     "    - {type: layernorm, name: norm}\n"
+     "    - relu\n"
+     "    - {type: avgpool2d, size: 3, stride: 2, padding: 1, count_include_pad: false}\n"
+     "    - {type: layernorm, name: small, eps: 0.001, bias: false}\n"
+     "    - {type: dropout, p: 0}\n"
+     "    - flatten\n"
+     "    - {type: linear, name: fc, out: 4}\n",
+     "conv.weight conv.bias norm.weight norm.bias small.weight fc.weight fc.bias", 0x684d2ac0U, golden_out_4,
+     golden_grad_4, golden_buffers_4, golden_eval_4}};
 
 #endif

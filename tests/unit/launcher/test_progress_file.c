@@ -80,6 +80,8 @@ static void test_bad_text_says_nothing(void **state)
         "{\"step\": 1e16}",
         "{\"step\": nan}",
         "{\"step\": inf}",
+        "{\"totalSteps\": 500}", /* the steps are in the lines */
+        "{\"totalEpochs\": 3, \"totalSteps\": 500}",
         "{\"percent\": 101}",
         "{\"percent\": -1}",
         "{\"loss\": NaN}",

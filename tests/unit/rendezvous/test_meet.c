@@ -1,7 +1,9 @@
 /* test_meet.c - two launchers' places in the meeting, one of them behind a wire that the test holds: reset, silent, and cut for good. */
 #include "common/clock.h"
 #include "rendezvous/meet.h"
+#include "rendezvous/message.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -62,6 +64,21 @@ static int local(int port, bool listens, int *ret_port)
     }
     if (ret_port)
         *ret_port = ntohs(addr.sin_port);
+    return fd;
+}
+
+/* A connection from another address than the nodes': one address has a quota of connections that have proved nothing. */
+static int stranger(int port)
+{
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK + 1)}},
+                             to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
     return fd;
 }
 
@@ -134,13 +151,14 @@ struct pair {
 
 static struct meet_view view;
 static struct jobkey key; /* of what is started next */
+static const char *run_id = "r";
 
 static struct meet *start(const char *host, int port, enum meet_hosts hosts, int64_t keep_alive_ms)
 {
     const struct meet_config c = {.host = host,
                                   .port = port,
                                   .hosts = hosts,
-                                  .node = {.run_id = "r",
+                                  .node = {.run_id = run_id,
                                            .key = key,
                                            .join_ms = LONG_MS,
                                            .keep_alive_ms = keep_alive_ms,
@@ -435,11 +453,157 @@ static void test_a_flood(void **state)
     meet_end(host, 100);
 }
 
+static int count_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static void put(int fd, const struct message *m)
+{
+    cleanup_buf struct buf b = BUF_INIT(MESSAGE_NODE_BYTES);
+    struct err err = {0};
+
+    assert_int_equal(message_put(m, &b, &err), 0);
+    assert_int_equal(send(fd, b.data, b.len, MSG_NOSIGNAL), b.len);
+}
+
+static void get(int fd, enum message_type type)
+{
+    char frame[MESSAGE_FIRST_BYTES];
+
+    assert_int_equal(recv(fd, frame, 4, MSG_WAITALL), 4);
+    const size_t len = (uint8_t)frame[0];
+    assert_int_equal(recv(fd, frame, len, MSG_WAITALL), len);
+    assert_int_equal(frame[0], type);
+}
+
+/* The connection of a node that has joined the run, and speaks by hand. */
+static int join_by_hand(int port)
+{
+    const struct message hello = {
+        .type = MESSAGE_HELLO,
+        .hello = {.version = MESSAGE_VERSION, .number = 1, .id = "by hand", .run_id = "r"}};
+    const struct message answer = {.type = MESSAGE_ANSWER};
+    const struct message node = {.type = MESSAGE_NODE,
+                                 .node = {.phase = NODE_JOINING,
+                                          .beat = 1,
+                                          .nproc = 1,
+                                          .wanted = -1,
+                                          .port = 1,
+                                          .addr = "127.0.0.1",
+                                          .role = "default",
+                                          .cause = {.rank = -1, .local_rank = -1}}};
+    const int fd = local(port, false, NULL);
+
+    put(fd, &hello);
+    get(fd, MESSAGE_CHALLENGE);
+    put(fd, &answer);
+    get(fd, MESSAGE_WELCOME);
+    put(fd, &node);
+    return fd;
+}
+
+/* Connections that say nothing, or what no launcher says, and a node whose frame is bad: it is lost at once, and the others meet. */
+static void test_strangers_and_bad_frames(void **state)
+{
+    enum { CROWD = 300 };
+    static const char bad_hello[] = {2, 0, 0, 0, MESSAGE_HELLO, 'x'},
+                      bad_node[] = {2, 0, 0, 0, MESSAGE_NODE, 'x'};
+    static const char garbage[] = "GET / HTTP/1.0\r\n\r\n";
+    int crowd[CROWD + 2], port, probe = local(0, true, &port);
+    char byte;
+
+    (void)state;
+    close(probe);
+    struct meet *host = start("127.0.0.1", port, MEET_HOSTS_AUTO, LONG_MS);
+    await(host, STAGE_FORMING, 0);
+    const int before = count_fds();
+    for (int i = 0; i < CROWD + 2; i++)
+        crowd[i] = stranger(port);
+    assert_true(send(crowd[CROWD], garbage, sizeof(garbage) - 1, MSG_NOSIGNAL) > 0);
+    assert_true(send(crowd[CROWD + 1], bad_hello, sizeof(bad_hello), MSG_NOSIGNAL) > 0);
+    assert_true(recv(crowd[CROWD], &byte, 1, 0) <= 0);
+    assert_true(recv(crowd[CROWD + 1], &byte, 1, 0) <= 0);
+    const int node = join_by_hand(port);
+    begin_ranks(host);
+    assert_int_equal(view.state.n, 2);
+    assert_int_equal(send(node, bad_node, sizeof(bad_node), MSG_NOSIGNAL), sizeof(bad_node));
+    await(host, STAGE_FORMING, 1); /* no heartbeat was missed */
+    assert_non_null(strstr(view.state.why, "its launcher's connection ended"));
+    struct meet *guest = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
+    await(guest, STAGE_FORMING, 1);
+    meet_end(guest, 0);
+    close(node);
+    for (int i = 0; i < CROWD + 2; i++)
+        close(crowd[i]);
+    const int64_t limit = clock_mono_ms() + LONG_MS;
+    while (count_fds() != before && clock_mono_ms() < limit)
+        rest(10);
+    assert_int_equal(count_fds(), before);
+    meet_end(host, 0);
+}
+
+/* Why a node has not reached its leader yet, in the words of the first try and of those behind it. */
+static const char *await_why(struct meet *m)
+{
+    const int64_t limit = clock_mono_ms() + LONG_MS;
+
+    do {
+        rest(10);
+        meet_look(m, &view);
+    } while (!view.err.kind && clock_mono_ms() < limit);
+    rest(300);
+    meet_look(m, &view);
+    return view.err.msg;
+}
+
+/* A name server that does not answer is no firewall. */
+static void test_a_name_server_that_is_silent(void **state)
+{
+    int port, probe = local(0, true, &port);
+
+    (void)state;
+    close(probe);
+    struct meet *m = start("late.host", port, MEET_HOSTS_NOT, LONG_MS);
+    const char *why = await_why(m);
+    if (!strstr(why, "name server") || strstr(why, "its address"))
+        fail_msg("%s", why);
+    assert_int_equal(view.err.code, EAI_NONAME);
+    meet_end(m, 0);
+}
+
+/* Who refused is a launcher: nobody asks it what it is. */
+static void test_another_run(void **state)
+{
+    int port, probe = local(0, true, &port);
+
+    (void)state;
+    close(probe);
+    struct meet *host = start("127.0.0.1", port, MEET_HOSTS_AUTO, LONG_MS);
+    await(host, STAGE_FORMING, 0);
+    run_id = "other";
+    struct meet *other = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
+    run_id = "r";
+    assert_string_equal(await_why(other), "another run is there");
+    meet_end(other, 0);
+    meet_end(host, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_name_of_several),
         cmocka_unit_test(test_a_key),
+        cmocka_unit_test(test_another_run),
+        cmocka_unit_test(test_a_name_server_that_is_silent),
+        cmocka_unit_test(test_strangers_and_bad_frames),
         cmocka_unit_test(test_reset),
         cmocka_unit_test(test_reset_with_a_late_name_server),
         cmocka_unit_test(test_silence),

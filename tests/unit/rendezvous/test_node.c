@@ -320,6 +320,24 @@ static void test_fresh_nonces(void **state)
     }
 }
 
+/* A node whose ranks still run says at once that it knows the end: the host does not wait for its ranks. */
+static void test_the_end_is_said_while_ranks_run(void **state)
+{
+    (void)state;
+    run(1);
+    tell(1, 3, STAGE_ENDED, 2);
+    assert_int_equal(n.stage, NODE_RUNS);
+    assert_int_equal(last.message.type, MESSAGE_NODE);
+    assert_int_equal(last.message.node.phase, NODE_RUNNING);
+    assert_int_equal(last.message.node.heard_end, 1);
+    drain(3);
+    assert_true(n.say.heard_end && !n.line.dirty); /* once */
+    node_rested(&n, false);
+    drain(4);
+    assert_int_equal(n.stage, NODE_OVER);
+    assert_int_equal(n.over.why, NODE_WHY_ENDED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fresh_nonces, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_mute_leader, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_old_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_end_is_said_while_ranks_run, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_pause_after_the_end, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

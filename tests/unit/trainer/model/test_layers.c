@@ -173,7 +173,7 @@ static bool names_kind(const char *text, const char *kind)
 }
 
 /* A new kind needs a network in layers.py, or, as those of sequences, in test_gpt2.c. Dropout is there with p: 0 alone: its
- * draws are not torch's, so what it does with them is held against its definition (test_gradients.c). */
+ * draws are not torch's, so what it does with them is held against its definition (tests/unit/kernels/test_dropout.c). */
 static void no_kind_is_left_out(void **state)
 {
     (void)state;

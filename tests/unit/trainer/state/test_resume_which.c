@@ -223,6 +223,16 @@ static void a_run_that_still_writes_is_not_joined(void **state)
     assert_int_equal(all_of(f, "single-", found, 32), 2);
     assert_int_equal(access(f->cfg.resume, F_OK), 0);
     assert_int_not_equal(strncmp(found[0].path, f->cfg.resume, folder), 0);
+
+    /* In another --ckpt_dir it holds the folder before it has written anything: two that begin there differ. */
+    struct ckpt_list runs;
+    f->cfg.ckpt_dir = path_in(f, "elsewhere");
+    f->cfg.save_steps = 0;
+    f->cfg.save_seconds = 0;
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &runs, &f->err), 0);
+    assert_int_equal(runs.runs, 1);
+    forget(f);
 }
 
 /* A launcher that was given no id: its restarts go on, the next launch does not. */
