@@ -56,8 +56,8 @@ chaos: ## training jobs struck at random moments, a hundred trials; table and se
 test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
 	@PYTHON='$(PYTHON)' tests/big/run.sh
 
-check: ## the quick part of test: style, unit tests three ways (as shipped, sanitized and counted, threads), no root
-	@scripts/test.sh --unit
+check: ## the quick part of test: style, unit tests three ways (as shipped, sanitized and counted, threads), no root; T=cli/why: those unit tests alone
+	@scripts/test.sh $(if $(T),--only '$(T)',--unit)
 
 build: ## compile operator, launcher and trainer into build/release/bin
 	@scripts/deps.sh build test

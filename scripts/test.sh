@@ -2,7 +2,7 @@
 # test.sh - every test: style, unit tests by gcc as shipped, by clang under sanitizers with what they cover and under
 # ThreadSanitizer; beside them API servers of the oldest and the newest Kubernetes, and as root the real one in between. What
 # takes longer is in test-long.sh.
-#   scripts/test.sh [--unit]
+#   scripts/test.sh [--unit | --only WHAT]      # WHAT: the folder or name of unit tests, such as cli/why
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -30,6 +30,19 @@ compile() {
 units() {
     say "unit tests: release"
     scripts/side-by-side.sh build/release -LE long --output-on-failure
+}
+
+# The unit tests whose names begin with WHAT, and only what they need is built.
+only() {
+    local targets
+    [ -f build/release/CMakeCache.txt ] || {
+        scripts/deps.sh build test
+        cmake --preset release -DWITH_CUDA="${WITH_CUDA:-off}" >/dev/null
+    }
+    mapfile -t targets < <(ninja -C build/release -t targets all | sed -n "s,^\(unit_${1//\//_}[a-z0-9_]*\): phony$,\1,p")
+    [ ${#targets[@]} -gt 0 ] || die "no unit test begins with \"$1\"; write a folder of tests/unit, such as cli/why, or a test, such as common/test_buf"
+    ninja -C build/release --quiet "${targets[@]}"
+    ctest --test-dir build/release -R "^unit/$1" -LE long --output-on-failure -j "$(nproc)"
 }
 
 # Data races: only what threads share, by tests of its own label.
@@ -108,6 +121,10 @@ table() {
     printf '%s\n' "${stages[@]}" | awk '{ s = $1; $1 = ""; printf "%6.1f min %s\n", s / 60, $0 }'
 }
 
+if [ "${1:-}" = --only ]; then
+    only "${2:-}"
+    exit
+fi
 trap stop_begun EXIT
 export WITH_CUDA=${WITH_CUDA:-on}
 stage packages scripts/deps.sh build test coverage cuda metrics
