@@ -412,14 +412,19 @@ static void test_keys_are_refused(void **state)
     static const char *const OTHERS[] = {"id_map.py",  "tokenizer.json", "secrets.py", "env.yaml",
                                          "server.crt", "keys.txt",       "monkey.png"};
     struct ptj *p = *state;
+    char path[64];
 
+    for (size_t i = 0; i < ARRAY_LEN(KEYS) + ARRAY_LEN(OTHERS); i++) {
+        const bool key = i < ARRAY_LEN(KEYS);
+        snprintf(path, sizeof(path), "sub/%s", key ? KEYS[i] : OTHERS[i - ARRAY_LEN(KEYS)]);
+        if ((patterns_key(path, NULL) != NULL) != key || (patterns_key(path + 4, NULL) != NULL) != key)
+            fail_msg("%s: expected %s", path, key ? "a key" : "no key");
+    }
     assert_int_equal(mkdir("Keys", 0755), 0);
     assert_int_equal(mkdir("Keys/sub", 0755), 0);
     put("Keys/train.py", "p", 1);
-    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
-        expect_key(p, KEYS[i], "x", true, i % 2 ? KEYS[i] : "sub/*");
-    for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++)
-        expect_key(p, OTHERS[i], "x", false, NULL);
+    expect_key(p, "tls.key", "x", true, "sub/*");
+    expect_key(p, "tls_key.py", "x", false, NULL);
     expect_key(p, "a.txt", "x\n-----BEGIN RSA PRIVATE KEY-----\nMII\n", true, "a.*");
     expect_key(p, "b.json", "{\"k\": \"-----BEGIN PRIVATE KEY-----\\nMII\"}", true, "b.json");
     expect_key(p, "c.py", "KEY = \"\"\"-----BEGIN OPENSSH PRIVATE KEY-----\r\nb3\n\"\"\"", true, "c.py");
