@@ -9,6 +9,7 @@ help: ## show this text
 	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
 	@printf '  REGISTRY=host/me  demo, release: push the images there first\n'
 	@printf '  VERSION=v1.2.3    release: as CMakeLists.txt and CHANGELOG.md have it\n'
+	@printf '  COSIGN_KEY=FILE   release: the private key that signs it; none: nothing does\n'
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
@@ -75,7 +76,7 @@ images: ## build the container images into build/images
 pictures: ## the pictures of README and docs anew, from running programs (root); PARTS=: some of them
 	@scripts/pictures/make.sh $(PARTS)
 
-release: ## images by digest, manifests, launchers and sums into build/release-VERSION; VERSION=v1.2.3 REGISTRY=host/me (root)
+release: ## images by digest, manifests, launchers and sums into build/release-VERSION; VERSION=v1.2.3 REGISTRY=host/me COSIGN_KEY=FILE|none (root)
 	@scripts/deps.sh images
 	@scripts/release.sh '$(VERSION)' '$(REGISTRY)'
 

@@ -9,26 +9,6 @@
 
 enum { ESC = 0x1b, BEL = 0x07, TEXT_BYTES = 8192 };
 
-/* One character of valid UTF-8 at s[0..len), len > 0; its length, or 0 when the bytes there are none. */
-static size_t character(const char *s, size_t len, uint32_t *ret)
-{
-    const unsigned char first = (unsigned char)s[0];
-    const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : 4;
-    uint32_t c = n == 1 ? first : first & (0xffU >> (n + 1));
-
-    if ((first >= 0x80 && first < 0xc2) || first > 0xf4 || n > len)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if (((unsigned char)s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | ((unsigned char)s[i] & 0x3f);
-    }
-    if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
-        return 0;
-    *ret = c;
-    return n;
-}
-
 /* The length of the escape sequence at the beginning of t, which begins with ESC: CSI to its final byte, OSC and other strings to
  * BEL or ESC \, anything else two bytes. One that does not end takes the rest. */
 static size_t escape_len(struct sv t)
@@ -69,12 +49,11 @@ int shown_line(struct buf *out, struct sv text, struct err *err)
 
     while (t.len) {
         uint32_t c = 0;
-        size_t n = t.p[0] == ESC ? escape_len(t) : character(t.p, t.len, &c);
+        size_t n = t.p[0] == ESC ? escape_len(t) : text_character(t.p, t.len, &c);
         int failed = 0;
         if (t.p[0] == '\t')
             failed = buf_append(out, " ", 1, err);
-        else if (n && t.p[0] != ESC && c >= 0x20 && (c < 0x7f || c >= 0xa0) && (c < 0x200b || c > 0x200f) &&
-                 (c < 0x202a || c > 0x202e) && (c < 0x2066 || c > 0x2069))
+        else if (n && t.p[0] != ESC && c >= 0x20 && (c < 0x7f || c >= 0xa0) && !text_is_hidden(c))
             failed = buf_append(out, t.p, n, err);
         else if (t.p[0] != ESC)
             failed = buf_append(out, "?", 1, err);
@@ -126,7 +105,7 @@ size_t shown_fit(struct sv text, size_t columns)
 
     while (at < text.len) {
         uint32_t c = 0;
-        size_t n = character(text.p + at, text.len - at, &c);
+        size_t n = text_character(text.p + at, text.len - at, &c);
         size_t width = n ? width_of(c) : 1;
         if (width > columns)
             break;
@@ -142,7 +121,7 @@ size_t shown_columns(struct sv text)
 
     for (size_t at = 0; at < text.len;) {
         uint32_t c = 0;
-        size_t n = character(text.p + at, text.len - at, &c);
+        size_t n = text_character(text.p + at, text.len - at, &c);
         columns += n ? width_of(c) : 1;
         at += n ? n : 1;
     }

@@ -10,7 +10,7 @@
 
 /* Append one line of text. Terminal escape sequences (ESC with all that belongs to it) are left out; of what follows a carriage
  * return within the line, as progress bars write it, the last part counts; tabs become a space; other control characters,
- * C1 ones too, and bytes that are not UTF-8 become '?'. */
+ * C1 ones too, hidden characters (text_is_hidden), and bytes that are not UTF-8 become '?'. */
 int shown_line(struct buf *out, struct sv text, struct err *err);
 
 /* Text of any number of lines as one, with a space between them, cut to `size` bytes with its NUL. */

@@ -11,7 +11,12 @@
 #ifndef TK_COMMON_REDACT_H
 #define TK_COMMON_REDACT_H
 
+#include <stdbool.h>
+
 /* Each secret in s becomes "***", or fewer stars where it is shorter. The text never grows, and a second pass changes nothing. */
 void redact_secrets(char *s);
+
+/* Whether the value behind this name may be a secret: HF_TOKEN, aws_secret_access_key, password. */
+bool redact_names_secret(const char *name);
 
 #endif

@@ -62,30 +62,45 @@ void text_ellipsis(char *out, size_t size, size_t full)
     memcpy(out + end, MORE, sizeof(MORE));
 }
 
-/* How many bytes the character at s has; 0: it is none. No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
-static size_t character(const unsigned char *s)
+/* No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
+size_t text_character(const char *s, size_t len, uint32_t *ret)
 {
-    const size_t len = s[0] < 0x80   ? 1
-                       : s[0] < 0xc2 ? 0
-                       : s[0] < 0xe0 ? 2
-                       : s[0] < 0xf0 ? 3
-                       : s[0] < 0xf5 ? 4
-                                     : 0;
-    const unsigned char least = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-    const unsigned char most = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+    const unsigned char first = (unsigned char)s[0];
+    const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : 4;
+    uint32_t c = n == 1 ? first : first & (0xffU >> (n + 1));
 
-    if (len > 1 && (s[1] < least || s[1] > most))
+    if ((first >= 0x80 && first < 0xc2) || first > 0xf4 || n > len)
         return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
             return 0;
-    return len;
+        c = c << 6 | ((unsigned char)s[i] & 0x3f);
+    }
+    if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
+        return 0;
+    *ret = c;
+    return n;
+}
+
+bool text_is_hidden(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } HIDDEN[] = {{0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},  {0x2028, 0x202e},
+                  {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+
+    for (size_t i = 0; i < ARRAY_LEN(HIDDEN); i++)
+        if (c >= HIDDEN[i].first && c <= HIDDEN[i].last)
+            return true;
+    return false;
 }
 
 void text_mend(char *s)
 {
+    uint32_t c;
+
     for (size_t len; *s; s += len ? len : 1) {
-        len = character((unsigned char *)s);
+        len = text_character(s, 4, &c);
         if (!len)
             *s = '?';
     }

@@ -26,6 +26,13 @@ size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c));
  * then ends between two words, with "…". */
 void text_ellipsis(char *out, size_t size, size_t full);
 
+/* The character at s[0..len), len > 0: its length in bytes; 0: it is no UTF-8. s may be shorter if it ends with a NUL. */
+size_t text_character(const char *s, size_t len, uint32_t *ret);
+
+/* Whether a terminal draws nothing for this character or, because of it, others in another order: soft hyphen, joiners, marks of
+ * direction, separators of lines, tags. */
+bool text_is_hidden(uint32_t c);
+
 /* Replace bytes that are not valid UTF-8, such as those of a cut character, by '?'. The API server would
  * store another character in their place, and the stored text would never equal the one that was written. */
 void text_mend(char *s);

@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/sv.h"
+#include "common/text.h"
 
 #include <string.h>
 #include <strings.h>
@@ -160,16 +161,38 @@ static int put_document(struct writer *w, const cJSON *node)
     return emit(w, &event);
 }
 
-int yaml_write(const cJSON *node, struct buf *out, struct err *err)
+static int write_in(const cJSON *node, bool unicode, struct buf *out, struct err *err)
 {
     struct writer w = {.out = out, .err = err};
 
     if (!yaml_emitter_initialize(&w.emitter))
         return err_memory(err, "no memory to write YAML");
     yaml_emitter_set_output(&w.emitter, on_bytes, &w);
-    yaml_emitter_set_unicode(&w.emitter, 1);
+    yaml_emitter_set_unicode(&w.emitter, unicode);
     yaml_emitter_set_width(&w.emitter, -1);
     int failed = put_document(&w, node);
     yaml_emitter_delete(&w.emitter);
     return failed;
+}
+
+/* In text that libyaml wrote. */
+static bool has_hidden(const char *s)
+{
+    uint32_t c = 0;
+
+    while (*s && !text_is_hidden(c))
+        s += text_character(s, 4, &c);
+    return text_is_hidden(c);
+}
+
+int yaml_write(const cJSON *node, struct buf *out, struct err *err)
+{
+    const size_t before = out->len;
+
+    if (write_in(node, true, out, err) < 0)
+        return -1;
+    if (!has_hidden(buf_str(out) + before))
+        return 0;
+    out->len = before;
+    return write_in(node, false, out, err);
 }

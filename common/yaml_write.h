@@ -15,7 +15,8 @@
 
 enum { YAML_WRITE_DEPTH_MAX = 100 };
 
-/* Append one document, without "---". Text of several lines becomes a literal block where YAML can say it so. */
+/* Append one document, without "---". Text of several lines becomes a literal block where YAML can say it so.
+ * With a hidden character in it (text_is_hidden), all that is no ASCII is written as \uXXXX. */
 int yaml_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # release.sh - make a release: push its images to a registry, and put all that users install from into one folder.
 #
-#   scripts/release.sh VERSION REGISTRY      e.g. v0.2.0 registry.example.org/training
+#   COSIGN_KEY=FILE|none scripts/release.sh VERSION REGISTRY      e.g. v0.2.0 registry.example.org/training
 #
 # VERSION is "v" and the version in CMakeLists.txt, and CHANGELOG.md has a heading for it. No change is uncommitted. REGISTRY is
 # HOST/PATH, with `buildah login HOST` before where it wants a password; plain http is spoken to loopback only. The images are
 # those of deploy/images/build.sh, with version and commit as labels; buildah makes them (root), because Docker dates what it builds.
+# BASE, where it is set, names an image by digest. COSIGN_KEY is the private key of whoever releases (`cosign generate-key-pair`); its
+# password is in COSIGN_PASSWORD, or asked for. cosign 2 ($COSIGN, or that of $PATH) signs by it, and uploads to no log.
 #
 # build/release-VERSION appears when all of it is done, in place of an earlier one:
 #   install.yaml, install-namespaced.yaml     the operator with all images by digest; the second needs the next two beforehand
@@ -17,6 +19,8 @@
 #   images/NAME.tar                           the same images as OCI archives, for clusters that reach no registry
 #   sbom/NAME.spdx.json                       what each image was made of
 #   SHA256SUMS                                `sha256sum -c SHA256SUMS` checks all of it
+#   cosign.pub, SHA256SUMS.sig, torchkeeper-VERSION.tgz.sig     the public key and what it checks; not with COSIGN_KEY=none. The
+#                                             signatures of the images are in the registry, as cosign looks for them.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -37,6 +41,18 @@ check_arguments() {
     [[ $VERSION =~ ^v(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}$ ]] || die "VERSION \"$VERSION\": expected one like v1.2.3"
     [[ $REGISTRY =~ ^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$ ]] ||
         die "REGISTRY \"$REGISTRY\": expected HOST/PATH or HOST:PORT/PATH in lower case, e.g. registry.example.org/training"
+}
+
+# Before anything is built: sets COSIGN_PASSWORD, and $WORK has the public key.
+check_key() {
+    local key=${COSIGN_KEY:-}
+    [ -z "${BASE:-}" ] || [[ $BASE =~ @sha256:[0-9a-f]{64}$ ]] || die "BASE \"$BASE\": expected an image by digest, NAME@sha256:..."
+    [ -n "$key" ] || die "COSIGN_KEY: expected the private key that signs the release (cosign generate-key-pair makes one), or none"
+    [ "$key" != none ] || return 0
+    command -v "$COSIGN" >/dev/null || die "COSIGN_KEY is set, and there is no program $COSIGN: install cosign 2, or set COSIGN to it"
+    [ -n "${COSIGN_PASSWORD+set}" ] || read -rsp "password of $key: " COSIGN_PASSWORD || die "COSIGN_PASSWORD is not set, and nobody is there to ask"
+    export COSIGN_PASSWORD
+    "$COSIGN" public-key --key "$key" >"$WORK/cosign.pub" 2>"$LOG" || die "COSIGN_KEY $key: $(tail -n 1 "$LOG")"
 }
 
 check_tree() {
@@ -185,18 +201,32 @@ chart() {
     gzip --no-name --best <"$WORK/chart.tar" >"$NEW/torchkeeper-${VERSION#v}.tgz"
 }
 
+# Signatures differ from run to run, so they have no sums.
+sign() {
+    local file reference options=(--yes --tlog-upload=false --key "$COSIGN_KEY")
+    while read -r file reference; do
+        attempt "signing $reference" "$COSIGN" sign "${options[@]}" --recursive "$reference"
+    done <"$NEW/images.txt"
+    for file in SHA256SUMS "torchkeeper-${VERSION#v}.tgz"; do
+        attempt "signing $file" "$COSIGN" sign-blob "${options[@]}" --output-signature "$NEW/$file.sig" "$NEW/$file"
+    done
+}
+
 sums() {
+    [ "$COSIGN_KEY" = none ] || cp -- "$WORK/cosign.pub" "$NEW"
     (cd "$NEW" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >"$WORK/sums" && cp "$WORK/sums" SHA256SUMS)
 }
 
 [ $# -eq 2 ] || die "expected VERSION and REGISTRY, as in: make release VERSION=v1.2.3 REGISTRY=registry.example.org/training"
 VERSION=$1 REGISTRY=$2
-readonly VERSION REGISTRY LOG=build/logs/release.log
+COSIGN=${COSIGN:-cosign}
+readonly VERSION REGISTRY COSIGN LOG=build/logs/release.log
 check_arguments
 check_tree
 REVISION=$(git rev-parse HEAD)
 WORK=$(mktemp -d "$REPO/build/release.XXXXXX")
 trap 'rm -rf -- "$WORK"' EXIT
+check_key
 NEW=$WORK/new
 mkdir -p -- "$NEW/images" "$NEW/sbom"
 : >"$LOG"
@@ -208,8 +238,9 @@ plugin
 manifests
 chart
 sums
+[ "$COSIGN_KEY" = none ] || sign
 chmod -R u=rwX,go=rX -- "$NEW"
 rm -rf -- "build/release-$VERSION"
 mv -- "$NEW" "build/release-$VERSION"
-say "build/release-$VERSION: $(wc -l <"build/release-$VERSION/SHA256SUMS") files; images by digest:"
+say "build/release-$VERSION: $(wc -l <"build/release-$VERSION/SHA256SUMS") files$([ "$COSIGN_KEY" != none ] || echo ', not signed'); images by digest:"
 cat -- "build/release-$VERSION/images.txt"

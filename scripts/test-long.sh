@@ -9,6 +9,7 @@
 #   soak      10,000 lives of jobs, as shipped and under AddressSanitizer
 #   fuzz      each fuzz target, FUZZ_SECONDS of CPU time (default 300)
 #   chaos     CHAOS_TRIALS trials of struck training jobs on the local Kubernetes (default 100; root)
+#   parts     Debian has no newer version of any part of the images that are built (apt-get update; root)
 #   big       exports and checkpoints beyond 4 GiB
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -26,6 +27,18 @@ faults() { scripts/faults.sh; }
 soak() { e2e/faults/run.sh soak; }
 fuzz() { JOBS=${JOBS:-1} scripts/fuzz.sh "${FUZZ_SECONDS:-300}"; }
 chaos() { e2e/chaos/run.sh --trials "${CHAOS_TRIALS:-100}"; }
+parts() {
+    local image found=()
+    for image in operator trainer launcher tensorboard; do
+        [ -s "build/images/$image.tar" ] || die "build/images/$image.tar is not there: run deploy/images/build.sh"
+        found+=("$LOGS/$image.spdx.json")
+        # The one layer of a squashed image.
+        tar -xOf "build/images/$image.tar" --wildcards '*.tar' | tar -xOf - sbom.spdx.json >"${found[-1]}"
+    done
+    apt-get update -qq
+    # shellcheck disable=SC2016  # apt's variable, not ours
+    apt-get indextargets --format '$(FILENAME)' 'Created-By: Packages' | xargs /usr/lib/apt/apt-helper cat-file | scripts/sbom-newer.sh "${found[@]}"
+}
 big() { PYTHON=${PYTHON:-} tests/big/run.sh; }
 
 if [ "${1:-}" = --only ]; then
@@ -33,7 +46,7 @@ if [ "${1:-}" = --only ]; then
     exit
 fi
 stages=("$@")
-[ $# -gt 0 ] || stages=(slow versions cases faults soak fuzz chaos big)
+[ $# -gt 0 ] || stages=(slow versions cases faults soak fuzz chaos parts big)
 for stage in "${stages[@]}"; do
     grep -q "^#   $stage " "$0" || die "$stage: expected one of $(sed -n 's/^#   \([a-z]*\)  .*/\1/p' "$0" | tr '\n' ' ')"
 done

@@ -2,6 +2,7 @@
 #include "cli/submit/code.h"
 
 #include "cli/submit/base64.h"
+#include "cli/submit/patterns.h"
 #include "common/fsutil.h"
 #include "common/text.h"
 
@@ -11,10 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { IGNORE_BYTES_MAX = 64 << 10 };
+
 struct reading {
     struct arena *a;
     struct code *ret;
-    const char *root;
+    const char *root, *include, *ignore;
     size_t bytes;
 };
 
@@ -36,6 +39,22 @@ static bool is_text(const char *bytes, size_t len, struct arena *a)
     return memcmp(copy, bytes, len) == 0;
 }
 
+/* `bytes`: what is in it; NULL: not read yet. */
+static int refuse_key(const struct reading *r, const char *at, const char *path, const struct buf *bytes,
+                      struct err *err)
+{
+    const char *why = patterns_key(path, bytes);
+
+    if (!why || patterns_fit(r->include, path, false, 0))
+        return 0;
+    return err_set(
+        err, ERR_INVALID,
+        "%.120s: looks like a key (%s), and whoever may read ConfigMaps could read it: leave it out "
+        "(a line in .ptjignore), give its value by --secret NAME=SECRET/KEY, or take it nevertheless "
+        "by --include \"%.100s\"",
+        at, why, path);
+}
+
 static int add_file(struct reading *r, const char *at, const char *path, struct err *err)
 {
     cleanup_buf struct buf bytes = BUF_INIT(CODE_BYTES_MAX);
@@ -46,17 +65,22 @@ static int add_file(struct reading *r, const char *at, const char *path, struct 
         return err_set(err, ERR_INVALID,
                        "%.100s: more than %d files: put them into the image or on a claim (--claim)", r->root,
                        CODE_FILES_MAX);
+    if (refuse_key(r, at, path, NULL, err) < 0)
+        return -1;
     if (fs_read_regular(at, &bytes, err) < 0)
         return err->kind == ERR_INVALID ? too_large(r, err) : -1; /* it is a regular file */
     r->bytes += bytes.len;
     if (r->bytes > CODE_BYTES_MAX)
         return too_large(r, err);
+    if (refuse_key(r, at, path, &bytes, err) < 0)
+        return -1;
     int mark = text_mark(buf_str(&bytes), bytes.len, err);
     if (mark < 0 && (!r->ret->folder || sv_ends(sv_from(path), ".py")))
         return err_wrap(err, "%.120s", at);
     if (mark > 0 && strncmp(buf_str(&bytes) + mark, "#!", 2) == 0)
         buf_consume(&bytes, (size_t)mark); /* no kernel looks behind a mark */
     f->path = arena_strdup(r->a, path);
+    f->bytes = bytes.len;
     f->binary = !is_text(buf_str(&bytes), bytes.len, r->a);
     if (f->binary && base64_encode(bytes.data, bytes.len, &base64, err) < 0)
         return -1;
@@ -73,6 +97,10 @@ static int add_entry(struct reading *r, const char *at, const char *path, int de
 
     if (lstat(at, &st) < 0)
         return err_errno(err, ERR_FATAL, errno, "%.120s", at);
+    if (patterns_fit(r->ignore, path, S_ISDIR(st.st_mode), 0)) {
+        r->ret->n_ignored++;
+        return 0;
+    }
     if (S_ISREG(st.st_mode))
         return add_file(r, at, path, err);
     if (S_ISDIR(st.st_mode))
@@ -114,9 +142,20 @@ static int add_folder(struct reading *r, const char *at, const char *path, int d
     return failed;
 }
 
-int code_read(const char *path, struct arena *a, struct code *ret, struct err *err)
+static int read_ignore(struct reading *r, struct err *err)
 {
-    struct reading r = {.a = a, .ret = ret, .root = path};
+    cleanup_buf struct buf text = BUF_INIT(IGNORE_BYTES_MAX);
+    const char *at = arena_printf(r->a, "%s/.ptjignore", r->root);
+
+    if (fs_read_regular(at, &text, err) < 0)
+        return err->kind == ERR_NOT_FOUND ? 0 : -1;
+    r->ignore = arena_strdup(r->a, buf_str(&text) + (strncmp(buf_str(&text), TEXT_MARK, 3) == 0 ? 3 : 0));
+    return patterns_check(r->ignore, at, err);
+}
+
+int code_read(const char *path, const char *include, struct arena *a, struct code *ret, struct err *err)
+{
+    struct reading r = {.a = a, .ret = ret, .root = path, .include = include, .ignore = ""};
     const char *slash = strrchr(path, '/');
     struct stat st;
 
@@ -129,7 +168,7 @@ int code_read(const char *path, struct arena *a, struct code *ret, struct err *e
     ret->folder = S_ISDIR(st.st_mode);
     if (!ret->folder)
         return add_file(&r, path, slash ? slash + 1 : path, err);
-    if (add_folder(&r, path, "", 1, err) < 0)
+    if (read_ignore(&r, err) < 0 || add_folder(&r, path, "", 1, err) < 0)
         return -1;
     return ret->n ? 0 : err_set(err, ERR_INVALID, "%.120s: no files in it", path);
 }

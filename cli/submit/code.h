@@ -1,7 +1,7 @@
 /* code.h - the user's script or folder, read to become a ConfigMap. For the verb submit.
  *
  * Ownership: everything lives in the arena.
- * Errors:    ERR_INVALID: too much for a ConfigMap, or no regular file; those of reading.
+ * Errors:    ERR_INVALID: too much for a ConfigMap, no regular file, or one that looks like a key; those of reading.
  */
 #ifndef TK_CLI_SUBMIT_CODE_H
 #define TK_CLI_SUBMIT_CODE_H
@@ -22,6 +22,7 @@ enum {
 struct code_file {
     const char *path;    /* below the folder, "a/b.py"; of a script its base name */
     const char *content; /* text, or base64 of what is no text */
+    size_t bytes;
     bool binary;
 };
 
@@ -31,9 +32,12 @@ struct code {
     int n;
     const char **skipped; /* links, and what is no regular file */
     int n_skipped;
+    int n_ignored; /* files and folders that .ptjignore names */
 };
 
-/* A file, or the regular files of a folder. Left out are names that begin with a dot, __pycache__, and `skipped`. */
-int code_read(const char *path, struct arena *a, struct code *ret, struct err *err) MUST_CHECK;
+/* A file, or the regular files of a folder. Left out are names that begin with a dot, __pycache__, what .ptjignore in the folder
+ * names, and `skipped`. `include`: patterns (patterns.h) of files that are taken though they look like keys. */
+int code_read(const char *path, const char *include, struct arena *a, struct code *ret,
+              struct err *err) MUST_CHECK;
 
 #endif

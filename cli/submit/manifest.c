@@ -129,6 +129,23 @@ static void add_resources(const struct submission *s, cJSON *container)
         cJSON_AddNumberToObject(limits, "nvidia.com/gpu", (double)s->gpus);
 }
 
+static void add_env(const struct submission *s, cJSON *container)
+{
+    cJSON *env = s->n_env ? cJSON_AddArrayToObject(container, "env") : NULL;
+
+    for (int i = 0; i < s->n_env; i++) {
+        cJSON *e = add_item(env);
+        add_text(e, "name", s->env[i].name);
+        if (!s->env[i].key) {
+            add_text(e, "value", s->env[i].value);
+            continue;
+        }
+        cJSON *from = cJSON_AddObjectToObject(cJSON_AddObjectToObject(e, "valueFrom"), "secretKeyRef");
+        add_text(from, "name", s->env[i].value);
+        add_text(from, "key", s->env[i].key);
+    }
+}
+
 static void add_container(const struct submission *s, cJSON *pod)
 {
     cJSON *c = add_item(cJSON_AddArrayToObject(pod, "containers"));
@@ -141,12 +158,7 @@ static void add_container(const struct submission *s, cJSON *pod)
     cJSON_AddItemToArray(args, cJSON_CreateString(program));
     for (int i = 0; i < s->n_args; i++)
         cJSON_AddItemToArray(args, cJSON_CreateString(s->args[i]));
-    cJSON *env = s->n_env ? cJSON_AddArrayToObject(c, "env") : NULL;
-    for (int i = 0; i < s->n_env; i++) {
-        cJSON *e = add_item(env);
-        add_text(e, "name", s->env[i].name);
-        add_text(e, "value", s->env[i].value);
-    }
+    add_env(s, c);
     add_resources(s, c);
     add_volumes(s, pod, c);
 }

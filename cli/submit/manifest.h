@@ -17,6 +17,7 @@ enum { MANIFEST_LIST_MAX = 128, MANIFEST_NAME_MAX = 40 };
 
 struct manifest_pair {
     const char *name, *value;
+    const char *key; /* in the Secret `value`; NULL: of no Secret */
 };
 
 struct submission {

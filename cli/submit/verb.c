@@ -3,8 +3,10 @@
 #include "cli/say.h"
 #include "cli/session.h"
 #include "cli/submit/manifest.h"
+#include "cli/submit/patterns.h"
 #include "cli/usage.h"
 
+#include "common/redact.h"
 #include "common/yaml_write.h"
 
 #include <stdio.h>
@@ -12,22 +14,40 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20 };
+static const char WHO[] = "kubectl ptj submit";
 
-/* NAME=VALUE or CLAIM:PATH, cut at the first of `sign`. */
-static int read_pairs(const struct args *a, const char *option, char sign, struct arena *arena,
+enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20, OPTIONS_MAX = 128 << 10 };
+
+/* SECRET/KEY, as Kubernetes lets them be called: the length of SECRET. 0: it is none. */
+static size_t secret_length(const char *text)
+{
+    static const char SIGNS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz0123456789-.";
+    const size_t len = strspn(text, strchr(SIGNS, 'a'));
+    const char *key = text + len + 1;
+
+    return text[len] == '/' && key[0] && !key[strspn(key, SIGNS)] ? len : 0;
+}
+
+/* `form`: NAME=VALUE, NAME=SECRET/KEY or CLAIM:/PATH. Cut at the first "=" or ":". */
+static int read_pairs(const struct args *a, const char *option, const char *form, struct arena *arena,
                       struct manifest_pair *ret, int *ret_n, struct err *err)
 {
+    const char sign = form[strcspn(form, "=:")];
+    const bool secret = strcmp(option, "secret") == 0;
     const char *text;
 
     for (int i = 0; (text = args_each(a, option, i)); i++) {
-        const char *at = strchr(text, sign);
-        if (!at || at == text || (sign == ':' && at[1] != '/'))
-            return usage_wrong(err, "--%s: expected %s, got \"%.60s\"", option,
-                               sign == ':' ? "CLAIM:/PATH" : "NAME=VALUE", text);
-        if (i == MANIFEST_LIST_MAX)
+        const char *at = strchr(text, sign), *key = NULL, *value = at ? at + 1 : NULL;
+        const size_t len = secret && at ? secret_length(value) : 0;
+        if (!at || at == text || (sign == ':' && value[0] != '/') || (secret && !len))
+            return usage_wrong(err, "--%s: expected %s, got \"%.60s\"", option, form, text);
+        if (*ret_n == MANIFEST_LIST_MAX)
             return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
-        ret[(*ret_n)++] = (struct manifest_pair){arena_strndup(arena, text, (size_t)(at - text)), at + 1};
+        if (secret) {
+            key = value + len + 1;
+            value = arena_strndup(arena, value, len);
+        }
+        ret[(*ret_n)++] = (struct manifest_pair){arena_strndup(arena, text, (size_t)(at - text)), value, key};
     }
     return 0;
 }
@@ -71,16 +91,34 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
     if (args_i64(a, "nodes", 1, TRAINJOB_PODS_MAX, &s->nodes, err) < 0 ||
         args_i64(a, "gpus", 0, 1024, &s->gpus, err) < 0 ||
         args_i64(a, "max-restarts", 0, INT32_MAX, &s->max_restarts, err) < 0 ||
-        read_pairs(a, "env", '=', arena, s->env, &s->n_env, err) < 0 ||
-        read_pairs(a, "claim", ':', arena, s->claims, &s->n_claims, err) < 0)
+        read_pairs(a, "env", "NAME=VALUE", arena, s->env, &s->n_env, err) < 0 ||
+        read_pairs(a, "secret", "NAME=SECRET/KEY", arena, s->env, &s->n_env, err) < 0 ||
+        read_pairs(a, "claim", "CLAIM:/PATH", arena, s->claims, &s->n_claims, err) < 0)
         return -1;
     return choose_program(a, s, err);
 }
 
-static void tell_skipped(const struct code *code)
+/* What leaves this machine, and what of it others may read. */
+static void tell(const struct submission *s)
 {
+    const struct code *code = s->code;
+    size_t bytes = 0;
+
     for (int i = 0; i < code->n_skipped; i++)
-        say("kubectl ptj submit", "%s is left out: it is no regular file", code->skipped[i]);
+        say(WHO, "%s is left out: it is no regular file", code->skipped[i]);
+    for (int i = 0; i < code->n; i++) {
+        say(WHO, "takes %s (%zu bytes)", code->files[i].path, code->files[i].bytes);
+        bytes += code->files[i].bytes;
+    }
+    if (code->folder)
+        say(WHO, "takes %d files (%zu bytes); .ptjignore leaves out %d names", code->n, bytes,
+            code->n_ignored);
+    for (int i = 0; i < s->n_env; i++)
+        if (!s->env[i].key && s->env[i].value[0] && redact_names_secret(s->env[i].name))
+            say(WHO,
+                "--env %s: whoever may view the job can read its value; if that is a secret, put it into a "
+                "Secret and use --secret %s=SECRET/KEY",
+                s->env[i].name, s->env[i].name);
 }
 
 static int print_yaml(const struct submission *s, const cJSON *job, struct err *err)
@@ -110,29 +148,46 @@ static int create(struct session *session, const struct kube_resource *resource,
     return session_call(session, &r, ret, err);
 }
 
-/* The job first: it owns the ConfigMap, and a job that is refused leaves nothing. Its pods wait for the ConfigMap. */
-static int send(struct session *session, const struct submission *s, const cJSON *job, struct err *err)
+/* Delete the job that was made; what it has is deleted with it. Always -1. */
+static int undo(struct session *session, const struct submission *s, const char *uid, struct err *err)
 {
-    cleanup_json cJSON *made = NULL;
     cleanup_arena struct arena a = {0};
+    const struct kube_request r = {.verb = KUBE_DELETE,
+                                   .resource = &SESSION_JOBS,
+                                   .ns = session->ns,
+                                   .name = s->name,
+                                   .body = kube_delete_options(&a, uid, NULL, "Background", -1)};
     struct err why;
 
+    if (session_call(session, &r, NULL, &why) < 0)
+        return err_wrap(err, "the job %s is left suspended and could not be deleted (%.60s)", s->name,
+                        why.msg);
+    return err_wrap(err, "the job %s is deleted again", s->name);
+}
+
+/* The job first: it owns the ConfigMap, and a job that is refused leaves nothing. It is suspended until its ConfigMap is there:
+ * else somebody else could make one of that name with his code, and pods would run it. */
+static int send(struct session *session, const struct submission *s, cJSON *job, struct err *err)
+{
+    cleanup_json cJSON *made = NULL;
+    cleanup_buf struct buf what = BUF_INIT(OPTIONS_MAX);
+
+    cJSON_AddTrueToObject(cJSON_GetObjectItemCaseSensitive(job, "spec"), "suspend");
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
         return err->code == 409 ? err_wrap(err, "take another --name than %s, or delete that job", s->name)
                                 : -1;
     const char *uid = json_str(json_find(made, (const char *[]){"metadata", NULL}), "uid");
     cleanup_json cJSON *code = manifest_code(s, uid);
-    if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) == 0)
-        return 0;
-    const struct kube_request undo = {.verb = KUBE_DELETE,
-                                      .resource = &SESSION_JOBS,
-                                      .ns = session->ns,
-                                      .name = s->name,
-                                      .body = kube_delete_options(&a, uid, NULL, "Background", -1)};
-    if (session_call(session, &undo, NULL, &why) < 0)
-        return err_wrap(err, "the job %s is left without its code and could not be deleted (%.60s)", s->name,
-                        why.msg);
-    return err_wrap(err, "the job %s is deleted again", s->name);
+    if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) < 0) {
+        if (err->code == 409)
+            err_wrap(err, "somebody else has made the ConfigMap of its code");
+        return undo(session, s, uid, err);
+    }
+    if (buf_printf(&what, err, "submitted: kubectl ptj watch %s%s%s%s", s->name, s->ns ? " -n " : "",
+                   s->ns ? s->ns : "", buf_str(&session->options)) < 0 ||
+        session_patch_job(session, s->name, "{\"spec\":{\"suspend\":false}}", buf_str(&what), err) < 0)
+        return undo(session, s, uid, err);
+    return 0;
 }
 
 static void draw_suffix(char ret[static 7])
@@ -153,8 +208,13 @@ static int run(struct session *session, const struct args *a, struct err *err)
     struct submission s = {0};
     struct code code;
     char name[MANIFEST_NAME_MAX + 1], suffix[7] = "";
+    const char *include = "", *pattern;
 
-    if (code_read(a->operands[0], &arena, &code, err) < 0)
+    for (int i = 0; (pattern = args_each(a, "include", i)); i++)
+        include = arena_printf(&arena, "%s%s\n", include, pattern);
+    if (patterns_check(include, "--include", err) < 0)
+        return usage_mark(err);
+    if (code_read(a->operands[0], include, &arena, &code, err) < 0)
         return -1;
     s.code = &code;
     if (!args_has(a, "dry-run"))
@@ -166,14 +226,8 @@ static int run(struct session *session, const struct args *a, struct err *err)
     cleanup_trainjob struct trainjob *valid = jobfile_decode(job, "default", err);
     if (!valid) /* all of it comes from the options */
         return usage_mark(err);
-    tell_skipped(&code);
-    if (args_has(a, "dry-run"))
-        return print_yaml(&s, job, err);
-    if (send(session, &s, job, err) < 0)
-        return -1;
-    printf("%s submitted: kubectl ptj watch %s%s%s%s\n", s.name, s.name, s.ns ? " -n " : "", s.ns ? s.ns : "",
-           buf_str(&session->options));
-    return 0;
+    tell(&s);
+    return args_has(a, "dry-run") ? print_yaml(&s, job, err) : send(session, &s, job, err);
 }
 
 static const struct verb_option OPTIONS[] = {
@@ -184,9 +238,11 @@ static const struct verb_option OPTIONS[] = {
     {"cpu", 0, "QUANTITY", "CPUs of each pod, as \"4\" or \"500m\"", NULL},
     {"memory", 0, "QUANTITY", "memory of each pod, as \"16Gi\"", NULL},
     {"env", 'e', "NAME=VALUE...", "an environment variable; may be repeated", NULL},
+    {"secret", 0, "NAME=SECRET/KEY...", "an environment variable out of a Secret; may be repeated", NULL},
     {"claim", 0, "CLAIM:/PATH...", "mount a PersistentVolumeClaim there; may be repeated", NULL},
     {"max-restarts", 0, "N", "how often torchrun starts failed processes anew (default: 0)", NULL},
     {"launcher", 0, "NAME", "whose torchrun: Torchkeeper (default) or Image", "Torchkeeper Image"},
+    {"include", 0, "PATTERN...", "take such files though they look like keys; may be repeated", NULL},
     {"dry-run", 0, NULL, "print the manifests, and create nothing; no cluster is needed", NULL},
     {0},
 };
@@ -204,11 +260,21 @@ const struct verb VERB_SUBMIT = {
         "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with. "
         "For `kubectl ptj run`, which mounts no volume, its path of the program must be changed.\n"
         "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
-        "at "
-        "most 1 MiB and 256 "
-        "files, mounted read-only at " MANIFEST_CODE_FOLDER
-        ". Names that begin with a dot, __pycache__ and links are left out. The "
-        "program starts in the image's own working folder.",
+        "at most 1 MiB and 256 files, mounted read-only at " MANIFEST_CODE_FOLDER
+        ". The program starts in the "
+        "image's own working folder. What is taken is listed on stderr. Names that begin with a dot, "
+        "__pycache__, links, and what .ptjignore in the folder names are left out.\n"
+        "A line of .ptjignore is a pattern: * stands for any characters but /, ? for one, [a-z] for one of a "
+        "set, \\ takes the next as it is. With a / at the beginning or in the middle it is a path below the "
+        "folder, else a name at any depth; with a / at the end it is that of folders. ! at the beginning "
+        "takes "
+        "a name again, # begins a comment, and the last line that fits decides. ** is refused.\n"
+        "Whoever may view the namespace can read ConfigMaps and jobs. So a file is refused if it looks like "
+        "a "
+        "key by its name (id_*, *.pem, *.key, *.env, *kubeconfig*, *secret*, ...; but *.py and *.sh), or if "
+        "a "
+        "private key is in it; --include takes it. Tokens belong in Secrets: --secret HF_TOKEN=hf/token.\n"
+        "The job is created suspended, and resumed when its ConfigMap is there.",
     .options = OPTIONS,
     .offline_with = "dry-run",
     .run = run,

@@ -44,6 +44,9 @@ static void test_lines(void **state)
           "31m",
           "?31m");
     SHOWN("\xe2\x80\xaeturned", "?turned"); /* right to left */
+    SHOWN("\xd8\x9c \xc2\xad \xef\xbb\xbf \xe2\x80\x8b \xe2\x80\xa8 \xe2\x81\xa0 \xe2\x81\xaf \xe1\xa0\x8e "
+          "\xf3\xa0\x80\xa1",
+          "? ? ? ? ? ? ? ? ?"); /* nothing is seen of these */
     SHOWN("cut \xe2\x82", "cut ??");
     SHOWN("\xc0\xaf\xed\xa0\x80\xf5", "??????");
 }

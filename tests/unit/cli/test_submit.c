@@ -7,6 +7,7 @@
 #include "ptj.h"
 
 #include "cli/submit/manifest.h"
+#include "cli/submit/patterns.h"
 #include "common/fsutil.h"
 #include "common/json.h"
 
@@ -106,7 +107,7 @@ static void test_a_script(void **state)
     struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img", "--dry-run",
                                          "--kubeconfig=/nonexistent", "--", "--lr", "0.1"));
 
-    assert_string_equal(r.err, "");
+    assert_string_equal(r.err, "kubectl ptj submit: takes train.py (25 bytes)\n");
     assert_string_equal(r.out, SMALL);
     assert_int_equal(r.status, 0);
     ptj_forget(&r);
@@ -159,7 +160,12 @@ static void test_a_folder(void **state)
     assert_int_equal(symlink("/etc/passwd", "My_Code.v2/passwd"), 0);
     struct ptj_result r = ptj_run(
         p, RUN("submit", "My_Code.v2/", "--image=img", "--launcher=Image", "--dry-run", "--", "run.sh"));
-    assert_string_equal(r.err, "kubectl ptj submit: passwd is left out: it is no regular file\n");
+    assert_string_equal(r.err,
+                        "kubectl ptj submit: passwd is left out: it is no regular file\n"
+                        "kubectl ptj submit: takes pkg/a b.py (0 bytes)\n"
+                        "kubectl ptj submit: takes run.sh (5 bytes)\n"
+                        "kubectl ptj submit: takes weights.bin (4 bytes)\n"
+                        "kubectl ptj submit: takes 3 files (9 bytes); .ptjignore leaves out 0 names\n");
     assert_non_null(strstr(r.out, "  name: my-code-code\n"));
     assert_non_null(
         strstr(r.out, "data:\n  .file-0: ''\n  run.sh: |\n    echo\nbinaryData:\n  weights.bin: AAEC/w==\n"));
@@ -186,10 +192,20 @@ static void test_byte_order_marks(void **state)
     assert_int_equal(mkdir("Wide", 0755), 0);
     put("Wide/train.py", "\xfe\xff\0p", 4);
     ptj_expect(p, RUN("submit", "run.sh", "--image=img", "--launcher=Image", "--dry-run"), 0,
-               "  run.sh: |\n    #!/bin/sh\n", NULL);
+               "  run.sh: |\n    #!/bin/sh\n", "takes run.sh (10 bytes)");
     ptj_expect(p, RUN("submit", "wide.py", "--image=img"), 1, NULL, "wide.py: UTF-16 by its first two bytes");
     ptj_expect(p, RUN("submit", "Wide", "--image=img", "--", "train.py"), 1, NULL,
                "Wide/train.py: UTF-16 by its first two bytes, expected UTF-8");
+}
+
+static void expect_request(struct ptj *p, int i, const char *method, const char *path, const char *body)
+{
+    struct fake_request r;
+
+    assert_true(fake_log_at(p->server, i, &r));
+    assert_string_equal(r.method, method);
+    if (!strstr(r.path, path) || !strstr(r.body, body))
+        fail_msg("expected %s %s with %s, got %s: %s", method, path, body, r.path, r.body);
 }
 
 static void test_creates(void **state)
@@ -198,7 +214,7 @@ static void test_creates(void **state)
     struct ptj *p = *state;
 
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 0, "train submitted: kubectl ptj watch train\n",
-               NULL);
+               "takes train.py");
     cJSON *job = fake_json(p->server, PTJ_JOBS "/train");
     cJSON *code = fake_nth_json(p->server, CONFIGMAPS, 0);
     const cJSON *map = json_find(job, (const char *[]){"spec", "replicaSpecs", NULL})->child;
@@ -208,14 +224,18 @@ static void test_creates(void **state)
     const cJSON *owner = json_find(code, (const char *[]){"metadata", "ownerReferences", NULL})->child;
     assert_string_equal(json_str(owner, "uid"), json_find(job, UID)->valuestring);
     assert_string_equal(json_str(owner, "kind"), "PyTorchTrainingJob");
+    assert_true(cJSON_IsFalse(json_find(job, (const char *[]){"spec", "suspend", NULL})));
     cJSON_Delete(job);
     cJSON_Delete(code);
+    expect_request(p, 0, "POST", "pytorchtrainingjobs", "\"suspend\":true");
+    expect_request(p, 1, "POST", "configmaps", "\"ConfigMap\"");
+    expect_request(p, 2, "PATCH", "pytorchtrainingjobs/train", "\"suspend\":false");
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
                "take another --name than train, or delete that job");
     /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
     assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
     ptj_expect(p, RUN("submit", "train.py", "--image=img", "-nteam", "--context=c"), 0,
-               "train submitted: kubectl ptj watch train -n team --context=c\n", NULL);
+               "train submitted: kubectl ptj watch train -n team --context=c\n", "takes train.py");
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
 }
 
@@ -266,7 +286,187 @@ static void test_nothing_is_left_half_made(void **state)
                "the job train is deleted again: you lack the right to create configmaps in namespace team");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
+    refuse.method = "PATCH"; /* the resume */
+    refuse.path_part = "pytorchtrainingjobs";
+    fake_plan_fault(p->server, &refuse);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+               "the job train is deleted again: you lack the right to patch pytorchtrainingjobs");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     fake_plan_fault(p->server, NULL);
+}
+
+/* Who sees the job may make a ConfigMap of that name first. No pod runs what is in it: the job is suspended as long as it lives. */
+static void test_a_neighbour_makes_the_configmap(void **state)
+{
+    struct ptj *p = *state;
+    struct fake_change change;
+
+    fake_refuse(p->server, "POST", "configmaps", 409);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+               "the job train is deleted again: somebody else has made the ConfigMap of its code");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
+    for (int i = 0; fake_change_at(p->server, i, &change); i++)
+        assert_true(cJSON_IsTrue(json_find(change.object, (const char *[]){"spec", "suspend", NULL})));
+    assert_int_equal(fake_log_count(p->server, "PATCH", NULL), 0);
+    fake_plan_fault(p->server, NULL);
+}
+
+/* The patterns as patterns.h describes them. */
+static void test_patterns(void **state)
+{
+    static const struct {
+        const char *text, *path;
+        bool folder, fits;
+    } CASES[] = {
+        {"a.txt", "a.txt", false, true},
+        {"a.txt", "b/c/a.txt", false, true},
+        {"a.txt", "a.txt.gz", false, false},
+        {"*.txt \t\r", "b/a.txt", false, true},
+        {"*", "b/a", false, true},
+        {"/a.txt", "a.txt", false, true},
+        {"/a.txt", "b/a.txt", false, false},
+        {"b/*.txt", "b/a.txt", false, true},
+        {"b/*.txt", "b/c/a.txt", false, false},
+        {"b/*.txt", "c/b/a.txt", false, false},
+        {"data/", "data", true, true},
+        {"data/", "x/data", true, true},
+        {"/data/", "x/data", true, false},
+        {"data/", "data", false, false},
+        {"?.[ch]", "x.c", false, true},
+        {"?.[!ch]", "x.c", false, false},
+        {"\\*", "a", false, false},
+        {"\\*", "*", false, true},
+        {"\\#a", "#a", false, true},
+        {"# a\n\n   \n", "a", false, false},
+        {"*.txt\n!keep.txt", "b/keep.txt", false, false},
+        {"!keep.txt\n*.txt", "keep.txt", false, true},
+        {"[", "a", false, false},
+        {"/", "a", true, false},
+        {"!", "a", false, false},
+    };
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++)
+        if (patterns_fit(CASES[i].text, CASES[i].path, CASES[i].folder, 0) != CASES[i].fits)
+            fail_msg("\"%s\" and %s: expected %d", CASES[i].text, CASES[i].path, CASES[i].fits);
+    assert_int_equal(patterns_check("a\nb/**\n", "here", &err), -1);
+    assert_non_null(strstr(err.msg, "here:2: \"b/**\": expected a pattern"));
+    assert_int_equal(patterns_check("a\n# **\n", "here", &err), 0);
+}
+
+static void test_ptjignore(void **state)
+{
+    static const char IGNORE[] = "\xef\xbb\xbf# data\n/data/\n*.pem\n*.txt\n!keep.txt\nold/**\n";
+    struct ptj *p = *state;
+    const char *const *run = RUN("submit", "Code", "--image=img", "--dry-run", "--", "train.py");
+
+    assert_int_equal(mkdir("Code", 0755), 0);
+    assert_int_equal(mkdir("Code/data", 0755), 0);
+    put("Code/train.py", "p", 1);
+    put("Code/data/big.bin", "x", 1);
+    put("Code/a.pem", "x", 1);
+    put("Code/b.txt", "x", 1);
+    put("Code/keep.txt", "x", 1);
+    put("Code/.ptjignore", IGNORE, sizeof(IGNORE) - 1);
+    ptj_expect(p, run, 1, NULL, "Code/.ptjignore:6: \"old/**\": expected a pattern");
+    put("Code/.ptjignore", IGNORE, sizeof(IGNORE) - 1 - strlen("old/**\n"));
+    struct ptj_result r = ptj_run(p, run);
+    assert_string_equal(r.err,
+                        "kubectl ptj submit: takes keep.txt (1 bytes)\n"
+                        "kubectl ptj submit: takes train.py (1 bytes)\n"
+                        "kubectl ptj submit: takes 2 files (2 bytes); .ptjignore leaves out 3 names\n");
+    assert_int_equal(r.status, 0);
+    ptj_forget(&r);
+    ptj_expect(p, RUN("submit", "Code", "--image=img", "--include", "a/**", "--", "train.py"), 2, NULL,
+               "--include:1: \"a/**\": expected a pattern");
+}
+
+/* This file of a folder: refused if it is a key, and taken where it is asked for by name or by a pattern. */
+static void expect_key(struct ptj *p, const char *name, const char *text, bool key, const char *include)
+{
+    char at[128], want[64];
+
+    snprintf(at, sizeof(at), "Keys/sub/%s", name);
+    put(at, text, strlen(text));
+    struct ptj_result r = ptj_run(p, RUN("submit", "Keys", "--image=img", "--dry-run", "--", "train.py"));
+    snprintf(want, sizeof(want), "Keys/sub/%s: looks like a key", name);
+    if (r.status != key || (strstr(r.err, want) != NULL) != key || (key && r.out[0]))
+        fail_msg("%s: status %d: %s", name, r.status, r.err);
+    ptj_forget(&r);
+    snprintf(want, sizeof(want), "path: sub/%s", name);
+    if (key)
+        ptj_expect(p,
+                   RUN("submit", "Keys", "--image=img", "--dry-run", "--include=nothing", "--include",
+                       include, "--", "train.py"),
+                   0, want, "takes sub/");
+    assert_int_equal(unlink(at), 0);
+}
+
+static void test_keys_are_refused(void **state)
+{
+    static const char *const KEYS[] = {
+        "id_rsa",           "ID_ed25519",    "server.pem", "tls.key",  "prod.env",
+        "prod.env.local",   "my-kubeconfig", "store.jks",  "cert.p12", "gcp-service-account.json",
+        "credentials.json", "secrets.yaml",  "hf_token",   "_netrc"};
+    static const char *const OTHERS[] = {"id_map.py",  "tokenizer.json", "secrets.py", "env.yaml",
+                                         "server.crt", "keys.txt",       "monkey.png"};
+    struct ptj *p = *state;
+    char path[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(KEYS) + ARRAY_LEN(OTHERS); i++) {
+        const bool key = i < ARRAY_LEN(KEYS);
+        snprintf(path, sizeof(path), "sub/%s", key ? KEYS[i] : OTHERS[i - ARRAY_LEN(KEYS)]);
+        if ((patterns_key(path, NULL) != NULL) != key || (patterns_key(path + 4, NULL) != NULL) != key)
+            fail_msg("%s: expected %s", path, key ? "a key" : "no key");
+    }
+    assert_int_equal(mkdir("Keys", 0755), 0);
+    assert_int_equal(mkdir("Keys/sub", 0755), 0);
+    put("Keys/train.py", "p", 1);
+    expect_key(p, "tls.key", "x", true, "sub/*");
+    expect_key(p, "tls_key.py", "x", false, NULL);
+    expect_key(p, "a.txt", "x\n-----BEGIN RSA PRIVATE KEY-----\nMII\n", true, "a.*");
+    expect_key(p, "b.json", "{\"k\": \"-----BEGIN PRIVATE KEY-----\\nMII\"}", true, "b.json");
+    expect_key(p, "c.py", "KEY = \"\"\"-----BEGIN OPENSSH PRIVATE KEY-----\r\nb3\n\"\"\"", true, "c.py");
+    expect_key(p, "d.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n", true, "*");
+    expect_key(p, "e.py", "if '-----BEGIN PRIVATE KEY-----' in text: print('no')\n", false, NULL);
+    expect_key(p, "f.txt", "-----BEGIN CERTIFICATE-----\nMII\n", false, NULL);
+    put("id_rsa", "x", 1);
+    ptj_expect(p, RUN("submit", "id_rsa", "--image=img"), 1, NULL,
+               "id_rsa: looks like a key (by its name), and whoever may read ConfigMaps could read it: leave "
+               "it out (a line in .ptjignore), give its value by --secret NAME=SECRET/KEY, or take it "
+               "nevertheless by --include \"id_rsa\"");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
+}
+
+static void test_secrets_in_the_environment(void **state)
+{
+    static const char REFERENCE[] =
+        "- name: LR\n            value: '1'\n          - name: HF_TOKEN\n            valueFrom:\n"
+        "              secretKeyRef:\n                name: my.hf-1\n                key: To_ken.x\n";
+    static const char *const WRONG[] = {"HF_TOKEN",    "HF_TOKEN=a",   "HF_TOKEN=/a",    "=a/b",
+                                        "HF_TOKEN=a/", "HF_TOKEN=A/b", "HF_TOKEN=a/b/c", "HF_TOKEN=a b/c"};
+    static const char *const WARNED[] = {"HF_TOKEN", "WANDB_API_KEY", "DB_PASSWORD", "MY_SECRET_1",
+                                         "aws_secret_access_key"};
+    struct ptj *p = *state;
+    char option[64], want[128];
+
+    ptj_expect(
+        p,
+        RUN("submit", "train.py", "--image=img", "--secret=HF_TOKEN=my.hf-1/To_ken.x", "-eLR=1", "--dry-run"),
+        0, REFERENCE, "takes train.py (25 bytes)\n");
+    for (size_t i = 0; i < ARRAY_LEN(WRONG); i++)
+        ptj_expect(p, RUN("submit", "train.py", "--image=img", "--secret", WRONG[i], "--dry-run"), 2, NULL,
+                   "--secret: expected NAME=SECRET/KEY, got \"");
+    for (size_t i = 0; i < ARRAY_LEN(WARNED); i++) {
+        snprintf(option, sizeof(option), "--env=%s=s3", WARNED[i]);
+        snprintf(want, sizeof(want), "use --secret %s=SECRET/KEY\n", WARNED[i]);
+        ptj_expect(p, RUN("submit", "train.py", "--image=img", option, "--dry-run"), 0, "value: s3", want);
+    }
+    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img", "-eTOKENIZERS_PARALLELISM=1",
+                                         "-eHF_TOKEN=", "-eKEYS=1", "--dry-run"));
+    assert_string_equal(r.err, "kubectl ptj submit: takes train.py (25 bytes)\n");
+    ptj_forget(&r);
 }
 
 static void test_refused(void **state)
@@ -280,7 +480,7 @@ static void test_refused(void **state)
     test_free(large);
     ptj_expect(p, RUN("submit", "large.py", "--image=img"), 1, NULL,
                "more than 1048576 bytes, which a ConfigMap holds");
-    ptj_expect(p, RUN("submit", "largest.py", "--image=img"), 0, "largest submitted", NULL);
+    ptj_expect(p, RUN("submit", "largest.py", "--image=img"), 0, "largest submitted", "(1048576 bytes)");
     ptj_expect(p, RUN("submit", "none.py", "--image=img"), 1, NULL, "none.py: No such file");
     ptj_expect(p, RUN("submit", "/dev/null", "--image=img"), 1, NULL, "expected a script or a folder");
     ptj_expect(p, RUN("submit", "train.py"), 2, NULL, "--image: expected the image");
@@ -431,6 +631,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_creates, begin, end),
         cmocka_unit_test_setup_teardown(test_the_next_command, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_half_made, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_neighbour_makes_the_configmap, begin, end),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test_setup_teardown(test_ptjignore, begin, end),
+        cmocka_unit_test_setup_teardown(test_keys_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(test_secrets_in_the_environment, begin, end),
         cmocka_unit_test_setup_teardown(test_refused, begin, end),
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_debug, begin, end),

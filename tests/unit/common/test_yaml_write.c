@@ -55,6 +55,10 @@ static void quotes_what_would_be_read_as_something_else(void **state)
         assert_string_equal(buf_str(&out), yaml);
     }
     expect("{\"y\":\"# no comment\"}", "'y': '# no comment'\n");
+    expect("[\"caf\\u00e9\",\"a b\"]", "- caf\xc3\xa9\n- a b\n");
+    /* What a terminal would turn round, or hide. */
+    expect("[\"caf\\u00e9\",\"a\\u202eb\"]", "- \"caf\\xE9\"\n- \"a\\u202Eb\"\n");
+    expect("{\"\\ufeffk\":\"a\\u00ad\\nb\"}", "\"\\uFEFFk\": \"a\\xAD\\nb\"\n");
     expect("[\"a\\rb\\n\",\"\\u0001\"]", "- \"a\\rb\\n\"\n- \"\\x01\"\n");
 }
 

@@ -7,6 +7,7 @@ TOP=$(mktemp -d)
 trap 'rm -rf -- "$TOP"' EXIT
 REPO=$TOP/tree
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@localhost
+export COSIGN=$TOP/cosign COSIGN_KEY=$TOP/cosign.key COSIGN_PASSWORD=secret
 export GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@localhost STAND_IN=$TOP/stand-in
 
 wrong() {
@@ -46,6 +47,24 @@ END
     chmod +x "$1"
 }
 
+# cosign's words, and its keys and signatures of files by openssl: ECDSA P-256 over SHA-256, in base64.
+make_cosign() {
+    openssl ecparam -genkey -name prime256v1 -noout -out "$COSIGN_KEY"
+    cat >"$COSIGN" <<'END'
+#!/usr/bin/env bash
+set -euo pipefail
+printf 'cosign %s\n' "$*" >>"$STAND_IN/calls"
+[ "$COSIGN_PASSWORD" = secret ] || { printf 'Error: reading key: wrong password\n' >&2; exit 1; }
+[[ "$1" != sign* ]] || [[ "$*" = *"--yes --tlog-upload=false --key $COSIGN_KEY "* ]]
+case $1 in
+public-key) openssl pkey -in "$3" -pubout ;;
+sign) [ ! -e "$STAND_IN/no-signatures" ] || { printf 'Error: DENIED\n' >&2; exit 1; } ;;
+sign-blob) openssl dgst -sha256 -sign "$COSIGN_KEY" -- "${*: -1}" | base64 -w 0 >"$(sed 's/.*--output-signature \([^ ]*\) .*/\1/' <<<"$*")" ;;
+esac
+END
+    chmod +x "$COSIGN"
+}
+
 make_tree() {
     mkdir -p "$REPO/scripts" "$STAND_IN"
     (cd "$TREE" && cp --parents -R deploy crds CMakeLists.txt CHANGELOG.md scripts/release.sh scripts/lib.sh "$REPO")
@@ -53,6 +72,7 @@ make_tree() {
     sed -i 's/^project(torchkeeper VERSION [0-9.]*/project(torchkeeper VERSION 7.8.9/' "$REPO/CMakeLists.txt"
     printf '\n## 7.8.9 (2030-01-01)\n' >>"$REPO/CHANGELOG.md"
     make_stand_in "$REPO/deploy/images/build.sh"
+    make_cosign
     git -C "$REPO" init -q
     git -C "$REPO" add .
     git -C "$REPO" commit -qm one
@@ -82,11 +102,18 @@ check_refusals() {
     sed -i 's/^## 7.8.9 /## 7.8.90 /' "$REPO/CHANGELOG.md"
     refused 'CHANGELOG.md has no heading "## 7.8.9"' v7.8.9 host/me
     git -C "$REPO" checkout -q CHANGELOG.md
+    COSIGN_KEY='' refused 'COSIGN_KEY: expected the private key' v7.8.9 host/me
+    COSIGN=/nowhere/cosign refused 'there is no program /nowhere/cosign: install cosign 2' v7.8.9 host/me
+    BASE=debian:bookworm-slim refused 'BASE "debian:bookworm-slim": expected an image by digest' v7.8.9 host/me
     [ ! -e "$STAND_IN/calls" ] || wrong "it built before it looked: $(<"$STAND_IN/calls")"
     : >"$STAND_IN/refuse"
     refused 'pushing to host/me/launcher:v7.8.9 failed: unauthorized: who are you; log: build/logs/release.log' v7.8.9 host/me
     ! grep -q 'built operator' "$STAND_IN/calls" || wrong "the operator was built for a registry that refuses"
     rm "$STAND_IN/refuse"
+    COSIGN_PASSWORD=other refused "COSIGN_KEY $COSIGN_KEY: Error: reading key: wrong password" v7.8.9 host/me
+    : >"$STAND_IN/no-signatures"
+    refused "signing host/me/launcher@$(digest launcher) failed: Error: DENIED" v7.8.9 host/me
+    rm "$STAND_IN/no-signatures"
 }
 
 digest() { printf 'sha256:%s' "$(printf '%s' "localhost/torchkeeper/$1:v7.8.9" | sha256sum | cut -d ' ' -f 1)"; }
@@ -95,7 +122,7 @@ check_release() {
     local folder=$REPO/build/release-v7.8.9 name file
     release v7.8.9 127.0.0.1:5000/me || wrong "failed: $(<"$TOP/err")"
     (cd "$folder" && sha256sum --quiet -c SHA256SUMS) || wrong "the sums are wrong"
-    [ "$(cd "$folder" && find . -type f ! -name SHA256SUMS | wc -l)" -eq "$(wc -l <"$folder/SHA256SUMS")" ] || wrong "not all has a sum"
+    [ "$(cd "$folder" && find . -type f ! -name SHA256SUMS ! -name '*.sig' | wc -l)" -eq "$(wc -l <"$folder/SHA256SUMS")" ] || wrong "not all has a sum"
     for name in operator trainer tensorboard launcher; do
         grep -qx "$name 127.0.0.1:5000/me/$name@$(digest "$name")" "$folder/images.txt" || wrong "images.txt: $(<"$folder/images.txt")"
     done
@@ -127,6 +154,28 @@ check_release() {
         wrong "labels: $(grep -m 1 ^bud "$STAND_IN/calls")"
 }
 
+# What `cosign verify-blob --key` does, by another program.
+check_signatures() {
+    local folder=$REPO/build/release-v7.8.9 file name
+    for file in SHA256SUMS torchkeeper-7.8.9.tgz; do
+        base64 -d "$folder/$file.sig" >"$TOP/signature"
+        openssl dgst -sha256 -verify "$folder/cosign.pub" -signature "$TOP/signature" "$folder/$file" >/dev/null || wrong "signature of $file"
+    done
+    [ "$(find "$folder" -name '*.sig' | wc -l)" -eq 2 ] || wrong "signatures: $(find "$folder" -name '*.sig')"
+    for name in operator trainer tensorboard launcher; do
+        grep -q "^cosign sign --yes .* --recursive 127.0.0.1:5000/me/$name@$(digest "$name")\$" "$STAND_IN/calls" || wrong "$name is not signed"
+    done
+    ! grep -q 'not signed' "$TOP/out" || wrong "said: $(<"$TOP/out")"
+}
+
+check_unsigned() {
+    local folder=$REPO/build/release-v7.8.9
+    rm "$STAND_IN/refuse"
+    COSIGN_KEY=none COSIGN=/nowhere/cosign release v7.8.9 127.0.0.1:5000/me || wrong "failed: $(<"$TOP/err")"
+    [ -z "$(find "$folder" -name '*.sig' -o -name cosign.pub)" ] || wrong "signed by nobody"
+    grep -q ' files, not signed; images by digest:' "$TOP/out" || wrong "said: $(<"$TOP/out")"
+}
+
 check_again() {
     local folder=$REPO/build/release-v7.8.9
     cp "$folder/SHA256SUMS" "$TOP/first"
@@ -146,4 +195,6 @@ check_again() {
 make_tree
 check_refusals
 check_release
+check_signatures
 check_again
+check_unsigned
