@@ -59,7 +59,7 @@ static void run_among_nodes(struct agent *g)
         agent_read_messages(g);
         int root = exit_root_cause(g->round.workers, g->round.n, &unsure);
         if (root >= 0 && !g->signal)
-            nodes_failed(&g->nodes, &g->round.workers[root], unsure, g->host);
+            nodes_failed(&g->nodes, &g->round.workers[root], unsure, NULL, g->host);
     }
     logs_end(&g->logs, AGENT_FLUSH_MS);
     const bool bad = agent_hang_end(g) || g->round.failed || g->signal || unwanted;

@@ -7,23 +7,14 @@ void agent_open_steps(struct agent *g)
 {
     const int n = g->options->nproc;
 
-    g->rank_state = rank_state_make(n, &g->slots, g->rank_where);
-    g->identity.rank_state = g->rank_state >= 0 ? g->rank_where : NULL;
+    g->rank_state = rank_state_make(n, &g->slots, g->identity.rank_state);
     straggler_init(&g->straggler, n, &g->arena);
-}
-
-void agent_close_steps(struct agent *g)
-{
-    rank_state_unmap(g->slots, g->options->nproc);
-    if (g->rank_state >= 0)
-        close(g->rank_state);
 }
 
 void agent_begin_steps(struct agent *g)
 {
     rank_state_clear(g->slots, g->options->nproc);
     straggler_begin(&g->straggler, g->identity.first_rank);
-    g->steps_due_ms = clock_mono_ms() + STRAGGLER_LOOK_MS;
 }
 
 static bool measure(struct agent *g)
@@ -42,27 +33,17 @@ static bool measure(struct agent *g)
 void agent_look_at_steps(struct agent *g)
 {
     struct straggler *s = &g->straggler;
-    const int64_t now_ms = clock_mono_ms();
 
-    if (!g->slots || round_over(&g->round) || now_ms < g->steps_due_ms)
+    if (!g->slots)
         return;
-    const bool closed = measure(g);
-    g->steps_due_ms = now_ms + straggler_wait_ms(s);
-    if (closed && g->meets)
+    if (measure(g) && g->meets)
         meet_say_steps(g->nodes.meet, &s->steps);
     struct steps run = s->steps;
     if (g->meets && !meet_steps(g->nodes.meet, &run))
         return; /* another node judges */
     straggler_judge(s, &run);
     tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
-    if (straggler_due(s, now_ms))
+    if (straggler_due(s, clock_mono_ms()))
         agent_say(g, "torchrun: rank %d takes %.2f times the median step time: the other ranks wait for it\n",
                   (int)s->rank, s->ratio);
-}
-
-int agent_steps_wait_ms(const struct agent *g, int64_t now_ms)
-{
-    if (!g->slots || round_over(&g->round))
-        return -1;
-    return now_ms >= g->steps_due_ms ? 0 : (int)(g->steps_due_ms - now_ms);
 }

@@ -112,11 +112,11 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
     if (error_file)
         put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
-    if (round->kept_data)
+    if (round->kept_data[0])
         put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
-    if (round->key_file)
+    if (round->key_file[0])
         put(&s, a, CONTRACT_ENV_KEY_FILE, round->key_file);
-    if (round->rank_state)
+    if (round->rank_state[0])
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (round->progress_file)
         put(&s, a, CONTRACT_ENV_PROGRESS_FILE, round->progress_file);

@@ -45,7 +45,8 @@ struct hang {
     int ended;           /* ranks that had exited at the last look */
     enum hang_stage stage;
     int64_t since_ms; /* the first look */
-    int64_t ended_ms; /* the aborted processes were first seen gone; -1: some are left, 0: there were none */
+    bool aborting;    /* an aborted process was there at the last look */
+    int64_t ended_ms; /* when the last of them was first seen gone; 0: there was none */
     int64_t due_ms;   /* the end of the stage */
     struct hang_rank *ranks;
     struct suspect_rank *found; /* [nproc] what is known of each */

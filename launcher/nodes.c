@@ -127,14 +127,18 @@ const struct meeting_state *nodes_running(const struct nodes *n)
     return s->stage == STAGE_RUNNING && s->round == n->round ? s : NULL;
 }
 
-void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host)
+void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const struct suspect *hung,
+                  const char *host)
 {
     struct meeting_cause c = {.rank = w->rank,
                               .local_rank = w->local_rank,
                               .pid = w->pid,
                               .status = w->status & 0xffff,
                               .wall_ms = w->wall_ms,
-                              .unsure = unsure};
+                              .unsure = unsure,
+                              .strength = hung ? hung->strength : STRENGTH_NONE,
+                              .place = hung ? hung->place : 0,
+                              .number = hung ? hung->number : 0};
 
     put(c.host, sizeof(c.host), host);
     put(c.error_file, sizeof(c.error_file), w->error_file);
@@ -144,21 +148,13 @@ void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, cons
 
 void nodes_broken(struct nodes *n, const struct err *why, const char *host)
 {
-    struct meeting_cause c = {.rank = -1, .local_rank = -1, .status = exit_error_code(why) << 8};
+    char message[MEETING_MESSAGE_BYTES];
+    const struct exit_worker w = {
+        .rank = -1, .local_rank = -1, .status = exit_error_code(why) << 8, .message = message};
 
-    put(c.host, sizeof(c.host), host);
-    snprintf(c.message, sizeof(c.message), "%.200s: %.240s", host, why->msg);
-    meet_failed(n->meet, &c);
+    snprintf(message, sizeof(message), "%.200s: %.240s", host, why->msg);
+    nodes_failed(n, &w, 0, NULL, host);
     nodes_rested(n, false);
-}
-
-void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message)
-{
-    struct meeting_cause c = *cause;
-
-    put(c.host, sizeof(c.host), host);
-    put(c.message, sizeof(c.message), message);
-    meet_failed(n->meet, &c);
 }
 
 /* The port of this round's ranks is free; the next round may need one as soon as they have rested. */

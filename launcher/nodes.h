@@ -14,6 +14,7 @@
 
 #include "launcher/env.h"
 #include "launcher/exit.h"
+#include "launcher/suspect.h"
 #include "rendezvous/meet.h"
 
 struct nodes {
@@ -40,12 +41,11 @@ enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *
 const struct meeting_state *nodes_running(const struct nodes *n);
 
 /* Report to the other nodes: the root cause among this node's ranks (see exit_root_cause; the first call of a
- * round counts), that this launcher itself failed, that all its ranks have ended and were reaped (good: with status 0).
- * `host` is this node's name. */
-void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host);
+ * round counts), or its suspect where the round hangs (`hung`, else NULL); that this launcher itself failed; that all its ranks
+ * have ended and were reaped (good: with status 0). `host` is this node's name. */
+void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const struct suspect *hung,
+                  const char *host);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
-/* Its round hangs, and this is its suspect: what is in *cause (rank, strength, ...). */
-void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
 void nodes_rested(struct nodes *n, bool good);
 
 /* Whether the run has ended well without this node, although its number of nodes is fixed: others had the places of all its

@@ -5,7 +5,6 @@
 #include "launcher/process.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -219,12 +218,9 @@ void round_step(struct round *r)
     }
 }
 
-int round_wait_ms(const struct round *r)
+int64_t round_due_ms(const struct round *r)
 {
-    if (!r->deadline_ms || r->state == ROUND_OVER)
-        return -1;
-    int64_t left = r->deadline_ms - clock_mono_ms();
-    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+    return r->state == ROUND_OVER ? 0 : r->deadline_ms;
 }
 
 bool round_over(const struct round *r)

@@ -59,8 +59,8 @@ void round_reap(struct round *r);
 /* Change the state after exits and on the deadline. */
 void round_step(struct round *r);
 
-/* How long poll may sleep; -1: for ever. */
-int round_wait_ms(const struct round *r);
+/* When to call round_step at the latest; 0: no deadline. */
+int64_t round_due_ms(const struct round *r);
 
 bool round_over(const struct round *r);
 

@@ -21,20 +21,7 @@ void straggler_begin(struct straggler *s, int64_t first_rank)
     s->rank = -1;
     s->ratio = 0;
     s->windows = 0;
-    s->look_ms = STRAGGLER_LOOK_MS;
     memset(s->from, 0, (size_t)s->n * sizeof(*s->from));
-}
-
-int64_t straggler_wait_ms(struct straggler *s)
-{
-    bool told = false;
-
-    for (int i = 0; i < s->n; i++)
-        told = told || s->now[i].step;
-    s->look_ms = told ? STRAGGLER_LOOK_MS : s->look_ms * 2;
-    if (s->look_ms > STRAGGLER_IDLE_MS)
-        s->look_ms = STRAGGLER_IDLE_MS;
-    return s->look_ms;
 }
 
 /* -1: not a time of so many steps. */

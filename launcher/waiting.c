@@ -3,7 +3,6 @@
 #include "common/text.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,13 +36,6 @@ bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
     }
     w->due_ms = now_ms + WAITING_AGAIN_MS;
     return true;
-}
-
-int waiting_left_ms(const struct waiting *w, int64_t now_ms)
-{
-    const int64_t left = w->due_ms - now_ms;
-
-    return !w->due_ms ? -1 : left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 static void add_limit(char out[static WAITING_BYTES], int64_t limit_ms, int64_t now_ms)

@@ -26,9 +26,6 @@ void waiting_hear(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 /* Whether a message is due; if so, the next one is due WAITING_AGAIN_MS later. */
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 
-/* Milliseconds until the next message; -1: not waiting. */
-int waiting_left_ms(const struct waiting *w, int64_t now_ms);
-
 /* Format the message, one line without newline: what the launcher waits for, where, since when, and when it gives
  * up. */
 void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,

@@ -184,11 +184,6 @@ void serve_stop(struct serve *s)
     release(s);
 }
 
-int serve_port(const struct serve *s)
-{
-    return s->service.port;
-}
-
 void serve_tell(struct serve *s, const struct answer *a)
 {
     pthread_mutex_lock(&s->lock);

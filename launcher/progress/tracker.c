@@ -122,13 +122,8 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
     /* What is in the file already was left by ranks that are gone. */
     if (t->path)
         (void)progress_file_read(&t->file, t->path, &of_earlier);
-    t->file_ms = t->file_due_ms = 0;
+    t->file_ms = 0;
     tell(t);
-}
-
-static bool looks(const struct tracker *t)
-{
-    return t->has_rank0 && t->path;
 }
 
 void tracker_look(struct tracker *t, int64_t now_ms)
@@ -136,9 +131,8 @@ void tracker_look(struct tracker *t, int64_t now_ms)
     const struct progress_file before = t->file;
     struct progress_seen s;
 
-    if (!looks(t) || now_ms < t->file_due_ms)
+    if (!t->has_rank0 || !t->path)
         return;
-    t->file_due_ms = now_ms + TRACKER_FILE_MS;
     if (progress_file_read(&t->file, t->path, &s)) {
         take(t, &s, true);
         tell(t);
@@ -149,17 +143,9 @@ void tracker_look(struct tracker *t, int64_t now_ms)
 
 void tracker_last(struct tracker *t, struct buf *out)
 {
-    t->file_due_ms = 0;
     tracker_look(t, 0);
     if (t->serve && t->has_rank0 && t->answer.progress.wall_ms)
         answer_progress(&t->answer, out);
-}
-
-int tracker_wait_ms(const struct tracker *t, int64_t now_ms)
-{
-    if (!looks(t))
-        return -1;
-    return t->file_due_ms <= now_ms ? 0 : (int)(t->file_due_ms - now_ms);
 }
 
 void tracker_straggler(struct tracker *t, int64_t rank, double ratio)

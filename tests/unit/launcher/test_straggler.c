@@ -70,32 +70,6 @@ static void test_a_slow_rank_is_named_for_as_long_as_it_is_slow(void **state)
     end(&n);
 }
 
-/* Programs that are not ours never tell a step, and are left in peace. */
-static void test_looks(void **state)
-{
-    static const int64_t none[2] = {0, 0};
-    struct node n;
-    int64_t at = 0;
-
-    (void)state;
-    begin(&n, 2);
-    for (int i = 0; i < 20; i++) {
-        assert_false(make_steps(&n.s, 0, none));
-        const int64_t wait = straggler_wait_ms(&n.s);
-        assert_in_range(wait, STRAGGLER_LOOK_MS + 1, at > 0 ? 2 * at : STRAGGLER_IDLE_MS);
-        at = wait;
-    }
-    assert_int_equal(at, STRAGGLER_IDLE_MS);
-    n.s.now[1].step = 1;
-    assert_false(straggler_measure(&n.s));
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(straggler_wait_ms(&n.s), STRAGGLER_LOOK_MS);
-    n.s.now[1].step = 0;
-    straggler_begin(&n.s, FIRST);
-    assert_int_equal(straggler_wait_ms(&n.s), 2 * STRAGGLER_LOOK_MS);
-    end(&n);
-}
-
 static uint32_t draw(uint32_t *z)
 {
     *z = *z * 1664525u + 1013904223u;
@@ -240,7 +214,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_slow_rank_is_named_for_as_long_as_it_is_slow),
-        cmocka_unit_test(test_looks),
         cmocka_unit_test(test_what_is_none),
         cmocka_unit_test(test_noise),
         cmocka_unit_test(test_a_window_needs_steps_of_all),
