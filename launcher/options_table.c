@@ -92,10 +92,9 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_REDIRECTS] = {"redirects", 'r', "MAP", LOGS,
                        "Streams that go to files and not to the console: 0 none, 1 stdout, 2 stderr, 3 both, "
                        "for all ranks or per local rank (0:1,12:3)."},
-    [OPT_TEE] =
-        {"tee", 't', "MAP", LOGS,
-         "Streams that go line by line with a prefix to the console and, where a folder can be made, to "
-         "files. Progress bars are redrawn in place on a terminal; elsewhere each state is a line."},
+    [OPT_TEE] = {"tee", 't', "MAP", LOGS,
+                 "Streams that go line by line with a prefix to the console and, where a folder can be made, "
+                 "to files. Each state of a progress bar is a line."},
     [OPT_LOCAL_RANKS_FILTER] = {"local-ranks-filter", 0, "A,B", LOGS,
                                 "Show the output of these local ranks only."},
     [OPT_LOG_LINE_PREFIX_TEMPLATE] =
