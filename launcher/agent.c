@@ -256,7 +256,7 @@ int agent_run(const struct options *o, char *const *env)
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
         agent_hang_open(&g);
-        if (tracker_open(&g.tracker, &g.logs, getenv, &err) < 0)
+        if (tracker_open(&g.tracker, &g.logs, &err) < 0)
             agent_say(&g, "torchrun: %s\n", err.msg);
         g.identity.progress_file = g.tracker.path;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);

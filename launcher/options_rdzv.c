@@ -26,6 +26,13 @@ static int bad_setting(const struct option_values *v, struct sv key, struct aren
     return 0;
 }
 
+static bool is_one_of(struct sv word, const char *const *list)
+{
+    while (*list && !sv_eq(word, *list))
+        list++;
+    return *list;
+}
+
 /* Read one key=value of --rdzv-conf; the last value of a key counts, as in torchrun. Keys with a NULL member
  * below, and `others`, configure PyTorch's store or its other backends: accepted without effect. */
 static int read_setting(const struct option_values *v, struct sv key, struct sv value, struct arena *a,
@@ -42,7 +49,9 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
                        {"read_timeout", NULL},
                        {"close_timeout", NULL},
                        {"heartbeat_timeout", NULL}};
-    static const char *const others[] = {"rank", "store_type", "use_libuv"};
+    static const char *const others[] = {"rank", "store_type", "use_libuv", NULL},
+                             *const yes[] = {"true", "True", "1", "yes", "t", "y", NULL},
+                             *const no[] = {"false", "False", "0", "no", "f", "n", NULL};
     double s;
     int64_t n;
 
@@ -55,14 +64,10 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
             return 0;
         }
     if (sv_eq(key, "is_host")) {
-        bool yes = sv_eq(value, "true") || sv_eq(value, "True") || sv_eq(value, "1") || sv_eq(value, "yes") ||
-                   sv_eq(value, "t") || sv_eq(value, "y");
-        bool no = sv_eq(value, "false") || sv_eq(value, "False") || sv_eq(value, "0") || sv_eq(value, "no") ||
-                  sv_eq(value, "f") || sv_eq(value, "n");
-        if (!yes && !no)
-            return bad_setting(v, key, a, o, "is_host=true or is_host=false", err);
-        m->is_host = yes;
-        return 0;
+        m->is_host = is_one_of(value, yes);
+        return m->is_host || is_one_of(value, no)
+                   ? 0
+                   : bad_setting(v, key, a, o, "is_host=true or is_host=false", err);
     }
     if (sv_eq(key, "keep_alive_max_attempt")) {
         if (!sv_i64(value, 1, 1000, &n))
@@ -70,11 +75,9 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
         m->keep_alive_attempts = (int)n;
         return 0;
     }
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
-        if (sv_eq(key, others[i]))
-            return 0;
-    option_warn(o, a, "--rdzv-conf: %.*s is not a setting of this launcher and has no effect",
-                key.len < 40 ? (int)key.len : 40, key.p);
+    if (!is_one_of(key, others))
+        option_warn(o, a, "--rdzv-conf: %.*s is not a setting of this launcher and has no effect",
+                    key.len < 40 ? (int)key.len : 40, key.p);
     return 0;
 }
 

@@ -30,10 +30,9 @@ struct tracker {
     struct answer answer;
 };
 
-/* Read the variables (contract.h) by `get`, as getenv, and start to serve; *l then hands rank 0's output over. ERR_INVALID:
+/* Read the variables (contract.h) and start to serve; *l then hands rank 0's output over. ERR_INVALID:
  * a bad variable; else as serve_start. The message is for the user as it is. */
-int tracker_open(struct tracker *t, struct logs *l, char *(*get)(const char *name),
-                 struct err *err) MUST_CHECK;
+int tracker_open(struct tracker *t, struct logs *l, struct err *err) MUST_CHECK;
 void tracker_close(struct tracker *t);
 
 /* A round of ranks begins, which knows of no progress yet. */

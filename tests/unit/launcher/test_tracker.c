@@ -334,7 +334,7 @@ static void test_old_file(void **state)
     leave(path, "{\"step\": 99}");
     set_port();
     setenv("TORCHKEEPER_PROGRESS_FILE", path, 1);
-    assert_int_equal(tracker_open(&t, &l, getenv, &err), 0);
+    assert_int_equal(tracker_open(&t, &l, &err), 0);
     for (int restarts = 0; restarts < 2; restarts++) {
         tracker_begin(&t, true, restarts);
         tracker_look(&t, 5000);
@@ -381,7 +381,7 @@ static void test_pieces_and_flood(void **state)
 
     (void)state;
     set_port();
-    assert_int_equal(tracker_open(&t, &l, getenv, &err), 0);
+    assert_int_equal(tracker_open(&t, &l, &err), 0);
     assert_true(l.watches && l.watches_out && l.heard);
     assert_null(t.path);
     tracker_begin(&t, true, 0);
@@ -424,7 +424,7 @@ static void test_not_asked(void **state)
     (void)state;
     setenv("TORCHKEEPER_PROGRESS_PORT", "", 1);
     setenv("PTJ_ATTEMPT", "bad", 1);
-    assert_int_equal(tracker_open(&t, &l, getenv, &err), 0);
+    assert_int_equal(tracker_open(&t, &l, &err), 0);
     assert_false(l.watches || l.watches_out || l.heard || t.path);
     tracker_begin(&t, true, 0);
     tracker_look(&t, 5000);
