@@ -172,24 +172,6 @@ static int say_unknown(const struct scene *s, char out[static SUSPECT_BYTES])
     return 0;
 }
 
-/* Nobody is set apart, but the network sets two nodes apart. */
-static bool say_unanswered(const struct scene *s, int *index, char out[static SUSPECT_BYTES])
-{
-    for (int i = 0; i < s->n; i++) {
-        const struct suspect_rank *r = &s->r[i];
-        if (!r->peer[0])
-            continue;
-        *index = i;
-        snprintf(out, SUSPECT_BYTES, "rank %d gets no answer from %s%s", r->rank, r->peer,
-                 r->begun ? " in " : "");
-        if (r->begun)
-            add_call(r->last, r->begun, out);
-        text_add(out, SUSPECT_BYTES, ": the network between them is cut?");
-        return true;
-    }
-    return false;
-}
-
 struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
 {
     const struct scene scene = look_around(r, n, reached, call);
@@ -210,10 +192,6 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
         say_why(&scene, &r[s.index], s.strength, s.text);
     } else {
         s.index = say_unknown(&scene, s.text);
-    }
-    if (s.strength == STRENGTH_UNKNOWN && say_unanswered(&scene, &s.index, s.text)) {
-        s.strength = STRENGTH_UNANSWERED;
-        s.place = 0;
     }
     const uint64_t begun = r[s.index].begun;
     s.number = begun < INT64_MAX / 2 ? (int64_t)begun : INT64_MAX / 2;
@@ -246,8 +224,6 @@ void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTE
     }
     if (r->finished >= r->begun && r->call != RANK_CALL_NONE)
         text_add(out, SUSPECT_BYTES, "; in %s", rank_call_name(r->call));
-    if (r->peer[0])
-        text_add(out, SUSPECT_BYTES, "; no answer from %s", r->peer);
     if (r->last_line[0])
         text_add(out, SUSPECT_BYTES, "; last line: %s", r->last_line);
 }

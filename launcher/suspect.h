@@ -1,8 +1,8 @@
 /* suspect.h - judge which rank holds up the others when a round hangs, from what is known of each. Pure.
  *
  * The strongest evidence counts (enum meeting_strength): a rank that is stopped; one in uninterruptible sleep; one that has not
- * begun the collective call that others are in; a Python rank that is not in a call that waits for others. Ranks that wait in the same call are not to blame: then the one is told that gets no answer from a peer,
- * or else that a connection between them may be lost.
+ * begun the collective call that others are in; a Python rank that is not in a call that waits for others. Ranks that wait in the same call are not to blame: then it is
+ * told that a connection between them may be lost.
  *
  * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.
  */
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SUSPECT_WCHAN_BYTES = 40, SUSPECT_LINE_BYTES = 120, SUSPECT_PEER_BYTES = 46, SUSPECT_BYTES = 400 };
+enum { SUSPECT_WCHAN_BYTES = 40, SUSPECT_LINE_BYTES = 120, SUSPECT_BYTES = 400 };
 
 /* A rank, when its round hangs. */
 struct suspect_rank {
@@ -28,7 +28,6 @@ struct suspect_rank {
     uint64_t begun, finished;        /* collective calls: of its slot; 0: none, or it has no slot */
     struct stack stack;
     char last_line[SUSPECT_LINE_BYTES]; /* of its output; "": none */
-    char peer[SUSPECT_PEER_BYTES]; /* the address of one that does not acknowledge what it sent; "": none */
 };
 
 struct suspect {
