@@ -216,18 +216,16 @@ static bool is_loopback(const char *host)
 }
 
 /* Several nodes need an id of their own, since every run without one has PyTorch's "none": the job's, or a key. */
-static int get_run_id(const struct option_values *v, const struct options_host *host, struct arena *a,
-                      struct options *o, struct err *err)
+static int get_run_id(const struct option_values *v, const struct options_host *host, struct options *o,
+                      struct err *err)
 {
     const char *given = v->text[OPT_RDZV_ID], *uid = host->get(CONTRACT_ENV_JOB_UID);
-    const bool none = !given || strcmp(given, "none") == 0;
+    const bool needed = o->meeting.needed && (!given || strcmp(given, "none") == 0);
 
-    o->run_id = given ? given : o->standalone ? NULL : "none";
-    if (!none || !o->meeting.needed)
-        return 0;
-    if (!given && uid && *uid)
-        o->run_id = arena_printf(a, "%.200s", uid);
-    else if (!o->meeting.key.has && !is_loopback(o->meeting.host))
+    o->run_id = given ? given : o->standalone ? NULL : needed && uid && *uid ? uid : "none";
+    if (o->run_id && strlen(o->run_id) >= 256)
+        return err_set(err, ERR_INVALID, "--rdzv-id: expected at most 255 bytes");
+    if (needed && o->run_id != uid && !o->meeting.key.has && !is_loopback(o->meeting.host))
         return err_set(err, ERR_INVALID,
                        "--rdzv-id: expected an id of this run, the same on all %d nodes and hard to guess "
                        "(--rdzv-id=\"$(uuidgen)\"): whoever reaches %.60s and knows it can take part",
@@ -270,7 +268,5 @@ int options_rendezvous(const struct option_values *v, const struct options_host 
     if (o->node_rank >= o->nnodes)
         return err_set(err, ERR_INVALID, "--node-rank=%d: expected 0..%d, below --nnodes", o->node_rank,
                        o->nnodes - 1);
-    if (v->text[OPT_RDZV_ID] && strlen(v->text[OPT_RDZV_ID]) >= 256)
-        return err_set(err, ERR_INVALID, "--rdzv-id: expected at most 255 bytes");
-    return get_master(v, a, o, err) < 0 ? -1 : get_run_id(v, host, a, o, err);
+    return get_master(v, a, o, err) < 0 ? -1 : get_run_id(v, host, o, err);
 }
