@@ -4,15 +4,23 @@
 #include "common/fsutil.h"
 #include "host/rank_contract.h"
 #include "launcher/agent_state.h"
-#include "launcher/machine.h"
 #include "launcher/process.h"
 #include "launcher/program.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+static const char *random_id(struct arena *a)
+{
+    unsigned long long bits = (unsigned long long)clock_mono_ms(); /* where there is no getrandom */
+
+    (void)!getrandom(&bits, sizeof(bits), 0);
+    return arena_printf(a, "%016llx", bits);
+}
 
 /* For ranks that prove to each other that they are of the job. */
 static int keep_key(const struct jobkey *key, char where[static MEMORY_FILE_BYTES])
@@ -27,7 +35,7 @@ static int keep_key(const struct jobkey *key, char where[static MEMORY_FILE_BYTE
 static void prepare(struct agent *g, const struct options *o, char *const *env)
 {
     *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1};
-    g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
+    g->identity.run_id = o->run_id ? o->run_id : random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
@@ -106,7 +114,7 @@ static int choose_port(struct agent *g, struct err *err)
                                        : err_set(err, ERR_FATAL, "node 0 found no free port for MASTER_PORT");
     close_fd(&g->port_held);
     g->identity.master_port = g->options->master_port;
-    return g->identity.master_port ? 0 : machine_hold_port(&g->identity.master_port, &g->port_held, err);
+    return g->identity.master_port ? 0 : nodes_hold_port(&g->identity.master_port, &g->port_held, err);
 }
 
 int agent_start_round(struct agent *g, struct err *err)

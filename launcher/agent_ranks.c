@@ -62,14 +62,8 @@ void agent_look_again(struct agent *g, int local, int64_t now_ms)
         r->state = p.state == 'D' ? r->state : p.state;
         evidence_wchan(PROC, r->pid, r->wchan);
     }
-    if (g->slots) {
-        const struct rank_slot *s = &g->slots[local];
-        r->phase = atomic_load_explicit(&s->phase, memory_order_relaxed);
-        r->call = atomic_load_explicit(&s->call, memory_order_relaxed);
-        r->last = atomic_load_explicit(&s->last, memory_order_relaxed);
-        r->finished = atomic_load_explicit(&s->ended, memory_order_relaxed);
-        r->begun = atomic_load_explicit(&s->begun, memory_order_relaxed);
-    }
+    if (g->slots)
+        memcpy(&r->slot, &g->slots[local], sizeof(r->slot));
     last_line(&g->logs.ranks[local], r->last_line);
 }
 

@@ -26,7 +26,7 @@ struct agent {
     struct env_round identity;
     struct tracker tracker;
     struct pollfd *pfds;
-    int port_held; /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
+    int port_held;                       /* a socket that reserves the MASTER_PORT chosen here; -1: none */
     int kept_data, key_file, rank_state; /* the memory files of `identity`; -1: none */
     struct rank_slot *slots; /* [nproc] of rank_state; any rank may write them at any time; NULL: none */
     struct straggler straggler;

@@ -4,10 +4,26 @@
 #include "common/memory.h"
 #include "common/text.h"
 #include "launcher/agent.h"
-#include "launcher/machine.h"
 
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+
+int nodes_hold_port(int *ret, int *held, struct err *err)
+{
+    cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    socklen_t len = sizeof(addr);
+
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
+        bind(fd, (struct sockaddr *)&addr, len) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot find a free port for MASTER_PORT");
+    *ret = ntohs(addr.sin_port);
+    *held = TAKE_FD(fd);
+    return 0;
+}
 
 /* Hold a free port for MASTER_PORT; 0: none. Only node 0 needs it; if this node becomes it without one, agent_start_round fails. */
 static int hold_port(struct nodes *n)
@@ -15,7 +31,7 @@ static int hold_port(struct nodes *n)
     struct err ignored;
     int port = 0;
 
-    return machine_hold_port(&port, &n->held, &ignored) < 0 ? 0 : port;
+    return nodes_hold_port(&port, &n->held, &ignored) < 0 ? 0 : port;
 }
 
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err)

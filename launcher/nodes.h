@@ -29,6 +29,11 @@ struct nodes {
 
 enum nodes_step { NODES_WAIT, NODES_START, NODES_END };
 
+/* Find a free TCP port and bind a socket, *held, to it, which the caller closes. While it is open, the kernel
+ * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
+ * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's collectives do. */
+int nodes_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
+
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void nodes_close(struct nodes *n);
 

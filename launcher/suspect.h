@@ -9,6 +9,7 @@
 #ifndef TK_LAUNCHER_SUSPECT_H
 #define TK_LAUNCHER_SUSPECT_H
 
+#include "host/rank_state.h"
 #include "launcher/stack.h"
 #include "rendezvous/meeting.h"
 
@@ -24,8 +25,7 @@ struct suspect_rank {
     char state;                      /* of /proc/PID/stat; 0: not known */
     char wchan[SUSPECT_WCHAN_BYTES]; /* where it sleeps in the kernel; "": not known */
     int cpu_percent;                 /* of one CPU, over a short time, all its threads; -1: not known */
-    uint32_t phase, call, last;      /* of its slot (rank_state.h) */
-    uint64_t begun, finished;        /* collective calls: of its slot; 0: none, or it has no slot */
+    struct rank_slot slot;           /* what it has told itself; all 0: nothing */
     struct stack stack;
     char last_line[SUSPECT_LINE_BYTES]; /* of its output; "": none */
 };
