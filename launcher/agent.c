@@ -192,10 +192,8 @@ void agent_turn(struct agent *g)
         usleep(LOGS_NAP_US);
     look_at_what_ranks_left(g, clock_mono_ms());
     read_signals(g);
-    if (g->meets) {
+    if (g->meets)
         meet_look(g->nodes.meet, g->nodes.view);
-        waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
-    }
     agent_hear_ranks(g);
     round_step(&g->round);
     agent_hang_step(g);

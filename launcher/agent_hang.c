@@ -26,13 +26,8 @@ void agent_hang_begin(struct agent *g)
 
     if (!h->limit_ms)
         return;
-    h->stage = HANG_WATCHES;
-    h->said = false;
-    h->ended = 0;
-    h->nodes_ended = 0;
-    h->message[0] = '\0';
-    for (int i = 0; i < g->round.nproc; i++)
-        memset(&h->ranks[i].seen, 0, sizeof(h->ranks[i].seen));
+    *h = (struct hang){.limit_ms = h->limit_ms, .ranks = h->ranks, .found = h->found};
+    memset(h->ranks, 0, (size_t)g->round.nproc * sizeof(*h->ranks));
     quiet_begin(&h->quiet, h->limit_ms, clock_mono_ms());
 }
 
@@ -50,11 +45,10 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
     }
     quiet_sign(&h->quiet, g->tracker.file_ms);
     const struct meeting_state *state = g->meets ? nodes_running(&g->nodes) : NULL;
-    const int64_t nodes = state ? state->done : 0;
-    if (h->ended != g->round.ended || h->nodes_ended != nodes)
+    const int64_t ended = g->round.ended + (state ? state->done : 0);
+    if (h->ended != ended)
         quiet_sign(&h->quiet, now_ms);
-    h->ended = g->round.ended;
-    h->nodes_ended = nodes;
+    h->ended = ended;
 }
 
 /* The last collective call that a rank of this node has begun. */
@@ -132,8 +126,6 @@ static void look_again(struct agent *g, int64_t now_ms)
     for (int i = 0; i < g->round.n; i++)
         g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
     round_hang(&g->round, 2 * HANG_STACK_MS);
-    h->aborting = false;
-    h->ended_ms = 0;
     h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the looks may take long on a busy machine */
     h->stage = HANG_ABORTS;
 }

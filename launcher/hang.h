@@ -40,9 +40,8 @@ struct hang_rank {
 struct hang {
     int64_t limit_ms; /* 0: rounds are not watched, and nothing below counts */
     struct quiet quiet;
-    bool said;           /* the other nodes have been told that this one is quiet */
-    int64_t nodes_ended; /* other nodes' ends that were told as signs */
-    int ended;           /* ranks that had exited at the last look */
+    bool said;     /* the other nodes have been told that this one is quiet */
+    int64_t ended; /* ranks of this node that had exited at the last look, and nodes of which that was told */
     enum hang_stage stage;
     int64_t since_ms; /* the first look */
     bool aborting;    /* an aborted process was there at the last look */

@@ -18,16 +18,10 @@ void waiting_end(struct waiting *w)
     w->due_ms = 0;
 }
 
-void waiting_hear(struct waiting *w, const struct meet_view *v, int64_t now_ms)
-{
-    if (w->version == v->state.version)
-        return;
-    w->version = v->state.version;
-    w->heard_ms = now_ms;
-}
-
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
 {
+    w->heard_ms = w->version == v->state.version ? w->heard_ms : now_ms;
+    w->version = v->state.version;
     if (!w->due_ms || now_ms < w->due_ms)
         return false;
     if (now_ms < w->since_ms + WAITING_FIRST_MS && v->err.code != EAI_NONAME) {

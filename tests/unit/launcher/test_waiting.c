@@ -32,7 +32,7 @@ static void expect(struct fixture *f, int64_t now_ms, const char *want)
     static const char begin[] = "rendezvous at job-0:29400: waiting for ";
     char text[WAITING_BYTES];
 
-    waiting_hear(&f->w, &f->view, now_ms);
+    (void)waiting_due(&f->w, &f->view, now_ms);
     waiting_say(&f->w, &f->nodes, now_ms, text);
     assert_memory_equal(text, begin, strlen(begin));
     assert_string_equal(text + strlen(begin), want);
