@@ -111,6 +111,7 @@ static void expect(const char *const r[static COLUMNS])
         strcmp(shown, r[WANT] ? r[WANT] : "") != 0 || o.warnings != (rc == 0 && r[SAYS]) ||
         (r[SAYS] && !strstr(said, r[SAYS])))
         fail_msg("%s: \"%s\", %d warnings, \"%s\"", r[WORDS], shown, o.warnings, said);
+    fake_env[0] = NULL; /* the arena's */
 }
 
 static void expect_rows(const char *const (*rows)[COLUMNS], size_t n)

@@ -218,10 +218,10 @@ static int check_lines(const char *name, bool silent, double within_percent)
     assert_non_null(in);
     progress_init(&p);
     while (fgets(row, sizeof(row), in)) {
-        if (strncmp(row, "## ", 3) == 0) {
+        programs += strncmp(row, "## ", 3) == 0;
+        if (row[0] == '\n')
             progress_init(&p);
-            programs++;
-        } else if (row[0] != '#' && row[0] != '\n')
+        else if (row[0] != '#')
             wrong += check_line(&p, row, silent, within_percent, right);
     }
     fclose(in);

@@ -49,59 +49,22 @@ static void check(const char *const lines[][2], size_t n)
             fail_msg("%s: \"%s\", wanted \"%s\"", lines[i][0], says(lines[i][0]), lines[i][1]);
 }
 
+/* What percent, step, loss and rate do not show: those stand in tests/golden/progress/lines/forms.txt. */
 static void test_lines(void **state)
 {
     static const char *const lines[][2] = {
         /* our own */
-        {"epoch 1/3, batch    16/64 with loss: 0.3716", "epoch 1/3, step of it 16/64, loss 0.3716"},
-        {"epoch 1/2  step 299/512  loss 2.3098  8000 samples/s  0:00 left",
-         "epoch 1/2, step 299/512, loss 2.3098, rate 8000"},
-        {"epoch 2/8 with val loss: 4.6316, val accuracy: 0.1868", "epoch 2/8"},
-        {"{\"event\":\"train\",\"epoch\":1,\"epochs\":2,\"step\":16,\"steps\":64,\"global_step\":16,\"loss\":"
-         "2.5}",
-         "epoch 1/2, step of it 16/64, loss 2.5"},
-        {"{\"epoch\":1,\"epochs\":2,\"step\":80,\"steps\":64,\"loss\":2.5}", "epoch 1/2, loss 2.5"},
-        {"{\"event\":\"times\",\"startup_s\":0.482,\"samples\":8192,\"samples_per_s\":3347.8}",
-         "rate 3347.8"},
         {"[GPU0] Epoch 3 | Batchsize: 32 | Steps: 938", "epoch 3"},
         /* epochs */
-        {"Epoch 3/10", "epoch 3/10"},
-        {"Epoch [3/10]", "epoch 3/10"},
-        {"epoch: 3 / 10 | loss=0.25", "epoch 3/10, loss 0.25"},
         {"Epoch 3: loss 0.5", "epoch 3, loss 0.5"},
         {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", "epoch 2, loss 6.9"},
-        /* steps */
-        {"step 40/500", "step 40/500"},
-        {"Iteration: 1,200/5,000 loss: 1.5", "step 1200/5000, loss 1.5"},
-        {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3",
-         "step 10/500, loss 0.0015"},
-        {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", "step 300, loss 4.25"},
-        {"step 3/4 loss 0.5", "step 3/4, loss 0.5"},
-        {"step 7/90 loss 1200 0.5", "step 7/90"},
-        /* an index */
-        {"step 7/90 loss -0.5", "step 7/90"},
-        {"step 7/90 D: loss 0.5 G: loss 0.7", "step 7/90"},
-        {"step 7/90 loss nan", "step 7/90"},
-        {"step 0: loss 0.5", "step 0, loss 0.5"},
-        {"train_loss: 0.5", "loss 0.5"},
-        {"step 7/90, samples/sec: 812", "step 7/90, rate 812"},
-        {"step 7/90, lr 0.1 samples/sec: 812", "step 7/90, rate 812"},
-        {"step 7/90 loss inf", "step 7/90"},
         /* bars */
-        {" 20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]", "step 8/40, loss 0.467"},
-        {"Epoch 2/3:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", "epoch 2/3, step of it 8/40"},
-        {"Epoch 2/3, loss 0.5:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]",
-         "epoch 2/3, step of it 8/40, loss 0.5"},
-        {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", "epoch 2/5"},
-        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", "epoch 6/5"},
         {"\x1b[2KEpoch 0/2  \x1b[35m\xe2\x94\x81\x1b[0m 3/40 \x1b[2m0:00:00 \xe2\x80\xa2 0:00:01\x1b[0m "
          "56.3it/s "
          "train_loss: 0.757",
          "epoch 1/3, step of it 3/40, loss 0.757"},
         {"  1/100  2.31G  1.159  25  640: 25% \xe2\x94\x81\xe2\x94\x80 2/8 4.5it/s 0.5s<1.3s",
          "epoch 1/100, step of it 2/8"},
-        {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]",
-         "epoch 3/100, step of it 8/40"},
         /* Hugging Face Trainer */
         {"[transformers]   Num Epochs = 3", "epoch /3"},
         {"  Total optimization steps = 1,200", "step /1200"},
@@ -110,22 +73,18 @@ static void test_lines(void **state)
         {"{'loss': 0.75, 'epoch': 2.0}", "epoch 2, loss 0.75"},
         {"{'train_runtime': '0.1', 'train_samples_per_second': '1846', 'train_loss': '0.76', 'epoch': '3'}",
          "epoch 3, loss 0.76, rate 1846"},
-        {"train loss: 0.5  val loss: 0.25", "loss 0.5"},
         /* another pair, or an order, leaves open what the numbers are of */
         {"(0/4) Epoch 3/10 loss 0.5", "epoch 3, loss 0.5"},
         {"Epoch [3/10][40/500] loss 0.5", "epoch 3, loss 0.5"},
         {"epoch 3, step 40/500, loss 0.5", "epoch 3, loss 0.5"},
         {"step 40/500, epoch 3/4, loss 0.5", "epoch 3, loss 0.5"},
         {"step 5/10 of level 3", ""},
-        {"epoch 3/4, loss 0.5, val acc: 45/50", "epoch 3/4, loss 0.5"},
-        {"epoch 3/4, step 40, loss 0.5", "epoch 3/4, loss 0.5"},
         /* one run of several: nobody knows from then on how far all of them are */
         {"Model 1/5", "several"},
         {"Training model 1 of 5", "several"},
         {"Task A: epoch 3/3 loss 0.5", "epoch 3, loss 0.5"},
         {"client 3 epoch 3/3", "epoch 3"},
         {"task 2: step 30/40", ""},
-        {"Finished epoch 3/3, saved the model", "epoch 3/3"},
         {"=== Fold 1/5 ===", "several"},
         {"Fold 2", "several"},
         {"fold1: epoch 3/3", "epoch 3/3, several"},
@@ -137,7 +96,6 @@ static void test_lines(void **state)
         {"Phase 1/2", "several"},
         {"Stage: [1/2]", "several"},
         {"fold 1:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]", "several"},
-        {"level=info step 3/40", "step 3/40"},
         {"step 3/40 of model 1/1", ""},
     };
 
