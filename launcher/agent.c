@@ -41,7 +41,8 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->identity.kept_data);
     g->key_file = keep_key(&o->meeting.key, g->identity.key_file);
-    agent_open_steps(g);
+    g->rank_state = rank_state_make(o->nproc, &g->slots, g->identity.rank_state);
+    straggler_init(&g->straggler, o->nproc, &g->arena);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -133,7 +134,8 @@ int agent_start_round(struct agent *g, struct err *err)
     process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
-    agent_begin_steps(g);
+    rank_state_clear(g->slots, o->nproc);
+    straggler_begin(&g->straggler, g->identity.first_rank);
     g->look_ms = clock_mono_ms() + AGENT_LOOK_MS;
     tracker_begin(&g->tracker, g->identity.first_rank == 0, g->identity.restart_count);
     for (int i = 0; i < o->nproc; i++)
@@ -172,13 +174,32 @@ static int wait_ms(const struct agent *g)
     return first_ms == INT64_MAX ? -1 : left_ms < 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
+/* Tell a rank that is slower than the others. */
+static void look_at_steps(struct agent *g)
+{
+    struct straggler *s = &g->straggler;
+
+    if (!g->slots)
+        return;
+    if (straggler_measure(s, g->slots) && g->meets)
+        meet_say_steps(g->nodes.meet, &s->steps);
+    struct steps run = s->steps;
+    if (g->meets && !meet_steps(g->nodes.meet, &run))
+        return; /* another node judges */
+    straggler_judge(s, &run);
+    tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
+    if (straggler_due(s, clock_mono_ms()))
+        agent_say(g, "torchrun: rank %d takes %.2f times the median step time: the other ranks wait for it\n",
+                  (int)s->rank, s->ratio);
+}
+
 static void look_at_what_ranks_left(struct agent *g, int64_t now_ms)
 {
     if (round_over(&g->round) || now_ms < g->look_ms)
         return;
     g->look_ms = now_ms + AGENT_LOOK_MS;
     tracker_look(&g->tracker, now_ms);
-    agent_look_at_steps(g);
+    look_at_steps(g);
 }
 
 void agent_turn(struct agent *g)

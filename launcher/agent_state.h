@@ -84,12 +84,6 @@ void agent_look_again(struct agent *g, int local, int64_t now_ms);
 bool agent_abort_ranks(struct agent *g);
 void agent_look_last(struct agent *g, int local);
 
-/* The file of what the ranks do (rank_state.h): make it, begin a round, and look for a rank that is slower than the others: it is
- * told, and handed to `tracker`. */
-void agent_open_steps(struct agent *g);
-void agent_begin_steps(struct agent *g);
-void agent_look_at_steps(struct agent *g);
-
 /* With several nodes: run rounds until the meeting ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;
 

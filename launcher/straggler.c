@@ -45,10 +45,15 @@ static int measure_rank(const struct straggler_count *from, const struct straggl
     return own < 0 || wait < 0 ? -1 : 1;
 }
 
-bool straggler_measure(struct straggler *s)
+bool straggler_measure(struct straggler *s, const struct rank_slot *slots)
 {
     bool sound = true;
 
+    for (int i = 0; i < s->n; i++)
+        s->now[i] = (struct straggler_count){
+            .step = atomic_load_explicit(&slots[i].step, memory_order_relaxed),
+            .own_us = atomic_load_explicit(&slots[i].step_us, memory_order_relaxed),
+            .wait_us = atomic_load_explicit(&slots[i].wait_us, memory_order_relaxed)};
     for (int i = 0; i < s->n; i++) {
         const int rc = measure_rank(&s->from[i], &s->now[i], &s->part[i]);
         if (!rc)

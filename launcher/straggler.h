@@ -13,6 +13,7 @@
 #define TK_LAUNCHER_STRAGGLER_H
 
 #include "common/arena.h"
+#include "host/rank_state.h"
 #include "rendezvous/steps.h"
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 enum { STRAGGLER_STEPS = 10, STRAGGLER_WINDOWS = 10, STRAGGLER_MOST = 9, STRAGGLER_TELL_MS = 3600 * 1000 };
 #define STRAGGLER_RATIO 1.3
 
-/* What a rank has counted in this round (host/rank_state.h). Any numbers: others can write them. */
+/* What a rank has counted in this round. Any numbers: others can write them. */
 struct straggler_count {
     uint64_t step, own_us, wait_us;
 };
@@ -28,7 +29,7 @@ struct straggler_count {
 struct straggler {
     int n;                        /* ranks of this node */
     int64_t first_rank;           /* the first one's number */
-    struct straggler_count *now;  /* [n] for straggler_measure: the caller fills it in */
+    struct straggler_count *now;  /* [n] at the last look */
     struct straggler_count *from; /* [n] at the begin of the present window */
     struct steps *part;           /* [n] */
     struct steps steps;           /* of this node, in the last window */
@@ -48,8 +49,8 @@ void straggler_init(struct straggler *s, int n, struct arena *a);
 /* A round begins: all counts are 0. When something was last told stays. */
 void straggler_begin(struct straggler *s, int64_t first_rank);
 
-/* Take s->now. True: a window of this node is closed, and s->steps are its times. */
-bool straggler_measure(struct straggler *s);
+/* Look at the ranks' slots. True: a window of this node is closed, and s->steps are its times. */
+bool straggler_measure(struct straggler *s, const struct rank_slot *slots);
 
 /* Of the whole run, after each of its windows; one that was judged already is not judged again. */
 void straggler_judge(struct straggler *s, const struct steps *run);
