@@ -1,31 +1,22 @@
 /* test_evidence.c - ranks' processes in a made-up /proc and in the real one. */
-#include "common/fsutil.h"
+#include "folder.h"
 #include "launcher/evidence.h"
 #include "test.h"
 
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-static char root[64];
+static const char root[] = ".";
 
-/* The file `name` of the process; `exe` is a link. */
+/* The file `name` of the process. */
 static void put(pid_t pid, const char *name, const char *text)
 {
-    char path[200], folder[200];
-    struct err err;
+    char path[64];
 
-    snprintf(folder, sizeof(folder), "%s/%d", root, (int)pid);
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    assert_int_equal(fs_mkdirs(folder, &err), 0);
-    if (strcmp(name, "exe") == 0)
-        assert_int_equal(symlink(text, path), 0);
-    else {
-        FILE *f = fopen(path, "we");
-        assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
-    }
+    snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+    folder_put(path, text, 0644);
 }
 
 static void process(pid_t pid, const char *name, char state, pid_t parent, pid_t session, const char *exe)
@@ -35,26 +26,8 @@ static void process(pid_t pid, const char *name, char state, pid_t parent, pid_t
     snprintf(text, sizeof(text), "%d (%s) %c %d %d %d 0 -1 4194304 1 2 3 4 250 50 7 8 20 0 1 0 99\n",
              (int)pid, name, state, (int)parent, (int)session, (int)session);
     put(pid, "stat", text);
-    put(pid, "exe", exe);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof(root), "/tmp/test-evidence-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    snprintf(text, sizeof(text), "%d/exe", (int)pid);
+    assert_int_equal(symlink(exe, text), 0);
 }
 
 static void test_the_process_of_a_rank(void **state)
@@ -140,8 +113,8 @@ static void test_a_stopped_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_process_of_a_rank, begin, end),
-        cmocka_unit_test_setup_teardown(test_one_process, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_process_of_a_rank, folder_begin, folder_end),
+        cmocka_unit_test_setup_teardown(test_one_process, folder_begin, folder_end),
         cmocka_unit_test(test_a_stopped_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
