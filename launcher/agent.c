@@ -148,15 +148,22 @@ int agent_start_round(struct agent *g, struct err *err)
     return 0;
 }
 
+/* One that ends the run: the ranks get it. SIGINT or SIGQUIT as a second one kills them. */
+static void take_signal(struct agent *g, int signal)
+{
+    if (g->signal && (signal == SIGINT || signal == SIGQUIT) && !round_over(&g->round))
+        round_kill(&g->round);
+    round_stop(&g->round, signal);
+    g->signal = g->signal ? g->signal : signal;
+}
+
 static void read_signals(struct agent *g)
 {
     struct signalfd_siginfo info;
 
     while (read(g->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo != SIGCHLD) {
-            g->signal = g->signal ? g->signal : (int)info.ssi_signo;
-            round_signal(&g->round, (int)info.ssi_signo);
-        }
+        if (info.ssi_signo != SIGCHLD)
+            take_signal(g, (int)info.ssi_signo);
     round_reap(&g->round);
 }
 
@@ -229,9 +236,9 @@ static int judge(struct agent *g, bool hung, int *status)
     const bool restarts_left = !hung && g->identity.restart_count < o->max_restarts &&
                                (root < 0 || !contract_is_final(g->round.workers[root].status));
 
-    if (g->round.signal && (root < 0 || restarts_left)) {
-        agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
-        *status = EXIT_CODE_SIGNAL_BASE + g->round.signal;
+    if (g->signal && (root < 0 || restarts_left)) {
+        agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->signal, name));
+        *status = EXIT_CODE_SIGNAL_BASE + g->signal;
         return 0;
     }
     if (root < 0) {

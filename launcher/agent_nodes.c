@@ -53,7 +53,7 @@ static void run_among_nodes(struct agent *g)
             meet_leave(g->nodes.meet, g->signal);
         unwanted = unwanted || g->nodes.view->must_stop;
         if (unwanted)
-            round_stop(&g->round);
+            round_stop(&g->round, SIGTERM);
         if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
             continue;
         agent_read_messages(g);
