@@ -40,7 +40,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->identity.kept_data);
-    g->key_file = keep_key(&o->meeting.key, g->identity.key_file);
+    g->key_file = keep_key(&o->meeting.node.key, g->identity.key_file);
     g->rank_state = rank_state_make(o->nproc, &g->slots, g->identity.rank_state);
     straggler_init(&g->straggler, o->nproc, &g->arena);
     gethostname(g->host, sizeof(g->host) - 1);
@@ -295,7 +295,7 @@ int agent_run(const struct options *o, char *const *env)
         g.identity.progress_file = g.tracker.path;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
-        rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
+        rc = o->nnodes > 1 ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
     }
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);

@@ -107,7 +107,7 @@ static int conclude(struct agent *g)
     else if (v->state.stage != STAGE_ENDED)
         agent_say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",
                   g->options->meeting.host, g->options->meeting.port,
-                  (double)g->options->meeting.join_ms / 1000);
+                  (double)g->options->meeting.node.join_ms / 1000);
     return status;
 }
 

@@ -36,35 +36,22 @@ static int hold_port(struct nodes *n)
 
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err)
 {
-    const struct options_meeting *m = &o->meeting;
-    struct meet_config c = {
-        .host = m->host,
-        .port = m->port,
-        .hosts = m->is_host < 0 ? MEET_HOSTS_AUTO
-                 : m->is_host   ? MEET_HOSTS
-                                : MEET_HOSTS_NOT,
-        .node = {.run_id = run_id,
-                 .key = m->key,
-                 .join_ms = m->join_ms,
-                 .keep_alive_ms = m->keep_alive_ms,
-                 .keep_alive_attempts = m->keep_alive_attempts,
-                 .nproc = o->nproc,
-                 .wanted = m->order,
-                 .role = o->role,
-                 .addr = m->local_addr},
-        .quorum = {.min = o->nnodes_min,
-                   .max = o->nnodes,
-                   .fixed_ranks = o->is_static,
-                   .restarts = o->max_restarts,
-                   .join_ms = m->join_ms,
-                   .last_call_ms = m->last_call_ms,
-                   .stop_ms = o->shutdown_timeout_ms + AGENT_KILL_GRACE_MS,
-                   .keep_alive_ms = m->keep_alive_ms,
-                   .keep_alive_attempts = m->keep_alive_attempts,
-                   .master_addr = o->master_addr,
-                   .master_port = o->master_port},
-    };
+    struct meet_config c = o->meeting;
 
+    c.node.run_id = run_id;
+    c.node.nproc = o->nproc;
+    c.node.role = o->role;
+    c.quorum = (struct quorum_config){.min = o->nnodes_min,
+                                      .max = o->nnodes,
+                                      .fixed_ranks = o->is_static,
+                                      .restarts = o->max_restarts,
+                                      .join_ms = c.node.join_ms,
+                                      .last_call_ms = c.quorum.last_call_ms,
+                                      .stop_ms = o->shutdown_timeout_ms + AGENT_KILL_GRACE_MS,
+                                      .keep_alive_ms = c.node.keep_alive_ms,
+                                      .keep_alive_attempts = c.node.keep_alive_attempts,
+                                      .master_addr = o->master_addr,
+                                      .master_port = o->master_port};
     *n = (struct nodes){.options = o, .round = -1, .held = -1};
     n->view = memory_must(calloc(1, sizeof(*n->view)));
     c.node.port = hold_port(n);
@@ -81,7 +68,7 @@ static void release_port(struct nodes *n)
 
 void nodes_close(struct nodes *n)
 {
-    const struct options_meeting *m = &n->options->meeting;
+    const struct node_config *m = &n->options->meeting.node;
 
     /* Wait for other nodes no longer than it takes to detect that one is lost. */
     meet_end(n->meet, m->keep_alive_ms * (m->keep_alive_attempts + 1));

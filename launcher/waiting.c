@@ -58,7 +58,7 @@ static void say_forming(const struct waiting *w, const struct options *o, const 
 void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
                  char out[static WAITING_BYTES])
 {
-    const struct options_meeting *m = &n->options->meeting;
+    const struct meet_config *m = &n->options->meeting;
     const struct meeting_state *s = &n->view->state;
     const bool in = n->view->stage != NODE_REACHES;
     const bool running = in && s->stage == STAGE_RUNNING;
@@ -72,7 +72,7 @@ void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
                           : "other nodes",
              (now_ms - w->since_ms) / 1000);
     if (!in) {
-        add_limit(out, w->since_ms + m->join_ms, now_ms);
+        add_limit(out, w->since_ms + m->node.join_ms, now_ms);
         if (n->view->err.msg[0])
             text_add(out, WAITING_BYTES, " (%s)", n->view->err.msg);
     } else if (!running)

@@ -17,10 +17,8 @@ static int setup(void **state)
     static struct fixture f;
 
     memset(&f, 0, sizeof(f));
-    f.options =
-        (struct options){.nnodes_min = 4,
-                         .nnodes = 4,
-                         .meeting = {.needed = true, .host = "job-0", .port = 29400, .join_ms = 600000}};
+    f.options = (struct options){
+        .nnodes_min = 4, .nnodes = 4, .meeting = {.host = "job-0", .port = 29400, .node.join_ms = 600000}};
     f.nodes = (struct nodes){.options = &f.options, .view = &f.view, .round = -1, .held = -1};
     waiting_begin(&f.w, 1000);
     *state = &f;
