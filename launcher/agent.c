@@ -1,29 +1,48 @@
 /* agent.c - the launcher's main loop: start ranks, watch them, restart or end. */
 #include "common/clock.h"
 #include "common/contract.h"
+#include "common/fsutil.h"
 #include "host/rank_contract.h"
 #include "launcher/agent_state.h"
-#include "launcher/machine.h"
 #include "launcher/process.h"
+#include "launcher/program.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+static const char *random_id(struct arena *a)
+{
+    unsigned long long bits = (unsigned long long)clock_mono_ms(); /* where there is no getrandom */
+
+    (void)!getrandom(&bits, sizeof(bits), 0);
+    return arena_printf(a, "%016llx", bits);
+}
+
+/* For ranks that prove to each other that they are of the job. */
+static int keep_key(const struct jobkey *key, char where[static MEMORY_FILE_BYTES])
+{
+    const int fd = key->has ? memory_file_make(CONTRACT_KEY_FILE_NAME, sizeof(key->bytes), where) : -1;
+
+    if (fd >= 0 && fs_write_all(fd, key->bytes, sizeof(key->bytes)) < 0)
+        where[0] = '\0';
+    return fd;
+}
 
 static void prepare(struct agent *g, const struct options *o, char *const *env)
 {
     *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1};
-    g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
+    g->identity.run_id = o->run_id ? o->run_id : random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
-    g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->kept_where);
-    g->identity.kept_data = g->kept_data >= 0 ? g->kept_where : NULL;
-    g->key_file = machine_keep_key(&o->meeting.key, g->key_where);
-    g->identity.key_file = g->key_file >= 0 ? g->key_where : NULL;
-    agent_open_steps(g);
+    g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->identity.kept_data);
+    g->key_file = keep_key(&o->meeting.node.key, g->identity.key_file);
+    g->rank_state = rank_state_make(o->nproc, &g->slots, g->identity.rank_state);
+    straggler_init(&g->straggler, o->nproc, &g->arena);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -81,11 +100,11 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     return 0;
 }
 
-static void release_port(struct agent *g)
+static void close_fd(int *fd)
 {
-    if (g->port_held >= 0)
-        close(g->port_held);
-    g->port_held = -1;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
 }
 
 /* Choose MASTER_PORT: the meeting's, the one given by option, or a free one for this round. */
@@ -94,9 +113,9 @@ static int choose_port(struct agent *g, struct err *err)
     if (g->meets)
         return g->identity.master_port ? 0
                                        : err_set(err, ERR_FATAL, "node 0 found no free port for MASTER_PORT");
-    release_port(g);
+    close_fd(&g->port_held);
     g->identity.master_port = g->options->master_port;
-    return g->identity.master_port ? 0 : machine_hold_port(&g->identity.master_port, &g->port_held, err);
+    return g->identity.master_port ? 0 : nodes_hold_port(&g->identity.master_port, &g->port_held, err);
 }
 
 int agent_start_round(struct agent *g, struct err *err)
@@ -107,7 +126,7 @@ int agent_start_round(struct agent *g, struct err *err)
 
     if (choose_port(g, err) < 0)
         return -1;
-    if (o->program_kind != PROGRAM_EXECUTABLE && machine_python(&a, &python, err) < 0)
+    if (o->program_kind != PROGRAM_EXECUTABLE && program_python(&python, err) < 0)
         return -1;
     if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
@@ -115,7 +134,9 @@ int agent_start_round(struct agent *g, struct err *err)
     process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
-    agent_begin_steps(g);
+    rank_state_clear(g->slots, o->nproc);
+    straggler_begin(&g->straggler, g->identity.first_rank);
+    g->look_ms = clock_mono_ms() + AGENT_LOOK_MS;
     tracker_begin(&g->tracker, g->identity.first_rank == 0, g->identity.restart_count);
     for (int i = 0; i < o->nproc; i++)
         if (start_rank(g, python, i, &a, err) < 0) {
@@ -127,31 +148,65 @@ int agent_start_round(struct agent *g, struct err *err)
     return 0;
 }
 
+/* One that ends the run: the ranks get it. SIGINT or SIGQUIT as a second one kills them. */
+static void take_signal(struct agent *g, int signal)
+{
+    if (g->signal && (signal == SIGINT || signal == SIGQUIT) && !round_over(&g->round))
+        round_kill(&g->round);
+    round_stop(&g->round, signal);
+    g->signal = g->signal ? g->signal : signal;
+}
+
 static void read_signals(struct agent *g)
 {
     struct signalfd_siginfo info;
 
     while (read(g->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo != SIGCHLD) {
-            g->signal = g->signal ? g->signal : (int)info.ssi_signo;
-            round_signal(&g->round, (int)info.ssi_signo);
-        }
+        if (info.ssi_signo != SIGCHLD)
+            take_signal(g, (int)info.ssi_signo);
     round_reap(&g->round);
 }
 
 /* How long poll may sleep; -1: for ever. */
 static int wait_ms(const struct agent *g)
 {
-    const int64_t now_ms = clock_mono_ms();
-    const int waits[] = {round_wait_ms(&g->round), waiting_left_ms(&g->waiting, now_ms),
-                         tracker_wait_ms(&g->tracker, now_ms), agent_hang_wait_ms(g),
-                         agent_steps_wait_ms(g, now_ms)};
-    int least = -1;
+    const int64_t look_ms = round_over(&g->round) ? 0 : g->look_ms;
+    const int64_t due_ms[] = {round_due_ms(&g->round), g->waiting.due_ms, agent_hang_due_ms(g), look_ms};
+    int64_t first_ms = INT64_MAX;
 
-    for (size_t i = 0; i < ARRAY_LEN(waits); i++)
-        if (waits[i] >= 0 && (least < 0 || waits[i] < least))
-            least = waits[i];
-    return least;
+    for (size_t i = 0; i < ARRAY_LEN(due_ms); i++)
+        if (due_ms[i] && due_ms[i] < first_ms)
+            first_ms = due_ms[i];
+    const int64_t left_ms = first_ms - clock_mono_ms();
+    return first_ms == INT64_MAX ? -1 : left_ms < 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+/* Tell a rank that is slower than the others. */
+static void look_at_steps(struct agent *g)
+{
+    struct straggler *s = &g->straggler;
+
+    if (!g->slots)
+        return;
+    if (straggler_measure(s, g->slots) && g->meets)
+        meet_say_steps(g->nodes.meet, &s->steps);
+    struct steps run = s->steps;
+    if (g->meets && !meet_steps(g->nodes.meet, &run))
+        return; /* another node judges */
+    straggler_judge(s, &run);
+    tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
+    if (straggler_due(s, clock_mono_ms()))
+        agent_say(g, "torchrun: rank %d takes %.2f times the median step time: the other ranks wait for it\n",
+                  (int)s->rank, s->ratio);
+}
+
+static void look_at_what_ranks_left(struct agent *g, int64_t now_ms)
+{
+    if (round_over(&g->round) || now_ms < g->look_ms)
+        return;
+    g->look_ms = now_ms + AGENT_LOOK_MS;
+    tracker_look(&g->tracker, now_ms);
+    look_at_steps(g);
 }
 
 void agent_turn(struct agent *g)
@@ -163,16 +218,13 @@ void agent_turn(struct agent *g)
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     if (logs_turn(&g->logs, g->pfds, n))
         usleep(LOGS_NAP_US);
-    tracker_look(&g->tracker, clock_mono_ms());
+    look_at_what_ranks_left(g, clock_mono_ms());
     read_signals(g);
-    if (g->meets) {
+    if (g->meets)
         meet_look(g->nodes.meet, g->nodes.view);
-        waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
-    }
     agent_hear_ranks(g);
     round_step(&g->round);
     agent_hang_step(g);
-    agent_look_at_steps(g);
 }
 
 /* After a round: 1 to start another, 0 when the run ends with *status. */
@@ -184,9 +236,9 @@ static int judge(struct agent *g, bool hung, int *status)
     const bool restarts_left = !hung && g->identity.restart_count < o->max_restarts &&
                                (root < 0 || !contract_is_final(g->round.workers[root].status));
 
-    if (g->round.signal && (root < 0 || restarts_left)) {
-        agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
-        *status = EXIT_CODE_SIGNAL_BASE + g->round.signal;
+    if (g->signal && (root < 0 || restarts_left)) {
+        agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->signal, name));
+        *status = EXIT_CODE_SIGNAL_BASE + g->signal;
         return 0;
     }
     if (root < 0) {
@@ -238,12 +290,12 @@ int agent_run(const struct options *o, char *const *env)
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
         agent_hang_open(&g);
-        if (tracker_open(&g.tracker, &g.logs, getenv, &err) < 0)
+        if (tracker_open(&g.tracker, &g.logs, &err) < 0)
             agent_say(&g, "torchrun: %s\n", err.msg);
         g.identity.progress_file = g.tracker.path;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
-        rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
+        rc = o->nnodes > 1 ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
     }
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);
@@ -251,14 +303,12 @@ int agent_run(const struct options *o, char *const *env)
         agent_leave_progress(&g);
     tracker_close(&g.tracker);
     logs_close(&g.logs);
-    release_port(&g);
-    if (g.signals >= 0)
-        close(g.signals);
-    if (g.kept_data >= 0)
-        close(g.kept_data);
-    if (g.key_file >= 0)
-        close(g.key_file);
-    agent_close_steps(&g);
+    rank_state_unmap(g.slots, o->nproc);
+    close_fd(&g.port_held);
+    close_fd(&g.signals);
+    close_fd(&g.kept_data);
+    close_fd(&g.key_file);
+    close_fd(&g.rank_state);
     arena_release(&g.said);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;

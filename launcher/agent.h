@@ -12,7 +12,12 @@
 
 #include "launcher/options.h"
 
-enum { AGENT_ROOT_CAUSE_MS = 1000, AGENT_KILL_GRACE_MS = 5000, AGENT_FLUSH_MS = 3000 };
+enum {
+    AGENT_ROOT_CAUSE_MS = 1000,
+    AGENT_KILL_GRACE_MS = 5000,
+    AGENT_FLUSH_MS = 3000,
+    AGENT_LOOK_MS = 1000 /* between two looks at what the ranks have left */
+};
 
 /* Run to the end; returns the process's exit status: 0; the root cause's status; 128 + signal when stopped by
  * one; or exit_error_code when the launcher itself fails (no rank is left then). With several nodes also

@@ -26,13 +26,8 @@ void agent_hang_begin(struct agent *g)
 
     if (!h->limit_ms)
         return;
-    h->stage = HANG_WATCHES;
-    h->said = false;
-    h->ended = 0;
-    h->nodes_ended = 0;
-    h->message[0] = '\0';
-    for (int i = 0; i < g->round.nproc; i++)
-        memset(&h->ranks[i].seen, 0, sizeof(h->ranks[i].seen));
+    *h = (struct hang){.limit_ms = h->limit_ms, .ranks = h->ranks, .found = h->found};
+    memset(h->ranks, 0, (size_t)g->round.nproc * sizeof(*h->ranks));
     quiet_begin(&h->quiet, h->limit_ms, clock_mono_ms());
 }
 
@@ -50,11 +45,10 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
     }
     quiet_sign(&h->quiet, g->tracker.file_ms);
     const struct meeting_state *state = g->meets ? nodes_running(&g->nodes) : NULL;
-    const int64_t nodes = state ? state->done : 0;
-    if (h->ended != g->round.ended || h->nodes_ended != nodes)
+    const int64_t ended = g->round.ended + (state ? state->done : 0);
+    if (h->ended != ended)
         quiet_sign(&h->quiet, now_ms);
-    h->ended = g->round.ended;
-    h->nodes_ended = nodes;
+    h->ended = ended;
 }
 
 /* The last collective call that a rank of this node has begun. */
@@ -81,7 +75,7 @@ static bool hangs(struct agent *g, int64_t now_ms)
 
     if (state && state->hung)
         return true;
-    if (!h->said && quiet_left_ms(&h->quiet, now_ms) > 0)
+    if (!h->said && now_ms < quiet_due_ms(&h->quiet))
         return false;
     look_for_signs(g, now_ms);
     const bool quiet = quiet_look(&h->quiet, now_ms);
@@ -132,7 +126,6 @@ static void look_again(struct agent *g, int64_t now_ms)
     for (int i = 0; i < g->round.n; i++)
         g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
     round_hang(&g->round, 2 * HANG_STACK_MS);
-    h->ended_ms = 0;
     h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the looks may take long on a busy machine */
     h->stage = HANG_ABORTS;
 }
@@ -140,17 +133,14 @@ static void look_again(struct agent *g, int64_t now_ms)
 static void tell_nodes(struct agent *g, const struct suspect *s)
 {
     const struct clock clock = clock_system();
-    const struct suspect_rank *r = &g->hang.found[s->index];
-    const struct meeting_cause cause = {.rank = r->rank,
-                                        .local_rank = s->index,
-                                        .pid = r->pid,
-                                        .status = EXIT_CODE_RETRYABLE << 8,
-                                        .wall_ms = clock.wall_ms(clock.ctx),
-                                        .strength = s->strength,
-                                        .place = s->place,
-                                        .number = s->number};
+    const struct exit_worker w = {.rank = g->hang.found[s->index].rank,
+                                  .local_rank = s->index,
+                                  .pid = g->hang.found[s->index].pid,
+                                  .status = EXIT_CODE_RETRYABLE << 8,
+                                  .wall_ms = clock.wall_ms(clock.ctx),
+                                  .message = g->hang.message};
 
-    nodes_suspect(&g->nodes, &cause, g->host, g->hang.message);
+    nodes_failed(&g->nodes, &w, 0, s, g->host);
 }
 
 static void tell(struct agent *g)
@@ -189,8 +179,8 @@ void agent_hang_step(struct agent *g)
     if (h->stage == HANG_ABORTS && g->round.state == ROUND_HUNG) {
         const bool ended = agent_abort_ranks(g);
         /* What they wrote last is read at the next turn: a launcher that was held up sees their end before it. */
-        if (!ended || h->ended_ms < 0)
-            h->ended_ms = ended ? now_ms : -1;
+        h->ended_ms = !ended || h->aborting ? now_ms : h->ended_ms;
+        h->aborting = !ended;
         const int64_t last_ms = last_heard_ms(g) > h->ended_ms ? last_heard_ms(g) : h->ended_ms;
         const bool over = ended && now_ms - last_ms >= HANG_SETTLE_MS;
         if (!over && now_ms < h->due_ms)
@@ -200,18 +190,15 @@ void agent_hang_step(struct agent *g)
     }
 }
 
-int agent_hang_wait_ms(const struct agent *g)
+int64_t agent_hang_due_ms(const struct agent *g)
 {
     const struct hang *h = &g->hang;
-    const int64_t now_ms = clock_mono_ms();
 
     if (!h->limit_ms || h->stage == HANG_TOLD || round_over(&g->round))
-        return -1;
+        return 0;
     if (h->stage == HANG_WATCHES)
-        return g->round.state == ROUND_RUNNING ? quiet_left_ms(&h->quiet, now_ms) : -1;
-    if (h->stage == HANG_ABORTS)
-        return HANG_POLL_MS;
-    return h->due_ms > now_ms ? (int)(h->due_ms - now_ms) : 0;
+        return g->round.state == ROUND_RUNNING ? quiet_due_ms(&h->quiet) : 0;
+    return h->stage == HANG_ABORTS ? clock_mono_ms() + HANG_POLL_MS : h->due_ms;
 }
 
 bool agent_hang_end(struct agent *g)

@@ -53,13 +53,13 @@ static void run_among_nodes(struct agent *g)
             meet_leave(g->nodes.meet, g->signal);
         unwanted = unwanted || g->nodes.view->must_stop;
         if (unwanted)
-            round_stop(&g->round);
+            round_stop(&g->round, SIGTERM);
         if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
             continue;
         agent_read_messages(g);
         int root = exit_root_cause(g->round.workers, g->round.n, &unsure);
         if (root >= 0 && !g->signal)
-            nodes_failed(&g->nodes, &g->round.workers[root], unsure, g->host);
+            nodes_failed(&g->nodes, &g->round.workers[root], unsure, NULL, g->host);
     }
     logs_end(&g->logs, AGENT_FLUSH_MS);
     const bool bad = agent_hang_end(g) || g->round.failed || g->signal || unwanted;
@@ -107,7 +107,7 @@ static int conclude(struct agent *g)
     else if (v->state.stage != STAGE_ENDED)
         agent_say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",
                   g->options->meeting.host, g->options->meeting.port,
-                  (double)g->options->meeting.join_ms / 1000);
+                  (double)g->options->meeting.node.join_ms / 1000);
     return status;
 }
 

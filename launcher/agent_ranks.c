@@ -30,7 +30,6 @@ void agent_look_at_ranks(struct agent *g)
     struct hang *h = &g->hang;
     cleanup_arena struct arena a = {0};
     const struct evidence e = evidence_scan(PROC, &a);
-    const struct evidence_net net = evidence_net_scan(PROC, getpid()); /* which the ranks share */
 
     for (int i = 0; i < g->round.n; i++) {
         const struct exit_worker *w = &g->round.workers[i];
@@ -45,7 +44,6 @@ void agent_look_at_ranks(struct agent *g)
         r->pid = pid;
         r->state = p.state;
         own->ticks = p.ticks;
-        evidence_unanswered(&net, PROC, pid, r->peer);
         if (evidence_is_python(PROC, pid))
             own->pids[own->n++] = pid;
         own->n += evidence_pythons(&e, PROC, w->pid, pid, own->pids + own->n, HANG_PYTHONS_MAX - own->n);
@@ -64,14 +62,8 @@ void agent_look_again(struct agent *g, int local, int64_t now_ms)
         r->state = p.state == 'D' ? r->state : p.state;
         evidence_wchan(PROC, r->pid, r->wchan);
     }
-    if (g->slots) {
-        const struct rank_slot *s = &g->slots[local];
-        r->phase = atomic_load_explicit(&s->phase, memory_order_relaxed);
-        r->call = atomic_load_explicit(&s->call, memory_order_relaxed);
-        r->last = atomic_load_explicit(&s->last, memory_order_relaxed);
-        r->finished = atomic_load_explicit(&s->ended, memory_order_relaxed);
-        r->begun = atomic_load_explicit(&s->begun, memory_order_relaxed);
-    }
+    if (g->slots)
+        memcpy(&r->slot, &g->slots[local], sizeof(r->slot));
     last_line(&g->logs.ranks[local], r->last_line);
 }
 

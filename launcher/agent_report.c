@@ -58,7 +58,7 @@ void agent_hear_ranks(struct agent *g)
         (asked || r->state == ROUND_RUNNING) && exit_accuse(r->workers, r->n, asked, c.wall_ms(c.ctx));
     if (accused && asked) {
         r->failed = true;
-        round_stop(r);
+        round_stop(r, SIGTERM);
     }
 }
 

@@ -2,7 +2,6 @@
 #ifndef TK_LAUNCHER_AGENT_STATE_H
 #define TK_LAUNCHER_AGENT_STATE_H
 
-#include "host/memory_file.h"
 #include "host/rank_state.h"
 #include "launcher/agent.h"
 #include "launcher/env.h"
@@ -27,19 +26,15 @@ struct agent {
     struct env_round identity;
     struct tracker tracker;
     struct pollfd *pfds;
-    int port_held;  /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
-    int kept_data;  /* an empty memory file for what ranks keep over restarts (memory_file.h); -1: none */
-    int key_file;   /* the key of the job for the ranks (machine.h); -1: none */
-    int rank_state; /* the file of what the ranks do (rank_state.h); -1: none */
-    char kept_where[MEMORY_FILE_BYTES], key_where[MEMORY_FILE_BYTES],
-        rank_where[MEMORY_FILE_BYTES]; /* where ranks find them */
-    struct rank_slot *slots; /* [nproc] the same, which any rank may write at any time; NULL: none */
+    int port_held;                       /* a socket that reserves the MASTER_PORT chosen here; -1: none */
+    int kept_data, key_file, rank_state; /* the memory files of `identity`; -1: none */
+    struct rank_slot *slots; /* [nproc] of rank_state; any rank may write them at any time; NULL: none */
     struct straggler straggler;
-    int64_t steps_due_ms;   /* when to look at `slots` again */
-    int signals;            /* a signalfd */
-    int signal;             /* the first signal that ends the run; 0: none */
-    bool meets;             /* several nodes may take part: `nodes` is open */
-    struct nodes nodes;     /* with `meets` */
+    int64_t look_ms;    /* when to look again at what the ranks have left in `slots` and the progress file */
+    int signals;        /* a signalfd */
+    int signal;         /* the first signal that ends the run; 0: none */
+    bool meets;         /* several nodes may take part: `nodes` is open */
+    struct nodes nodes; /* with `meets` */
     struct waiting waiting; /* messages while waiting for other nodes */
     struct hang hang;
     char host[HOST_NAME_MAX + 1];
@@ -72,12 +67,12 @@ void agent_turn(struct agent *g);
 
 /* agent_hang.c: watch a round for signs of life, where options->progress_timeout_ms says so; else these do nothing.
  * open: before the first round, also when logs are not open yet. begin: the ranks have been started. step: after each event.
- * wait_ms: as round_wait_ms. end: the round is over and the logs are read; true if it hung, and then
+ * due_ms: as round_due_ms. end: the round is over and the logs are read; true if it hung, and then
  * the suspect has been told. blame: this node's suspect counts as the failed rank, with exit code 138. */
 void agent_hang_open(struct agent *g);
 void agent_hang_begin(struct agent *g);
 void agent_hang_step(struct agent *g);
-int agent_hang_wait_ms(const struct agent *g);
+int64_t agent_hang_due_ms(const struct agent *g);
 bool agent_hang_end(struct agent *g);
 void agent_hang_blame(struct agent *g);
 
@@ -88,14 +83,6 @@ void agent_look_at_ranks(struct agent *g);
 void agent_look_again(struct agent *g, int local, int64_t now_ms);
 bool agent_abort_ranks(struct agent *g);
 void agent_look_last(struct agent *g, int local);
-
-/* The file of what the ranks do (rank_state.h): make it and end it, begin a round, and once a second look for a rank that is
- * slower than the others: it is told, and handed to `tracker`. */
-void agent_open_steps(struct agent *g);
-void agent_close_steps(struct agent *g);
-void agent_begin_steps(struct agent *g);
-void agent_look_at_steps(struct agent *g);
-int agent_steps_wait_ms(const struct agent *g, int64_t now_ms);
 
 /* With several nodes: run rounds until the meeting ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;

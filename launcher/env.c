@@ -10,9 +10,10 @@
 
 enum { OWN_MAX = 32 };
 
+/* The variables of a rank: at most OWN_MAX of the launcher's, then the inherited ones. */
 struct set {
-    char *vars[OWN_MAX];
-    int n;
+    char **vars;
+    size_t n;
 };
 
 static void put(struct set *s, struct arena *a, const char *name, const char *value)
@@ -98,9 +99,11 @@ static bool is_own(const char *variable)
 char **env_build(const struct options *o, const struct env_round *round, int local, const char *error_file,
                  char *const *base, struct arena *a)
 {
-    struct set s = {.n = 0};
     size_t n = 0;
 
+    while (base[n])
+        n++;
+    struct set s = {.vars = arena_array(a, OWN_MAX + n + 1, char *)};
     put_identity(&s, o, round, local, a);
     put(&s, a, "MASTER_ADDR", round->master_addr);
     put_int(&s, a, "MASTER_PORT", round->master_port);
@@ -112,11 +115,11 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
     if (error_file)
         put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
-    if (round->kept_data)
+    if (round->kept_data[0])
         put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
-    if (round->key_file)
+    if (round->key_file[0])
         put(&s, a, CONTRACT_ENV_KEY_FILE, round->key_file);
-    if (round->rank_state)
+    if (round->rank_state[0])
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (round->progress_file)
         put(&s, a, CONTRACT_ENV_PROGRESS_FILE, round->progress_file);
@@ -134,18 +137,14 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     if (o->virtual_local_rank)
         put(&s, a, "CUDA_VISIBLE_DEVICES", own_device(base, local, a));
 
-    for (char *const *b = base; *b; b++)
-        n++;
-    char **env = arena_array(a, n + (size_t)s.n + 1, char *), **at = env;
-    for (char *const *b = base; *b; b++) {
-        bool ours = is_own(*b);
-        for (int i = 0; i < s.n; i++)
-            ours = ours || same_variable(s.vars[i], *b);
+    for (const size_t own = s.n; *base; base++) {
+        bool ours = is_own(*base);
+        for (size_t i = 0; i < own; i++)
+            ours = ours || same_variable(s.vars[i], *base);
         if (!ours)
-            *at++ = *b;
+            s.vars[s.n++] = *base;
     }
-    memcpy(at, s.vars, (size_t)s.n * sizeof(*at));
-    return env;
+    return s.vars;
 }
 
 /* How many bytes at `p`, behind a '$', name the local rank: "{local_rank}" or "local_rank"; 0: they do not. */

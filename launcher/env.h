@@ -7,6 +7,7 @@
 #ifndef TK_LAUNCHER_ENV_H
 #define TK_LAUNCHER_ENV_H
 
+#include "host/memory_file.h"
 #include "launcher/options.h"
 
 /* One start of all ranks. */
@@ -18,9 +19,8 @@ struct env_round {
     const char *run_id;
     const char *master_addr;
     int master_port;
-    const char *kept_data;     /* for CONTRACT_ENV_KEPT_DATA; NULL: none */
-    const char *key_file;      /* for CONTRACT_ENV_KEY_FILE; NULL: none */
-    const char *rank_state;    /* for CONTRACT_ENV_RANK_STATE, without the slot; NULL: none */
+    /* Memory files (memory_file.h), for CONTRACT_ENV_KEPT_DATA, _KEY_FILE and, without the slot, _RANK_STATE; "": none. */
+    char kept_data[MEMORY_FILE_BYTES], key_file[MEMORY_FILE_BYTES], rank_state[MEMORY_FILE_BYTES];
     const char *progress_file; /* for CONTRACT_ENV_PROGRESS_FILE; NULL: an inherited one stays */
 };
 

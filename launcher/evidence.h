@@ -14,7 +14,7 @@
 
 #include <sys/types.h>
 
-enum { EVIDENCE_PROCESSES_MAX = 16384, EVIDENCE_CONNECTIONS_MAX = 256 };
+enum { EVIDENCE_PROCESSES_MAX = 16384 };
 
 struct evidence_process {
     pid_t pid, parent, session;
@@ -45,21 +45,5 @@ bool evidence_is_python(const char *proc, pid_t pid);
 
 /* The name of the kernel function in which it sleeps; "" when not known. */
 void evidence_wchan(const char *proc, pid_t pid, char out[static SUSPECT_WCHAN_BYTES]);
-
-/* A TCP connection whose peer does not acknowledge what was sent again and again. */
-struct evidence_connection {
-    uint64_t inode;
-    char address[SUSPECT_PEER_BYTES]; /* the peer's */
-};
-
-struct evidence_net {
-    struct evidence_connection connections[EVIDENCE_CONNECTIONS_MAX];
-    int n;
-};
-
-/* evidence_net.c: all such of the process's network namespace, and the peer of one that the process has; "": none. */
-struct evidence_net evidence_net_scan(const char *proc, pid_t pid);
-void evidence_unanswered(const struct evidence_net *net, const char *proc, pid_t pid,
-                         char out[static SUSPECT_PEER_BYTES]);
 
 #endif

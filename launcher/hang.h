@@ -40,12 +40,12 @@ struct hang_rank {
 struct hang {
     int64_t limit_ms; /* 0: rounds are not watched, and nothing below counts */
     struct quiet quiet;
-    bool said;           /* the other nodes have been told that this one is quiet */
-    int64_t nodes_ended; /* other nodes' ends that were told as signs */
-    int ended;           /* ranks that had exited at the last look */
+    bool said;     /* the other nodes have been told that this one is quiet */
+    int64_t ended; /* ranks of this node that had exited at the last look, and nodes of which that was told */
     enum hang_stage stage;
     int64_t since_ms; /* the first look */
-    int64_t ended_ms; /* the aborted processes were first seen gone; -1: some are left, 0: there were none */
+    bool aborting;    /* an aborted process was there at the last look */
+    int64_t ended_ms; /* when the last of them was first seen gone; 0: there was none */
     int64_t due_ms;   /* the end of the stage */
     struct hang_rank *ranks;
     struct suspect_rank *found; /* [nproc] what is known of each */

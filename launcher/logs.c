@@ -35,9 +35,6 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
 
     *l = (struct logs){
         .options = o, .filtered = {-1, -1}, .sinks = {BUF_INIT(LOGS_SINK_BYTES), BUF_INIT(LOGS_SINK_BYTES)}};
-    const char *kind = getenv("TERM");
-    for (int s = 0; s < LOGS_STREAMS; s++)
-        l->terminal[s] = kind && *kind && strcmp(kind, "dumb") != 0 && isatty(STDOUT_FILENO + s);
     l->ranks = arena_array(&l->arena, (size_t)o->nproc, struct log_rank);
     for (int i = 0; i < o->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++)
@@ -216,10 +213,6 @@ int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
 
 void logs_started(struct logs *l, int local)
 {
-    for (int s = 0; s < LOGS_STREAMS; s++) {
-        struct log_stream *stream = &l->ranks[local].streams[s];
-        if (stream->child >= 0)
-            close(stream->child);
-        stream->child = -1;
-    }
+    for (int s = 0; s < LOGS_STREAMS; s++)
+        close_fd(&l->ranks[local].streams[s].child);
 }

@@ -67,8 +67,6 @@ struct logs {
     struct log_rank *ranks;
     int filtered[LOGS_STREAMS];     /* the attempt's file of filtered lines; -1: none */
     struct buf sinks[LOGS_STREAMS]; /* bytes to be written to the console's stdout, stderr */
-    bool terminal[LOGS_STREAMS];    /* the console is a terminal that can erase a line */
-    bool redrawn;                   /* a line was redrawn there: see tee_out */
     size_t turn_bytes;              /* read in this turn */
     int64_t small_ms;               /* monotonic: the last turn that read a little; 0: none */
     bool stuck[LOGS_STREAMS]; /* accepted nothing for a whole timeout; not waited for until it does again */

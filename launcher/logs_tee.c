@@ -27,7 +27,6 @@ static struct tee_out out_of(struct logs *l, int local, int s)
 
     return (struct tee_out){.sink = shown ? &l->sinks[s] : NULL,
                             .prefix = l->ranks[local].prefix,
-                            .redrawn = l->terminal[s] ? &l->redrawn : NULL,
                             .filters = l->options->filters[s],
                             .filtered = shown ? l->filtered[s] : -1};
 }
@@ -110,8 +109,8 @@ static void interrupt(int signal)
     (void)signal;
 }
 
-/* How much to write at once: at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines if at least one fits, and
- * texts that are to be redrawn. */
+/* How much to write at once: at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines, or states of a
+ * bar, if at least one fits. */
 static size_t piece(const char *bytes, size_t len)
 {
     const size_t most = len < PIPE_BUF ? len : PIPE_BUF;
@@ -256,7 +255,6 @@ void logs_say(struct logs *l, const char *text, int timeout_ms)
     struct err full;
 
     empty_sink(l, 1, deadline_ms);
-    if (buf_puts(&l->sinks[1], tee_erase(l->terminal[1] ? &l->redrawn : NULL), &full) == 0 &&
-        buf_puts(&l->sinks[1], text, &full) == 0)
+    if (buf_puts(&l->sinks[1], text, &full) == 0)
         empty_sink(l, 1, deadline_ms);
 }

@@ -5,7 +5,6 @@
 #include "host/gpus.h"
 #include "launcher/agent.h"
 #include "launcher/exit.h"
-#include "launcher/install.h"
 #include "launcher/program.h"
 
 #include <errno.h>
@@ -26,7 +25,7 @@ static int answer(const struct options *o, const char *argv0)
         options_print_completion(o->completion, options_is_launch(argv0));
     } else if (o->version) {
         printf("torchrun (Torchkeeper) %s\n", TK_VERSION);
-    } else if (install_program("/proc/self/exe", o->install_to, &err) < 0) {
+    } else if (program_install("/proc/self/exe", o->install_to, &err) < 0) {
         fprintf(stderr, "torchrun: --install-to: %s\n", err.msg);
         return err.code == ENOSPC ? EXIT_CODE_RETRYABLE
                                   : exit_error_code(&err); /* another node may have room */
@@ -47,12 +46,6 @@ static void keep_ignored(struct options *o)
         }
 }
 
-static void forget(char *secret)
-{
-    if (secret)
-        explicit_bzero(secret, strlen(secret));
-}
-
 static int run(int argc, char **argv, struct arena *a)
 {
     const struct options_host host = {.get = getenv,
@@ -63,12 +56,14 @@ static int run(int argc, char **argv, struct arena *a)
     struct options options;
     struct err err = {0};
     sigset_t block;
+    char *secret;
 
     if (options_parse(argc, argv, &host, a, &options, &err) < 0) {
         fprintf(stderr, "torchrun: %s\n", err.msg);
         return EXIT_CODE_USAGE;
     }
-    forget(getenv(CONTRACT_ENV_JOB_KEY)); /* /proc/PID/environ shows it to others of this user */
+    if ((secret = getenv(CONTRACT_ENV_JOB_KEY))) /* /proc/PID/environ shows it to others of this user */
+        explicit_bzero(secret, strlen(secret));
     for (int i = 0; i < options.warnings; i++)
         fprintf(stderr, "torchrun: warning: %s\n", options.warning[i]);
     if (options.help || options.completion || options.version || options.install_to)

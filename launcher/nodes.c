@@ -4,10 +4,26 @@
 #include "common/memory.h"
 #include "common/text.h"
 #include "launcher/agent.h"
-#include "launcher/machine.h"
 
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+
+int nodes_hold_port(int *ret, int *held, struct err *err)
+{
+    cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    socklen_t len = sizeof(addr);
+
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
+        bind(fd, (struct sockaddr *)&addr, len) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot find a free port for MASTER_PORT");
+    *ret = ntohs(addr.sin_port);
+    *held = TAKE_FD(fd);
+    return 0;
+}
 
 /* Hold a free port for MASTER_PORT; 0: none. Only node 0 needs it; if this node becomes it without one, agent_start_round fails. */
 static int hold_port(struct nodes *n)
@@ -15,40 +31,27 @@ static int hold_port(struct nodes *n)
     struct err ignored;
     int port = 0;
 
-    return machine_hold_port(&port, &n->held, &ignored) < 0 ? 0 : port;
+    return nodes_hold_port(&port, &n->held, &ignored) < 0 ? 0 : port;
 }
 
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err)
 {
-    const struct options_meeting *m = &o->meeting;
-    struct meet_config c = {
-        .host = m->host,
-        .port = m->port,
-        .hosts = m->is_host < 0 ? MEET_HOSTS_AUTO
-                 : m->is_host   ? MEET_HOSTS
-                                : MEET_HOSTS_NOT,
-        .node = {.run_id = run_id,
-                 .key = m->key,
-                 .join_ms = m->join_ms,
-                 .keep_alive_ms = m->keep_alive_ms,
-                 .keep_alive_attempts = m->keep_alive_attempts,
-                 .nproc = o->nproc,
-                 .wanted = m->order,
-                 .role = o->role,
-                 .addr = m->local_addr},
-        .quorum = {.min = o->nnodes_min,
-                   .max = o->nnodes,
-                   .fixed_ranks = o->is_static,
-                   .restarts = o->max_restarts,
-                   .join_ms = m->join_ms,
-                   .last_call_ms = m->last_call_ms,
-                   .stop_ms = o->shutdown_timeout_ms + AGENT_KILL_GRACE_MS,
-                   .keep_alive_ms = m->keep_alive_ms,
-                   .keep_alive_attempts = m->keep_alive_attempts,
-                   .master_addr = o->master_addr,
-                   .master_port = o->master_port},
-    };
+    struct meet_config c = o->meeting;
 
+    c.node.run_id = run_id;
+    c.node.nproc = o->nproc;
+    c.node.role = o->role;
+    c.quorum = (struct quorum_config){.min = o->nnodes_min,
+                                      .max = o->nnodes,
+                                      .fixed_ranks = o->is_static,
+                                      .restarts = o->max_restarts,
+                                      .join_ms = c.node.join_ms,
+                                      .last_call_ms = c.quorum.last_call_ms,
+                                      .stop_ms = o->shutdown_timeout_ms + AGENT_KILL_GRACE_MS,
+                                      .keep_alive_ms = c.node.keep_alive_ms,
+                                      .keep_alive_attempts = c.node.keep_alive_attempts,
+                                      .master_addr = o->master_addr,
+                                      .master_port = o->master_port};
     *n = (struct nodes){.options = o, .round = -1, .held = -1};
     n->view = memory_must(calloc(1, sizeof(*n->view)));
     c.node.port = hold_port(n);
@@ -65,7 +68,7 @@ static void release_port(struct nodes *n)
 
 void nodes_close(struct nodes *n)
 {
-    const struct options_meeting *m = &n->options->meeting;
+    const struct node_config *m = &n->options->meeting.node;
 
     /* Wait for other nodes no longer than it takes to detect that one is lost. */
     meet_end(n->meet, m->keep_alive_ms * (m->keep_alive_attempts + 1));
@@ -127,14 +130,18 @@ const struct meeting_state *nodes_running(const struct nodes *n)
     return s->stage == STAGE_RUNNING && s->round == n->round ? s : NULL;
 }
 
-void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host)
+void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const struct suspect *hung,
+                  const char *host)
 {
     struct meeting_cause c = {.rank = w->rank,
                               .local_rank = w->local_rank,
                               .pid = w->pid,
                               .status = w->status & 0xffff,
                               .wall_ms = w->wall_ms,
-                              .unsure = unsure};
+                              .unsure = unsure,
+                              .strength = hung ? hung->strength : STRENGTH_NONE,
+                              .place = hung ? hung->place : 0,
+                              .number = hung ? hung->number : 0};
 
     put(c.host, sizeof(c.host), host);
     put(c.error_file, sizeof(c.error_file), w->error_file);
@@ -144,21 +151,13 @@ void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, cons
 
 void nodes_broken(struct nodes *n, const struct err *why, const char *host)
 {
-    struct meeting_cause c = {.rank = -1, .local_rank = -1, .status = exit_error_code(why) << 8};
+    char message[MEETING_MESSAGE_BYTES];
+    const struct exit_worker w = {
+        .rank = -1, .local_rank = -1, .status = exit_error_code(why) << 8, .message = message};
 
-    put(c.host, sizeof(c.host), host);
-    snprintf(c.message, sizeof(c.message), "%.200s: %.240s", host, why->msg);
-    meet_failed(n->meet, &c);
+    snprintf(message, sizeof(message), "%.200s: %.240s", host, why->msg);
+    nodes_failed(n, &w, 0, NULL, host);
     nodes_rested(n, false);
-}
-
-void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message)
-{
-    struct meeting_cause c = *cause;
-
-    put(c.host, sizeof(c.host), host);
-    put(c.message, sizeof(c.message), message);
-    meet_failed(n->meet, &c);
 }
 
 /* The port of this round's ranks is free; the next round may need one as soon as they have rested. */

@@ -14,6 +14,7 @@
 
 #include "launcher/env.h"
 #include "launcher/exit.h"
+#include "launcher/suspect.h"
 #include "rendezvous/meet.h"
 
 struct nodes {
@@ -28,6 +29,11 @@ struct nodes {
 
 enum nodes_step { NODES_WAIT, NODES_START, NODES_END };
 
+/* Find a free TCP port and bind a socket, *held, to it, which the caller closes. While it is open, the kernel
+ * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
+ * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's collectives do. */
+int nodes_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
+
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void nodes_close(struct nodes *n);
 
@@ -40,12 +46,11 @@ enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *
 const struct meeting_state *nodes_running(const struct nodes *n);
 
 /* Report to the other nodes: the root cause among this node's ranks (see exit_root_cause; the first call of a
- * round counts), that this launcher itself failed, that all its ranks have ended and were reaped (good: with status 0).
- * `host` is this node's name. */
-void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host);
+ * round counts), or its suspect where the round hangs (`hung`, else NULL); that this launcher itself failed; that all its ranks
+ * have ended and were reaped (good: with status 0). `host` is this node's name. */
+void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const struct suspect *hung,
+                  const char *host);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
-/* Its round hangs, and this is its suspect: what is in *cause (rank, strength, ...). */
-void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
 void nodes_rested(struct nodes *n, bool good);
 
 /* Whether the run has ended well without this node, although its number of nodes is fixed: others had the places of all its

@@ -138,7 +138,7 @@ static void get_order(const struct options_host *host, struct arena *a, struct o
     if (text && *text && !sv_i64(sv_from(text), 0, OPTIONS_NODES_MAX - 1, &order))
         option_warn(o, a, CONTRACT_ENV_NODE_ORDER "=%.40s has no effect: expected 0..%d", text,
                     OPTIONS_NODES_MAX - 1);
-    o->meeting.order = (int)order;
+    o->meeting.node.wanted = order;
 }
 
 /* PyTorch's launcher then reads a pipe, where ranks that hang are reported. */

@@ -11,7 +11,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/jobkey.h"
+#include "rendezvous/meet.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -95,19 +95,6 @@ enum { STD_NONE = 0, STD_OUT = 1, STD_ERR = 2, STD_BOTH = 3 };
 
 enum program_kind { PROGRAM_EXECUTABLE, PROGRAM_PYTHON_FILE, PROGRAM_PYTHON_MODULE, PROGRAM_PYTHON_RUN_PATH };
 
-/* The rendezvous of several nodes; rendezvous/meet.h and quorum.h describe the values. */
-struct options_meeting {
-    bool needed;      /* several nodes may take part */
-    const char *host; /* of the leader */
-    int port;
-    int is_host; /* 1: this node hosts the leader, 0: it does not; -1: not given */
-    int order;   /* the node rank (static), or this node's place in their order; -1: not given */
-    const char *local_addr;
-    int64_t join_ms, last_call_ms, keep_alive_ms;
-    int keep_alive_attempts;
-    struct jobkey key; /* CONTRACT_ENV_JOB_KEY's; of one node, too: for its ranks */
-};
-
 struct options {
     bool help, version;
     const char *completion; /* the shell whose completion script is to be printed; NULL: none */
@@ -115,7 +102,8 @@ struct options {
     int nnodes_min;
     int nnodes, nproc, node_rank; /* nnodes: the maximum; nproc: ranks of this node */
     bool is_static;               /* nodes have fixed ranks (--rdzv-backend static) */
-    struct options_meeting meeting;
+    /* Of several nodes; nodes.c adds what stands below. Its node's key is that of the ranks of one node, too. */
+    struct meet_config meeting;
     bool standalone;
     const char *run_id;      /* NULL: standalone, the launcher generates one */
     const char *master_addr; /* MASTER_ADDR of all ranks; NULL (several nodes, c10d): node 0's address */

@@ -26,23 +26,32 @@ static int bad_setting(const struct option_values *v, struct sv key, struct aren
     return 0;
 }
 
+static bool is_one_of(struct sv word, const char *const *list)
+{
+    while (*list && !sv_eq(word, *list))
+        list++;
+    return *list;
+}
+
 /* Read one key=value of --rdzv-conf; the last value of a key counts, as in torchrun. Keys with a NULL member
  * below, and `others`, configure PyTorch's store or its other backends: accepted without effect. */
 static int read_setting(const struct option_values *v, struct sv key, struct sv value, struct arena *a,
                         struct options *o, int64_t *static_join_ms, struct err *err)
 {
-    struct options_meeting *m = &o->meeting;
+    struct meet_config *m = &o->meeting;
     struct {
         const char *name;
         int64_t *seconds;
-    } const times[] = {{"join_timeout", &m->join_ms},
+    } const times[] = {{"join_timeout", &m->node.join_ms},
                        {"timeout", static_join_ms},
-                       {"last_call_timeout", &m->last_call_ms},
-                       {"keep_alive_interval", &m->keep_alive_ms},
+                       {"last_call_timeout", &m->quorum.last_call_ms},
+                       {"keep_alive_interval", &m->node.keep_alive_ms},
                        {"read_timeout", NULL},
                        {"close_timeout", NULL},
                        {"heartbeat_timeout", NULL}};
-    static const char *const others[] = {"rank", "store_type", "use_libuv"};
+    static const char *const others[] = {"rank", "store_type", "use_libuv", NULL},
+                             *const yes[] = {"true", "True", "1", "yes", "t", "y", NULL},
+                             *const no[] = {"false", "False", "0", "no", "f", "n", NULL};
     double s;
     int64_t n;
 
@@ -55,40 +64,33 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
             return 0;
         }
     if (sv_eq(key, "is_host")) {
-        bool yes = sv_eq(value, "true") || sv_eq(value, "True") || sv_eq(value, "1") || sv_eq(value, "yes") ||
-                   sv_eq(value, "t") || sv_eq(value, "y");
-        bool no = sv_eq(value, "false") || sv_eq(value, "False") || sv_eq(value, "0") || sv_eq(value, "no") ||
-                  sv_eq(value, "f") || sv_eq(value, "n");
-        if (!yes && !no)
-            return bad_setting(v, key, a, o, "is_host=true or is_host=false", err);
-        m->is_host = yes;
-        return 0;
+        m->hosts = is_one_of(value, yes) ? MEET_HOSTS : MEET_HOSTS_NOT;
+        return m->hosts == MEET_HOSTS || is_one_of(value, no)
+                   ? 0
+                   : bad_setting(v, key, a, o, "is_host=true or is_host=false", err);
     }
     if (sv_eq(key, "keep_alive_max_attempt")) {
         if (!sv_i64(value, 1, 1000, &n))
             return bad_setting(v, key, a, o, "keep_alive_max_attempt=1..1000", err);
-        m->keep_alive_attempts = (int)n;
+        m->node.keep_alive_attempts = n;
         return 0;
     }
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
-        if (sv_eq(key, others[i]))
-            return 0;
-    option_warn(o, a, "--rdzv-conf: %.*s is not a setting of this launcher and has no effect",
-                key.len < 40 ? (int)key.len : 40, key.p);
+    if (!is_one_of(key, others))
+        option_warn(o, a, "--rdzv-conf: %.*s is not a setting of this launcher and has no effect",
+                    key.len < 40 ? (int)key.len : 40, key.p);
     return 0;
 }
 
 static int get_conf(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
 {
-    struct options_meeting *m = &o->meeting;
+    struct meet_config *m = &o->meeting;
     struct sv rest = sv_trim(sv_from(v->text[OPT_RDZV_CONF] ? v->text[OPT_RDZV_CONF] : "")), pair;
     int64_t static_join_ms = 0;
 
-    m->join_ms = JOIN_S * 1000;
-    m->last_call_ms = LAST_CALL_S * 1000;
-    m->keep_alive_ms = KEEP_ALIVE_S * 1000;
-    m->keep_alive_attempts = KEEP_ALIVE_ATTEMPTS;
-    m->is_host = -1;
+    m->node.join_ms = JOIN_S * 1000;
+    m->quorum.last_call_ms = LAST_CALL_S * 1000;
+    m->node.keep_alive_ms = KEEP_ALIVE_S * 1000;
+    m->node.keep_alive_attempts = KEEP_ALIVE_ATTEMPTS;
     while (rest.len && sv_next(&rest, ',', &pair)) {
         struct sv key, value = pair;
         if (!memchr(pair.p, '=', pair.len))
@@ -98,7 +100,7 @@ static int get_conf(const struct option_values *v, struct arena *a, struct optio
             return -1;
     }
     if (o->is_static && static_join_ms)
-        m->join_ms = static_join_ms;
+        m->node.join_ms = static_join_ms;
     return 0;
 }
 
@@ -154,7 +156,7 @@ static int split_endpoint(const struct option_values *v, struct arena *a, const 
 static int get_static(const struct option_values *v, const char *host, int port, struct options *o,
                       struct err *err)
 {
-    struct options_meeting *m = &o->meeting;
+    struct meet_config *m = &o->meeting;
 
     o->master_addr = o->master_addr ? o->master_addr : host ? host : "127.0.0.1";
     o->master_port = port ? port : CONTRACT_MASTER_PORT;
@@ -165,7 +167,7 @@ static int get_static(const struct option_values *v, const char *host, int port,
     if (!port || port == o->master_port)
         m->port = o->master_port > LEADER_PORT_OFFSET ? o->master_port - LEADER_PORT_OFFSET
                                                       : o->master_port + LEADER_PORT_OFFSET;
-    m->is_host = o->node_rank == 0;
+    m->hosts = o->node_rank == 0 ? MEET_HOSTS : MEET_HOSTS_NOT;
     return 0;
 }
 
@@ -173,11 +175,11 @@ static int get_static(const struct option_values *v, const char *host, int port,
 static int get_dynamic(const struct option_values *v, const char *host, int port, struct options *o,
                        struct err *err)
 {
-    struct options_meeting *m = &o->meeting;
+    struct meet_config *m = &o->meeting;
 
-    o->master_addr = m->needed ? o->master_addr : m->local_addr ? m->local_addr : "127.0.0.1";
+    o->master_addr = o->nnodes > 1 ? o->master_addr : m->node.addr ? m->node.addr : "127.0.0.1";
     o->master_port = 0;
-    if (!m->needed)
+    if (o->nnodes == 1)
         return 0;
     if (!host)
         return err_set(err, ERR_INVALID,
@@ -196,8 +198,7 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
     const char *host = NULL;
     int port = 0;
 
-    o->meeting.needed = o->nnodes > 1;
-    if (get_address(v, OPT_LOCAL_ADDR, a, &o->meeting.local_addr, err) < 0 ||
+    if (get_address(v, OPT_LOCAL_ADDR, a, &o->meeting.node.addr, err) < 0 ||
         get_address(v, OPT_MASTER_ADDR, a, &o->master_addr, err) < 0 || get_conf(v, a, o, err) < 0 ||
         (v->text[OPT_RDZV_ENDPOINT] && split_endpoint(v, a, &host, &port, err) < 0))
         return -1;
@@ -213,18 +214,16 @@ static bool is_loopback(const char *host)
 }
 
 /* Several nodes need an id of their own, since every run without one has PyTorch's "none": the job's, or a key. */
-static int get_run_id(const struct option_values *v, const struct options_host *host, struct arena *a,
-                      struct options *o, struct err *err)
+static int get_run_id(const struct option_values *v, const struct options_host *host, struct options *o,
+                      struct err *err)
 {
     const char *given = v->text[OPT_RDZV_ID], *uid = host->get(CONTRACT_ENV_JOB_UID);
-    const bool none = !given || strcmp(given, "none") == 0;
+    const bool needed = o->nnodes > 1 && (!given || strcmp(given, "none") == 0);
 
-    o->run_id = given ? given : o->standalone ? NULL : "none";
-    if (!none || !o->meeting.needed)
-        return 0;
-    if (!given && uid && *uid)
-        o->run_id = arena_printf(a, "%.200s", uid);
-    else if (!o->meeting.key.has && !is_loopback(o->meeting.host))
+    o->run_id = given ? given : o->standalone ? NULL : needed && uid && *uid ? uid : "none";
+    if (o->run_id && strlen(o->run_id) >= 256)
+        return err_set(err, ERR_INVALID, "--rdzv-id: expected at most 255 bytes");
+    if (needed && o->run_id != uid && !o->meeting.node.key.has && !is_loopback(o->meeting.host))
         return err_set(err, ERR_INVALID,
                        "--rdzv-id: expected an id of this run, the same on all %d nodes and hard to guess "
                        "(--rdzv-id=\"$(uuidgen)\"): whoever reaches %.60s and knows it can take part",
@@ -244,7 +243,7 @@ int options_rendezvous(const struct option_values *v, const struct options_host 
     const bool alone =
         o->is_static && o->nnodes == 1 && !v->text[OPT_RDZV_ENDPOINT] && !v->text[OPT_MASTER_PORT];
     o->standalone = v->text[OPT_STANDALONE] || alone;
-    if (jobkey_read(host->get(CONTRACT_ENV_JOB_KEY), &o->meeting.key, err) < 0)
+    if (jobkey_read(host->get(CONTRACT_ENV_JOB_KEY), &o->meeting.node.key, err) < 0)
         return err_wrap(err, CONTRACT_ENV_JOB_KEY);
     if (strncmp(backend, "etcd", 4) == 0)
         return option_bad(v, OPT_RDZV_BACKEND, err,
@@ -267,7 +266,5 @@ int options_rendezvous(const struct option_values *v, const struct options_host 
     if (o->node_rank >= o->nnodes)
         return err_set(err, ERR_INVALID, "--node-rank=%d: expected 0..%d, below --nnodes", o->node_rank,
                        o->nnodes - 1);
-    if (v->text[OPT_RDZV_ID] && strlen(v->text[OPT_RDZV_ID]) >= 256)
-        return err_set(err, ERR_INVALID, "--rdzv-id: expected at most 255 bytes");
-    return get_master(v, a, o, err) < 0 ? -1 : get_run_id(v, host, a, o, err);
+    return get_master(v, a, o, err) < 0 ? -1 : get_run_id(v, host, o, err);
 }

@@ -6,32 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The option as the user gave it (an option or a PET_* variable), for errors. */
-static const char *label(const struct option_values *v, int id, char buf[static 96])
-{
-    if (!v->from_env[id])
-        snprintf(buf, 96, "--%s=%.48s", option_rows[id].name, v->text[id]);
-    else
-        snprintf(buf, 96, "--%s=%.24s (from its PET_ variable)", option_rows[id].name, v->text[id]);
-    return buf;
-}
-
-int option_bad(const struct option_values *v, int id, struct err *err, const char *expected)
-{
-    char buf[96];
-
-    return err_set(err, ERR_INVALID, "%s: expected %s", label(v, id, buf), expected);
-}
-
 int option_bad_word(const struct option_values *v, int id, const char *const *words, struct err *err,
                     const char *expected)
 {
     struct nearest near = nearest_to(sv_from(v->text[id]));
-    char buf[96], hint[NEAREST_HINT_BYTES];
+    char hint[NEAREST_HINT_BYTES];
 
     nearest_offer_all(&near, words);
-    return err_set(err, ERR_INVALID, "%s: expected %s%s", label(v, id, buf), expected,
-                   nearest_hint(&near, "", hint));
+    return err_set(err, ERR_INVALID, "--%s=%.*s%s: expected %s%s", option_rows[id].name,
+                   v->from_env[id] ? 24 : 48, v->text[id], v->from_env[id] ? " (from its PET_ variable)" : "",
+                   expected, nearest_hint(&near, "", hint));
+}
+
+int option_bad(const struct option_values *v, int id, struct err *err, const char *expected)
+{
+    return option_bad_word(v, id, (const char *const[]){NULL}, err, expected);
 }
 
 void option_warn(struct options *o, struct arena *a, const char *fmt, ...)

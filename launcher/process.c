@@ -163,8 +163,8 @@ void process_guard(const char *variable, const char *value)
     const pid_t self = getpid();
     char mark[96] = "";
 
-    snprintf(mark + 1, sizeof(mark) - 1, "%s=%s", variable, value ? value : "");
-    if (self != 1 && value && fork() == 0)
+    snprintf(mark + 1, sizeof(mark) - 1, "%s=%s", variable, value);
+    if (self != 1 && *value && fork() == 0)
         stand_guard(self, mark);
 }
 

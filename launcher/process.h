@@ -36,7 +36,7 @@ void process_adopt_orphans(void);
 
 /* Start a child that waits for the end of this process, however it comes, and then kills what has variable=value in its
  * environment: what ranks have started, in whatever session. None for process 1, with which all its namespace ends, and where
- * `value` is NULL. process_sweep ends it. */
+ * `value` is "". process_sweep ends it. */
 void process_guard(const char *variable, const char *value);
 
 /* Kill and reap all children (orphans of ranks that have exited, the guard). Takes about 1 s at most. */

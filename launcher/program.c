@@ -1,11 +1,10 @@
-/* program.c - tell programs from Python's files, execute one, and say why one cannot be executed. */
+/* program.c - tell programs from Python's files, find Python, execute, explain and copy programs. */
 #include "launcher/program.h"
-#include "common/cleanup.h"
+#include "common/fsutil.h"
 #include "common/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 128 };
+enum { HEAD_BYTES = 128, INSTALL_BYTES = 64 << 20 };
 
 static const char SHELL[] = "/bin/sh";
 static const char DEFAULT_PATH[] = "/usr/local/bin:/bin:/usr/bin"; /* where the environment has none */
@@ -101,27 +100,59 @@ static void exec_file(const char *path, char *const *words, char *const *env)
     errno = ENOEXEC;
 }
 
+static const char *search_path(void)
+{
+    const char *path = getenv("PATH");
+
+    return path ? path : DEFAULT_PATH;
+}
+
+/* The file of that name in the next folder of *path, of which NULL is the end. False: there is none. */
+static bool next_in_path(const char **path, const char *name, char file[static PATH_MAX])
+{
+    while (*path) {
+        const size_t len = strcspn(*path, ":");
+        const int n = snprintf(file, PATH_MAX, "%.*s%s%s", (int)len, *path, len ? "/" : "", name);
+        *path = (*path)[len] ? *path + len + 1 : NULL;
+        if (n < PATH_MAX)
+            return true;
+    }
+    return false;
+}
+
+int program_python(const char **ret, struct err *err)
+{
+    static const char *const names[] = {"python3", "python"};
+    char file[PATH_MAX];
+
+    *ret = getenv("PYTHON_EXEC");
+    if (*ret && **ret)
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        for (const char *path = search_path(); next_in_path(&path, names[i], file);)
+            if (access(file, X_OK) == 0) {
+                *ret = names[i];
+                return 0;
+            }
+    return err_set(
+        err, ERR_NOT_FOUND,
+        "the program needs Python, and there is no python3 in PATH (PYTHON_EXEC names one; --no-python "
+        "runs the program by itself)");
+}
+
 /* Execute the first file of that name in $PATH that can be. errno is ENOENT where there is none, EACCES where one may not be
  * executed. */
 static void exec_in_path(char *const *words, char *const *env)
 {
-    const char *at = getenv("PATH");
     char file[PATH_MAX];
     int code = ENOENT;
 
-    for (at = at ? at : DEFAULT_PATH;; at++) {
-        const size_t len = strcspn(at, ":");
-        errno = ENOENT;
-        if (len < sizeof(file) && snprintf(file, sizeof(file), "%.*s%s%s", (int)len, at, len ? "/" : "",
-                                           words[0]) < (int)sizeof(file))
-            exec_file(file, words, env);
+    for (const char *path = search_path(); next_in_path(&path, words[0], file);) {
+        exec_file(file, words, env);
         if (errno == EACCES)
             code = EACCES;
         else if (errno != ENOENT && errno != ENOTDIR)
             return;
-        at += len;
-        if (!*at)
-            break;
     }
     errno = code;
 }
@@ -158,4 +189,16 @@ int program_explain(const char *name, int code, struct err *err)
     else if (code == ENOENT && (by = interpreter(head)))
         why = ": its first line names ";
     return err_errno(err, ERR_INVALID, code, "cannot run %.120s%s%.60s", name, why, by ? by : "");
+}
+
+int program_install(const char *program, const char *path, struct err *err)
+{
+    cleanup_fs_atomic struct fs_atomic f = {.fd = -1};
+    cleanup_buf struct buf bytes = BUF_INIT(INSTALL_BYTES);
+
+    if (fs_read(program, &bytes, err) < 0 || fs_atomic_begin(&f, path, err) < 0)
+        return -1;
+    if (fs_write_all(f.fd, bytes.data, bytes.len) < 0 || fchmod(f.fd, 0555) < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s", path);
+    return fs_atomic_commit(&f, err);
 }

@@ -1,7 +1,9 @@
-/* program.h - tell programs from Python's files, execute one, and say why one cannot be executed. */
+/* program.h - tell programs from Python's files, find Python, execute a program, say why one cannot be executed, and copy this
+ * one. */
 #ifndef TK_LAUNCHER_PROGRAM_H
 #define TK_LAUNCHER_PROGRAM_H
 
+#include "common/cleanup.h"
 #include "common/err.h"
 
 #include <stdbool.h>
@@ -11,6 +13,9 @@
  * Python. False where nothing lies there. */
 bool program_wants_python(const char *path);
 
+/* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. */
+int program_python(const char **ret, struct err *err) MUST_CHECK;
+
 /* In a child that has been forked: execute words[0], searched in $PATH and then in the working folder when it has no
  * slash. A script without #! is run by sh, as by execvp; an ELF file that the kernel refuses is not. Returns with errno
  * on failure. Allocates nothing. */
@@ -18,5 +23,9 @@ void program_exec(char *const *words, char *const *env);
 
 /* Set *err to why program_exec failed with `code`: ERR_INVALID, code = `code`. Always -1. */
 int program_explain(const char *name, int code, struct err *err);
+
+/* torchrun --install-to: copy the file `program` to `path`, mode 0555 whatever the umask: a temporary file beside it, then a
+ * rename. Errors as fsutil.h's, naming the file; an existing one then stays as it was, and nothing is left beside it. */
+int program_install(const char *program, const char *path, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,11 +1,6 @@
 /* quiet.c - the clock of a round's signs of life. */
 #include "launcher/quiet.h"
 
-static int64_t look_ms(const struct quiet *q)
-{
-    return q->limit_ms / 4 < QUIET_LOOK_MS ? q->limit_ms / 4 : QUIET_LOOK_MS;
-}
-
 void quiet_begin(struct quiet *q, int64_t limit_ms, int64_t now_ms)
 {
     *q = (struct quiet){.limit_ms = limit_ms, .sign_ms = now_ms, .looked_ms = now_ms};
@@ -27,12 +22,10 @@ bool quiet_look(struct quiet *q, int64_t now_ms)
     return now_ms - q->sign_ms >= q->limit_ms;
 }
 
-int quiet_left_ms(const struct quiet *q, int64_t now_ms)
+int64_t quiet_due_ms(const struct quiet *q)
 {
-    int64_t left = q->looked_ms + look_ms(q) - now_ms;
-    const int64_t limit = q->sign_ms + q->limit_ms - now_ms;
+    const int64_t look_ms = q->limit_ms / 4 < QUIET_LOOK_MS ? q->limit_ms / 4 : QUIET_LOOK_MS;
+    const int64_t end_ms = q->sign_ms + q->limit_ms, due_ms = q->looked_ms + look_ms;
 
-    if (limit > 0 && limit < left)
-        left = limit;
-    return left < 0 ? 0 : (int)left;
+    return end_ms > q->looked_ms && end_ms < due_ms ? end_ms : due_ms;
 }

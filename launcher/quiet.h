@@ -3,8 +3,8 @@
  * A time in which the launcher itself stood still (a frozen container, a stopped launcher) does not count: its ranks most
  * likely stood still too, and what they did meanwhile has not been seen.
  *
- * Order: quiet_begin when the ranks have been started; then quiet_sign for each sign, and quiet_look at the latest when
- *        quiet_left_ms has passed.
+ * Order: quiet_begin when the ranks have been started; then quiet_sign for each sign, and quiet_look at quiet_due_ms at the
+ *        latest.
  * Units: milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_LAUNCHER_QUIET_H
@@ -30,7 +30,7 @@ void quiet_sign(struct quiet *q, int64_t at_ms);
 /* Whether there has been no sign for the limit. */
 bool quiet_look(struct quiet *q, int64_t now_ms);
 
-/* How long until the next look at the latest. */
-int quiet_left_ms(const struct quiet *q, int64_t now_ms);
+/* When to look again at the latest. */
+int64_t quiet_due_ms(const struct quiet *q);
 
 #endif

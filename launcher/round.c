@@ -5,7 +5,6 @@
 #include "launcher/process.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -28,11 +27,10 @@ void round_begin(struct round *r, int64_t shutdown_timeout_ms)
 {
     memset(r->workers, 0, (size_t)r->nproc * sizeof(*r->workers));
     memset(r->lingers, 0, (size_t)r->nproc * sizeof(*r->lingers));
-    r->n = r->ended = r->signal = 0;
-    r->failed = false;
-    r->state = ROUND_RUNNING;
-    r->deadline_ms = 0;
-    r->shutdown_timeout_ms = shutdown_timeout_ms;
+    *r = (struct round){.workers = r->workers,
+                        .lingers = r->lingers,
+                        .nproc = r->nproc,
+                        .shutdown_timeout_ms = shutdown_timeout_ms};
 }
 
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file)
@@ -74,24 +72,10 @@ void round_kill(struct round *r)
     signal_all(r, SIGKILL);
 }
 
-void round_signal(struct round *r, int signal)
+void round_stop(struct round *r, int signal)
 {
-    if (r->state == ROUND_OVER)
-        return;
-    if (r->signal && (signal == SIGINT || signal == SIGQUIT)) {
-        round_kill(r);
-        return;
-    }
-    if (!r->signal)
-        r->signal = signal;
     if (r->state == ROUND_RUNNING || r->state == ROUND_WAITING)
         stop(r, signal);
-}
-
-void round_stop(struct round *r)
-{
-    if (r->state == ROUND_RUNNING || r->state == ROUND_WAITING)
-        stop(r, SIGTERM);
 }
 
 void round_hang(struct round *r, int timeout_ms)
@@ -219,12 +203,9 @@ void round_step(struct round *r)
     }
 }
 
-int round_wait_ms(const struct round *r)
+int64_t round_due_ms(const struct round *r)
 {
-    if (!r->deadline_ms || r->state == ROUND_OVER)
-        return -1;
-    int64_t left = r->deadline_ms - clock_mono_ms();
-    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+    return r->state == ROUND_OVER ? 0 : r->deadline_ms;
 }
 
 bool round_over(const struct round *r)

@@ -27,7 +27,6 @@ struct round {
     int nproc;
     enum round_state state;
     bool failed;                 /* a rank that was not stopped exited with a status other than 0 */
-    int signal;                  /* the first signal passed to round_signal; 0: none */
     int ended;                   /* ranks that have exited, for exit_worker.order */
     int64_t shutdown_timeout_ms; /* from the stop signal to SIGKILL */
     int64_t deadline_ms;         /* of the state; 0: none */
@@ -39,12 +38,8 @@ void round_init(struct round *r, int nproc, struct arena *a);
 void round_begin(struct round *r, int64_t shutdown_timeout_ms);
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file);
 
-/* The launcher received a signal that ends the run: send it to the ranks. SIGINT or SIGQUIT as a second signal
- * kills them. */
-void round_signal(struct round *r, int signal);
-
-/* Stop the ranks with SIGTERM, because another node ended the round. */
-void round_stop(struct round *r);
+/* Stop the ranks with `signal`, unless they are being stopped already. */
+void round_stop(struct round *r, int signal);
 
 /* The round hangs: from now on no rank's exit counts as its own failure, and the ranks are killed after timeout_ms. Only while
  * they run and none has failed. */
@@ -59,12 +54,12 @@ void round_reap(struct round *r);
 /* Change the state after exits and on the deadline. */
 void round_step(struct round *r);
 
-/* How long poll may sleep; -1: for ever. */
-int round_wait_ms(const struct round *r);
+/* When to call round_step at the latest; 0: no deadline. */
+int64_t round_due_ms(const struct round *r);
 
 bool round_over(const struct round *r);
 
-/* Send SIGKILL to all ranks now. */
+/* Send SIGKILL to all ranks now; not of a round that is over. */
 void round_kill(struct round *r);
 
 #endif

@@ -21,20 +21,7 @@ void straggler_begin(struct straggler *s, int64_t first_rank)
     s->rank = -1;
     s->ratio = 0;
     s->windows = 0;
-    s->look_ms = STRAGGLER_LOOK_MS;
     memset(s->from, 0, (size_t)s->n * sizeof(*s->from));
-}
-
-int64_t straggler_wait_ms(struct straggler *s)
-{
-    bool told = false;
-
-    for (int i = 0; i < s->n; i++)
-        told = told || s->now[i].step;
-    s->look_ms = told ? STRAGGLER_LOOK_MS : s->look_ms * 2;
-    if (s->look_ms > STRAGGLER_IDLE_MS)
-        s->look_ms = STRAGGLER_IDLE_MS;
-    return s->look_ms;
 }
 
 /* -1: not a time of so many steps. */
@@ -58,10 +45,15 @@ static int measure_rank(const struct straggler_count *from, const struct straggl
     return own < 0 || wait < 0 ? -1 : 1;
 }
 
-bool straggler_measure(struct straggler *s)
+bool straggler_measure(struct straggler *s, const struct rank_slot *slots)
 {
     bool sound = true;
 
+    for (int i = 0; i < s->n; i++)
+        s->now[i] = (struct straggler_count){
+            .step = atomic_load_explicit(&slots[i].step, memory_order_relaxed),
+            .own_us = atomic_load_explicit(&slots[i].step_us, memory_order_relaxed),
+            .wait_us = atomic_load_explicit(&slots[i].wait_us, memory_order_relaxed)};
     for (int i = 0; i < s->n; i++) {
         const int rc = measure_rank(&s->from[i], &s->now[i], &s->part[i]);
         if (!rc)

@@ -13,15 +13,15 @@
 #define TK_LAUNCHER_STRAGGLER_H
 
 #include "common/arena.h"
+#include "host/rank_state.h"
 #include "rendezvous/steps.h"
 
 #include <stdbool.h>
 
 enum { STRAGGLER_STEPS = 10, STRAGGLER_WINDOWS = 10, STRAGGLER_MOST = 9, STRAGGLER_TELL_MS = 3600 * 1000 };
-enum { STRAGGLER_LOOK_MS = 1000, STRAGGLER_IDLE_MS = 60 * 1000 };
 #define STRAGGLER_RATIO 1.3
 
-/* What a rank has counted in this round (host/rank_state.h). Any numbers: others can write them. */
+/* What a rank has counted in this round. Any numbers: others can write them. */
 struct straggler_count {
     uint64_t step, own_us, wait_us;
 };
@@ -29,11 +29,10 @@ struct straggler_count {
 struct straggler {
     int n;                        /* ranks of this node */
     int64_t first_rank;           /* the first one's number */
-    struct straggler_count *now;  /* [n] for straggler_measure: the caller fills it in */
+    struct straggler_count *now;  /* [n] at the last look */
     struct straggler_count *from; /* [n] at the begin of the present window */
     struct steps *part;           /* [n] */
     struct steps steps;           /* of this node, in the last window */
-    int64_t look_ms;              /* between the last looks */
     int64_t rank;                 /* the straggler; -1: none */
     double ratio;    /* of the slowest one's step to the median one, the median of the last windows */
     int64_t tell_ms; /* not to be told again before */
@@ -50,12 +49,8 @@ void straggler_init(struct straggler *s, int n, struct arena *a);
 /* A round begins: all counts are 0. When something was last told stays. */
 void straggler_begin(struct straggler *s, int64_t first_rank);
 
-/* Take s->now. True: a window of this node is closed, and s->steps are its times. */
-bool straggler_measure(struct straggler *s);
-
-/* After straggler_measure: when to take the next one, at most STRAGGLER_LOOK_MS where ranks tell their steps; where none does, each time
- * twice as long as the last, up to STRAGGLER_IDLE_MS. */
-int64_t straggler_wait_ms(struct straggler *s);
+/* Look at the ranks' slots. True: a window of this node is closed, and s->steps are its times. */
+bool straggler_measure(struct straggler *s, const struct rank_slot *slots);
 
 /* Of the whole run, after each of its windows; one that was judged already is not judged again. */
 void straggler_judge(struct straggler *s, const struct steps *run);

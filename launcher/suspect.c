@@ -2,7 +2,6 @@
 #include "launcher/suspect.h"
 #include "common/cleanup.h"
 #include "common/text.h"
-#include "host/rank_state.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -46,12 +45,12 @@ struct scene {
 /* It waits for the end of the run, and takes part in no call (trainer/run/idle.h): who does has begun one before it receives. */
 static bool is_idle(const struct suspect_rank *r)
 {
-    return !r->begun && r->call == RANK_CALL_RECV;
+    return !r->slot.begun && r->slot.call == RANK_CALL_RECV;
 }
 
 static bool is_outside(const struct suspect_rank *r)
 {
-    return r->finished >= r->begun && r->call == RANK_CALL_NONE;
+    return r->slot.ended >= r->slot.begun && r->slot.call == RANK_CALL_NONE;
 }
 
 static struct scene look_around(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
@@ -60,9 +59,9 @@ static struct scene look_around(const struct suspect_rank *r, int n, uint64_t re
 
     for (int i = 0; i < n; i++) {
         s.outside = s.outside && is_outside(&r[i]);
-        if (r[i].begun > s.reached) {
-            s.reached = r[i].begun;
-            s.call = r[i].last;
+        if (r[i].slot.begun > s.reached) {
+            s.reached = r[i].slot.begun;
+            s.call = r[i].slot.last;
         }
     }
     return s;
@@ -89,7 +88,7 @@ static enum meeting_strength strength_of(const struct scene *s, const struct sus
         return STRENGTH_STOPPED;
     if (r->state == 'D')
         return STRENGTH_DISK;
-    if (r->begun < s->reached && !is_idle(r))
+    if (r->slot.begun < s->reached && !is_idle(r))
         return STRENGTH_BEHIND;
     if (s->reached && !s->outside)
         return is_outside(r) ? STRENGTH_ODD : STRENGTH_UNKNOWN;
@@ -105,7 +104,7 @@ static bool is_worse(const struct scene *s, const struct suspect_rank *a, const 
     if (strength != other)
         return strength > other;
     if (strength == STRENGTH_BEHIND)
-        return a->begun < b->begun;
+        return a->slot.begun < b->slot.begun;
     if (strength != STRENGTH_STACK)
         return false;
     const int many = company(s, a), others = company(s, b);
@@ -125,7 +124,7 @@ static void say_why(const struct scene *s, const struct suspect_rank *r, enum me
     if (strength == STRENGTH_STOPPED) {
         text_add(out, SUSPECT_BYTES, "rank %d is stopped%s", r->rank,
                  r->state == 't' ? " by a debugger" : "");
-    } else if (strength == STRENGTH_BEHIND || (strength == STRENGTH_DISK && r->begun < s->reached)) {
+    } else if (strength == STRENGTH_BEHIND || (strength == STRENGTH_DISK && r->slot.begun < s->reached)) {
         say_behind(s, r, out);
     } else if (strength == STRENGTH_DISK) {
         text_add(out, SUSPECT_BYTES, "rank %d is in uninterruptible sleep", r->rank);
@@ -147,8 +146,8 @@ static int say_unknown(const struct scene *s, char out[static SUSPECT_BYTES])
 
     if (s->reached && !s->outside) {
         text_add(out, SUSPECT_BYTES, "all ranks wait");
-        if (r->finished >= r->begun)
-            text_add(out, SUSPECT_BYTES, ", rank %d in %s after ", r->rank, rank_call_name(r->call));
+        if (r->slot.ended >= r->slot.begun)
+            text_add(out, SUSPECT_BYTES, ", rank %d in %s after ", r->rank, rank_call_name(r->slot.call));
         else
             text_add(out, SUSPECT_BYTES, " in ");
         add_call(s->call, s->reached, out);
@@ -172,24 +171,6 @@ static int say_unknown(const struct scene *s, char out[static SUSPECT_BYTES])
     return 0;
 }
 
-/* Nobody is set apart, but the network sets two nodes apart. */
-static bool say_unanswered(const struct scene *s, int *index, char out[static SUSPECT_BYTES])
-{
-    for (int i = 0; i < s->n; i++) {
-        const struct suspect_rank *r = &s->r[i];
-        if (!r->peer[0])
-            continue;
-        *index = i;
-        snprintf(out, SUSPECT_BYTES, "rank %d gets no answer from %s%s", r->rank, r->peer,
-                 r->begun ? " in " : "");
-        if (r->begun)
-            add_call(r->last, r->begun, out);
-        text_add(out, SUSPECT_BYTES, ": the network between them is cut?");
-        return true;
-    }
-    return false;
-}
-
 struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
 {
     const struct scene scene = look_around(r, n, reached, call);
@@ -211,11 +192,7 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
     } else {
         s.index = say_unknown(&scene, s.text);
     }
-    if (s.strength == STRENGTH_UNKNOWN && say_unanswered(&scene, &s.index, s.text)) {
-        s.strength = STRENGTH_UNANSWERED;
-        s.place = 0;
-    }
-    const uint64_t begun = r[s.index].begun;
+    const uint64_t begun = r[s.index].slot.begun;
     s.number = begun < INT64_MAX / 2 ? (int64_t)begun : INT64_MAX / 2;
     return s;
 }
@@ -238,16 +215,14 @@ void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTE
         text_add(out, SUSPECT_BYTES, " not found in /proc");
     if (r->cpu_percent >= 0)
         text_add(out, SUSPECT_BYTES, "; CPU %d%%", r->cpu_percent);
-    if (r->phase < RANK_PHASES && phases[r->phase])
-        text_add(out, SUSPECT_BYTES, "; %s", phases[r->phase]);
-    if (r->begun) {
-        text_add(out, SUSPECT_BYTES, "; %s ", r->finished < r->begun ? "in" : "after");
-        add_call(r->last, r->begun, out);
+    if (r->slot.phase < RANK_PHASES && phases[r->slot.phase])
+        text_add(out, SUSPECT_BYTES, "; %s", phases[r->slot.phase]);
+    if (r->slot.begun) {
+        text_add(out, SUSPECT_BYTES, "; %s ", r->slot.ended < r->slot.begun ? "in" : "after");
+        add_call(r->slot.last, r->slot.begun, out);
     }
-    if (r->finished >= r->begun && r->call != RANK_CALL_NONE)
-        text_add(out, SUSPECT_BYTES, "; in %s", rank_call_name(r->call));
-    if (r->peer[0])
-        text_add(out, SUSPECT_BYTES, "; no answer from %s", r->peer);
+    if (r->slot.ended >= r->slot.begun && r->slot.call != RANK_CALL_NONE)
+        text_add(out, SUSPECT_BYTES, "; in %s", rank_call_name(r->slot.call));
     if (r->last_line[0])
         text_add(out, SUSPECT_BYTES, "; last line: %s", r->last_line);
 }

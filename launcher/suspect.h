@@ -1,21 +1,22 @@
 /* suspect.h - judge which rank holds up the others when a round hangs, from what is known of each. Pure.
  *
  * The strongest evidence counts (enum meeting_strength): a rank that is stopped; one in uninterruptible sleep; one that has not
- * begun the collective call that others are in; a Python rank that is not in a call that waits for others. Ranks that wait in the same call are not to blame: then the one is told that gets no answer from a peer,
- * or else that a connection between them may be lost.
+ * begun the collective call that others are in; a Python rank that is not in a call that waits for others. Ranks that wait in the same call are not to blame: then it is
+ * told that a connection between them may be lost.
  *
  * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.
  */
 #ifndef TK_LAUNCHER_SUSPECT_H
 #define TK_LAUNCHER_SUSPECT_H
 
+#include "host/rank_state.h"
 #include "launcher/stack.h"
 #include "rendezvous/meeting.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SUSPECT_WCHAN_BYTES = 40, SUSPECT_LINE_BYTES = 120, SUSPECT_PEER_BYTES = 46, SUSPECT_BYTES = 400 };
+enum { SUSPECT_WCHAN_BYTES = 40, SUSPECT_LINE_BYTES = 120, SUSPECT_BYTES = 400 };
 
 /* A rank, when its round hangs. */
 struct suspect_rank {
@@ -24,11 +25,9 @@ struct suspect_rank {
     char state;                      /* of /proc/PID/stat; 0: not known */
     char wchan[SUSPECT_WCHAN_BYTES]; /* where it sleeps in the kernel; "": not known */
     int cpu_percent;                 /* of one CPU, over a short time, all its threads; -1: not known */
-    uint32_t phase, call, last;      /* of its slot (rank_state.h) */
-    uint64_t begun, finished;        /* collective calls: of its slot; 0: none, or it has no slot */
+    struct rank_slot slot;           /* what it has told itself; all 0: nothing */
     struct stack stack;
     char last_line[SUSPECT_LINE_BYTES]; /* of its output; "": none */
-    char peer[SUSPECT_PEER_BYTES]; /* the address of one that does not acknowledge what it sent; "": none */
 };
 
 struct suspect {

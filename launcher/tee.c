@@ -4,15 +4,7 @@
 
 #include <string.h>
 
-/* The longest unfinished text that is redrawn with each read; how much memory a stream keeps for its next line. */
-enum { REDRAWN_BYTES = 300, KEPT_BYTES = 64 * 1024 };
-
-static const char ERASE[] = "\033[K"; /* from the cursor to the end of the terminal's line */
-
-const char *tee_erase(const bool *redrawn)
-{
-    return redrawn && *redrawn ? ERASE : "";
-}
+enum { KEPT_BYTES = 64 * 1024 }; /* how much memory a stream keeps for its next line */
 
 static bool wanted(const struct tee_out *out, const struct buf *text)
 {
@@ -22,40 +14,21 @@ static bool wanted(const struct tee_out *out, const struct buf *text)
     return false;
 }
 
-static void put_line(struct buf *to, const char *before, const struct tee_out *out, const struct buf *text,
-                     const char *end)
+static void put_line(struct buf *to, const struct tee_out *out, const struct buf *text)
 {
     struct err full;
 
-    if (buf_puts(to, before, &full) < 0 || buf_puts(to, out->prefix, &full) < 0 ||
-        buf_append(to, buf_str(text), text->len, &full) < 0 || buf_puts(to, end, &full) < 0)
+    if (buf_puts(to, out->prefix, &full) < 0 || buf_append(to, buf_str(text), text->len, &full) < 0 ||
+        buf_puts(to, "\n", &full) < 0)
         return;
-}
-
-/* On a terminal: show the text so far, and return to the line's begin. */
-static void draw(struct tee_line *line, const struct tee_out *out)
-{
-    if (line->drawn == line->text.len)
-        return;
-    put_line(out->sink, ERASE, out, &line->text, "\r");
-    *out->redrawn = true;
-    line->drawn = line->text.len;
-}
-
-/* Begin the next line after one that ended with "\r" (redraws) or "\n". */
-static void next(struct tee_line *line, bool redraws)
-{
-    if (line->text.cap > KEPT_BYTES)
-        buf_release(&line->text);
-    buf_clear(&line->text);
-    line->redraws = redraws;
-    line->returned = false;
-    line->drawn = 0;
 }
 
 void tee_clear(struct tee_line *line)
 {
-    next(line, false);
+    if (line->text.cap > KEPT_BYTES)
+        buf_release(&line->text);
+    buf_clear(&line->text);
+    line->returned = false;
 }
 
 /* A full disk must not stop the training, so bytes that cannot be written are lost. */
@@ -65,31 +38,18 @@ static void keep_filtered(const struct tee_out *out, const struct buf *text)
 
     if (out->filtered < 0 || !wanted(out, text))
         return;
-    put_line(&whole, "", out, text, "\n");
+    put_line(&whole, out, text);
     if (fs_write_all(out->filtered, whole.data, whole.len) < 0)
         return;
 }
 
-/* Output a complete line, which "\n" ended. */
+/* Output a complete line. */
 static void put(struct tee_line *line, const struct tee_out *out)
 {
-    if (out->sink)
-        put_line(out->sink, tee_erase(out->redrawn), out, &line->text, "\n");
+    if (out->sink && (line->text.len || !line->returned))
+        put_line(out->sink, out, &line->text);
     keep_filtered(out, &line->text);
-    next(line, false);
-}
-
-/* Output a text that "\r" ended. */
-static void put_redrawn(struct tee_line *line, const struct tee_out *out)
-{
-    if (out->sink && line->text.len) {
-        if (out->redrawn)
-            draw(line, out);
-        else
-            put_line(out->sink, "", out, &line->text, "\n");
-    }
-    keep_filtered(out, &line->text);
-    next(line, true);
+    tee_clear(line);
 }
 
 void tee_flush(struct tee_line *line, const struct tee_out *out)
@@ -127,7 +87,7 @@ void tee_take(struct tee_line *line, const struct tee_out *out, const char *byte
     while (len) {
         size_t n;
         if (line->returned && *bytes != '\n') {
-            put_redrawn(line, out);
+            put(line, out);
             continue;
         }
         line->returned = false;
@@ -135,14 +95,11 @@ void tee_take(struct tee_line *line, const struct tee_out *out, const char *byte
         bytes += n;
         len -= n;
     }
-    if (out->sink && out->redrawn && line->text.len &&
-        (line->returned || (line->redraws && line->text.len <= REDRAWN_BYTES)))
-        draw(line, out);
 }
 
 size_t tee_room(const struct tee_line *line, const struct buf *sink, const char *prefix)
 {
-    const size_t each = strlen(ERASE) + strlen(prefix) + 2, free_bytes = sink->max - sink->len;
+    const size_t each = strlen(prefix) + 2, free_bytes = sink->max - sink->len;
     const size_t fixed = line->text.max + 2 * each;
 
     return free_bytes <= fixed ? 0 : (free_bytes - fixed) / each;

@@ -3,7 +3,6 @@
 #include "common/text.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,16 +18,10 @@ void waiting_end(struct waiting *w)
     w->due_ms = 0;
 }
 
-void waiting_hear(struct waiting *w, const struct meet_view *v, int64_t now_ms)
-{
-    if (w->version == v->state.version)
-        return;
-    w->version = v->state.version;
-    w->heard_ms = now_ms;
-}
-
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
 {
+    w->heard_ms = w->version == v->state.version ? w->heard_ms : now_ms;
+    w->version = v->state.version;
     if (!w->due_ms || now_ms < w->due_ms)
         return false;
     if (now_ms < w->since_ms + WAITING_FIRST_MS && v->err.code != EAI_NONAME) {
@@ -37,13 +30,6 @@ bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
     }
     w->due_ms = now_ms + WAITING_AGAIN_MS;
     return true;
-}
-
-int waiting_left_ms(const struct waiting *w, int64_t now_ms)
-{
-    const int64_t left = w->due_ms - now_ms;
-
-    return !w->due_ms ? -1 : left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 static void add_limit(char out[static WAITING_BYTES], int64_t limit_ms, int64_t now_ms)
@@ -72,7 +58,7 @@ static void say_forming(const struct waiting *w, const struct options *o, const 
 void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
                  char out[static WAITING_BYTES])
 {
-    const struct options_meeting *m = &n->options->meeting;
+    const struct meet_config *m = &n->options->meeting;
     const struct meeting_state *s = &n->view->state;
     const bool in = n->view->stage != NODE_REACHES;
     const bool running = in && s->stage == STAGE_RUNNING;
@@ -86,7 +72,7 @@ void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
                           : "other nodes",
              (now_ms - w->since_ms) / 1000);
     if (!in) {
-        add_limit(out, w->since_ms + m->join_ms, now_ms);
+        add_limit(out, w->since_ms + m->node.join_ms, now_ms);
         if (n->view->err.msg[0])
             text_add(out, WAITING_BYTES, " (%s)", n->view->err.msg);
     } else if (!running)

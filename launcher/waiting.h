@@ -1,8 +1,7 @@
 /* waiting.h - the messages that a launcher prints while it waits for other nodes: one after 10 s, then one every
  * minute. A host's name that does not resolve is said after 5 s. No system calls.
  *
- * Order: waiting_begin; then waiting_hear whenever the view may have changed, and waiting_due; waiting_end when
- *        the wait is over.
+ * Order: waiting_begin; then waiting_due after each change of the view and at due_ms; waiting_end when the wait is over.
  * Units: milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_LAUNCHER_WAITING_H
@@ -21,13 +20,9 @@ struct waiting {
 
 void waiting_begin(struct waiting *w, int64_t now_ms);
 void waiting_end(struct waiting *w);
-void waiting_hear(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 
-/* Whether a message is due; if so, the next one is due WAITING_AGAIN_MS later. */
+/* After each change of the view: whether a message is due; if so, the next one is due WAITING_AGAIN_MS later. */
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms);
-
-/* Milliseconds until the next message; -1: not waiting. */
-int waiting_left_ms(const struct waiting *w, int64_t now_ms);
 
 /* Format the message, one line without newline: what the launcher waits for, where, since when, and when it gives
  * up. */

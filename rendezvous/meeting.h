@@ -38,7 +38,6 @@ enum node_phase {
 enum meeting_strength {
     STRENGTH_NONE,       /* the rank failed by itself */
     STRENGTH_UNKNOWN,    /* nothing sets it apart, or it only waits for others */
-    STRENGTH_UNANSWERED, /* it waits for a peer that does not acknowledge what it sends */
     STRENGTH_ODD,        /* it does not do what the node's other ranks do */
     STRENGTH_STACK,      /* a Python rank that is not in a call that waits for others */
     STRENGTH_BEHIND,     /* it has not begun the collective call that others are in */

@@ -65,6 +65,12 @@ static const char *const ASIDE[] = {
     "calculat*", "collect*", "shard*",   "tokeniz*",   "extract*",   "prepar*",  "preprocess*", "filter*",
     "cache",     "caching",  "generate", "generating", "generation", "sampling", "warmup",      NULL};
 
+/* What the steps of an image's build begin with. */
+static const char *const BUILDS[] = {"add",        "arg",     "cmd",     "copy",        "entrypoint",
+                                     "env",        "expose",  "from",    "healthcheck", "label",
+                                     "maintainer", "onbuild", "run",     "shell",       "stopsignal",
+                                     "user",       "volume",  "workdir", NULL};
+
 enum { FEW_STEPS = 10 }; /* "Step 2/4: training" is of a list of what a script does */
 
 static const char TQDM[] = "%|", RICH[] = "\xe2\x94\x81", RICH_TIME[] = "\xe2\x80\xa2";
@@ -304,6 +310,18 @@ static void take_text(struct reading *r, struct progress_seen *s)
         s->step = s->total_steps = s->total_epochs = -1;
 }
 
+/* "Step 5/14 : RUN pip install" */
+static bool is_build(const struct reading *r)
+{
+    const char *const end = r->of[ROLE_STEP].end;
+    struct sv rest = end ? behind(r->line, end) : (struct sv){0}, word = {0};
+
+    while (rest.len && (*rest.p == ' ' || *rest.p == ':'))
+        rest = sv_skip(rest, 1);
+    sv_next(&rest, ' ', &word);
+    return tokens_is(word, BUILDS);
+}
+
 static void recognise_text(struct sv line, struct progress_seen *s)
 {
     struct reading r = {.line = line};
@@ -313,6 +331,8 @@ static void recognise_text(struct sv line, struct progress_seen *s)
     find_bar(&r);
     while (tokens_next(&t, &n))
         take_number(&r, &n);
+    if (is_build(&r))
+        return;
     s->several = has(&r, ROLE_SERIES) || tokens_find(line, WORDS("fold", "trial", "episode"));
     if (r.bar.start) {
         if (!take_bar(&r, s))

@@ -26,10 +26,9 @@ struct place {
     int fd; /* -1: free */
     uint8_t addr[16];
     int64_t came_ms;
-    size_t len;     /* bytes in `in` */
-    struct buf out; /* the reply; empty until the request is complete */
-    size_t sent;
-    size_t rest; /* bytes that came behind the request */
+    size_t len;    /* bytes in `in` */
+    bool answered; /* what comes now is behind the request: */
+    size_t rest;   /* so many bytes */
     char in[REPLY_REQUEST_BYTES];
 };
 
@@ -46,7 +45,6 @@ static void leave(struct place *p)
     if (p->fd >= 0)
         close(p->fd);
     p->fd = -1;
-    buf_release(&p->out);
 }
 
 static bool would_block(ssize_t n)
@@ -54,38 +52,30 @@ static bool would_block(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static void reply(struct serve *s, struct place *p)
+/* Answer once the request is complete. False: the connection takes no reply; a new one has room for more than the longest. */
+static bool reply(struct serve *s, struct place *p)
 {
+    cleanup_buf struct buf out = BUF_INIT(REPLY_BYTES);
+
     pthread_mutex_lock(&s->lock);
     const struct answer now = s->answer;
     pthread_mutex_unlock(&s->lock);
-    (void)answer_reply(&now, (struct sv){p->in, p->len}, &p->out);
+    p->answered = answer_reply(&now, (struct sv){p->in, p->len}, &out);
+    return !p->answered || (send(p->fd, out.data, out.len, MSG_NOSIGNAL) == (ssize_t)out.len &&
+                            shutdown(p->fd, SHUT_WR) == 0);
 }
 
-/* Read the request, or send a piece of the reply, or drop what came behind the request. False: the connection is to be closed. */
+/* Read the request, or drop what comes behind it. False: the connection is to be closed. */
 static bool turn(struct serve *s, struct place *p)
 {
     char bytes[4096];
-    ssize_t n;
+    const ssize_t n = p->answered ? recv(p->fd, bytes, sizeof(bytes), 0)
+                                  : recv(p->fd, p->in + p->len, sizeof(p->in) - p->len, 0);
 
-    if (!p->out.len) {
-        if ((n = recv(p->fd, p->in + p->len, sizeof(p->in) - p->len, 0)) <= 0)
-            return would_block(n);
-        p->len += (size_t)n;
-        reply(s, p);
-    }
-    if (p->sent < p->out.len) {
-        if ((n = send(p->fd, p->out.data + p->sent, p->out.len - p->sent, MSG_NOSIGNAL)) <= 0)
-            return would_block(n);
-        p->sent += (size_t)n;
-        return p->sent < p->out.len || shutdown(p->fd, SHUT_WR) == 0;
-    }
-    if (!p->out.len)
-        return true;
-    if ((n = recv(p->fd, bytes, sizeof(bytes), 0)) <= 0)
+    if (n <= 0)
         return would_block(n);
-    p->rest += (size_t)n;
-    return p->rest < REST_BYTES;
+    *(p->answered ? &p->rest : &p->len) += (size_t)n;
+    return p->answered ? p->rest < REST_BYTES : reply(s, p);
 }
 
 /* A place is given away whoever has it, also one that is free again. */
@@ -116,7 +106,8 @@ static void welcome(struct serve *s)
     p->fd = fd;
     memcpy(p->addr, addr, sizeof(addr));
     p->came_ms = clock_mono_ms();
-    p->len = p->sent = p->rest = 0;
+    p->len = p->rest = 0;
+    p->answered = false;
 }
 
 /* Fill the places' pfds. Returns when poll has to wake up. */
@@ -126,7 +117,7 @@ static int64_t prepare(struct serve *s)
 
     for (int i = 0; i < PLACES; i++) {
         const struct place *p = &s->places[i];
-        s->pfds[i + 2] = (struct pollfd){.fd = p->fd, .events = p->sent < p->out.len ? POLLOUT : POLLIN};
+        s->pfds[i + 2] = (struct pollfd){.fd = p->fd, .events = POLLIN};
         if (p->fd >= 0 && p->came_ms + DEADLINE_MS < due_ms)
             due_ms = p->came_ms + DEADLINE_MS;
     }
@@ -166,10 +157,8 @@ struct serve *serve_start(int port, const struct answer *a, struct err *err)
 
     s->answer = *a;
     pthread_mutex_init(&s->lock, NULL);
-    for (int i = 0; i < PLACES; i++) {
+    for (int i = 0; i < PLACES; i++)
         s->places[i].fd = -1;
-        s->places[i].out = (struct buf)BUF_INIT(REPLY_BYTES);
-    }
     if (service_open(&s->service, port, err) == 0 && service_start(&s->service, run, s, err) == 0)
         return s;
     release(s);
@@ -182,11 +171,6 @@ void serve_stop(struct serve *s)
         return;
     service_stop(&s->service);
     release(s);
-}
-
-int serve_port(const struct serve *s)
-{
-    return s->service.port;
 }
 
 void serve_tell(struct serve *s, const struct answer *a)

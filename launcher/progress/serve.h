@@ -14,11 +14,10 @@
 
 struct serve;
 
-/* Listen on all addresses at `port` (0: one that the kernel chooses) and answer *a until told otherwise. NULL: *err. */
+/* Listen on all addresses at `port` and answer *a until told otherwise. NULL: *err. */
 struct serve *serve_start(int port, const struct answer *a, struct err *err);
 void serve_stop(struct serve *s); /* NULL: nothing happens */
 
-int serve_port(const struct serve *s);
 void serve_tell(struct serve *s, const struct answer *a);
 
 #endif

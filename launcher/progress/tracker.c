@@ -53,17 +53,17 @@ static void heard(void *ctx, int local, int stream, const char *bytes, size_t le
     tell(t);
 }
 
-static const char *value_of(char *(*get)(const char *name), const char *name)
+static const char *value_of(const char *name)
 {
-    const char *value = get(name);
+    const char *value = getenv(name);
 
     return value && *value ? value : NULL;
 }
 
 /* What of the answer the environment says. */
-static int read_names(struct answer *a, char *(*get)(const char *name), struct err *err)
+static int read_names(struct answer *a, struct err *err)
 {
-    const char *uid = value_of(get, CONTRACT_ENV_JOB_UID), *attempt = value_of(get, CONTRACT_ENV_ATTEMPT);
+    const char *uid = value_of(CONTRACT_ENV_JOB_UID), *attempt = value_of(CONTRACT_ENV_ATTEMPT);
 
     for (size_t i = 0; uid && uid[i]; i++)
         if (i == sizeof(a->job_uid) - 1 || !(isalnum((unsigned char)uid[i]) || uid[i] == '-'))
@@ -77,20 +77,20 @@ static int read_names(struct answer *a, char *(*get)(const char *name), struct e
     return 0;
 }
 
-int tracker_open(struct tracker *t, struct logs *l, char *(*get)(const char *name), struct err *err)
+int tracker_open(struct tracker *t, struct logs *l, struct err *err)
 {
-    const char *text = value_of(get, CONTRACT_ENV_PROGRESS_PORT);
+    const char *text = value_of(CONTRACT_ENV_PROGRESS_PORT);
     int64_t port;
 
     *t = (struct tracker){.answer = {.straggler_rank = -1}};
     progress_init(&t->answer.progress);
-    t->path = value_of(get, CONTRACT_ENV_PROGRESS_FILE);
+    t->path = value_of(CONTRACT_ENV_PROGRESS_FILE);
     if (!text)
         return 0;
     if (!sv_i64(sv_trim(sv_from(text)), 1, 65535, &port))
         return err_set(err, ERR_INVALID,
                        "no progress: " CONTRACT_ENV_PROGRESS_PORT "=%.80s: expected 1..65535", text);
-    if (read_names(&t->answer, get, err) < 0)
+    if (read_names(&t->answer, err) < 0)
         return err_wrap(err, "no progress on port %d", (int)port);
     if (!t->path && l->run_dir)
         t->path = arena_printf(&l->arena, "%s" LOGS_PROGRESS_FILE, l->run_dir);
@@ -122,13 +122,8 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
     /* What is in the file already was left by ranks that are gone. */
     if (t->path)
         (void)progress_file_read(&t->file, t->path, &of_earlier);
-    t->file_ms = t->file_due_ms = 0;
+    t->file_ms = 0;
     tell(t);
-}
-
-static bool looks(const struct tracker *t)
-{
-    return t->has_rank0 && t->path;
 }
 
 void tracker_look(struct tracker *t, int64_t now_ms)
@@ -136,9 +131,8 @@ void tracker_look(struct tracker *t, int64_t now_ms)
     const struct progress_file before = t->file;
     struct progress_seen s;
 
-    if (!looks(t) || now_ms < t->file_due_ms)
+    if (!t->has_rank0 || !t->path)
         return;
-    t->file_due_ms = now_ms + TRACKER_FILE_MS;
     if (progress_file_read(&t->file, t->path, &s)) {
         take(t, &s, true);
         tell(t);
@@ -149,17 +143,9 @@ void tracker_look(struct tracker *t, int64_t now_ms)
 
 void tracker_last(struct tracker *t, struct buf *out)
 {
-    t->file_due_ms = 0;
     tracker_look(t, 0);
     if (t->serve && t->has_rank0 && t->answer.progress.wall_ms)
         answer_progress(&t->answer, out);
-}
-
-int tracker_wait_ms(const struct tracker *t, int64_t now_ms)
-{
-    if (!looks(t))
-        return -1;
-    return t->file_due_ms <= now_ms ? 0 : (int)(t->file_due_ms - now_ms);
 }
 
 void tracker_straggler(struct tracker *t, int64_t rank, double ratio)

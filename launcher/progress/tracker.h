@@ -1,7 +1,7 @@
 /* tracker.h - follow the progress of the ranks that this launcher starts, and serve it: from the lines of rank 0 (recognise.h)
  * and from its progress file (progress_file.h) to whoever asks (serve.h).
  *
- * Order:     tracker_open after logs_open, tracker_begin before each round, tracker_look whenever the agent wakes up,
+ * Order:     tracker_open after logs_open, tracker_begin before each round, tracker_look once a second,
  *            tracker_close before logs_close. Where nobody can ask (CONTRACT_ENV_PROGRESS_PORT is not set, or
  *            tracker_open failed) only a file is looked at, as a sign of life (file_ms).
  * Ownership: *t owns its server; its file's path lives as long as *l.
@@ -15,8 +15,8 @@
 #include "launcher/progress/recognise.h"
 #include "launcher/progress/serve.h"
 
-/* How often the file is looked at; how much of the output is read, of a faster one the rest is passed over. */
-enum { TRACKER_FILE_MS = 1000, TRACKER_BYTES_PER_S = 256 * 1024 };
+/* How much of the output is read; of a faster one the rest is passed over. */
+enum { TRACKER_BYTES_PER_S = 256 * 1024 };
 
 struct tracker {
     struct serve *serve;                     /* NULL: nobody can ask */
@@ -26,25 +26,20 @@ struct tracker {
     size_t flood_bytes;                      /* of it */
     const char *path;                        /* of the progress file; NULL: there is none */
     struct progress_file file;
-    int64_t file_due_ms; /* when to look at it again */
-    int64_t file_ms;     /* when it was last found changed; 0: not in this round */
+    int64_t file_ms; /* when it was last found changed; 0: not in this round */
     struct answer answer;
 };
 
-/* Read the variables (contract.h) by `get`, as getenv, and start to serve; *l then hands rank 0's output over. ERR_INVALID:
+/* Read the variables (contract.h) and start to serve; *l then hands rank 0's output over. ERR_INVALID:
  * a bad variable; else as serve_start. The message is for the user as it is. */
-int tracker_open(struct tracker *t, struct logs *l, char *(*get)(const char *name),
-                 struct err *err) MUST_CHECK;
+int tracker_open(struct tracker *t, struct logs *l, struct err *err) MUST_CHECK;
 void tracker_close(struct tracker *t);
 
 /* A round of ranks begins, which knows of no progress yet. */
 void tracker_begin(struct tracker *t, bool has_rank0, int restarts);
 
-/* Look at the progress file, at most once per TRACKER_FILE_MS. */
+/* Look at the progress file. */
 void tracker_look(struct tracker *t, int64_t now_ms);
-
-/* How long until the next look; -1: none is due. */
-int tracker_wait_ms(const struct tracker *t, int64_t now_ms);
 
 /* The round has ended: look at the progress file once more, and write what GET /progress would answer to *out; nothing where nobody
  * can ask, rank 0 was another node's, or nothing is known. */

@@ -1,4 +1,5 @@
 /* test_gpus.c - device files, and what CUDA_VISIBLE_DEVICES leaves of them, as PyTorch 2.15 counts it. */
+#include "failing.h"
 #include "test.h"
 
 #include "common/fsutil.h"
@@ -77,11 +78,30 @@ static void device_files_are_counted(void **state)
     assert_int_equal(gpus_devices(dir), 0);
 }
 
+static int64_t count_gpus(void *dir)
+{
+    failing_begin();
+    return gpus_devices(dir);
+}
+
+/* No memory is not the same as no GPU: ranks would be started on CPUs. */
+static void without_memory(void **state)
+{
+    struct failing_end end;
+
+    (void)state;
+    if (failing_skip())
+        skip();
+    failing_try(1, count_gpus, (char[]){"/dev"}, &end);
+    assert_true(end.exhausted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_counts_as_in_torch),
         cmocka_unit_test(device_files_are_counted),
+        cmocka_unit_test(without_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void test_the_whole_list(void **state)
            "TORCHKEEPER_RANK_STATE=123/5/3|TORCHKEEPER_KEY_FILE=123/6|OMP_NUM_THREADS=1|PATH=/"
            "bin|PYTHONFAULTHANDLER|"
            "TORCHKEEPER_JOB_KEY");
-    without.kept_data = without.rank_state = without.key_file = NULL;
+    without.kept_data[0] = without.rank_state[0] = without.key_file[0] = '\0';
     expect(&o, &without, 0, NULL, base,
            "TORCHKEEPER_KEPT_DATA|TORCHKEEPER_RANK_STATE|TORCHKEEPER_KEY_FILE|TORCHELASTIC_ERROR_FILE|"
            "PTJ_TERMINATION_LOG");

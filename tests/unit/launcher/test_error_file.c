@@ -1,5 +1,6 @@
 /* test_error_file.c - what a rank left of its exception: read, and handed on. */
 #include "common/fsutil.h"
+#include "folder.h"
 #include "launcher/error_file.h"
 #include "test.h"
 
@@ -9,32 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[] = "/tmp/test-error-file-XXXXXX";
-static char from[64], to[64];
-
-static int begin(void **state)
-{
-    (void)state;
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(from, sizeof(from), "%s/from.json", dir);
-    snprintf(to, sizeof(to), "%s/to.json", dir);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    unlink(from);
-    unlink(to);
-    return rmdir(dir);
-}
+static const char from[] = "from.json", to[] = "to.json";
 
 static void write_file(const char *path, const char *text)
 {
-    struct err err = {0};
-
-    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), 0);
+    folder_put(path, text, 0644);
 }
 
 static void expect_text(const char *got, const char *want)
@@ -172,14 +152,12 @@ static void test_pass(void **state)
 /* One that is no regular file stays what it is, and gets the text: a FIFO, a link to one, a link to a file. */
 static void test_pass_into_what_is_there(void **state)
 {
-    static const char text[] = "{\"message\": \"m\"}";
-    char fifo[80], link[80], got[100] = "";
+    static const char text[] = "{\"message\": \"m\"}", fifo[] = "fifo", link[] = "link";
+    char got[100] = "";
     struct err err = {0};
     struct stat st;
 
     (void)state;
-    snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
-    snprintf(link, sizeof(link), "%s/link", dir);
     write_file(from, text);
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_int_equal(symlink(fifo, link), 0);
@@ -197,7 +175,6 @@ static void test_pass_into_what_is_there(void **state)
         assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
     }
     unlink(link);
-    unlink(fifo);
 
     cleanup_buf struct buf all = BUF_INIT(1000);
     write_file(to, "before\n");
@@ -206,7 +183,6 @@ static void test_pass_into_what_is_there(void **state)
     assert_int_equal(fs_read(to, &all, &err), 0);
     assert_string_equal(buf_str(&all), "before\n{\"message\": \"m\"}");
     assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
-    unlink(link);
 }
 
 int main(void)
@@ -218,5 +194,5 @@ int main(void)
         cmocka_unit_test(test_pass),
         cmocka_unit_test(test_pass_into_what_is_there),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

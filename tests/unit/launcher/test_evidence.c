@@ -1,31 +1,22 @@
 /* test_evidence.c - ranks' processes in a made-up /proc and in the real one. */
-#include "common/fsutil.h"
+#include "folder.h"
 #include "launcher/evidence.h"
 #include "test.h"
 
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-static char root[64];
+static const char root[] = ".";
 
-/* The file `name` of the process; `exe` and those in fd/ are links. */
+/* The file `name` of the process. */
 static void put(pid_t pid, const char *name, const char *text)
 {
-    char path[200], folder[200];
-    struct err err;
+    char path[64];
 
-    snprintf(path, sizeof(path), "%s/%d/%s", root, (int)pid, name);
-    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    assert_int_equal(fs_mkdirs(folder, &err), 0);
-    if (strcmp(name, "exe") == 0 || strncmp(name, "fd/", 3) == 0)
-        assert_int_equal(symlink(text, path), 0);
-    else {
-        FILE *f = fopen(path, "we");
-        assert_true(f && fputs(text, f) >= 0 && fclose(f) == 0);
-    }
+    snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+    folder_put(path, text, 0644);
 }
 
 static void process(pid_t pid, const char *name, char state, pid_t parent, pid_t session, const char *exe)
@@ -35,26 +26,8 @@ static void process(pid_t pid, const char *name, char state, pid_t parent, pid_t
     snprintf(text, sizeof(text), "%d (%s) %c %d %d %d 0 -1 4194304 1 2 3 4 250 50 7 8 20 0 1 0 99\n",
              (int)pid, name, state, (int)parent, (int)session, (int)session);
     put(pid, "stat", text);
-    put(pid, "exe", exe);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(root, sizeof(root), "/tmp/test-evidence-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    snprintf(text, sizeof(text), "%d/exe", (int)pid);
+    assert_int_equal(symlink(exe, text), 0);
 }
 
 static void test_the_process_of_a_rank(void **state)
@@ -110,52 +83,6 @@ static void test_one_process(void **state)
     assert_false(evidence_read(root, 10, &p) || evidence_is_python(root, 10));
 }
 
-static const char *peer_of(pid_t pid)
-{
-    static char peer[SUSPECT_PEER_BYTES];
-    const struct evidence_net net = evidence_net_scan(root, pid);
-
-    evidence_unanswered(&net, root, pid, peer);
-    return peer;
-}
-
-/* A line of the process's network: its remote end, state, timer, how often sent again, inode. */
-#define TCP(remote, state, timer, again, inode)                                                              \
-    " 12: 0100620A:C000 " remote ":7339 " state " 00000010:00000000 " timer ":000001A4 " again               \
-    "     0        0 " inode " 2 00000000234dec0f 1600 4 30 10 -1\n"
-
-static void test_a_peer_that_does_not_answer(void **state)
-{
-    static const char head[] =
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n";
-    char text[2000];
-
-    (void)state;
-    snprintf(text, sizeof(text), "%s%s", head,
-             TCP("0300620A", "01", "01", "00000002", "51") /* a packet was lost */
-             TCP("0400620A", "01", "04", "00000009", "52") /* its peer has no room */
-             TCP("0500620A", "04", "01", "00000009", "53") /* closing */
-             TCP("0600620A", "01", "01", "00000009", "99") /* another process's */
-             TCP("0200620A", "01", "01", "00000003", "54") "nonsense\n");
-    put(7, "net/tcp", text);
-    put(7, "net/tcp6", TCP("B80D0120000000000000000001000000", "01", "01", "00000005", "55"));
-    put(8, "net/tcp6", TCP("0000000000000000FFFF00000200620A", "01", "01", "00000005", "56"));
-    put(7, "fd/3", "socket:[51]");
-    put(7, "fd/4", "socket:[52]");
-    put(7, "fd/5", "socket:[53]");
-    put(7, "fd/6", "/dev/null");
-    put(7, "fd/7", "pipe:[54]");
-    assert_string_equal(peer_of(7), "");
-    put(7, "fd/8", "socket:[54]");
-    assert_string_equal(peer_of(7), "10.98.0.2");
-    put(8, "fd/3", "socket:[56]");
-    assert_string_equal(peer_of(8), "10.98.0.2");
-    put(9, "net/tcp6", TCP("B80D0120000000000000000001000000", "01", "01", "00000005", "55"));
-    put(9, "fd/3", "socket:[55]");
-    assert_string_equal(peer_of(9), "2001:db8::1");
-    assert_string_equal(peer_of(10), "");
-}
-
 /* The real /proc, of a child that is stopped. */
 static void test_a_stopped_child(void **state)
 {
@@ -186,9 +113,8 @@ static void test_a_stopped_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_process_of_a_rank, begin, end),
-        cmocka_unit_test_setup_teardown(test_one_process, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_peer_that_does_not_answer, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_process_of_a_rank, folder_begin, folder_end),
+        cmocka_unit_test_setup_teardown(test_one_process, folder_begin, folder_end),
         cmocka_unit_test(test_a_stopped_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

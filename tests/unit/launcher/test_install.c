@@ -1,5 +1,5 @@
 /* test_install.c - torchrun --install-to: the copy runs, nobody may write it, and what stands in its way is named. */
-#include "launcher/install.h"
+#include "launcher/program.h"
 
 #include "test.h"
 
@@ -206,9 +206,9 @@ static void test_a_program_that_cannot_be_read(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(install_program("/nonexistent", target, &err), -1);
+    assert_int_equal(program_install("/nonexistent", target, &err), -1);
     assert_string_equal(err.msg, "/nonexistent: No such file or directory");
-    assert_int_equal(install_program("/", target, &err), -1);
+    assert_int_equal(program_install("/", target, &err), -1);
     assert_non_null(strstr(err.msg, "Is a directory"));
     assert_int_equal(entries(), 0);
 }

@@ -47,56 +47,23 @@ static void wait_for_words(const struct run *r, const char *words)
             fail_msg("never said: %s", words);
 }
 
-/* Two of three have come, and the second is stopped: it would be waited for as long as the third. */
-static void begin_to_form(struct crew *c)
+/* The host's node, or another one of a fixed run: noticed by its connection, which ended. */
+static void test_a_launcher_that_is_killed(void **state)
 {
-    crew_open(c, 3);
-    c->conf = BEATS ",join_timeout=3600";
-    for (int i = 0; i < 2; i++)
-        crew_start(c, i, RUN_ARGS("--nnodes=3", "--max-restarts=0", "--rdzv-id=forms"), "true");
-    wait_for_words(&c->runs[0], "2 of 3 nodes have joined");
-    kill(c->runs[1].pid, SIGSTOP);
-}
-
-static void test_a_node_of_a_fixed_run(void **state)
-{
-    struct crew killed, stopped, forming;
+    static const char *const says[] = {"the node that hosts it was lost",
+                                       "node 127.0.0.1 was lost: its launcher's connection ended"};
+    struct crew c[2];
 
     (void)state;
-    begin_to_form(&forming);
-    begin(&killed, 3, NO_BEATS, "--nnodes=3", "--max-restarts=0");
-    begin(&stopped, 3, BEATS, "--nnodes=3", "--max-restarts=0");
-    put_away(&killed, 1);
-    kill(stopped.runs[1].pid, SIGSTOP);
-    for (int i = 0; i < 3; i += 2) {
-        expect_lost(&killed, i, "node 127.0.0.1 was lost: its launcher's connection ended");
-        expect_lost(&stopped, i, "node 127.0.0.1 was lost: nothing was heard of it");
+    begin(&c[0], 3, NO_BEATS, "--nnodes=1:3", "--max-restarts=9");
+    begin(&c[1], 3, NO_BEATS, "--nnodes=3", "--max-restarts=0");
+    for (int victim = 0; victim < 2; victim++) {
+        put_away(&c[victim], victim);
+        for (int i = 0; i < 3; i++)
+            if (i != victim)
+                expect_lost(&c[victim], i, says[victim]);
+        crew_release(&c[victim]);
     }
-    assert_int_equal(crew_wait(&forming, 0), 140);
-    run_says(&forming.runs[0].err, "node 127.0.0.1 was lost: nothing was heard of it");
-    put_away(&stopped, 1);
-    put_away(&forming, 1);
-    crew_release(&killed);
-    crew_release(&stopped);
-    crew_release(&forming);
-}
-
-static void test_the_host(void **state)
-{
-    struct crew killed, stopped;
-
-    (void)state;
-    begin(&killed, 3, NO_BEATS, "--nnodes=1:3", "--max-restarts=9");
-    begin(&stopped, 3, BEATS, "--nnodes=1:3", "--max-restarts=9");
-    put_away(&killed, 0);
-    kill(stopped.runs[0].pid, SIGSTOP);
-    for (int i = 1; i < 3; i++) {
-        expect_lost(&killed, i, "the node that hosts it was lost");
-        expect_lost(&stopped, i, "the node that hosts it was lost");
-    }
-    put_away(&stopped, 0);
-    crew_release(&killed);
-    crew_release(&stopped);
 }
 
 /* The others go on; one that was only stopped comes back, and so does a new one; none of it uses a restart. */
@@ -122,42 +89,31 @@ static void test_an_elastic_run_goes_on(void **state)
     crew_release(&c);
 }
 
-/* Those who wait say for whom, on every node. One runs beside the other kinds: 10 s are for all of them. */
+/* Those who wait say for whom, on every node. */
 static void test_who_waits_says_for_whom(void **state)
 {
-    struct crew named, counted, alone;
+    static const char want[] =
+        "waiting for other nodes for 10 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up";
+    struct crew c;
 
     (void)state;
-    crew_open(&named, 4);
-    named.is_static = true;
-    crew_start(&named, 0, RUN_ARGS("--nnodes=4"), "true");
-    crew_start(&named, 2, RUN_ARGS("--nnodes=4", "--node-rank=2"), "true");
-    crew_open(&counted, 3);
-    crew_start(&counted, 0, RUN_ARGS("--nnodes=2:3"), "true");
-    crew_open(&alone, 2);
-    crew_start(&alone, 1, RUN_ARGS("--nnodes=2"), "true");
-    wait_for_words(
-        &named.runs[0],
-        "waiting for other nodes for 10 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up");
-    wait_for_words(&named.runs[2], "2 of 4 nodes have joined, node ranks missing: 1, 3; gives up");
-    wait_for_words(&counted.runs[0], "1 of at least 2 and at most 3 nodes have joined; gives up");
-    wait_for_words(&alone.runs[1], "waiting for the node that hosts it for 10 s; gives up");
-    kill(counted.runs[0].pid, SIGTERM);
-    kill(alone.runs[1].pid, SIGTERM);
-    crew_end(&counted, 143);
-    crew_end(&alone, 143);
-    for (int i = 0; i < 2; i++)
-        kill(named.runs[2 * i].pid, SIGTERM);
-    for (int i = 0; i < 2; i++)
-        (void)crew_wait(&named, 2 * i);
-    crew_release(&named);
+    crew_open(&c, 4);
+    c.is_static = true;
+    crew_start(&c, 0, RUN_ARGS("--nnodes=4"), "true");
+    crew_start(&c, 2, RUN_ARGS("--nnodes=4", "--node-rank=2"), "true");
+    for (int i = 0; i < 4; i += 2)
+        wait_for_words(&c.runs[i], want);
+    for (int i = 0; i < 4; i += 2)
+        kill(c.runs[i].pid, SIGTERM);
+    for (int i = 0; i < 4; i += 2)
+        (void)crew_wait(&c, i);
+    crew_release(&c);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_node_of_a_fixed_run),
-        cmocka_unit_test(test_the_host),
+        cmocka_unit_test(test_a_launcher_that_is_killed),
         cmocka_unit_test(test_an_elastic_run_goes_on),
         cmocka_unit_test(test_who_waits_says_for_whom),
     };

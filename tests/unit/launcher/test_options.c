@@ -15,7 +15,7 @@ enum { WORDS_MAX = 16, SHOWN_BYTES = 1000 };
 static void show(const struct options *o, char out[static SHOWN_BYTES])
 {
     static const char *const kinds[] = {"", "python ", "module ", "run-path "};
-    const struct options_meeting *m = &o->meeting;
+    const struct meet_config *m = &o->meeting;
     char *const s = out;
 
     out[0] = '\0';
@@ -27,15 +27,15 @@ static void show(const struct options *o, char out[static SHOWN_BYTES])
     SHOW(o->node_rank, "rank=%d ", o->node_rank);
     SHOW(!o->help && !o->is_static, "c10d ");
     SHOW(o->run_id, "id=%s ", o->run_id);
-    SHOW(m->needed, "at=%s:%d ", m->host, m->port);
-    SHOW(m->key.has, "key ");
-    SHOW(m->needed && m->is_host >= 0, "host=%d ", m->is_host);
-    SHOW(m->needed && m->order >= 0, "order=%d ", m->order);
-    SHOW(m->local_addr, "local=%s ", m->local_addr);
-    SHOW(!o->help && m->join_ms != 600000, "join=%d ", (int)m->join_ms);
-    SHOW(!o->help && m->last_call_ms != 30000, "last=%d ", (int)m->last_call_ms);
-    SHOW(!o->help && (m->keep_alive_ms != 5000 || m->keep_alive_attempts != 3), "beats=%dx%d ",
-         (int)m->keep_alive_ms, m->keep_alive_attempts);
+    SHOW(o->nnodes > 1, "at=%s:%d ", m->host, m->port);
+    SHOW(m->node.key.has, "key ");
+    SHOW(o->nnodes > 1 && m->hosts != MEET_HOSTS_AUTO, "host=%d ", m->hosts == MEET_HOSTS);
+    SHOW(o->nnodes > 1 && m->node.wanted >= 0, "order=%d ", (int)m->node.wanted);
+    SHOW(m->node.addr, "local=%s ", m->node.addr);
+    SHOW(!o->help && m->node.join_ms != 600000, "join=%d ", (int)m->node.join_ms);
+    SHOW(!o->help && m->quorum.last_call_ms != 30000, "last=%d ", (int)m->quorum.last_call_ms);
+    SHOW(!o->help && (m->node.keep_alive_ms != 5000 || m->node.keep_alive_attempts != 3), "beats=%dx%d ",
+         (int)m->node.keep_alive_ms, (int)m->node.keep_alive_attempts);
     SHOW(!o->help && (!o->master_addr || strcmp(o->master_addr, "127.0.0.1") != 0 || o->master_port),
          "master=%s:%d ", o->master_addr ? o->master_addr : "?", o->master_port);
     SHOW(strcmp(o->role, "default") != 0, "role=%s ", o->role);
@@ -111,6 +111,7 @@ static void expect(const char *const r[static COLUMNS])
         strcmp(shown, r[WANT] ? r[WANT] : "") != 0 || o.warnings != (rc == 0 && r[SAYS]) ||
         (r[SAYS] && !strstr(said, r[SAYS])))
         fail_msg("%s: \"%s\", %d warnings, \"%s\"", r[WORDS], shown, o.warnings, said);
+    fake_env[0] = NULL; /* the arena's */
 }
 
 static void expect_rows(const char *const (*rows)[COLUMNS], size_t n)

@@ -1,6 +1,7 @@
 /* test_program.c - what Python runs, what runs by itself, as what, and why a file does not run. */
 #include "common/cleanup.h"
 #include "common/text.h"
+#include "folder.h"
 #include "launcher/process.h"
 #include "launcher/program.h"
 #include "test.h"
@@ -14,31 +15,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char dir[] = "/tmp/test-program-XXXXXX";
-
-static int begin(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? chdir(dir) : -1;
-}
-
-static int end(void **state)
-{
-    char command[64];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -r %s", dir);
-    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
-}
-
-static void write_file(const char *name, const char *text, mode_t mode)
-{
-    FILE *f = fopen(name, "we");
-
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0 && chmod(name, mode) == 0);
-}
 
 #define ELF "\177ELF\2\1\1 and nothing that a kernel would start"
 
@@ -65,14 +41,14 @@ static void test_who_runs_it(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        write_file("file", cases[i].text, cases[i].mode);
+        folder_put("file", cases[i].text, cases[i].mode);
         if (program_wants_python("file") != cases[i].python)
             fail_msg("case %zu", i);
     }
     assert_false(program_wants_python("nothing"));
     assert_int_equal(mkdir("folder", 0755), 0);
     assert_false(program_wants_python("folder"));
-    write_file("folder/__main__.py", "", 0644);
+    folder_put("folder/__main__.py", "", 0644);
     assert_true(program_wants_python("folder"));
     assert_int_equal(mkfifo("fifo", 0755), 0);
     alarm(20); /* nobody writes to it */
@@ -100,12 +76,12 @@ static void test_it_runs(void **state)
 
     (void)state;
     assert_int_equal(run("false", &err), 1); /* in $PATH */
-    write_file("own", "#!/bin/sh\nexit 7\n", 0755);
+    folder_put("own", "#!/bin/sh\nexit 7\n", 0755);
     assert_int_equal(run("./own", &err), 7);
     assert_int_equal(run("own", &err), 7); /* not there, but here */
-    write_file("plain", "exit 8\n", 0755);
+    folder_put("plain", "exit 8\n", 0755);
     assert_int_equal(run("./plain", &err), 8);
-    write_file("false", "#!/bin/sh\nexit 9\n", 0755);
+    folder_put("false", "#!/bin/sh\nexit 9\n", 0755);
     assert_int_equal(run("false", &err), 1); /* $PATH comes first */
 }
 
@@ -119,12 +95,12 @@ static void test_path_is_searched(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_int_equal(mkdir(names[i], 0755), 0);
-    write_file("p1/locked-there", "exit 4\n", 0644);
-    write_file("p2/locked-there", "exit 5\n", 0755);
-    write_file("p2/only-locked", "exit 6\n", 0644);
-    write_file("p2/of-another-machine", ELF, 0755);
-    write_file("p3/plain-there", "[ $0 = p3/plain-there ] && [ $# = 0 ] && exit 7\n", 0755);
-    write_file("here", "exit 8\n", 0755);
+    folder_put("p1/locked-there", "exit 4\n", 0644);
+    folder_put("p2/locked-there", "exit 5\n", 0755);
+    folder_put("p2/only-locked", "exit 6\n", 0644);
+    folder_put("p2/of-another-machine", ELF, 0755);
+    folder_put("p3/plain-there", "[ $0 = p3/plain-there ] && [ $# = 0 ] && exit 7\n", 0755);
+    folder_put("here", "exit 8\n", 0755);
     assert_int_equal(setenv("PATH", "none:p1:p1/locked-there:p2:p3", 1), 0);
     const int goes_on = run("locked-there", &err), plain = run("plain-there", &err), here = run("here", &err);
     const int elf = run("of-another-machine", &err), elf_code = err.code;
@@ -181,7 +157,7 @@ static void test_why_it_does_not_run(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (cases[i].text)
-            write_file(cases[i].name, cases[i].text, cases[i].mode);
+            folder_put(cases[i].name, cases[i].text, cases[i].mode);
         assert_int_equal(run(cases[i].name, &err), -1);
         assert_string_equal(err.msg, cases[i].want);
         assert_int_equal(err.kind, ERR_INVALID);
@@ -190,7 +166,7 @@ static void test_why_it_does_not_run(void **state)
     assert_int_equal(mkdir("empty", 0755), 0);
     assert_int_equal(run("empty", &err), -1);
     assert_string_equal(err.msg, "cannot run empty: a folder, without a __main__.py: Permission denied");
-    write_file("elf", ELF, 0755);
+    folder_put("elf", ELF, 0755);
     assert_int_equal(program_explain("elf", ENOENT, &err), -1);
     assert_non_null(strstr(err.msg, "cannot run elf: its loader is not here"));
 }
@@ -200,7 +176,7 @@ static void test_a_session_of_its_own(void **state)
     struct err err = {0};
 
     (void)state;
-    write_file("session",
+    folder_put("session",
                "read -r pid name state parent group session rest </proc/$$/stat; "
                "[ $session = $$ ] && [ $group = $$ ]\n",
                0755);
@@ -239,5 +215,5 @@ int main(void)
         cmocka_unit_test(test_path_is_searched),     cmocka_unit_test(test_why_it_does_not_run),
         cmocka_unit_test(test_a_session_of_its_own), cmocka_unit_test(test_an_abort_without_a_core),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -1,20 +1,18 @@
 /* test_progress_file.c - the progress that a program keeps in a file: read when it is another one, whatever lies there. */
 #include "common/cleanup.h"
+#include "folder.h"
 #include "launcher/progress/progress_file.h"
+#include "test.h"
 
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static char folder[64], path[128];
+static const char path[] = "progress";
 
 static void write_file(const char *text, size_t len)
 {
@@ -101,7 +99,6 @@ static void test_read_when_it_changes(void **state)
 {
     struct progress_file f = {0};
     struct progress_seen s;
-    char other[160];
 
     (void)state;
     unlink(path);
@@ -116,8 +113,7 @@ static void test_read_when_it_changes(void **state)
     /* another file of the same size and time */
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
-    snprintf(other, sizeof(other), "%s.new", path);
-    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(rename(path, "new"), 0);
     write_file("{\"step\": 13}", 12);
     assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){st.st_atim, st.st_mtim}, 0), 0);
     assert_true(progress_file_read(&f, path, &s));
@@ -133,7 +129,6 @@ static void test_read_when_it_changes(void **state)
     assert_false(progress_file_read(&f, path, &s));
     write_file("{\"step\": 15}", 12);
     assert_true(progress_file_read(&f, path, &s));
-    unlink(other);
 }
 
 static void test_what_is_no_such_file(void **state)
@@ -141,7 +136,6 @@ static void test_what_is_no_such_file(void **state)
     static char big[PROGRESS_FILE_BYTES + 1];
     struct progress_file f = {0};
     struct progress_seen s;
-    char other[160];
 
     (void)state;
     unlink(path);
@@ -163,28 +157,9 @@ static void test_what_is_no_such_file(void **state)
     write_file(big, sizeof(big));
     assert_false(progress_file_read(&f, path, &s));
     write_file("{\"step\": 1}", 11);
-    snprintf(other, sizeof(other), "%s.link", path);
-    assert_int_equal(symlink(path, other), 0);
+    assert_int_equal(symlink(path, "link"), 0);
     f = (struct progress_file){0};
-    assert_false(progress_file_read(&f, other, &s));
-    unlink(other);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    snprintf(folder, sizeof(folder), "/tmp/test_progress_file.XXXXXX");
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof(path), "%s/progress", folder);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
+    assert_false(progress_file_read(&f, "link", &s));
 }
 
 int main(void)
@@ -196,5 +171,5 @@ int main(void)
         cmocka_unit_test(test_what_is_no_such_file),
     };
 
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -50,59 +49,22 @@ static void check(const char *const lines[][2], size_t n)
             fail_msg("%s: \"%s\", wanted \"%s\"", lines[i][0], says(lines[i][0]), lines[i][1]);
 }
 
+/* What percent, step, loss and rate do not show: those stand in tests/golden/progress/lines/forms.txt. */
 static void test_lines(void **state)
 {
     static const char *const lines[][2] = {
         /* our own */
-        {"epoch 1/3, batch    16/64 with loss: 0.3716", "epoch 1/3, step of it 16/64, loss 0.3716"},
-        {"epoch 1/2  step 299/512  loss 2.3098  8000 samples/s  0:00 left",
-         "epoch 1/2, step 299/512, loss 2.3098, rate 8000"},
-        {"epoch 2/8 with val loss: 4.6316, val accuracy: 0.1868", "epoch 2/8"},
-        {"{\"event\":\"train\",\"epoch\":1,\"epochs\":2,\"step\":16,\"steps\":64,\"global_step\":16,\"loss\":"
-         "2.5}",
-         "epoch 1/2, step of it 16/64, loss 2.5"},
-        {"{\"epoch\":1,\"epochs\":2,\"step\":80,\"steps\":64,\"loss\":2.5}", "epoch 1/2, loss 2.5"},
-        {"{\"event\":\"times\",\"startup_s\":0.482,\"samples\":8192,\"samples_per_s\":3347.8}",
-         "rate 3347.8"},
         {"[GPU0] Epoch 3 | Batchsize: 32 | Steps: 938", "epoch 3"},
         /* epochs */
-        {"Epoch 3/10", "epoch 3/10"},
-        {"Epoch [3/10]", "epoch 3/10"},
-        {"epoch: 3 / 10 | loss=0.25", "epoch 3/10, loss 0.25"},
         {"Epoch 3: loss 0.5", "epoch 3, loss 0.5"},
         {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", "epoch 2, loss 6.9"},
-        /* steps */
-        {"step 40/500", "step 40/500"},
-        {"Iteration: 1,200/5,000 loss: 1.5", "step 1200/5000, loss 1.5"},
-        {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3",
-         "step 10/500, loss 0.0015"},
-        {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", "step 300, loss 4.25"},
-        {"step 3/4 loss 0.5", "step 3/4, loss 0.5"},
-        {"step 7/90 loss 1200 0.5", "step 7/90"},
-        /* an index */
-        {"step 7/90 loss -0.5", "step 7/90"},
-        {"step 7/90 D: loss 0.5 G: loss 0.7", "step 7/90"},
-        {"step 7/90 loss nan", "step 7/90"},
-        {"step 0: loss 0.5", "step 0, loss 0.5"},
-        {"train_loss: 0.5", "loss 0.5"},
-        {"step 7/90, samples/sec: 812", "step 7/90, rate 812"},
-        {"step 7/90, lr 0.1 samples/sec: 812", "step 7/90, rate 812"},
-        {"step 7/90 loss inf", "step 7/90"},
         /* bars */
-        {" 20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]", "step 8/40, loss 0.467"},
-        {"Epoch 2/3:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", "epoch 2/3, step of it 8/40"},
-        {"Epoch 2/3, loss 0.5:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]",
-         "epoch 2/3, step of it 8/40, loss 0.5"},
-        {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", "epoch 2/5"},
-        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", "epoch 6/5"},
         {"\x1b[2KEpoch 0/2  \x1b[35m\xe2\x94\x81\x1b[0m 3/40 \x1b[2m0:00:00 \xe2\x80\xa2 0:00:01\x1b[0m "
          "56.3it/s "
          "train_loss: 0.757",
          "epoch 1/3, step of it 3/40, loss 0.757"},
         {"  1/100  2.31G  1.159  25  640: 25% \xe2\x94\x81\xe2\x94\x80 2/8 4.5it/s 0.5s<1.3s",
          "epoch 1/100, step of it 2/8"},
-        {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]",
-         "epoch 3/100, step of it 8/40"},
         /* Hugging Face Trainer */
         {"[transformers]   Num Epochs = 3", "epoch /3"},
         {"  Total optimization steps = 1,200", "step /1200"},
@@ -111,22 +73,18 @@ static void test_lines(void **state)
         {"{'loss': 0.75, 'epoch': 2.0}", "epoch 2, loss 0.75"},
         {"{'train_runtime': '0.1', 'train_samples_per_second': '1846', 'train_loss': '0.76', 'epoch': '3'}",
          "epoch 3, loss 0.76, rate 1846"},
-        {"train loss: 0.5  val loss: 0.25", "loss 0.5"},
         /* another pair, or an order, leaves open what the numbers are of */
         {"(0/4) Epoch 3/10 loss 0.5", "epoch 3, loss 0.5"},
         {"Epoch [3/10][40/500] loss 0.5", "epoch 3, loss 0.5"},
         {"epoch 3, step 40/500, loss 0.5", "epoch 3, loss 0.5"},
         {"step 40/500, epoch 3/4, loss 0.5", "epoch 3, loss 0.5"},
         {"step 5/10 of level 3", ""},
-        {"epoch 3/4, loss 0.5, val acc: 45/50", "epoch 3/4, loss 0.5"},
-        {"epoch 3/4, step 40, loss 0.5", "epoch 3/4, loss 0.5"},
         /* one run of several: nobody knows from then on how far all of them are */
         {"Model 1/5", "several"},
         {"Training model 1 of 5", "several"},
         {"Task A: epoch 3/3 loss 0.5", "epoch 3, loss 0.5"},
         {"client 3 epoch 3/3", "epoch 3"},
         {"task 2: step 30/40", ""},
-        {"Finished epoch 3/3, saved the model", "epoch 3/3"},
         {"=== Fold 1/5 ===", "several"},
         {"Fold 2", "several"},
         {"fold1: epoch 3/3", "epoch 3/3, several"},
@@ -138,7 +96,6 @@ static void test_lines(void **state)
         {"Phase 1/2", "several"},
         {"Stage: [1/2]", "several"},
         {"fold 1:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]", "several"},
-        {"level=info step 3/40", "step 3/40"},
         {"step 3/40 of model 1/1", ""},
     };
 
@@ -146,103 +103,11 @@ static void test_lines(void **state)
     check(lines, ARRAY_LEN(lines));
 }
 
-/* What real logs have, and is no progress of a training. */
+/* Bytes that are no text; the golden lines have the rest of what says nothing. */
 static void test_nothing(void **state)
 {
-    static const char *const lines[] = {
-        /* numbers without a name, or with that of something else */
-        "",
-        "\x1b",
-        "\x1b[31",
-        "\xff\xfe\x80 1/2",
-        "loss",
-        "37%",
-        "1/2",
-        "v1/2",
-        "[1, 2, 3]",
-        "date 11/24",
-        "[INFO] 3/4 shards downloaded",
-        "rank 0/8 started",
-        "[1/2] Building CXX object a.o",
-        "/data/10/20/epoch",
-        "192.168.0.1/24",
-        "memory 10/80 GB",
-        "worker 2/4 [ready]",
-        "NCCL INFO ring 0/1 [3/8]",
-        "batch 40/500 loss: 0.5",
-        "[40/500] loss: 0.5",
-        "[3][40/500] loss 0.5",
-        "Train: [2/300][630/1251] loss 0.5",
-        "Running tokenizer [3/4]",
-        "seed 42",
-        "model has 124 parameters",
-        "run 12",
-        "folder 3",
-        /* a loss of nobody knows what */
-        "Loss: 0.5",
-        "GPU 0 Loss: 147.368",
-        "num_updates 100, loss 0.5",
-        "train loss 1200 0.5",
-        /* no counts, or impossible ones */
-        "step 5/0",
-        "step -3/10",
-        "step 11/10",
-        "step 0/-5",
-        "epoch 5/3",
-        "step 1.5/3",
-        "step nan/10",
-        "step 99999999999999999999/999999999999999999999",
-        "step 11/24/2026 loss 0.5",
-        "took 12.5s/epoch",
-        /* another kind of steps; lists of what a script does */
-        "accumulation step 2/16",
-        "denoising step 10/50",
-        "Gradient step 3/16 loss 0.5",
-        "warmup step 10/100",
-        "pretraining epoch 3/3",
-        "step 1: install the packages",
-        "Step 2: loading",
-        "Step 2/4: training",
-        /* how many there are, of which the line names none */
-        "save_steps=500, eval_steps=100, warmup_steps: 10",
-        "epochs: 10",
-        "max_steps=1000",
-        "Total steps: 1024",
-        "steps: 10 loss: 0.5",
-        "iters: 100, epoch: | loss: 0.5",
-        "Num update steps per epoch = 16",
-        "Gradient Accumulation steps = 1",
-        "bad epochs 2",
-        /* evaluations, and what is done beside a training */
-        "val loss: 0.5",
-        "Test set: Average loss: 0.0536, Accuracy: 9824/10000 (98%)",
-        "best epoch 3",
-        "early stopping after every 5 epochs",
-        "val 10/50 step 3/4",
-        "Validation step 10/50",
-        "Test Epoch: 3 [10/50] loss 0.5",
-        "{\"time\":\"x\",\"event\":\"val\",\"epoch\":1,\"epochs\":2,\"global_step\":4,\"loss\":0.5}",
-        "{'eval_loss': '0.7616', 'eval_steps_per_second': '1081', 'epoch': '1'}",
-        "training time: 4.63 s (steps 4.46 s, validation 0.17 s), 35 samples/s; start-up 0.08 s",
-        /* bars of a word, a number, or a unit that is no training's */
-        "val:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.5]",
-        "Sanity Checking DataLoader 0:   0%|          | 0/2 [00:00<?, ?it/s]",
-        "Tokenizing train set:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
-        "Task A:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.5]",
-        "step 3/10:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.5]",
-        "rank 0 Epoch 1/2:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]",
-        "3/8 models:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]",
-        " 20%|##        | 1.0M/5.0M [00:00<00:01, 77.3MB/s]",
-        " 20%|##        | 8/40 [00:00<00:01, 77.3 examples/s]",
-        "train: 45%|####5     | 12.5k/50.0k [00:00<00:01, 77.3it/s]",
-        "train: 45%|####5     | 5/50 [00:00<00:01, 77.3rows/s]",
-        "train: 45%|####5     | 5/50 [00:00<00:01]",
-        "train: 45%|####5     | 55/50 [00:00<00:01, 77.3it/s]",
-        "train: 45%|####5     | 5/50 [00:00<00:01, 77.3it/s, epoch=3/10]",
-        "train: 20it [00:00, 46.26it/s]",
-        " 32/938 [>.............................] - ETA: 1s - loss: 0.3",
-        "Epoch 1/2 \xe2\x94\x81\xe2\x94\x81 3/40 0:00:01",
-    };
+    static const char *const lines[] = {"", "\x1b", "\x1b[31", "\xff\xfe\x80 1/2",
+                                        "Epoch 1/2 \xe2\x94\x81\xe2\x94\x81 3/40 0:00:01"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(lines); i++)
@@ -314,39 +179,6 @@ static void test_stream_drops_the_rest_of_a_long_line(void **state)
     assert_int_equal(sum, 102);
 }
 
-/* Printed, not judged. */
-static void test_cost(void **state)
-{
-    static char words[RECOGNISE_LINE_BYTES + 1], pairs[RECOGNISE_LINE_BYTES + 1];
-    const char *const lines[] = {
-        "epoch 1/3, batch    16/64 with loss: 0.3716",
-        "Epoch 1/3:  20%|##        | 8/40 [00:00<00:01, 77.33it/s, loss=0.467]",
-        "{'loss': '0.8307', 'grad_norm': '0.749', 'learning_rate': '4.688e-05', 'epoch': '0.25'}",
-        "INFO 2026-11-24 20:12:13,123 nothing of the kind is said here, in 80 characters",
-        "no digits at all stand in this line, which is what most lines of a log are like",
-        words,
-        pairs,
-    };
-    enum { TIMES = 2000 };
-    struct progress_seen s;
-
-    (void)state;
-    for (size_t i = 0; i + 4 < sizeof(words); i += 4) {
-        memcpy(words + i, i ? "a b " : "1 b ", 4);
-        memcpy(pairs + i, "1/2,", 4);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        struct timespec a, b;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
-        for (int n = 0; n < TIMES; n++)
-            (void)recognise_line(sv_from(lines[i]), &s);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-        print_message("%6.0f ns: %.90s\n",
-                      ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / TIMES,
-                      lines[i]);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,7 +187,6 @@ int main(void)
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_stream_in_any_pieces),
         cmocka_unit_test(test_stream_drops_the_rest_of_a_long_line),
-        cmocka_unit_test(test_cost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

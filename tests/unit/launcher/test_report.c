@@ -3,7 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/fsutil.h"
-#include "crew.h"
+#include "run.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
@@ -241,26 +241,6 @@ static void test_what_is_there_stays(void **state)
                "cannot write /no/such/folder/report: No such file");
 }
 
-/* Only the node whose rank is to blame leaves one. */
-static void test_among_nodes(void **state)
-{
-    cleanup_buf struct buf text = BUF_INIT(1 << 16);
-    struct crew c;
-
-    (void)state;
-    setenv(ENV, "report", 1);
-    crew_open(&c, 2);
-    crew_start_all(&c, RUN_ARGS("--nnodes=2"),
-                   "[ $NODE = 1 ] && { echo no data >&2; exit 7; }; echo fine >&2; sleep 1000");
-    assert_int_equal(crew_wait(&c, 0), 140);
-    assert_int_equal(crew_wait(&c, 1), 7);
-    assert_false(run_has_file(&c.runs[0], "report"));
-    run_read(&c.runs[1], "report", &text);
-    run_says(&text, ",\"exitCode\":7,");
-    run_says(&text, "\"message\":\"no data\"}");
-    crew_release(&c);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -268,7 +248,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failed_rank), cmocka_unit_test(test_bytes_pass_unchanged),
         cmocka_unit_test(test_no_report),   cmocka_unit_test(test_final_exit_only),
         cmocka_unit_test(test_end_of_much), cmocka_unit_test(test_what_is_there_stays),
-        cmocka_unit_test(test_among_nodes),
     };
     return run_main(argc, argv, tests, ARRAY_LEN(tests));
 }

@@ -282,22 +282,6 @@ static void test_zombies_of_orphans_do_not_pile_up(void **state)
     run_release(&r);
 }
 
-static void test_64_ranks(void **state)
-{
-    struct run r;
-
-    (void)state;
-    assert_int_equal(
-        run_once(RUN_ARGS("--nproc-per-node=64"), "echo rank $RANK of $WORLD_SIZE local $LOCAL_RANK", &r), 0);
-    for (int i = 0; i < 64; i++) {
-        char want[64];
-        snprintf(want, sizeof(want), "rank %d of 64 local %d\n", i, i);
-        run_says(&r.out, want);
-    }
-    run_release(&r);
-    run_expect(RUN_ARGS("--nproc-per-node=64"), "[ $RANK = 63 ] && exit 3; sleep 1000", 3, NULL);
-}
-
 /* The rank, and what it has started and left behind, in its session and in one of its own, however the launcher ends. */
 static void test_what_ranks_started_ends_with_the_launcher(void **state)
 {
@@ -329,18 +313,6 @@ static void test_what_ranks_started_ends_with_the_launcher(void **state)
                 fail_msg("%s is left", pids[k]);
         run_release(&r);
     }
-}
-
-/* By sh, whatever the C library's execvp does: this program may be linked with musl. */
-static void test_scripts_without_a_first_line(void **state)
-{
-    (void)state;
-    setenv("TORCHRUN", run_torchrun, 1);
-    run_expect(
-        RUN_ARGS("--nproc-per-node=1"),
-        "mkdir bin; echo 'exit $((10 * $# + ${1:-0}))' >bin/plain; chmod 755 bin/plain; PATH=$PWD/bin:$PATH; "
-        "\"$TORCHRUN\" plain 4; [ $? = 14 ] && exec \"$TORCHRUN\" --no-python bin/plain 3 x",
-        23, NULL);
 }
 
 static void test_what_cannot_be_started(void **state)
@@ -398,9 +370,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_a_wrong_usage_is_final),
         cmocka_unit_test(test_zombies_of_orphans_do_not_pile_up),
-        cmocka_unit_test(test_64_ranks),
         cmocka_unit_test(test_what_ranks_started_ends_with_the_launcher),
-        cmocka_unit_test(test_scripts_without_a_first_line),
         cmocka_unit_test(test_what_cannot_be_started),
         cmocka_unit_test(test_ranks_start_clean),
     };

@@ -1,7 +1,5 @@
-/* test_machine.c - devices, ports. */
-#include "failing.h"
-#include "host/gpus.h"
-#include "launcher/machine.h"
+/* test_port.c - a port that is held for rank 0. */
+#include "launcher/nodes.h"
 #include "test.h"
 
 #include <errno.h>
@@ -12,24 +10,6 @@
 #include <unistd.h>
 
 enum { PORT_RANGE = 51 }; /* IP_LOCAL_PORT_RANGE, which older headers lack */
-
-static int64_t count_gpus(void *dir)
-{
-    failing_begin();
-    return gpus_devices(dir);
-}
-
-/* No memory is not the same as no GPU: ranks would be started on CPUs. */
-static void test_gpus_without_memory(void **state)
-{
-    struct failing_end end;
-
-    (void)state;
-    if (failing_skip())
-        skip();
-    failing_try(1, count_gpus, (char[]){"/dev"}, &end);
-    assert_true(end.exhausted);
-}
 
 /* A socket with these options, bound to `port` of any address; -1 with errno. */
 static int bound_to(int port, bool reuse)
@@ -66,8 +46,8 @@ static void test_a_port_is_held(void **state)
     int port = 0, other_port = 0;
 
     (void)state;
-    assert_int_equal(machine_hold_port(&port, &held, &err), 0);
-    assert_int_equal(machine_hold_port(&other_port, &other, &err), 0);
+    assert_int_equal(nodes_hold_port(&port, &held, &err), 0);
+    assert_int_equal(nodes_hold_port(&other_port, &other, &err), 0);
     assert_true(port > 0 && port < 65536 && port != other_port);
     assert_int_equal(bound_to(port, false), -1);
 
@@ -81,21 +61,8 @@ static void test_a_port_is_held(void **state)
     assert_int_equal(connect_from(other_port, ntohs(addr.sin_port)), 0);
 }
 
-static void test_ids(void **state)
-{
-    cleanup_arena struct arena a = {0};
-
-    (void)state;
-    const char *x = machine_random_id(&a), *y = machine_random_id(&a);
-    assert_true(strlen(x) == 16 && strcmp(x, y) != 0);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpus_without_memory),
-        cmocka_unit_test(test_a_port_is_held),
-        cmocka_unit_test(test_ids),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_port_is_held)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
