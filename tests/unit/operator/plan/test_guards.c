@@ -28,7 +28,8 @@ static struct trainjob *job_of(const char *members, int replicas, const char *po
     snprintf(text, sizeof(text),
              "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"u-1\",\"resourceVersion\":\"7\","
              "\"generation\":1},\"spec\":{%s\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":%d,"
-             "\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}",
+             "\"template\":{\"metadata\":{\"labels\":{}},\"spec\":{%s\"containers\":[{\"name\":\"pytorch\","
+             "\"image\":\"i\"}]}}}]}}",
              members, replicas, pod_members);
     struct trainjob *job = trainjob_decode(json_parse(text, strlen(text), &err), &err);
     assert_non_null(job);
@@ -243,6 +244,22 @@ static void test_the_users_own_key(void **state)
     release(&m);
 }
 
+/* Policies go by these labels: a template cannot put its pods among another job's. */
+static void test_a_template_names_no_other_job(void **state)
+{
+    struct made m = all_on(TORCHRUN, 2, "");
+    cJSON *labels = cJSON_GetObjectItem(
+        json_find(m.job->spec.replica_specs[0].template, (const char *[]){"metadata", NULL}), "labels");
+
+    (void)state;
+    cJSON_AddStringToObject(labels, LABEL_JOB, "other");
+    cJSON_AddStringToObject(labels, LABEL_ISOLATED, "other");
+    plan(&m);
+    assert_true(says(created(&m, CHILD_POD, 0), "\"" LABEL_JOB "\":\"j\""));
+    assert_false(says(created(&m, CHILD_POD, 0), "other"));
+    release(&m);
+}
+
 /* ---- later passes */
 
 /* A pod of the attempt is there: it says whether the others get the key. An attempt that an older operator began has none. */
@@ -272,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_which_jobs_have_them),
         cmocka_unit_test(test_tensorboards_pods_are_isolated),
         cmocka_unit_test(test_an_operator_without_them),
+        cmocka_unit_test(test_a_template_names_no_other_job),
         cmocka_unit_test(test_the_users_own_key),
         cmocka_unit_test(test_pods_of_an_attempt_are_alike),
     };
