@@ -21,8 +21,7 @@ enum exit_code {
     EXIT_CODE_SIGNAL_BASE = 128, /* + n: killed by signal n */
 };
 
-/* What a launcher tells of the job's UID to whoever asks for its progress: the last 12 characters. They tell jobs apart; the run
- * id, which keeps strangers out of the ranks' ports, carries the whole UID, and its other 74 random bits stay unknown. */
+/* What a launcher tells of the job's UID to whoever asks for its progress: the last 12 characters. They tell jobs apart. */
 static inline const char *contract_job_mark(const char *uid)
 {
     const size_t len = strlen(uid);

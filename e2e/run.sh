@@ -39,7 +39,8 @@ cases() { "$VENV/bin/python" -m pytest -p no:cacheprovider "$@" || { [ $? -eq 5 
 none=0 which="not long"
 if [ "${1:-}" = --long ]; then
     which=long && shift
-    "$REPO/scripts/deps.sh" registry
+    "$REPO/scripts/deps.sh" registry policies
+    "$REPO/deploy/local/kube-router"
 fi
 cases -m "$which and not serial" -n "$AT_ONCE" --dist worksteal "$@"
 cases -m "$which and serial" "$@"

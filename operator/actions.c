@@ -466,8 +466,9 @@ static void begin(struct actions *as, const struct action *act)
     begin_request(s);
 }
 
-/* Alone, but for guards and the create before them, and for pods. Pods may be deleted beside each other. They may be created beside each other, too: first one of each
- * replicaSpec, and one more at a time with each that went well, so that a quota that is used up is asked once. */
+/* Alone, but for guards, which go beside the create before them, and for pods. Pods may be deleted beside each other. They may be
+ * created beside each other, too: first one of each replicaSpec, and one more at a time with each that went well, so that a quota
+ * that is used up is asked once. */
 static bool may_begin(const struct actions *as, const struct action *act)
 {
     if (as->n_steps == 0 || (is_guard(act) && act[-1].kind == ACTION_CREATE))

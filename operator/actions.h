@@ -5,8 +5,9 @@
  * Errors:    in result.err. Reaching what was wanted is no error: creating an object that exists and is this job's,
  *            deleting one that is gone.
  * Order:     one request after the other. Only creates of guards and of the Service before them run in parallel,
- *            consecutive creates of pods, and consecutive deletes of pods, up to 8. Of the creates the first pod of each replicaSpec runs alone, then, for each create that
- *            succeeded, one more at a time, so that an exhausted quota is asked once. After a failure, or when the
+ *            consecutive creates of pods, and consecutive deletes of pods, up to 8. Of the creates the first pod of each
+ *            replicaSpec runs alone, then, for each create that succeeded, one more at a time, so that an exhausted quota
+ *            is asked once. After a failure, or when the
  *            target says that nothing may go on, nothing more is begun, and `done` is called when the requests under
  *            way have ended; their effects are part of the result. `done` is called exactly once, unless cancelled, and
  *            the struct is freed after it. Events are recorded at their place in the order, so that a status that could

@@ -319,14 +319,11 @@ static int64_t look_for_tensorboard(const struct controller *c, struct jobmemory
 /* The kernel has random bytes, or nothing that is decided here is safe. */
 static const char *new_key(struct arena *a)
 {
-    unsigned char raw[32];
-    char *hex = arena_alloc(a, 2 * sizeof(raw) + 1);
+    unsigned long long r[4];
 
-    if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+    if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
         abort();
-    for (size_t i = 0; i < sizeof(raw); i++)
-        snprintf(hex + 2 * i, 3, "%02x", raw[i]);
-    return hex;
+    return arena_printf(a, "%016llx%016llx%016llx%016llx", r[0], r[1], r[2], r[3]);
 }
 
 static void fill_input(const struct controller *c, const struct trainjob *job, struct jobmemory *m,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test coverage cuda cluster images registry e2e servers metrics bench peers pictures
+#   scripts/deps.sh build test coverage cuda cluster images registry policies e2e servers metrics bench peers pictures
 set -euo pipefail
 
 packages() {
@@ -15,6 +15,7 @@ packages() {
     cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
     registry) echo docker-registry ;; # Debian starts a server on port 5000, which nothing here uses
+    policies) echo ipset iptables ;; # for kube-router
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
@@ -24,7 +25,7 @@ packages() {
         ;;
     metrics) echo prometheus ;; # and promtool; Debian starts a server on port 9090, which nothing here uses
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, registry, e2e, servers, metrics, bench, peers or pictures" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, registry, policies, e2e, servers, metrics, bench, peers or pictures" >&2 && exit 2 ;;
     esac
 }
 

@@ -11,7 +11,7 @@ cd "$REPO"
 style() {
     say "style"
     git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cc' | xargs clang-format --dry-run -Werror
-    git ls-files '*.sh' .ci/run deploy/local/cluster deploy/local/servers deploy/local/helm | xargs shellcheck -x
+    git ls-files '*.sh' .ci/run deploy/local/cluster deploy/local/servers deploy/local/helm deploy/local/kube-router | xargs shellcheck -x
     git ls-files ':!*package-lock.json' | xargs codespell
     deploy/generate.sh --check
 }

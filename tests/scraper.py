@@ -56,12 +56,12 @@ def static_job(monitor, address, pod):
 
 
 class Prometheus:
-    def __init__(self, folder, port, scrape_jobs, rules):
+    def __init__(self, folder, port, scrape_jobs, *rules):
         self.url = f"http://127.0.0.1:{port}"
         config = folder / "prometheus.yaml"
         config.write_text(yaml.safe_dump({
             "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-            "rule_files": [str(rules)], "scrape_configs": scrape_jobs}))
+            "rule_files": [str(r) for r in rules], "scrape_configs": scrape_jobs}))
         self.log = folder / "prometheus.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

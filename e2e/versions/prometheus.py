@@ -7,7 +7,7 @@ import scraper
 from kube import REPO, kubectl
 from scraper import job_of, static_job  # noqa: F401
 
-RULES = REPO / "deploy" / "chart" / "rules.yaml"
+CHART = REPO / "deploy" / "chart"
 
 
 def word(text):
@@ -33,4 +33,4 @@ def discovered(monitor):
 
 
 def Prometheus(folder, port, scrape_jobs):
-    return scraper.Prometheus(folder, port, scrape_jobs, RULES)
+    return scraper.Prometheus(folder, port, scrape_jobs, CHART / "rules.yaml", CHART / "rules-of-pods.yaml")

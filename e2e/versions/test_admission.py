@@ -1,4 +1,5 @@
-"""The optional admission policy: a job is no way around the rights of who creates it; and Pod Security, as installed."""
+"""The optional admission policies: a job is no way around the rights of who creates it, nor is the operator's account; what happens where
+a job's guards are refused; and Pod Security, as installed."""
 
 import copy
 import json
@@ -6,7 +7,7 @@ import subprocess
 
 import jobs
 import pytest
-from kube import GROUP, REPO, SYSTEM, apply, get, kubectl, wait_for, wait_phase
+from kube import GROUP, REPO, SYSTEM, apply, field, get, items, kubectl, status, wait_for, wait_phase
 
 ADMISSION = REPO / "deploy" / "admission"
 POLICY = ADMISSION / "service-accounts.yaml"
@@ -109,7 +110,7 @@ def as_operator(namespace, obj):
     return done.stderr if done.returncode else ""
 
 
-def test_the_operators_account_writes_children_of_jobs_only(ns, fenced):
+def test_the_operators_account_writes_children_of_jobs_only(ns, node, fenced):
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
     wait_for("the policy to be in force", lambda: "PyTorchTrainingJob controls" in as_operator(ns, pod))
     assert create(ns, job("owner")).returncode == 0
@@ -124,11 +125,64 @@ def test_the_operators_account_writes_children_of_jobs_only(ns, fenced):
     secret |= {"type": "kubernetes.io/service-account-token"}
     secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
     assert "type Opaque" in as_operator(ns, secret)
-    # A whole life of a job, with a restart, a TensorBoard and an end by its time to live.
-    life = jobs.job("life", jobs.replica('[ "$ATTEMPT" = 0 ] && exit 137; exit 0'), runPolicy={"ttlSecondsAfterFinished": 2},
-                    tensorboardSpec={"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}})
-    apply(life, namespace=ns)
+    # A whole life of a job, with its guards, a restart, a TensorBoard and an end by its time to live.
+    apply(jobs.job("life", jobs.replica("true", replicas=2), torchrunConfig={"enabled": True}, runPolicy={"ttlSecondsAfterFinished": 2},
+                   tensorboardSpec={"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}}), namespace=ns)
+    names = ("life-node-0", "life-node-1")
+    first = {name: node.run(ns, name) for name in names}
+    wait_for("TensorBoard's replica", lambda: field("deployment", "life-tensorboard", ns, "spec.replicas") == 1)
+    node.end(ns, "life-node-1", 137)
+    for name in names:
+        wait_for("a new pod", lambda name=name: field("pod", name, ns, "metadata.uid") not in (None, first[name]))
+        node.run(ns, name)
+    for name in names:
+        node.end(ns, name, 0)
     wait_for("its end", lambda: not get("ptj", "life", ns))
+
+
+def refused_for(ns, name, words):
+    """A job of two nodes gets no pod, and its status has the server's words."""
+    apply(jobs.job(name, jobs.replica("true", replicas=2), torchrunConfig={"enabled": True}), namespace=ns)
+
+    def told():
+        conditions = {c["type"]: c for c in status(name, ns).get("conditions", [])}
+        return status(name, ns).get("reason") == "PodRefused" and words in conditions["Running"]["message"]
+
+    wait_for(lambda: f"{words}: {status(name, ns)}", told)
+    assert items("pods", ns) == []
+
+
+def test_a_quota_without_room_for_the_key(ns):
+    apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"count/secrets": "0"}}},
+          namespace=ns)
+    wait_for("the quota to be counted", lambda: (get("resourcequota", "none", ns).get("status") or {}).get("used"))
+    refused_for(ns, "poor", "exceeded quota: none, requested: count/secrets=1")
+    kubectl("-n", ns, "delete", "resourcequota", "none")
+    wait_for("its pods", lambda: len(items("pods", ns)) == 2)
+
+
+@pytest.fixture
+def old_role(installed):
+    """As before the operator made guards."""
+    rules = get("clusterrole", "torchkeeper-operator", "default")["rules"]
+    older = [r for r in rules if r["verbs"] != ["create"]]
+    assert len(rules) - len(older) == 2
+
+    def patch(rules):
+        kubectl("patch", "clusterrole", "torchkeeper-operator", "--type=merge", "-p", json.dumps({"rules": rules}))
+
+    patch(older)
+    yield lambda: patch(rules)
+    patch(rules)
+
+
+def test_an_operator_with_an_older_role(ns, old_role):
+    user = f"system:serviceaccount:{SYSTEM}:torchkeeper-operator"
+    for kind in ("secrets", "networkpolicies"):
+        wait_for("the role to count", lambda kind=kind: kubectl("-n", ns, f"--as={user}", "auth", "can-i", "create", kind, check=False) == "no\n")
+    refused_for(ns, "early", 'cannot create resource "')
+    old_role()
+    wait_for("its pods", lambda: len(items("pods", ns)) == 2)
 
 
 def test_pod_security_is_enforced_where_the_operator_runs(installed):

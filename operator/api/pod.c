@@ -307,13 +307,15 @@ const cJSON *pod_training_container(const cJSON *object)
     return trainjob_training_container(spec);
 }
 
-/* Nobody can change it in a pod that exists. */
-static bool has_env(const cJSON *container, const char *name)
+bool pod_has_env(const cJSON *container, const char *name)
 {
     const cJSON *e;
 
-    cJSON_ArrayForEach(e, member(container, "env")) if (strcmp(or_empty(json_str(e, "name")), name) ==
-                                                        0) return true;
+    cJSON_ArrayForEach(e, member(container, "env"))
+    {
+        if (strcmp(or_empty(json_str(e, "name")), name) == 0)
+            return true;
+    }
     return false;
 }
 
@@ -327,7 +329,7 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
     const cJSON *c;
 
     p->training.name = or_empty(json_str(pod_training_container(object), "name"));
-    p->keyed = has_env(pod_training_container(object), CONTRACT_ENV_JOB_KEY);
+    p->keyed = pod_has_env(pod_training_container(object), CONTRACT_ENV_JOB_KEY);
     cJSON_ArrayForEach(c, member(status, "containerStatuses"))
     {
         struct pod_container read = {.name = or_empty(json_str(c, "name"))};

@@ -88,6 +88,9 @@ struct pod {
  * without such a container: as in a template. A mesh's webhook may have put its own container before, between or behind. */
 const cJSON *pod_training_container(const cJSON *object);
 
+/* Whether the container's env, which nobody can change in a pod that exists, sets the variable. */
+bool pod_has_env(const cJSON *container, const char *name);
+
 /* `object` is borrowed for the call. */
 struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;
 struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;

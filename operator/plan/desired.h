@@ -10,6 +10,8 @@
 /* Label of TensorBoard's pods; its value is the job's name. */
 #define LABEL_TENSORBOARD "batch.tensorstack.dev/tensorboard"
 
+enum { TENSORBOARD_PORT = 6006 };
+
 /* The names never change, so that a second create meets AlreadyExists. */
 char *desired_pod_name(struct arena *a, const char *job, const char *type,
                        int index);                                /* <job>-<type>-<index> */

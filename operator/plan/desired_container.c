@@ -97,20 +97,14 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
 
 struct env {
     cJSON *ours;
-    const cJSON *users;
+    const cJSON *container; /* with the user's */
 };
 
 /* The item of this name; NULL: the user has set it. */
 static cJSON *env_item(struct env *e, const char *name)
 {
-    const cJSON *v;
-
-    cJSON_ArrayForEach(v, e->users)
-    {
-        const char *theirs = json_str(v, "name");
-        if (theirs && strcmp(theirs, name) == 0)
-            return NULL;
-    }
+    if (pod_has_env(e->container, name))
+        return NULL;
     cJSON *item = cJSON_CreateObject();
     cJSON_AddStringToObject(item, "name", name);
     cJSON_AddItemToArray(e->ours, item);
@@ -191,7 +185,7 @@ static void add_launcher_env(struct planner *p, const struct slot *s, struct env
 
 void desired_container(struct planner *p, const struct slot *s, cJSON *container)
 {
-    struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
+    struct env e = {cJSON_CreateArray(), container};
     const char *report = json_str(container, "terminationMessagePath");
     /* Neither a report nor the end of the log in the pod's status. */
     const bool silent = p->spec->run_policy.no_last_words;
@@ -216,7 +210,8 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
         add_plain_env(p, s, &e);
     }
     /* Ours come first, so that the user's may refer to them as $(NAME). */
-    cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
+    cJSON_ArrayForEach(v, json_find(container, (const char *[]){"env", NULL}))
+        cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
     desired_set(container, "env", e.ours);
     if (!silent && !json_str(container, "terminationMessagePolicy"))
         desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));

@@ -60,7 +60,7 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
     set_text(labels, LABEL_TEMPLATE_HASH, p->spec->hash);
     set_text(labels, LABEL_OWNER_NAME, p->job->name);
     if (guards_isolate(p))
-        set_text(labels, LABEL_ISOLATED, "true");
+        set_text(labels, LABEL_ISOLATED, p->job->name);
     desired_owner(p->job, meta);
 }
 

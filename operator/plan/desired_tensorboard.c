@@ -1,21 +1,23 @@
 /* desired_tensorboard.c - build the Deployment and the Service of TensorBoard. */
 #include "operator/plan/desired.h"
+#include "operator/plan/guards.h"
 
 #include <string.h>
 
-enum { TENSORBOARD_PORT = 6006, NOBODY = 65534 };
+enum { NOBODY = 65534 };
 
 static const cJSON *find(const cJSON *o, const char *a, const char *b)
 {
     return json_find(o, (const char *[]){a, b, NULL});
 }
 
-/* TensorBoard's pods are not the job's: they carry a label of their own. */
-static void add_selector(struct planner *p, cJSON *parent, const char *key)
+/* TensorBoard's pods are not the job's: they carry a label of their own. Returns the labels. */
+static cJSON *add_selector(struct planner *p, cJSON *parent, const char *key)
 {
     cJSON *labels = cJSON_AddObjectToObject(parent, key);
 
     cJSON_AddStringToObject(labels, LABEL_TENSORBOARD, p->job->name);
+    return labels;
 }
 
 cJSON *desired_tensorboard_service(struct planner *p)
@@ -24,7 +26,7 @@ cJSON *desired_tensorboard_service(struct planner *p)
     cJSON *spec = cJSON_AddObjectToObject(o, "spec");
 
     cJSON_AddStringToObject(spec, "type", "ClusterIP");
-    add_selector(p, spec, "selector");
+    (void)add_selector(p, spec, "selector");
     desired_port(spec, "port", "http", TENSORBOARD_PORT);
     return o;
 }
@@ -212,9 +214,11 @@ cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const cha
         cJSON_AddNumberToObject(spec, "replicas", replicas);
     cJSON_AddNumberToObject(spec, "revisionHistoryLimit", 0);
     cJSON_AddStringToObject(cJSON_AddObjectToObject(spec, "strategy"), "type", "Recreate");
-    add_selector(p, cJSON_AddObjectToObject(spec, "selector"), "matchLabels");
+    (void)add_selector(p, cJSON_AddObjectToObject(spec, "selector"), "matchLabels");
     cJSON *template = cJSON_AddObjectToObject(spec, "template");
-    add_selector(p, cJSON_AddObjectToObject(template, "metadata"), "labels");
+    cJSON *labels = add_selector(p, cJSON_AddObjectToObject(template, "metadata"), "labels");
+    if (guards_isolate(p))
+        cJSON_AddStringToObject(labels, LABEL_ISOLATED, p->job->name);
     add_pod_spec(p, template, replicas > 0);
     return o;
 }

@@ -5,8 +5,9 @@
 #include "operator/plan/desired.h"
 
 /* As deploy/manager labels the operator's pods. */
-static const char *const OPERATOR_LABELS[][2] = {{"app.kubernetes.io/name", "torchkeeper"},
-                                                 {"app.kubernetes.io/component", "operator"}};
+#define OPERATOR                                                                                             \
+    "\"podSelector\":{\"matchLabels\":{\"app.kubernetes.io/name\":\"torchkeeper\","                          \
+    "\"app.kubernetes.io/component\":\"operator\"}}"
 
 char *guards_name(struct arena *a, const struct trainjob *job)
 {
@@ -45,68 +46,32 @@ bool guards_key(const struct planner *p)
     return keyed;
 }
 
-static void add_labels(cJSON *parent, const char *selector, const char *const labels[][2], size_t n)
+/* Names need no escapes. */
+static char *selects(struct arena *a, const char *what, const char *label, const char *value)
 {
-    cJSON *match = cJSON_AddObjectToObject(cJSON_AddObjectToObject(parent, selector), "matchLabels");
-
-    for (size_t i = 0; i < n; i++)
-        cJSON_AddStringToObject(match, labels[i][0], labels[i][1]);
+    return arena_printf(a, "\"%s\":{\"matchLabels\":{\"%s\":\"%s\"}}", what, label, value);
 }
 
-static cJSON *add_item(cJSON *list)
+static char *of_namespace(struct arena *a, const char *name)
 {
-    cJSON *o = cJSON_CreateObject();
-
-    cJSON_AddItemToArray(list, o);
-    return o;
+    return selects(a, "namespaceSelector", "kubernetes.io/metadata.name", name);
 }
 
-static cJSON *add_namespace(cJSON *from, const char *ns)
-{
-    cJSON *peer = add_item(from);
-
-    add_labels(peer, "namespaceSelector", (const char *const[][2]){{"kubernetes.io/metadata.name", ns}}, 1);
-    return peer;
-}
-
-/* The operator asks pod 0 for its progress; a Prometheus may, too. */
-static void allow_progress(const struct planner *p, cJSON *ingress)
+/* From the job's pods to any port; from the operator, and a Prometheus, to the launcher's that tells progress; from the job's
+ * namespace to TensorBoard's. */
+static char *policy_spec(const struct planner *p)
 {
     const struct plan_guards *g = &p->in->guards;
-    cJSON *rule = add_item(ingress);
-    cJSON *from = cJSON_AddArrayToObject(rule, "from");
+    const char *scraper = g->scraper_ns ? arena_printf(p->a, ",{%s}", of_namespace(p->a, g->scraper_ns)) : "";
 
-    add_labels(add_namespace(from, g->operator_ns), "podSelector", OPERATOR_LABELS,
-               ARRAY_LEN(OPERATOR_LABELS));
-    if (g->scraper_ns)
-        (void)add_namespace(from, g->scraper_ns);
-    cJSON *port = add_item(cJSON_AddArrayToObject(rule, "ports"));
-    cJSON_AddStringToObject(port, "protocol", "TCP");
-    cJSON_AddNumberToObject(port, "port", CONTRACT_PROGRESS_PORT);
-}
-
-static cJSON *policy(const struct planner *p, const char *name)
-{
-    const char *const ours[][2] = {{LABEL_JOB, p->job->name}, {LABEL_ISOLATED, "true"}};
-    cJSON *o = desired_child(p, "networking.k8s.io/v1", "NetworkPolicy", name, NULL);
-    cJSON *spec = cJSON_AddObjectToObject(o, "spec");
-
-    add_labels(spec, "podSelector", ours, 2);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "policyTypes"), cJSON_CreateString("Ingress"));
-    cJSON *ingress = cJSON_AddArrayToObject(spec, "ingress");
-    add_labels(add_item(cJSON_AddArrayToObject(add_item(ingress), "from")), "podSelector", ours, 1);
-    allow_progress(p, ingress);
-    return o;
-}
-
-static cJSON *key(const struct planner *p, const char *name)
-{
-    cJSON *o = desired_child(p, "v1", "Secret", name, NULL);
-
-    cJSON_AddStringToObject(o, "type", "Opaque");
-    cJSON_AddBoolToObject(o, "immutable", true);
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "stringData"), GUARDS_KEY, p->in->guards.new_key);
-    return o;
+    return arena_printf(p->a,
+                        "{%s,\"policyTypes\":[\"Ingress\"],\"ingress\":[{\"from\":[{%s}]},"
+                        "{\"from\":[{%s," OPERATOR "}%s],\"ports\":[{\"port\":%d}]},"
+                        "{\"from\":[{\"podSelector\":{}}],\"ports\":[{\"port\":%d}]}]}",
+                        selects(p->a, "podSelector", LABEL_ISOLATED, p->job->name),
+                        selects(p->a, "podSelector", LABEL_JOB, p->job->name),
+                        of_namespace(p->a, g->operator_ns), scraper, CONTRACT_PROGRESS_PORT,
+                        TENSORBOARD_PORT);
 }
 
 void guards_create(struct planner *p)
@@ -115,8 +80,15 @@ void guards_create(struct planner *p)
 
     if (p->in->n_pods > 0)
         return;
-    if (guards_isolate(p))
-        (void)planner_create(p, &p->creates, CHILD_POLICY, name, policy(p, name));
-    if (guards_key(p))
-        (void)planner_create(p, &p->creates, CHILD_KEY, name, key(p, name));
+    if (guards_isolate(p)) {
+        cJSON *o = desired_child(p, "networking.k8s.io/v1", "NetworkPolicy", name, NULL);
+        cJSON_AddRawToObject(o, "spec", policy_spec(p));
+        (void)planner_create(p, &p->creates, CHILD_POLICY, name, o);
+    }
+    if (guards_key(p)) {
+        cJSON *o = desired_child(p, "v1", "Secret", name, NULL);
+        cJSON_AddBoolToObject(o, "immutable", true);
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "stringData"), GUARDS_KEY, p->in->guards.new_key);
+        (void)planner_create(p, &p->creates, CHILD_KEY, name, o);
+    }
 }

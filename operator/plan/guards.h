@@ -4,7 +4,7 @@
 
 #include "operator/plan/planner.h"
 
-/* Label of pods that the job's NetworkPolicy selects. */
+/* Label of pods that the job's NetworkPolicy selects, TensorBoard's too; its value is the job's name. */
 #define LABEL_ISOLATED "batch.tensorstack.dev/isolated"
 
 /* The one member of the key's Secret. */

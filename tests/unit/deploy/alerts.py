@@ -1,4 +1,4 @@
-"""alerts.py TREE - deploy/chart/rules.yaml by promtool, with a case that fires and one that does not for each alert; and alerts and
+"""alerts.py TREE - deploy/chart/rules.yaml and rules-of-pods.yaml by promtool, with a case that fires and one that does not for each alert; and alerts and
 dashboards name only metrics that the operator or the launcher has, and runbooks that docs/operations.md has.
 """
 
@@ -13,13 +13,13 @@ import yaml
 
 TREE = Path(sys.argv[1])
 CHART = TREE / "deploy" / "chart"
-RULES = CHART / "rules.yaml"
+RULES = (CHART / "rules.yaml", CHART / "rules-of-pods.yaml")
 CASES = Path(__file__).with_name("rules_test.yaml")
 METRIC = re.compile(r"\b(?:pytorchtrainingjob|ptj|torchkeeper_training|workqueue|rest_client|reflector|process|leader_election)_\w+")
 
 
 def alerts():
-    return [r for g in yaml.safe_load(RULES.read_text())["groups"] for r in g["rules"]]
+    return [r for file in RULES for g in yaml.safe_load(file.read_text())["groups"] for r in g["rules"]]
 
 
 def of_launcher():
@@ -36,7 +36,7 @@ def of_operator():
 
 def test_promtool():
     assert shutil.which("promtool"), "promtool is not installed: scripts/deps.sh metrics"
-    for args in (["check", "rules", RULES], ["test", "rules", CASES]):
+    for args in (["check", "rules", *RULES], ["test", "rules", CASES]):
         done = subprocess.run(["promtool", *args], text=True, capture_output=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -46,6 +46,15 @@ def test_each_alert_fires_in_a_case_and_does_not_in_another():
     for check in (c for t in yaml.safe_load(CASES.read_text())["tests"] for c in t.get("alert_rule_test", [])):
         seen.setdefault(check["alertname"], set()).add(bool(check.get("exp_alerts")))
     assert seen == {a["alert"]: {True, False} for a in alerts()}
+
+
+def test_only_the_operator_pages():
+    """What the operator tells has no number of a pod in it; what pods tell is of severity info, and says whose it is."""
+    operators, pods = (yaml.safe_load(file.read_text())["groups"] for file in RULES)
+    for alert in (r for g in operators for r in g["rules"]):
+        assert "torchkeeper_training_" not in alert["expr"] and 'job="torchkeeper-system/torchkeeper-operator"' in alert["expr"], alert
+    for alert in (r for g in pods for r in g["rules"]):
+        assert alert["labels"] == {"severity": "info", "source": "pods"}, alert["alert"]
 
 
 def test_each_alert_says_what_where_and_what_to_do():

@@ -22,8 +22,6 @@ CRD = "CustomResourceDefinition/pytorchtrainingjobs.batch.tensorstack.dev"
 OPERATOR = f"Deployment/{SYSTEM}/torchkeeper-operator"
 CONTAINER = ("spec", "template", "spec", "containers", 0)
 DIGEST = "sha256:" + "a" * 64
-# Alerts from what jobs' pods export, of whatever scrape.
-OF_PODS = {"TorchkeeperJobRestarts", "TorchkeeperRankSlow", "TorchkeeperProgressStalled"}
 # Flags that the chart sets itself, or that make no sense in its Deployment.
 OWN_FLAGS = {"namespace", "server", "ca-file", "token-file", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
              "leader-elect-namespace", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys", "log-level",
@@ -194,10 +192,10 @@ def test_metrics():
     assert service["selector"] == monitor["selector"]["matchLabels"]
     assert service["selector"].items() <= pods["metadata"]["labels"].items()
     assert service["ports"][0]["targetPort"] in named and monitor["podMetricsEndpoints"][0]["port"] in named
-    rules = yaml.safe_load((CHART / "rules.yaml").read_text())
-    for rule in (r for g in rules["groups"] for r in g["rules"]):
+    groups = [g for file in ("rules.yaml", "rules-of-pods.yaml") for g in yaml.safe_load((CHART / file).read_text())["groups"]]
+    for rule in (r for g in groups for r in g["rules"]):
         rule["annotations"]["runbook_url"] = "https://git.example/" + rule["annotations"]["runbook_url"]
-    assert differences(rules, added[f"PrometheusRule/{SYSTEM}/torchkeeper"]["spec"]) == []
+    assert differences({"groups": groups}, added[f"PrometheusRule/{SYSTEM}/torchkeeper"]["spec"]) == []
     boards = added[f"ConfigMap/{SYSTEM}/torchkeeper-dashboards"]
     assert boards["metadata"]["labels"]["grafana_dashboard"] == "1"
     files = {f"torchkeeper-{p.name}": p.read_text() for p in (CHART / "dashboards").glob("*.json")}
@@ -240,14 +238,15 @@ def test_flags_are_those_of_the_operator():
 
 
 def test_rules_name_the_operator_of_this_release():
-    """By the label job that the Prometheus operator makes of its PodMonitor's namespace and name."""
-    got = template({"metrics": {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}}}, "ops")
-    assert "PodMonitor/ops/torchkeeper-operator" in got
-    rules = [r for g in got["PrometheusRule/ops/torchkeeper"]["spec"]["groups"] for r in g["rules"]]
-    named = {r["alert"]: set(re.findall(r'\bjob="([^"]*)"', r["expr"])) for r in rules}
-    assert len(named) == 13
-    for alert, found in named.items():
-        assert found == (set() if alert in OF_PODS else {"ops/torchkeeper-operator"}), alert
+    """By the label job that the Prometheus operator makes of its PodMonitor's namespace and name. What pods tell has rules only where
+    pods are scraped."""
+    for pods in (False, True):
+        got = template({"metrics": {"podMonitor": {"enabled": True, "jobs": pods}, "prometheusRule": {"enabled": True}}}, "ops")
+        assert "PodMonitor/ops/torchkeeper-operator" in got
+        rules = [r for g in got["PrometheusRule/ops/torchkeeper"]["spec"]["groups"] for r in g["rules"]]
+        named = {r["alert"]: set(re.findall(r'\bjob="([^"]*)"', r["expr"])) for r in rules}
+        assert len(named) == (13 if pods else 10)
+        assert sorted(named.values(), key=len) == [set()] * (3 * pods) + [{"ops/torchkeeper-operator"}] * 10, named
 
 
 def notes(namespace, **values):

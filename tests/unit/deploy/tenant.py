@@ -87,10 +87,10 @@ class Tenant:
         targets.write_text(json.dumps([self.target(f"127.0.0.{3 + i}", pod) for i, pod in enumerate(PODS)]))
         monitor = {"metadata": {"namespace": "torchkeeper-system", "name": "torchkeeper-jobs"},
                    "spec": yaml.safe_load((CHART / "jobs-monitor.yaml").read_text())}
-        rules = folder / "rules.yaml"
-        # An alert's time to wait is cut: promtool tests it.
-        rules.write_text(re.sub(r"^    for: .*\n", "", (CHART / "rules.yaml").read_text(), flags=re.M))
-        self.prometheus = scraper.Prometheus(folder, ports.take(), [scraper.job_of(monitor, targets, port)], rules)
+        rules = [folder / name for name in ("rules.yaml", "rules-of-pods.yaml")]
+        for file in rules:  # an alert's time to wait is cut: promtool tests it
+            file.write_text(re.sub(r"^    for: .*\n", "", (CHART / file.name).read_text(), flags=re.M))
+        self.prometheus = scraper.Prometheus(folder, ports.take(), [scraper.job_of(monitor, targets, port)], *rules)
 
     @staticmethod
     def target(ip, pod):
@@ -148,6 +148,12 @@ def test_who_speaks_as_the_operator_fires_nothing_and_hides_nothing(tenant):
     assert fired == wanted, fired
 
 
+def test_what_a_tenant_tells_pages_nobody(tenant):
+    paging = [a["labels"] for a in tenant.firing() if a["labels"]["severity"] != "info"]
+    assert [a["alertname"] for a in paging] == ["TorchkeeperOperatorDown"], paging
+    assert all(a["labels"]["source"] == "pods" for a in tenant.firing() if "training_job" in a["labels"])
+
+
 def test_a_link_in_a_label_gets_no_further(tenant):
     """A sample whose rank is no number is dropped, another loses the label."""
     for pod, wanted in (("link", [(STEP, None)]), ("digits", []),
@@ -161,11 +167,9 @@ def test_a_link_in_a_label_gets_no_further(tenant):
 
 def test_rules_alone_pass_no_text_of_a_tenant(tenant):
     """Also where somebody scrapes pods without the monitor's checks: rules name ranks that are numbers, and labels by name."""
-    group = next(g for g in yaml.safe_load((CHART / "rules.yaml").read_text())["groups"] if g["name"] == "torchkeeper-jobs")
-    of_pods = [r for r in group["rules"] if "torchkeeper_training_" in r["expr"]]
-    assert len(of_pods) == 3
-    for rule in of_pods:
-        assert rule["labels"]["severity"] != "critical", rule["alert"]
+    (group,) = yaml.safe_load((CHART / "rules-of-pods.yaml").read_text())["groups"]
+    assert len(group["rules"]) == 3
+    for rule in group["rules"]:
         assert set(re.findall(r"\$labels\.(\w+)", json.dumps(rule["annotations"]))) <= {"namespace", "training_job", "rank"}
         assert re.match(r"(sum|max) by \(namespace, training_job(, rank)?\)", rule["expr"]), rule["expr"]
         assert ("rank)" in rule["expr"]) == ('rank=~"[0-9]{1,9}"' in rule["expr"]), rule["expr"]

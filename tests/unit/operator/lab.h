@@ -87,6 +87,7 @@ struct lab {
     int step;           /* of a test's own story */
     bool hold_master;   /* pod 0 does not end yet */
     bool sidecar;       /* "shipper", which never ends, runs beside each pod's container */
+    bool unguarded;     /* the operators started from now on make neither NetworkPolicies nor keys */
     bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on ask for progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);

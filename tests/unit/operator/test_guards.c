@@ -3,6 +3,7 @@
 #include "lab.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TORCHRUN(replicas) LAB_SPEC("'torchrunConfig':{'enabled':true},", replicas)
@@ -10,6 +11,12 @@
 static int killed_once(int attempt, int index)
 {
     return attempt > 0 ? 0 : index == 1 ? 137 : LAB_RUNS;
+}
+
+static void crash_as(struct lab *l, bool unguarded)
+{
+    l->unguarded = unguarded;
+    lab_crash(l);
 }
 
 static int sent(struct lab *l, const char *kind)
@@ -52,23 +59,30 @@ static void test_one_pod_has_no_key(void **state)
     assert_int_equal(sent(l, LAB_SECRETS), 0);
 }
 
-/* While they are refused there is no pod, and the status says why; then the job goes on by itself. */
+/* By an older role, or a quota: while they are refused there is no pod, and the server's words say why; then the job goes on by
+ * itself. */
 static void test_refused(void **state)
 {
-    static const char *const KINDS[] = {"/networkpolicies", "/secrets"};
+    static const struct {
+        const char *path, *words;
+    } ROWS[] = {
+        {"/networkpolicies", "networkpolicies.networking.k8s.io is forbidden: User o cannot create resource"},
+        {"/secrets", "secrets j-u is forbidden: exceeded quota: few, requested: count/secrets=1"},
+    };
 
     for (int i = 0; i < 2; i++) {
         struct lab *l = lab_begin(state, lab_well);
         const struct fake_fault_plan no_right = {.method = "POST",
-                                                 .path_part = KINDS[i],
+                                                 .path_part = ROWS[i].path,
                                                  .fault = FAKE_STATUS,
                                                  .status = 403,
-                                                 .message = "no right"};
+                                                 .message = ROWS[i].words};
         fake_plan_fault(l->server, &no_right);
         run_to(l, TORCHRUN("2"), "Pending");
         lab_until_status(l, "reason", "PodRefused");
         lab_pass_ms(l, 10000);
         lab_until(l, lab_settled);
+        assert_true(lab_events(l, "PodRefused", ROWS[i].words) > 0);
         assert_int_equal(fake_count(l->server, LAB_PODS), 0);
         fake_plan_fault(l->server, NULL);
         lab_until_status(l, "phase", "Succeeded");
@@ -94,13 +108,49 @@ static void test_a_new_operator(void **state)
     assert_int_equal(sent(l, LAB_SECRETS), 2);
 }
 
+static bool pods_say(struct lab *l, const char *text)
+{
+    int n = 0;
+
+    for (int i = 0; i < 2; i++) {
+        char path[128];
+        snprintf(path, sizeof(path), LAB_PODS "/j-node-%d", i);
+        cleanup_json cJSON *pod = lab_get(l, path);
+        char *json = cJSON_PrintUnformatted(pod);
+        n += json && strstr(json, text);
+        cJSON_free(json);
+    }
+    assert_int_not_equal(n, 1);
+    return n == 2;
+}
+
+/* What an operator without guards began goes on as it is; the next attempt has both. Back again, the one after that has none. */
+static void test_an_upgrade_and_back(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    crash_as(l, true);
+    run_to(l, TORCHRUN("2"), "Running");
+    crash_as(l, false);
+    lab_until(l, lab_settled);
+    assert_int_equal(sent(l, LAB_PODS), 2);
+    assert_int_equal(sent(l, LAB_POLICIES) + sent(l, LAB_SECRETS), 0);
+    assert_false(pods_say(l, "secretKeyRef"));
+    lab_pause(l);
+    lab_resume(l);
+    assert_true(pods_say(l, "secretKeyRef") && pods_say(l, "batch.tensorstack.dev/isolated"));
+    assert_int_equal(fake_count(l->server, LAB_POLICIES) + fake_count(l->server, LAB_SECRETS), 2);
+    crash_as(l, true);
+    lab_pause(l);
+    lab_resume(l);
+    assert_false(pods_say(l, "secretKeyRef") || pods_say(l, "batch.tensorstack.dev/isolated"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LAB_TEST(test_once_an_attempt),
-        LAB_TEST(test_one_pod_has_no_key),
-        LAB_TEST(test_refused),
-        LAB_TEST(test_a_new_operator),
+        LAB_TEST(test_once_an_attempt), LAB_TEST(test_one_pod_has_no_key),  LAB_TEST(test_refused),
+        LAB_TEST(test_a_new_operator),  LAB_TEST(test_an_upgrade_and_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,15 @@ static void put_row(void *ctx, const struct schema_field *f)
     struct err err;
     const char *description = json_str(f->schema, "description");
     char path[SCHEMA_PATH_BYTES];
+    const cJSON *member;
 
     schema_path(f, "[]", path);
+    cJSON_ArrayForEach(member, f->schema)
+    {
+        if (cJSON_IsNull(member)) /* {description: one, two}: the API server knows no member "two" */
+            fail_msg("%s: what is \"%s\"? A description with a comma in braces needs quotes", path,
+                     member->string);
+    }
     if (f->keys[f->n - 1] == NULL && !description)
         return; /* an item of a list of words: its list says what it is */
     if (!description)

@@ -28,7 +28,8 @@ static struct trainjob *job_of(const char *members, int replicas, const char *po
     snprintf(text, sizeof(text),
              "{\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"u-1\",\"resourceVersion\":\"7\","
              "\"generation\":1},\"spec\":{%s\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":%d,"
-             "\"template\":{\"spec\":{%s\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}",
+             "\"template\":{\"metadata\":{\"labels\":{}},\"spec\":{%s\"containers\":[{\"name\":\"pytorch\","
+             "\"image\":\"i\"}]}}}]}}",
              members, replicas, pod_members);
     struct trainjob *job = trainjob_decode(json_parse(text, strlen(text), &err), &err);
     assert_non_null(job);
@@ -104,23 +105,29 @@ static bool says(const struct action *pod, const char *text)
     "\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"u-1\",\"controller\":true,"                             \
     "\"blockOwnerDeletion\":true}]},"
 
-static const char POLICY[] = META(
-    "NetworkPolicy",
-    "networking.k8s.io/v1") "\"spec\":{\"podSelector\":{\"matchLabels\":{\"batch.tensorstack.dev/job\":\"j\","
-                            "\"batch.tensorstack.dev/"
-                            "isolated\":\"true\"}},\"policyTypes\":[\"Ingress\"],\"ingress\":[{\"from\":[{"
-                            "\"podSelector\":{\"matchLabels\":{\"batch.tensorstack.dev/"
-                            "job\":\"j\"}}}]},{\"from\":[{"
-                            "\"namespaceSelector\":{\"matchLabels\":{\"kubernetes.io/"
-                            "metadata.name\":\"ops\"}},\"podSelector\":{"
-                            "\"matchLabels\":{\"app.kubernetes.io/name\":\"torchkeeper\",\"app.kubernetes.io/"
-                            "component\":"
-                            "\"operator\"}}},{\"namespaceSelector\":{\"matchLabels\":{\"kubernetes.io/"
-                            "metadata.name\":"
-                            "\"monitoring\"}}}],\"ports\":[{\"protocol\":\"TCP\",\"port\":29402}]}]}}";
+/* With ' for ". */
+static const char POLICY[] =
+    "'spec':{'podSelector':{'matchLabels':{'batch.tensorstack.dev/isolated':'j'}},'policyTypes':['Ingress'],"
+    "'ingress':[{'from':[{'podSelector':{'matchLabels':{'batch.tensorstack.dev/job':'j'}}}]},"
+    "{'from':[{'namespaceSelector':{'matchLabels':{'kubernetes.io/metadata.name':'ops'}},"
+    "'podSelector':{'matchLabels':{'app.kubernetes.io/name':'torchkeeper',"
+    "'app.kubernetes.io/component':'operator'}}},"
+    "{'namespaceSelector':{'matchLabels':{'kubernetes.io/metadata.name':'monitoring'}}}],"
+    "'ports':[{'port':29402}]},"
+    "{'from':[{'podSelector':{}}],'ports':[{'port':6006}]}]}}";
 
-static const char SECRET[] =
-    META("Secret", "v1") "\"type\":\"Opaque\",\"immutable\":true,\"stringData\":{\"key\":\"" KEY "\"}}";
+static void assert_policy(const char *body)
+{
+    static const char HEAD[] = META("NetworkPolicy", "networking.k8s.io/v1");
+    char want[2048];
+
+    snprintf(want, sizeof(want), "%s%s", HEAD, POLICY);
+    for (char *quote = want; (quote = strchr(quote, '\''));)
+        *quote = '"';
+    assert_string_equal(body, want);
+}
+
+static const char SECRET[] = META("Secret", "v1") "\"immutable\":true,\"stringData\":{\"key\":\"" KEY "\"}}";
 
 static const char KEY_ENV[] = "{\"name\":\"" CONTRACT_ENV_JOB_KEY
                               "\",\"valueFrom\":{\"secretKeyRef\":{\"name\":\"j-u-1\",\"key\":\"key\"}}}";
@@ -137,12 +144,12 @@ static void test_both_are_made_before_the_pods(void **state)
     assert_ptr_equal(created(&m, CHILD_KEY, 0), &m.plan.actions[2]);
     assert_ptr_equal(created(&m, CHILD_POD, 0), &m.plan.actions[3]);
     assert_string_equal(m.plan.actions[1].name, "j-u-1");
-    assert_string_equal(m.plan.actions[1].body, POLICY);
+    assert_policy(m.plan.actions[1].body);
     assert_string_equal(m.plan.actions[2].name, "j-u-1");
     assert_string_equal(m.plan.actions[2].body, SECRET);
     for (int i = 0; i < 2; i++) {
         assert_true(says(created(&m, CHILD_POD, i), KEY_ENV));
-        assert_true(says(created(&m, CHILD_POD, i), "\"batch.tensorstack.dev/isolated\":\"true\""));
+        assert_true(says(created(&m, CHILD_POD, i), "\"batch.tensorstack.dev/isolated\":\"j\""));
         assert_false(says(created(&m, CHILD_POD, i), KEY));
     }
     release(&m);
@@ -184,6 +191,28 @@ static void test_which_jobs_have_them(void **state)
     }
 }
 
+/* TensorBoard's pods are behind the same policy, and are not the job's. */
+static void test_tensorboards_pods_are_isolated(void **state)
+{
+    static const char LABELS[] =
+        "\"template\":{\"metadata\":{\"labels\":{\"batch.tensorstack.dev/tensorboard\":\"j\"%s}}";
+
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        struct made m = all_on("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}},", 1, "");
+        char want[256];
+        snprintf(want, sizeof(want), LABELS, on ? ",\"batch.tensorstack.dev/isolated\":\"j\"" : "");
+        m.in.guards.isolate = on;
+        m.pods[0] = pod_of(0, "");
+        m.in.n_pods = 1;
+        plan(&m);
+        assert_true(says(created(&m, CHILD_DEPLOYMENT, 0), want));
+        assert_true(says(created(&m, CHILD_DEPLOYMENT, 0),
+                         "\"selector\":{\"matchLabels\":{\"batch.tensorstack.dev/tensorboard\":\"j\"}}"));
+        release(&m);
+    }
+}
+
 static void test_an_operator_without_them(void **state)
 {
     struct made m = all_on(TORCHRUN, 2, "");
@@ -200,12 +229,9 @@ static void test_an_operator_without_them(void **state)
 /* The user's own setting of the variable wins, as of any other. */
 static void test_the_users_own_key(void **state)
 {
-    struct made m = {0};
-    char text[512];
+    struct made m = all_on(TORCHRUN, 2, "");
 
     (void)state;
-    snprintf(text, sizeof(text), TORCHRUN "%s", "");
-    m = all_on(text, 2, "");
     cJSON *c = cJSON_GetArrayItem(
         json_find(m.job->spec.replica_specs[0].template, (const char *[]){"spec", "containers", NULL}), 0);
     cJSON *item = cJSON_CreateObject();
@@ -215,6 +241,22 @@ static void test_the_users_own_key(void **state)
     plan(&m);
     assert_true(says(created(&m, CHILD_POD, 0), "theirs"));
     assert_false(says(created(&m, CHILD_POD, 0), "secretKeyRef"));
+    release(&m);
+}
+
+/* Policies go by these labels: a template cannot put its pods among another job's. */
+static void test_a_template_names_no_other_job(void **state)
+{
+    struct made m = all_on(TORCHRUN, 2, "");
+    cJSON *labels = cJSON_GetObjectItem(
+        json_find(m.job->spec.replica_specs[0].template, (const char *[]){"metadata", NULL}), "labels");
+
+    (void)state;
+    cJSON_AddStringToObject(labels, LABEL_JOB, "other");
+    cJSON_AddStringToObject(labels, LABEL_ISOLATED, "other");
+    plan(&m);
+    assert_true(says(created(&m, CHILD_POD, 0), "\"" LABEL_JOB "\":\"j\""));
+    assert_false(says(created(&m, CHILD_POD, 0), "other"));
     release(&m);
 }
 
@@ -243,8 +285,12 @@ static void test_pods_of_an_attempt_are_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_are_made_before_the_pods), cmocka_unit_test(test_which_jobs_have_them),
-        cmocka_unit_test(test_an_operator_without_them),      cmocka_unit_test(test_the_users_own_key),
+        cmocka_unit_test(test_both_are_made_before_the_pods),
+        cmocka_unit_test(test_which_jobs_have_them),
+        cmocka_unit_test(test_tensorboards_pods_are_isolated),
+        cmocka_unit_test(test_an_operator_without_them),
+        cmocka_unit_test(test_a_template_names_no_other_job),
+        cmocka_unit_test(test_the_users_own_key),
         cmocka_unit_test(test_pods_of_an_attempt_are_alike),
     };
 
