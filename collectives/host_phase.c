@@ -52,6 +52,7 @@ const char *host_op_name(uint32_t op)
         [HOST_ALL_GATHER] = "all_gather",
         [HOST_BARRIER] = "barrier",
         [HOST_SHARED] = "shared",
+        [HOST_MESSAGE] = "message",
     };
     return op < ARRAY_LEN(names) ? names[op] : "something unknown";
 }
@@ -61,8 +62,8 @@ int host_fail(struct host *h, const struct err *err)
     if (h->failed.kind != ERR_NONE)
         return -1;
     h->failed = *err;
-    if (h->hooks.failed)
-        h->hooks.failed(h->hooks.arg, err);
+    if (h->others.watch && err->kind != ERR_PEER) /* the watch reports a lost peer itself */
+        watch_fail(h->others.watch, err);
     return -1;
 }
 
@@ -90,8 +91,8 @@ int host_peers_check(struct host *h, const char *what, struct err *err)
         return 0;
     host_raise_lost(h, lost);
     err_set(err, ERR_PEER, "%s: rank %u went away", what, (uint32_t)h->base + lost - 1);
-    if (h->hooks.lost)
-        h->hooks.lost(h->hooks.arg, what, err);
+    if (h->others.watch)
+        watch_lost(h->others.watch, what, err);
     return -1;
 }
 
@@ -100,8 +101,8 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
     char missing[120] = "";
     size_t at = 0;
 
-    if (h->hooks.look)
-        return h->hooks.timed_out(h->hooks.arg, what, err);
+    if (h->others.watch)
+        return watch_timed_out(h->others.watch, what, err);
     for (int r = 0; r < h->world; r++) {
         uint32_t phase = atomic_load(&host_slot(h, r)->phase);
         if ((int32_t)(phase - h->phase) >= 0)
@@ -142,8 +143,8 @@ static bool spin_for(struct host *h, uint32_t generation)
     return false;
 }
 
-/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and call the
- * hooks: not every rank can have an alarm, and ranks on other hosts raise none. */
+/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and look
+ * at the others: not every rank can have an alarm, and ranks on other hosts raise none. */
 static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
                     struct err *err)
 {
@@ -161,7 +162,7 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
         if (passed(head, generation))
             break;
         if (host_peers_check(h, what, err) < 0 ||
-            (h->hooks.look && h->hooks.look(h->hooks.arg, what, err) < 0))
+            (h->others.look && h->others.look(h->others.arg, what, err) < 0))
             rc = -1;
         else if (host_left_ms(deadline_ms) == 0)
             rc = timed_out(h, what, err);

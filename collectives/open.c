@@ -1,7 +1,5 @@
 /* open.c - read and check the configuration, choose a transport and open it; map errors to exit codes. */
-#include "collectives/host.h"
-#include "collectives/transports.h"
-#include "collectives/watch.h"
+#include "collectives/pods.h"
 #include "collectives/watch_server.h"
 #include "common/clock.h"
 #include "common/contract.h"
@@ -47,6 +45,9 @@ static int check(const struct collectives_config *cfg, struct err *err)
     if (cfg->local_world < 1 || cfg->local_world > cfg->world)
         return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected 1..%d, at most WORLD_SIZE",
                        cfg->local_world, cfg->world);
+    if (cfg->local_world > COLLECTIVES_HOST_RANKS_MAX)
+        return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
+                       cfg->local_world, COLLECTIVES_HOST_RANKS_MAX);
     if (cfg->local_rank < 0 || cfg->local_rank >= cfg->local_world)
         return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, below LOCAL_WORLD_SIZE",
                        cfg->local_rank, cfg->local_world - 1);
@@ -117,8 +118,6 @@ static int open_transport(struct collectives *c, const struct collectives_config
     case COLLECTIVES_GLOO:
         break;
     }
-    if (cfg->world == 1)
-        return solo_open(c, err);
     return pods ? pods_open(c, cfg, timeout_ms, err) : host_open(c, cfg, timeout_ms, err);
 }
 

@@ -13,7 +13,7 @@
 
 struct chain {
     struct pods *p;
-    const struct chain_vectors *v;
+    const struct host_vectors *v;
     struct flow flows[4];
     int n;
     struct flow *up_in, *up_out, *down_in, *down_out; /* NULL: no pod there */
@@ -38,7 +38,7 @@ static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, cons
 
 static void sum(struct chain *c, const char *partial, size_t to)
 {
-    const struct chain_vectors *v = c->v;
+    const struct host_vectors *v = c->v;
     const int ranks = c->p->host->world;
     void *dst = (char *)v->dst[0] + c->have;
     int n = 0;
@@ -103,9 +103,10 @@ static void chain_step(void *ctx)
     c->copied = result;
 }
 
-int pods_chain(struct pods *p, const struct host_call *call, const struct chain_vectors *v, uint32_t *flags,
+int pods_chain(void *arg, const struct host_call *call, const struct host_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err)
 {
+    struct pods *p = arg;
     const struct wire_head mine = pods_head(p, call);
     struct chain c = {.p = p, .v = v, .flags = *flags};
     char *dst = v->dst[0];

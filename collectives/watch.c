@@ -2,6 +2,7 @@
 #include "collectives/watch.h"
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "rendezvous/net.h"
 
 #include <errno.h>
@@ -74,15 +75,14 @@ static void take_challenge(struct watch *w, const char *body)
     const struct watch_head out = {.type = WATCH_PROOF, .len = JOBKEY_PROOF_BYTES};
     struct watch_challenge c;
     uint8_t proof[JOBKEY_PROOF_BYTES];
-    const struct pass_talk talk = {&w->first, sizeof(w->first), c.nonce, sizeof(c.nonce)};
 
     memcpy(&c, body, sizeof(c));
-    if (!pass_holds(w->pass, PASS_WATCH, &talk, c.proof)) {
+    if (!pass_holds(w->pass, PASS_WATCH, &w->first, sizeof(w->first), c.nonce, c.proof)) {
         set_failed(w, 0, ERR_TRANSIENT, "who answers there does not have the key of this job");
         return;
     }
     w->proved = true;
-    pass_prove(w->pass, PASS_RANK, &talk, proof);
+    pass_prove(w->pass, PASS_RANK, &w->first, sizeof(w->first), c.nonce, proof);
     say(w, &out, proof);
 }
 
@@ -317,7 +317,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
                                  .has_key = pass->key.has};
     memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id)));
     if (pass->key.has)
-        pass_nonce(r->nonce);
+        random_fill(r->nonce, sizeof(r->nonce));
     w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);
     w->members = calloc((size_t)world + 1, sizeof(*w->members));
     w->left = calloc((size_t)world + 1, sizeof(*w->left));
@@ -329,7 +329,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
         const char *why = resolver_why(at, &unresolved);
         return err_set(err, ERR_TRANSIENT, unresolved ? "cannot resolve it: %s" : "cannot connect: %s", why);
     }
-    net_tune(w->fd, true);
+    net_tune(w->fd, NET_LOST_MS, true);
     say(w, &w->first.head, r);
     return 0;
 }

@@ -76,15 +76,9 @@ static struct message_hello hello; /* the last that the node sent */
 static struct message challenge_of(const struct jobkey *key, char leader)
 {
     struct message m = {.type = MESSAGE_CHALLENGE, .challenge = {.auth = key->has}};
-    const struct proof_greeting g = {.run_id = "run",
-                                     .node = hello.id,
-                                     .node_nonce = hello.nonce,
-                                     .number = hello.number,
-                                     .leader = m.challenge.leader,
-                                     .leader_nonce = m.challenge.nonce};
 
     m.challenge.leader[0] = (uint8_t)leader;
-    proof_make(key, PROOF_LEADER, &g, m.challenge.answer);
+    message_prove(key, MESSAGE_CHALLENGE, &hello, &m.challenge, m.challenge.answer);
     return m;
 }
 
