@@ -38,8 +38,8 @@ static int disagree(const struct pods *p, const struct wire_head *mine, const st
                        peer, (unsigned long long)got->n, p->rank, (unsigned long long)mine->n);
     return err_set(err, ERR_INVALID,
                    "ranks disagree: rank %d is in %s of %llu (root %u), rank %d in %s of %llu (root %u)%s",
-                   peer, host_op_name(got->op), (unsigned long long)got->n, got->root, p->rank, host_op_name(mine->op),
-                   (unsigned long long)mine->n, mine->root, elsewhere);
+                   peer, host_op_name(got->op), (unsigned long long)got->n, got->root, p->rank,
+                   host_op_name(mine->op), (unsigned long long)mine->n, mine->root, elsewhere);
 }
 
 static int check_head(const struct pods *p, const struct flow *f, const struct wire_head *mine,

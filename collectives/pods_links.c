@@ -25,7 +25,7 @@ enum link_kind { LINK_SUMS = 1, LINK_MESSAGE };
 
 struct link_hello {
     uint64_t magic;
-    uint8_t token[WATCH_TOKEN_BYTES]; /* the watch's, or with a key a proof for this link, which covers it */
+    uint8_t token[WATCH_TOKEN_BYTES];  /* the watch's, or with a key a proof for this link, which covers it */
     uint8_t nonce[JOBKEY_NONCE_BYTES]; /* with a key: random */
     uint32_t kind, from, to, pad;
 };
@@ -51,8 +51,8 @@ static int take_proof(const struct pods *p, int fd, const struct link_hello *h, 
         return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
     if (n == (ssize_t)sizeof(proof) && pass_holds(&p->pass, PASS_CALLED, h, sizeof(*h), NULL, proof))
         return 1;
-    return err_set(err, ERR_CONFLICT, "who answers at the address of rank %u does not have the key of this job",
-                   h->to);
+    return err_set(err, ERR_CONFLICT,
+                   "who answers at the address of rank %u does not have the key of this job", h->to);
 }
 
 /* How far a link is, which waits for *events: 1: it may be used; 0: it waits on; -1: it cannot be had, or *err says why not to ask

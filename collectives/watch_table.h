@@ -36,7 +36,7 @@ struct watch_table {
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
     bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
     char run_id[WATCH_RUN_ID_BYTES];
-    struct pass pass; /* with that run id */
+    struct pass pass;            /* with that run id */
     struct watch_go *go;         /* what WATCH_GO sends */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
     uint64_t *reported;          /* [world] the latest call that each has come to, as was reported */

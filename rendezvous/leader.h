@@ -40,10 +40,10 @@ struct leader_link {
         LINK_WELCOMED,
         LINK_REFUSED
     } at;
-    bool local;      /* of the leader's own node */
-    bool blocked;    /* it takes no bytes at present */
-    int64_t came_ms; /* when it was opened */
-    int64_t ticket;  /* of its node; 0: not welcomed */
+    bool local;          /* of the leader's own node */
+    bool blocked;        /* it takes no bytes at present */
+    int64_t came_ms;     /* when it was opened */
+    int64_t ticket;      /* of its node; 0: not welcomed */
     int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
     int64_t version;     /* of the last STATE sent */
     int64_t refusal;     /* enum message_refusal; 0: none */

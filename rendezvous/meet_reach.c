@@ -111,8 +111,8 @@ static int find(struct meet *m, int64_t now_ms)
 static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)
 {
     const struct addrinfo *at = knows_leader(m) ? NULL : next_address(m);
-    const int fd =
-        at ? open_to(at->ai_addr, at->ai_addrlen) : open_to((struct sockaddr *)&m->leader_addr, m->leader_len);
+    const int fd = at ? open_to(at->ai_addr, at->ai_addrlen)
+                      : open_to((struct sockaddr *)&m->leader_addr, m->leader_len);
     const int code = errno;
 
     if (at && !at->ai_next) /* ask for the name again before the next try */

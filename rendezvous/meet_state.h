@@ -46,15 +46,15 @@ struct meet {
     struct wire **wires;
     int n_wires, room_wires;
     struct resolver *at;
-    struct addrinfo *found; /* the addresses of `host` */
-    int tries;              /* which of them is next */
+    struct addrinfo *found;              /* the addresses of `host` */
+    int tries;                           /* which of them is next */
     struct sockaddr_storage leader_addr; /* of the last leader that welcomed this node */
     socklen_t leader_len;
-    uint32_t pending;       /* number of a connection that waits for a name; 0: none */
-    bool unresolved;        /* the last try failed for its name */
-    int64_t probe_ms;       /* when to ask who leads at `host`; 0: no more */
-    int probes;             /* how often that was tried */
-    struct err broken;      /* why this node cannot take part */
+    uint32_t pending;  /* number of a connection that waits for a name; 0: none */
+    bool unresolved;   /* the last try failed for its name */
+    int64_t probe_ms;  /* when to ask who leads at `host`; 0: no more */
+    int probes;        /* how often that was tried */
+    struct err broken; /* why this node cannot take part */
     enum stranger stranger;
     int64_t stranger_ms; /* when to ask again who serves there */
     bool asks;           /* now, without the lock */

@@ -224,10 +224,12 @@ void message_prove(const struct jobkey *key, enum message_type in, const struct 
                    const struct message_challenge *c, uint8_t proof[static MESSAGE_ANSWER_BYTES])
 {
     char number[4];
-    const struct jobkey_field fields[] = {
-        {h->run_id, strnlen(h->run_id, sizeof(h->run_id))}, {h->id, sizeof(h->id)},
-        {number, sizeof(number)},                           {h->nonce, sizeof(h->nonce)},
-        {c->leader, sizeof(c->leader)},                     {c->nonce, sizeof(c->nonce)}};
+    const struct jobkey_field fields[] = {{h->run_id, strnlen(h->run_id, sizeof(h->run_id))},
+                                          {h->id, sizeof(h->id)},
+                                          {number, sizeof(number)},
+                                          {h->nonce, sizeof(h->nonce)},
+                                          {c->leader, sizeof(c->leader)},
+                                          {c->nonce, sizeof(c->nonce)}};
 
     put_number(h->number, sizeof(number), number);
     jobkey_prove(key,

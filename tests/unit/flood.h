@@ -57,8 +57,9 @@ static void flood_pour(const struct flood *f, const int *ports, int n)
 /* Returns when it is under way. */
 static inline struct flood flood_begin(const int *ports, int n)
 {
-    struct flood f = {.made = mmap(NULL, sizeof(*f.made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-                      .from_ms = clock_mono_ms()};
+    struct flood f = {
+        .made = mmap(NULL, sizeof(*f.made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+        .from_ms = clock_mono_ms()};
 
     assert_true(f.made != MAP_FAILED);
     f.pid = fork();

@@ -1,8 +1,8 @@
 /* test_watch.c - one rank and its watch, with a name server that takes its time. */
+#include "../ports.h"
 #include "collectives/watch.h"
 #include "collectives/watch_server.h"
 #include "common/clock.h"
-#include "../ports.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -35,8 +35,7 @@ static void test_a_late_name_server_only_delays(void **state)
     (void)state;
     struct watch_server *server = watch_server_start(port = ports_take(), &pass, 0, 1, 0, &err);
     assert_non_null(server);
-    cleanup_resolver struct resolver *at =
-        resolver_new_with("some.host", port, look_late, NULL);
+    cleanup_resolver struct resolver *at = resolver_new_with("some.host", port, look_late, NULL);
     assert_int_equal(watch_join(&w, at, 0, 1, &pass, &me, clock_mono_ms() + 60000, &err), WATCH_JOINED);
     watch_close(&w, true);
     watch_server_stop(server);

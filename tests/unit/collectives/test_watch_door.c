@@ -1,7 +1,7 @@
 /* test_watch_door.c - the watch's house is full of strangers, and a rank comes. Its clock stands unless the test moves it. */
+#include "../ports.h"
 #include "collectives/watch.h"
 #include "collectives/watch_server.h"
-#include "../ports.h"
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -48,9 +48,8 @@ static int knock(void)
     static uint32_t at;
     const struct sockaddr_in from = {.sin_family = AF_INET,
                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + at++ % 8)};
-    const struct sockaddr_in addr = {.sin_family = AF_INET,
-                                     .sin_port = htons((uint16_t)port),
-                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in addr = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0 && bind(fd, (const struct sockaddr *)&from, sizeof(from)) == 0);

@@ -122,7 +122,7 @@ static void test_out_of_range(void **state)
         n.port = i == 2 ? 65536 : n.port;
         n.wanted = i == 3 ? MEETING_NODES_MAX : n.wanted;
         meeting_put_node(&n, &text);
-    assert_false(text.full);
+        assert_false(text.full);
         assert_int_equal(meeting_get_node(text.data, text.len, &got, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
     }
@@ -141,7 +141,7 @@ static void test_role_out_of_range(void **state)
         for (int i = 0; i < 3; i++)
             s.members[i] = (struct meeting_member){i + 1, 1, i == 2 ? role : 0};
         meeting_put_state(&s, &text);
-    assert_false(text.full);
+        assert_false(text.full);
         const bool good = role >= 0 && role < 3;
         assert_int_equal(meeting_get_state(text.data, text.len, &got, &err), good ? 0 : -1);
     }
