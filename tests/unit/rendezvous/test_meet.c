@@ -66,10 +66,10 @@ static int local(int port, bool listens, int *ret_port)
     return fd;
 }
 
-/* A connection from another address than the nodes': one address has a quota of connections that have proved nothing. */
-static int stranger(int port)
+/* A connection from another address than the nodes', 127.0.0.`host`: one has a quota of connections that have proved nothing. */
+static int stranger(int port, uint32_t host)
 {
-    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK + 1)}},
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK - 1 + host)}},
                              to = {.sin_family = AF_INET,
                                    .sin_port = htons((uint16_t)port),
                                    .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -478,7 +478,7 @@ static void test_strangers_and_bad_frames(void **state)
     await(host, STAGE_FORMING, 0);
     const int before = count_fds();
     for (int i = 0; i < CROWD + 2; i++)
-        crowd[i] = stranger(port);
+        crowd[i] = stranger(port, i < CROWD ? 2 : 3);
     assert_true(send(crowd[CROWD], garbage, sizeof(garbage) - 1, MSG_NOSIGNAL) > 0);
     assert_true(send(crowd[CROWD + 1], bad_hello, sizeof(bad_hello), MSG_NOSIGNAL) > 0);
     assert_true(recv(crowd[CROWD], &byte, 1, 0) <= 0);
