@@ -187,6 +187,9 @@ uint64_t host_segment_find(const struct host *h, const float *x, size_t n, const
  * differ). `call` NULL: a further phase of the same call, not compared again. */
 int host_phase(struct host *h, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 const char *host_op_name(uint32_t op);
+/* Whether ranks a and b, in calls x and y, are in the same one: 0, or ERR_INVALID. */
+int host_compare(int a, const struct host_call *x, int b, const struct host_call *y,
+                 struct err *err) MUST_CHECK;
 /* Keep *err for all later calls, unless one is kept already, and report it to the watch. Always -1. */
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer on this host has exited or closed its table. Does not wait. `what` names the call. */

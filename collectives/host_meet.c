@@ -214,12 +214,12 @@ static int accept_higher(struct host *h, const struct hello *mine, int listener,
 /* A message of one byte with a descriptor. */
 struct passed {
     char byte;
+    struct iovec iov;
+    struct msghdr msg;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec iov;
-    struct msghdr msg;
 };
 
 static void make_passed(struct passed *p)

@@ -191,29 +191,24 @@ static int arrive(struct host *h, const char *what, int64_t deadline_ms, struct 
     return wait_for(h, generation, what, deadline_ms, err);
 }
 
-static void describe(const struct host_call *c, char *out, size_t size)
+int host_compare(int a, const struct host_call *x, int b, const struct host_call *y, struct err *err)
 {
-    snprintf(out, size, "%s of %llu%s", host_op_name(c->op), (unsigned long long)c->n,
-             c->op == HOST_BROADCAST ? " from its root" : "");
+    if (x->op == y->op && x->n == y->n && x->root == y->root && x->shared_at == y->shared_at &&
+        x->has_flags == y->has_flags)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "ranks disagree: rank %d is in %s of %llu (root %u), rank %d in %s of %llu (root %u)%s", a,
+                   host_op_name(x->op), (unsigned long long)x->n, x->root, b, host_op_name(y->op),
+                   (unsigned long long)y->n, y->root,
+                   x->shared_at == y->shared_at ? "" : ", in other memory");
 }
 
 static int compare(const struct host *h, uint32_t phase, struct err *err)
 {
-    const struct host_call *first = &host_slot(h, 0)->call[phase % 2];
-
-    for (int r = 1; r < h->world; r++) {
-        const struct host_call *c = &host_slot(h, r)->call[phase % 2];
-        if (c->op == first->op && c->n == first->n && c->root == first->root &&
-            c->shared_at == first->shared_at && c->has_flags == first->has_flags)
-            continue;
-        char a[80], b[80];
-        describe(first, a, sizeof(a));
-        describe(c, b, sizeof(b));
-        return err_set(err, ERR_INVALID,
-                       "ranks disagree: rank %d is in %s (root %u), rank %d in %s (root %u)%s", h->base, a,
-                       first->root, h->base + r, b, c->root,
-                       c->shared_at == first->shared_at ? "" : ", in other memory");
-    }
+    for (int r = 1; r < h->world; r++)
+        if (host_compare(h->base, &host_slot(h, 0)->call[phase % 2], h->base + r,
+                         &host_slot(h, r)->call[phase % 2], err) < 0)
+            return -1;
     return 0;
 }
 

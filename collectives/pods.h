@@ -37,8 +37,7 @@ struct wire_head {
     uint32_t magic;
     uint32_t from; /* rank of the sender */
     uint64_t seq;  /* number of the collective call (watch.h) */
-    uint64_t n, shared_at;
-    uint32_t op, root, flags, has_flags; /* as in struct host_call */
+    struct host_call call;
 };
 
 /* One direction of a link during one call: a header, then len bytes. */

@@ -85,7 +85,7 @@ static void chain_step(void *ctx)
     if (c->up_out) {
         c->up_out->limit = c->have;
         if (up_known && !c->up_out->ready) {
-            c->up_out->head.flags = c->flags | (c->up_in ? c->up_in->head.flags : 0);
+            c->up_out->head.call.flags = c->flags | (c->up_in ? c->up_in->head.call.flags : 0);
             c->up_out->ready = true;
         }
         c->down_in->limit = c->up_out->at; /* the next pods cannot have summed more */
@@ -94,7 +94,8 @@ static void chain_step(void *ctx)
     if (c->down_out) {
         c->down_out->limit = result;
         if (!c->down_out->ready && (c->down_in ? flow_has_head(c->down_in) : up_known)) {
-            c->down_out->head.flags = c->down_in ? c->down_in->head.flags : c->flags | c->up_in->head.flags;
+            c->down_out->head.call.flags =
+                c->down_in ? c->down_in->head.call.flags : c->flags | c->up_in->head.call.flags;
             c->down_out->ready = true;
         }
     }
@@ -121,6 +122,6 @@ int pods_chain(void *arg, const struct host_call *call, const struct host_vector
     }
     if (pods_flows(p, c.flows, c.n, &mine, chain_step, &c, deadline_ms, err) < 0)
         return -1;
-    *flags = c.down_in ? c.down_in->head.flags : c.flags | c.up_in->head.flags;
+    *flags = c.down_in ? c.down_in->head.call.flags : c.flags | c.up_in->head.call.flags;
     return 0;
 }
