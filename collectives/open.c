@@ -195,20 +195,14 @@ int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_
     cleanup_resolver struct resolver *at =
         resolver_new(far ? cfg->master_addr : "127.0.0.1", cfg->master_port);
 
-    for (;;) {
-        struct err why = {0};
-        const enum watch_joined rc =
-            watch_await_end(at, &pass, cfg->restart_count, deadline_ms, exit_code, &why);
-        if (rc == WATCH_JOINED)
-            return 0;
-        if (rc == WATCH_FAILED) {
-            *err = why;
-            return -1;
-        }
-        if (clock_mono_ms() >= deadline_ms)
-            return err_set(err, ERR_TIMEOUT, "deadline passed while looking for rank 0: %.200s", why.msg);
-        net_wait(-1, 0, RETRY_MS);
-    }
+    struct err why = {0};
+    const int rc = watch_await_end(at, &pass, cfg->restart_count, deadline_ms, exit_code, &why);
+
+    if (rc > 0)
+        return err_set(err, ERR_TIMEOUT, "deadline passed while looking for rank 0: %.200s", why.msg);
+    if (rc < 0)
+        *err = why;
+    return rc;
 }
 
 void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms)

@@ -6,35 +6,21 @@
  *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/pods.h"
-#include "rendezvous/net.h"
-
-#include <string.h>
-
-enum { RETRY_MS = 50 };
 
 static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct member *me,
                       int64_t deadline_ms, struct err *err)
 {
     const char *host = cfg->rank == 0 ? "127.0.0.1" : cfg->master_addr;
     cleanup_resolver struct resolver *at = resolver_new(host, cfg->master_port);
+    struct err why = {0};
+    const int rc = watch_join(&p->watch, at, p->rank, p->world, &p->pass, me, deadline_ms, &why);
 
-    for (;;) {
-        struct err why = {0};
-        switch (watch_join(&p->watch, at, p->rank, p->world, &p->pass, me, deadline_ms, &why)) {
-        case WATCH_JOINED:
-            return 0;
-        case WATCH_FAILED:
-            *err = why;
-            return -1;
-        case WATCH_AGAIN:
-            break;
-        }
-        if (host_left_ms(deadline_ms) == 0)
-            return err_set(err, ERR_TIMEOUT,
-                           "open: deadline passed while looking for rank 0 at %.60s:%d: %.120s", host,
-                           cfg->master_port, why.msg);
-        net_wait(-1, 0, RETRY_MS);
-    }
+    if (rc > 0)
+        return err_set(err, ERR_TIMEOUT, "open: deadline passed while looking for rank 0 at %.60s:%d: %.120s",
+                       host, cfg->master_port, why.msg);
+    if (rc < 0)
+        *err = why;
+    return rc;
 }
 
 static int look(void *arg, const char *what, struct err *err)

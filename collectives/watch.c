@@ -14,6 +14,7 @@
 
 enum {
     SLICE_MS = 100,
+    RETRY_MS = 50,
     REASON_MS = 300,
     PARTING_MS = 500,
     ANSWER_MS = 1000, /* the watch answers within 0.2 s, unless its process is stopped or its host lost */
@@ -273,14 +274,22 @@ void watch_fail(struct watch *w, const struct err *why)
         say(w, &head, why->msg);
 }
 
+enum tried { JOINED, AGAIN, FAILED };
+
 /* What *err is, before all have met: of a connection that ended, or to a watch that has begun, or by one that has not proved that it
  * has the key, rank 0 is looked for again. */
-static enum watch_joined again_or_failed(const struct watch *w, const struct err *err)
+static enum tried again_or_failed(const struct watch *w, const struct err *err)
 {
-    return !w->proved || err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? WATCH_AGAIN : WATCH_FAILED;
+    return !w->proved || err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? AGAIN : FAILED;
 }
 
-static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
+/* After a pause; false: the deadline has passed. */
+static bool try_again(int64_t deadline_ms)
+{
+    return clock_mono_ms() < deadline_ms && net_wait(-1, 0, RETRY_MS) <= 0;
+}
+
+static enum tried wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
 {
     while (!w->met) {
         const int64_t left = deadline_ms - clock_mono_ms();
@@ -297,7 +306,7 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
         }
         net_wait(w->fd, POLLIN, left < SLICE_MS ? (int)left : SLICE_MS);
     }
-    return WATCH_JOINED;
+    return JOINED;
 }
 
 /* Connect and send the first message. -1: no connection, *err says why. */
@@ -334,39 +343,50 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
     return 0;
 }
 
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
-                             const struct pass *pass, const struct member *me, int64_t deadline_ms,
-                             struct err *err)
+int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
+               const struct member *me, int64_t deadline_ms, struct err *err)
 {
-    enum watch_joined rc = WATCH_AGAIN;
-
-    if (enter(w, at, WATCH_REGISTER, rank, world, pass, me, deadline_ms, err) == 0)
-        rc = wait_for_all(w, deadline_ms, err);
-    if (rc != WATCH_JOINED)
+    for (;;) {
+        enum tried rc = AGAIN;
+        if (enter(w, at, WATCH_REGISTER, rank, world, pass, me, deadline_ms, err) == 0)
+            rc = wait_for_all(w, deadline_ms, err);
+        if (rc == JOINED)
+            return 0;
         watch_close(w, false);
-    return rc;
+        if (rc == FAILED || !try_again(deadline_ms))
+            return rc == FAILED ? -1 : 1;
+    }
 }
 
-enum watch_joined watch_await_end(struct resolver *at, const struct pass *pass, int restart_count,
-                                  int64_t deadline_ms, int *exit_code, struct err *err)
+/* One try, of which *err says why it has not succeeded. */
+static enum tried await_end(struct watch *w, int restart_count, int64_t deadline_ms, struct err *err)
 {
-    struct watch w;
-    enum watch_joined rc = WATCH_AGAIN;
+    for (; !w->ended && w->failed.kind == ERR_NONE && (w->awaited || clock_mono_ms() < deadline_ms);
+         read_all(w))
+        net_wait(w->fd, POLLIN, SLICE_MS);
+    /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
+    const bool lost =
+        w->awaited && (w->restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
+    set_failed(w, 0, ERR_PEER, "it does not answer");
+    *err = w->failed;
+    return w->ended ? JOINED : lost ? FAILED : again_or_failed(w, &w->failed);
+}
 
-    if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0) {
-        for (; !w.ended && w.failed.kind == ERR_NONE && (w.awaited || clock_mono_ms() < deadline_ms);
-             read_all(&w))
-            net_wait(w.fd, POLLIN, SLICE_MS);
-        /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
-        const bool lost =
-            w.awaited && (w.restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
-        set_failed(&w, 0, ERR_PEER, "it does not answer");
-        rc = w.ended ? WATCH_JOINED : lost ? WATCH_FAILED : again_or_failed(&w, &w.failed);
+int watch_await_end(struct resolver *at, const struct pass *pass, int restart_count, int64_t deadline_ms,
+                    int *exit_code, struct err *err)
+{
+    for (;;) {
+        struct watch w;
+        enum tried rc = AGAIN;
+        if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0)
+            rc = await_end(&w, restart_count, deadline_ms, err);
         *exit_code = w.exit_code;
-        *err = w.failed;
+        watch_close(&w, false);
+        if (rc == JOINED)
+            return 0;
+        if (rc == FAILED || !try_again(deadline_ms))
+            return rc == FAILED ? -1 : 1;
     }
-    watch_close(&w, false);
-    return rc;
 }
 
 /* Closing a socket with unread bytes resets the connection, which may discard our last message. So read until the
