@@ -343,7 +343,7 @@ static void test_a_flood(void **state)
     pids[1] = one_rank_start(ranks_pods_config(1, &two_with_key, port, run_id), RANKS_TIMEOUT_MS, -1);
     for (int r = 0; r < 2; r++)
         assert_int_equal(one_rank_ended(pids[r]), 0);
-    flood_end(&f, "two ranks met and summed", begin_ms);
+    flood_end(&f, "two ranks met and summed", 1, begin_ms);
 }
 
 /* As in pods_links.c. */

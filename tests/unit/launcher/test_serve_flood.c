@@ -30,7 +30,6 @@ static void test_gets_beside_a_flood(void **state)
     struct answer a = {.job_uid = "1f0c", .straggler_rank = -1};
     struct err err = {0};
     const int port = ports_take();
-    char what[40];
 
     (void)state;
     progress_init(&a.progress);
@@ -40,8 +39,7 @@ static void test_gets_beside_a_flood(void **state)
     const int64_t begin_ms = clock_mono_ms();
     for (int i = 0; i < GETS; i++)
         get(port);
-    snprintf(what, sizeof(what), "%d of %d GETs were answered", GETS, GETS);
-    flood_end(&f, what, begin_ms);
+    flood_end(&f, "four GETs were answered", GETS, begin_ms);
     serve_stop(s);
 }
 

@@ -210,36 +210,6 @@ static void test_who_has_the_key(void **state)
     assert_int_equal(l.open, 1);
 }
 
-/* It has no key, or says nothing. */
-static void test_who_proves_nothing(void **state)
-{
-    const struct jobkey good = {.has = true, .bytes = "key"};
-    struct leader_action a;
-
-    (void)state;
-    struct caller c = call(&(struct jobkey){0}, "a", 1, "");
-    assert_int_equal(expect(LEADER_SEND, c.link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE);
-    c = call(&good, "a", 1, "one");
-    for (int64_t now = 1; now < 10100; now += 100)
-        leader_decide(&l, now);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE && a.link == c.link);
-    assert_int_equal(l.n_nodes + l.open, 0);
-}
-
-/* A leader without a key has none to prove. */
-static void test_a_key_too_many(void **state)
-{
-    const struct jobkey key = {.has = true, .bytes = "key"};
-    struct leader_action a;
-
-    (void)state;
-    struct caller c = call(&key, "a", 1, "one");
-    assert_int_equal(expect(LEADER_SEND, c.link, MESSAGE_REFUSED)->refusal, REFUSED_AUTH);
-    assert_true(leader_act(&l, &a) && a.kind == LEADER_CLOSE);
-    assert_int_equal(l.n_nodes + l.open, 0);
-}
-
 /* A pause of this process makes none of them late; time does. Who was displaced is closed without a word. */
 static void test_strangers(void **state)
 {
@@ -295,21 +265,6 @@ static void test_the_newest_connection_counts(void **state)
     assert_int_equal(l.n_nodes, 1);
 }
 
-/* It says for the whole silence that it knows less than it was sent. */
-static void test_who_takes_nothing(void **state)
-{
-    (void)state;
-    const int link = welcome("a", 1, 1);
-    expect(LEADER_SEND, link, MESSAGE_STATE);
-    say(link, 1, NODE_JOINING, 1, 2);
-    expect(LEADER_SEND, link, MESSAGE_HEARD);
-    expect(LEADER_SEND, link, MESSAGE_STATE);
-    for (int64_t beat = 2; beat < 14; beat++)
-        say(link, beat, NODE_JOINING, 1, beat * 3000);
-    assert_true(l.quorum.slots[0].gone);
-    assert_non_null(strstr(l.quorum.gone_how, "takes nothing"));
-}
-
 /* It is always one state behind, since its words cross the leader's. */
 static void test_who_is_behind(void **state)
 {
@@ -354,11 +309,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_has_the_key, setup_key, teardown),
-        cmocka_unit_test_setup_teardown(test_who_proves_nothing, setup_key, teardown),
-        cmocka_unit_test_setup_teardown(test_a_key_too_many, setup, teardown),
         cmocka_unit_test_setup_teardown(test_strangers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_newest_connection_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_who_takes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_is_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_takes_nothing_over_many, setup, teardown),
     };

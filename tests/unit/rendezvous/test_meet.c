@@ -400,7 +400,7 @@ static void test_a_flood(void **state)
     const int64_t begin_ms = clock_mono_ms();
     struct meet *guest = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
     begin_ranks(guest);
-    flood_end(&f, "the second node joined", begin_ms);
+    flood_end(&f, "the second node joined", 1, begin_ms);
     meet_end(guest, 100);
     meet_end(host, 100);
 }
