@@ -92,7 +92,7 @@ cluster-status: ## show its parts, its health and the KUBECONFIG path
 
 bench: build ## our figures: kernels and collectives
 	@build/release/bin/kernels-bench && build/release/bin/collectives-bench
-	@[ ! -x build/venv/bin/python ] || build/venv/bin/python collectives/bench_gloo.py
+	@[ ! -x build/venv/bin/python ] || build/venv/bin/python bench/collectives/gloo.py
 
 bench-kernels: ## the CPU kernels beside oneDNN and OpenBLAS, for each layer of the presets
 	@scripts/deps.sh build peers

@@ -67,9 +67,6 @@ struct collectives {
     struct watch_server *watch;
     /* Where noted.h notes calls; NULL: nowhere. */
     struct rank_slot *slot;
-    /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
-     * recv. */
-    uint32_t unauthenticated;
 
     /* x[i] = sum over ranks of x[i], for n floats. *flags becomes the OR over ranks (see collectives_flag);
      * flags is NULL on every rank or on none. */
@@ -95,8 +92,7 @@ struct collectives {
                 struct err *err) MUST_CHECK;
 
     /* Between two calls, without waiting: check that all peers are still there, for a caller that waits for
-     * something else (`what`, named in the message). Fails as a collective call would, usually with ERR_PEER.
-     * NULL: there are no peers; use collectives_look. */
+     * something else (`what`, named in the message). Fails as a collective call would, usually with ERR_PEER. */
     int (*look)(struct collectives *c, const char *what, struct err *err);
 
     /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce on it needs no staging
@@ -152,12 +148,6 @@ int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_
 
 /* On rank 0: what collectives_close reports to the ranks that await the end. It waits for them up to wait_ms. */
 void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms);
-
-/* Call c->look where there is one. */
-static inline int collectives_look(struct collectives *c, const char *what, struct err *err)
-{
-    return c->look ? c->look(c, what, err) : 0;
-}
 
 static inline void collectives_closep(struct collectives **c)
 {

@@ -66,7 +66,11 @@ struct device_comm {
 
 /* Free the table; unless it is lost, a collective call of its ranks. Nothing may be in flight. Takes a few
  * seconds at most. Accepts NULL. */
-void device_comm_close(struct device_comm *c);
+static inline void device_comm_close(struct device_comm *c)
+{
+    if (c)
+        c->close(c);
+}
 
 static inline void device_comm_closep(struct device_comm **c)
 {

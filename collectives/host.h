@@ -19,6 +19,8 @@
 #define TK_COLLECTIVES_HOST_H
 
 #include "collectives/collectives.h"
+#include "collectives/reduce.h"
+#include "collectives/watch.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -44,6 +46,7 @@ enum host_op {
     HOST_ALL_GATHER,
     HOST_BARRIER,
     HOST_SHARED,
+    HOST_MESSAGE, /* send or recv */
 };
 
 /* The description of a call, which ranks compare: all fields but `flags` must be the same on every rank. */
@@ -81,18 +84,26 @@ struct host_piece {
     size_t n;      /* floats */
 };
 
-/* Hooks of a transport whose run has ranks on other hosts too (pods_meet.c). All NULL: the run is on this host
- * only. `what` names the call in messages. */
-struct host_hooks {
-    /* Called every HOST_SLICE_MS of a wait: 0 to wait on; -1 with *err to end the wait. */
+/* Vectors of `bytes` bytes: this host's ranks', in rank order, and n_dst places for the sum; dst[0] is written first and may be one
+ * of src. */
+struct host_vectors {
+    enum reduce_type type;
+    size_t bytes;
+    const void **src;
+    void **dst;
+    int n_dst;
+};
+
+/* Where the run has ranks on other hosts too (pods_meet.c); else all is NULL. */
+struct host_others {
+    struct watch *watch; /* knows why a call cannot succeed, and is to know when this table has failed */
+    /* Called every HOST_SLICE_MS of a wait: 0 to wait on; -1 with *err to end the wait. `what` names the call in messages. */
     int (*look)(void *arg, const char *what, struct err *err);
-    /* The deadline has passed: sets *err. Always -1. */
-    int (*timed_out)(void *arg, const char *what, struct err *err);
-    /* A peer on this host has exited and *err says so: may replace *err by the reason. */
-    void (*lost)(void *arg, const char *what, struct err *err);
-    /* Receives the first failure of the table. */
-    void (*failed)(void *arg, const struct err *err);
+    /* Sum the vectors and those of the other hosts. *flags: this host's in, all hosts' out. Called by ranks 0..parts - 1. */
+    int (*sum)(void *arg, const struct host_call *call, const struct host_vectors *v, uint32_t *flags,
+               int64_t deadline_ms, struct err *err);
     void *arg;
+    int parts;
 };
 
 /* See host_alarm.c. */
@@ -106,7 +117,7 @@ struct host_alarm {
 struct host {
     int rank, world; /* within the host */
     int base;        /* the run's rank of rank 0 here, for messages */
-    struct host_hooks hooks;
+    struct host_others others;
     int *links; /* [world] a connected stream socket per peer, -1 for this rank */
     struct host_alarm alarm;
     int segment; /* the memory file; -1: private memory */
@@ -176,7 +187,10 @@ uint64_t host_segment_find(const struct host *h, const float *x, size_t n, const
  * differ). `call` NULL: a further phase of the same call, not compared again. */
 int host_phase(struct host *h, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 const char *host_op_name(uint32_t op);
-/* Keep *err for all later calls, unless one is kept already, and pass it to hooks.failed. Always -1. */
+/* Whether ranks a and b, in calls x and y, are in the same one: 0, or ERR_INVALID. */
+int host_compare(int a, const struct host_call *x, int b, const struct host_call *y,
+                 struct err *err) MUST_CHECK;
+/* Keep *err for all later calls, unless one is kept already, and report it to the watch. Always -1. */
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer on this host has exited or closed its table. Does not wait. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
@@ -193,7 +207,10 @@ void host_alarm_stop(struct host *h);
 bool host_can_share(void);
 uint64_t host_network(void);
 
-/* host.c: create a struct host for rank local_rank of local_world from cfg, not connected yet; and free it. */
+/* host.c: the transport of ranks that run on one host, as one user and in one network namespace, for collectives_open: fills *c. */
+int host_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+              struct err *err) MUST_CHECK;
+/* Create a struct host for rank local_rank of local_world from cfg, not connected yet; and free it. */
 struct host *host_new(const struct collectives_config *cfg);
 void host_free(struct host *h);
 
@@ -205,7 +222,13 @@ int host_meet(struct host *h, const struct collectives_config *cfg, int64_t dead
 int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64_t *deadline_ms,
                struct err *err) MUST_CHECK;
 
-/* host_reduce.c: entries of the table. */
+/* host_reduce.c: sum n elements at x over all ranks, and OR the flags of their calls; through the staging halves, or in the piece in
+ * which all ranks' vectors lie. */
+int host_reduce(struct host *h, enum reduce_type type, const struct host_call *call, void *x, size_t n,
+                uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
+int host_reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
+                         uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
+/* Entries of the table. */
 int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;
 int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,

@@ -65,11 +65,11 @@ static int recv_all(int fd, void *bytes, size_t len, int from, int64_t deadline_
     return 0;
 }
 
-/* A broken socket: a hook may know why the peer went away. */
+/* A broken socket: the watch may know why the peer went away. */
 static int link_failed(struct host *h, const char *what, struct err *why, struct err *err)
 {
-    if (why->kind == ERR_PEER && h->hooks.lost)
-        h->hooks.lost(h->hooks.arg, what, why);
+    if (why->kind == ERR_PEER && h->others.watch)
+        watch_lost(h->others.watch, what, why);
     *err = *why;
     return host_fail(h, why);
 }

@@ -10,6 +10,7 @@
 #include "collectives/host.h"
 
 #include "common/hash.h"
+#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +20,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PENDING_MAX = 32, NAME_BYTES = 64, RETRY_MS_MAX = 20 };
@@ -35,11 +35,6 @@ struct hello {
 static const uint32_t HELLO_MAGIC = 0x6c436b54; /* "TkCl" */
 
 /* Names must differ between runs, but need not be secret: access is checked by the peer's user id. */
-static uint64_t hash(uint64_t seed, const void *bytes, size_t len)
-{
-    return hash_fnv1a(HASH_FNV1A ^ seed, bytes, len);
-}
-
 static void make_hello(const struct collectives_config *cfg, struct hello *out)
 {
     const char *run_id = cfg->run_id ? cfg->run_id : "";
@@ -48,8 +43,10 @@ static void make_hello(const struct collectives_config *cfg, struct hello *out)
 
     *out = (struct hello){.magic = HELLO_MAGIC, .version = 1, .rank = (uint32_t)cfg->local_rank};
     out->world = (uint32_t)cfg->local_world;
-    for (uint64_t i = 0; i < 2; i++)
-        out->token[i] = hash(hash(i, run_id, strlen(run_id)), rest, sizeof(rest));
+    for (uint64_t i = 0; i < 2; i++) {
+        const uint64_t of_run = hash_fnv1a(HASH_FNV1A ^ i, run_id, strlen(run_id));
+        out->token[i] = hash_fnv1a(HASH_FNV1A ^ of_run, rest, sizeof(rest));
+    }
 }
 
 static socklen_t make_name(const struct hello *hello, int rank, struct sockaddr_un *addr)
@@ -88,13 +85,6 @@ static int listen_at(const struct hello *hello, int rank, int world, struct err 
     return TAKE_FD(fd);
 }
 
-static void sleep_ms(int ms)
-{
-    const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-    nanosleep(&ts, NULL);
-}
-
 /* ERR_PEER when a rank that has connected already, or one on another host, goes away while others are awaited. */
 static int still_there(const struct host *h, struct err *err)
 {
@@ -103,7 +93,7 @@ static int still_there(const struct host *h, struct err *err)
         if (h->links[r] >= 0 && poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLRDHUP | POLLHUP | POLLERR))
             return err_set(err, ERR_PEER, "open: rank %d went away", h->base + r);
     }
-    return h->hooks.look ? h->hooks.look(h->hooks.arg, "open", err) : 0;
+    return h->others.look ? h->others.look(h->others.arg, "open", err) : 0;
 }
 
 /* While the rank does not listen yet, or its queue is full, try again with growing pauses. */
@@ -124,7 +114,7 @@ static int connect_to(struct host *h, const struct hello *hello, int rank, int64
         if (host_left_ms(deadline_ms) == 0)
             return err_set(err, ERR_TIMEOUT, "open: deadline passed while waiting for rank %d to start",
                            h->base + rank);
-        sleep_ms(wait_ms);
+        net_wait(-1, 0, wait_ms);
         wait_ms = wait_ms * 2 > RETRY_MS_MAX ? RETRY_MS_MAX : wait_ms * 2;
     }
     if (!same_user(fd))
@@ -221,23 +211,35 @@ static int accept_higher(struct host *h, const struct hello *mine, int listener,
     return rc < 0 ? -1 : 0;
 }
 
+/* A message of one byte with a descriptor. */
+struct passed {
+    char byte;
+    struct iovec iov;
+    struct msghdr msg;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+};
+
+static void make_passed(struct passed *p)
+{
+    *p = (struct passed){.iov = {&p->byte, 1}, .msg = {.msg_iov = &p->iov, .msg_iovlen = 1}};
+    p->msg.msg_control = p->control.bytes;
+    p->msg.msg_controllen = sizeof(p->control.bytes);
+}
+
 static int give_segment(struct host *h, struct err *err)
 {
+    struct passed p;
+
     for (int r = 1; r < h->world; r++) {
-        char byte = 's';
-        union {
-            char bytes[CMSG_SPACE(sizeof(int))];
-            struct cmsghdr align;
-        } control = {{0}};
-        struct iovec iov = {&byte, 1};
-        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = sizeof(control.bytes);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        make_passed(&p);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&p.msg);
         *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         c->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(c), &h->segment, sizeof(int));
-        if (sendmsg(h->links[r], &msg, MSG_NOSIGNAL) != 1)
+        if (sendmsg(h->links[r], &p.msg, MSG_NOSIGNAL) != 1)
             return err_set(err, ERR_PEER, "open: rank %d went away", h->base + r);
     }
     return 0;
@@ -246,16 +248,9 @@ static int give_segment(struct host *h, struct err *err)
 static int take_segment(struct host *h, int64_t deadline_ms, struct err *err)
 {
     struct pollfd pfd = {.fd = h->links[0], .events = POLLIN};
-    char byte;
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {&byte, 1};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct passed p;
 
-    msg.msg_control = control.bytes;
-    msg.msg_controllen = sizeof(control.bytes);
+    make_passed(&p);
     for (int left; (left = host_left_ms(deadline_ms),
                    poll(&pfd, 1, left < HOST_SLICE_MS ? left : HOST_SLICE_MS)) <= 0;) {
         if (still_there(h, err) < 0)
@@ -266,9 +261,9 @@ static int take_segment(struct host *h, int64_t deadline_ms, struct err *err)
                            "waits for",
                            h->base);
     }
-    if (recvmsg(h->links[0], &msg, MSG_CMSG_CLOEXEC) != 1)
+    if (recvmsg(h->links[0], &p.msg, MSG_CMSG_CLOEXEC) != 1)
         return err_set(err, ERR_PEER, "open: rank %d went away", h->base);
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&p.msg);
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
         c->cmsg_len != CMSG_LEN(sizeof(int)))
         return err_set(err, ERR_FATAL, "collectives: rank 0 sent no shared segment");

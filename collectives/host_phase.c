@@ -52,6 +52,7 @@ const char *host_op_name(uint32_t op)
         [HOST_ALL_GATHER] = "all_gather",
         [HOST_BARRIER] = "barrier",
         [HOST_SHARED] = "shared",
+        [HOST_MESSAGE] = "message",
     };
     return op < ARRAY_LEN(names) ? names[op] : "something unknown";
 }
@@ -61,8 +62,8 @@ int host_fail(struct host *h, const struct err *err)
     if (h->failed.kind != ERR_NONE)
         return -1;
     h->failed = *err;
-    if (h->hooks.failed)
-        h->hooks.failed(h->hooks.arg, err);
+    if (h->others.watch && err->kind != ERR_PEER) /* the watch reports a lost peer itself */
+        watch_fail(h->others.watch, err);
     return -1;
 }
 
@@ -90,8 +91,8 @@ int host_peers_check(struct host *h, const char *what, struct err *err)
         return 0;
     host_raise_lost(h, lost);
     err_set(err, ERR_PEER, "%s: rank %u went away", what, (uint32_t)h->base + lost - 1);
-    if (h->hooks.lost)
-        h->hooks.lost(h->hooks.arg, what, err);
+    if (h->others.watch)
+        watch_lost(h->others.watch, what, err);
     return -1;
 }
 
@@ -100,8 +101,8 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
     char missing[120] = "";
     size_t at = 0;
 
-    if (h->hooks.look)
-        return h->hooks.timed_out(h->hooks.arg, what, err);
+    if (h->others.watch)
+        return watch_timed_out(h->others.watch, what, err);
     for (int r = 0; r < h->world; r++) {
         uint32_t phase = atomic_load(&host_slot(h, r)->phase);
         if ((int32_t)(phase - h->phase) >= 0)
@@ -142,8 +143,8 @@ static bool spin_for(struct host *h, uint32_t generation)
     return false;
 }
 
-/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and call the
- * hooks: not every rank can have an alarm, and ranks on other hosts raise none. */
+/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and look
+ * at the others: not every rank can have an alarm, and ranks on other hosts raise none. */
 static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
                     struct err *err)
 {
@@ -161,7 +162,7 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
         if (passed(head, generation))
             break;
         if (host_peers_check(h, what, err) < 0 ||
-            (h->hooks.look && h->hooks.look(h->hooks.arg, what, err) < 0))
+            (h->others.look && h->others.look(h->others.arg, what, err) < 0))
             rc = -1;
         else if (host_left_ms(deadline_ms) == 0)
             rc = timed_out(h, what, err);
@@ -190,29 +191,24 @@ static int arrive(struct host *h, const char *what, int64_t deadline_ms, struct 
     return wait_for(h, generation, what, deadline_ms, err);
 }
 
-static void describe(const struct host_call *c, char *out, size_t size)
+int host_compare(int a, const struct host_call *x, int b, const struct host_call *y, struct err *err)
 {
-    snprintf(out, size, "%s of %llu%s", host_op_name(c->op), (unsigned long long)c->n,
-             c->op == HOST_BROADCAST ? " from its root" : "");
+    if (x->op == y->op && x->n == y->n && x->root == y->root && x->shared_at == y->shared_at &&
+        x->has_flags == y->has_flags)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "ranks disagree: rank %d is in %s of %llu (root %u), rank %d in %s of %llu (root %u)%s", a,
+                   host_op_name(x->op), (unsigned long long)x->n, x->root, b, host_op_name(y->op),
+                   (unsigned long long)y->n, y->root,
+                   x->shared_at == y->shared_at ? "" : ", in other memory");
 }
 
 static int compare(const struct host *h, uint32_t phase, struct err *err)
 {
-    const struct host_call *first = &host_slot(h, 0)->call[phase % 2];
-
-    for (int r = 1; r < h->world; r++) {
-        const struct host_call *c = &host_slot(h, r)->call[phase % 2];
-        if (c->op == first->op && c->n == first->n && c->root == first->root &&
-            c->shared_at == first->shared_at && c->has_flags == first->has_flags)
-            continue;
-        char a[80], b[80];
-        describe(first, a, sizeof(a));
-        describe(c, b, sizeof(b));
-        return err_set(err, ERR_INVALID,
-                       "ranks disagree: rank %d is in %s (root %u), rank %d in %s (root %u)%s", h->base, a,
-                       first->root, h->base + r, b, c->root,
-                       c->shared_at == first->shared_at ? "" : ", in other memory");
-    }
+    for (int r = 1; r < h->world; r++)
+        if (host_compare(h->base, &host_slot(h, 0)->call[phase % 2], h->base + r,
+                         &host_slot(h, r)->call[phase % 2], err) < 0)
+            return -1;
     return 0;
 }
 

@@ -1,23 +1,11 @@
-/* host_reduce.c - all_reduce between the ranks of one host. Three algorithms give the
- * same bits: every rank sums the whole of a small vector; vectors in a shared piece are summed in place; other
- * vectors pass through the staging halves in chunks. */
+/* host_reduce.c - all_reduce between the ranks of one host. Three algorithms give the same bits: every rank sums the whole of a
+ * small vector; vectors in a shared piece are summed in place; other vectors pass through the staging halves in chunks. The last two
+ * also serve the ranks of several pods, of which the first ranks of each, which have links, sum a part each. */
 #include "collectives/host.h"
-#include "collectives/reduce.h"
 
 #include <string.h>
 
-/* Sum part [begin, end) of all ranks' halves of `phase` into `to`. */
-static void sum_halves(struct host *h, enum reduce_type type, uint32_t phase, size_t begin, size_t end,
-                       void *to)
-{
-    const size_t size = reduce_size(type);
-    void *const dst[] = {to};
-
-    for (int r = 0; r < h->world; r++)
-        h->src[r] = host_half(h, r, phase) + begin * size;
-    reduce_vectors(type, dst, 1, h->src, h->world, end - begin);
-}
-
+/* The OR of all ranks' flags in `phase`. */
 static uint32_t gather_flags(const struct host *h, uint32_t phase)
 {
     uint32_t flags = 0;
@@ -37,64 +25,105 @@ static int reduce_small(struct host *h, enum reduce_type type, const struct host
         memcpy(host_half(h, h->rank, phase), x, call->n * reduce_size(type));
     if (host_phase(h, call, deadline_ms, err) < 0)
         return -1;
-    sum_halves(h, type, phase, 0, call->n, x);
+    for (int r = 0; r < h->world; r++)
+        h->src[r] = host_half(h, r, phase);
+    reduce_vectors(type, &x, 1, h->src, h->world, call->n);
     *flags = gather_flags(h, phase);
     return 0;
 }
 
-/* One chunk through the staging halves: each rank sums its part, then copies all parts. */
-static int reduce_chunk(struct host *h, enum reduce_type type, const struct host_call *call, char *x,
-                        size_t n, uint32_t *flags, int64_t deadline_ms, struct err *err)
+/* How many ranks sum a part each. */
+static int parts(const struct host *h)
+{
+    return h->others.sum ? h->others.parts : h->world;
+}
+
+/* Sum this rank's part of n elements of all ranks' vectors (h->src), and of those of other hosts, into h->dst[0..n_dst). */
+static int sum_part(struct host *h, enum reduce_type type, const struct host_call *call, size_t n, int n_dst,
+                    uint32_t phase, int64_t deadline_ms, struct err *err)
 {
     const size_t size = reduce_size(type);
-    const uint32_t phase = h->phase;
+    struct err why = {0};
     size_t begin, end;
 
-    memcpy(host_half(h, h->rank, phase), x, n * size);
-    if (host_phase(h, call, deadline_ms, err) < 0)
+    if (h->rank >= parts(h))
+        return 0;
+    collectives_part(n, h->rank, parts(h), &begin, &end);
+    if (begin == end && h->rank > 0) /* rank 0's carries the flags */
+        return 0;
+    for (int r = 0; r < h->world; r++)
+        h->src[r] = (const char *)h->src[r] + begin * size;
+    for (int d = 0; d < n_dst; d++)
+        h->dst[d] = (char *)h->dst[d] + begin * size;
+    const struct host_vectors v = {type, (end - begin) * size, h->src, h->dst, n_dst};
+    uint32_t flags = h->rank == 0 ? gather_flags(h, phase) : 0;
+
+    if (!h->others.sum)
+        reduce_vectors(type, h->dst, n_dst, h->src, h->world, end - begin);
+    else if (h->others.sum(h->others.arg, call, &v, &flags, deadline_ms, &why) < 0) {
+        *err = why;
+        return host_fail(h, &why);
+    }
+    if (h->rank == 0) /* the next phase repeats its call: all ranks read the flags of all there */
+        host_slot(h, 0)->call[phase % 2].flags = flags;
+    return 0;
+}
+
+/* One chunk through the staging halves: ranks sum a part each, then copy all parts. */
+static int reduce_chunk(struct host *h, enum reduce_type type, const struct host_call *call, bool first,
+                        char *x, size_t n, int64_t deadline_ms, struct err *err)
+{
+    const uint32_t phase = h->phase;
+    const size_t size = reduce_size(type);
+    size_t begin, end;
+
+    if (n)
+        memcpy(host_half(h, h->rank, phase), x, n * size);
+    if (host_phase(h, first ? call : NULL, deadline_ms, err) < 0)
         return -1;
-    if (call)
-        *flags = gather_flags(h, phase);
-    collectives_part(n, h->rank, h->world, &begin, &end);
-    sum_halves(h, type, phase, begin, end, host_half(h, h->rank, phase + 1) + begin * size);
-    if (host_phase(h, NULL, deadline_ms, err) < 0)
+    for (int r = 0; r < h->world; r++)
+        h->src[r] = host_half(h, r, phase);
+    h->dst[0] = host_half(h, h->rank, phase + 1);
+    if (sum_part(h, type, call, n, 1, phase, deadline_ms, err) < 0 ||
+        host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
-    for (int r = 0; r < h->world; r++) {
-        collectives_part(n, r, h->world, &begin, &end);
-        memcpy(x + begin * size, host_half(h, r, phase + 1) + begin * size, (end - begin) * size);
+    for (int r = 0; r < parts(h); r++) {
+        collectives_part(n, r, parts(h), &begin, &end);
+        if (end > begin)
+            memcpy(x + begin * size, host_half(h, r, phase + 1) + begin * size, (end - begin) * size);
     }
     return 0;
 }
 
-static int reduce_staged(struct host *h, enum reduce_type type, const struct host_call *call, void *x,
+int host_reduce(struct host *h, enum reduce_type type, const struct host_call *call, void *x, size_t n,
+                uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    const size_t size = reduce_size(type), most = HOST_HALF_BYTES / size;
+
+    for (size_t at = 0; at < n || at == 0; at += most) {
+        if (reduce_chunk(h, type, call, at == 0, (char *)x + at * size, host_least(most, n - at), deadline_ms,
+                         err) < 0)
+            return -1;
+        if (at == 0)
+            *flags = host_slot(h, 0)->call[(h->phase - 1) % 2].flags;
+    }
+    return 0;
+}
+
+int host_reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
                          uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
-    const size_t most = HOST_HALF_BYTES / reduce_size(type);
-
-    for (size_t at = 0; at < call->n; at += most)
-        if (reduce_chunk(h, type, at == 0 ? call : NULL, (char *)x + at * reduce_size(type),
-                         host_least(most, call->n - at), flags, deadline_ms, err) < 0)
-            return -1;
-    return 0;
-}
-
-/* All ranks' vectors lie in one shared piece: sum our part in place, and write it to every rank's vector. */
-static int reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
-                           uint32_t *flags, int64_t deadline_ms, struct err *err)
-{
     const uint32_t phase = h->phase;
-    size_t begin, end;
 
     if (host_phase(h, call, deadline_ms, err) < 0)
         return -1;
-    *flags = gather_flags(h, phase);
-    collectives_part(call->n, h->rank, h->world, &begin, &end);
-    for (int r = 0; r < h->world; r++) {
-        h->dst[r] = host_piece_floats(piece, call->shared_at, r) + begin;
-        h->src[r] = h->dst[r];
-    }
-    reduce_vectors(REDUCE_F32, h->dst, h->world, h->src, h->world, end - begin);
-    return host_phase(h, NULL, deadline_ms, err);
+    for (int r = 0; r < h->world; r++)
+        h->src[r] = h->dst[r] = host_piece_floats(piece, call->shared_at, r);
+    if (sum_part(h, REDUCE_F32, call, call->n, h->world, phase, deadline_ms, err) < 0 ||
+        host_phase(h, NULL, deadline_ms, err) < 0)
+        return -1;
+    *flags = host_slot(h, 0)->call[(phase + 1) % 2].flags;
+    return 0;
 }
 
 int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
@@ -109,13 +138,15 @@ int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
 
     if (host_begin(h, "all_reduce", timeout_ms, &deadline_ms, err) < 0)
         return -1;
+    if (h->world == 1)
+        return 0;
     call.flags = flags ? *flags : 0;
     if (n <= HOST_SMALL_BYTES / sizeof(float))
         rc = reduce_small(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
     else if ((call.shared_at = host_segment_find(h, x, n, &piece)) != 0)
-        rc = reduce_in_place(h, piece, &call, &all, deadline_ms, err);
+        rc = host_reduce_in_place(h, piece, &call, &all, deadline_ms, err);
     else
-        rc = reduce_staged(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
+        rc = host_reduce(h, REDUCE_F32, &call, x, n, &all, deadline_ms, err);
     if (rc == 0 && flags)
         *flags = all;
     return rc;
@@ -130,7 +161,9 @@ int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
 
     if (host_begin(h, "all_reduce_f64", timeout_ms, &deadline_ms, err) < 0)
         return -1;
+    if (h->world == 1)
+        return 0;
     return n <= HOST_SMALL_BYTES / sizeof(double)
                ? reduce_small(h, REDUCE_F64, &call, x, &none, deadline_ms, err)
-               : reduce_staged(h, REDUCE_F64, &call, x, &none, deadline_ms, err);
+               : host_reduce(h, REDUCE_F64, &call, x, n, &none, deadline_ms, err);
 }

@@ -1,7 +1,5 @@
 /* open.c - read and check the configuration, choose a transport and open it; map errors to exit codes. */
-#include "collectives/host.h"
-#include "collectives/transports.h"
-#include "collectives/watch.h"
+#include "collectives/pods.h"
 #include "collectives/watch_server.h"
 #include "common/clock.h"
 #include "common/contract.h"
@@ -47,6 +45,9 @@ static int check(const struct collectives_config *cfg, struct err *err)
     if (cfg->local_world < 1 || cfg->local_world > cfg->world)
         return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected 1..%d, at most WORLD_SIZE",
                        cfg->local_world, cfg->world);
+    if (cfg->local_world > COLLECTIVES_HOST_RANKS_MAX)
+        return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
+                       cfg->local_world, COLLECTIVES_HOST_RANKS_MAX);
     if (cfg->local_rank < 0 || cfg->local_rank >= cfg->local_world)
         return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, below LOCAL_WORLD_SIZE",
                        cfg->local_rank, cfg->local_world - 1);
@@ -117,8 +118,6 @@ static int open_transport(struct collectives *c, const struct collectives_config
     case COLLECTIVES_GLOO:
         break;
     }
-    if (cfg->world == 1)
-        return solo_open(c, err);
     return pods ? pods_open(c, cfg, timeout_ms, err) : host_open(c, cfg, timeout_ms, err);
 }
 
@@ -196,20 +195,14 @@ int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_
     cleanup_resolver struct resolver *at =
         resolver_new(far ? cfg->master_addr : "127.0.0.1", cfg->master_port);
 
-    for (;;) {
-        struct err why = {0};
-        const enum watch_joined rc =
-            watch_await_end(at, &pass, cfg->restart_count, deadline_ms, exit_code, &why);
-        if (rc == WATCH_JOINED)
-            return 0;
-        if (rc == WATCH_FAILED) {
-            *err = why;
-            return -1;
-        }
-        if (clock_mono_ms() >= deadline_ms)
-            return err_set(err, ERR_TIMEOUT, "deadline passed while looking for rank 0: %.200s", why.msg);
-        net_wait(-1, 0, RETRY_MS);
-    }
+    struct err why = {0};
+    const int rc = watch_await_end(at, &pass, cfg->restart_count, deadline_ms, exit_code, &why);
+
+    if (rc > 0)
+        return err_set(err, ERR_TIMEOUT, "deadline passed while looking for rank 0: %.200s", why.msg);
+    if (rc < 0)
+        *err = why;
+    return rc;
 }
 
 void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms)

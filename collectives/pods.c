@@ -1,20 +1,11 @@
 /* pods.c - the transport for ranks in several pods: open, close, barrier, shared pieces, and the table
  * (pods.h). */
 #include "collectives/pods.h"
-#include "collectives/transports.h"
-#include "collectives/watch_server.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-void pods_count_unauthenticated(struct collectives *c)
-{
-    const struct pods *p = c->state;
-
-    c->unauthenticated = p->unauthenticated + (c->watch ? watch_server_unauthenticated(c->watch) : 0);
-}
 
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
 {
@@ -25,7 +16,6 @@ static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *e
     if (host_begin(p->host, "barrier", timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
-    pods_count_unauthenticated(c);
     return pods_agree(p, &call, deadline_ms, err);
 }
 
@@ -46,32 +36,25 @@ static float *pods_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
     return x && pods_agree(p, &call, deadline_ms, err) == 0 ? x : NULL;
 }
 
-static int pods_look(struct collectives *c, const char *what, struct err *err)
+static int look(struct collectives *c, const char *what, struct err *err)
 {
     struct pods *p = c->state;
 
-    return host_peers_check(p->host, what, err) || watch_look(&p->watch, what, err) ? -1 : 0;
-}
-
-static void close_all(int *fds, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    free(fds);
+    return host_peers_check(p->host, what, err) || pods_look(p, what, err) ? -1 : 0;
 }
 
 static void pods_free(struct pods *p)
 {
     watch_close(&p->watch, p->host->failed.kind == ERR_NONE && p->watch.seq > 0);
-    close_all(p->links, p->world);
-    close_all(p->from, p->world);
-    close_all(p->to, p->world);
+    for (int i = 0; i < 3 * p->world; i++)
+        if (p->links[i] >= 0)
+            close(p->links[i]);
     for (int i = 0; i < p->n_pending; i++)
         close(p->pending[i].fd);
     service_close(&p->door);
     host_free(p->host);
     layout_release(&p->layout);
+    free(p->links);
     free(p->area);
     free(p->src);
     free(p);
@@ -82,29 +65,22 @@ static void pods_close(struct collectives *c)
     pods_free(c->state);
 }
 
-static int *no_fds(size_t n)
-{
-    int *fds = memory_must(calloc(n, sizeof(*fds)));
-
-    for (size_t i = 0; i < n; i++)
-        fds[i] = -1;
-    return fds;
-}
-
 static struct pods *pods_new(const struct collectives_config *cfg)
 {
     struct pods *p = calloc(1, sizeof(*p));
     const size_t world = (size_t)cfg->world;
 
-    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))))
+    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))) ||
+        !(p->links = calloc(3 * world, sizeof(*p->links))))
         memory_exhausted();
     p->rank = cfg->rank;
     p->world = cfg->world;
     p->pass = pass_of(cfg);
     p->door.listener = p->door.stop = p->watch.fd = -1;
-    p->links = no_fds(world);
-    p->from = no_fds(world);
-    p->to = no_fds(world);
+    for (size_t i = 0; i < 3 * world; i++)
+        p->links[i] = -1;
+    p->from = p->links + world;
+    p->to = p->from + world;
     p->host = host_new(cfg);
     return p;
 }
@@ -118,9 +94,6 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
 
     if (one.local_world == one.world && (!one.master_addr || !*one.master_addr))
         one.master_addr = "127.0.0.1";
-    if (cfg->local_world > COLLECTIVES_HOST_RANKS_MAX)
-        return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
-                       cfg->local_world, COLLECTIVES_HOST_RANKS_MAX);
     if (!cfg->master_addr || !*cfg->master_addr)
         return err_set(
             err, ERR_INVALID,
@@ -144,7 +117,7 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
         .barrier = pods_barrier,
         .send = pods_send,
         .recv = pods_recv,
-        .look = pods_look,
+        .look = look,
         .shared = pods_shared,
         .close = pods_close,
     };

@@ -20,8 +20,6 @@
 
 #include "collectives/host.h"
 #include "collectives/layout.h"
-#include "collectives/reduce.h"
-#include "collectives/watch.h"
 #include "rendezvous/service.h"
 
 #include <poll.h>
@@ -33,17 +31,13 @@ enum {
     PODS_PENDING_MAX = 64,         /* accepted connections whose hello has not arrived yet */
 };
 
-/* Values of wire_head.op beyond enum host_op. */
-enum { PODS_MESSAGE = 64 };
-
 /* The header before the data of every call on every link. In native byte order, which is the same on all ranks:
  * the watch has checked it by its magic number. */
 struct wire_head {
     uint32_t magic;
     uint32_t from; /* rank of the sender */
     uint64_t seq;  /* number of the collective call (watch.h) */
-    uint64_t n, shared_at;
-    uint32_t op, root, flags, has_flags; /* as in struct host_call */
+    struct host_call call;
 };
 
 /* One direction of a link during one call: a header, then len bytes. */
@@ -60,6 +54,7 @@ struct flow {
 /* An accepted connection that has not sent its hello. */
 struct pending {
     int fd;
+    uint8_t addr[16];
     int64_t came_ms;
 };
 
@@ -74,11 +69,10 @@ struct pods {
     struct service door; /* where links from other pods come in; without a thread */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
-    uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */
-    int *links;               /* [world] to each pod; -1: none */
-    int *from, *to;           /* [world] links for messages from and to each rank; -1: none yet */
-    char *area;               /* [PODS_AREA_BYTES] receive buffer of the sums */
-    const void **src;         /* [world + 1] scratch */
+    int *links;       /* [world] to each pod; -1: none; and behind them: */
+    int *from, *to;   /* [world] links for messages from and to each rank; -1: none yet */
+    char *area;       /* [PODS_AREA_BYTES] receive buffer of the sums */
+    const void **src; /* [world + 1] scratch */
 };
 
 static inline bool flow_has_head(const struct flow *f)
@@ -86,13 +80,17 @@ static inline bool flow_has_head(const struct flow *f)
     return f->head_at == sizeof(f->head);
 }
 
+/* pods.c: the transport of ranks that run in several pods, or in one whose ranks cannot share memory, for collectives_open: fills *c. */
+int pods_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+              struct err *err) MUST_CHECK;
 /* pods_meet.c: connect all ranks: watch, layout, the pod's ranks, then links between pods. */
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
 /* pods_links.c: connect to lower pods, and accept the links of higher ones; fills `links`. */
 int pods_join(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* Wait until connections or hellos arrive, or for a slice of time; store authenticated links in `links` and
- * `from`. */
+/* Store the authenticated links that have come in `links` and `from`, without waiting; and that after waiting until connections or
+ * hellos arrive, or for a slice of time. */
+void pods_take_links(struct pods *p);
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
 /* Connect to `rank` for messages; fills to[rank]. */
 int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct err *err) MUST_CHECK;
@@ -106,19 +104,13 @@ int pods_flows(struct pods *p, struct flow *flows, int n, const struct wire_head
  * last two cases check for lost peers and for the deadline. pfds has room for n + 1 entries. */
 int pods_wait(struct pods *p, struct pollfd *pfds, int n, const char *what, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
+/* Take links, and see what the watch has sent: as watch_look. */
+int pods_look(struct pods *p, const char *what, struct err *err) MUST_CHECK;
 /* The header of this rank for `call`. */
 struct wire_head pods_head(const struct pods *p, const struct host_call *call);
 
-/* pods_chain.c: sum a vector of `bytes` bytes over all pods, by the links of this rank. src: the vectors of this pod's ranks, in rank order. dst:
- * n_dst places for the result; dst[0] is written first and may be one of src. *flags: this pod's in, all pods' out. */
-struct chain_vectors {
-    enum reduce_type type;
-    size_t bytes;
-    const void **src;
-    void **dst;
-    int n_dst;
-};
-int pods_chain(struct pods *p, const struct host_call *call, const struct chain_vectors *v, uint32_t *flags,
+/* pods_chain.c: `sum` of struct host_others, over all pods, by the links of this rank; arg: the struct pods. */
+int pods_chain(void *arg, const struct host_call *call, const struct host_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
 
 /* pods_direct.c: the direct algorithm. Whether it serves: every pod is one rank, and there are at most
@@ -127,9 +119,6 @@ enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_DIRECT_MAX - 1) };
 bool pods_direct_serves(const struct pods *p);
 int pods_direct(struct pods *p, enum reduce_type type, const struct host_call *call, char *x, size_t n,
                 uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
-
-/* pods.c: update the table's count of unauthenticated connections. */
-void pods_count_unauthenticated(struct collectives *c);
 
 /* pods_reduce.c: compare a call without data on all ranks; also a barrier. */
 int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;

@@ -13,7 +13,7 @@
 
 struct chain {
     struct pods *p;
-    const struct chain_vectors *v;
+    const struct host_vectors *v;
     struct flow flows[4];
     int n;
     struct flow *up_in, *up_out, *down_in, *down_out; /* NULL: no pod there */
@@ -38,7 +38,7 @@ static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, cons
 
 static void sum(struct chain *c, const char *partial, size_t to)
 {
-    const struct chain_vectors *v = c->v;
+    const struct host_vectors *v = c->v;
     const int ranks = c->p->host->world;
     void *dst = (char *)v->dst[0] + c->have;
     int n = 0;
@@ -85,7 +85,7 @@ static void chain_step(void *ctx)
     if (c->up_out) {
         c->up_out->limit = c->have;
         if (up_known && !c->up_out->ready) {
-            c->up_out->head.flags = c->flags | (c->up_in ? c->up_in->head.flags : 0);
+            c->up_out->head.call.flags = c->flags | (c->up_in ? c->up_in->head.call.flags : 0);
             c->up_out->ready = true;
         }
         c->down_in->limit = c->up_out->at; /* the next pods cannot have summed more */
@@ -94,7 +94,8 @@ static void chain_step(void *ctx)
     if (c->down_out) {
         c->down_out->limit = result;
         if (!c->down_out->ready && (c->down_in ? flow_has_head(c->down_in) : up_known)) {
-            c->down_out->head.flags = c->down_in ? c->down_in->head.flags : c->flags | c->up_in->head.flags;
+            c->down_out->head.call.flags =
+                c->down_in ? c->down_in->head.call.flags : c->flags | c->up_in->head.call.flags;
             c->down_out->ready = true;
         }
     }
@@ -103,9 +104,10 @@ static void chain_step(void *ctx)
     c->copied = result;
 }
 
-int pods_chain(struct pods *p, const struct host_call *call, const struct chain_vectors *v, uint32_t *flags,
+int pods_chain(void *arg, const struct host_call *call, const struct host_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err)
 {
+    struct pods *p = arg;
     const struct wire_head mine = pods_head(p, call);
     struct chain c = {.p = p, .v = v, .flags = *flags};
     char *dst = v->dst[0];
@@ -120,6 +122,6 @@ int pods_chain(struct pods *p, const struct host_call *call, const struct chain_
     }
     if (pods_flows(p, c.flows, c.n, &mine, chain_step, &c, deadline_ms, err) < 0)
         return -1;
-    *flags = c.down_in ? c.down_in->head.flags : c.flags | c.up_in->head.flags;
+    *flags = c.down_in ? c.down_in->head.call.flags : c.flags | c.up_in->head.call.flags;
     return 0;
 }

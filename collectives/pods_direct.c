@@ -159,6 +159,6 @@ int pods_direct(struct pods *p, enum reduce_type type, const struct host_call *c
         return -1;
     *flags = call->flags;
     for (int r = 0; r < p->world; r++)
-        *flags |= d.sides[r].part_in ? d.sides[r].part_in->head.flags : 0;
+        *flags |= d.sides[r].part_in ? d.sides[r].part_in->head.call.flags : 0;
     return 0;
 }

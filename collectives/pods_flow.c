@@ -15,50 +15,29 @@ enum {
 
 static const uint32_t HEAD_MAGIC = 0x70436b54; /* "TkCp" */
 
-static const char *op_name(uint32_t op)
-{
-    return op == PODS_MESSAGE ? "message" : host_op_name(op);
-}
-
 struct wire_head pods_head(const struct pods *p, const struct host_call *call)
 {
-    return (struct wire_head){.magic = HEAD_MAGIC,
-                              .from = (uint32_t)p->rank,
-                              .seq = p->watch.seq,
-                              .n = call->n,
-                              .shared_at = call->shared_at,
-                              .op = call->op,
-                              .root = call->root,
-                              .flags = call->flags,
-                              .has_flags = call->has_flags};
-}
-
-static int disagree(const struct pods *p, const struct wire_head *mine, const struct wire_head *got, int peer,
-                    struct err *err)
-{
-    const char *elsewhere = got->shared_at == mine->shared_at ? "" : ", in other memory";
-
-    if (mine->op == PODS_MESSAGE && got->op == PODS_MESSAGE)
-        return err_set(err, ERR_INVALID, "ranks disagree: rank %d sends %llu bytes, rank %d expects %llu",
-                       peer, (unsigned long long)got->n, p->rank, (unsigned long long)mine->n);
-    return err_set(err, ERR_INVALID,
-                   "ranks disagree: rank %d is in %s of %llu (root %u), rank %d in %s of %llu (root %u)%s",
-                   peer, op_name(got->op), (unsigned long long)got->n, got->root, p->rank, op_name(mine->op),
-                   (unsigned long long)mine->n, mine->root, elsewhere);
+    return (struct wire_head){
+        .magic = HEAD_MAGIC, .from = (uint32_t)p->rank, .seq = p->watch.seq, .call = *call};
 }
 
 static int check_head(const struct pods *p, const struct flow *f, const struct wire_head *mine,
                       struct err *err)
 {
     const struct wire_head *got = &f->head;
+    const bool message = mine->call.op == HOST_MESSAGE && got->call.op == HOST_MESSAGE;
 
     if (got->magic != HEAD_MAGIC || got->from != (uint32_t)f->peer)
         return err_set(err, ERR_INVALID, "rank %d sends a message that is not of this program's protocol",
                        f->peer);
-    if (got->op != mine->op || got->n != mine->n || got->root != mine->root ||
-        got->shared_at != mine->shared_at || got->has_flags != mine->has_flags ||
-        (mine->op != PODS_MESSAGE && got->seq != mine->seq))
-        return disagree(p, mine, got, f->peer, err);
+    if (message && got->call.n != mine->call.n)
+        return err_set(err, ERR_INVALID, "ranks disagree: rank %d sends %llu bytes, rank %d expects %llu",
+                       f->peer, (unsigned long long)got->call.n, p->rank, (unsigned long long)mine->call.n);
+    if (host_compare(f->peer, &got->call, p->rank, &mine->call, err) < 0)
+        return -1;
+    if (!message && got->seq != mine->seq)
+        return err_set(err, ERR_INVALID, "ranks disagree: rank %d is in call %llu, rank %d in call %llu",
+                       f->peer, (unsigned long long)got->seq, p->rank, (unsigned long long)mine->seq);
     return 0;
 }
 
@@ -107,10 +86,16 @@ static int flow_move(struct flow *f)
     return 1;
 }
 
+int pods_look(struct pods *p, const char *what, struct err *err)
+{
+    pods_take_links(p);
+    return watch_look(&p->watch, what, err);
+}
+
 /* Check the watch, the peers in the pod and the deadline. */
 static int look_around(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
 {
-    if (watch_look(&p->watch, what, err) < 0 || host_peers_check(p->host, what, err) < 0)
+    if (pods_look(p, what, err) < 0 || host_peers_check(p->host, what, err) < 0)
         return -1;
     return host_left_ms(deadline_ms) == 0 ? watch_timed_out(&p->watch, what, err) : 0;
 }
@@ -151,7 +136,9 @@ static int move_all(struct pods *p, struct flow *flows, int n, const struct wire
 int pods_flows(struct pods *p, struct flow *flows, int n, const struct wire_head *mine,
                void (*step)(void *ctx), void *ctx, int64_t deadline_ms, struct err *err)
 {
-    const char *what = mine->op != PODS_MESSAGE ? host_op_name(mine->op) : flows[0].out ? "send" : "recv";
+    const char *what = mine->call.op != HOST_MESSAGE ? host_op_name(mine->call.op)
+                       : flows[0].out                ? "send"
+                                                     : "recv";
     struct pollfd pfds[FLOWS_MAX + 1];
 
     for (;;) {

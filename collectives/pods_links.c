@@ -1,12 +1,13 @@
 /* pods_links.c - TCP links between ranks of different pods: those for sums are connected at open, those for messages
  * with the first message.
  *
- * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed and counted as
- * unauthenticated. Where the job has a key, the hello proves that the caller has it. The called proves nothing: its address comes from
- * rank 0's watch, which has.
+ * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed. Where the job has a key, the hello proves that the caller has it, and the called proves that it has it, too, before
+ * any data move: who has taken over a rank's address gets none. A rank proves this whenever it looks around in a call, so that no two
+ * wait for each other.
  */
 #include "collectives/pods.h"
 #include "common/clock.h"
+#include "common/random.h"
 #include "common/secret.h"
 #include "rendezvous/net.h"
 
@@ -17,13 +18,15 @@
 enum {
     SPEAK_MS = 5000,   /* how long a connection may take to send its hello */
     PATIENCE_MS = 250, /* how long when the table is full: then a new connection displaces the oldest */
+    EACH_MAX = 16,     /* connections of one address that have not sent it, where there is a key */
 };
 
 enum link_kind { LINK_SUMS = 1, LINK_MESSAGE };
 
 struct link_hello {
     uint64_t magic;
-    uint8_t token[WATCH_TOKEN_BYTES]; /* the watch's, or with a key a proof for this link, which covers it */
+    uint8_t token[WATCH_TOKEN_BYTES];  /* the watch's, or with a key a proof for this link, which covers it */
+    uint8_t nonce[JOBKEY_NONCE_BYTES]; /* with a key: random */
     uint32_t kind, from, to, pad;
 };
 
@@ -33,9 +36,37 @@ static void fill_token(const struct pods *p, struct link_hello *h)
 
     memcpy(h->token, p->watch.token, sizeof(h->token));
     if (p->pass.key.has) {
-        pass_prove(&p->pass, PASS_LINK, &(struct pass_talk){.said = h, .len = sizeof(*h)}, proof);
+        pass_prove(&p->pass, PASS_CALLER, h, sizeof(*h), NULL, proof);
         memcpy(h->token, proof, sizeof(h->token));
     }
+}
+
+/* The called's proof. 1: it holds; 0: it has not come; -1: the connection has ended, or *err says that it does not hold. */
+static int take_proof(const struct pods *p, int fd, const struct link_hello *h, struct err *err)
+{
+    uint8_t proof[JOBKEY_PROOF_BYTES];
+    const ssize_t n = recv(fd, proof, sizeof(proof), MSG_DONTWAIT);
+
+    if (n <= 0)
+        return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+    if (n == (ssize_t)sizeof(proof) && pass_holds(&p->pass, PASS_CALLED, h, sizeof(*h), NULL, proof))
+        return 1;
+    return err_set(err, ERR_CONFLICT,
+                   "who answers at the address of rank %u does not have the key of this job", h->to);
+}
+
+/* How far a link is, which waits for *events: 1: it may be used; 0: it waits on; -1: it cannot be had, or *err says why not to ask
+ * again. */
+static int go_on(const struct pods *p, int fd, const struct link_hello *h, short *events, struct err *err)
+{
+    if (*events == POLLIN)
+        return take_proof(p, fd, h, err);
+    const int rc = net_connected(fd);
+    if (rc <= 0)
+        return rc;
+    net_tune(fd, NET_LOST_MS, false);
+    *events = POLLIN;
+    return send(fd, h, sizeof(*h), MSG_NOSIGNAL) != (ssize_t)sizeof(*h) ? -1 : !p->pass.key.has;
 }
 
 /* Connect to `rank` and send the hello; try again until it succeeds, a peer is lost or the deadline passes. */
@@ -45,22 +76,24 @@ static int connect_link(struct pods *p, int rank, enum link_kind kind, const cha
     const struct member *m = &p->watch.members[rank];
     struct link_hello hello = {
         .magic = WATCH_MAGIC, .kind = kind, .from = (uint32_t)p->rank, .to = (uint32_t)rank};
+    struct err why = {0};
 
+    if (p->pass.key.has)
+        random_fill(hello.nonce, sizeof(hello.nonce));
     fill_token(p, &hello);
     for (;;) {
         cleanup_close int fd = net_connect(m->addr, (int)m->port);
-        int rc = fd < 0 ? -1 : net_connected(fd);
-        while (rc == 0) {
-            struct pollfd pfds[2] = {{.fd = fd, .events = POLLOUT}};
+        short events = POLLOUT;
+        int rc;
+        while ((rc = fd < 0 ? -1 : go_on(p, fd, &hello, &events, &why)) == 0) {
+            struct pollfd pfds[2] = {{.fd = fd, .events = events}};
             if (pods_wait(p, pfds, 1, what, deadline_ms, err) < 0)
                 return -1;
-            rc = net_connected(fd);
         }
-        if (rc > 0) {
-            net_tune(fd, false);
-            if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello))
-                return TAKE_FD(fd);
-        }
+        if (rc > 0)
+            return TAKE_FD(fd);
+        if (why.kind)
+            return err_set(err, why.kind, "%s: %s", what, why.msg);
         /* Its accept queue may be full of unauthenticated connections; if the host is gone, the watch reports
          * it. */
         struct pollfd none[2] = {{.fd = -1}};
@@ -103,10 +136,8 @@ static int *entry_for(struct pods *p, const struct link_hello *h)
 
 static void drop_pending(struct pods *p, int i)
 {
-    if (p->pending[i].fd >= 0) {
+    if (p->pending[i].fd >= 0)
         close(p->pending[i].fd);
-        p->unauthenticated++;
-    }
     p->n_pending--;
     memmove(&p->pending[i], &p->pending[i + 1], (size_t)(p->n_pending - i) * sizeof(p->pending[0]));
 }
@@ -121,6 +152,11 @@ static void hear_pending(struct pods *p, int i)
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && clock_mono_ms() < c->came_ms + SPEAK_MS)
         return;
     int *entry = n == (ssize_t)sizeof(hello) ? entry_for(p, &hello) : NULL;
+    if (entry && p->pass.key.has) {
+        uint8_t proof[JOBKEY_PROOF_BYTES];
+        pass_prove(&p->pass, PASS_CALLED, &hello, sizeof(hello), NULL, proof);
+        (void)!send(c->fd, proof, sizeof(proof), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
     if (entry)
         *entry = TAKE_FD(c->fd);
     drop_pending(p, i);
@@ -128,17 +164,20 @@ static void hear_pending(struct pods *p, int i)
 
 static bool look_at_pending(const void *arg, int at, struct service_guest *g)
 {
-    *g = (struct service_guest){.came_ms = ((const struct pods *)arg)->pending[at].came_ms};
+    const struct pending *c = &((const struct pods *)arg)->pending[at];
+
+    *g = (struct service_guest){.came_ms = c->came_ms, .addr = c->addr};
     return true;
 }
 
-/* No address has a share of its own: a link that is turned away is not dialed again, and the call would fail. */
+/* Without a key no address has a share of its own: a link that is turned away would not be dialed again, and the call would fail. */
 static bool welcome(struct pods *p)
 {
     const struct service_crowd crowd = {.places = p->n_pending,
                                         .look = look_at_pending,
                                         .arg = p,
                                         .max = PODS_PENDING_MAX,
+                                        .each = p->pass.key.has ? EACH_MAX : 0,
                                         .patience_ms = PATIENCE_MS};
     uint8_t addr[16];
     int gives_way;
@@ -148,10 +187,19 @@ static bool welcome(struct pods *p)
         return false;
     if (gives_way >= 0)
         drop_pending(p, gives_way);
-    net_tune(fd, false);
-    p->pending[p->n_pending++] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
+    net_tune(fd, NET_LOST_MS, false);
+    p->pending[p->n_pending] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
+    memcpy(p->pending[p->n_pending++].addr, addr, sizeof(addr));
     hear_pending(p, p->n_pending - 1);
     return true;
+}
+
+void pods_take_links(struct pods *p)
+{
+    for (int i = p->n_pending - 1; i >= 0; i--)
+        hear_pending(p, i);
+    for (int turns = 0; service_listener(&p->door) >= 0 && turns < PODS_PENDING_MAX && welcome(p); turns++)
+        ;
 }
 
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
@@ -162,10 +210,7 @@ int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct er
         pfds[i + 1] = (struct pollfd){.fd = p->pending[i].fd, .events = POLLIN};
     if (pods_wait(p, pfds, p->n_pending + 1, what, deadline_ms, err) < 0)
         return -1;
-    for (int i = p->n_pending - 1; i >= 0; i--)
-        hear_pending(p, i);
-    for (int turns = 0; pfds[0].revents && turns < PODS_PENDING_MAX && welcome(p); turns++)
-        ;
+    pods_take_links(p);
     return 0;
 }
 

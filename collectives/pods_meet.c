@@ -1,70 +1,34 @@
 /* pods_meet.c - connect the ranks of several pods.
  *
- * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id and have the job's key, if there is one; it sends
- *        every rank's address to all when the last has registered. Then the ranks of each pod connect (host_meet.c),
+ * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id and have the job's key,
+ *        if there is one; it sends every rank's address to all when the last has registered. Then the ranks of each pod connect (host_meet.c),
  *        each rank connects to the pods before its own (pods_links.c), and a first collective call of all ranks
  *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/pods.h"
-#include "rendezvous/net.h"
-
-#include <string.h>
-
-enum { RETRY_MS = 50 };
 
 static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct member *me,
                       int64_t deadline_ms, struct err *err)
 {
     const char *host = cfg->rank == 0 ? "127.0.0.1" : cfg->master_addr;
     cleanup_resolver struct resolver *at = resolver_new(host, cfg->master_port);
+    struct err why = {0};
+    const int rc = watch_join(&p->watch, at, p->rank, p->world, &p->pass, me, deadline_ms, &why);
 
-    for (;;) {
-        struct err why = {0};
-        switch (watch_join(&p->watch, at, p->rank, p->world, &p->pass, me, deadline_ms, &why)) {
-        case WATCH_JOINED:
-            return 0;
-        case WATCH_FAILED:
-            *err = why;
-            return -1;
-        case WATCH_AGAIN:
-            break;
-        }
-        if (host_left_ms(deadline_ms) == 0)
-            return err_set(err, ERR_TIMEOUT,
-                           "open: deadline passed while looking for rank 0 at %.60s:%d: %.120s", host,
-                           cfg->master_port, why.msg);
-        net_wait(-1, 0, RETRY_MS);
-    }
+    if (rc > 0)
+        return err_set(err, ERR_TIMEOUT, "open: deadline passed while looking for rank 0 at %.60s:%d: %.120s",
+                       host, cfg->master_port, why.msg);
+    if (rc < 0)
+        *err = why;
+    return rc;
 }
 
-static int hook_look(void *arg, const char *what, struct err *err)
+static int look(void *arg, const char *what, struct err *err)
 {
     struct pods *p = arg;
 
     watch_report(&p->watch);
-    return watch_look(&p->watch, what, err);
-}
-
-static int hook_timed_out(void *arg, const char *what, struct err *err)
-{
-    struct pods *p = arg;
-
-    return watch_timed_out(&p->watch, what, err);
-}
-
-static void hook_lost(void *arg, const char *what, struct err *err)
-{
-    struct pods *p = arg;
-
-    watch_lost(&p->watch, what, err);
-}
-
-static void hook_failed(void *arg, const struct err *err)
-{
-    struct pods *p = arg;
-
-    if (err->kind != ERR_PEER) /* the watch reports a lost peer itself */
-        watch_fail(&p->watch, err);
+    return pods_look(p, what, err);
 }
 
 static int set_layout(struct pods *p, const struct collectives_config *cfg, struct err *err)
@@ -87,8 +51,8 @@ static int meet(struct pods *p, const struct collectives_config *cfg, int64_t de
 {
     const struct host_call open = {.op = HOST_OPEN, .n = (uint64_t)cfg->world};
 
-    p->host->hooks = (struct host_hooks){
-        .look = hook_look, .timed_out = hook_timed_out, .lost = hook_lost, .failed = hook_failed, .arg = p};
+    p->host->others = (struct host_others){
+        .watch = &p->watch, .look = look, .sum = pods_chain, .arg = p, .parts = p->layout.lanes};
     watch_enter(&p->watch, false);
     if (host_meet(p->host, cfg, deadline_ms, err) < 0 || pods_join(p, deadline_ms, err) < 0)
         return -1;

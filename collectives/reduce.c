@@ -4,6 +4,7 @@
  * sources of other ranks lie in other cores' caches: with few instructions between two loads, more of these slow
  * loads overlap. */
 #include "collectives/reduce.h"
+#include "collectives/collectives.h"
 
 enum { WIDE_BYTES = 64 };
 
@@ -151,4 +152,15 @@ void reduce_vectors(enum reduce_type type, void *const *dst, int n_dst, const vo
                                                               : REDUCE_PLAIN;
 
     reduce_vectors_by(isa, type, dst, n_dst, src, n_src, n);
+}
+
+void collectives_part(size_t n, int rank, int world, size_t *begin, size_t *end)
+{
+    const size_t line = 16; /* floats of one cache line */
+    size_t each = (n / line + (size_t)world - 1) / (size_t)world * line;
+
+    if (each == 0)
+        each = line;
+    *begin = (size_t)rank * each < n ? (size_t)rank * each : n;
+    *end = rank == world - 1 || *begin + each > n ? n : *begin + each;
 }

@@ -2,6 +2,7 @@
 #include "collectives/watch.h"
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "rendezvous/net.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 
 enum {
     SLICE_MS = 100,
+    RETRY_MS = 50,
     REASON_MS = 300,
     PARTING_MS = 500,
     ANSWER_MS = 1000, /* the watch answers within 0.2 s, unless its process is stopped or its host lost */
@@ -74,15 +76,14 @@ static void take_challenge(struct watch *w, const char *body)
     const struct watch_head out = {.type = WATCH_PROOF, .len = JOBKEY_PROOF_BYTES};
     struct watch_challenge c;
     uint8_t proof[JOBKEY_PROOF_BYTES];
-    const struct pass_talk talk = {&w->first, sizeof(w->first), c.nonce, sizeof(c.nonce)};
 
     memcpy(&c, body, sizeof(c));
-    if (!pass_holds(w->pass, PASS_WATCH, &talk, c.proof)) {
+    if (!pass_holds(w->pass, PASS_WATCH, &w->first, sizeof(w->first), c.nonce, c.proof)) {
         set_failed(w, 0, ERR_TRANSIENT, "who answers there does not have the key of this job");
         return;
     }
     w->proved = true;
-    pass_prove(w->pass, PASS_RANK, &talk, proof);
+    pass_prove(w->pass, PASS_RANK, &w->first, sizeof(w->first), c.nonce, proof);
     say(w, &out, proof);
 }
 
@@ -273,14 +274,22 @@ void watch_fail(struct watch *w, const struct err *why)
         say(w, &head, why->msg);
 }
 
+enum tried { JOINED, AGAIN, FAILED };
+
 /* What *err is, before all have met: of a connection that ended, or to a watch that has begun, or by one that has not proved that it
  * has the key, rank 0 is looked for again. */
-static enum watch_joined again_or_failed(const struct watch *w, const struct err *err)
+static enum tried again_or_failed(const struct watch *w, const struct err *err)
 {
-    return !w->proved || err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? WATCH_AGAIN : WATCH_FAILED;
+    return !w->proved || err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? AGAIN : FAILED;
 }
 
-static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
+/* After a pause; false: the deadline has passed. */
+static bool try_again(int64_t deadline_ms)
+{
+    return clock_mono_ms() < deadline_ms && net_wait(-1, 0, RETRY_MS) <= 0;
+}
+
+static enum tried wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
 {
     while (!w->met) {
         const int64_t left = deadline_ms - clock_mono_ms();
@@ -297,7 +306,7 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
         }
         net_wait(w->fd, POLLIN, left < SLICE_MS ? (int)left : SLICE_MS);
     }
-    return WATCH_JOINED;
+    return JOINED;
 }
 
 /* Connect and send the first message. -1: no connection, *err says why. */
@@ -317,7 +326,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
                                  .has_key = pass->key.has};
     memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id)));
     if (pass->key.has)
-        pass_nonce(r->nonce);
+        random_fill(r->nonce, sizeof(r->nonce));
     w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);
     w->members = calloc((size_t)world + 1, sizeof(*w->members));
     w->left = calloc((size_t)world + 1, sizeof(*w->left));
@@ -329,44 +338,55 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
         const char *why = resolver_why(at, &unresolved);
         return err_set(err, ERR_TRANSIENT, unresolved ? "cannot resolve it: %s" : "cannot connect: %s", why);
     }
-    net_tune(w->fd, true);
+    net_tune(w->fd, NET_LOST_MS, true);
     say(w, &w->first.head, r);
     return 0;
 }
 
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
-                             const struct pass *pass, const struct member *me, int64_t deadline_ms,
-                             struct err *err)
+int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
+               const struct member *me, int64_t deadline_ms, struct err *err)
 {
-    enum watch_joined rc = WATCH_AGAIN;
-
-    if (enter(w, at, WATCH_REGISTER, rank, world, pass, me, deadline_ms, err) == 0)
-        rc = wait_for_all(w, deadline_ms, err);
-    if (rc != WATCH_JOINED)
+    for (;;) {
+        enum tried rc = AGAIN;
+        if (enter(w, at, WATCH_REGISTER, rank, world, pass, me, deadline_ms, err) == 0)
+            rc = wait_for_all(w, deadline_ms, err);
+        if (rc == JOINED)
+            return 0;
         watch_close(w, false);
-    return rc;
+        if (rc == FAILED || !try_again(deadline_ms))
+            return rc == FAILED ? -1 : 1;
+    }
 }
 
-enum watch_joined watch_await_end(struct resolver *at, const struct pass *pass, int restart_count,
-                                  int64_t deadline_ms, int *exit_code, struct err *err)
+/* One try, of which *err says why it has not succeeded. */
+static enum tried await_end(struct watch *w, int restart_count, int64_t deadline_ms, struct err *err)
 {
-    struct watch w;
-    enum watch_joined rc = WATCH_AGAIN;
+    for (; !w->ended && w->failed.kind == ERR_NONE && (w->awaited || clock_mono_ms() < deadline_ms);
+         read_all(w))
+        net_wait(w->fd, POLLIN, SLICE_MS);
+    /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
+    const bool lost =
+        w->awaited && (w->restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
+    set_failed(w, 0, ERR_PEER, "it does not answer");
+    *err = w->failed;
+    return w->ended ? JOINED : lost ? FAILED : again_or_failed(w, &w->failed);
+}
 
-    if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0) {
-        for (; !w.ended && w.failed.kind == ERR_NONE && (w.awaited || clock_mono_ms() < deadline_ms);
-             read_all(&w))
-            net_wait(w.fd, POLLIN, SLICE_MS);
-        /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
-        const bool lost =
-            w.awaited && (w.restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
-        set_failed(&w, 0, ERR_PEER, "it does not answer");
-        rc = w.ended ? WATCH_JOINED : lost ? WATCH_FAILED : again_or_failed(&w, &w.failed);
+int watch_await_end(struct resolver *at, const struct pass *pass, int restart_count, int64_t deadline_ms,
+                    int *exit_code, struct err *err)
+{
+    for (;;) {
+        struct watch w;
+        enum tried rc = AGAIN;
+        if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0)
+            rc = await_end(&w, restart_count, deadline_ms, err);
         *exit_code = w.exit_code;
-        *err = w.failed;
+        watch_close(&w, false);
+        if (rc == JOINED)
+            return 0;
+        if (rc == FAILED || !try_again(deadline_ms))
+            return rc == FAILED ? -1 : 1;
     }
-    watch_close(&w, false);
-    return rc;
 }
 
 /* Closing a socket with unread bytes resets the connection, which may discard our last message. So read until the

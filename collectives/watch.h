@@ -44,20 +44,16 @@ struct watch {
     struct buf in;
 };
 
-enum watch_joined { WATCH_JOINED, WATCH_AGAIN, WATCH_FAILED };
+/* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. 0: w->members and w->token are
+ * filled. Without a connection, or where the watch belongs to another round or has ended, the next one is looked for. 1: until the
+ * deadline, in vain, *err says why; -1: *err says what failed. */
+int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
+               const struct member *me, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. Resolving the
- * address may take until the deadline. WATCH_JOINED: w->members and w->token are filled. WATCH_AGAIN: no connection, or
- * the watch belongs to another round or has ended: look for the next one, *err says why. WATCH_FAILED: *err says why. */
-enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
-                             const struct pass *pass, const struct member *me, int64_t deadline_ms,
-                             struct err *err);
-
-/* For a rank that takes no part: wait until the run has ended. WATCH_JOINED: *exit_code is its exit status. WATCH_AGAIN: rank 0
- * has not answered, or it went away before the deadline and was restarted another number of times, perhaps in an earlier
- * round: look again. WATCH_FAILED: *err says why; ERR_PEER: rank 0 went away. */
-enum watch_joined watch_await_end(struct resolver *at, const struct pass *pass, int restart_count,
-                                  int64_t deadline_ms, int *exit_code, struct err *err);
+/* For a rank that takes no part: wait until the run has ended. 0: *exit_code is its exit status. Where rank 0 went away that was
+ * restarted another number of times, perhaps in an earlier round, it is looked for again. 1, -1: as watch_join. */
+int watch_await_end(struct resolver *at, const struct pass *pass, int restart_count, int64_t deadline_ms,
+                    int *exit_code, struct err *err) MUST_CHECK;
 
 /* A collective call begins (the next seq), or, with `message`, a send or recv. */
 void watch_enter(struct watch *w, bool message);

@@ -3,12 +3,11 @@
 #include "collectives/watch_table.h"
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "rendezvous/service.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
@@ -159,7 +158,7 @@ static void make_room(struct watch_table *r, const struct pass *pass, int restar
     if (!r->go || !r->by_rank || !r->reported || !r->slots)
         memory_exhausted();
     memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id) - 1));
-    r->key = pass->key;
+    r->pass = (struct pass){r->run_id, pass->key};
 }
 
 struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,
@@ -170,8 +169,7 @@ struct watch_server *watch_server_start(int port, const struct pass *pass, int r
 
     make_room(&s->table, pass, restart_count, world, awaiting);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
-    if (rc == 0 && getrandom(s->table.go->token, WATCH_TOKEN_BYTES, 0) != WATCH_TOKEN_BYTES)
-        rc = err_errno(err, ERR_FATAL, errno, "getrandom");
+    random_fill(s->table.go->token, WATCH_TOKEN_BYTES);
     if (rc == 0 && service_start(&s->service, serve, s, err) == 0)
         return s;
     err_wrap(err, "collectives: the watch");
@@ -184,16 +182,6 @@ void watch_server_end(struct watch_server *s, int exit_code, int64_t wait_ms)
     s->exit_code = exit_code;
     s->end_wait_ms = wait_ms;
     s->ended = true;
-}
-
-int watch_server_port(const struct watch_server *s)
-{
-    return s->service.port;
-}
-
-uint32_t watch_server_unauthenticated(const struct watch_server *s)
-{
-    return atomic_load(&s->table.unauthenticated);
 }
 
 void watch_server_stop(struct watch_server *s)

@@ -7,11 +7,11 @@
  * has ended.
  *
  * Ownership: watch_server_start creates a server, watch_server_stop ends its thread and frees it.
- * Threads:   the watch's thread shares with other threads only the descriptor that stops it and the count of
- *            dropped connections. start and stop are for one thread.
+ * Threads:   the watch's thread shares with other threads only the descriptor that stops it and what
+ *            watch_server_end says. start and stop are for one thread.
  * Errors:    watch_server_start returns NULL: ERR_CONFLICT when the port is taken, else ERR_FATAL. A connection that
  *            does not send the run id, and where there is a key its proof, within 5 s (0.25 s when 256 others have not either, or 64
- *            from its address) is dropped and counted as unauthenticated.
+ *            from its address) is dropped.
  */
 #ifndef TK_COLLECTIVES_WATCH_SERVER_H
 #define TK_COLLECTIVES_WATCH_SERVER_H
@@ -20,13 +20,10 @@
 
 struct watch_server;
 
-/* Start the watch of a run of `world` ranks; `awaiting` others wait for its end. It listens on all addresses at `port`; 0:
- * one that the kernel chooses. pass->run_id: shorter than WATCH_RUN_ID_BYTES. restart_count: what those that wait are told. */
+/* Start the watch of a run of `world` ranks; `awaiting` others wait for its end. It listens on all addresses at
+ * `port`. pass->run_id: shorter than WATCH_RUN_ID_BYTES. restart_count: what those that wait are told. */
 struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,
                                         int awaiting, struct err *err);
-int watch_server_port(const struct watch_server *s);
-/* The number of unauthenticated connections dropped so far. Any thread may call it. */
-uint32_t watch_server_unauthenticated(const struct watch_server *s);
 /* How the run has ended, for those that await it; watch_server_stop reports it and waits up to wait_ms until all have read
  * it. */
 void watch_server_end(struct watch_server *s, int exit_code, int64_t wait_ms);

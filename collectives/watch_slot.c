@@ -18,7 +18,7 @@ struct watch_slot *watch_slot_new(int fd, const uint8_t addr[static 16])
     *t = (struct watch_slot){
         .fd = fd, .rank = -1, .came_ms = clock_mono_ms(), .out = (struct buf)BUF_INIT(OWED_MAX)};
     memcpy(t->addr, addr, sizeof(t->addr));
-    net_tune(fd, true);
+    net_tune(fd, NET_LOST_MS, true);
     return t;
 }
 

@@ -3,6 +3,7 @@
 #include "collectives/watch_table.h"
 #include "common/clock.h"
 #include "common/contract.h"
+#include "common/random.h"
 #include "common/secret.h"
 #include "rendezvous/net.h"
 
@@ -35,22 +36,23 @@ static void refuse(struct watch_slot *t, enum err_kind kind, const char *why)
     t->left = true;
 }
 
-static void take_rank(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
-                      const struct watch_register *r)
+static void take_rank(struct watch_table *s, struct watch_slot *t)
 {
+    const struct watch_register *r = &t->first.body;
+    const uint32_t rank = t->first.head.rank;
     char why[WATCH_TEXT_BYTES];
 
     if (s->gone) {
         refuse(t, ERR_TRANSIENT, "the run has begun without this process");
-    } else if (r->world != (uint32_t)s->world || head->rank >= r->world) {
+    } else if (r->world != (uint32_t)s->world || rank >= r->world) {
         snprintf(why, sizeof(why), "WORLD_SIZE=%u on rank %u, but %d on rank 0: expected the same everywhere",
-                 r->world, head->rank, s->world);
+                 r->world, rank, s->world);
         refuse(t, ERR_INVALID, why);
-    } else if (s->by_rank[head->rank]) {
-        snprintf(why, sizeof(why), "two processes are rank %u of this run", head->rank);
+    } else if (s->by_rank[rank]) {
+        snprintf(why, sizeof(why), "two processes are rank %u of this run", rank);
         refuse(t, ERR_CONFLICT, why);
     } else {
-        t->rank = (int)head->rank;
+        t->rank = (int)rank;
         s->by_rank[t->rank] = t;
         s->n_registered++;
         s->go->members[t->rank] = r->member;
@@ -73,29 +75,23 @@ static void take_awaiting(struct watch_table *s, struct watch_slot *t)
     watch_slot_say(t, &(struct watch_head){.type = WATCH_AWAITED, .seq = (uint64_t)s->restart_count}, NULL);
 }
 
-static void take(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
-                 const struct watch_register *r)
+static void take(struct watch_table *s, struct watch_slot *t)
 {
-    if (head->type == WATCH_AWAIT)
+    if (t->first.head.type == WATCH_AWAIT)
         take_awaiting(s, t);
     else
-        take_rank(s, t, head, r);
+        take_rank(s, t);
 }
 
-static void challenge(const struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
-                      const struct watch_register *r)
+static void challenge(const struct watch_table *s, struct watch_slot *t)
 {
-    const struct pass pass = {s->run_id, s->key};
-    const struct pass_talk talk = {&t->first, sizeof(t->first), t->nonce, sizeof(t->nonce)};
     const struct watch_head out = {.type = WATCH_CHALLENGE, .len = sizeof(struct watch_challenge)};
     struct watch_challenge c;
 
     t->challenged = true;
-    memcpy(&t->first.head, head, sizeof(*head));
-    memcpy(&t->first.body, r, sizeof(*r));
-    pass_nonce(t->nonce);
+    random_fill(t->nonce, sizeof(t->nonce));
     memcpy(c.nonce, t->nonce, sizeof(c.nonce));
-    pass_prove(&pass, PASS_WATCH, &talk, c.proof);
+    pass_prove(&s->pass, PASS_WATCH, &t->first, sizeof(t->first), t->nonce, c.proof);
     watch_slot_say(t, &out, &c);
 }
 
@@ -103,14 +99,11 @@ static void challenge(const struct watch_table *s, struct watch_slot *t, const s
 static bool take_proof(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                        const void *body)
 {
-    const struct pass pass = {s->run_id, s->key};
-    const struct pass_talk talk = {&t->first, sizeof(t->first), t->nonce, sizeof(t->nonce)};
-
     if (t->left || head->type != WATCH_PROOF || head->len != JOBKEY_PROOF_BYTES ||
-        !pass_holds(&pass, PASS_RANK, &talk, body))
+        !pass_holds(&s->pass, PASS_RANK, &t->first, sizeof(t->first), t->nonce, body))
         return false;
     t->challenged = false;
-    take(s, t, &t->first.head, &t->first.body);
+    take(s, t);
     return true;
 }
 
@@ -119,23 +112,24 @@ static bool take_proof(struct watch_table *s, struct watch_slot *t, const struct
 static bool take_first(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                        const void *body)
 {
-    struct watch_register r;
+    struct watch_register *r = &t->first.body;
 
-    if (t->left || (head->type != WATCH_REGISTER && head->type != WATCH_AWAIT) || head->len != sizeof(r))
+    if (t->left || (head->type != WATCH_REGISTER && head->type != WATCH_AWAIT) || head->len != sizeof(*r))
         return false;
-    memcpy(&r, body, sizeof(r));
-    if (r.magic != WATCH_MAGIC)
+    t->first.head = *head;
+    memcpy(r, body, sizeof(*r));
+    if (r->magic != WATCH_MAGIC)
         return false;
-    if (r.version != WATCH_VERSION)
+    if (r->version != WATCH_VERSION)
         refuse(t, ERR_CONFLICT, "rank 0 runs another version of this program");
-    else if (!secret_equal(r.run_id, s->run_id, sizeof(s->run_id)))
+    else if (!secret_equal(r->run_id, s->run_id, sizeof(s->run_id)))
         refuse(t, ERR_INVALID, "rank 0 belongs to another run (the run ids differ)");
-    else if (!r.has_key != !s->key.has)
-        refuse(t, ERR_INVALID, s->key.has ? NO_KEY_HERE : NO_KEY_THERE);
-    else if (s->key.has)
-        challenge(s, t, head, &r);
+    else if (!r->has_key != !s->pass.key.has)
+        refuse(t, ERR_INVALID, s->pass.key.has ? NO_KEY_HERE : NO_KEY_THERE);
+    else if (s->pass.key.has)
+        challenge(s, t);
     else
-        take(s, t, head, &r);
+        take(s, t);
     return true;
 }
 
@@ -241,9 +235,7 @@ void watch_table_drop(struct watch_table *s, int i)
 
     if (t->awaits)
         s->n_awaiting--;
-    else if (t->rank < 0)
-        atomic_fetch_add(&s->unauthenticated, 1);
-    else {
+    else if (t->rank >= 0) {
         s->by_rank[t->rank] = NULL;
         if (!s->gone) {
             s->n_registered--;

@@ -1,7 +1,7 @@
 /* watch_table.h - the watch's table of connections. Internal to watch_*.c: watch_server.c polls and accepts,
  * watch_slot.c reads and writes one connection, watch_table.c acts on messages.
  *
- * Threads: the watch's thread only; `unauthenticated` may be read by any thread.
+ * Threads: the watch's thread only.
  */
 #ifndef TK_COLLECTIVES_WATCH_TABLE_H
 #define TK_COLLECTIVES_WATCH_TABLE_H
@@ -9,7 +9,6 @@
 #include "collectives/watch_wire.h"
 #include "common/buf.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 struct watch_slot {
@@ -22,8 +21,7 @@ struct watch_slot {
     uint64_t query;    /* the call that it asked about */
     /* left: it has sent WATCH_LEAVE, or been sent WATCH_END or WATCH_REFUSED; deaf: a write to it failed, nothing more is sent; broken: to be dropped. */
     bool left, deaf, broken;
-    /* With a key: what the rank said first, and the nonce that it has to prove; it is registered when it has. */
-    bool challenged;
+    bool challenged; /* with a key: it has to prove the nonce; it is registered when it has */
     struct watch_first first;
     uint8_t nonce[JOBKEY_NONCE_BYTES];
     size_t said;    /* bytes in `in` */
@@ -38,13 +36,12 @@ struct watch_table {
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
     bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
     char run_id[WATCH_RUN_ID_BYTES];
-    struct jobkey key;
+    struct pass pass;            /* with that run id */
     struct watch_go *go;         /* what WATCH_GO sends */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
     uint64_t *reported;          /* [world] the latest call that each has come to, as was reported */
     struct watch_slot **slots;   /* [max_slots] */
     int n_slots, max_slots;
-    _Atomic uint32_t unauthenticated;
 };
 
 /* watch_table.c: act on a message of slot t. False when it is not one that a rank of this run sends: drop the

@@ -47,19 +47,22 @@ void jobkey_prove(const struct jobkey *key, const char *purpose, const struct jo
     if (!key->has)
         return;
     hmac_begin(&h, key->bytes, sizeof(key->bytes));
-    hmac_add(&h, purpose, strlen(purpose) + 1);
+    sha256_add(&h.inner, purpose, strlen(purpose) + 1);
     for (int i = 0; i < n; i++) {
         add_number(&h.inner, fields[i].len, 4);
-        hmac_add(&h, fields[i].bytes, fields[i].len);
+        sha256_add(&h.inner, fields[i].bytes, fields[i].len);
     }
     hmac_end(&h, proof);
 }
 
-void jobkey_nonce(const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,
+void jobkey_nonce(const struct jobkey *key, const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,
                   uint8_t nonce[static JOBKEY_NONCE_BYTES])
 {
     struct sha256 s;
 
+    memset(nonce, 0, JOBKEY_NONCE_BYTES);
+    if (!key->has)
+        return;
     sha256_begin(&s);
     sha256_add(&s, seed, JOBKEY_NONCE_BYTES);
     add_number(&s, number, sizeof(number));

@@ -29,8 +29,8 @@ struct jobkey_field {
 void jobkey_prove(const struct jobkey *key, const char *purpose, const struct jobkey_field *fields, int n,
                   uint8_t proof[static JOBKEY_PROOF_BYTES]);
 
-/* The nonce of number `number`, which a process uses once, of a process with this random seed. */
-void jobkey_nonce(const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,
+/* The nonce of number `number`, which a process uses once, of a process with this random seed; without a key zeros. */
+void jobkey_nonce(const struct jobkey *key, const uint8_t seed[static JOBKEY_NONCE_BYTES], uint64_t number,
                   uint8_t nonce[static JOBKEY_NONCE_BYTES]);
 
 #endif

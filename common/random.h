@@ -1,10 +1,11 @@
-/* random.h - a small random generator for jitter and test data (splitmix64, by Sebastiano Vigna). Not for secrets:
- * those come from getrandom.
- */
+/* random.h - a small random generator for jitter and test data (splitmix64, by Sebastiano Vigna), and secret bytes of the kernel's. */
 #ifndef TK_COMMON_RANDOM_H
 #define TK_COMMON_RANDOM_H
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
 
 /* The next number of the sequence that *state stands in; any value begins one. */
 static inline uint64_t random_next(uint64_t *state)
@@ -14,6 +15,15 @@ static inline uint64_t random_next(uint64_t *state)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
+}
+
+/* At most 256 bytes that nobody can foretell, for ids, keys and nonces. Where the kernel gives none the process ends. */
+static inline void random_fill(void *bytes, size_t len)
+{
+    if (getrandom(bytes, len, 0) == (ssize_t)len)
+        return;
+    perror("getrandom");
+    abort();
 }
 
 #endif

@@ -101,11 +101,6 @@ void hmac_begin(struct hmac *h, const void *key, size_t len)
     explicit_bzero(block, sizeof(block));
 }
 
-void hmac_add(struct hmac *h, const void *bytes, size_t len)
-{
-    sha256_add(&h->inner, bytes, len);
-}
-
 void hmac_end(struct hmac *h, uint8_t out[static SHA256_BYTES])
 {
     uint8_t inner[SHA256_BYTES];

@@ -21,13 +21,13 @@ void sha256_add(struct sha256 *s, const void *bytes, size_t len);
 /* The hash of all that was added; *s is wiped. */
 void sha256_end(struct sha256 *s, uint8_t out[static SHA256_BYTES]);
 
+/* What is to be covered is added to `inner`. */
 struct hmac {
     struct sha256 inner, outer;
 };
 
 /* A key of SHA256_BLOCK_BYTES at most. */
 void hmac_begin(struct hmac *h, const void *key, size_t len);
-void hmac_add(struct hmac *h, const void *bytes, size_t len);
 void hmac_end(struct hmac *h, uint8_t out[static SHA256_BYTES]);
 
 #endif

@@ -20,24 +20,18 @@ void leader_release(struct leader *l)
     *l = (struct leader){0};
 }
 
-static bool is_stranger(const struct leader_link *k)
-{
-    return k->at != LINK_FREE && !k->local && !k->ticket;
-}
-
 bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms)
 {
     const struct leader_link *k = &l->links[link];
 
     *spoke = k->at != LINK_OPENED;
     *came_ms = k->came_ms;
-    return is_stranger(k) && k->at != LINK_REFUSED;
+    return !k->ticket && k->at != LINK_REFUSED;
 }
 
 static void free_link(struct leader *l, int link)
 {
     l->open--;
-    l->strangers -= is_stranger(&l->links[link]);
     l->links[link] = (struct leader_link){.at = LINK_FREE};
 }
 
@@ -65,7 +59,6 @@ int leader_opened(struct leader *l, bool local, int64_t now_ms)
     const int at = free_place(l);
     struct leader_link *k = &l->links[at];
     *k = (struct leader_link){.at = LINK_OPENED, .local = local, .came_ms = now_ms, .serial = ++l->serials};
-    l->strangers += is_stranger(k);
     if (++l->open > LEADER_LINKS_MAX)
         refuse(k, REFUSED_CROWDED);
     return at;
@@ -82,9 +75,7 @@ static bool same_run(const char *ours, const char theirs[static MESSAGE_RUN_BYTE
 static void greet(const struct leader *l, struct leader_link *k, const struct message_hello *h)
 {
     k->at = LINK_GREETED;
-    k->number = h->number;
-    memcpy(k->id, h->id, sizeof(k->id));
-    memcpy(k->nonce, h->nonce, sizeof(k->nonce));
+    k->hello = *h;
     if (h->version != MESSAGE_VERSION)
         refuse(k, REFUSED_VERSION);
     else if (!same_run(l->config.run_id, h->run_id))
@@ -93,30 +84,15 @@ static void greet(const struct leader *l, struct leader_link *k, const struct me
         refuse(k, REFUSED_AUTH);
 }
 
-/* The CHALLENGE of a connection, and what both sides know of the greeting by then; its nonces are those of *k and *c. */
-static struct proof_greeting challenge(const struct leader *l, const struct leader_link *k,
-                                       struct message_challenge *c)
+/* The CHALLENGE of a connection, the same each time. */
+static struct message_challenge challenge(const struct leader *l, const struct leader_link *k)
 {
-    const struct proof_greeting g = {.run_id = l->config.run_id,
-                                     .node = k->id,
-                                     .node_nonce = k->nonce,
-                                     .number = k->number,
-                                     .leader = l->config.id,
-                                     .leader_nonce = c->nonce};
+    struct message_challenge c = {.auth = l->config.key.has};
 
-    *c = (struct message_challenge){.auth = l->config.key.has};
-    memcpy(c->leader, l->config.id, sizeof(c->leader));
-    proof_nonce(&l->config.key, l->config.seed, k->serial, c->nonce);
-    return g;
-}
-
-static bool has_proved(const struct leader *l, const struct leader_link *k,
-                       const uint8_t answer[static MESSAGE_ANSWER_BYTES])
-{
-    struct message_challenge c;
-    const struct proof_greeting g = challenge(l, k, &c);
-
-    return proof_holds(&l->config.key, PROOF_NODE, &g, answer);
+    memcpy(c.leader, l->config.id, sizeof(c.leader));
+    jobkey_nonce(&l->config.key, l->config.seed, k->serial, c.nonce);
+    message_prove(&l->config.key, MESSAGE_CHALLENGE, &k->hello, &c, c.answer);
+    return c;
 }
 
 /* The ticket of this id, a new one if it was not seen before; 0: there are none left. */
@@ -139,20 +115,21 @@ static int64_t ticket_of(struct leader *l, const uint8_t id[static MESSAGE_ID_BY
 static void admit(struct leader *l, struct leader_link *k, const uint8_t answer[static MESSAGE_ANSWER_BYTES],
                   int64_t now_ms)
 {
-    if (!has_proved(l, k, answer)) {
+    const struct message_challenge c = challenge(l, k);
+
+    if (!message_proved(&l->config.key, MESSAGE_ANSWER, &k->hello, &c, answer)) {
         refuse(k, REFUSED_AUTH);
         return;
     }
-    const int64_t ticket = ticket_of(l, k->id);
+    const int64_t ticket = ticket_of(l, k->hello.id);
 
     if (!ticket) {
         refuse(k, REFUSED_CROWDED);
         return;
     }
     k->at = LINK_ANSWERED;
-    l->strangers -= is_stranger(k);
     k->ticket = ticket;
-    if (k->number > l->nodes[ticket - 1].newest)
+    if (k->hello.number > l->nodes[ticket - 1].newest)
         quorum_returns(&l->quorum, ticket, now_ms);
 }
 
@@ -176,17 +153,17 @@ static void hear(struct leader *l, int link, const struct meeting_node *told, in
     struct leader_link *k = &l->links[link];
     struct leader_node *n = &l->nodes[k->ticket - 1];
 
-    if (k->number < n->newest || told->beat <= n->beat)
+    if (k->hello.number < n->newest || told->beat <= n->beat)
         return;
     struct meeting_node node = *told;
-    n->newest = k->number;
+    n->newest = k->hello.number;
     n->link = link;
     n->beat = k->beat = node.beat;
     if (takes_nothing(l, n, node.version, now_ms)) {
         quorum_deaf(&l->quorum, k->ticket);
         return;
     }
-    node.connection = k->number;
+    node.connection = k->hello.number;
     node.leaders = k->local;
     quorum_hear(&l->quorum, k->ticket, &node, now_ms);
 }
@@ -225,7 +202,7 @@ void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms
     if (n && n->link == link) {
         n->link = -1;
         if (how == LINK_CLOSED)
-            quorum_cut(&l->quorum, k->ticket, k->number, now_ms);
+            quorum_cut(&l->quorum, k->ticket, k->hello.number, now_ms);
     }
     free_link(l, link);
 }
@@ -292,9 +269,7 @@ static bool write_to(struct leader *l, int link, struct message *m)
     struct leader_link *k = &l->links[link];
 
     if (k->at == LINK_GREETED) {
-        *m = (struct message){.type = MESSAGE_CHALLENGE};
-        const struct proof_greeting g = challenge(l, k, &m->challenge);
-        proof_make(&l->config.key, PROOF_LEADER, &g, m->challenge.answer);
+        *m = (struct message){.type = MESSAGE_CHALLENGE, .challenge = challenge(l, k)};
         k->at = LINK_CHALLENGED;
     } else if (k->at == LINK_ANSWERED) {
         *m = (struct message){.type = MESSAGE_WELCOME, .ticket = k->ticket};
@@ -347,9 +322,4 @@ int64_t leader_next_ms(const struct leader *l, int64_t now_ms)
             !l->links[i].beat && l->links[i].came_ms + LEADER_GREET_MS < next_ms)
             next_ms = l->links[i].came_ms + LEADER_GREET_MS;
     return next_ms;
-}
-
-bool leader_over(const struct leader *l)
-{
-    return quorum_over(&l->quorum);
 }

@@ -11,15 +11,11 @@
 #define TK_RENDEZVOUS_LEADER_H
 
 #include "rendezvous/message.h"
-#include "rendezvous/proof.h"
 #include "rendezvous/quorum.h"
 
 enum {
     LEADER_LINKS_MAX = 4 * MEETING_NODES_MAX, /* connections, welcomed or not */
-    LEADER_STRANGERS_MAX = 256,               /* connections that are not welcomed */
-    LEADER_PATIENCE_MS = 250,                 /* a stranger this old may be displaced */
     LEADER_GREET_MS = 10000,                  /* from accept to ANSWER */
-    LEADER_EACH_MAX = 16,                     /* of LEADER_STRANGERS_MAX, from one address */
 };
 
 struct leader_config {
@@ -44,17 +40,15 @@ struct leader_link {
         LINK_WELCOMED,
         LINK_REFUSED
     } at;
-    bool local;      /* of the leader's own node */
-    bool blocked;    /* it takes no bytes at present */
-    int64_t came_ms; /* when it was opened */
-    int64_t ticket;  /* of its node; 0: not welcomed */
-    uint32_t number;
+    bool local;          /* of the leader's own node */
+    bool blocked;        /* it takes no bytes at present */
+    int64_t came_ms;     /* when it was opened */
+    int64_t ticket;      /* of its node; 0: not welcomed */
     int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
     int64_t version;     /* of the last STATE sent */
     int64_t refusal;     /* enum message_refusal; 0: none */
     uint64_t serial;     /* of all connections, from which its nonce follows */
-    uint8_t id[MESSAGE_ID_BYTES];
-    uint8_t nonce[MESSAGE_NONCE_BYTES]; /* HELLO's */
+    struct message_hello hello;
 };
 
 /* A node that was welcomed; its ticket is its index + 1. */
@@ -73,7 +67,7 @@ struct leader {
     struct leader_link *links; /* [n_links], with free places */
     struct leader_node *nodes; /* [n_nodes] */
     int n_links, room_links, n_nodes, room_nodes;
-    int open, strangers;
+    int open;
     uint64_t serials;   /* connections so far */
     int64_t due_ms;     /* when the next decision is due; 0: not known yet */
     int next;           /* the link with which leader_act goes on */
@@ -89,9 +83,8 @@ struct leader_action {
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
 void leader_release(struct leader *l);
 
-/* Whether the connection is not welcomed yet, whether the run id was said over it, and when it was opened. At LEADER_STRANGERS_MAX,
- * or LEADER_EACH_MAX of one address, who has not said it, or is the oldest, gives way to a new one once it is LEADER_PATIENCE_MS old:
- * leader_displace, then LEADER_CLOSE. */
+/* Whether the connection is not welcomed yet, so that it may have to give way to a new one (leader_displace, then LEADER_CLOSE);
+ * whether the run id was said over it, and when it was opened. */
 bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms);
 void leader_displace(struct leader *l, int link);
 
@@ -111,8 +104,5 @@ void leader_decide(struct leader *l, int64_t now_ms);
 /* The next thing to do; false: nothing more. The link of LEADER_CLOSE is free afterwards. */
 bool leader_act(struct leader *l, struct leader_action *a);
 int64_t leader_next_ms(const struct leader *l, int64_t now_ms);
-
-/* Whether the run has ended and each node that is not lost knows it. */
-bool leader_over(const struct leader *l);
 
 #endif

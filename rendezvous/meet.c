@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/contract.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "common/thread.h"
 #include "rendezvous/meet_state.h"
 
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,11 +56,7 @@ static void unref(struct meet *m)
         close(m->wake);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->ended);
-    free((char *)(uintptr_t)m->config.host);
-    free((char *)(uintptr_t)m->config.node.run_id);
-    free((char *)(uintptr_t)m->config.node.role);
-    free((char *)(uintptr_t)m->config.node.addr);
-    free((char *)(uintptr_t)m->config.quorum.master_addr);
+    arena_release(&m->strings);
     free(m);
 }
 
@@ -171,7 +167,7 @@ static bool is_done(struct meet *m, int64_t now_ms)
         return true;
     if (!node_over(&m->node))
         return false;
-    return !m->leads || (m->stop && (leader_over(&m->leader) || now_ms >= m->grace_ms));
+    return !m->leads || (m->stop && (quorum_over(&m->leader.quorum) || now_ms >= m->grace_ms));
 }
 
 static int wait_ms(const struct meet *m, int64_t now_ms)
@@ -245,20 +241,19 @@ static struct meet *create(const struct meet_config *c)
     m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     m->local_link = -1;
     m->config = *c;
-    m->config.host = memory_strdup(c->host);
-    m->config.node.run_id = memory_strdup(c->node.run_id);
-    m->config.node.role = memory_strdup(c->node.role);
-    m->config.node.addr = memory_strdup(c->node.addr);
-    m->config.quorum.master_addr = memory_strdup(c->quorum.master_addr);
+    const char **const strings[] = {&m->config.host, &m->config.node.run_id, &m->config.node.role,
+                                    &m->config.node.addr, &m->config.quorum.master_addr};
+    for (size_t i = 0; i < ARRAY_LEN(strings); i++)
+        *strings[i] = *strings[i] ? arena_strdup(&m->strings, *strings[i]) : NULL;
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&m->ended, &attr);
     pthread_condattr_destroy(&attr);
     m->at = resolver_new(c->host, c->port);
-    if (getrandom(m->config.node.id, MESSAGE_ID_BYTES, 0) != MESSAGE_ID_BYTES)
-        snprintf((char *)m->config.node.id, MESSAGE_ID_BYTES, "%x.%x", (unsigned)getpid(),
-                 (unsigned)clock_mono_ms());
+    random_fill(m->config.node.id, sizeof(m->config.node.id));
+    random_fill(m->config.node.seed, sizeof(m->config.node.seed));
+    node_init(&m->node, &m->config.node, clock_mono_ms());
     return m;
 }
 
@@ -269,10 +264,7 @@ struct meet *meet_start(const struct meet_config *c, struct err *err)
 
     if (m->fd < 0 || m->wake < 0)
         err_errno(err, ERR_FATAL, errno, "rendezvous: eventfd");
-    else if (getrandom(m->config.node.seed, JOBKEY_NONCE_BYTES, 0) != JOBKEY_NONCE_BYTES)
-        err_errno(err, ERR_FATAL, errno, "rendezvous: getrandom");
     else {
-        node_init(&m->node, &m->config.node, clock_mono_ms());
         m->refs = 2;
         code = thread_start(&m->thread, work, m);
         if (code == 0) {

@@ -1,15 +1,14 @@
 /* meet_reach.c - whether this node hosts the leader, and dials to the leader: names, addresses, who else serves there. */
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "rendezvous/meet_state.h"
 #include "rendezvous/net.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 enum {
@@ -22,40 +21,20 @@ enum {
 
 #define PROBE_NUMBER UINT32_MAX /* of meet_probe's only connection */
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-    const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-    const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-
-    if (a->sa_family != b->sa_family)
-        return false;
-    if (a->sa_family == AF_INET)
-        return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-    return a->sa_family == AF_INET6 && memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
-}
-
-static bool is_loopback(const struct sockaddr *a)
-{
-    const struct sockaddr_in *a4 = (const void *)a;
-    const struct sockaddr_in6 *a6 = (const void *)a;
-
-    return a->sa_family == AF_INET ? ntohl(a4->sin_addr.s_addr) >> 24 == 127
-                                   : a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a6->sin6_addr);
-}
-
 /* Whether the addresses are of this machine's interfaces: all of them, since a name may be that of all pods (a headless Service). That
  * one can be bound would not tell: some machines let a program bind any address (ip_nonlocal_bind). */
 static bool is_here(const struct meet *m)
 {
     struct ifaddrs *all = NULL;
     bool here = m->found != NULL;
+    uint8_t one[16], own[16];
 
     if (!here || getifaddrs(&all) < 0)
         return false;
     for (const struct addrinfo *at = m->found; at && here; at = at->ai_next) {
-        here = is_loopback(at->ai_addr);
+        here = net_address(at->ai_addr, one) && net_is_loopback(one);
         for (const struct ifaddrs *i = all; i && !here; i = i->ifa_next)
-            here = i->ifa_addr && same_address(at->ai_addr, i->ifa_addr);
+            here = i->ifa_addr && net_address(i->ifa_addr, own) && memcmp(one, own, sizeof(own)) == 0;
     }
     if (all)
         freeifaddrs(all);
@@ -71,14 +50,12 @@ int meet_host(struct meet *m, int64_t now_ms, struct err *err)
     if (m->leads || m->node.stage != NODE_REACHES || c->hosts == MEET_HOSTS_NOT ||
         (c->hosts == MEET_HOSTS_AUTO && !is_here(m)))
         return 0;
-    if (getrandom(l.seed, sizeof(l.seed), 0) != (ssize_t)sizeof(l.seed))
-        return err_errno(err, ERR_FATAL, errno, "getrandom");
     if (service_open(&m->service, c->port, err) < 0) {
         service_close(&m->service);
         return c->hosts == MEET_HOSTS ? -1 : 0;
     }
-    if (getrandom(l.id, sizeof(l.id), 0) != (ssize_t)sizeof(l.id))
-        memcpy(l.id, &now_ms, sizeof(now_ms));
+    random_fill(l.id, sizeof(l.id));
+    random_fill(l.seed, sizeof(l.seed));
     leader_init(&m->leader, &l, now_ms);
     m->leads = true;
     m->probe_ms = c->hosts == MEET_HOSTS ? now_ms : 0;
@@ -110,25 +87,36 @@ static void forget_addresses(struct meet *m)
 }
 
 /* Start to connect; -1 with errno. */
-static int open_to(const struct addrinfo *at)
+static int open_to(const struct sockaddr *addr, socklen_t len)
 {
-    cleanup_close int fd = at ? socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    cleanup_close int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0 || (connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS))
+    if (fd < 0 || (connect(fd, addr, len) < 0 && errno != EINPROGRESS))
         return -1;
     return TAKE_FD(fd);
 }
 
+/* Where the leader is, once it has welcomed this node: a reconnect has no time for a name, and the leader does not move. */
+static bool knows_leader(const struct meet *m)
+{
+    return m->node.line.welcomed && m->leader_len;
+}
+
+/* Where to dial is known: 1; 0: the name is being looked up; -1: it cannot be found. */
+static int find(struct meet *m, int64_t now_ms)
+{
+    return m->found || knows_leader(m) ? 1 : resolver_ask(m->at, now_ms, &m->found);
+}
+
 static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)
 {
-    const struct addrinfo *at = next_address(m);
-    const int fd = open_to(at), code = errno;
+    const struct addrinfo *at = knows_leader(m) ? NULL : next_address(m);
+    const int fd = at ? open_to(at->ai_addr, at->ai_addrlen)
+                      : open_to((struct sockaddr *)&m->leader_addr, m->leader_len);
+    const int code = errno;
 
-    if (at && !at->ai_next) { /* ask for the name again before the next try, unless the leader is known */
-        m->tries = 0;
-        if (!m->node.line.welcomed)
-            forget_addresses(m);
-    }
+    if (at && !at->ai_next) /* ask for the name again before the next try */
+        forget_addresses(m);
     if (fd < 0) {
         node_closed(&m->node, number, LINK_CLOSED, strerror(code), now_ms);
         return;
@@ -146,7 +134,7 @@ void meet_go_on(struct meet *m, int64_t now_ms)
 
     if (!number)
         return;
-    const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
+    const int named = find(m, now_ms);
     m->unresolved = named ? named < 0 : m->unresolved; /* while it is looked up: as the last time */
     if (meet_host(m, now_ms, &err) < 0) {
         m->broken = err;
@@ -169,35 +157,23 @@ void meet_dial(struct meet *m, uint32_t number, int64_t now_ms)
     meet_go_on(m, now_ms);
 }
 
-/* The leader's address does not change, and a reconnect has no time for a name. */
 void meet_keep_address(struct meet *m, int fd)
 {
-    const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof(addr);
-    char host[MEETING_NAME_BYTES], port[16];
-    struct addrinfo *found = NULL;
+    socklen_t len = sizeof(m->leader_addr);
 
-    if (m->node.line.welcomed || getpeername(fd, (struct sockaddr *)&addr, &len) < 0 ||
-        getnameinfo((struct sockaddr *)&addr, len, host, sizeof(host), port, sizeof(port),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0 ||
-        getaddrinfo(host, port, &numeric, &found) != 0)
-        return;
-    if (m->found)
-        forget_addresses(m);
-    m->found = found;
-    m->tries = 0;
+    if (!m->node.line.welcomed)
+        m->leader_len = getpeername(fd, (struct sockaddr *)&m->leader_addr, &len) == 0 ? len : 0;
 }
 
 void meet_probe(struct meet *m, int64_t now_ms)
 {
     if (!m->probe_ms || now_ms < m->probe_ms)
         return;
-    const int named = m->found ? 1 : resolver_ask(m->at, now_ms, &m->found);
+    const int named = find(m, now_ms);
     if (named == 0)
         return;
     m->probe_ms = named < 0 && ++m->probes < PROBES_MAX ? now_ms + PROBE_AGAIN_MS : 0;
-    const int fd = named > 0 ? open_to(m->found) : -1;
+    const int fd = named > 0 ? open_to(m->found->ai_addr, m->found->ai_addrlen) : -1;
     if (fd < 0)
         return;
     struct wire *w = meet_add_wire(m, fd);

@@ -5,6 +5,7 @@
 #ifndef TK_RENDEZVOUS_MEET_STATE_H
 #define TK_RENDEZVOUS_MEET_STATE_H
 
+#include "common/arena.h"
 #include "host/resolve.h"
 #include "rendezvous/meet.h"
 #include "rendezvous/service.h"
@@ -34,7 +35,8 @@ struct meet {
     bool stop, thread_ended;
     int fd, wake; /* eventfds: for the owner, for the thread */
     int64_t grace_ms;
-    struct meet_config config; /* with copies of its strings */
+    struct meet_config config;
+    struct arena strings; /* its own, of `config` */
     struct node node;
     struct leader leader;
     bool leads;
@@ -44,13 +46,15 @@ struct meet {
     struct wire **wires;
     int n_wires, room_wires;
     struct resolver *at;
-    struct addrinfo *found; /* the addresses of `host`; after the first connection the leader's only */
-    int tries;              /* which of them is next */
-    uint32_t pending;       /* number of a connection that waits for a name; 0: none */
-    bool unresolved;        /* the last try failed for its name */
-    int64_t probe_ms;       /* when to ask who leads at `host`; 0: no more */
-    int probes;             /* how often that was tried */
-    struct err broken;      /* why this node cannot take part */
+    struct addrinfo *found;              /* the addresses of `host` */
+    int tries;                           /* which of them is next */
+    struct sockaddr_storage leader_addr; /* of the last leader that welcomed this node */
+    socklen_t leader_len;
+    uint32_t pending;  /* number of a connection that waits for a name; 0: none */
+    bool unresolved;   /* the last try failed for its name */
+    int64_t probe_ms;  /* when to ask who leads at `host`; 0: no more */
+    int probes;        /* how often that was tried */
+    struct err broken; /* why this node cannot take part */
     enum stranger stranger;
     int64_t stranger_ms; /* when to ask again who serves there */
     bool asks;           /* now, without the lock */

@@ -2,12 +2,10 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "rendezvous/meet_state.h"
+#include "rendezvous/net.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,34 +15,21 @@ enum {
     READS_MAX = 4,
     LEAST_MS = 3000,
     FAREWELL_MS = 1000,
-    OUT_BYTES = 2 * MESSAGE_STATE_BYTES
+    OUT_BYTES = 2 * MESSAGE_STATE_BYTES,
+    STRANGERS_MAX = 256, /* connections that are not welcomed */
+    EACH_MAX = 16,       /* of these from one address */
+    PATIENCE_MS = 250,   /* how old the one is that gives way to a new one */
 };
 
 /* The kernel gives a connection up no sooner than the silence: a shorter cut of the network would end it at one end, and the other
  * would see a reset and take the node for dead. */
-static void tune(const struct meet *m, int fd)
-{
-    const int on = 1;
-    const int64_t silence_ms = m->config.node.keep_alive_ms * m->config.node.keep_alive_attempts;
-    const int64_t least_ms = silence_ms < LEAST_MS ? LEAST_MS : silence_ms;
-    const int idle_s = least_ms > 3000000 ? 1000 : (int)(least_ms / 3000);
-    const int probes = 3;
-    const unsigned lost_ms = least_ms < INT_MAX ? (unsigned)least_ms : INT_MAX;
-
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_s, sizeof(idle_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof(lost_ms));
-}
-
 struct wire *meet_add_wire(struct meet *m, int fd)
 {
+    const int64_t silence_ms = m->config.node.keep_alive_ms * m->config.node.keep_alive_attempts;
     struct wire *w = memory_must(calloc(1, sizeof(*w)));
 
     *w = (struct wire){.fd = fd, .in = BUF_INIT(MESSAGE_STATE_BYTES), .out = BUF_INIT(OUT_BYTES)};
-    tune(m, fd);
+    net_tune(fd, silence_ms < LEAST_MS ? LEAST_MS : silence_ms, true);
     if (m->n_wires == m->room_wires) {
         m->room_wires = m->room_wires ? 2 * m->room_wires : 16;
         m->wires = memory_must(realloc(m->wires, (size_t)m->room_wires * sizeof(*m->wires)));
@@ -173,9 +158,9 @@ void meet_accept(struct meet *m, int64_t now_ms)
     const struct service_crowd strangers = {.places = m->n_wires,
                                             .look = look_at_stranger,
                                             .arg = m,
-                                            .max = LEADER_STRANGERS_MAX,
-                                            .each = LEADER_EACH_MAX,
-                                            .patience_ms = LEADER_PATIENCE_MS};
+                                            .max = STRANGERS_MAX,
+                                            .each = EACH_MAX,
+                                            .patience_ms = PATIENCE_MS};
     uint8_t addr[16];
     int gives_way;
     const int fd = service_admit(&m->service, &strangers, addr, &gives_way);

@@ -79,15 +79,13 @@ static const struct field state_fields[] = {
 };
 
 /* Append a text as one line: newlines and backslashes are escaped. */
-static int put_text(const char *text, struct buf *out, struct err *err)
+static void put_text(const char *text, struct buf *out)
 {
-    int rc = 0;
-
-    for (; *text && rc == 0; text++)
-        rc = *text == '\n'   ? buf_puts(out, "\\n", err)
-             : *text == '\\' ? buf_puts(out, "\\\\", err)
-                             : buf_append(out, text, 1, err);
-    return rc;
+    for (; *text; text++) {
+        if (*text == '\n' || *text == '\\')
+            (void)buf_append(out, "\\", 1, NULL);
+        (void)buf_append(out, *text == '\n' ? "n" : text, 1, NULL);
+    }
 }
 
 static bool get_text(struct sv in, char *out, size_t size)
@@ -106,19 +104,20 @@ static bool get_text(struct sv in, char *out, size_t size)
     return true;
 }
 
-static int put_fields(const struct field *f, size_t n, const void *from, struct buf *out, struct err *err)
+static void put_fields(const struct field *f, size_t n, const void *from, struct buf *out)
 {
     for (; n; n--, f++) {
         const char *at = (const char *)from + f->offset;
         int64_t number = 0;
-        if (!f->size)
+        (void)buf_printf(out, NULL, "%s=", f->name);
+        if (f->size)
+            put_text(at, out);
+        else {
             memcpy(&number, at, sizeof(number));
-        if (buf_printf(out, err, "%s=", f->name) < 0 ||
-            (f->size ? put_text(at, out, err) : buf_printf(out, err, "%" PRId64, number)) < 0 ||
-            buf_append(out, "\n", 1, err) < 0)
-            return -1;
+            (void)buf_printf(out, NULL, "%" PRId64, number);
+        }
+        (void)buf_append(out, "\n", 1, NULL);
     }
-    return 0;
 }
 
 static int get_fields(const struct field *f, size_t n, struct sv *in, void *to, struct err *err)
@@ -139,9 +138,9 @@ static int get_fields(const struct field *f, size_t n, struct sv *in, void *to, 
     return 0;
 }
 
-int meeting_put_node(const struct meeting_node *n, struct buf *out, struct err *err)
+void meeting_put_node(const struct meeting_node *n, struct buf *out)
 {
-    return put_fields(node_fields, ARRAY_LEN(node_fields), n, out, err);
+    put_fields(node_fields, ARRAY_LEN(node_fields), n, out);
 }
 
 int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err)
@@ -154,15 +153,12 @@ int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, str
     return in.len ? err_set(err, ERR_INVALID, "rendezvous: more than a node's state") : 0;
 }
 
-int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err)
+void meeting_put_state(const struct meeting_state *s, struct buf *out)
 {
-    if (put_fields(state_fields, ARRAY_LEN(state_fields), s, out, err) < 0)
-        return -1;
+    put_fields(state_fields, ARRAY_LEN(state_fields), s, out);
     for (int64_t i = 0; i < s->n; i++)
-        if (buf_printf(out, err, "%" PRId64 ":%" PRId64 ":%" PRId64 "\n", s->members[i].ticket,
-                       s->members[i].nproc, s->members[i].role) < 0)
-            return -1;
-    return 0;
+        (void)buf_printf(out, NULL, "%" PRId64 ":%" PRId64 ":%" PRId64 "\n", s->members[i].ticket,
+                         s->members[i].nproc, s->members[i].role);
 }
 
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err)

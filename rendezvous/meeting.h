@@ -126,10 +126,10 @@ struct meeting_state {
     struct meeting_member members[MEETING_NODES_MAX];
 };
 
-/* put appends the record to *out; get parses `len` bytes of text. */
-int meeting_put_node(const struct meeting_node *n, struct buf *out, struct err *err) MUST_CHECK;
+/* put appends the record to *out, which remembers if it does not fit; get parses `len` bytes of text. */
+void meeting_put_node(const struct meeting_node *n, struct buf *out);
 int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err) MUST_CHECK;
-int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err) MUST_CHECK;
+void meeting_put_state(const struct meeting_state *s, struct buf *out);
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
 
 /* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it has a rank or an order. Returns buf. */

@@ -1,5 +1,6 @@
 /* message.c - encode and decode the messages between a node and the leader. */
 #include "rendezvous/message.h"
+#include "common/secret.h"
 
 #include <limits.h>
 #include <string.h>
@@ -30,17 +31,17 @@ static uint64_t get_number(const char *in, size_t bytes)
     return n;
 }
 
-static int put(struct buf *out, const void *bytes, size_t len, struct err *err)
+static void put(struct buf *out, const void *bytes, size_t len)
 {
-    return buf_append(out, bytes, len, err);
+    (void)buf_append(out, bytes, len, NULL);
 }
 
-static int put_integer(struct buf *out, uint64_t n, size_t bytes, struct err *err)
+static void put_integer(struct buf *out, uint64_t n, size_t bytes)
 {
     char text[8];
 
     put_number(n, bytes, text);
-    return put(out, text, bytes, err);
+    put(out, text, bytes);
 }
 
 static void take(struct reader *r, void *out, size_t len)
@@ -63,16 +64,18 @@ static uint64_t take_integer(struct reader *r, size_t bytes)
     return get_number(text, bytes);
 }
 
-static int put_hello(const struct message_hello *h, struct buf *out, struct err *err)
+static void put_hello(struct buf *out, const struct message_hello *h)
 {
     const size_t len = strlen(h->run_id);
 
-    return put(out, MAGIC, sizeof(MAGIC), err) < 0 || put_integer(out, (uint64_t)h->version, 1, err) < 0 ||
-                   put_integer(out, h->auth, 1, err) < 0 || put(out, h->id, sizeof(h->id), err) < 0 ||
-                   put_integer(out, h->number, 4, err) < 0 || put(out, h->nonce, sizeof(h->nonce), err) < 0 ||
-                   put_integer(out, len, 1, err) < 0 || put(out, h->run_id, len, err) < 0
-               ? -1
-               : 0;
+    put(out, MAGIC, sizeof(MAGIC));
+    put_integer(out, (uint64_t)h->version, 1);
+    put_integer(out, h->auth, 1);
+    put(out, h->id, sizeof(h->id));
+    put_integer(out, h->number, 4);
+    put(out, h->nonce, sizeof(h->nonce));
+    put_integer(out, len, 1);
+    put(out, h->run_id, len);
 }
 
 static void take_hello(struct reader *r, struct message_hello *h)
@@ -95,13 +98,12 @@ static void take_hello(struct reader *r, struct message_hello *h)
     r->bad = r->bad || !h->number;
 }
 
-static int put_challenge(const struct message_challenge *c, struct buf *out, struct err *err)
+static void put_challenge(struct buf *out, const struct message_challenge *c)
 {
-    return put_integer(out, c->auth, 1, err) < 0 || put(out, c->leader, sizeof(c->leader), err) < 0 ||
-                   put(out, c->nonce, sizeof(c->nonce), err) < 0 ||
-                   put(out, c->answer, sizeof(c->answer), err) < 0
-               ? -1
-               : 0;
+    put_integer(out, c->auth, 1);
+    put(out, c->leader, sizeof(c->leader));
+    put(out, c->nonce, sizeof(c->nonce));
+    put(out, c->answer, sizeof(c->answer));
 }
 
 static void take_challenge(struct reader *r, struct message_challenge *c)
@@ -112,41 +114,48 @@ static void take_challenge(struct reader *r, struct message_challenge *c)
     take(r, c->answer, sizeof(c->answer));
 }
 
-static int put_body(const struct message *m, struct buf *out, struct err *err)
+static void put_body(struct buf *out, const struct message *m)
 {
-    if (put_integer(out, m->type, 1, err) < 0)
-        return -1;
+    put_integer(out, m->type, 1);
     switch (m->type) {
     case MESSAGE_HELLO:
-        return put_hello(&m->hello, out, err);
+        put_hello(out, &m->hello);
+        break;
     case MESSAGE_CHALLENGE:
-        return put_challenge(&m->challenge, out, err);
+        put_challenge(out, &m->challenge);
+        break;
     case MESSAGE_ANSWER:
-        return put(out, m->answer, sizeof(m->answer), err);
+        put(out, m->answer, sizeof(m->answer));
+        break;
     case MESSAGE_WELCOME:
-        return put_integer(out, (uint64_t)m->ticket, 8, err);
+        put_integer(out, (uint64_t)m->ticket, 8);
+        break;
     case MESSAGE_REFUSED:
-        return put_integer(out, (uint64_t)m->refusal, 1, err);
+        put_integer(out, (uint64_t)m->refusal, 1);
+        break;
     case MESSAGE_NODE:
-        return meeting_put_node(&m->node, out, err);
+        meeting_put_node(&m->node, out);
+        break;
     case MESSAGE_HEARD:
-        return put_integer(out, (uint64_t)m->beat, 8, err);
+        put_integer(out, (uint64_t)m->beat, 8);
+        break;
     case MESSAGE_STATE:
-        return meeting_put_state(m->state, out, err);
+        meeting_put_state(m->state, out);
+        break;
     }
-    return err_set(err, ERR_FATAL, "rendezvous: message of type %d", (int)m->type);
 }
 
 int message_put(const struct message *m, struct buf *out, struct err *err)
 {
-    static const char unknown[LENGTH_BYTES];
     const size_t from = out->len;
 
-    if (put(out, unknown, sizeof(unknown), err) < 0)
-        return -1;
-    if (put_body(m, out, err) < 0) {
+    put_integer(out, 0, LENGTH_BYTES);
+    put_body(out, m);
+    if (buf_check(out, err) < 0) {
+        out->full = false;
         out->len = from;
-        out->data[from] = '\0';
+        if (out->data)
+            out->data[from] = '\0';
         return -1;
     }
     put_number(out->len - from - LENGTH_BYTES, LENGTH_BYTES, out->data + from);
@@ -209,4 +218,30 @@ int message_get(const char *frame, size_t len, struct message *ret, struct meeti
     }
     return r.bad || r.len ? err_set(err, ERR_INVALID, "rendezvous: a bad message of type %d", (int)ret->type)
                           : 0;
+}
+
+void message_prove(const struct jobkey *key, enum message_type in, const struct message_hello *h,
+                   const struct message_challenge *c, uint8_t proof[static MESSAGE_ANSWER_BYTES])
+{
+    char number[4];
+    const struct jobkey_field fields[] = {{h->run_id, strnlen(h->run_id, sizeof(h->run_id))},
+                                          {h->id, sizeof(h->id)},
+                                          {number, sizeof(number)},
+                                          {h->nonce, sizeof(h->nonce)},
+                                          {c->leader, sizeof(c->leader)},
+                                          {c->nonce, sizeof(c->nonce)}};
+
+    put_number(h->number, sizeof(number), number);
+    jobkey_prove(key,
+                 in == MESSAGE_CHALLENGE ? "torchkeeper meeting 1: leader" : "torchkeeper meeting 1: node",
+                 fields, ARRAY_LEN(fields), proof);
+}
+
+bool message_proved(const struct jobkey *key, enum message_type in, const struct message_hello *h,
+                    const struct message_challenge *c, const uint8_t proof[static MESSAGE_ANSWER_BYTES])
+{
+    uint8_t want[MESSAGE_ANSWER_BYTES];
+
+    message_prove(key, in, h, c, want);
+    return !key->has || secret_equal(want, proof, sizeof(want));
 }

@@ -8,6 +8,7 @@
 #ifndef TK_RENDEZVOUS_MESSAGE_H
 #define TK_RENDEZVOUS_MESSAGE_H
 
+#include "common/jobkey.h"
 #include "rendezvous/meeting.h"
 
 #include <stdbool.h>
@@ -15,8 +16,8 @@
 enum {
     MESSAGE_VERSION = 1,
     MESSAGE_ID_BYTES = 16,
-    MESSAGE_NONCE_BYTES = 32,
-    MESSAGE_ANSWER_BYTES = 32,
+    MESSAGE_NONCE_BYTES = JOBKEY_NONCE_BYTES,
+    MESSAGE_ANSWER_BYTES = JOBKEY_PROOF_BYTES,
     MESSAGE_RUN_BYTES = 256, /* with its NUL */
     /* The longest frames: of whoever is not welcomed yet, of nodes, of the leader. */
     MESSAGE_FIRST_BYTES = 400,
@@ -42,7 +43,7 @@ enum message_refusal { REFUSED_RUN = 1, REFUSED_VERSION, REFUSED_AUTH, REFUSED_C
 struct message_hello {
     int64_t version;
     uint32_t number; /* of the connection: 1, 2, ... of this node */
-    uint8_t auth;    /* 0: no key, 1: a key (proof.h) */
+    uint8_t auth;    /* 0: no key, 1: a key */
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t nonce[MESSAGE_NONCE_BYTES];
     char run_id[MESSAGE_RUN_BYTES];
@@ -68,6 +69,13 @@ struct message {
     };
     const struct meeting_state *state; /* of STATE */
 };
+
+/* The proof in a CHALLENGE (the leader's) or an ANSWER (the node's) that its sender has the key: it covers HELLO and the rest of
+ * CHALLENGE. Without a key it is zeros, and holds whatever it is. */
+void message_prove(const struct jobkey *key, enum message_type in, const struct message_hello *h,
+                   const struct message_challenge *c, uint8_t proof[static MESSAGE_ANSWER_BYTES]);
+bool message_proved(const struct jobkey *key, enum message_type in, const struct message_hello *h,
+                    const struct message_challenge *c, const uint8_t proof[static MESSAGE_ANSWER_BYTES]);
 
 /* Append a whole frame to *out. */
 int message_put(const struct message *m, struct buf *out, struct err *err) MUST_CHECK;

@@ -2,28 +2,27 @@
 #include "rendezvous/net.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
-enum { KEEP_IDLE_S = 1, KEEP_INTERVAL_S = 1, KEEP_PROBES = 3, LOST_MS = 4000 };
-
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-void net_tune(int fd, bool strict)
+void net_tune(int fd, int64_t lost_ms, bool strict)
 {
-    const int on = 1, idle = KEEP_IDLE_S, interval = KEEP_INTERVAL_S, probes = KEEP_PROBES;
-    const unsigned lost_ms = LOST_MS;
+    const int on = 1, probes = 3, each_s = lost_ms > 3000000 ? 1000 : (int)(lost_ms / 1000 / probes);
+    const unsigned most_ms = lost_ms < INT_MAX ? (unsigned)lost_ms : INT_MAX;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &each_s, sizeof(each_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &each_s, sizeof(each_s));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     if (strict)
-        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof(lost_ms));
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof(most_ms));
 }
 
 /* A dual-stack socket; IPv4 only when the kernel has no IPv6. */
@@ -51,14 +50,15 @@ int net_listen(int port, int *ret_port, struct err *err)
     return TAKE_FD(fd);
 }
 
-static void take_address(const struct sockaddr_storage *from, uint8_t addr[static 16])
+bool net_address(const struct sockaddr *from, uint8_t addr[static 16])
 {
-    if (from->ss_family == AF_INET6) {
+    if (from->sa_family == AF_INET6) {
         memcpy(addr, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
-    } else {
-        memcpy(addr, mapped, sizeof(mapped));
-        memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+        return true;
     }
+    memcpy(addr, mapped, sizeof(mapped));
+    memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+    return from->sa_family == AF_INET;
 }
 
 int net_accept(int listener, uint8_t addr[static 16])
@@ -67,7 +67,7 @@ int net_accept(int listener, uint8_t addr[static 16])
     socklen_t len = sizeof(from);
     const int fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    take_address(&from, addr);
+    net_address((struct sockaddr *)&from, addr);
     return fd;
 }
 
@@ -102,10 +102,7 @@ bool net_peer(int fd, uint8_t addr[16])
     struct sockaddr_storage got = {0};
     socklen_t len = sizeof(got);
 
-    if (getpeername(fd, (struct sockaddr *)&got, &len) < 0)
-        return false;
-    take_address(&got, addr);
-    return true;
+    return getpeername(fd, (struct sockaddr *)&got, &len) == 0 && net_address((struct sockaddr *)&got, addr);
 }
 
 bool net_is_loopback(const uint8_t addr[16])

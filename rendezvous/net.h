@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /* Listen on all addresses at `port`, IPv6 and IPv4; 0: one that the kernel chooses. *ret_port: which it is.
  * Returns the descriptor, or -1. */
@@ -26,14 +27,17 @@ int net_accept(int listener, uint8_t addr[static 16]);
 int net_connect(const uint8_t addr[16], int port);
 int net_connected(int fd);
 
-/* The peer's address; false when it is not known. And whether an address is a loopback address. */
+/* The address in a socket address, which is IPv4 or IPv6; else false. The peer's; false when it is not known. And whether an address
+ * is a loopback address. */
+bool net_address(const struct sockaddr *from, uint8_t addr[static 16]);
 bool net_peer(int fd, uint8_t addr[16]);
 bool net_is_loopback(const uint8_t addr[16]);
 
-/* Set TCP_NODELAY, and keepalive so that a lost host breaks an idle connection within 4 s. `strict`: also while
+/* Set TCP_NODELAY, and keepalive so that a lost host breaks an idle connection within `lost_ms` (at least 3 s). `strict`: also while
  * sent bytes are unacknowledged (TCP_USER_TIMEOUT). That is only for a link whose peer always reads, because a
- * receive window that stays closed for 4 s breaks the connection too. */
-void net_tune(int fd, bool strict);
+ * receive window that stays closed for so long breaks the connection too. */
+enum { NET_LOST_MS = 4000 }; /* of links between ranks */
+void net_tune(int fd, int64_t lost_ms, bool strict);
 
 /* poll one descriptor for `ms` milliseconds. 1: ready; 0: the time has passed; -1: poll failed (a signal). fd -1
  * only sleeps. */

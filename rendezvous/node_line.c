@@ -170,25 +170,19 @@ void node_hello(const struct node_config *c, uint32_t number, struct message_hel
 {
     *ret = (struct message_hello){.version = MESSAGE_VERSION, .number = number, .auth = c->key.has};
     memcpy(ret->id, c->id, sizeof(ret->id));
-    proof_nonce(&c->key, c->seed, number, ret->nonce);
+    jobkey_nonce(&c->key, c->seed, number, ret->nonce);
     snprintf(ret->run_id, sizeof(ret->run_id), "%s", c->run_id);
 }
 
 bool node_answer(const struct node_config *c, uint32_t number, const struct message_challenge *said,
                  uint8_t answer[static MESSAGE_ANSWER_BYTES])
 {
-    uint8_t nonce[MESSAGE_NONCE_BYTES];
-    const struct proof_greeting g = {.run_id = c->run_id,
-                                     .node = c->id,
-                                     .node_nonce = nonce,
-                                     .number = number,
-                                     .leader = said->leader,
-                                     .leader_nonce = said->nonce};
+    struct message_hello h;
 
-    proof_nonce(&c->key, c->seed, number, nonce);
-    if (said->auth != c->key.has || !proof_holds(&c->key, PROOF_LEADER, &g, said->answer))
+    node_hello(c, number, &h);
+    if (said->auth != c->key.has || !message_proved(&c->key, MESSAGE_CHALLENGE, &h, said, said->answer))
         return false;
-    proof_make(&c->key, PROOF_NODE, &g, answer);
+    message_prove(&c->key, MESSAGE_ANSWER, &h, said, answer);
     return true;
 }
 

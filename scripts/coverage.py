@@ -20,7 +20,6 @@ PROGRAMS = {
 # built WITH_CUDA, and the figures are to be the same without.
 NOT_COUNTED = (
     "kernels/bench/",
-    "collectives/bench",
     "kernels/cuda/",
     "trainer/gpu/facts",
     "trainer/gpu/plugin",

@@ -130,7 +130,7 @@ static int bad_news(struct nccl *n, const char *what, int64_t now_ms, int64_t *g
 
     if (look_at_nccl(n, what, &state, err))
         return -1;
-    if (!collectives_look(n->host, what, &gone))
+    if (!n->host->look(n->host, what, &gone))
         return 0;
     if (!*gone_ms)
         *gone_ms = now_ms;

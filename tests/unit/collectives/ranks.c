@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -32,6 +33,8 @@ struct collectives_config ranks_pods_config(int rank, const struct ranks_layout 
     cfg.local_world = l->world - first < per_pod ? l->world - first : per_pod;
     cfg.master_addr = "127.0.0.1";
     cfg.master_port = port;
+    cfg.key.has = l->key;
+    memset(cfg.key.bytes, l->key ? 7 : 0, sizeof(cfg.key.bytes));
     return cfg;
 }
 

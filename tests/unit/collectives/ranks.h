@@ -32,6 +32,7 @@ enum { RANK_FAILED = 99 };
 struct ranks_layout {
     int world;
     int per_pod;              /* the last pod may have fewer; 0: all in one */
+    bool key;                 /* they have one */
     void (*before)(int rank); /* called in each rank before it opens its table; NULL: nothing */
 };
 

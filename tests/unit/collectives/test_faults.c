@@ -163,7 +163,7 @@ static int look_body(struct collectives *c, void *arg)
     if (c->rank == f->victim)
         raise(f->signal);
     const int64_t deadline_ms = clock_mono_ms() + f->timeout_ms;
-    while (collectives_look(c, "step", &err) == 0) {
+    while (c->look(c, "step", &err) == 0) {
         RANK_CHECK(clock_mono_ms() < deadline_ms);
         usleep(1000);
     }
@@ -193,7 +193,7 @@ static int look_in_vain_body(struct collectives *c, void *arg)
 
     (void)arg;
     for (int i = 0; i < 20; i++) {
-        RANK_OK(collectives_look(c, "step", &err));
+        RANK_OK(c->look(c, "step", &err));
         RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
     }
     return 0;

@@ -1,8 +1,8 @@
 /* test_meet.c - how ranks of several pods meet: late, many, twice, with the wrong words, among strangers; and a random
  * death at a random step. */
+#include "../flood.h"
 #include "../ports.h"
 #include "collectives/watch_wire.h"
-#include "common/clock.h"
 #include "one_rank.h"
 #include "ranks.h"
 #include "seed.h"
@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -26,7 +25,9 @@
 
 #include <cmocka.h>
 
-static const struct ranks_layout two_by_two = {.world = 4, .per_pod = 2};
+static const struct ranks_layout two_by_two = {.world = 4, .per_pod = 2},
+                                 with_key = {.world = 4, .per_pod = 2, .key = true},
+                                 two_with_key = {.world = 2, .per_pod = 1, .key = true};
 
 static int sums_body(struct collectives *c, void *arg)
 {
@@ -83,9 +84,7 @@ static void test_the_key_of_the_job(void **state)
     (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     for (int r = 0; r < 4; r++) {
-        cfg[r] = ranks_pods_config(r, &two_by_two, port, run_id);
-        cfg[r].key.has = true;
-        memset(cfg[r].key.bytes, 7, sizeof(cfg[r].key.bytes));
+        cfg[r] = ranks_pods_config(r, &with_key, port, run_id);
         if (r < 3)
             pids[r] = one_rank_start(cfg[r], RANKS_TIMEOUT_MS, -1);
     }
@@ -259,8 +258,7 @@ static void test_unauthenticated_at_every_port(void **state)
 
     (void)state;
     for (int r = 0; r < 3; r++)
-        pids[r] = one_rank_start(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS,
-                                 ONE_RANK_COUNTS);
+        pids[r] = one_rank_start(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
     const struct timespec ts = {.tv_nsec = 10000000};
     while (listening_ports(pids[0], ports) < 2 || listening_ports(pids[2], ports) < 1)
         nanosleep(&ts, NULL);
@@ -309,8 +307,7 @@ static void test_crowd_before_the_door(void **state)
     pid_t pids[4];
 
     (void)state;
-    pids[0] =
-        one_rank_start(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, ONE_RANK_COUNTS);
+    pids[0] = one_rank_start(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
     while (listening_ports(pids[0], ports) < 2)
         nanosleep(&ts, NULL);
     if (setrlimit(RLIMIT_NOFILE, &many) < 0)
@@ -328,10 +325,31 @@ static void test_crowd_before_the_door(void **state)
         close(fds[i]);
 }
 
+/* A flood at both ports of rank 0 from one address keeps no rank out that has the key. */
+static void test_a_flood(void **state)
+{
+    char run_id[64];
+    const struct timespec ts = {.tv_nsec = 10000000};
+    const int port = ports_take();
+    int ports[8];
+    pid_t pids[2];
+
+    (void)state;
+    pids[0] = one_rank_start(ranks_pods_config(0, &two_with_key, port, run_id), RANKS_TIMEOUT_MS, -1);
+    while (listening_ports(pids[0], ports) < 2)
+        nanosleep(&ts, NULL);
+    struct flood f = flood_begin(ports, 2);
+    const int64_t begin_ms = clock_mono_ms();
+    pids[1] = one_rank_start(ranks_pods_config(1, &two_with_key, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(one_rank_ended(pids[r]), 0);
+    flood_end(&f, "two ranks met and summed", 1, begin_ms);
+}
+
 /* As in pods_links.c. */
 struct link_hello {
     uint64_t magic;
-    uint8_t token[WATCH_TOKEN_BYTES];
+    uint8_t token[WATCH_TOKEN_BYTES], nonce[JOBKEY_NONCE_BYTES];
     uint32_t kind, from, to, pad;
 };
 
@@ -416,49 +434,138 @@ static void pass_all(int pairs[][2], int n)
     }
 }
 
+/* Two ranks of a job with a key, and somebody between rank 1 and the watch. */
+struct sniffed {
+    char run_id[64], go[4096]; /* go: WATCH_GO, which is not passed on yet */
+    size_t len;                /* of `go` */
+    struct member of_0;        /* where rank 0 takes links */
+    struct pass guess;         /* with another key */
+    int from_rank, to_watch;
+    pid_t pids[2];
+};
+
+static void begin_sniffed(struct sniffed *s, int said)
+{
+    const int port = ports_take();
+    int sniffer;
+    const int listener = listen_at(&sniffer);
+
+    *s = (struct sniffed){.guess = {.run_id = s->run_id, .key = {.has = true, .bytes = "a guess"}}};
+    for (int r = 0; r < 2; r++)
+        s->pids[r] = one_rank_start(ranks_pods_config(r, &two_with_key, r ? sniffer : port, s->run_id),
+                                    RANKS_TIMEOUT_MS, r ? said : -1);
+    s->from_rank = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    s->to_watch = reach(port);
+    s->len = pass_until_go(s->from_rank, s->to_watch, s->go, sizeof(s->go));
+    memcpy(&s->of_0, s->go + sizeof(struct watch_head) + sizeof(struct watch_go), sizeof(s->of_0));
+    close(listener);
+}
+
 /* Somebody reads all that rank 1 and the watch say to each other, so he has the run id, the token, and where rank 0 takes links: he
  * opens none. */
 static void test_a_sniffer_opens_no_link(void **state)
 {
-    static const struct ranks_layout two = {.world = 2, .per_pod = 1};
-    char run_id[64], go[4096], byte;
-    const int port = ports_take();
-    int from_rank = -1, to_watch = -1, listener, sniffer;
-    struct pass guess = {.key = {.has = true, .bytes = "a guess"}};
-    pid_t pids[2];
+    struct sniffed s;
 
     (void)state;
     alarm(60);
-    listener = listen_at(&sniffer);
-    for (int r = 0; r < 2; r++) {
-        struct collectives_config cfg = ranks_pods_config(r, &two, r ? sniffer : port, run_id);
-        cfg.key.has = true;
-        memset(cfg.key.bytes, 7, sizeof(cfg.key.bytes));
-        pids[r] = one_rank_start(cfg, RANKS_TIMEOUT_MS, r ? -1 : ONE_RANK_COUNTS);
-    }
-    guess.run_id = run_id;
-    from_rank = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    to_watch = reach(port);
-    const size_t len = pass_until_go(from_rank, to_watch, go, sizeof(go));
-    struct member of_0;
-    memcpy(&of_0, go + sizeof(struct watch_head) + sizeof(struct watch_go), sizeof(of_0));
+    begin_sniffed(&s, -1);
     for (int i = 0; i < 3; i++) { /* the token itself, a proof by another key, and a link for messages */
         struct link_hello h = {.magic = WATCH_MAGIC, .kind = i == 2 ? 2 : 1, .from = 1};
         uint8_t proof[JOBKEY_PROOF_BYTES];
-        memcpy(h.token, go + sizeof(struct watch_head), sizeof(h.token));
-        pass_prove(&guess, PASS_LINK, &(struct pass_talk){.said = &h, .len = sizeof(h)}, proof);
+        char byte;
+        memcpy(h.token, s.go + sizeof(struct watch_head), sizeof(h.token));
+        pass_prove(&s.guess, PASS_CALLER, &h, sizeof(h), NULL, proof);
         if (i == 1)
             memcpy(h.token, proof, sizeof(proof));
-        const int fd = reach((int)of_0.port);
+        const int fd = reach((int)s.of_0.port);
         assert_int_equal(send(fd, &h, sizeof(h), MSG_NOSIGNAL), sizeof(h));
         assert_true(recv(fd, &byte, 1, 0) <= 0);
         close(fd);
     }
-    assert_int_equal(send(from_rank, go, len, MSG_NOSIGNAL), len);
-    pass_all((int[][2]){{from_rank, to_watch}}, 1);
-    close(listener);
+    assert_int_equal(send(s.from_rank, s.go, s.len, MSG_NOSIGNAL), s.len);
+    pass_all((int[][2]){{s.from_rank, s.to_watch}}, 1);
     for (int r = 0; r < 2; r++)
-        assert_int_equal(one_rank_ended(pids[r]), 0);
+        assert_int_equal(one_rank_ended(s.pids[r]), 0);
+    alarm(0);
+}
+
+/* Somebody has taken over rank 0's address, and rank 1 calls there. He gets its hello and nothing more, whether he answers with
+ * nothing, zeros, rank 1's own proof, or a proof by another key. When he passes rank 1 on to rank 0 after all, the run goes on. */
+static void test_no_called_rank_without_a_proof(void **state)
+{
+    (void)state;
+    alarm(60);
+    for (int i = 0; i < 4; i++) {
+        struct sniffed s;
+        struct link_hello h;
+        char said[300];
+        uint8_t proof[JOBKEY_PROOF_BYTES] = {0};
+        int fds[2], port;
+        const int listener = listen_at(&port);
+        assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+        begin_sniffed(&s, fds[1]);
+        struct member moved = s.of_0;
+        moved.port = (uint32_t)port;
+        memcpy(s.go + sizeof(struct watch_head) + sizeof(struct watch_go), &moved, sizeof(moved));
+        assert_int_equal(send(s.from_rank, s.go, s.len, MSG_NOSIGNAL), s.len);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        assert_int_equal(recv(fd, &h, sizeof(h), MSG_WAITALL), sizeof(h));
+        if (i == 2)
+            memcpy(proof, h.token, sizeof(proof));
+        else if (i == 3)
+            pass_prove(&s.guess, PASS_CALLED, &h, sizeof(h), NULL, proof);
+        if (i)
+            assert_int_equal(send(fd, proof, sizeof(proof), MSG_NOSIGNAL), sizeof(proof));
+        shutdown(fd, SHUT_WR);
+        char byte;
+        assert_int_equal(recv(fd, &byte, 1, 0), 0);
+        close(fd);
+        if (i)
+            pass_all((int[][2]){{s.from_rank, s.to_watch}}, 1);
+        else
+            pass_all((int[][2]){{s.from_rank, s.to_watch},
+                                {accept4(listener, NULL, NULL, SOCK_CLOEXEC), reach((int)s.of_0.port)}},
+                     2);
+        close(listener);
+        assert_int_equal(one_rank_ended(s.pids[1]), i ? 138 : 0);
+        assert_int_equal(one_rank_ended(s.pids[0]), i ? 140 : 0);
+        close(fds[1]);
+        one_rank_said(fds[0], said, sizeof(said));
+        assert_string_equal(
+            said, i ? "open: who answers at the address of rank 0 does not have the key of this job" : "");
+        close(fds[0]);
+    }
+    alarm(0);
+}
+
+/* Each sends to the next before it receives, rank 0 even before a barrier in which the next is already: nobody waits in vain for
+ * another's proof. */
+static int messages_body(struct collectives *c, void *arg)
+{
+    const int next = (c->rank + 1) % c->world, before = (c->rank + c->world - 1) % c->world;
+    struct err err = {0};
+    int x = c->rank;
+
+    (void)arg;
+    if (c->rank)
+        RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    RANK_OK(c->send(c, &x, sizeof(x), next, RANKS_TIMEOUT_MS, &err));
+    if (!c->rank)
+        RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    RANK_OK(c->recv(c, &x, sizeof(x), before, RANKS_TIMEOUT_MS, &err));
+    RANK_CHECK(x == before);
+    RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    return 0;
+}
+
+static void test_messages_with_a_key(void **state)
+{
+    (void)state;
+    alarm(60);
+    ranks_run_pods(&two_with_key, messages_body, NULL);
+    ranks_run_pods(&(struct ranks_layout){.world = 3, .per_pod = 1, .key = true}, messages_body, NULL);
+    ranks_run_pods(&(struct ranks_layout){.world = 6, .per_pod = 2, .key = true}, messages_body, NULL);
     alarm(0);
 }
 
@@ -482,12 +589,9 @@ static void test_no_rank_without_a_proof(void **state)
 
     (void)state;
     alarm(60);
-    for (int r = 0; r < 4; r++) {
-        cfg[r] = ranks_pods_config(r, &two_by_two, port, run_id);
-        cfg[r].key.has = true;
-        memset(cfg[r].key.bytes, 7, sizeof(cfg[r].key.bytes));
-    }
-    pids[0] = one_rank_start(cfg[0], RANKS_TIMEOUT_MS, ONE_RANK_COUNTS);
+    for (int r = 0; r < 4; r++)
+        cfg[r] = ranks_pods_config(r, &with_key, port, run_id);
+    pids[0] = one_rank_start(cfg[0], RANKS_TIMEOUT_MS, -1);
     for (int i = 0; i < 4; i++) {
         struct watch_first first = {
             .head = {.type = i == 3 ? WATCH_AWAIT : WATCH_REGISTER, .rank = 3, .len = sizeof(first.body)},
@@ -521,17 +625,15 @@ static void test_no_rank_without_a_proof(void **state)
  * rank's own nonce. A rank that has the key believes nothing of it, and looks for rank 0 as long as it may. */
 static void test_no_watch_without_a_proof(void **state)
 {
-    static const struct ranks_layout two = {.world = 2, .per_pod = 1};
     static const uint32_t types[] = {WATCH_REFUSED, WATCH_GO,        WATCH_END,
                                      WATCH_FAIL,    WATCH_CHALLENGE, WATCH_CHALLENGE};
     char run_id[64], said[300];
     int fds[2], port;
     const int listener = listen_at(&port);
-    struct collectives_config cfg = ranks_pods_config(1, &two, port, run_id);
+    struct collectives_config cfg = ranks_pods_config(1, &two_with_key, port, run_id);
 
     (void)state;
     alarm(60);
-    cfg.key.has = true;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     const pid_t pid = one_rank_start(cfg, 2000, fds[1]);
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
@@ -575,8 +677,7 @@ static void test_forged_words(void **state)
     pid_t pids[4];
 
     (void)state;
-    pids[0] =
-        one_rank_start(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, ONE_RANK_COUNTS);
+    pids[0] = one_rank_start(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
     while (listening_ports(pids[0], ports) < 2)
         nanosleep(&ts, NULL);
     for (int i = 0; i < 4; i++) {
@@ -651,6 +752,8 @@ int main(void)
         cmocka_unit_test(test_another_run_is_refused),
         cmocka_unit_test(test_the_key_of_the_job),
         cmocka_unit_test(test_a_sniffer_opens_no_link),
+        cmocka_unit_test(test_no_called_rank_without_a_proof),
+        cmocka_unit_test(test_messages_with_a_key),
         cmocka_unit_test(test_no_rank_without_a_proof),
         cmocka_unit_test(test_no_watch_without_a_proof),
         cmocka_unit_test(test_a_rank_that_is_there_twice_may_try_again),
@@ -660,6 +763,7 @@ int main(void)
         cmocka_unit_test(test_forged_words),
         cmocka_unit_test(test_unauthenticated_at_every_port),
         cmocka_unit_test(test_crowd_before_the_door),
+        cmocka_unit_test(test_a_flood),
         cmocka_unit_test(test_killed_at_a_random_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,12 +69,13 @@ static void test_proofs(void **state)
 
 static void test_nonces(void **state)
 {
+    const struct jobkey key = {.has = true};
     uint8_t seed[JOBKEY_NONCE_BYTES], nonce[JOBKEY_NONCE_BYTES];
 
     (void)state;
     for (int i = 0; i < JOBKEY_NONCE_BYTES; i++)
         seed[i] = (uint8_t)i;
-    jobkey_nonce(seed, 258, nonce);
+    jobkey_nonce(&key, seed, 258, nonce);
     expect(nonce, "fc0aeb363717d0548bff6de025bfb74320389a6cddbdf91b21971953c01a5019");
 }
 

@@ -70,7 +70,7 @@ static const char *mac(const char *key, size_t key_len, const char *text, size_t
     struct hmac h;
 
     hmac_begin(&h, key, key_len);
-    hmac_add(&h, text, len);
+    sha256_add(&h.inner, text, len);
     hmac_end(&h, out);
     return hex(out);
 }

@@ -45,12 +45,6 @@ static void answer(struct world *w, struct leader *l, int link)
 {
     struct world_attack_link *x = &w->attack.links[link];
     struct message m = {.type = MESSAGE_ANSWER};
-    const struct proof_greeting g = {.run_id = "run",
-                                     .node = x->said.id,
-                                     .node_nonce = x->said.nonce,
-                                     .number = x->said.number,
-                                     .leader = x->heard.leader,
-                                     .leader_nonce = x->heard.nonce};
 
     x->owes = false;
     if (x->kind == REPLAYS)
@@ -58,7 +52,7 @@ static void answer(struct world *w, struct leader *l, int link)
     else if (x->kind == REFLECTS)
         memcpy(m.answer, x->heard.answer, sizeof(m.answer));
     else if (x->kind == OTHER_KEY)
-        proof_make(&guess, PROOF_NODE, &g, m.answer);
+        message_prove(&guess, MESSAGE_ANSWER, &x->said, &x->heard, m.answer);
     else if (x->kind == EARLY)
         m = (struct message){.type = MESSAGE_NODE,
                              .node = {.phase = NODE_FAILED, .beat = 1000, .nproc = 1, .cause.rank = -1}};
@@ -82,7 +76,7 @@ void attack_leader(struct world *w, int who)
             answer(w, l, i);
     }
     for (uint64_t n = world_draw(w, 4); n && open < a->most; n--, open++) {
-        if (l->strangers >= LEADER_STRANGERS_MAX) /* service.h has them wait */
+        if (open >= WORLD_STRANGERS) /* service.h has them wait */
             return;
         const int link = leader_opened(l, false, w->now_ms);
         if (link >= WORLD_ATTACK_LINKS) {
@@ -127,12 +121,6 @@ bool attack_reply(struct world *w, const struct message *m, struct message *repl
         w->wrong = "a node answers an attacker";
     if (m->type != MESSAGE_HELLO)
         return false;
-    const struct proof_greeting g = {.run_id = "run",
-                                     .node = m->hello.id,
-                                     .node_nonce = m->hello.nonce,
-                                     .number = m->hello.number,
-                                     .leader = c->leader,
-                                     .leader_nonce = c->nonce};
     switch (world_draw(w, ATTACK_KINDS)) {
     case SILENT:
         return false;
@@ -145,7 +133,7 @@ bool attack_reply(struct world *w, const struct message *m, struct message *repl
         return true;
     case OTHER_KEY:
         c->leader[0] = 1;
-        proof_make(&guess, PROOF_LEADER, &g, c->answer);
+        message_prove(&guess, MESSAGE_CHALLENGE, &m->hello, c, c->answer);
         return true;
     case ZEROS:
         c->auth = (uint8_t)world_draw(w, 2);

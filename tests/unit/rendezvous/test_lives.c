@@ -127,7 +127,7 @@ static void a_key(void **state)
 
     (void)state;
     w->key = key;
-    w->attack.most = LEADER_EACH_MAX;
+    w->attack.most = WORLD_EACH;
     w->n_launchers = 5;
     w->launchers[3].key = KEY_OTHER;
     w->launchers[4].key = KEY_NONE;
@@ -166,7 +166,7 @@ static void a_flood(void **state)
 
     (void)state;
     w->key = key;
-    w->attack.most = LEADER_STRANGERS_MAX + 40;
+    w->attack.most = WORLD_STRANGERS + 40;
     w->events[1].at_ms = 30000; /* the second comes when they are all there */
     w->work_ms = 60000;
     run(w);
@@ -427,7 +427,7 @@ static void draw_life(struct world *w, uint64_t seed)
     w->quorum = q;
     w->key = world_draw(w, 2) ? key : (struct jobkey){0};
     if (w->key.has && world_draw(w, 2)) {
-        w->attack.most = world_draw(w, 3) ? LEADER_EACH_MAX : LEADER_STRANGERS_MAX + 40;
+        w->attack.most = world_draw(w, 3) ? WORLD_EACH : WORLD_STRANGERS + 40;
         w->attack.at_endpoint = world_draw(w, 2);
     }
     w->work_ms = works[world_draw(w, 4)];
@@ -454,7 +454,7 @@ static void draw_harmless(struct world *w, uint64_t seed)
     w->launchers[0].hosts = true;
     w->work_ms = 200000;
     w->key = key;
-    w->attack.most = LEADER_EACH_MAX;
+    w->attack.most = WORLD_EACH;
     for (int i = 0; i < 3; i++)
         world_add(w, WORLD_START, i, (int64_t)world_draw(w, 3000), 0);
     for (int i = 0; i < 6; i++) {

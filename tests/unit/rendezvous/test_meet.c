@@ -1,5 +1,5 @@
 /* test_meet.c - two launchers' places in the meeting, one of them behind a wire that the test holds: reset, silent, and cut for good. */
-#include "common/clock.h"
+#include "../flood.h"
 #include "rendezvous/meet.h"
 #include "rendezvous/message.h"
 
@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cmocka.h>
@@ -67,10 +66,10 @@ static int local(int port, bool listens, int *ret_port)
     return fd;
 }
 
-/* A connection from another address than the nodes': one address has a quota of connections that have proved nothing. */
-static int stranger(int port)
+/* A connection from another address than the nodes', 127.0.0.`host`: one has a quota of connections that have proved nothing. */
+static int stranger(int port, uint32_t host)
 {
-    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK + 1)}},
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK - 1 + host)}},
                              to = {.sin_family = AF_INET,
                                    .sin_port = htons((uint16_t)port),
                                    .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -390,65 +389,18 @@ static void test_a_key(void **state)
     alarm(0);
 }
 
-/* Somebody at 127.0.0.2 who connects as fast as he can, and keeps all that he gets. */
-struct flood {
-    pthread_t thread;
-    int port;
-    atomic_bool stop;
-    atomic_int made;
-};
-
-static void *pour(void *arg)
-{
-    struct flood *f = arg;
-    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK + 1)}},
-                             to = {.sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)f->port),
-                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    const struct linger at_once = {.l_onoff = 1}; /* no port stays taken by it */
-    static int fds[20000];
-    const int room = (int)(sizeof(fds) / sizeof(fds[0]));
-    struct rlimit most;
-
-    (void)!getrlimit(RLIMIT_NOFILE, &most);
-    most.rlim_cur = most.rlim_max < 30000 ? most.rlim_max : 30000;
-    (void)!setrlimit(RLIMIT_NOFILE, &most);
-    const int n = most.rlim_cur < 30000 ? (int)most.rlim_cur / 2 : room;
-
-    for (int i = 0; i < n && !atomic_load(&f->stop); i++) {
-        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-        if (fds[i] >= 0 && bind(fds[i], (const struct sockaddr *)&from, sizeof(from)) == 0)
-            (void)connect(fds[i], (const struct sockaddr *)&to, sizeof(to));
-        atomic_fetch_add(&f->made, 1);
-    }
-    while (!atomic_load(&f->stop))
-        rest(1);
-    for (int i = 0; i < atomic_load(&f->made); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    return NULL;
-}
-
 static void test_a_flood(void **state)
 {
-    static struct flood f;
+    const int port = free_port();
 
     (void)state;
-    f = (struct flood){.port = free_port()};
-    struct meet *host = start("127.0.0.1", f.port, MEET_HOSTS, LONG_MS);
+    struct meet *host = start("127.0.0.1", port, MEET_HOSTS, LONG_MS);
     await(host, STAGE_FORMING, 0);
-    assert_int_equal(pthread_create(&f.thread, NULL, pour, &f), 0);
-    while (atomic_load(&f.made) < 3000)
-        rest(5);
-    const int64_t from_ms = clock_mono_ms();
-    struct meet *guest = start("127.0.0.1", f.port, MEET_HOSTS_NOT, LONG_MS);
+    struct flood f = flood_begin(&port, 1);
+    const int64_t begin_ms = clock_mono_ms();
+    struct meet *guest = start("127.0.0.1", port, MEET_HOSTS_NOT, LONG_MS);
     begin_ranks(guest);
-    assert_true(clock_mono_ms() - from_ms < 5000);
-    atomic_store(&f.stop, true);
-    pthread_join(f.thread, NULL);
-    printf("joined within %d ms, beside %d connections of a flood\n", (int)(clock_mono_ms() - from_ms),
-           atomic_load(&f.made));
+    flood_end(&f, "the second node joined", 1, begin_ms);
     meet_end(guest, 100);
     meet_end(host, 100);
 }
@@ -526,7 +478,7 @@ static void test_strangers_and_bad_frames(void **state)
     await(host, STAGE_FORMING, 0);
     const int before = count_fds();
     for (int i = 0; i < CROWD + 2; i++)
-        crowd[i] = stranger(port);
+        crowd[i] = stranger(port, i < CROWD ? 2 : 3);
     assert_true(send(crowd[CROWD], garbage, sizeof(garbage) - 1, MSG_NOSIGNAL) > 0);
     assert_true(send(crowd[CROWD + 1], bad_hello, sizeof(bad_hello), MSG_NOSIGNAL) > 0);
     assert_true(recv(crowd[CROWD], &byte, 1, 0) <= 0);

@@ -76,15 +76,9 @@ static struct message_hello hello; /* the last that the node sent */
 static struct message challenge_of(const struct jobkey *key, char leader)
 {
     struct message m = {.type = MESSAGE_CHALLENGE, .challenge = {.auth = key->has}};
-    const struct proof_greeting g = {.run_id = "run",
-                                     .node = hello.id,
-                                     .node_nonce = hello.nonce,
-                                     .number = hello.number,
-                                     .leader = m.challenge.leader,
-                                     .leader_nonce = m.challenge.nonce};
 
     m.challenge.leader[0] = (uint8_t)leader;
-    proof_make(key, PROOF_LEADER, &g, m.challenge.answer);
+    message_prove(key, MESSAGE_CHALLENGE, &hello, &m.challenge, m.challenge.answer);
     return m;
 }
 
@@ -290,19 +284,6 @@ static void test_a_challenge_of_before(void **state)
     assert_int_equal(last.kind, NODE_CLOSE);
 }
 
-/* Without a key there is nothing by which to tell who is there: the node says at once what it lacks. */
-static void test_a_node_without_a_key(void **state)
-{
-    const struct message no = {.type = MESSAGE_REFUSED, .refusal = REFUSED_AUTH};
-
-    (void)state;
-    drain(1);
-    open_to(1, 1);
-    assert_true(hear(1, &no, 2));
-    assert_true(node_over(&n));
-    assert_int_equal(n.over.why, NODE_WHY_NO_KEY);
-}
-
 /* Its HELLOs never repeat a nonce. */
 static void test_fresh_nonces(void **state)
 {
@@ -345,7 +326,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lost_is_lost, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_leader_without_a_proof, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_challenge_of_before, setup_key, teardown),
-        cmocka_unit_test_setup_teardown(test_a_node_without_a_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fresh_nonces, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_mute_leader, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_old_state, setup, teardown),

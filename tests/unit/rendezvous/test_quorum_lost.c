@@ -280,20 +280,6 @@ static void test_last_words(void **state)
     quorum_release(&q);
 }
 
-/* The leader itself did nothing for a while: nobody else is to blame for that. */
-static void test_a_stopped_leader_loses_nobody(void **state)
-{
-    struct quorum q;
-
-    (void)state;
-    play_begin(&q, &play_fixed_2, 2);
-    assert_false(quorum_step(&q, 100000));
-    assert_false(quorum_step(&q, 104000));
-    play_all(&q, 2, NODE_RUNNING, 104001);
-    assert_false(quorum_step(&q, 104001));
-    quorum_release(&q);
-}
-
 /* It is no newcomer's turn once a member is done, also where that has gone since: the others may be about to end. */
 static void test_done_and_gone(void **state)
 {
@@ -397,7 +383,6 @@ int main(void)
         cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_done_and_gone),
         cmocka_unit_test(test_lost_beside_an_unsure_failure),
-        cmocka_unit_test(test_a_stopped_leader_loses_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,7 +261,7 @@ static void end_if_over(struct world *w, int who)
     if (!node_over(&p->node) || p->running)
         return;
     p->grace_ms = p->grace_ms ? p->grace_ms : w->now_ms + grace_ms;
-    if (p->leads && !leader_over(&p->leader) && w->now_ms < p->grace_ms)
+    if (p->leads && !quorum_over(&p->leader.quorum) && w->now_ms < p->grace_ms)
         return;
     p->exit_code = verdict(p);
     trace(w, "launcher %d ends with %d: why %d, %s (%s)", who, p->exit_code, p->node.over.why,

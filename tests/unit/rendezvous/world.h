@@ -15,7 +15,9 @@ enum {
     WORLD_WIRES = 160,
     WORLD_EVENTS = 24,
     WORLD_ROUNDS = 64,
-    WORLD_ATTACK_LINKS = 512
+    WORLD_ATTACK_LINKS = 512,
+    WORLD_STRANGERS = 256, /* as in meet_wires.c: at a time, and of one address */
+    WORLD_EACH = 16
 };
 
 #define WORLD_NEVER INT64_MAX

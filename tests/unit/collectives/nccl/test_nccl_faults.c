@@ -154,7 +154,7 @@ static bool late_step(void *arg)
     struct late *l = arg;
     struct err err;
 
-    if (!l->asked_after && !collectives_look(l->c, "late", &err))
+    if (!l->asked_after && !l->c->look(l->c, "late", &err))
         return false;
     return l->asked_after++ >= 10;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""bench_gloo.py - the figures of collectives-bench for PyTorch's gloo, on the same sizes, with as many ranks.
+"""gloo.py - the figures of collectives-bench for PyTorch's gloo, on the same sizes, with as many ranks.
 
-usage: bench_gloo.py [RANKS ...]     (without any: 2 and 4; needs torch)
+usage: gloo.py [RANKS ...]     (without any: 2 and 4; needs torch)
 """
 import os
 import sys

@@ -1,4 +1,4 @@
-/* bench.c - nccl-bench: measure latency and bandwidth of all_reduce between the GPUs of this host, with one
+/* nccl_bench.c - nccl-bench: measure latency and bandwidth of all_reduce between the GPUs of this host, with one
  * forked rank per GPU.
  *
  * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n. A time is that of
