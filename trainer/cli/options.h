@@ -2,6 +2,7 @@
 #ifndef TK_TRAINER_CLI_OPTIONS_H
 #define TK_TRAINER_CLI_OPTIONS_H
 
+#include "common/sv.h"
 #include "trainer/cli/config.h"
 
 enum option_kind {
@@ -33,6 +34,11 @@ struct option_row {
     const char *group;
     const char *help;
 };
+
+enum { OPTION_TEXT_MAX = 4000 };
+
+/* The option of that name, '-' being '_'; NULL: there is none. */
+const struct option_row *option_row(struct sv name);
 
 /* All of them, in the order of the help. */
 const struct option_row *option_rows(size_t *ret_count);
