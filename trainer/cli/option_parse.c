@@ -18,12 +18,9 @@ static bool same_name(struct sv given, const char *name)
 
 const struct option_row *option_row(struct sv given)
 {
-    size_t n;
-    const struct option_row *row = option_rows(&n);
-
-    for (size_t i = 0; i < n; i++)
-        if (row[i].name && same_name(given, row[i].name))
-            return &row[i];
+    for (const struct option_row *o = option_table; o->name || o->group; o++)
+        if (o->name && same_name(given, o->name))
+            return o;
     return NULL;
 }
 
@@ -94,12 +91,10 @@ static int refuse(const struct config *cfg, struct sv given, struct err *err)
     struct nearest near = nearest_to(given);
     char hint[NEAREST_HINT_BYTES];
     struct err ignored;
-    size_t n;
-    const struct option_row *row = option_rows(&n);
 
-    for (size_t i = 0; i < n; i++)
-        if (row[i].name && !check(cfg, &row[i], &ignored))
-            nearest_offer(&near, row[i].name);
+    for (const struct option_row *o = option_table; o->name || o->group; o++)
+        if (o->name && !check(cfg, o, &ignored))
+            nearest_offer(&near, o->name);
     return err_set(err, ERR_INVALID, "--%.*s: unknown option%s (trainer %.60s --help)",
                    given.len < 80 ? (int)given.len : 80, given.p, nearest_hint(&near, "--", hint),
                    cfg->called);

@@ -40,7 +40,7 @@ enum { OPTION_TEXT_MAX = 4000 };
 /* The option of that name, '-' being '_'; NULL: there is none. */
 const struct option_row *option_row(struct sv name);
 
-/* All of them, in the order of the help. */
-const struct option_row *option_rows(size_t *ret_count);
+/* All of them, in the order of the help; behind the last comes a row without name and group. */
+extern const struct option_row option_table[];
 
 #endif
