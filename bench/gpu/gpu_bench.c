@@ -93,9 +93,8 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
     if (pipeline_open(&n->pipeline, &o, err))
         return -1;
     torch_rng_seed(&rng, 1);
-    const struct param_row *row = n->pipeline.model->row;
     if (pipeline_init(&n->pipeline, &rng, err) ||
-        optim_make(&n->optim, &n->cfg.optimizer, row, n->pipeline.model->rows, err))
+        optim_make(&n->optim, &n->cfg.optimizer, n->pipeline.model->row, n->pipeline.model->rows, err))
         return -1;
     const struct dataset set = {
         .layout = {.train_items = (int32_t)items,

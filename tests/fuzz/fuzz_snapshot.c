@@ -103,8 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cleanup_model struct model *model = model_make(&cfg.model, 1, &err);
     MUST(model);
     cleanup_optim struct optim optim = {0};
-    const struct param_row *row = model->row;
-    MUST(optim_make(&optim, &cfg.optimizer, row, model->rows, &err) == 0);
+    MUST(optim_make(&optim, &cfg.optimizer, model->row, model->rows, &err) == 0);
     double sums[3] = {0};
     const struct snapshot s = {.model = model, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 3};
     fuzz_folder_make(dir);

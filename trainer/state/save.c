@@ -85,9 +85,8 @@ int save_tensors(const char *path, const struct tensor_list *list, struct err *e
 int save_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    const struct state_row *row = m->state;
     const enum state_dict_form form = is_safetensors(path) ? STATE_DICT_SAFETENSORS : STATE_DICT_PT;
-    const struct tensor_list list = state_dict_model(row, m->states, form, &a);
+    const struct tensor_list list = state_dict_model(m->state, m->states, form, &a);
 
     return save_tensors(path, &list, err);
 }

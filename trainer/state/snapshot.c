@@ -164,11 +164,10 @@ static void copy_sums(const struct tensor_list *list, const struct snapshot *s)
 static int find_model(const struct tensor_list *list, const struct model *m, struct arena *a,
                       struct fill_source **ret, struct err *err)
 {
-    const struct state_row *row = m->state;
     size_t n = 0;
 
     for (int i = 0; i < m->states; i++)
-        n += !row[i].tied;
+        n += !m->state[i].tied;
     return list->len == n ? fill_find(list, m, a, ret, err)
                           : err_set(err, ERR_INVALID, "%zu tensors, but the model has %zu", list->len, n);
 }

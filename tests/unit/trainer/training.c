@@ -237,10 +237,9 @@ int training_body(struct collectives *c, void *arg)
     torch_rng_seed(&rng, 3);
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
     RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
-    const struct param_row *row = pipeline.model->row;
     const struct optimizer_spec how = optimizer_of(task);
     cleanup_optim struct optim optim = {0};
-    RANK_CHECK(!optim_make(&optim, &how, row, pipeline.model->rows, &err));
+    RANK_CHECK(!optim_make(&optim, &how, pipeline.model->row, pipeline.model->rows, &err));
     struct train_parts p = {.pipeline = &pipeline,
                             .optim = &optim,
                             .stop = &stop,

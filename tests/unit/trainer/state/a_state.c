@@ -31,8 +31,7 @@ int a_state_make(void **state)
     f->model = model_make(&f->spec, 2, &err);
     if (!f->model)
         fail_msg("%s", err.msg);
-    const struct param_row *row = f->model->row;
-    assert_int_equal(optim_make(&f->optim, &adam, row, f->model->rows, &err), 0);
+    assert_int_equal(optim_make(&f->optim, &adam, f->model->row, f->model->rows, &err), 0);
     f->cursor = (struct cursor){.epoch = 1, .items = 4, .step_samples = 2};
     *state = f;
     return 0;

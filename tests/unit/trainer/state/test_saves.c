@@ -328,8 +328,7 @@ static size_t copy_bytes(struct fixture *f)
     struct cursor c = {0};
 
     assert_non_null(m);
-    const struct param_row *row = m->row;
-    assert_int_equal(optim_make(&o, &f->cfg.optimizer, row, m->rows, &f->err), 0);
+    assert_int_equal(optim_make(&o, &f->cfg.optimizer, m->row, m->rows, &f->err), 0);
     return snapshot_copy_bytes(&(struct snapshot){.model = m, .optim = &o, .cursor = &c});
 }
 

@@ -34,9 +34,8 @@ static void write_checkpoint(const char *dir, struct model *m, const struct opti
     struct cursor cursor = {.epoch = 1, .items = 1, .step_samples = 1};
     double sums[2] = {0};
     struct err err;
-    const struct param_row *row = m->row;
 
-    assert_int_equal(optim_make(&optim, optimizer, row, m->rows, &err), 0);
+    assert_int_equal(optim_make(&optim, optimizer, m->row, m->rows, &err), 0);
     const struct snapshot what = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2};
     const struct manifest manifest = {.step = 1, .run_id = "run"};
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};

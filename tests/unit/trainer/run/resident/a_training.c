@@ -25,8 +25,8 @@ void begin_training(struct training *t, bool device, struct pipeline_options o,
         fail_msg("%s", err.msg);
     torch_rng_seed(&rng, 3);
     assert_int_equal(pipeline_init(&t->pipeline, &rng, &err), 0);
-    const struct param_row *row = t->pipeline.model->row;
-    assert_int_equal(optim_make(&t->optim, optimizer, row, t->pipeline.model->rows, &err), 0);
+    assert_int_equal(optim_make(&t->optim, optimizer, t->pipeline.model->row, t->pipeline.model->rows, &err),
+                     0);
     p.pipeline = &t->pipeline;
     p.optim = &t->optim;
     p.sampler.world = 1;

@@ -340,8 +340,8 @@ static void what_is_written_is_hugging_faces(void **state)
 
     assert_true(fd >= 0 && close(fd) == 0);
     fill_from(f, GOLDEN "huggingface.safetensors");
-    const struct state_row *row = f->model->state;
-    const struct tensor_list list = state_dict_model(row, f->model->states, STATE_DICT_SAFETENSORS, &f->a);
+    const struct tensor_list list =
+        state_dict_model(f->model->state, f->model->states, STATE_DICT_SAFETENSORS, &f->a);
     assert_int_equal(save_tensors(path, &list, &err), 0);
     read_file(f, path);
     assert_int_equal(unlink(path), 0);
