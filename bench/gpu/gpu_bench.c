@@ -82,7 +82,6 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
     const struct shape *in = &n->cfg.model.input;
     const enum element element = in->sequence ? ELEMENT_BF16 : ELEMENT_F32;
     struct torch_rng rng;
-    int rows;
 
     n->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, err);
     if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, element, err)) ||
@@ -94,8 +93,8 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
     if (pipeline_open(&n->pipeline, &o, err))
         return -1;
     torch_rng_seed(&rng, 1);
-    const struct param_row *row = model_params(n->pipeline.model, &rows);
-    if (pipeline_init(&n->pipeline, &rng, err) || optim_make(&n->optim, &n->cfg.optimizer, row, rows, err))
+    if (pipeline_init(&n->pipeline, &rng, err) ||
+        optim_make(&n->optim, &n->cfg.optimizer, n->pipeline.model->row, n->pipeline.model->rows, err))
         return -1;
     const struct dataset set = {
         .layout = {.train_items = (int32_t)items,

@@ -61,14 +61,14 @@ static void read_back(const struct snapshot *s, const char *dir)
     struct manifest m;
     struct err err = {0};
     char path[PATH_MAX];
-    const size_t bytes = model_len(s->model) * sizeof(float);
+    const size_t bytes = s->model->len * sizeof(float);
 
     MUST(bytes <= sizeof(before));
-    memcpy(before, model_values(s->model), bytes);
+    memcpy(before, s->model->values, bytes);
     MUST(ckpt_path(path, dir, "step-0000000003", &err) == 0 && ckpt_manifest(path, &m, &err) == 0);
     if (snapshot_read(s, path, &m, &err) < 0) {
         MUST(err.kind == ERR_INVALID && err.msg[0]);
-        MUST(memcmp(before, model_values(s->model), bytes) == 0 && s->cursor->epoch == 1);
+        MUST(memcmp(before, s->model->values, bytes) == 0 && s->cursor->epoch == 1);
     } else {
         MUST(s->cursor->epoch >= 1 && s->cursor->consumed >= 0 && s->cursor->step >= 0);
     }
@@ -94,7 +94,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = {data + 1, size - 1};
     struct cursor cursor = {.epoch = 1, .items = 4, .step_samples = 1};
     struct err err;
-    int rows;
 
     if (!cfg.name)
         MUST(config_decode("tiny.yaml", MODEL, strlen(MODEL), &arena, &cfg, &err) == 0);
@@ -104,8 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     cleanup_model struct model *model = model_make(&cfg.model, 1, &err);
     MUST(model);
     cleanup_optim struct optim optim = {0};
-    const struct param_row *row = model_params(model, &rows);
-    MUST(optim_make(&optim, &cfg.optimizer, row, rows, &err) == 0);
+    MUST(optim_make(&optim, &cfg.optimizer, model->row, model->rows, &err) == 0);
     double sums[3] = {0};
     const struct snapshot s = {.model = model, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 3};
     fuzz_folder_make(dir);

@@ -104,9 +104,6 @@ int config_batch(struct config *cfg, int replicas, struct err *err) MUST_CHECK;
 /* The most ranks, `most` or fewer, that can share the batch and the stages; 0: none can. *why, when it is fewer: what `most` lack. */
 int config_world(const struct config *cfg, int most, struct err *why);
 
-/* Whether there is an option of that name that takes a value. */
-bool config_takes_value(const char *name);
-
 /* Load a preset by name, or a YAML file by path: a word with a '/' or ending in .yaml or .yml is a path. */
 int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err) MUST_CHECK;
 

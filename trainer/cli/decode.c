@@ -2,6 +2,7 @@
 #include "trainer/cli/config.h"
 
 #include "trainer/cli/decode.h"
+#include "trainer/cli/options.h"
 #include "trainer/model/layer.h"
 
 #include <stdio.h>
@@ -46,11 +47,8 @@ static int decode_layer_name(const struct yaml_at *at, const struct model_spec *
 
 static int decode_layer_kind(const struct yaml_at *at, const struct layer_ops **ret, struct err *err)
 {
-    const char *names[LAYER_KINDS_MAX + 1] = {NULL};
-    int kinds = layer_kinds(names);
     int kind = 0;
 
-    names[kinds] = NULL;
     if (at->node->kind == YAML_TREE_SCALAR) {
         /* "- relu" for "- {type: relu}" */
         struct yaml_tree entry = *at->node;
@@ -59,12 +57,12 @@ static int decode_layer_kind(const struct yaml_at *at, const struct layer_ops **
         entry.key = "type";
         entry.next = NULL;
         wrapped.node = &map;
-        if (yaml_get_choice(&wrapped, "type", names, &kind, err))
+        if (yaml_get_choice(&wrapped, "type", layer_types, &kind, err))
             return -1;
-    } else if (yaml_require(at, "type", err) || yaml_get_choice(at, "type", names, &kind, err)) {
+    } else if (yaml_require(at, "type", err) || yaml_get_choice(at, "type", layer_types, &kind, err)) {
         return -1;
     }
-    *ret = layer_kind(kind);
+    *ret = layer_kinds[kind];
     return 0;
 }
 
@@ -215,75 +213,46 @@ static int decode_model(const struct yaml_at *root, struct config *cfg, struct e
     return decode_stages(&at, model, err);
 }
 
-/* A number, or `word`, which stands for `meant`. */
-static int number_or(const struct yaml_at *at, const char *key, const char *word, int64_t meant, int64_t max,
-                     int64_t *ret, struct err *err)
+/* What the preset has an option at: a number or a text as the option's own row says, or a word in its place. */
+static int decode_default(const struct yaml_at *at, const char *key, struct config *cfg, struct err *err)
 {
+    static const struct {
+        const char *key, *word;
+        int64_t meant;
+    } words[] = {{"batch_size", "auto", 0}, {"nprocs", "gpus", NPROCS_GPUS}};
+    const struct option_row *o = option_row(sv_from(key));
     struct yaml_at member = yaml_member(at, key);
+    void *field = strcmp(key, "nprocs") == 0 ? (void *)&cfg->nprocs_default : (char *)cfg + o->offset;
 
-    if (!member.node || member.node->kind != YAML_TREE_SCALAR || strcmp(member.node->text, word) != 0)
-        return yaml_get_i64(at, key, 1, max, ret, err);
-    *ret = meant;
-    return 0;
-}
-
-/* What the device decides. */
-static int decode_auto(const struct yaml_at *at, struct config *cfg, struct err *err)
-{
-    if (yaml_get_choice(at, "precision", config_precisions, &cfg->precision, err) ||
-        number_or(at, "batch_size", "auto", 0, BATCH_SIZE_MAX, &cfg->batch_size, err))
-        return -1;
-    return !cfg->batch_size && !cfg->total_batch_tokens
-               ? yaml_err(at, err, "batch_size: auto: expected total_batch_tokens beside it")
-               : 0;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(key, words[i].key) == 0 && member.node && member.node->kind == YAML_TREE_SCALAR &&
+            strcmp(member.node->text, words[i].word) == 0) {
+            *(int64_t *)field = words[i].meant;
+            return 0;
+        }
+    return o->kind == OPTION_CHOICE ? yaml_get_choice(at, key, o->choice->words, field, err)
+           : o->kind == OPTION_TEXT ? yaml_get_str(at, key, OPTION_TEXT_MAX, field, err)
+                                    : yaml_get_i64(at, key, o->min, o->max, field, err);
 }
 
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
+    static const char all_ranks[] = "log_interval_all_ranks"; /* the only one that is no option */
+    static const char *const keys[] = {
+        "epochs",       "batch_size",   "micro_batches", "total_batch_tokens", "seed",
+        "sampler_seed", "log_interval", all_ranks,       "save_path",          "save_every",
+        "val_every",    "val_steps",    "nprocs",        "precision",          NULL};
     struct yaml_at at = yaml_member(root, "defaults");
-    static const char *const keys[] = {"epochs",
-                                       "batch_size",
-                                       "micro_batches",
-                                       "total_batch_tokens",
-                                       "seed",
-                                       "sampler_seed",
-                                       "log_interval",
-                                       "log_interval_all_ranks",
-                                       "save_path",
-                                       "save_every",
-                                       "val_every",
-                                       "val_steps",
-                                       "nprocs",
-                                       "precision",
-                                       NULL};
 
-    cfg->epochs = 1;
-    cfg->batch_size = 32;
-    cfg->micro_batches = 1;
-    cfg->seed = 1;
-    cfg->log_interval_all_ranks = 100;
-    cfg->data_dir = "./data";
-    cfg->timeout_s = 600;
-    cfg->bucket_mb = 25;
-    cfg->ckpt_dir = "./checkpoints";
-    cfg->resume = "auto";
-    cfg->save_seconds = 60;
-    cfg->keep = 3;
-    return yaml_expect_mapping(&at, keys, err) ||
-                   yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
-                   yaml_get_i64(&at, "micro_batches", 1, MICRO_BATCHES_MAX, &cfg->micro_batches, err) ||
-                   yaml_get_i64(&at, "total_batch_tokens", 1, INT32_MAX, &cfg->total_batch_tokens, err) ||
-                   decode_auto(&at, cfg, err) || yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
-                   yaml_get_i64(&at, "sampler_seed", 0, INT64_MAX, &cfg->sampler_seed, err) ||
-                   yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
-                   yaml_get_str(&at, "save_path", 4000, &cfg->save_path, err) ||
-                   yaml_get_i64(&at, "save_every", 1, 1000000, &cfg->save_every, err) ||
-                   yaml_get_i64(&at, "val_every", 1, INT32_MAX, &cfg->val_every, err) ||
-                   yaml_get_i64(&at, "val_steps", 1, INT32_MAX, &cfg->val_steps, err) ||
-                   number_or(&at, "nprocs", "gpus", NPROCS_GPUS, NPROCS_MAX, &cfg->nprocs_default, err) ||
-                   yaml_get_i64(&at, "log_interval_all_ranks", 1, 1000000000, &cfg->log_interval_all_ranks,
-                                err)
-               ? -1
+    if (yaml_expect_mapping(&at, keys, err))
+        return -1;
+    for (int i = 0; keys[i]; i++)
+        if (keys[i] == all_ranks
+                ? yaml_get_i64(&at, all_ranks, 1, 1000000000, &cfg->log_interval_all_ranks, err)
+                : decode_default(&at, keys[i], cfg, err))
+            return -1;
+    return !cfg->batch_size && !cfg->total_batch_tokens
+               ? yaml_err(&at, err, "batch_size: auto: expected total_batch_tokens beside it")
                : 0;
 }
 
@@ -292,14 +261,25 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
 {
     static const char *const keys[] = {"name", "about",    "model", "loss",      "optimizer", "schedule",
                                        "data", "defaults", "print", "arguments", "test",      NULL};
-    struct config cfg = {0};
+    struct config cfg = {.called = "NAME",
+                         .about = "",
+                         .epochs = 1,
+                         .batch_size = 32,
+                         .micro_batches = 1,
+                         .seed = 1,
+                         .log_interval_all_ranks = 100,
+                         .data_dir = "./data",
+                         .timeout_s = 600,
+                         .bucket_mb = 25,
+                         .ckpt_dir = "./checkpoints",
+                         .resume = "auto",
+                         .save_seconds = 60,
+                         .keep = 3};
     struct yaml_tree *tree;
 
     if (yaml_tree_parse(file, text, len, a, &tree, err))
         return -1;
     struct yaml_at root = yaml_root(file, tree);
-    cfg.called = "NAME";
-    cfg.about = "";
     if (yaml_expect_mapping(&root, keys, err) || yaml_require(&root, "name", err) ||
         yaml_get_str(&root, "name", 64, &cfg.name, err) ||
         yaml_get_str(&root, "about", 2000, &cfg.about, err) || decode_model(&root, &cfg, err) ||

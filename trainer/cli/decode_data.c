@@ -87,16 +87,14 @@ int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
                                          "train_items", "val_items", "val_fraction", NULL};
     static const char *const plain[] = {"format", "train_items", "val_items", "val_fraction", NULL};
     const struct shape *input = &cfg->model.input;
-    const char *names[DATA_FORMATS_MAX + 1] = {NULL};
     struct yaml_at at = yaml_member(root, "data");
     struct data_spec *d = &cfg->data;
     int format = 0;
 
-    data_formats(names);
     if (yaml_require(root, "data", err) || yaml_require(&at, "format", err) ||
-        yaml_get_choice(&at, "format", names, &format, err))
+        yaml_get_choice(&at, "format", data_format_names, &format, err))
         return -1;
-    *d = (struct data_spec){.format = data_format(format),
+    *d = (struct data_spec){.format = data_formats[format],
                             .values = loss_wants_values(&cfg->loss),
                             .sequence = input->sequence,
                             .rows = input->rows,

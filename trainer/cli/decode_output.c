@@ -1,7 +1,7 @@
 /* decode_output.c - decode a preset's `print:` lines and its `arguments:`, the options whose values may stand without their names. */
 #include "trainer/cli/decode.h"
 
-#include "trainer/cli/config.h"
+#include "trainer/cli/options.h"
 
 static int decode_line(const struct yaml_at *at, const char *key, const char **ret, struct err *err)
 {
@@ -37,7 +37,8 @@ static int decode_arguments(const struct yaml_at *root, struct config *cfg, stru
         return -1;
     for (const struct yaml_tree *c = at.node ? at.node->first : NULL; c; c = c->next) {
         struct yaml_at item = yaml_item(&at, c, cfg->positionals);
-        if (c->kind != YAML_TREE_SCALAR || !config_takes_value(c->text))
+        const struct option_row *o = c->kind == YAML_TREE_SCALAR ? option_row(sv_from(c->text)) : NULL;
+        if (!o || !o->arg)
             return yaml_err(&item, err, "expected the name of an option that takes a value, got \"%.40s\"",
                             c->kind == YAML_TREE_SCALAR ? c->text : "a list or mapping");
         cfg->positional[cfg->positionals++] = c->text;

@@ -40,16 +40,14 @@ int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *ret, str
 {
     static const char *const common[] = {"type", "lr", "lr_times_world", "weight_decay", "decay",
                                          "clip", NULL};
-    const char *types[OPTIMIZER_KINDS_MAX + 1] = {NULL};
     struct yaml_at at = yaml_member(root, "optimizer");
     int type = 0;
     int decay = 0;
 
-    optimizer_kinds(types);
     if (yaml_require(root, "optimizer", err) || yaml_require(&at, "type", err) ||
-        yaml_get_choice(&at, "type", types, &type, err))
+        yaml_get_choice(&at, "type", optimizer_types, &type, err))
         return -1;
-    struct optimizer_spec o = optimizer_spec_of(optimizer_kind(type), 0);
+    struct optimizer_spec o = optimizer_spec_of(optimizer_kinds[type], 0);
     if (decode_keys(&at, common, o.ops->options, err) || yaml_require(&at, "lr", err) ||
         yaml_get_f64(&at, "lr", 0, 1e6, &o.lr, err) ||
         yaml_get_bool(&at, "lr_times_world", &o.lr_times_world, err) ||

@@ -49,13 +49,10 @@ static void about_layer_option(FILE *out, const struct spec_option *o)
 
 static void about_layers(FILE *out)
 {
-    const char *names[LAYER_KINDS_MAX];
-    int kinds = layer_kinds(names);
-
     fputs("\nLAYERS OF A MODEL FILE\n", out);
-    for (int i = 0; i < kinds; i++) {
-        const struct layer_ops *ops = layer_kind(i);
-        fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
+    for (int i = 0; layer_kinds[i]; i++) {
+        const struct layer_ops *ops = layer_kinds[i];
+        fprintf(out, "    {type: %s%s", ops->type, ops->named ? ", name" : "");
         for (const struct spec_option *o = ops->options; o->key; o++)
             if (o->required)
                 fprintf(out, ", %s", o->key);
@@ -92,12 +89,9 @@ static void about_gpt2(FILE *out)
 
 static void about_optimizers(FILE *out)
 {
-    const char *names[OPTIMIZER_KINDS_MAX];
-    int kinds = optimizer_kinds(names);
-
-    for (int i = 0; i < kinds; i++) {
-        fprintf(out, "%s{type: %s, lr", i ? "               " : "", names[i]);
-        for (const struct spec_option *o = optimizer_kind(i)->options; o->key; o++)
+    for (int i = 0; optimizer_kinds[i]; i++) {
+        fprintf(out, "%s{type: %s, lr", i ? "               " : "", optimizer_types[i]);
+        for (const struct spec_option *o = optimizer_kinds[i]->options; o->key; o++)
             fprintf(out, ", %s", o->key);
         fputs("}\n", out);
     }
@@ -130,12 +124,9 @@ static void about_training(FILE *out)
 
 static void about_data(FILE *out)
 {
-    const char *names[DATA_FORMATS_MAX];
-    int formats = data_formats(names);
-
     fputs("\nDATA OF A MODEL FILE\n", out);
-    for (int i = 0; i < formats; i++) {
-        const struct data_format *f = data_format(i);
+    for (int i = 0; data_formats[i]; i++) {
+        const struct data_format *f = data_formats[i];
         for (size_t k = 0; k < ARRAY_LEN(f->about) && f->about[k].keys; k++) {
             fprintf(out, "    %s\n", f->about[k].keys);
             wrap_text(out, 8, f->about[k].text);

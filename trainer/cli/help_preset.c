@@ -52,11 +52,7 @@ static void about_default(FILE *out, const struct config *cfg, const struct opti
 
 static void about_options(FILE *out, const struct config *cfg)
 {
-    size_t count;
-    const struct option_row *row = option_rows(&count);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct option_row *o = &row[i];
+    for (const struct option_row *o = option_table; o->name || o->group; o++) {
         if (o->group) {
             fprintf(out, "\n  %s\n", o->group);
             continue;

@@ -16,22 +16,12 @@ static bool same_name(struct sv given, const char *name)
     return true;
 }
 
-static const struct option_row *find(struct sv given)
+const struct option_row *option_row(struct sv given)
 {
-    size_t n;
-    const struct option_row *row = option_rows(&n);
-
-    for (size_t i = 0; i < n; i++)
-        if (row[i].name && same_name(given, row[i].name))
-            return &row[i];
+    for (const struct option_row *o = option_table; o->name || o->group; o++)
+        if (o->name && same_name(given, o->name))
+            return o;
     return NULL;
-}
-
-bool config_takes_value(const char *name)
-{
-    const struct option_row *row = find(sv_from(name));
-
-    return row && row->arg;
 }
 
 static int apply_choice(const struct option_row *o, const char *value, int *field, struct err *err)
@@ -71,9 +61,9 @@ static int apply(struct config *cfg, const struct option_row *o, const char *val
         *(double *)field = number;
         return 0;
     case OPTION_TEXT:
-        if (!value[0] || strlen(value) > 4000)
-            return err_set(err, ERR_INVALID, "--%s: expected a path of 1..4000 bytes, got %zu", o->name,
-                           strlen(value));
+        if (!value[0] || strlen(value) > OPTION_TEXT_MAX)
+            return err_set(err, ERR_INVALID, "--%s: expected a path of 1..%d bytes, got %zu", o->name,
+                           OPTION_TEXT_MAX, strlen(value));
         *(const char **)field = value;
         return 0;
     case OPTION_GPT2_SIZE:
@@ -101,12 +91,10 @@ static int refuse(const struct config *cfg, struct sv given, struct err *err)
     struct nearest near = nearest_to(given);
     char hint[NEAREST_HINT_BYTES];
     struct err ignored;
-    size_t n;
-    const struct option_row *row = option_rows(&n);
 
-    for (size_t i = 0; i < n; i++)
-        if (row[i].name && !check(cfg, &row[i], &ignored))
-            nearest_offer(&near, row[i].name);
+    for (const struct option_row *o = option_table; o->name || o->group; o++)
+        if (o->name && !check(cfg, o, &ignored))
+            nearest_offer(&near, o->name);
     return err_set(err, ERR_INVALID, "--%.*s: unknown option%s (trainer %.60s --help)",
                    given.len < 80 ? (int)given.len : 80, given.p, nearest_hint(&near, "--", hint),
                    cfg->called);
@@ -128,7 +116,7 @@ static int take_option(struct config *cfg, int argc, char *const *argv, int *i, 
 
     if (arg[1] != '-')
         return expected_option(cfg, arg, err);
-    const struct option_row *o = find(name);
+    const struct option_row *o = option_row(name);
     if (!o)
         return refuse(cfg, name, err);
     if (!o->arg && value)
@@ -146,7 +134,7 @@ static int take_word(struct config *cfg, int *used, const char *text, struct err
 {
     if (*used == cfg->positionals)
         return expected_option(cfg, text, err);
-    const struct option_row *o = find(sv_from(cfg->positional[(*used)++]));
+    const struct option_row *o = option_row(sv_from(cfg->positional[(*used)++]));
     return check(cfg, o, err) || apply(cfg, o, text, err) ? -1 : 0;
 }
 

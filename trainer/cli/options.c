@@ -11,7 +11,7 @@ static const struct option_choice LOG_FORMATS = {LOG_FORMAT_TEXT, "text or json"
                                                  (const char *const[]){"text", "json", NULL}};
 static const struct option_choice PRECISIONS = {0, "auto, f32, tf32 or bf16", config_precisions};
 
-static const struct option_row OPTIONS[] = {
+const struct option_row option_table[] = {
     {.group = "Data"},
     {"data", "DIR", OPTION_TEXT, AT(data_dir),
      .help = "Folder of the four IDX files (.gz or not): torchvision's layout (MNIST/raw, FashionMNIST/raw), "
@@ -150,10 +150,5 @@ static const struct option_row OPTIONS[] = {
     {"show", NULL, OPTION_FLAG, AT(show),
      .help = "Print the model file of this preset: a start for your own."},
     {"help", NULL, OPTION_FLAG, AT(help), .help = "This text."},
+    {0},
 };
-
-const struct option_row *option_rows(size_t *ret_count)
-{
-    *ret_count = ARRAY_LEN(OPTIONS);
-    return OPTIONS;
-}

@@ -2,6 +2,7 @@
 #ifndef TK_TRAINER_CLI_OPTIONS_H
 #define TK_TRAINER_CLI_OPTIONS_H
 
+#include "common/sv.h"
 #include "trainer/cli/config.h"
 
 enum option_kind {
@@ -34,7 +35,12 @@ struct option_row {
     const char *help;
 };
 
-/* All of them, in the order of the help. */
-const struct option_row *option_rows(size_t *ret_count);
+enum { OPTION_TEXT_MAX = 4000 };
+
+/* The option of that name, '-' being '_'; NULL: there is none. */
+const struct option_row *option_row(struct sv name);
+
+/* All of them, in the order of the help; behind the last comes a row without name and group. */
+extern const struct option_row option_table[];
 
 #endif

@@ -87,23 +87,15 @@ void gzfile_free(struct gzfile *g)
     free(g);
 }
 
-static int read_plain(struct gzfile *g, uint8_t *dst, size_t len, size_t *ret_len, struct err *err)
+/* Plain bytes into dst; adds to *got. */
+static void copy_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got)
 {
-    size_t got = 0;
+    const size_t n = g->left < len - *got ? g->left : len - *got;
 
-    while (got < len) {
-        if (refill(g, err) < 0)
-            return -1;
-        if (!g->left)
-            break;
-        size_t n = g->left < len - got ? g->left : len - got;
-        memcpy(dst + got, g->next, n);
-        g->next += n;
-        g->left -= n;
-        got += n;
-    }
-    *ret_len = got;
-    return 0;
+    memcpy(dst + *got, g->next, n);
+    g->next += n;
+    g->left -= n;
+    *got += n;
 }
 
 /* One call of inflate into dst; adds to *got. */
@@ -149,7 +141,7 @@ static int next_member(struct gzfile *g, struct err *err)
     return 0;
 }
 
-static int read_gzip(struct gzfile *g, uint8_t *dst, size_t len, size_t *ret_len, struct err *err)
+int gzfile_read(struct gzfile *g, void *dst, size_t len, size_t *ret_len, struct err *err)
 {
     size_t got = 0;
 
@@ -160,19 +152,18 @@ static int read_gzip(struct gzfile *g, uint8_t *dst, size_t len, size_t *ret_len
             break;
         if (refill(g, err) < 0)
             return -1;
+        if (!g->left && !g->gzip)
+            break;
         if (!g->left)
             return err_set(err, ERR_INVALID, "%s: ends after %" PRIu64 " bytes, inside its gzip stream",
                            g->path, g->taken);
-        if (inflate_some(g, dst, len, &got, err) < 0)
+        if (!g->gzip)
+            copy_some(g, dst, len, &got);
+        else if (inflate_some(g, dst, len, &got, err) < 0)
             return -1;
     }
     *ret_len = got;
     return 0;
-}
-
-int gzfile_read(struct gzfile *g, void *dst, size_t len, size_t *ret_len, struct err *err)
-{
-    return g->gzip ? read_gzip(g, dst, len, ret_len, err) : read_plain(g, dst, len, ret_len, err);
 }
 
 uint64_t gzfile_max_bytes(const struct gzfile *g)

@@ -28,12 +28,6 @@ static const uint64_t MAGIC =
 
 _Static_assert(sizeof(struct head) <= KEPT_HEAD_BYTES - KEPT_KEY_BYTES, "the key follows the head");
 
-struct kept {
-    int fd;
-    char *map; /* head and data; NULL: not mapped */
-    size_t bytes;
-};
-
 /* What the launcher made: a size that nobody fixed. */
 static bool can_grow(int fd)
 {
@@ -173,9 +167,4 @@ void kept_complete(struct kept *k, int32_t classes)
                (off_t)(offsetof(struct head, layout) + offsetof(struct data_layout, classes))) ==
         (ssize_t)sizeof(classes))
         (void)!pwrite(k->fd, &one, sizeof(one), offsetof(struct head, complete));
-}
-
-int kept_fd(const struct kept *k)
-{
-    return k->fd;
 }

@@ -20,7 +20,11 @@
 /* The data begin so far behind the start of the file: a multiple of every page size. */
 enum { KEPT_HEAD_BYTES = 64 * 1024, KEPT_KEY_BYTES = KEPT_HEAD_BYTES - 256 };
 
-struct kept;
+struct kept {
+    int fd;    /* the file's descriptor, for another process; -1 where memory files are forbidden */
+    char *map; /* head and data; NULL: not mapped */
+    size_t bytes;
+};
 
 /* `where` is the variable's value; NULL or one that names no such file of a living process: NULL, there is none. */
 struct kept *kept_open(const char *where);
@@ -44,8 +48,5 @@ struct kept *kept_own(const struct data_layout *layout, struct dataset *ret, str
 
 /* All is written, and `classes` known: other processes may find it from now on. This one reads only. */
 void kept_complete(struct kept *k, int32_t classes);
-
-/* For another process: the file's descriptor here, open for as long as *k; -1 where memory files are forbidden. */
-int kept_fd(const struct kept *k);
 
 #endif

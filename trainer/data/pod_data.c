@@ -2,6 +2,7 @@
 #include "trainer/data/pod_data.h"
 
 #include "collectives/noted.h"
+#include "common/memory.h"
 #include "trainer/data/kept.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ struct offer {
 static int load_decoded(struct pod_data *d, const struct pod_data_options *o, const struct source *s,
                         struct err *err)
 {
-    const struct data_layout *layout = source_layout(s);
+    const struct data_layout *layout = &s->layout;
     cleanup_buf struct buf key = BUF_INIT(KEPT_KEY_BYTES);
     cleanup_kept struct kept *k = o->local_rank == 0 ? kept_open(o->kept) : NULL;
     const bool keyed = k && source_key(s, o->now_ms, &key);
@@ -51,9 +52,9 @@ static int load(struct pod_data *d, const struct pod_data_options *o, struct err
 
     if (!s)
         return -1;
-    if (!source_layout(s)->steps)
+    if (!s->layout.steps)
         return load_decoded(d, o, s, err);
-    d->set = layout_view(source_layout(s), NULL);
+    d->set = layout_view(&s->layout, NULL);
     if (source_load(s, &d->set, err))
         return -1;
     d->source = TAKE(s);
@@ -128,16 +129,14 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
 {
     struct offer mine = {
         .fingerprint = o->fingerprint, .local_rank = o->local_rank, .pid = getpid(), .fd = -1};
-    cleanup_free struct offer *all = calloc((size_t)comm->world, sizeof(*all));
+    cleanup_free struct offer *all = memory_must(calloc((size_t)comm->world, sizeof(*all)));
     struct err own = {0};
 
     *d = (struct pod_data){0};
-    if (!all)
-        return err_memory(err, "no memory to load the data set");
     if (o->local_rank == 0) {
         mine.loaded = !load(d, o, &own);
         mine.layout = d->set.layout;
-        mine.fd = d->memory ? kept_fd(d->memory) : -1;
+        mine.fd = d->memory ? d->memory->fd : -1;
     }
     int failed = exchange(&mine, all, comm, o->timeout_ms, &own, err);
     if (!failed && o->local_rank != 0 && follow(d, o, comm->rank, &all[comm->rank - o->local_rank], &own))

@@ -3,22 +3,7 @@
 
 #include "trainer/rng/torch_rng.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-
-int sampler_check(const struct sampler *s, struct err *err)
-{
-    if (s->items < 1 || s->items > INT32_MAX)
-        return err_set(err, ERR_INVALID, "sampler: items: %" PRId64 ", expected 1..%d", s->items, INT32_MAX);
-    if (s->world < 1)
-        return err_set(err, ERR_INVALID, "sampler: world: %" PRId32 ", expected at least 1", s->world);
-    if (s->rank < 0 || s->rank >= s->world)
-        return err_set(err, ERR_INVALID, "sampler: rank: %" PRId32 ", expected 0..%" PRId32, s->rank,
-                       s->world - 1);
-    if (s->first < 0)
-        return err_set(err, ERR_INVALID, "sampler: first: %" PRId64 ", expected at least 0", s->first);
-    return 0;
-}
 
 int64_t sampler_len(const struct sampler *s)
 {

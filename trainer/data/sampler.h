@@ -5,13 +5,10 @@
  * rank 0 of 1: it sees DistributedSampler's order, not that of DataLoader's own RandomSampler.
  *
  * Units:  items and positions count samples, never batches, unless named steps.
- * Errors: ERR_INVALID from sampler_init; a position out of range aborts (the caller's loop is wrong).
+ * Errors: a position out of range aborts (the caller's loop is wrong).
  */
 #ifndef TK_TRAINER_DATA_SAMPLER_H
 #define TK_TRAINER_DATA_SAMPLER_H
-
-#include "common/cleanup.h"
-#include "common/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,14 +16,10 @@
 struct sampler {
     int64_t items; /* 1..INT32_MAX */
     int64_t first; /* places of the order that are taken already: all below goes on from there */
-    int32_t rank;
-    int32_t world;
+    int32_t rank, world;
     uint64_t seed;
     bool shuffle;
 };
-
-/* Check the fields of *s: the one place where they are. */
-int sampler_check(const struct sampler *s, struct err *err) MUST_CHECK;
 
 /* Positions per rank and epoch: ceil((items - first) / world), 0 when none are left. */
 int64_t sampler_len(const struct sampler *s);

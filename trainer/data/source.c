@@ -1,27 +1,17 @@
 /* source.c - open a data source by the row of its format. */
-#include "trainer/data/source_state.h"
+#include "trainer/data/source.h"
+
+#include "common/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #define DATA_FORMAT_ROW(name) &format_##name,
-static const struct data_format *const FORMATS[] = {DATA_FORMATS(DATA_FORMAT_ROW)};
-#undef DATA_FORMAT_ROW
+const struct data_format *const data_formats[] = {DATA_FORMATS(DATA_FORMAT_ROW) NULL};
 
-_Static_assert(ARRAY_LEN(FORMATS) <= DATA_FORMATS_MAX, "raise DATA_FORMATS_MAX");
-
-int data_formats(const char *names[static DATA_FORMATS_MAX])
-{
-    for (size_t i = 0; i < ARRAY_LEN(FORMATS); i++)
-        names[i] = FORMATS[i]->name;
-    return (int)ARRAY_LEN(FORMATS);
-}
-
-const struct data_format *data_format(int i)
-{
-    return FORMATS[i];
-}
+#define DATA_FORMAT_NAME(name) #name,
+const char *const data_format_names[] = {DATA_FORMATS(DATA_FORMAT_NAME) NULL};
 
 int source_path(const char *dir, const char *name, char out[static PATH_MAX], struct err *err)
 {
@@ -36,12 +26,8 @@ int source_path(const char *dir, const char *name, char out[static PATH_MAX], st
 
 struct source *source_open(const struct source_options *o, struct err *err)
 {
-    cleanup_source struct source *s = calloc(1, sizeof(*s));
+    cleanup_source struct source *s = memory_must(calloc(1, sizeof(*s)));
 
-    if (!s) {
-        err_memory(err, "no memory to open the data set");
-        return NULL;
-    }
     s->o = *o;
     if (o->spec->format->open(s, err) || layout_check(&s->layout, err))
         return NULL;
@@ -53,11 +39,6 @@ void source_free(struct source *s)
     for (int p = 0; s && p < SOURCE_PARTS; p++)
         tokens_free(s->tokens[p]);
     free(s);
-}
-
-const struct data_layout *source_layout(const struct source *s)
-{
-    return &s->layout;
 }
 
 static int32_t classes_of(const struct data_part *p, int32_t most)

@@ -1,5 +1,5 @@
 /* source.h - a preset's data source, and the table of kinds there are: files in one of several formats, or numbers from a seed. A new
- * kind is a file in formats/ that defines a struct data_format (source_state.h has what it works on), and a row of DATA_FORMATS.
+ * kind is a file in formats/ that defines a struct data_format, and a row of DATA_FORMATS.
  * Presets, the fingerprint of a configuration and the manual use the table.
  *
  * In two steps, so that memory for all ranks of a pod can be made in between: source_open (files found, their headers
@@ -15,8 +15,10 @@
 #include "common/buf.h"
 #include "common/spec_option.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/idx.h"
 #include "trainer/data/layout.h"
 #include "trainer/data/split.h"
+#include "trainer/data/tokens.h"
 
 enum { DATA_CHANNELS_MAX = 64, DATA_PATH_BYTES_MAX = 4000, SOURCE_SETTLED_S = 2 };
 
@@ -83,15 +85,29 @@ struct data_format {
 DATA_FORMATS(DATA_FORMAT_DECLARE)
 #undef DATA_FORMAT_DECLARE
 
-/* The table: names[0..n-1] filled, n returned; data_format(i) is names[i]'s. */
-enum { DATA_FORMATS_MAX = 16 };
-int data_formats(const char *names[static DATA_FORMATS_MAX]);
-const struct data_format *data_format(int i);
+/* The table and the names in it, both ended by NULL. */
+extern const struct data_format *const data_formats[];
+extern const char *const data_format_names[];
 
 struct source_options {
     const struct data_spec *spec;
     const char *dir; /* --data */
     uint64_t seed;   /* synthetic */
+};
+
+/* A path of "" is none, and its shape all zeros. */
+struct idx_files {
+    char path[DATASET_PARTS][PATH_MAX];
+    struct idx_shape shape[DATASET_PARTS];
+};
+
+enum { SOURCE_TRAIN, SOURCE_TEST, SOURCE_PARTS };
+
+struct source {
+    struct source_options o;
+    struct data_layout layout; /* it has passed layout_check; `classes` is not known before source_load */
+    struct idx_files idx;
+    struct tokens *tokens[SOURCE_PARTS];
 };
 
 struct source *source_open(const struct source_options *o, struct err *err);
@@ -103,9 +119,6 @@ static inline void source_freep(struct source **s)
 }
 #define cleanup_source __attribute__((cleanup(source_freep)))
 
-/* It has passed layout_check; `classes` is not known yet. */
-const struct data_layout *source_layout(const struct source *s);
-
 /* What decides the bytes that source_load would give beyond the layout: the files, as they are now, and how they are read.
  * Equal keys mean equal bytes, where a file system's clock is that of this machine to a fraction of a second. False: it reads
  * no files, what they are cannot be told, or one was changed less than SOURCE_SETTLED_S before now_ms (milliseconds since 1970)
@@ -114,5 +127,14 @@ bool source_key(const struct source *s, int64_t now_ms, struct buf *key);
 
 /* Fill *d, a view of that layout, and its layout.classes. Parts of tokens borrow from `s`. */
 int source_load(const struct source *s, struct dataset *d, struct err *err) MUST_CHECK;
+
+/* For formats. `name` below the folder `dir`; NULL is "". */
+int source_path(const char *dir, const char *name, char out[static PATH_MAX], struct err *err) MUST_CHECK;
+
+/* Add a file to a key; false: there is none. */
+bool source_key_file(const char *path, int64_t now_ms, struct buf *key);
+
+/* One more than the largest label. */
+void source_count_classes(struct dataset *d);
 
 #endif

@@ -1,9 +1,10 @@
 /* tokens.c - map token shards, and compute which file and offset a window's number means. */
 #include "trainer/data/tokens.h"
+
 #include "common/endian.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "common/text.h"
-
 #include "trainer/data/first_bytes.h"
 #include "trainer/data/npy.h"
 
@@ -127,10 +128,8 @@ static int add(struct tokens *t, const char *path, struct err *err)
 {
     struct file *f = &t->file[t->files];
 
-    f->path = strdup(path);
+    f->path = memory_strdup(path);
     t->files++;
-    if (!f->path)
-        return err_memory(err, "no memory to open %.100s", path);
     if (map(f, err) || parse(f, err))
         return -1;
     f->window = t->windows;
@@ -144,9 +143,7 @@ static int add_all(struct tokens *t, const char *pattern, const glob_t *found, s
     if (found->gl_pathc > TOKENS_FILES_MAX)
         return err_set(err, ERR_INVALID, "%.160s: %zu files, expected at most %d", pattern, found->gl_pathc,
                        TOKENS_FILES_MAX);
-    t->file = calloc(found->gl_pathc, sizeof(*t->file));
-    if (!t->file)
-        return err_memory(err, "no memory for %zu files", found->gl_pathc);
+    t->file = memory_must(calloc(found->gl_pathc, sizeof(*t->file)));
     for (size_t i = 0; i < found->gl_pathc; i++)
         if (add(t, found->gl_pathv[i], err))
             return -1;
@@ -165,14 +162,9 @@ static int by_bytes(const void *a, const void *b)
 
 struct tokens *tokens_open(const char *pattern, int32_t time, struct err *err)
 {
-    cleanup_tokens struct tokens *t = calloc(1, sizeof(*t));
+    cleanup_tokens struct tokens *t = memory_must(calloc(1, sizeof(*t)));
     glob_t found = {0};
 
-    if (!t || time < 1) {
-        (void)(t ? err_set(err, ERR_INVALID, "tokens: a window of none")
-                 : err_memory(err, "no memory for tokens"));
-        return NULL;
-    }
     t->time = time;
     int rc = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
     if (rc == GLOB_NOSPACE) {

@@ -198,18 +198,6 @@ static int append(struct events *e, const struct buf *record, struct err *err)
     return buf_append(&e->pending, record->data, record->len, err);
 }
 
-static int check_tag(const struct events *e, const char *tag, bool first, struct err *err)
-{
-    const size_t len = strlen(tag);
-
-    if (len == 0 || len > EVENTS_TAG_BYTES)
-        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": %zu bytes, expected 1..%d", tag, len,
-                       EVENTS_TAG_BYTES);
-    if (first && e->tags_len == EVENTS_TAGS_MAX)
-        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": more than %d tags", tag, EVENTS_TAGS_MAX);
-    return 0;
-}
-
 /* A tag is noted only when its record is in. */
 static int add(struct events *e, const char *tag, int64_t step, bool scalar, const float *values, size_t n,
                struct err *err)
@@ -217,8 +205,7 @@ static int add(struct events *e, const char *tag, int64_t step, bool scalar, con
     cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
     const struct event_value at = {wall_seconds(&e->clock), step, tag, !tag_seen(e, tag)};
 
-    if (check_tag(e, tag, at.first, err) ||
-        (scalar ? event_encode_scalar(&at, *values, &record, err)
+    if ((scalar ? event_encode_scalar(&at, *values, &record, err)
                 : event_encode_histogram(&at, values, n, &record, err)) ||
         append(e, &record, err))
         return -1;

@@ -2,7 +2,7 @@
  *
  * Ownership: events_open makes, events_close flushes and frees. One thread at a time.
  * Units:     steps are the trainer's global steps; times come from the given clock.
- * Errors:    ERR_FATAL (cannot write; code = errno), ERR_INVALID (tag or option). After a failed write the
+ * Errors:    ERR_FATAL (cannot write; code = errno), ERR_INVALID (a record that is too long). After a failed write the
  *            file ends with its last whole record and what is pending stays for the next flush, within
  *            EVENTS_PENDING_BYTES.
  */
@@ -20,8 +20,6 @@
 enum {
     EVENTS_FLUSH_MS = 2000, /* a sensible flush_ms */
     EVENTS_PENDING_BYTES = 1 << 20,
-    EVENTS_TAG_BYTES = 256,
-    EVENTS_TAGS_MAX = 4096,
 };
 
 struct events;

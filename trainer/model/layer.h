@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAYER_PARAMS_MAX = 12, LAYER_BUFFERS_MAX = 3, PARAM_DIMS_MAX = 4, LAYER_KINDS_MAX = 32 };
+enum { LAYER_PARAMS_MAX = 12, LAYER_BUFFERS_MAX = 3, PARAM_DIMS_MAX = 4 };
 
 struct layer_param {
     const char *suffix; /* "weight", "bias" */
@@ -158,9 +158,9 @@ struct layer_ops {
 LAYERS(LAYER_DECLARE)
 #undef LAYER_DECLARE
 
-/* The table: names[0..n-1] filled, n returned; layer_kind(i) is names[i]'s. */
-int layer_kinds(const char *names[static LAYER_KINDS_MAX]);
-const struct layer_ops *layer_kind(int i);
+/* The table and the types in it, both ended by NULL. */
+extern const struct layer_ops *const layer_kinds[];
+extern const char *const layer_types[];
 
 /* A layer of that kind with every option at its default (0 where it is required). */
 struct layer_spec layer_spec_of(const struct layer_ops *ops, const char *name);

@@ -14,10 +14,6 @@ int loss_of(const struct loss_spec *s, struct kctx *ctx, struct loss_result *ret
 {
     struct cross_entropy_result r = {0};
 
-    if (loss_wants_values(s) ? !target->values : !target->labels)
-        return err_set(err, ERR_INVALID, "loss: %s",
-                       loss_wants_values(s) ? "mse needs values as targets, but the data have labels"
-                                            : "cross_entropy needs labels, but the data have values");
     switch (s->type) {
     case LOSS_CROSS_ENTROPY:
         if (cross_entropy(ctx, &r, dout, out, target->labels, rows, width, s->label_smoothing, err))

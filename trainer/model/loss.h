@@ -1,7 +1,7 @@
 /* loss.h - compute the loss of a batch and its gradient, by the kernel of the spec's loss.
  *
  * Ownership: everything is borrowed for the call.
- * Errors:    ERR_INVALID (a label is not a class; targets of the other kind).
+ * Errors:    ERR_INVALID (a label is not a class).
  */
 #ifndef TK_TRAINER_MODEL_LOSS_H
 #define TK_TRAINER_MODEL_LOSS_H

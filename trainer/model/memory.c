@@ -2,6 +2,7 @@
  * run: the same on the CPU, another copy on a device. */
 #include "trainer/model/memory.h"
 
+#include "common/memory.h"
 #include "kernels/device.h"
 
 #include <stdio.h>
@@ -153,11 +154,9 @@ static size_t head_bytes(const struct model *m)
 
 int model_needs(const struct model_spec *spec, int batch, struct model_needs *ret, struct err *err)
 {
-    cleanup_free struct model *m = calloc(1, sizeof(*m)); /* planned alone: it has no memory */
+    cleanup_free struct model *m = memory_must(calloc(1, sizeof(*m))); /* planned alone: it has no memory */
     size_t grad, scratch;
 
-    if (!m)
-        return err_memory(err, "no memory for the model");
     m->batch_max = batch;
     m->numbers = spec->numbers;
     if (model_plan(m, spec, err))
@@ -197,12 +196,8 @@ static void release_activations(struct model *m)
 
 struct model *model_twin(const struct model *m, struct err *err)
 {
-    cleanup_model struct model *t = malloc(sizeof(*t));
+    cleanup_model struct model *t = memory_must(malloc(sizeof(*t)));
 
-    if (!t) {
-        err_memory(err, "no memory for another batch of the model");
-        return NULL;
-    }
     *t = *m;
     t->twin = true;
     memset(t->out, 0, sizeof(t->out));

@@ -1,16 +1,14 @@
 /* model.c - run a model's layers: forward, backward and the loss's head. */
 #include "trainer/model/memory.h"
 
+#include "common/memory.h"
+
 #include <stdlib.h>
 
 struct model *model_make(const struct model_spec *spec, int batch_max, struct err *err)
 {
-    cleanup_model struct model *m = calloc(1, sizeof(*m));
+    cleanup_model struct model *m = memory_must(calloc(1, sizeof(*m)));
 
-    if (!m) {
-        err_memory(err, "no memory for the model");
-        return NULL;
-    }
     m->batch_max = batch_max;
     m->numbers = spec->numbers;
     m->spec = spec;
@@ -36,51 +34,9 @@ void model_init(struct model *m, struct torch_rng *g)
     }
 }
 
-size_t model_len(const struct model *m)
-{
-    return m->len;
-}
-
-float *model_values(struct model *m)
-{
-    return m->values;
-}
-
-const struct param_row *model_params(const struct model *m, int *ret_count)
-{
-    *ret_count = m->rows;
-    return m->row;
-}
-
-const struct state_row *model_state(const struct model *m, int *ret_count)
-{
-    *ret_count = m->states;
-    return m->state;
-}
-
-void *model_buffers(struct model *m)
-{
-    return m->buffers;
-}
-
-size_t model_buffers_bytes(const struct model *m)
-{
-    return m->buffers_bytes;
-}
-
-const struct model_spec *model_spec_of(const struct model *m)
-{
-    return m->spec;
-}
-
 struct shape model_output(const struct model *m)
 {
     return m->layer[m->layers - 1].out;
-}
-
-int model_batch_max(const struct model *m)
-{
-    return m->batch_max;
 }
 
 size_t model_workspace_bytes(const struct model *m, int threads)
@@ -158,11 +114,6 @@ const void *model_forward(struct model *m, struct kctx *ctx, const float *x, int
     return at;
 }
 
-void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad)
-{
-    model_backward_input(m, ctx, doutput, grad, NULL);
-}
-
 static bool has_backward(const struct model *m, int i)
 {
     return !m->layer[i].alias && !m->layer[i].spec->ops->loss;
@@ -224,7 +175,7 @@ bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *p
     return more;
 }
 
-void model_backward_input(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput)
+void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput)
 {
     struct model_pass pass = model_backward_begin(m, doutput, grad, dinput);
     size_t ignored;

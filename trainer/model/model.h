@@ -40,11 +40,47 @@ struct state_row {
     bool turned;  /* a matrix that .safetensors files have as its transpose */
     int32_t dims; /* 0: one number */
     int64_t dim[PARAM_DIMS_MAX];
-    void *data; /* in model_values or model_buffers */
+    void *data; /* in the model's values or buffers */
     size_t bytes;
 };
 
-struct model;
+/* Others read it; the files of this folder alone write what is not said to be the caller's. */
+struct model {
+    const struct model_spec *spec; /* as it was made */
+    int batch_max, batch;          /* batch: of the last forward pass */
+    bool train;                    /* so was that pass */
+    bool twin;                     /* values, buffers and grad are another's */
+    int layers;
+    int rows, states;
+    int first_grad; /* the layer where the backward pass ends: nothing before it has parameters */
+    size_t len;     /* floats of all parameters */
+    size_t workspace_bytes, thread_bytes;
+    float *values; /* the caller's, too; 64-byte aligned */
+
+    /* All buffers as one piece, to broadcast or to copy: rank 0's are the truth, as they are in DDP. Only training passes
+     * write them, each rank its own, so whoever evaluates or saves on another rank takes rank 0's first. */
+    uint8_t *buffers;
+    size_t buffers_bytes; /* 0: there are none */
+    struct kctx *device;  /* where the passes' memory is; NULL: the process's own */
+    struct {
+        float *values; /* what the passes read: the process's, or the device's own, */
+        void *copies;  /* and elements of them, where those are not f32 */
+        uint8_t *buffers;
+    } here;
+    struct model_numbers numbers;
+    void *grad[2]; /* gradients of activations: one is read while the other is written */
+    void *scratch; /* of one layer at a time */
+    struct layer layer[MODEL_LAYERS_MAX];
+    int row_of[MODEL_LAYERS_MAX][LAYER_PARAMS_MAX];
+    const void *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
+    void *out[MODEL_LAYERS_MAX];      /* NULL: alias */
+    uint8_t *saved[MODEL_LAYERS_MAX];
+    void *kept[MODEL_LAYERS_MAX];
+    struct param_row row[MODEL_LAYERS_MAX * LAYER_PARAMS_MAX]; /* (rows) */
+    void *buffer[MODEL_LAYERS_MAX][LAYER_BUFFERS_MAX];
+    /* (states) all that exports and checkpoints keep of a model */
+    struct state_row state[MODEL_LAYERS_MAX * (LAYER_PARAMS_MAX + LAYER_BUFFERS_MAX)];
+};
 
 /* Errors: ERR_INVALID names the layer ("layer 3 (conv2d conv2): ..."); ERR_FATAL no memory. */
 struct model *model_make(const struct model_spec *spec, int batch_max, struct err *err) MUST_CHECK;
@@ -68,22 +104,9 @@ static inline void model_freep(struct model **m)
 /* The default weights of torch.nn, in the order in which the module would build its layers. */
 void model_init(struct model *m, struct torch_rng *g);
 
-size_t model_len(const struct model *m); /* floats of all parameters */
-float *model_values(struct model *m);    /* 64-byte aligned */
-const struct param_row *model_params(const struct model *m, int *ret_count);
 struct shape model_output(const struct model *m);
-const struct model_spec *model_spec_of(const struct model *m); /* as it was made */
-int model_batch_max(const struct model *m);
 size_t model_workspace_bytes(const struct model *m,
                              int threads); /* to reserve in the kctx, of so many threads, of every pass */
-
-/* All that exports and checkpoints keep of a model. */
-const struct state_row *model_state(const struct model *m, int *ret_count);
-
-/* All buffers as one piece, to broadcast or to copy: rank 0's are the truth, as they are in DDP. Only training
- * passes write them, each rank its own, so whoever evaluates or saves on another rank takes rank 0's first. */
-void *model_buffers(struct model *m);
-size_t model_buffers_bytes(const struct model *m); /* 0: the model has none */
 
 /* The output of `batch` samples; it and x are kept for the backward pass. `step` makes it a training pass and
  * is borrowed for the call; NULL: an evaluation (no dropout, running statistics, buffers left alone). */
@@ -96,15 +119,13 @@ bool model_has_head(const struct model *m);
 size_t model_forward_len(const struct model *m); /* elements per sample of what model_forward gives */
 
 /* The head's loss of the forward pass just before; with grad also the gradients: of what that gave into dforward, of the
- * head's parameters into grad (model_len), where the backward pass goes on. ERR_INVALID: a label that is no class. */
+ * head's parameters into grad (len), where the backward pass goes on. ERR_INVALID: a label that is no class. */
 int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, void *dforward,
                     float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
-/* From the gradient of the output to those of all parameters: grad (model_len). */
-void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad);
-
-/* The same, and the gradient of the input: dinput, of x's shape; NULL: not wanted. */
-void model_backward_input(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput);
+/* From the gradient of the output to those of all parameters: grad (len), and of the input: dinput, of x's shape; NULL: not
+ * wanted. */
+void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput);
 
 /* The same a layer at a time, for who has something to do with gradients as they come: begin, then next until it says that it
  * was the last. *ret_from: gradients of parameters from there on are what they will be (0 behind the last). */
@@ -118,7 +139,7 @@ struct model_pass model_backward_begin(const struct model *m, const void *doutpu
 bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *pass, size_t *ret_from);
 
 /* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
- * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
+ * memory; its values and buffers stay the process's, for files and other ranks. push takes them to the device, pull
  * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance. */
 int model_place(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
 void model_push(struct model *m, int64_t steps);

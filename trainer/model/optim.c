@@ -1,6 +1,7 @@
 /* optim.c - apply one optimizer step to the parameters, at the schedule's learning rate. */
 #include "trainer/model/optim.h"
 
+#include "common/memory.h"
 #include "kernels/reduce.h"
 #include "kernels/update.h"
 
@@ -9,22 +10,10 @@
 #include <string.h>
 
 #define OPTIMIZER_ROW(name) &optimizer_##name,
-static const struct optimizer_ops *const KINDS[] = {OPTIMIZERS(OPTIMIZER_ROW)};
-#undef OPTIMIZER_ROW
+const struct optimizer_ops *const optimizer_kinds[] = {OPTIMIZERS(OPTIMIZER_ROW) NULL};
 
-_Static_assert(ARRAY_LEN(KINDS) <= OPTIMIZER_KINDS_MAX, "raise OPTIMIZER_KINDS_MAX");
-
-int optimizer_kinds(const char *names[static OPTIMIZER_KINDS_MAX])
-{
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
-        names[i] = KINDS[i]->type;
-    return (int)ARRAY_LEN(KINDS);
-}
-
-const struct optimizer_ops *optimizer_kind(int i)
-{
-    return KINDS[i];
-}
+#define OPTIMIZER_TYPE(name) #name,
+const char *const optimizer_types[] = {OPTIMIZERS(OPTIMIZER_TYPE) NULL};
 
 struct optimizer_spec optimizer_spec_of(const struct optimizer_ops *ops, double lr)
 {
@@ -47,11 +36,9 @@ static bool decayed(const struct optimizer_spec *spec, const struct param_row *r
     return !spec->decay_matrices_only || row->dims >= 2;
 }
 
-static int make_spans(struct optim *o, const struct param_row *row, int rows, struct err *err)
+static void make_spans(struct optim *o, const struct param_row *row, int rows)
 {
-    o->span = calloc((size_t)rows + 1, sizeof(*o->span));
-    if (!o->span)
-        return err_memory(err, "no memory for %d groups of parameters", rows);
+    o->span = memory_must(calloc((size_t)rows + 1, sizeof(*o->span)));
     for (int i = 0; i < rows; i++) {
         struct optim_span *last = o->spans ? &o->span[o->spans - 1] : NULL;
         if (last && last->decay == decayed(&o->spec, &row[i]))
@@ -60,7 +47,6 @@ static int make_spans(struct optim *o, const struct param_row *row, int rows, st
             o->span[o->spans++] = (struct optim_span){row[i].offset, row[i].len, decayed(&o->spec, &row[i])};
         o->len += row[i].len;
     }
-    return 0;
 }
 
 static int moments_of(const struct optimizer_spec *spec)
@@ -75,8 +61,7 @@ int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct 
     const int moments = moments_of(spec);
 
     *o = (struct optim){.spec = *spec, .grad_norm = NAN};
-    if (make_spans(o, row, rows, err))
-        return -1;
+    make_spans(o, row, rows);
     if (moments > 0)
         o->m = zeros(o->len);
     if (moments > 1)

@@ -49,10 +49,9 @@ struct optimizer_ops {
 OPTIMIZERS(OPTIMIZER_DECLARE)
 #undef OPTIMIZER_DECLARE
 
-/* The table: names[0..n-1] filled, n returned; optimizer_kind(i) is names[i]'s. */
-enum { OPTIMIZER_KINDS_MAX = 16 };
-int optimizer_kinds(const char *names[static OPTIMIZER_KINDS_MAX]);
-const struct optimizer_ops *optimizer_kind(int i);
+/* The table and the types in it, both ended by NULL. */
+extern const struct optimizer_ops *const optimizer_kinds[];
+extern const char *const optimizer_types[];
 
 /* One of that kind with every option at its default. */
 struct optimizer_spec optimizer_spec_of(const struct optimizer_ops *ops, double lr);
@@ -74,7 +73,7 @@ struct optim {
     double grad_norm; /* of the last step, before it was bounded; NaN: unknown */
 };
 
-/* For parameters that lie as these rows say (model_params), without gaps. */
+/* For parameters that lie as these rows say (of a model), without gaps. */
 int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
                struct err *err) MUST_CHECK;
 void optim_release(struct optim *o);

@@ -4,6 +4,7 @@
 #include "collectives/device.h"
 #include "collectives/noted.h"
 #include "collectives/reduce.h"
+#include "common/memory.h"
 #include "kernels/device.h"
 #include "kernels/queued.h"
 
@@ -25,11 +26,9 @@ static int check_no_head(const struct pipeline *p, int stage, const struct model
 static int make_stages(struct pipeline *p, int batch, struct err *err)
 {
     struct shape shape = p->o.spec->input;
-    cleanup_free struct model_spec *spec = calloc(1, sizeof(*spec));
+    cleanup_free struct model_spec *spec = memory_must(calloc(1, sizeof(*spec)));
 
-    p->stage = calloc(1, sizeof(*p->stage));
-    if (!spec || !p->stage)
-        return err_memory(err, "no memory for the stages of the model");
+    p->stage = memory_must(calloc(1, sizeof(*p->stage)));
     for (int s = 0; s < p->at.stages; s++) {
         bool mine = s == p->at.stage;
         struct model_spec *to = mine ? p->stage : spec;
@@ -43,9 +42,9 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
         p->forward_len = model_forward_len(m);
         if (mine)
             p->out_len = p->forward_len;
-        p->whole_len += model_len(m);
+        p->whole_len += m->len;
         p->values_at[s + 1] = p->whole_len * sizeof(float);
-        p->buffers_at[s + 1] = p->buffers_at[s] + model_buffers_bytes(m);
+        p->buffers_at[s + 1] = p->buffers_at[s] + m->buffers_bytes;
         if (mine)
             p->model = TAKE(m);
     }
@@ -102,7 +101,7 @@ static int make_between(struct pipeline *p, int micro, int most, struct err *err
         return -1;
     /* A device's training keeps its own where there are no stages. */
     if (p->o.micro_batches > 1 && (p->at.stages > 1 || device_is_host(p->o.ctx)) &&
-        !(p->more = take(p, model_len(p->model), sizeof(float), err)))
+        !(p->more = take(p, p->model->len, sizeof(float), err)))
         return -1;
     return make_passing(p, (size_t)most, err);
 }
@@ -191,15 +190,15 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const vo
             return -1;
         dout = p->dout;
     }
-    model_backward_input(model_of(p, at), p->o.ctx, dout, to, p->din);
+    model_backward(model_of(p, at), p->o.ctx, dout, to, p->din);
     /* First what the stage before waits for. */
     if (!pipeline_is_first(p) && pipeline_send(p, p->din, rows * p->in_len, rank - 1, err))
         return -1;
     if (to != grad && !device_is_host(p->o.ctx))
-        queue_accumulate(p->o.ctx, grad, to, model_len(p->model));
+        queue_accumulate(p->o.ctx, grad, to, p->model->len);
     else if (to != grad)
         reduce_vectors(REDUCE_F32, (void *const[]){grad}, 1, (const void *const[]){grad, to}, 2,
-                       model_len(p->model));
+                       p->model->len);
     return 0;
 }
 

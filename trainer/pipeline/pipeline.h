@@ -112,11 +112,12 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST
  * and one that went before the others were done would take them along. */
 int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err) MUST_CHECK;
 
-/* The way back, for several stages: what rank 0's p->whole holds to the stages. */
+/* The way back: what rank 0's p->whole holds to the stages, or its own model to the other copies. */
 int pipeline_spread(struct pipeline *p, struct err *err) MUST_CHECK;
 
-/* Numbers that lie as the parameters do (moments): from the stages into the whole model's order on rank 0, and back. part
- * (this stage's parameters), whole (all; rank 0, NULL elsewhere). Collective calls, for several stages. */
+/* Numbers that lie as the parameters do (moments): from several stages into the whole model's order on rank 0, and back, or from
+ * rank 0's `part` to the other copies. part (this stage's parameters), whole (all; rank 0 of stages, NULL elsewhere).
+ * Collective calls. */
 int pipeline_gather(struct pipeline *p, float *part, float *whole, struct err *err) MUST_CHECK;
 int pipeline_scatter(struct pipeline *p, float *part, float *whole, struct err *err) MUST_CHECK;
 

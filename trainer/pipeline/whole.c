@@ -11,16 +11,15 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
     if (p->at.stages == 1) {
         model_init(p->model, g);
         /* Equal by construction; ranks on unlike machines start from the same bits all the same. */
-        return collectives_broadcast(p->o.comm, model_values(p->model), model_len(p->model) * sizeof(float),
-                                     0, p->o.timeout_ms, err);
+        return collectives_broadcast(p->o.comm, p->model->values, p->model->len * sizeof(float), 0,
+                                     p->o.timeout_ms, err);
     }
     cleanup_model struct model *own = NULL; /* for the time of the drawing */
     struct model *all = p->whole;
     if (!all && !(all = own = model_make(p->o.spec, 1, err)))
         return -1;
     model_init(all, g);
-    memcpy(model_values(p->model), (char *)model_values(all) + p->values_at[p->at.stage],
-           model_len(p->model) * sizeof(float));
+    memcpy(p->model->values, (char *)all->values + p->values_at[p->at.stage], p->model->len * sizeof(float));
     return 0;
 }
 
@@ -51,9 +50,15 @@ int pipeline_gather(struct pipeline *p, float *part, float *whole, struct err *e
     return move(p, part, whole, p->values_at, true, err);
 }
 
+static int broadcast(struct pipeline *p, void *bytes, size_t len, struct err *err)
+{
+    return len ? collectives_broadcast(p->o.comm, bytes, len, 0, p->o.timeout_ms, err) : 0;
+}
+
 int pipeline_scatter(struct pipeline *p, float *part, float *whole, struct err *err)
 {
-    return move(p, part, whole, p->values_at, false, err);
+    return p->at.stages > 1 ? move(p, part, whole, p->values_at, false, err)
+                            : broadcast(p, part, p->model->len * sizeof(float), err);
 }
 
 /* Parameters and buffers, to rank 0's p->whole or from there. */
@@ -61,8 +66,8 @@ static int move_model(struct pipeline *p, bool gather, struct err *err)
 {
     struct model *m = p->model, *w = p->whole;
 
-    return move(p, model_values(m), w ? model_values(w) : NULL, p->values_at, gather, err) ||
-                   move(p, model_buffers(m), w ? model_buffers(w) : NULL, p->buffers_at, gather, err)
+    return move(p, m->values, w ? w->values : NULL, p->values_at, gather, err) ||
+                   move(p, m->buffers, w ? w->buffers : NULL, p->buffers_at, gather, err)
                ? -1
                : 0;
 }
@@ -82,5 +87,12 @@ int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err)
 
 int pipeline_spread(struct pipeline *p, struct err *err)
 {
-    return move_model(p, false, err);
+    struct model *m = p->model;
+
+    if (p->at.stages > 1)
+        return move_model(p, false, err);
+    return broadcast(p, m->values, m->len * sizeof(float), err) ||
+                   broadcast(p, m->buffers, m->buffers_bytes, err)
+               ? -1
+               : 0;
 }

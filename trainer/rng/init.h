@@ -15,16 +15,4 @@
 void init_default(struct torch_rng *g, float *weight, size_t weight_len, float *bias, size_t bias_len,
                   size_t fan_in);
 
-static inline void init_linear(struct torch_rng *g, size_t in, size_t out, float *weight, float *bias)
-{
-    init_default(g, weight, out * in, bias, out, in);
-}
-
-/* `in` is the input channels of one group. */
-static inline void init_conv2d(struct torch_rng *g, size_t in, size_t out, size_t kh, size_t kw,
-                               float *weight, float *bias)
-{
-    init_default(g, weight, out * in * kh * kw, bias, out, in * kh * kw);
-}
-
 #endif

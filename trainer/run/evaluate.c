@@ -63,7 +63,7 @@ static int add_shard(const struct train *t, const struct feed *f, int64_t items,
                      double *sums, uint32_t *ret_stop, struct err *err)
 {
     const struct pipeline *pl = t->p.pipeline;
-    const int64_t most = model_batch_max(pl->model);
+    const int64_t most = pl->model->batch_max;
     struct shard shard = sampler_shard(items, pl->at.replica, pl->at.replicas);
     int64_t longest = (items + pl->at.replicas - 1) / pl->at.replicas;
 
@@ -83,12 +83,11 @@ static int add_shard(const struct train *t, const struct feed *f, int64_t items,
 static int share_buffers(const struct pipeline *pl, struct err *err)
 {
     struct model *m = pl->model;
-    size_t bytes = model_buffers_bytes(m);
+    size_t bytes = m->buffers_bytes;
 
     if (!bytes || pl->at.stages > 1)
         return 0;
-    if (model_pull(m, err) ||
-        collectives_broadcast(pl->o.comm, model_buffers(m), bytes, 0, pl->o.timeout_ms, err))
+    if (model_pull(m, err) || collectives_broadcast(pl->o.comm, m->buffers, bytes, 0, pl->o.timeout_ms, err))
         return -1;
     model_push_buffers(m);
     return 0;
@@ -116,7 +115,7 @@ int evaluate(const struct train *t, const struct feed *f, int64_t items, struct 
              struct err *err)
 {
     struct pipeline *pl = t->p.pipeline;
-    const size_t most = (size_t)model_batch_max(pl->model);
+    const size_t most = (size_t)pl->model->batch_max;
     cleanup_free float *x = calloc(most * f->len, sizeof(float));
     cleanup_free int32_t *labels = calloc(most * (size_t)f->labels, sizeof(*labels));
     cleanup_free float *values = calloc(most * (size_t)(f->values ? f->values : 1), sizeof(*values));

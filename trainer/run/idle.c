@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-enum { STOPPED_MS = 1000 }; /* idle ranks that were signalled as well have gone */
-
 int idle_choose(struct idle *i, const struct config *cfg, struct collectives_config *ranks, struct err *err)
 {
     struct err why = {0}, ignored;
@@ -31,9 +29,4 @@ int idle_wait(struct idle *i, const struct collectives_config *ranks, int64_t ti
     return collectives_await_end(ranks, timeout_ms, &i->exit_code, err)
                ? err_wrap(err, "idle until rank 0 ends the run")
                : 0;
-}
-
-void idle_end(struct collectives *c, int64_t timeout_ms, int exit_code)
-{
-    collectives_end(c, exit_code, exit_code ? STOPPED_MS : timeout_ms);
 }

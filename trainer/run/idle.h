@@ -1,8 +1,8 @@
 /* idle.h - ranks beyond those that can share the batch or the stages: the first ranks train, the others wait until rank 0 reports
  * how the run has ended (collectives_end), and end with its exit status.
  *
- * Order:     idle_choose before the ranks meet. An idle rank then calls idle_wait alone; rank 0 idle_end before it leaves the
- *            others.
+ * Order:     idle_choose before the ranks meet. An idle rank then calls idle_wait alone; rank 0 collectives_end before it leaves
+ *            the others.
  * Errors:    idle_wait: those of collectives_await_end. Nobody here notices an idle rank that ends: its launcher starts all
  *            ranks again.
  */
@@ -27,8 +27,5 @@ int idle_choose(struct idle *i, const struct config *cfg, struct collectives_con
 /* Signals kill meanwhile. */
 int idle_wait(struct idle *i, const struct collectives_config *ranks, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
-
-/* When the table is closed, the idle ranks hear rank 0's exit status. */
-void idle_end(struct collectives *c, int64_t timeout_ms, int exit_code);
 
 #endif

@@ -1,6 +1,7 @@
 /* report.c - print a run's progress: text or JSON lines, a bar on a terminal, TensorBoard scalars. */
 #include "trainer/run/report.h"
 
+#include "common/memory.h"
 #include "trainer/events/events.h"
 #include "trainer/run/bar.h"
 #include "trainer/run/progress_writer.h"
@@ -17,20 +18,15 @@ struct report {
     struct pace pace;
     struct bar bar;
     struct progress_writer progress;
-    int64_t epoch;      /* of report_epoch; 0: none */
-    int64_t first_step; /* steps of the run before that epoch */
+    int64_t first_step; /* steps of the run before the epoch */
     int64_t steps;      /* of it */
 };
 
 struct report *report_open(const struct report_options *o, struct err *err)
 {
-    cleanup_free struct report *r = calloc(1, sizeof(*r));
+    cleanup_free struct report *r = memory_must(calloc(1, sizeof(*r)));
     struct err no_progress;
 
-    if (!r) {
-        err_memory(err, "no memory for the report");
-        return NULL;
-    }
     r->o = *o;
     r->bar.out = o->bar;
     if (o->log_dir) {
@@ -81,23 +77,36 @@ static bool begin_json(struct report *r, const char *event)
     return true;
 }
 
+static void note_failure(struct report *r, const struct err *err)
+{
+    if (!r->events_err.kind)
+        r->events_err = *err;
+}
+
 static void put_scalar(struct report *r, const char *tag, int64_t step, double value)
 {
     struct err err;
 
     if (r->events && events_scalar(r->events, tag, step, (float)value, &err))
-        report_events_failed(r, &err);
+        note_failure(r, &err);
 }
 
-/* Steps of an epoch, and below the run's step that one of its steps is. */
-static int64_t steps_of(const struct report *r, int64_t epoch)
+void report_histograms(struct report *r, const struct model *m, int64_t global_step)
 {
-    return r->epoch == epoch ? r->steps : r->o.steps;
+    char tag[PARAM_NAME_BYTES + 16];
+    struct err err;
+
+    for (int i = 0; r && r->events && i < m->rows; i++) {
+        snprintf(tag, sizeof(tag), "weights/%s", m->row[i].name);
+        if (events_histogram(r->events, tag, global_step, m->values + m->row[i].offset, m->row[i].len, &err))
+            note_failure(r, &err);
+    }
 }
 
-static int64_t global_step_of(const struct report *r, int64_t epoch, int64_t step)
+/* The run's step that a step of the epoch is. */
+static int64_t global_step_of(const struct report *r, int64_t step)
 {
-    return (r->epoch == epoch ? r->first_step : (epoch - 1) * r->o.steps) + step;
+    return r->first_step + step;
 }
 
 /* Text that the preset's own lines stand for. */
@@ -153,7 +162,7 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
 {
     if (!r)
         return;
-    int64_t global_step = global_step_of(r, epoch, step);
+    int64_t global_step = global_step_of(r, step);
     put_scalar(r, "train/loss", global_step, loss);
     if (is_silent(r) && !r->o.steps_asked)
         return;
@@ -161,11 +170,11 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
         fprintf(
             r->o.out,
             ",\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld,\"steps\":%lld,\"global_step\":%lld,\"loss\":%.9g",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch),
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)r->steps,
             (long long)global_step, loss);
     else
         fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
-                (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch), loss);
+                (long long)r->o.epochs, (long long)step, (long long)r->steps, loss);
     end(r);
 }
 
@@ -176,13 +185,13 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
     if (!r)
         return;
     if (r->events && events_tick(r->events, &err))
-        report_events_failed(r, &err);
+        note_failure(r, &err);
     const int64_t now_ms = r->o.clock.mono_ms(r->o.clock.ctx);
     struct pace_view v = {.epoch = epoch,
                           .epochs = r->o.epochs,
                           .step = step,
-                          .steps = steps_of(r, epoch),
-                          .done = global_step_of(r, epoch, step),
+                          .steps = r->steps,
+                          .done = global_step_of(r, step),
                           .loss = loss};
     const int64_t all = v.done + v.steps - step + (r->o.epochs - epoch) * r->o.steps;
     v.total = r->o.max_steps && r->o.max_steps < all ? r->o.max_steps : all;
@@ -202,11 +211,11 @@ void report_stop(struct report *r, const char *signal_name, const char *during, 
         fprintf(r->o.out, "stopped by %s during the %s", signal_name, during);
     else
         fprintf(r->o.out, "stopped by %s after epoch %lld, batch %lld/%lld", signal_name, (long long)epoch,
-                (long long)step, (long long)steps_of(r, epoch));
+                (long long)step, (long long)r->steps);
     end(r);
 }
 
-void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v)
+void report_speed(struct report *r, int64_t step, const struct report_speed *v)
 {
     const struct {
         const char *tag;
@@ -218,11 +227,11 @@ void report_speed(struct report *r, int64_t epoch, int64_t step, const struct re
         return;
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (!isnan(all[i].value))
-            put_scalar(r, all[i].tag, global_step_of(r, epoch, step), all[i].value);
+            put_scalar(r, all[i].tag, global_step_of(r, step), all[i].value);
     if (r->o.format != LOG_FORMAT_JSON)
         return;
     (void)begin_json(r, "speed");
-    fprintf(r->o.out, ",\"global_step\":%lld", (long long)global_step_of(r, epoch, step));
+    fprintf(r->o.out, ",\"global_step\":%lld", (long long)global_step_of(r, step));
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (isfinite(all[i].value))
             fprintf(r->o.out, ",\"%s\":%.9g", all[i].tag, all[i].value);
@@ -233,8 +242,8 @@ void report_speed(struct report *r, int64_t epoch, int64_t step, const struct re
 static void say_where(struct report *r, int64_t epoch, int64_t step)
 {
     fprintf(r->o.out, "epoch %lld/%lld", (long long)epoch, (long long)r->o.epochs);
-    if (step < steps_of(r, epoch))
-        fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)steps_of(r, epoch));
+    if (step < r->steps)
+        fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)r->steps);
 }
 
 /* Behind a loss; where targets are values there is none. */
@@ -252,7 +261,7 @@ void report_val(struct report *r, int64_t epoch, int64_t step, double loss, doub
 {
     if (!r)
         return;
-    int64_t global_step = global_step_of(r, epoch, step);
+    int64_t global_step = global_step_of(r, step);
     if (begin_json(r, "val"))
         fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
                 (long long)epoch, (long long)r->o.epochs, (long long)global_step, loss);
@@ -319,11 +328,10 @@ void report_note(struct report *r, bool warning, const char *text)
     end(r);
 }
 
-void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t steps)
+void report_epoch(struct report *r, int64_t first_step, int64_t steps)
 {
     if (!r)
         return;
-    r->epoch = epoch;
     r->first_step = first_step;
     r->steps = steps;
 }
@@ -338,17 +346,6 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
         fprintf(r->o.out, "checkpoint of step %lld saved in %s%s%s%s", (long long)step, dir,
                 hint ? ": --resume " : "", hint ? dir : "", hint ? " goes on from it" : "");
     end(r);
-}
-
-struct events *report_events(struct report *r)
-{
-    return r ? r->events : NULL;
-}
-
-void report_events_failed(struct report *r, const struct err *err)
-{
-    if (!r->events_err.kind)
-        r->events_err = *err;
 }
 
 int report_close(struct report *r, struct err *err)

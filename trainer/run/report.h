@@ -13,10 +13,10 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "trainer/cli/config.h"
+#include "trainer/model/model.h"
 
 #include <stdio.h>
 
-struct events;
 struct report;
 
 struct report_options {
@@ -55,9 +55,8 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
 /* Write a note or a warning that does not end the run. */
 void report_note(struct report *r, bool warning, const char *text);
 
-/* An epoch begins, or goes on: it has `steps` steps, `first_step` of the run came before the first of them. Without this
- * call every epoch has the options' number of steps. */
-void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t steps);
+/* An epoch begins, or goes on: it has `steps` steps, `first_step` of the run came before the first of them. All below is in it. */
+void report_epoch(struct report *r, int64_t first_step, int64_t steps);
 
 /* Steps and epochs count from 1. */
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
@@ -67,7 +66,7 @@ struct report_speed {
     double lr, grad_norm, tokens_per_s;
     double mfu; /* of the peak, 0..1 */
 };
-void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v);
+void report_speed(struct report *r, int64_t step, const struct report_speed *v);
 
 /* Write a line of the preset's own, on any rank: r may be NULL, `out` is the stream. In JSON rank 0 writes `event`
  * instead, with the epoch, and with the loss unless that is NaN. */
@@ -84,6 +83,9 @@ void report_hide(struct report *r);
 void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 
+/* Write the weights as histograms, where there are events. */
+void report_histograms(struct report *r, const struct model *m, int64_t global_step);
+
 void report_times(struct report *r, const struct report_times *t);
 
 /* A checkpoint of step `step` of the run is on disk; text says so only when `last`, and with `hint` how to use it. */
@@ -91,10 +93,6 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
 
 /* Write why the run ends early. during: "validation" or "test", NULL: a step of training. */
 void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step);
-
-/* The event file; NULL: none. Report its errors with report_events_failed. */
-struct events *report_events(struct report *r);
-void report_events_failed(struct report *r, const struct err *err);
 
 int report_close(struct report *r, struct err *err);
 

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+enum { STOPPED_MS = 1000 };
+
 void run_say_stop(struct session *s, uint32_t stop, const char *during)
 {
     report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
@@ -172,7 +174,8 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     (void)report_close(TAKE(s->report), &ret->warning);
     if (stop)
         ret->exit_code = stop_exit_code(stop);
-    idle_end(s->comm, s->timeout_ms, ret->exit_code);
+    /* Idle ranks that were signalled as well have gone. */
+    collectives_end(s->comm, ret->exit_code, ret->exit_code ? STOPPED_MS : s->timeout_ms);
     return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "trainer/run/run_epoch.h"
 
 #include "host/rank_state.h"
-#include "trainer/events/events.h"
 
 #include <math.h>
 
@@ -22,32 +21,14 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
                    (long long)global_step);
 }
 
-static int put_histograms(struct events *e, struct model *m, int64_t step, struct err *err)
-{
-    int rows;
-    const struct param_row *row = model_params(m, &rows);
-    char tag[EVENTS_TAG_BYTES];
-
-    for (int i = 0; i < rows; i++) {
-        snprintf(tag, sizeof(tag), "weights/%s", row[i].name);
-        if (events_histogram(e, tag, step, model_values(m) + row[i].offset, row[i].len, err))
-            return -1;
-    }
-    return 0;
-}
-
 /* Weights as histograms, when they are asked for. */
-static int describe_step(struct session *s, struct err *ret)
+static int describe_step(struct session *s, struct err *err)
 {
-    struct events *events = report_events(s->report);
-    struct err err;
-
     if (!s->histograms_every || s->cursor.step % s->histograms_every != 0)
         return 0;
-    if (train_pull(&s->train, events ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, ret))
+    if (train_pull(&s->train, s->report ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err))
         return -1;
-    if (events && put_histograms(events, s->model, s->cursor.step, &err))
-        report_events_failed(s->report, &err);
+    report_histograms(s->report, s->model, s->cursor.step);
     return 0;
 }
 
@@ -120,7 +101,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
 
     enter_epoch(s);
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
-    report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
+    report_epoch(s->report, c->step - c->epoch_step, steps);
     *ended = c->epoch_step == steps;
     if (*ended ||
         run_has_all_steps(s)) /* its lines were written by the attempt that took its steps, if any */

@@ -86,6 +86,6 @@ void run_report_speed(struct session *s)
     if (cfg->peak_tflops > 0 && cfg->gpt2.vocab)
         r.mfu = r.tokens_per_s * gpt2_operations(&cfg->gpt2, s->pipeline.whole_len) /
                 (cfg->peak_tflops * 1e12 * s->comm->world);
-    report_speed(s->report, c->epoch, c->epoch_step, &r);
+    report_speed(s->report, c->epoch_step, &r);
     s->speed = (struct session_speed){.ms = now, .step = c->step, .val_s = s->times.val_s};
 }

@@ -106,7 +106,6 @@ static int make_model(struct session *s, struct err *err)
     /* Sequences are large: as many as in training. */
     int most = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
     struct torch_rng rng;
-    int rows;
 
     struct pipeline_options o = {.spec = &cfg->model,
                                  .comm = s->comm,
@@ -121,16 +120,14 @@ static int make_model(struct session *s, struct err *err)
     s->model = s->pipeline.model;
     if (session_check_fit(s, err))
         return -1;
-    const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err) || make_split(s, &rng, err) ||
-        optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+        optim_make(&s->optim, &cfg->optimizer, s->model->row, s->model->rows, err))
         return -1;
     if (!s->pipeline.whole)
         return 0;
-    row = model_params(s->pipeline.whole, &rows);
-    return optim_make(&s->whole_optim, &cfg->optimizer, row, rows, err);
+    return optim_make(&s->whole_optim, &cfg->optimizer, s->pipeline.whole->row, s->pipeline.whole->rows, err);
 }
 
 static int make_train(struct session *s, struct err *err)
@@ -150,8 +147,6 @@ static int make_train(struct session *s, struct err *err)
         .seed = (uint64_t)cfg->seed,
     };
 
-    if (sampler_check(&p.sampler, err))
-        return -1;
     feed_init(&p.feed, &s->data.set, false, s->split.first, &cfg->data);
     p.feed.vocab = s->pipeline.output.channels;
     return train_make(&s->train, &p, err);

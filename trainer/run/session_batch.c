@@ -2,6 +2,7 @@
  * a time: as many as its memory holds.
  */
 #include "collectives/noted.h"
+#include "common/memory.h"
 #include "kernels/device.h"
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/session.h"
@@ -48,10 +49,8 @@ static int most_at_a_time(const struct session *s, int64_t sequences, int64_t *r
 static int least_of_ranks(const struct session *s, int64_t *rows, struct err *err)
 {
     struct collectives *c = s->comm;
-    cleanup_free int64_t *all = calloc((size_t)c->world, sizeof(*all));
+    cleanup_free int64_t *all = memory_must(calloc((size_t)c->world, sizeof(*all)));
 
-    if (!all)
-        return err_memory(err, "no memory for a list of %d ranks", c->world);
     if (collectives_all_gather(c, rows, sizeof(*rows), all, s->timeout_ms, err))
         return -1;
     for (int r = 0; r < c->world; r++)

@@ -1,5 +1,4 @@
 /* session_fit.c - check that data, model and options fit each other before the first step. */
-#include "trainer/model/loss.h"
 #include "trainer/run/session.h"
 
 /* An input of the data may be told to the model as it lies there: the same shape, or a vector for pixels of one
@@ -16,12 +15,7 @@ static bool same_input(const struct shape *in, const struct data_layout *l)
 static int check_targets(const struct session *s, const struct data_layout *l, struct err *err)
 {
     struct shape out = s->pipeline.output;
-    bool values = loss_wants_values(&s->cfg->loss);
 
-    if (values != (l->values > 0))
-        return err_set(err, ERR_INVALID, "loss: %s",
-                       values ? "mse needs values as targets, but the data set has labels"
-                              : "cross_entropy needs labels as targets, but the data set has values");
     if (l->values && l->values != out.channels)
         return err_set(err, ERR_INVALID, "model: %d outputs, but a target of the data has %d values",
                        out.channels, l->values);

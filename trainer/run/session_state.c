@@ -3,6 +3,7 @@
 
 #include "collectives/noted.h"
 #include "common/fsutil.h"
+#include "common/memory.h"
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
@@ -116,17 +117,13 @@ int session_begin(struct session *s, struct err *err)
                                .run_id = s->run_id.text,
                                .later_attempt = s->run_id.later_attempt,
                                .launch = s->run_id.launch,
-                               .in_parts = s->pipeline.at.stages > 1,
                                .timeout_ms = s->timeout_ms};
 
-    s->sums = calloc(1 + (size_t)s->comm->world, sizeof(*s->sums));
-    if (!s->sums)
-        return err_memory(err, "no memory for a list of %d ranks", s->comm->world);
+    s->sums = memory_must(calloc(1 + (size_t)s->comm->world, sizeof(*s->sums)));
     struct snapshot all = session_snapshot(s);
     s->cursor = (struct cursor){
         .epoch = 1, .items = s->split.first_items, .step_samples = cfg->batch_size * s->pipeline.at.replicas};
-    if (resume(&all, s->comm, &o, &s->resumed, err) ||
-        (s->resumed.resumed && o.in_parts && scatter(s, err)) ||
+    if (resume(&all, s->comm, &o, &s->resumed, err) || (s->resumed.resumed && scatter(s, err)) ||
         collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;
     compare_items(s);

@@ -2,6 +2,7 @@
 #include "trainer/run/spawn.h"
 
 #include "common/contract.h"
+#include "common/memory.h"
 #include "host/cpus.h"
 #include "host/gpus.h"
 #include "kernels/kctx.h"
@@ -90,10 +91,8 @@ int spawn_ranks(int n, int argc, char *const *argv, struct err *err)
     char launcher[PATH_MAX];
     char count[32];
     char threads[16];
-    cleanup_free char **words = calloc((size_t)argc + OWN_WORDS, sizeof(*words));
+    cleanup_free char **words = memory_must(calloc((size_t)argc + OWN_WORDS, sizeof(*words)));
 
-    if (!words)
-        return err_memory(err, "no memory to start %d ranks", n);
     if (find_launcher(self, launcher, err))
         return -1;
     snprintf(count, sizeof(count), "--nproc_per_node=%d", n);

@@ -30,7 +30,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
         (size_t)(p->pipeline->at.stages > 1 ? o->batch : micro_batch_at(o->batch, o->micro_batches, 0).rows);
     const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(o->ctx);
 
-    *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
+    *t = (struct train){.p = *p, .grad_len = p->pipeline->model->len};
     t->grad = gradient_memory(t, err);
     if (!t->grad)
         return -1;
@@ -168,7 +168,7 @@ static int update(struct train *t, double lr, struct err *err)
 
     if (o->square && pipeline_sum(pl, &squares, err))
         return -1;
-    optim_step(o, pl->o.ctx, lr, model_values(pl->model), t->grad, squares);
+    optim_step(o, pl->o.ctx, lr, pl->model->values, t->grad, squares);
     return 0;
 }
 

@@ -19,9 +19,17 @@ struct cursor {
 };
 
 /* Steps of a whole epoch. */
-int64_t cursor_steps(const struct cursor *c);
+static inline int64_t cursor_steps(const struct cursor *c)
+{
+    return (c->items + c->step_samples - 1) / c->step_samples;
+}
 
 /* The time of the schedule: steps before the epoch and, as a fraction, those of its samples. Never behind the epoch's end. */
-double cursor_time(const struct cursor *c);
+static inline double cursor_time(const struct cursor *c)
+{
+    const int64_t taken = c->consumed < c->items ? c->consumed : c->items; /* without padding */
+
+    return (double)((c->epoch - 1) * cursor_steps(c)) + (double)taken / (double)c->step_samples;
+}
 
 #endif

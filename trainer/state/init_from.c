@@ -33,13 +33,5 @@ int init_from(const char *path, struct pipeline *p, struct err *err)
     }
     if (!read)
         return err_set(err, ERR_PEER, "rank 0 could not read the weights to begin with");
-    if (p->at.stages > 1)
-        return pipeline_spread(p, err);
-    size_t buffers = model_buffers_bytes(p->model);
-    return collectives_broadcast(c, model_values(p->model), model_len(p->model) * sizeof(float), 0,
-                                 p->o.timeout_ms, err) ||
-                   (buffers &&
-                    collectives_broadcast(c, model_buffers(p->model), buffers, 0, p->o.timeout_ms, err))
-               ? -1
-               : 0;
+    return pipeline_spread(p, err);
 }

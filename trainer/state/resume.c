@@ -1,4 +1,4 @@
-/* resume.c - rank 0 chooses the checkpoint to resume from and broadcasts its state. */
+/* resume.c - rank 0 chooses the checkpoint to resume from and loads its state. */
 #include "trainer/state/resume.h"
 
 #include "collectives/noted.h"
@@ -192,20 +192,6 @@ struct word {
     struct cursor cursor;
 };
 
-static int spread(const struct snapshot *into, struct collectives *comm, int64_t timeout_ms, struct err *err)
-{
-    size_t bytes = model_len(into->model) * sizeof(float);
-    void *const part[] = {model_values(into->model), model_buffers(into->model), into->optim->m,
-                          into->optim->v};
-    const size_t len[] = {bytes, model_buffers_bytes(into->model), into->optim->m ? bytes : 0,
-                          into->optim->v ? bytes : 0};
-
-    for (size_t i = 0; i < ARRAY_LEN(part); i++)
-        if (len[i] && collectives_broadcast(comm, part[i], len[i], 0, timeout_ms, err))
-            return -1;
-    return 0;
-}
-
 int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
            struct resume_result *ret, struct err *err)
 {
@@ -228,5 +214,5 @@ int resume(const struct snapshot *into, struct collectives *comm, const struct r
     ret->resumed = true;
     *into->cursor = word.cursor;
     into->optim->step = word.cursor.step;
-    return o->in_parts ? 0 : spread(into, comm, o->timeout_ms, err);
+    return 0;
 }

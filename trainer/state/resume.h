@@ -1,6 +1,6 @@
-/* resume.h - find the checkpoint from which a run resumes and load it on all ranks, or start afresh.
+/* resume.h - find the checkpoint from which a run resumes and load it, or start afresh.
  *
- * Rank 0 finds and reads the checkpoint and sends it to the others: no shared disk is needed. "auto" takes the newest
+ * Rank 0 alone finds and reads the checkpoint: no shared disk is needed. "auto" takes the newest
  * checkpoint in the own folder of the run and its configuration that is whole, and warns why it skipped others; a path is loaded
  * or is an error. Of a folder that holds checkpoints of several runs it is the last written one of this configuration.
  *
@@ -25,7 +25,6 @@ struct resume_options {
     const char *run_id;
     bool later_attempt; /* the same run may have been started with this path before */
     uint32_t launch;    /* as struct run_id's */
-    bool in_parts;      /* ranks hold parts: only rank 0 gets the whole, and the caller distributes it */
     int64_t timeout_ms;
 };
 
@@ -44,7 +43,7 @@ struct resume_result {
 void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fill model, optimiser and cursor of `into`, or leave them as they are. */
+/* Fill the cursor of `into`, and on rank 0, for the caller to distribute, its model and optimiser; or leave them as they are. */
 int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
            struct resume_result *ret, struct err *err) MUST_CHECK;
 

@@ -42,7 +42,9 @@ int save_check(const char *path, struct err *err)
 
 static int write_file(void *ctx, const void *bytes, size_t len, struct err *err)
 {
-    return piece_write(ctx, bytes, len) ? err_errno(err, ERR_FATAL, errno, "cannot write") : 0;
+    const struct fs_atomic *file = ctx;
+
+    return piece_write(file->fd, bytes, len) ? err_errno(err, ERR_FATAL, errno, "cannot write") : 0;
 }
 
 /* "model" of "dir/model.pt": what torch.save names the folder inside. */
@@ -57,9 +59,10 @@ static void archive_name(const char *path, char out[static TORCH_ZIP_NAME_BYTES 
              (int)(len < TORCH_ZIP_NAME_BYTES ? len : TORCH_ZIP_NAME_BYTES), base);
 }
 
-static int write_tensors(FILE *f, const char *path, const struct tensor_list *list, struct err *err)
+static int write_tensors(struct fs_atomic *file, const char *path, const struct tensor_list *list,
+                         struct err *err)
 {
-    const struct pt_sink sink = {write_file, f};
+    const struct pt_sink sink = {write_file, file};
     char name[TORCH_ZIP_NAME_BYTES + 1];
 
     if (is_safetensors(path))
@@ -68,26 +71,13 @@ static int write_tensors(FILE *f, const char *path, const struct tensor_list *li
     return torch_zip_write(list, name, &sink, err);
 }
 
-static int write_content(int fd, const char *path, const struct tensor_list *list, struct err *err)
-{
-    cleanup_close int own = dup(fd);
-    cleanup_fclose FILE *f = own < 0 ? NULL : fdopen(own, "wb");
-
-    if (!f)
-        return err_errno(err, ERR_FATAL, errno, "cannot write");
-    own = -1; /* the stream's */
-    if (write_tensors(f, path, list, err))
-        return -1;
-    return fflush(f) ? err_errno(err, ERR_FATAL, errno, "cannot write") : 0;
-}
-
 int save_tensors(const char *path, const struct tensor_list *list, struct err *err)
 {
     cleanup_fs_atomic struct fs_atomic file = {.fd = -1};
 
     if (fs_atomic_begin(&file, path, err))
         return -1;
-    if (write_content(file.fd, path, list, err))
+    if (write_tensors(&file, path, list, err))
         return err_wrap(err, "%s", path);
     return fs_atomic_commit(&file, err);
 }
@@ -95,10 +85,8 @@ int save_tensors(const char *path, const struct tensor_list *list, struct err *e
 int save_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    int rows;
-    const struct state_row *row = model_state(m, &rows);
     const enum state_dict_form form = is_safetensors(path) ? STATE_DICT_SAFETENSORS : STATE_DICT_PT;
-    const struct tensor_list list = state_dict_model(row, rows, form, &a);
+    const struct tensor_list list = state_dict_model(m->state, m->states, form, &a);
 
     return save_tensors(path, &list, err);
 }

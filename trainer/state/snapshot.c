@@ -57,18 +57,18 @@ static bool all_finite(const float *x, size_t n)
 }
 
 /* The rows of what is written. */
-static const struct state_row *rows_of(const struct snapshot *s, struct arena *a, int *rows)
+static const struct state_row *rows_of(const struct snapshot *s, struct arena *a)
 {
-    const struct state_row *own = model_state(s->model, rows);
+    const struct state_row *own = s->model->state;
 
     if (!s->values)
         return own;
-    struct state_row *row = arena_array(a, (size_t)*rows, struct state_row);
-    for (int i = 0; i < *rows; i++) {
+    struct state_row *row = arena_array(a, (size_t)s->model->states, struct state_row);
+    for (int i = 0; i < s->model->states; i++) {
         const char *data = own[i].data;
         row[i] = own[i];
-        row[i].data = own[i].buffer ? s->buffers + (data - (const char *)model_buffers(s->model))
-                                    : s->values + (data - (const char *)model_values(s->model));
+        row[i].data = own[i].buffer ? s->buffers + (data - (const char *)s->model->buffers)
+                                    : s->values + (data - (const char *)s->model->values);
     }
     return row;
 }
@@ -77,10 +77,9 @@ int snapshot_check(const struct snapshot *s, struct err *err)
 {
     cleanup_arena struct arena a = {0};
     const struct optim *o = s->optim;
-    int rows;
-    const struct state_row *row = rows_of(s, &a, &rows);
+    const struct state_row *row = rows_of(s, &a);
 
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < s->model->states; i++)
         if (!row[i].tied && row[i].type == STATE_F32 &&
             !all_finite(row[i].data, row[i].bytes / sizeof(float)))
             return err_set(err, ERR_FATAL, "%s is not finite: try a lower --lr, or clip", row[i].name);
@@ -122,15 +121,13 @@ static struct tensor_list optim_rows(const struct snapshot *s, bool sums, struct
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    int rows;
-    const struct state_row *row = rows_of(s, &a, &rows);
-    struct tensor_list model = state_dict_model(row, rows, STATE_DICT_SAFETENSORS, &a);
+    const int states = s->model->states;
+    struct tensor_list model = state_dict_model(rows_of(s, &a), states, STATE_DICT_SAFETENSORS, &a);
     struct tensor_list optim = optim_rows(s, true, &a);
     struct gpt2_spec gpt2;
 
     return ckpt_file(w, MODEL, put_safetensors, &model, err) ||
-                   (gpt2_of(model_spec_of(s->model), &gpt2) &&
-                    ckpt_file(w, "config.json", put_config, &gpt2, err)) ||
+                   (gpt2_of(s->model->spec, &gpt2) && ckpt_file(w, "config.json", put_config, &gpt2, err)) ||
                    ckpt_file(w, OPTIM, put_safetensors, &optim, err)
                ? -1
                : 0;
@@ -167,12 +164,10 @@ static void copy_sums(const struct tensor_list *list, const struct snapshot *s)
 static int find_model(const struct tensor_list *list, const struct model *m, struct arena *a,
                       struct fill_source **ret, struct err *err)
 {
-    int rows;
-    const struct state_row *row = model_state(m, &rows);
     size_t n = 0;
 
-    for (int i = 0; i < rows; i++)
-        n += !row[i].tied;
+    for (int i = 0; i < m->states; i++)
+        n += !m->state[i].tied;
     return list->len == n ? fill_find(list, m, a, ret, err)
                           : err_set(err, ERR_INVALID, "%zu tensors, but the model has %zu", list->len, n);
 }
@@ -180,8 +175,8 @@ static int find_model(const struct tensor_list *list, const struct model *m, str
 int snapshot_read(const struct snapshot *s, const char *path, const struct manifest *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    size_t numbers = model_len(s->model) * sizeof(float);
-    cleanup_buf struct buf model = BUF_INIT(numbers + model_buffers_bytes(s->model) + NAMES_BYTES_MAX);
+    size_t numbers = s->model->len * sizeof(float);
+    cleanup_buf struct buf model = BUF_INIT(numbers + s->model->buffers_bytes + NAMES_BYTES_MAX);
     cleanup_buf struct buf optim = BUF_INIT(2 * numbers + NAMES_BYTES_MAX);
     struct tensor_list tensors, state;
     const struct tensor_list want = optim_rows(s, false, &a);

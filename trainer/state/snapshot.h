@@ -23,7 +23,7 @@ struct snapshot {
     struct cursor *cursor;
     double *sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's */
     int n_sums;
-    /* To write in place of model_values and model_buffers: a copy's. NULL: the model's own. */
+    /* To write in place of the model's values and buffers: a copy's. NULL: the model's own. */
     unsigned char *values, *buffers;
     /* optim's moments are rank 0's memory to gather them in, not those that training updates: only the next gathering
      * (session_gather) changes them */

@@ -20,7 +20,7 @@ static size_t moment_bytes(const struct snapshot *s, const float *moment)
 
 size_t snapshot_copy_bytes(const struct snapshot *s)
 {
-    return aligned(model_len(s->model) * sizeof(float)) + aligned(model_buffers_bytes(s->model)) +
+    return aligned(s->model->len * sizeof(float)) + aligned(s->model->buffers_bytes) +
            aligned(moment_bytes(s, s->optim->m)) + aligned(moment_bytes(s, s->optim->v));
 }
 
@@ -67,8 +67,8 @@ const struct snapshot *snapshot_copy_take(struct snapshot_copy *c, const struct 
     unsigned char *at = c->memory;
 
     c->of = *s;
-    c->of.values = take_part(&at, model_values(s->model), model_len(s->model) * sizeof(float));
-    c->of.buffers = take_part(&at, model_buffers(s->model), model_buffers_bytes(s->model));
+    c->of.values = take_part(&at, s->model->values, s->model->len * sizeof(float));
+    c->of.buffers = take_part(&at, s->model->buffers, s->model->buffers_bytes);
     c->optim = (struct optim){.spec = s->optim->spec, .len = s->optim->len, .step = s->optim->step};
     c->optim.m = take_moment(&at, s, s->optim->m);
     c->optim.v = take_moment(&at, s, s->optim->v);

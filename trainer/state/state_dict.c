@@ -30,13 +30,13 @@ struct tensor_list state_dict_optim(const struct optim *o, const struct model *m
                                     const struct tensor_list *more, struct arena *a)
 {
     float *const moment[] = {o->m, o->v};
-    int rows;
-    const struct param_row *row = model_params(m, &rows);
-    struct tensor_row *list = arena_array(a, ARRAY_LEN(moment) * (size_t)rows + more->len, struct tensor_row);
+    const struct param_row *row = m->row;
+    struct tensor_row *list =
+        arena_array(a, ARRAY_LEN(moment) * (size_t)m->rows + more->len, struct tensor_row);
     size_t n = 0;
 
     for (size_t k = 0; k < ARRAY_LEN(moment); k++)
-        for (int i = 0; moment[k] && i < rows; i++) {
+        for (int i = 0; moment[k] && i < m->rows; i++) {
             struct tensor_row *to = &list[n++];
             to->name = arena_printf(a, "%s.%s", o->spec.ops->moment[k], row[i].name);
             to->tensor = (struct pt_tensor){.data = moment[k] + row[i].offset, .dims = row[i].dims};

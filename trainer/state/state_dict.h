@@ -11,7 +11,7 @@
 #include "trainer/model/optim.h"
 #include "trainer/state/files/tensor.h"
 
-/* These rows (model_state): as PyTorch's module has them, for a .pt file, or as a .safetensors file has them: without second names, which
+/* These rows (of a model): as PyTorch's module has them, for a .pt file, or as a .safetensors file has them: without second names, which
  * have no storage of their own there, and with GPT-2's matrices as Hugging Face keeps them. */
 enum state_dict_form { STATE_DICT_PT, STATE_DICT_SAFETENSORS };
 struct tensor_list state_dict_model(const struct state_row *row, int rows, enum state_dict_form form,

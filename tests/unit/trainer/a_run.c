@@ -89,9 +89,21 @@ static int64_t raising_mono_ms(void *ctx)
     return clock_mono_ms();
 }
 
+/* Of a rank: where a person would look. */
+static void failed(const struct run_env *env, const struct run_result *result, const struct err *err)
+{
+    (void)result;
+    fprintf(env->out, "error: %s\n", err->msg);
+    fflush(env->out);
+}
+
 static int run_of(struct fixture *f, char *(*get)(const char *name), FILE *out)
 {
-    struct run_env env = {.get = get, .clock = clock_system(), .out = out, .stop = &f->stop};
+    struct run_env env = {.get = get,
+                          .clock = clock_system(),
+                          .out = out,
+                          .stop = &f->stop,
+                          .failed = get == alone ? NULL : failed};
 
     f->err = (struct err){0};
     env.clock.mono_ms = a_run_mono_ms ? a_run_mono_ms : raising_mono_ms;
@@ -122,8 +134,7 @@ static int rank_main(void *ctx, int r)
 
     if (it->tweak)
         it->tweak(&f->cfg, r);
-    if (run_of(f, a_run_get ? a_run_get : launched_get, out))
-        fprintf(out, "error: %s\n", f->err.msg);
+    (void)run_of(f, a_run_get ? a_run_get : launched_get, out);
     return f->result.exit_code;
 }
 

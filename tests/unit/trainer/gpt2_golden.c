@@ -93,11 +93,10 @@ double golden_number(const struct golden *g, const char *key)
 
 float *golden_flat(struct golden *g, const struct model *m, const char *key)
 {
-    float *all = arena_array(&g->a, model_len(m), float);
-    int rows;
-    const struct param_row *row = model_params(m, &rows);
+    float *all = arena_array(&g->a, m->len, float);
+    const struct param_row *row = m->row;
 
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < m->rows; i++)
         golden_take(g, arena_printf(&g->a, "%s/%s", key, row[i].name), all + row[i].offset, row[i].len);
     return all;
 }
@@ -106,8 +105,7 @@ void golden_logits(const struct model *m, struct kctx *ctx, const void *in, int 
 {
     const struct queued_params w = model_trained(m);
     const size_t element = element_bytes(device_element(ctx));
-    int n;
-    const struct param_row *row = model_params(m, &n);
+    const struct param_row *row = m->row;
 
     while (!strstr(row->name, "wte.weight"))
         row++;

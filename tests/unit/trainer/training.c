@@ -118,7 +118,7 @@ static int run_steps(struct train *t, const struct training *task, struct traini
             if (out->steps == task->stop_step && c->rank == task->stop_rank)
                 raise(task->stop_signal);
             if (out->steps == 2 && c->rank == task->poison_rank)
-                model_values(t->p.pipeline->model)[0] = NAN;
+                t->p.pipeline->model->values[0] = NAN;
             if (task->trouble)
                 task->trouble(c->rank, out->steps);
             const long before = training_allocations;
@@ -146,9 +146,9 @@ static int keep_whole(struct pipeline *p, struct training_trace *out, float *to,
     if (p->at.stages == 1)
         whole = p->model;
     if (whole) {
-        out->weights = model_len(whole);
+        out->weights = whole->len;
         RANK_CHECK(out->weights <= TRAINING_WEIGHTS_MAX);
-        memcpy(to, model_values(whole), out->weights * sizeof(float));
+        memcpy(to, whole->values, out->weights * sizeof(float));
     }
     return 0;
 }
@@ -189,11 +189,11 @@ static int look_at_buffers(struct train *t, const struct training *task, struct 
     struct model *m = t->p.pipeline->model;
     struct evaluate_result seen;
 
-    out->buffers = model_buffers_bytes(m);
+    out->buffers = m->buffers_bytes;
     RANK_CHECK(out->buffers <= TRAINING_BUFFERS_MAX);
-    memcpy(out->own, model_buffers(m), out->buffers);
+    memcpy(out->own, m->buffers, out->buffers);
     RANK_CHECK(!evaluate(t, &t->p.feed, task->items, &seen, &out->err));
-    memcpy(out->shown, model_buffers(m), out->buffers);
+    memcpy(out->shown, m->buffers, out->buffers);
     return 0;
 }
 
@@ -221,7 +221,6 @@ int training_body(struct collectives *c, void *arg)
     const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
     struct err err = {0};
     struct torch_rng rng;
-    int rows;
 
     cleanup_stop struct stop stop = {.fd = -1};
     RANK_CHECK(!stop_open(&stop, &err));
@@ -238,10 +237,9 @@ int training_body(struct collectives *c, void *arg)
     torch_rng_seed(&rng, 3);
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
     RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
-    const struct param_row *row = model_params(pipeline.model, &rows);
     const struct optimizer_spec how = optimizer_of(task);
     cleanup_optim struct optim optim = {0};
-    RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
+    RANK_CHECK(!optim_make(&optim, &how, pipeline.model->row, pipeline.model->rows, &err));
     struct train_parts p = {.pipeline = &pipeline,
                             .optim = &optim,
                             .stop = &stop,

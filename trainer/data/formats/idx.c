@@ -1,5 +1,5 @@
 /* idx.c - {format: idx, dataset, train, train_targets, test, test_targets}: the four files of MNIST, or pairs of any names. */
-#include "trainer/data/source_state.h"
+#include "trainer/data/source.h"
 
 #include <inttypes.h>
 

@@ -8,8 +8,9 @@
  *
  * Shapes:   x is drawn channels first, as PyTorch has it, and written channels last.
  */
-#include "trainer/data/source_state.h"
+#include "trainer/data/source.h"
 
+#include "common/memory.h"
 #include "trainer/rng/torch_rng.h"
 
 #include <stdlib.h>
@@ -99,17 +100,15 @@ static void note(struct dataset *d, int64_t i, const double *answer, int32_t out
 }
 
 /* The weights lie as (inputs, outputs), inputs channels last like the samples. */
-static int teach(struct torch_rng *g, struct dataset *d, size_t outputs, float *sample, struct err *err)
+static void teach(struct torch_rng *g, struct dataset *d, size_t outputs, float *sample)
 {
     const struct data_layout *l = &d->layout;
     const size_t inputs = layout_input_len(l);
     float *x = d->train.x;
-    cleanup_free float *moved = calloc(inputs, sizeof(*moved));
-    cleanup_free double *weight = calloc(inputs * outputs, sizeof(*weight));
+    cleanup_free float *moved = memory_must(calloc(inputs, sizeof(*moved)));
+    cleanup_free double *weight = memory_must(calloc(inputs * outputs, sizeof(*weight)));
     double answer[OUTPUTS_MAX];
 
-    if (!moved || !weight)
-        return err_memory(err, "no memory for the teacher of synthetic data");
     for (int64_t i = 0; i < l->train_items; i++)
         draw(g, l, 0, sample, x + (size_t)i * inputs);
     for (size_t o = 0; o < outputs; o++) {
@@ -121,22 +120,20 @@ static int teach(struct torch_rng *g, struct dataset *d, size_t outputs, float *
         ask(weight, x + (size_t)i * inputs, inputs, outputs, answer);
         note(d, i, answer, (int32_t)outputs);
     }
-    return 0;
 }
 
 static int load(const struct source *s, struct dataset *d, struct err *err)
 {
     const struct data_spec *spec = s->o.spec;
-    cleanup_free float *sample = calloc(layout_input_len(&d->layout), sizeof(*sample));
+    cleanup_free float *sample = memory_must(calloc(layout_input_len(&d->layout), sizeof(*sample)));
     struct torch_rng g;
 
-    if (!sample)
-        return err_memory(err, "no memory for a synthetic sample");
+    (void)err;
     torch_rng_seed(&g, s->o.seed);
     if (spec->option[TARGETS] == UNIFORM)
         uniform(&g, d, sample);
-    else if (teach(&g, d, (size_t)spec->option[OUTPUTS], sample, err))
-        return -1;
+    else
+        teach(&g, d, (size_t)spec->option[OUTPUTS], sample);
     source_count_classes(d);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* tokens.c - {format: tokens, train, val, shuffle}: windows of files of tokens, which are mapped and read by the step. */
-#include "trainer/data/source_state.h"
+#include "trainer/data/source.h"
 
 #include <string.h>
 

@@ -50,9 +50,9 @@ static int plan(struct layer *l, int batch_max, struct err *err)
 
 static void init(const struct layer *l, struct torch_rng *g, float *const *param)
 {
-    size_t kernel = (size_t)l->spec->option[KERNEL];
+    const size_t weights = layer_param_len(&l->param[0]), out = (size_t)l->out.channels;
 
-    init_conv2d(g, (size_t)l->in.channels, (size_t)l->out.channels, kernel, kernel, param[0], param[1]);
+    init_default(g, param[0], weights, param[1], out, weights / out);
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)

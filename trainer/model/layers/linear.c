@@ -38,7 +38,8 @@ static int plan(struct layer *l, int batch_max, struct err *err)
 
 static void init(const struct layer *l, struct torch_rng *g, float *const *param)
 {
-    init_linear(g, (size_t)l->in.channels, (size_t)l->out.channels, param[0], param[1]);
+    init_default(g, param[0], layer_param_len(&l->param[0]), param[1], (size_t)l->out.channels,
+                 (size_t)l->in.channels);
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)

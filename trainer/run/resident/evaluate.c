@@ -11,7 +11,7 @@ static int take_subset(struct resident *r, const struct feed *f, int64_t items, 
     r->subset_items = NULL;
     if (!f->subset)
         return 0;
-    r->subset_items = resident_put_items(r, f->subset, items, err);
+    r->subset_items = resident_copied(r->ctx, f->subset, (size_t)items * sizeof(*f->subset), err);
     if (!r->subset_items)
         return -1;
     r->subset = f->subset;

@@ -1,6 +1,7 @@
 /* memory.c - allocate and free what training keeps in a GPU's memory. */
 #include "trainer/run/resident/state.h"
 
+#include "common/memory.h"
 #include "kernels/queued.h"
 
 #include "trainer/model/loss.h"
@@ -52,7 +53,7 @@ int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct 
 static int take_memory(struct resident *r, struct err *err)
 {
     const struct train_parts *p = &r->p;
-    size_t batch = (size_t)model_batch_max(r->model);
+    size_t batch = (size_t)r->model->batch_max;
     if (r->stages && batch < (size_t)p->pipeline->o.batch) /* whose micro-batches are all kept */
         batch = (size_t)p->pipeline->o.batch;
     struct sampler whole = p->sampler;
@@ -91,47 +92,31 @@ static int take_memory(struct resident *r, struct err *err)
 static int take_scratch(struct resident *r, struct err *err)
 {
     const struct pipeline *pl = r->p.pipeline;
-    const struct linear_shape head = {.rows = model_batch_max(r->model) * r->outputs,
+    const struct linear_shape head = {.rows = r->model->batch_max * r->outputs,
                                       .in = (int)(pl->forward_len / (size_t)r->outputs),
                                       .out = pl->output.channels};
 
     return model_has_head(r->model) ? kctx_reserve(r->ctx, queued_classifier_bytes(&head), err) : 0;
 }
 
-static int put_spans(struct resident *r, struct err *err)
+static void put_spans(struct resident *r)
 {
     const struct optim *o = r->p.optim;
-    cleanup_free struct queued_span *span = calloc((size_t)o->spans, sizeof(*span));
+    cleanup_free struct queued_span *span = memory_must(calloc((size_t)o->spans + 1, sizeof(*span)));
 
-    if (!span)
-        return err_memory(err, "no memory for %d groups of parameters", o->spans);
     for (int i = 0; i < o->spans; i++)
         span[i] = (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len), o->span[i].decay};
     device_put(r->ctx, r->span, span, (size_t)o->spans * sizeof(*span));
-    return 0;
-}
-
-uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n, struct err *err)
-{
-    uint32_t *p = device_alloc(r->ctx, (size_t)n * sizeof(*p), err);
-
-    if (p)
-        device_put(r->ctx, p, items, (size_t)n * sizeof(*p));
-    return p;
 }
 
 struct resident *resident_open(const struct train_parts *p, struct err *err)
 {
-    struct resident *r = calloc(1, sizeof(*r));
+    struct resident *r = memory_must(calloc(1, sizeof(*r)));
 
-    if (!r) {
-        err_memory(err, "no memory for the training");
-        return NULL;
-    }
     r->p = *p;
     r->ctx = p->pipeline->o.ctx;
     r->model = p->pipeline->model;
-    r->len = model_len(r->model);
+    r->len = r->model->len;
     r->stages = p->pipeline->at.stages > 1;
     r->whole = p->pipeline->o.device_comm || p->pipeline->o.comm->world == 1;
     r->apart = r->stages && p->pipeline->o.device_comm;
@@ -141,14 +126,16 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
     if ((!r->stages && model_place(r->model, r->ctx, err)) || take_memory(r, err) || take_scratch(r, err) ||
-        resident_windows_take(r, err) || put_spans(r, err) ||
+        resident_windows_take(r, err) ||
         (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
-         !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
+         !(r->train_items = resident_copied(r->ctx, p->feed.subset,
+                                            (size_t)p->sampler.items * sizeof(*r->train_items), err))) ||
         device_sync(r->ctx, err)) {
         resident_close(r);
         return NULL;
     }
+    put_spans(r);
     resident_push(r);
     return r;
 }

@@ -7,7 +7,7 @@
 
 enum { DECODE_AT_ONCE = 256 };
 
-static void *copied(struct kctx *ctx, const void *from, size_t bytes, struct err *err)
+void *resident_copied(struct kctx *ctx, const void *from, size_t bytes, struct err *err)
 {
     void *p = device_alloc(ctx, bytes, err);
 
@@ -24,7 +24,7 @@ static int take_table(struct resident_data *d, struct kctx *ctx, const struct fe
     if (!table)
         return err_memory(err, "no memory for a table of %zu values", n);
     feed_byte_table(f, table);
-    d->gather.table = copied(ctx, table, n * sizeof(*table), err);
+    d->gather.table = resident_copied(ctx, table, n * sizeof(*table), err);
     return d->gather.table ? 0 : -1;
 }
 
@@ -63,12 +63,13 @@ static int take_part(struct resident_data *d, struct kctx *ctx, const struct fee
 
     *g = (struct gather){.len = f->len, .stats = f->stats, .value_len = f->values};
     if (f->floats ? take_floats(d, ctx, f, err)
-                  : take_table(d, ctx, f, err) || !(g->bytes = copied(ctx, f->part.x, items * f->len, err)))
+                  : take_table(d, ctx, f, err) ||
+                        !(g->bytes = resident_copied(ctx, f->part.x, items * f->len, err)))
         return -1;
     if (f->values)
-        g->values = copied(ctx, f->part.values, items * (size_t)f->values * sizeof(float), err);
+        g->values = resident_copied(ctx, f->part.values, items * (size_t)f->values * sizeof(float), err);
     else
-        g->labels = copied(ctx, f->part.labels, items * sizeof(int32_t), err);
+        g->labels = resident_copied(ctx, f->part.labels, items * sizeof(int32_t), err);
     return g->values || g->labels ? 0 : -1;
 }
 

@@ -15,6 +15,9 @@ struct resident_data {
     struct gather gather;
 };
 
+/* Memory of the device with these bytes in it. */
+void *resident_copied(struct kctx *ctx, const void *from, size_t bytes, struct err *err) MUST_CHECK;
+
 /* The part of the data that f reads, whatever the subset; what is loaded already stays. */
 int resident_data_open(struct resident_data *d, struct kctx *ctx, const struct feed *f,
                        struct err *err) MUST_CHECK;

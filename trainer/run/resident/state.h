@@ -66,10 +66,6 @@ struct resident {
     struct recorded graph[RESIDENT_GRAPHS];
 };
 
-/* memory.c: sample numbers, copied to the device. */
-uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n,
-                             struct err *err) MUST_CHECK;
-
 /* ring.c: wait for a mark, with NCCL under a deadline; for all that was launched. */
 int resident_wait(struct resident *r, int mark, struct err *err) MUST_CHECK;
 int resident_settle(struct resident *r, struct err *err) MUST_CHECK;

@@ -147,7 +147,7 @@ static int queue_micro(struct resident *r, const struct recorded *g, struct err 
         if (resident_queue_buckets(r, grad, err))
             return -1;
     } else {
-        model_backward(r->model, r->ctx, r->dlogits, grad);
+        model_backward(r->model, r->ctx, r->dlogits, grad, NULL);
         if (r->micro > 1)
             queue_accumulate(r->ctx, r->grad, r->more, r->len);
     }

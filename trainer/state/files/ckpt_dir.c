@@ -120,7 +120,7 @@ void ckpt_abort(struct ckpt_writer *w)
 }
 
 struct counted {
-    FILE *f;
+    int fd;
     int64_t bytes;
     uLong crc;
 };
@@ -129,7 +129,7 @@ static int write_counted(void *ctx, const void *bytes, size_t len, struct err *e
 {
     struct counted *c = ctx;
 
-    if (piece_write(c->f, bytes, len))
+    if (piece_write(c->fd, bytes, len))
         return err_errno(err, ERR_FATAL, errno, "cannot write");
     c->bytes += (int64_t)len;
     c->crc = crc32_z(c->crc, bytes, len);
@@ -141,19 +141,14 @@ static int write_file(const struct ckpt_writer *w, const char *name,
                       int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
                       struct manifest_file *entry, struct err *err)
 {
-    const int fd = openat(w->in, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    cleanup_fclose FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
-    struct counted c = {.f = f, .crc = crc32(0, NULL, 0)};
+    cleanup_close int fd = openat(w->in, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    struct counted c = {.fd = fd, .crc = crc32(0, NULL, 0)};
 
-    if (!f) {
-        const int code = errno;
-        if (fd >= 0)
-            close(fd);
-        return err_errno(err, ERR_FATAL, code, "%s/%s/%s", w->dir, w->tmp, name);
-    }
+    if (fd < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->tmp, name);
     if (write(ctx, &(struct pt_sink){write_counted, &c}, err))
         return err_wrap(err, "%s/%s/%s", w->dir, w->tmp, name);
-    if (fflush(f) || fsync(fd))
+    if (fsync(fd))
         return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->tmp, name);
     *entry = (struct manifest_file){.bytes = c.bytes, .crc = (uint32_t)c.crc};
     snprintf(entry->name, sizeof(entry->name), "%s", name);

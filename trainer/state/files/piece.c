@@ -1,11 +1,12 @@
 /* piece.c - write a file in pieces, and see that they reach the disk on the way. */
 #include "trainer/state/files/piece.h"
 
+#include "common/fsutil.h"
 #include "host/rank_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/types.h>
+#include <unistd.h>
 
 /* A file system or a sandbox that cannot leaves all to fsync. A failed write must be told here: fsync would not tell it again. */
 static int sync_range(int fd, off_t from, unsigned flags)
@@ -31,14 +32,14 @@ static int write_back(int fd, off_t from, off_t to)
                : 0;
 }
 
-int piece_write(FILE *f, const void *bytes, size_t len)
+int piece_write(int fd, const void *bytes, size_t len)
 {
     const char *p = bytes;
 
     while (len) {
         const size_t n = len < PIECE_BYTES ? len : PIECE_BYTES;
-        const off_t at = ftello(f);
-        if (at < 0 || fwrite(p, 1, n, f) < n || write_back(fileno(f), at, at + (off_t)n))
+        const off_t at = lseek(fd, 0, SEEK_CUR);
+        if (at < 0 || fs_write_all(fd, p, n) || write_back(fd, at, at + (off_t)n))
             return -1;
         rank_state_alive();
         p += n;

@@ -9,11 +9,10 @@
 #include "common/cleanup.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 enum { PIECE_BYTES = 8 << 20 };
 
-/* Append to `f`, a file that was opened for this. -1 with errno set. */
-int piece_write(FILE *f, const void *bytes, size_t len) MUST_CHECK;
+/* Append to a file. -1 with errno set. */
+int piece_write(int fd, const void *bytes, size_t len) MUST_CHECK;
 
 #endif

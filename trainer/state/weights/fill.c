@@ -105,12 +105,11 @@ static bool are_turned(const struct tensor_list *list, const struct state_row *r
 int fill_find(const struct tensor_list *list, const struct model *m, struct arena *a,
               struct fill_source **ret, struct err *err)
 {
-    int rows;
-    const struct state_row *row = model_state(m, &rows);
-    struct fill_source *from = arena_array(a, (size_t)rows + 1, struct fill_source);
-    const bool turned = are_turned(list, row, rows);
+    const struct state_row *row = m->state;
+    struct fill_source *from = arena_array(a, (size_t)m->states + 1, struct fill_source);
+    const bool turned = are_turned(list, row, m->states);
 
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < m->states; i++) {
         bool twice;
         const struct tensor_row *t = find(list, row[i].name, &twice);
         if (!t && row[i].tied)
@@ -145,10 +144,9 @@ static void copy_turned(const struct pt_tensor *t, float *out)
 
 void fill_copy(const struct fill_source *from, struct model *m)
 {
-    int rows;
-    const struct state_row *row = model_state(m, &rows);
+    const struct state_row *row = m->state;
 
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < m->states; i++) {
         rank_state_alive(); /* a file that is mapped is read here */
         if (row[i].tied)
             continue;

@@ -14,7 +14,7 @@
 
 #include "common/arena.h"
 
-/* Where a row of model_state comes from. */
+/* Where a row of the model's state comes from. */
 struct fill_source {
     const struct pt_tensor *from; /* NULL: a second name that the file does not have */
     bool turned;                  /* it lies as (in, out) */

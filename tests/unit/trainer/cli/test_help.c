@@ -33,16 +33,14 @@ static void the_program_names_presets_and_layers(void **state)
     size_t len = 0;
     size_t count;
     const struct preset *all = presets(&count);
-    const char *names[LAYER_KINDS_MAX];
-    int kinds = layer_kinds(names);
     FILE *out = open_memstream(&text, &len);
 
     help_program(out);
     fclose(out);
     for (size_t i = 0; i < count; i++)
         expect(text, all[i].name);
-    for (int i = 0; i < kinds; i++)
-        expect(text, names[i]);
+    for (int i = 0; layer_types[i]; i++)
+        expect(text, layer_types[i]);
     expect(text, "{format: idx, train, train_targets [, test, test_targets]}");
     expect(text, "val_fraction");
     expect(text, "{save_every},");
@@ -61,19 +59,16 @@ static void a_preset_names_every_option(void **state)
     struct err err;
     char *text = NULL;
     size_t len = 0;
-    size_t count;
-    const struct option_row *row = option_rows(&count);
     FILE *out = open_memstream(&text, &len);
 
     assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
     help_preset(out, &cfg);
     fclose(out);
-    for (size_t i = 0; i < count; i++) {
+    for (const struct option_row *o = option_table; o->name || o->group; o++) {
         char option[64];
-        if (!row[i].name)
+        if (!o->name)
             continue;
-        snprintf(option, sizeof(option), "    --%s%s%s\n", row[i].name, row[i].arg ? " " : "",
-                 row[i].arg ? row[i].arg : "");
+        snprintf(option, sizeof(option), "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
         expect(text, option);
     }
     expect(text, "Default 0.001, and it is multiplied by the number of ranks.");

@@ -73,8 +73,8 @@ static int load_mark(const char *folder, enum dataset_name name, struct err *err
 
     if (!s)
         return -1;
-    cleanup_free uint8_t *mem = malloc(layout_bytes(source_layout(s)));
-    struct dataset d = layout_view(source_layout(s), mem);
+    cleanup_free uint8_t *mem = malloc(layout_bytes(&s->layout));
+    struct dataset d = layout_view(&s->layout, mem);
     if (source_load(s, &d, err) < 0)
         return -1;
     assert_true(d.layout.rows == SIDE && d.layout.cols == SIDE);

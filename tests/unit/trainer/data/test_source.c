@@ -57,8 +57,8 @@ static int load(struct fixture *f, struct err *err)
     if (!s)
         return -1;
     free(f->mem);
-    f->mem = malloc(layout_bytes(source_layout(s)));
-    f->set = layout_view(source_layout(s), f->mem);
+    f->mem = malloc(layout_bytes(&s->layout));
+    f->set = layout_view(&s->layout, f->mem);
     return source_load(s, &f->set, err);
 }
 
@@ -190,7 +190,7 @@ static void a_folder_of_tokens_is_no_pattern(void **state)
     cleanup_source struct source *s = source_open(&o, &err);
     if (!s)
         fail_msg("%s", err.msg);
-    assert_int_equal(source_layout(s)->train_items, 2);
+    assert_int_equal(s->layout.train_items, 2);
 }
 
 static void layouts_are_bounded(void **state)

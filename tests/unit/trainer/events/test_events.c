@@ -242,30 +242,6 @@ static void test_flush_by_time(void **state)
     assert_scalars(f, path, 4);
 }
 
-static void test_refused(void **state)
-{
-    struct fixture *f = *state;
-    struct err err = {0};
-    char tag[EVENTS_TAG_BYTES + 2];
-    struct events *e = opened(f);
-
-    memset(tag, 'x', sizeof(tag));
-    tag[EVENTS_TAG_BYTES + 1] = '\0';
-    assert_int_equal(events_scalar(e, tag, 1, 1, &err), -1);
-    assert_non_null(strstr(err.msg, "257 bytes, expected 1..256"));
-    assert_int_equal(events_scalar(e, "", 1, 1, &err), -1);
-    tag[EVENTS_TAG_BYTES] = '\0';
-    assert_int_equal(events_scalar(e, tag, 1, 1, &err), 0);
-    for (int i = 1; i < EVENTS_TAGS_MAX; i++) {
-        snprintf(tag, sizeof(tag), "%d", i);
-        assert_int_equal(events_scalar(e, tag, 1, 1, &err), 0);
-    }
-    assert_int_equal(events_scalar(e, "one more", 1, 1, &err), -1);
-    assert_non_null(strstr(err.msg, "more than 4096 tags"));
-    assert_int_equal(events_scalar(e, "1", 2, 1, &err), 0);
-    assert_int_equal(events_close(e, &err), 0);
-}
-
 static void test_unusable_folder(void **state)
 {
     struct fixture *f = *state;
@@ -397,7 +373,6 @@ int main(void)
         TEST(test_fresh_leaves_what_is_being_written),
         TEST(test_resumed),
         TEST(test_flush_by_time),
-        TEST(test_refused),
         TEST(test_unusable_folder),
         TEST(test_full_disk),
         TEST(test_full_disk_at_start_and_end),

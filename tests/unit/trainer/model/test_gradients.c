@@ -118,7 +118,7 @@ static void decode(struct net *n, const char *text)
 static void fill(struct net *n, struct torch_rng *g)
 {
     const struct shape *in = &n->cfg.model.input, out = model_output(n->model);
-    const size_t inputs = BATCH * shape_len(in), len = model_len(n->model);
+    const size_t inputs = BATCH * shape_len(in), len = n->model->len;
     static const uint32_t samples[BATCH] = {4, 1, 9};
 
     n->step = (struct model_step){.seed = SEED, .step = 2, .samples = samples};
@@ -136,7 +136,7 @@ static void fill(struct net *n, struct torch_rng *g)
     /* Norms begin at 1 and 0 and an embedding near 0: nothing must be so special. */
     torch_rng_uniform(g, -0.3, 0.3, n->grad, len);
     for (size_t i = 0; i < len; i++)
-        model_values(n->model)[i] += n->grad[i];
+        n->model->values[i] += n->grad[i];
 }
 
 static void open_net(struct net *n, const char *text)
@@ -175,7 +175,7 @@ static double objective(struct net *n, float *grad)
         for (size_t i = 0; i < n->outputs; i++)
             sum += (double)out[i] * (double)n->pull[i];
         if (grad)
-            model_backward(n->model, n->ctx, n->pull, grad);
+            model_backward(n->model, n->ctx, n->pull, grad, NULL);
         return sum;
     }
     const int rows = BATCH * model_output(n->model).rows;
@@ -183,13 +183,13 @@ static double objective(struct net *n, float *grad)
     const struct head_target t = {.labels = n->labels, .share = 1.0f / (float)rows};
     assert_int_equal(model_head_loss(n->model, n->ctx, &t, grad ? dout : NULL, grad, &r, &err), 0);
     if (grad)
-        model_backward(n->model, n->ctx, dout, grad);
+        model_backward(n->model, n->ctx, dout, grad, NULL);
     return r.sum / rows;
 }
 
 static double slope(struct net *n, size_t i)
 {
-    float *w = &model_values(n->model)[i];
+    float *w = &n->model->values[i];
     const float keep = *w, above = keep + STEP, below = keep - STEP;
 
     *w = above;
@@ -205,18 +205,17 @@ static double slope(struct net *n, size_t i)
 static void check(const char *text)
 {
     struct net n;
-    int rows;
 
     open_net(&n, text);
     objective(&n, n.grad);
-    const struct param_row *row = model_params(n.model, &rows);
-    cleanup_free double *right = calloc(model_len(n.model), sizeof(double));
+    const struct param_row *row = n.model->row;
+    cleanup_free double *right = calloc(n.model->len, sizeof(double));
     double all = 0;
-    for (size_t i = 0; i < model_len(n.model); i++) {
+    for (size_t i = 0; i < n.model->len; i++) {
         right[i] = slope(&n, i);
         all += right[i] * right[i];
     }
-    for (int k = 0; k < rows; k++) {
+    for (int k = 0; k < n.model->rows; k++) {
         double square = 0, error = 0;
         for (size_t i = row[k].offset; i < row[k].offset + row[k].len; i++) {
             square += right[i] * right[i];
@@ -256,22 +255,20 @@ static void no_kind_and_no_option_is_left_out(void **state)
 {
     (void)state;
     static struct net nets[ARRAY_LEN(NETWORKS)];
-    const char *names[LAYER_KINDS_MAX];
-    const int kinds = layer_kinds(names);
 
     for (size_t i = 0; i < ARRAY_LEN(NETWORKS); i++)
         decode(&nets[i], NETWORKS[i]);
-    for (int k = 0; k < kinds; k++) {
-        const struct layer_ops *ops = layer_kind(k);
+    for (int k = 0; layer_kinds[k]; k++) {
+        const struct layer_ops *ops = layer_kinds[k];
         bool used = false;
         for (size_t i = 0; i < ARRAY_LEN(NETWORKS); i++)
             for (int j = 0; j < nets[i].cfg.model.layers; j++)
                 used = used || nets[i].cfg.model.layer[j].ops == ops;
         if (!used)
-            fail_msg("%s: in none of the networks of this file", names[k]);
+            fail_msg("%s: in none of the networks of this file", ops->type);
         for (int i = 0; ops->options[i].key; i++)
             if (!varied(nets, ARRAY_LEN(NETWORKS), ops, i))
-                fail_msg("%s: no network says anything about %s", names[k], ops->options[i].key);
+                fail_msg("%s: no network says anything about %s", ops->type, ops->options[i].key);
     }
     for (size_t i = 0; i < ARRAY_LEN(NETWORKS); i++)
         arena_release(&nets[i].arena);

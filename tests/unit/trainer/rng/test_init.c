@@ -28,10 +28,7 @@ static size_t build(struct torch_rng *g, float *flat)
     for (size_t i = 0; i < ARRAY_LEN(mnist_cnn); i++) {
         const struct layer *l = &mnist_cnn[i];
         size_t weights = l->in * l->out * (l->k ? l->k * l->k : 1);
-        if (l->k)
-            init_conv2d(g, l->in, l->out, l->k, l->k, flat + at, flat + at + weights);
-        else
-            init_linear(g, l->in, l->out, flat + at, flat + at + weights);
+        init_default(g, flat + at, weights, flat + at + weights, l->out, weights / l->out);
         at += weights + l->out;
     }
     return at;
@@ -74,7 +71,7 @@ static void test_linear_values(void **state)
 
     (void)state;
     torch_rng_seed(&g, 1);
-    init_linear(&g, 3, 2, flat, flat + 6);
+    init_default(&g, flat, 6, flat + 6, 2, 3);
     assert_memory_equal(flat, golden_linear_3_2_seed1, sizeof(flat));
 }
 
@@ -86,8 +83,8 @@ static void test_no_bias_and_groups(void **state)
 
     (void)state;
     torch_rng_seed(&g, 1);
-    init_linear(&g, 3, 2, flat, NULL);
-    init_conv2d(&g, 2, 6, 3, 5, flat + LINEAR, flat + LINEAR + CONV);
+    init_default(&g, flat, LINEAR, NULL, 2, 3);
+    init_default(&g, flat + LINEAR, CONV, flat + LINEAR + CONV, BIAS, CONV / BIAS);
     assert_int_equal(crc_of(flat, sizeof(flat)), GOLDEN_NOBIAS_THEN_GROUPED);
 }
 
@@ -100,7 +97,7 @@ static void test_no_inputs(void **state)
     (void)state;
     torch_rng_seed(&g, 1);
     before = g;
-    init_linear(&g, 0, 2, NULL, bias);
+    init_default(&g, NULL, 0, bias, 2, 0);
     assert_true(bias[0] == 5 && bias[1] == 6);
     assert_int_equal(torch_rng_u32(&g), torch_rng_u32(&before));
 }

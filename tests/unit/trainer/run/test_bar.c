@@ -3,6 +3,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "launcher/run.h"
 #include "trainer/run/bar.h"
 
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct pace_view half = {.epoch = 3,
@@ -22,7 +22,6 @@ static const struct pace_view half = {.epoch = 3,
                                       .loss = 1.61234,
                                       .samples_per_s = 22751,
                                       .left_s = 83.9};
-static char *trainer;
 
 static void says_what_fits(void **state)
 {
@@ -107,33 +106,13 @@ static void is_drawn_now_and_then(void **state)
     free(text);
 }
 
-static void without_a_terminal_nothing_is_shown(void **state)
-{
-    struct bar b = {0};
-
-    (void)state;
-    for (int64_t step = 1; step <= 10; step++)
-        bar_step(&b, step * 1000, &half);
-    bar_hide(&b);
-    assert_false(b.shown);
-}
-
-static char dir[] = "/tmp/test_bar_XXXXXX", out[64], checkpoints[64];
-
 /* The trainer with such a stderr, and a file as its stdout. */
-static pid_t start(int err, const char *steps)
+static void start(struct run *r, int err, const char *steps)
 {
-    const pid_t pid = fork();
-
-    assert_true(pid >= 0);
-    if (pid)
-        return pid;
-    const int fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(err, STDERR_FILENO) < 0)
-        _exit(126);
-    execl(trainer, "trainer", "convnet", "--epochs", "1000", "--max_steps", steps, "--threads", "1",
-          "--ckpt_dir", checkpoints, "--resume", "never", (char *)NULL);
-    _exit(127);
+    run_start_on(r,
+                 RUN_ARGS("convnet", "--epochs", "1000", "--max_steps", steps, "--threads", "1", "--ckpt_dir",
+                          "checkpoints", "--resume", "never"),
+                 NULL, -1, err);
 }
 
 /* Read until `text` has come, or to the end. */
@@ -148,28 +127,19 @@ static bool read_until(int fd, struct buf *b, const char *text)
     return text && strstr(buf_str(b), text);
 }
 
-static void assert_only_lines(void)
+/* It ends so, with nothing but known lines on its stdout. */
+static void expect_end(struct run *r, int code)
 {
     static const char *const known[] = {"GPU 0 Loss: ", "stopped by SIGTERM ", "checkpoint of step "};
-    char line[256];
-    FILE *f = fopen(out, "r");
 
-    assert_non_null(f);
-    while (fgets(line, sizeof(line), f)) {
+    assert_int_equal(run_wait(r), code);
+    for (const char *line = buf_str(&r->out); *line; line += strcspn(line, "\n") + 1) {
         bool is_known = false;
         for (size_t i = 0; i < ARRAY_LEN(known); i++)
             is_known |= strncmp(line, known[i], strlen(known[i])) == 0;
         assert_true(is_known);
     }
-    fclose(f);
-}
-
-static int code_of(pid_t pid)
-{
-    int status;
-
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    run_release(r);
 }
 
 static void shows_on_a_terminal(void **state)
@@ -183,52 +153,46 @@ static void shows_on_a_terminal(void **state)
         skip(); /* no /dev/pts here */
     int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_int_equal(ioctl(slave, TIOCSWINSZ, &size), 0);
-    const pid_t pid = start(slave, "100000000");
+    struct run r;
+    start(&r, slave, "100000000");
     close(slave);
     assert_true(read_until(master, &seen, " left"));
-    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(kill(r.pid, SIGTERM), 0);
     read_until(master, &seen, NULL);
-    assert_int_equal(code_of(pid), 143);
+    expect_end(&r, 143);
     const char *bar = strstr(buf_str(&seen), "\r\033[K");
     assert_non_null(bar);
     assert_int_equal(strncmp(bar, "\r\033[K  0% [", 10), 0);
     assert_true(strcspn(bar + 4, "\r") < 60);
     assert_non_null(strstr(bar, "loss "));
     assert_string_equal(buf_str(&seen) + seen.len - 4, "\r\033[K"); /* and nothing is left of it */
-    assert_only_lines();
 }
 
 static void shows_nothing_elsewhere(void **state)
 {
     cleanup_buf struct buf seen = BUF_INIT(1 << 20);
+    struct run r;
     int ends[2];
 
     (void)state;
     assert_int_equal(pipe(ends), 0);
-    const pid_t pid = start(ends[1], "300");
+    start(&r, ends[1], "300");
     close(ends[1]);
     read_until(ends[0], &seen, NULL);
     close(ends[0]);
-    assert_int_equal(code_of(pid), 0);
+    expect_end(&r, 0);
     assert_string_equal(buf_str(&seen), "");
-    assert_only_lines();
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_fits),        cmocka_unit_test(is_never_wider_than_the_terminal),
-        cmocka_unit_test(is_drawn_now_and_then), cmocka_unit_test(without_a_terminal_nothing_is_shown),
-        cmocka_unit_test(shows_on_a_terminal),   cmocka_unit_test(shows_nothing_elsewhere),
+        cmocka_unit_test(says_what_fits),          cmocka_unit_test(is_never_wider_than_the_terminal),
+        cmocka_unit_test(is_drawn_now_and_then),   cmocka_unit_test(shows_on_a_terminal),
+        cmocka_unit_test(shows_nothing_elsewhere),
     };
 
     assert_int_equal(argc, 2);
-    trainer = argv[1];
-    assert_non_null(mkdtemp(dir));
-    snprintf(out, sizeof(out), "%s/out", dir);
-    snprintf(checkpoints, sizeof(checkpoints), "%s/checkpoints", dir);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    char command[64];
-    snprintf(command, sizeof(command), "rm -r %s", dir);
-    return system(command) ? 1 : failed;
+    run_torchrun = argv[1]; /* the program that run.h starts */
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,10 +53,9 @@ static void assert_near(const char *what, const float *got, const float *want, s
 
 static void compare_rows(const struct model *m, const float *got, const float *want, double most)
 {
-    int rows;
-    const struct param_row *row = model_params(m, &rows);
+    const struct param_row *row = m->row;
 
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < m->rows; i++)
         assert_near(row[i].name, got + row[i].offset, want + row[i].offset, row[i].len, most);
 }
 
@@ -74,7 +73,7 @@ static void initial_weights_are_build_nanogpts(void **state)
     assert_non_null(m);
     torch_rng_seed(&g, 1337);
     model_init(m, &g);
-    compare_rows(m, model_values(m), golden_flat(&f, m, "start"), 3e-7);
+    compare_rows(m, m->values, golden_flat(&f, m, "start"), 3e-7);
     golden_close(&f);
 }
 
@@ -101,7 +100,7 @@ static void pass(struct golden *f, bool recompute, int threads, enum kctx_isa is
         .isa = isa, .threads = threads, .workspace_bytes = model_workspace_bytes(m, threads)};
     cleanup_kctx struct kctx *ctx = kctx_make(&o, &err);
     assert_non_null(ctx);
-    memcpy(model_values(m), golden_flat(f, m, "weights"), model_len(m) * sizeof(float));
+    memcpy(m->values, golden_flat(f, m, "weights"), m->len * sizeof(float));
     memcpy(tokens, golden_tensor(f, "tokens", ARRAY_LEN(tokens))->data, sizeof(tokens));
     for (int i = 0; i < BATCH * TIME; i++) {
         x[i] = (float)tokens[i / TIME * (TIME + 1) + i % TIME];
@@ -109,12 +108,12 @@ static void pass(struct golden *f, bool recompute, int threads, enum kctx_isa is
     }
     assert_true(model_has_head(m));
     assert_int_equal(model_forward_len(m), TIME * 16);
-    r->grad = arena_array(&f->a, model_len(m), float);
-    memset(r->grad, 0xff, model_len(m) * sizeof(float));
+    r->grad = arena_array(&f->a, m->len, float);
+    memset(r->grad, 0xff, m->len * sizeof(float));
     golden_logits(m, ctx, model_forward(m, ctx, x, BATCH, &step), BATCH * TIME, r->logits);
     const struct head_target target = {.labels = labels, .share = 1.0F / (BATCH * TIME)};
     assert_int_equal(model_head_loss(m, ctx, &target, dout, r->grad, &loss, &err), 0);
-    model_backward(m, ctx, dout, r->grad);
+    model_backward(m, ctx, dout, r->grad, NULL);
     r->loss = loss.sum / (BATCH * TIME);
 }
 
@@ -158,7 +157,7 @@ static void threads_and_recomputing_change_no_bit(void **state)
     pass(&f, false, 1, KCTX_ISA_AUTO, &one);
     for (int i = 1; i < 8; i++) {
         pass(&f, i & 1, 1 + i / 2, KCTX_ISA_AUTO, &other);
-        assert_memory_equal(one.grad, other.grad, model_len(m) * sizeof(float));
+        assert_memory_equal(one.grad, other.grad, m->len * sizeof(float));
         assert_memory_equal(one.logits, other.logits, sizeof(one.logits));
         assert_true(one.loss == other.loss);
     }
@@ -194,7 +193,7 @@ static void ten_steps_are_pytorchs(void **state)
             fail_msg("step %d: norm %.9g, PyTorch has %.9g", step, s.optim.grad_norm, (double)norms[step]);
     }
     /* The keys' biases change no weight of a softmax: Adam blows up what rounding makes of their gradient. */
-    compare_rows(s.model, model_values(s.model), golden_flat(&f, s.model, "final"), 1e-3);
+    compare_rows(s.model, s.model->values, golden_flat(&f, s.model, "final"), 1e-3);
     golden_close(&f);
 }
 

@@ -75,9 +75,8 @@ struct followed {
 
 static bool same_gradients(const struct session *s, const struct golden *g)
 {
-    int rows;
-    const struct param_row *row = model_params(s->model, &rows);
-    bool same = !g->gradients || rows == g->gradients;
+    const struct param_row *row = s->model->row;
+    bool same = !g->gradients || s->model->rows == g->gradients;
 
     for (int i = 0; same && i < g->gradients; i++) {
         double square = 0;
@@ -102,8 +101,7 @@ static int compare(struct session *s, const struct followed *it)
 
     if (s->pipeline.at.stages > 1 && pipeline_whole(&s->pipeline, &m, &err))
         return print_error("rank %d: %s\n", launched.rank, err.msg), 1;
-    uLong sum =
-        m ? crc32(0, (const Bytef *)model_values(m), (uInt)(model_len(m) * sizeof(float))) : g->weights;
+    uLong sum = m ? crc32(0, (const Bytef *)m->values, (uInt)(m->len * sizeof(float))) : g->weights;
     if (g->weights && sum != g->weights)
         return print_error("rank %d: weights %08lx, PyTorch has %08x\n", launched.rank, sum, g->weights), 1;
     if (g->data && crc_of_data(&s->data.set) != g->data)

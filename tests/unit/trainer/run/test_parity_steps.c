@@ -61,11 +61,10 @@ static void compare_step(struct session *s, const struct record *r, int64_t step
 {
     struct train_result result;
     struct err err;
-    int rows;
-    size_t n = model_len(s->model);
-    const struct param_row *row = model_params(s->model, &rows);
+    size_t n = s->model->len;
+    const struct param_row *row = s->model->row;
 
-    memcpy(model_values(s->model), r->weights, n * sizeof(float));
+    memcpy(s->model->values, r->weights, n * sizeof(float));
     memcpy(s->optim.m, r->m, n * sizeof(float));
     memcpy(s->optim.v, r->v, n * sizeof(float));
     s->optim.step = step;
@@ -76,7 +75,7 @@ static void compare_step(struct session *s, const struct record *r, int64_t step
         fail_msg("step %lld: loss %.9g, PyTorch has %.9g", (long long)step + 1, (double)result.loss,
                  (double)*r->loss);
     double gradient = 0;
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < s->model->rows; i++)
         gradient =
             fmax(gradient, distance(s->train.grad + row[i].offset, r->grad + row[i].offset, row[i].len));
     worst->gradient = fmax(worst->gradient, gradient);
@@ -105,13 +104,13 @@ static void steps_are_pytorchs(void **state)
     cfg.data_dir = DATA;
     if (session_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
-    size_t n = model_len(s.model);
+    size_t n = s.model->len;
     cleanup_free float *room = calloc(4 * n + 1, sizeof(float));
     assert_non_null(room);
     train_epoch(&s.train, 0);
     while (read_record(f, room, n, &r)) {
         if (step > 0)
-            worst.update = fmax(worst.update, distance(model_values(s.model), r.weights, n));
+            worst.update = fmax(worst.update, distance(s.model->values, r.weights, n));
         compare_step(&s, &r, step++, &worst);
     }
     print_message(

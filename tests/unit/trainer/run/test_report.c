@@ -48,6 +48,7 @@ static void tell(struct report *r)
                              .data_kept = true};
 
     report_start(r, &cfg, 93322, 4, "host", "avx512", 1, &t);
+    report_epoch(r, 0, 375);
     report_step(r, 1, 125, 1.61234);
     report_val(r, 1, 375, 1.6, 0.86);
     report_test(r, 3750, 1.57151, 0.88913);
@@ -115,7 +116,7 @@ static void numbers_that_are_none_are_left_out(void **state)
     struct err err;
     struct report *r = report_open(&o, &err);
 
-    report_speed(r, 1, 1, &v);
+    report_speed(r, 1, &v);
     assert_int_equal(report_close(r, &err), 0);
     fclose(f.out);
     assert_non_null(strstr(f.text, "\"lr\":0.5,\"tokens_per_second\":7}"));
@@ -136,6 +137,7 @@ static void the_bar_makes_room_for_lines(void **state)
     o.own_lines = true;
     o.max_steps = 400;
     struct report *r = report_open(&o, &err);
+    report_epoch(r, 0, o.steps);
     for (int64_t step = 1; step <= 100; step++) {
         f.now_ms += 10;
         report_step(r, 1, step, 1.5); /* the preset has its own lines: none of ours, and the bar stays */

@@ -1,21 +1,15 @@
 /* test_spawn.c - how many ranks a preset starts when it is alone, and the real program doing so. */
 #include "test.h"
 
-#include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/fsutil.h"
 #include "failing.h"
+#include "launcher/run.h"
 #include "trainer/run/spawn.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 
-static char *trainer;
 static const char *the_rank, *the_gpus;
 
 static char *environment(const char *name)
@@ -115,85 +109,36 @@ static void a_launcher_decides(void **state)
 
 /* ---- the program ---- */
 
-struct started {
-    char dir[32];
-    pid_t pid;
-};
-
-static struct started start(char *const *argv)
-{
-    struct started s = {.dir = "/tmp/test_spawn_XXXXXX"};
-
-    assert_non_null(mkdtemp(s.dir));
-    fflush(NULL);
-    s.pid = fork();
-    assert_true(s.pid >= 0);
-    if (s.pid)
-        return s;
-    if (chdir(s.dir) || dup2(open("out", O_WRONLY | O_CREAT, 0600), 1) < 0 ||
-        dup2(open("err", O_WRONLY | O_CREAT, 0600), 2) < 0)
-        _exit(99);
-    setenv("PET_MAX_RESTARTS", "5", 1); /* means somebody else's launcher */
-    unsetenv("RANK");
-    unsetenv("WORLD_SIZE");
-    execv(trainer, argv);
-    _exit(98);
-}
-
-static void read_file(const struct started *s, const char *name, struct buf *out)
-{
-    char path[64];
-    struct err err;
-
-    buf_clear(out);
-    snprintf(path, sizeof(path), "%s/%s", s->dir, name);
-    assert_int_equal(fs_read(path, out, &err), 0);
-}
-
-/* The exit code, and what was said on both streams. */
-static int finish(struct started *s, struct buf *out, struct buf *err_text)
-{
-    char command[64];
-    int status;
-
-    assert_int_equal(waitpid(s->pid, &status, 0), s->pid);
-    read_file(s, "out", out);
-    read_file(s, "err", err_text);
-    snprintf(command, sizeof(command), "rm -rf %s", s->dir);
-    assert_int_equal(system(command), 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
 static void ranks_are_started(void **state)
 {
     (void)state;
-    cleanup_buf struct buf out = BUF_INIT(1 << 16), err = BUF_INIT(1 << 16);
-    struct started s = start((char *[]){trainer, "linear", "--nprocs", "2", "--epochs=2", NULL});
+    struct run r;
 
-    assert_int_equal(finish(&s, &out, &err), 0);
-    assert_string_equal(buf_str(&err), "");
+    assert_int_equal(run_once(RUN_ARGS("linear", "--nprocs", "2", "--epochs=2"), NULL, &r), 0);
+    assert_string_equal(buf_str(&r.err), "");
     for (int rank = 0; rank < 2; rank++)
         for (int epoch = 0; epoch < 2; epoch++) {
             char line[80];
             snprintf(line, sizeof(line), "[GPU: %d] Epoch: %d | Batchsize: 32 | Steps: 32\n", rank, epoch);
-            assert_non_null(strstr(buf_str(&out), line));
+            run_says(&r.out, line);
         }
-    assert_int_equal(out.len, 4 * strlen("[GPU: 0] Epoch: 0 | Batchsize: 32 | Steps: 32\n"));
+    assert_int_equal(r.out.len, 4 * strlen("[GPU: 0] Epoch: 0 | Batchsize: 32 | Steps: 32\n"));
+    run_release(&r);
 }
 
 static void the_root_cause_is_the_exit_status(void **state)
 {
     (void)state;
-    cleanup_buf struct buf out = BUF_INIT(1 << 16), err = BUF_INIT(1 << 16);
-    struct started s = start((char *[]){trainer, "linear", "--nprocs=3", "--lr=1e6", NULL});
+    struct run r;
 
-    assert_int_equal(finish(&s, &out, &err), 1);
-    assert_non_null(strstr(buf_str(&err), "the loss is"));
-    assert_null(strstr(buf_str(&err), "restart")); /* PET_MAX_RESTARTS was not for us */
-    s = start((char *[]){trainer, "linear", "--nprocs=2", "--epoch", NULL});
-    assert_int_equal(finish(&s, &out, &err), 2);
-    assert_string_equal(buf_str(&err),
+    assert_int_equal(run_once(RUN_ARGS("linear", "--nprocs=3", "--lr=1e6"), NULL, &r), 1);
+    run_says(&r.err, "the loss is");
+    assert_null(strstr(buf_str(&r.err), "restart")); /* PET_MAX_RESTARTS was not for us */
+    run_release(&r);
+    assert_int_equal(run_once(RUN_ARGS("linear", "--nprocs=2", "--epoch"), NULL, &r), 2);
+    assert_string_equal(buf_str(&r.err),
                         "trainer: --epoch: unknown option; did you mean --epochs? (trainer linear --help)\n");
+    run_release(&r);
 }
 
 static void words_are_explained(void **state)
@@ -216,35 +161,13 @@ static void words_are_explained(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        cleanup_buf struct buf out = BUF_INIT(1 << 16), err = BUF_INIT(1 << 16);
-        struct started s = start((char *[]){trainer, (char *)(uintptr_t)cases[i].word, NULL});
-        assert_int_equal(finish(&s, &out, &err), cases[i].code);
-        assert_ptr_equal(strstr(buf_str(&err), cases[i].says), buf_str(&err));
+        struct run r;
+        assert_int_equal(run_once(RUN_ARGS(cases[i].word), NULL, &r), cases[i].code);
+        assert_ptr_equal(strstr(buf_str(&r.err), cases[i].says), buf_str(&r.err));
         if (!cases[i].code)
-            assert_ptr_equal(strstr(buf_str(&out), "trainer (Torchkeeper) "), buf_str(&out));
+            assert_ptr_equal(strstr(buf_str(&r.out), "trainer (Torchkeeper) "), buf_str(&r.out));
+        run_release(&r);
     }
-}
-
-/* SIGTERM to the process that was started stops all ranks after the same step. */
-static void signals_are_passed_on(void **state)
-{
-    (void)state;
-    cleanup_buf struct buf out = BUF_INIT(1 << 24), err = BUF_INIT(1 << 16);
-    const struct timespec tick = {.tv_nsec = 2000000};
-    struct started s = start((char *[]){trainer, "linear", "--nprocs", "2", "--epochs", "1000000", NULL});
-
-    for (int i = 0; i < 20000 && !out.len; i++) {
-        char path[64];
-        struct err ignored;
-        snprintf(path, sizeof(path), "%s/out", s.dir);
-        (void)!fs_read(path, &out, &ignored);
-        nanosleep(&tick, NULL);
-    }
-    assert_true(out.len > 0);
-    kill(s.pid, SIGTERM);
-    buf_clear(&out);
-    assert_int_equal(finish(&s, &out, &err), 143);
-    assert_non_null(strstr(buf_str(&out), "stopped by SIGTERM after epoch "));
 }
 
 int main(int argc, char **argv)
@@ -256,11 +179,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranks_are_started),
         cmocka_unit_test(the_root_cause_is_the_exit_status),
         cmocka_unit_test(words_are_explained),
-        cmocka_unit_test(signals_are_passed_on),
     };
 
     if (argc < 2)
         return 99;
-    trainer = argv[1];
+    run_torchrun = argv[1];             /* the program that run.h starts */
+    setenv("PET_MAX_RESTARTS", "5", 1); /* means somebody else's launcher */
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
-/* a_resume.c - ranks with an environment and a clock of their own, and what they leave. */
+/* a_resume.c - whole runs of a_run.h with an environment and a clock that counts, and what they leave. */
 #include "a_resume.h"
-#include "../launched.h"
 
 #include "test.h"
 
@@ -8,7 +7,6 @@
 #include "common/fsutil.h"
 #include "host/rank_contract.h"
 #include "seed.h"
-#include "trainer/run/run.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -16,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+unsigned resume_random;
 
 static const char MODEL[] = "name: tiny\n"
                             "model:\n"
@@ -33,11 +33,6 @@ static const char MODEL[] = "name: tiny\n"
                             "data: {format: idx, mean: 0.5, std: 0.5, train_items: 47, val_items: 17}\n"
                             "defaults: {epochs: 3, batch_size: 5, log_interval: 1000}\n";
 
-char *path_in(struct fixture *f, const char *name)
-{
-    return arena_printf(&f->arena, "%s/%s", f->dir, name);
-}
-
 char *own_dir(struct fixture *f)
 {
     return arena_printf(&f->arena, "%s/resume-%d-%08" PRIx32, f->cfg.ckpt_dir, (int)getpid(),
@@ -46,56 +41,35 @@ char *own_dir(struct fixture *f)
 
 void configure(struct fixture *f, const char *optimizer)
 {
-    const char *text = arena_printf(&f->arena, MODEL, optimizer);
+    void *state = f;
 
-    if (config_decode("tiny.yaml", text, strlen(text), &f->arena, &f->cfg, &f->err))
-        fail_msg("%s", f->err.msg);
-    f->cfg.data_dir = f->dir;
-    f->cfg.timeout_s = 60;
-    f->cfg.ckpt_dir = path_in(f, "checkpoints");
+    (void)make_of(&state, arena_printf(&f->arena, MODEL, optimizer));
+    f->cfg.resume = "auto";
     f->cfg.save_path = path_in(f, "m.safetensors");
 }
 
-int make(void **state)
+int make_resume(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-
-    small_data_make(f->dir);
-    configure(f, "{type: adam, lr: 0.01}");
-    f->random = (unsigned)seed_of_run();
-    *state = f;
+    resume_random = (unsigned)seed_of_run();
+    (void)make(state);
+    configure(*state, "{type: adam, lr: 0.01}");
     return 0;
 }
 
-int unmake(void **state)
-{
-    struct fixture *f = *state;
-
-    small_data_remove(f->dir);
-    arena_release(&f->arena);
-    free(f);
-    return 0;
-}
-
-static struct {
-    const char *job;    /* PTJ_JOB_UID */
-    const char *launch; /* TORCHELASTIC_RUN_ID; NULL: one for all of this test */
-    const char *restarts;
-    const char *errors; /* TORCHELASTIC_ERROR_FILE */
-    int clock_calls;    /* until the signal */
-    int signal;
-} me;
+/* What is under way; how often rank `rank` still reads its clock until the signal. */
+static struct plan now;
+static int calls_left;
 
 static char *environment(const char *name)
 {
     if (strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
-        return (char *)me.job;
+        return (char *)now.job;
     if (strcmp(name, CONTRACT_ENV_RESTART_COUNT) == 0)
-        return (char *)me.restarts;
+        return (char *)now.restarts;
     if (strcmp(name, CONTRACT_ENV_ERROR_FILE) == 0)
-        return (char *)me.errors;
-    if (strcmp(name, CONTRACT_ENV_RUN_ID) == 0 && me.launch)
-        return (char *)me.launch;
+        return (char *)now.errors;
+    if (strcmp(name, CONTRACT_ENV_RUN_ID) == 0 && now.launch)
+        return (char *)now.launch;
     return launched_get(name);
 }
 
@@ -103,52 +77,26 @@ static char *environment(const char *name)
 static int64_t counting_mono_ms(void *ctx)
 {
     (void)ctx;
-    if (me.clock_calls > 0 && --me.clock_calls == 0)
-        raise(me.signal);
+    if (calls_left > 0 && --calls_left == 0)
+        raise(now.signal);
     return clock_mono_ms();
 }
 
-struct resume_run {
-    struct fixture *f;
-    const struct plan *plan;
-};
-
-static void failed(const struct run_env *env, const struct run_result *result, const struct err *err)
+static void begin(struct config *cfg, int rank)
 {
-    (void)result;
-    fprintf(env->out, "error: %s\n", err->msg);
-    fflush(env->out);
+    calls_left = rank == now.rank ? now.calls : 0;
+    if (now.rank_0_saves && rank)
+        cfg->save_steps = 0; /* this process's */
 }
 
-static int rank_main(void *ctx, int rank)
+int go_by(struct fixture *f, struct plan p, int codes[static RANKS])
 {
-    const struct resume_run *run_of = ctx;
-    const struct plan *p = run_of->plan;
-    struct fixture *f = run_of->f;
-    struct run_result result;
-    struct stop stop = {.fd = -1};
-    cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", rank)), "w");
-    struct run_env env = {
-        .get = environment, .clock = clock_system(), .out = out, .stop = &stop, .failed = failed};
-
-    me.job = p->job;
-    me.launch = p->launch;
-    me.restarts = p->restarts;
-    me.errors = p->errors;
-    me.signal = p->signal;
-    if (p->rank_0_saves && rank)
-        f->cfg.save_steps = 0; /* this process's */
-    me.clock_calls = rank == p->rank ? p->calls : 0;
-    env.clock.mono_ms = counting_mono_ms;
-    (void)run(&f->cfg, &env, &result, &f->err);
-    return result.exit_code;
-}
-
-int go(struct fixture *f, struct plan p, int codes[static RANKS])
-{
+    now = p;
+    a_run_get = environment;
+    a_run_mono_ms = counting_mono_ms;
     launched.port = 29513;
     launched.test = "resume";
-    launched_run(p.world, rank_main, &(struct resume_run){f, &p}, codes);
+    go_ranks(f, p.world, begin, codes);
     return codes[0];
 }
 
@@ -183,7 +131,7 @@ void undisturbed(struct fixture *f, int world, struct buf *weights)
 
     forget(f);
     f->cfg.resume = "never";
-    if (go(f, (struct plan){.world = world}, codes)) {
+    if (go_by(f, (struct plan){.world = world}, codes)) {
         cleanup_buf struct buf out = BUF_INIT(1 << 20);
         read_file(path_in(f, "out.0"), &out);
         fail_msg("exit %d: %s", codes[0], buf_str(&out));
@@ -198,6 +146,5 @@ void expect_weights(struct fixture *f, const struct buf *want)
     cleanup_buf struct buf got = BUF_INIT(1 << 20);
 
     read_file(f->cfg.save_path, &got);
-    assert_int_equal(got.len, want->len);
-    assert_memory_equal(got.data, want->data, want->len);
+    assert_same(&got, want);
 }

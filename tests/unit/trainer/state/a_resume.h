@@ -3,29 +3,18 @@
 #ifndef TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
 #define TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
 
-#include "common/buf.h"
-#include "trainer/cli/config.h"
-#include "trainer/small_data.h"
+#include "../a_run.h"
 
 enum { RANKS = 3 };
 
-struct fixture {
-    char dir[SMALL_DATA_DIR_BYTES];
-    struct arena arena;
-    struct config cfg;
-    struct err err;
-    unsigned random;
-};
+extern unsigned resume_random; /* of the test's seed */
 
-/* Set-up and tear-down of a test. */
-int make(void **state);
-int unmake(void **state);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
+int make_resume(void **state);
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_resume, unmake)
 
 /* The small model with another optimiser, and nothing else asked. */
 void configure(struct fixture *f, const char *optimizer);
-
-char *path_in(struct fixture *f, const char *name);
 
 /* The folder of the checkpoints of a run with this test's own id. */
 char *own_dir(struct fixture *f);
@@ -38,7 +27,7 @@ struct plan {
 };
 
 /* The exit code of rank 0, or 128 + the signal that killed it; the others' are in codes. */
-int go(struct fixture *f, struct plan p, int codes[static RANKS]);
+int go_by(struct fixture *f, struct plan p, int codes[static RANKS]);
 
 /* Has rank 0 said so? */
 bool says(struct fixture *f, const char *text);

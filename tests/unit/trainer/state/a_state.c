@@ -20,7 +20,6 @@ int a_state_make(void **state)
     struct a_state *f = calloc(1, sizeof(*f));
     const struct optimizer_spec adam = optimizer_spec_of(&optimizer_adam, 0.1);
     struct err err = {0};
-    int rows;
 
     injected = (struct injected){0};
     strcpy(f->dir, "/tmp/a_state-XXXXXX");
@@ -32,8 +31,7 @@ int a_state_make(void **state)
     f->model = model_make(&f->spec, 2, &err);
     if (!f->model)
         fail_msg("%s", err.msg);
-    const struct param_row *row = model_params(f->model, &rows);
-    assert_int_equal(optim_make(&f->optim, &adam, row, rows, &err), 0);
+    assert_int_equal(optim_make(&f->optim, &adam, f->model->row, f->model->rows, &err), 0);
     f->cursor = (struct cursor){.epoch = 1, .items = 4, .step_samples = 2};
     *state = f;
     return 0;

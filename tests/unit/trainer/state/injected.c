@@ -53,16 +53,9 @@ int setpriority(__priority_which_t which, id_t who, int prio)
     return (int)syscall(SYS_setpriority, which, who, prio);
 }
 
-size_t fwrite(const void *p, size_t size, size_t n, FILE *f)
+NOT_WATCHED ssize_t write(int fd, const void *p, size_t len)
 {
-    if (size * n < FEWEST_BYTES)
-        return fwrite_unlocked(p, size, n, f);
-    return strike() ? 0 : fwrite_unlocked(p, size, n, f);
-}
-
-int fflush(FILE *f)
-{
-    return strike() ? EOF : fflush_unlocked(f);
+    return len >= FEWEST_BYTES && strike() ? -1 : syscall(SYS_write, fd, p, len);
 }
 
 int fsync(int fd)

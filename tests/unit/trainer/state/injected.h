@@ -1,8 +1,7 @@
-/* injected.h - faults in the calls with which a checkpoint's thread writes: fwrite, fflush, fsync, mkdir, mkdirat,
- * renameat, unlinkat.
+/* injected.h - faults in the calls with which a checkpoint's thread writes: write, fsync, mkdir, mkdirat, renameat, unlinkat.
  *
- * The program's own functions stand in for the C library's. Calls of other threads go through unchanged. An fwrite of a few bytes
- * only fills the stream's buffer and is not counted.
+ * The program's own functions stand in for the C library's. Calls of other threads go through unchanged. A write of a few bytes
+ * is not counted.
  */
 #ifndef TK_TESTS_UNIT_TRAINER_STATE_INJECTED_H
 #define TK_TESTS_UNIT_TRAINER_STATE_INJECTED_H

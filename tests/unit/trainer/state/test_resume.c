@@ -20,12 +20,12 @@ static void kill_and_resume(struct fixture *f, int world, int kills)
     int finished = 0;
 
     undisturbed(f, world, &want);
-    print_message("seed %u (TK_SEED), %d ranks\n", f->random, world);
+    print_message("seed %u (TK_SEED), %d ranks\n", resume_random, world);
     for (int i = 0; i < kills || !finished;) {
-        int calls = 1 + rand_r(&f->random) % 40;
-        f->cfg.save_steps = 1 + rand_r(&f->random) % 4;
+        int calls = 1 + rand_r(&resume_random) % 40;
+        f->cfg.save_steps = 1 + rand_r(&resume_random) % 4;
         struct plan p = {.world = world, .signal = SIGKILL, .calls = i < kills ? calls : 0};
-        int code = go(f, p, codes);
+        int code = go_by(f, p, codes);
         if (code == 128 + SIGKILL) {
             i++;
             continue;
@@ -68,22 +68,23 @@ static void a_stopped_run_saves_and_goes_on(void **state)
     undisturbed(f, 2, &want);
     for (int calls = 3; calls < 30; calls += 4) {
         int signal = calls % 8 == 3 ? SIGTERM : SIGINT;
-        int code = go(f, (struct plan){.world = 2, .signal = signal, .calls = calls}, codes);
+        int code = go_by(f, (struct plan){.world = 2, .signal = signal, .calls = calls}, codes);
         if (code) {
             assert_int_equal(code, 128 + signal);
             assert_int_equal(codes[1], 128 + signal);
             assert_true(says(f, "checkpoint of step "));
         }
-        assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), 0);
         if (code)
             assert_true(says(f, "resumed from "));
         expect_weights(f, &want);
         forget(f);
     }
     /* A rank that is not 0: it reads its clock at the beginning and the end of epochs. */
-    assert_int_equal(go(f, (struct plan){.world = 2, .signal = SIGTERM, .rank = 1, .calls = 4}, codes), 143);
+    assert_int_equal(go_by(f, (struct plan){.world = 2, .signal = SIGTERM, .rank = 1, .calls = 4}, codes),
+                     143);
     assert_int_equal(codes[1], 143);
-    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), 0);
     expect_weights(f, &want);
 }
 
@@ -117,7 +118,7 @@ static void a_stop_in_an_evaluation_costs_nothing(void **state)
     for (int calls = 3, code = -1; code; calls++) {
         cleanup_buf struct buf seen = BUF_INIT(1 << 20);
         forget(f);
-        code = go(f, (struct plan){.world = 2, .signal = SIGTERM, .calls = calls}, codes);
+        code = go_by(f, (struct plan){.world = 2, .signal = SIGTERM, .calls = calls}, codes);
         bool validation = says(f, "\"during\":\"validation\"");
         bool test = says(f, "\"during\":\"test\"");
         if (!validation && !test)
@@ -128,7 +129,7 @@ static void a_stop_in_an_evaluation_costs_nothing(void **state)
         assert_int_equal(codes[1], EXIT_CODE_TERMINATED);
         assert_int_equal(access(f->cfg.save_path, F_OK), -1);
         results(f, &seen);
-        assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), 0);
         assert_true(says(f, "resumed from "));
         expect_weights(f, &want);
         results(f, &seen);
@@ -149,9 +150,10 @@ static void other_numbers_of_ranks_go_on(void **state)
             forget(f);
             f->cfg.resume = "auto";
             f->cfg.save_steps = 2;
-            assert_int_equal(go(f, (struct plan){.world = from, .signal = SIGTERM, .calls = 8}, codes), 143);
+            assert_int_equal(go_by(f, (struct plan){.world = from, .signal = SIGTERM, .calls = 8}, codes),
+                             143);
             f->cfg.save_steps = 0;
-            assert_int_equal(go(f, (struct plan){.world = to}, codes), 0);
+            assert_int_equal(go_by(f, (struct plan){.world = to}, codes), 0);
             assert_true(says(f, "resumed from "));
             assert_true(says(f, "epoch 3/3 with val loss"));
         }

@@ -23,7 +23,8 @@ static void stop_at_step(struct fixture *f, const char *job)
     int codes[RANKS];
 
     f->cfg.save_steps = 1;
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = job, .signal = SIGTERM, .calls = 9}, codes), 143);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = job, .signal = SIGTERM, .calls = 9}, codes),
+                     143);
     f->cfg.save_steps = 0;
 }
 
@@ -33,21 +34,21 @@ static void only_the_same_run_and_configuration_is_resumed(void **state)
     int codes[RANKS];
 
     stop_at_step(f, "job-a");
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = "job-b"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "job-b"}, codes), 0);
     assert_true(says(f, "is of another run"));
     f->cfg.seed++;
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = "job-a"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "job-a"}, codes), 0);
     assert_true(says(f, "is of another configuration"));
     f->cfg.seed--;
     f->cfg.epochs = 2; /* where it ends may change */
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = "job-a"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "job-a"}, codes), 0);
     assert_true(says(f, "resumed from "));
     f->cfg.epochs = 3;
     f->cfg.resume = "never";
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = "job-a"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "job-a"}, codes), 0);
     assert_false(says(f, "resumed from "));
     f->cfg.resume = f->cfg.ckpt_dir;
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = "job-c"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "job-c"}, codes), 0);
     assert_true(says(f, "resumed from "));
 }
 
@@ -103,7 +104,7 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
     int codes[RANKS];
 
     undisturbed(f, 1, &want);
-    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGINT, .calls = 9}, codes),
+    assert_int_equal(go_by(f, (struct plan){BY_HAND, .signal = SIGINT, .calls = 9}, codes),
                      EXIT_CODE_INTERRUPTED);
     assert_true(says(f, hint));
     assert_false(says(f, "started afresh"));
@@ -114,7 +115,7 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
     assert_in_range(first.step, 2, 10);
     f->cfg.save_steps = first.step;
     f->cfg.keep = 2;
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "started afresh: "));
     assert_true(says(f, "is of another run"));
     assert_true(says(f, hint));
@@ -127,7 +128,7 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
     /* One step folder: the run of that goes on, under its name, so that --keep counts it as its own. */
     f->cfg.resume = first.path;
     unlink(f->cfg.save_path);
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "resumed from "));
     expect_weights(f, &want);
     assert_int_equal(all_of(f, "single-", found, 32), 4);
@@ -143,19 +144,19 @@ static void a_folder_of_several_runs_is_no_riddle(void **state)
 
     undisturbed(f, 1, &want);
     f->cfg.save_steps = 1;
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0); /* to step 30 */
-    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 12}, codes), 143);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0); /* to step 30 */
+    assert_int_equal(go_by(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 12}, codes), 143);
     f->cfg.seed++;
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0); /* later, but of another configuration */
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0); /* later, but of another configuration */
     f->cfg.seed--;
     f->cfg.resume = f->cfg.ckpt_dir;
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "resumed from "));
     assert_false(says(f, "step 30"));
     assert_false(says(f, "another configuration"));
     expect_weights(f, &want);
     f->cfg.seed += 7; /* nobody's: what is taken then is told */
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "resumed from "));
     assert_true(says(f, " is of another configuration"));
 }
@@ -174,7 +175,7 @@ static void two_configurations_of_one_run_keep_their_own(void **state)
     for (int attempt = 0; attempt < 2; attempt++)
         for (int b = 0; b < 2; b++) {
             f->cfg.seed += b;
-            assert_int_equal(go(f, stage, codes), 0);
+            assert_int_equal(go_by(f, stage, codes), 0);
             assert_int_equal(says(f, "resumed from "), attempt > 0);
             assert_int_equal(says(f, " is of another configuration"), attempt == 0 && b);
             f->cfg.seed -= b;
@@ -190,13 +191,13 @@ static void runs_by_hand_with_other_configurations_are_others(void **state)
     struct found found[32];
     int codes[RANKS];
 
-    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 9}, codes), 143);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 9}, codes), 143);
     f->cfg.resume = newest(f, 1);
     f->cfg.save_steps = 1;
     f->cfg.keep = 1;
     for (int i = 0; i < 2; i++) {
         f->cfg.seed++;
-        assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
         assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
         assert_true(says(f, " is of another configuration"));
     }
@@ -211,14 +212,14 @@ static void a_run_that_still_writes_is_not_joined(void **state)
     struct found found[32];
     int codes[RANKS];
 
-    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 9}, codes), 143);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 9}, codes), 143);
     f->cfg.resume = newest(f, 1);
     const size_t folder = strlen(f->cfg.resume) - strlen("/step-0000000000");
     cleanup_close int fd = open(arena_strndup(&f->arena, f->cfg.resume, folder), O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(fd, LOCK_EX), 0); /* as that one does */
     f->cfg.save_steps = 1;
     f->cfg.keep = 1;
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
     assert_int_equal(all_of(f, "single-", found, 32), 2);
     assert_int_equal(access(f->cfg.resume, F_OK), 0);
@@ -229,7 +230,7 @@ static void a_run_that_still_writes_is_not_joined(void **state)
     f->cfg.ckpt_dir = path_in(f, "elsewhere");
     f->cfg.save_steps = 0;
     f->cfg.save_seconds = 0;
-    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &runs, &f->err), 0);
     assert_int_equal(runs.runs, 1);
     forget(f);
@@ -243,16 +244,17 @@ static void the_restarts_of_a_nameless_launch_go_on(void **state)
     int status;
 
     f->cfg.save_steps = 1;
-    assert_int_equal(go(f, (struct plan){.world = 1, .launch = "none", .signal = SIGTERM, .calls = 9}, codes),
-                     143);
+    assert_int_equal(
+        go_by(f, (struct plan){.world = 1, .launch = "none", .signal = SIGTERM, .calls = 9}, codes), 143);
     pid_t pid = fork();
     if (!pid) { /* another launcher */
-        int code = go(f, (struct plan){.world = 1, .launch = "none", .signal = SIGTERM, .calls = 9}, codes);
+        int code =
+            go_by(f, (struct plan){.world = 1, .launch = "none", .signal = SIGTERM, .calls = 9}, codes);
         _exit(code == 143 && says(f, "started afresh: ") && !says(f, "resumed from ") ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(go(f, (struct plan){.world = 1, .launch = "none", .restarts = "1"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .launch = "none", .restarts = "1"}, codes), 0);
     assert_true(says(f, "resumed from "));
 }
 
@@ -264,7 +266,7 @@ static void a_path_is_where_a_job_begins(void **state)
     int codes[RANKS];
 
     undisturbed(f, 1, &want);
-    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 6}, codes), 143);
+    assert_int_equal(go_by(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 6}, codes), 143);
     struct plan job[] = {
         {.world = 1, .job = "j"},
         {.world = 1, .launch = "l", .restarts = "0", .errors = "/a/l_1/attempt_0/0/error.json"},
@@ -276,11 +278,11 @@ static void a_path_is_where_a_job_begins(void **state)
     for (size_t i = 0; i < ARRAY_LEN(job); i++) {
         job[i].signal = SIGTERM;
         job[i].calls = 12;
-        assert_int_equal(go(f, job[i], codes), 143);
+        assert_int_equal(go_by(f, job[i], codes), 143);
         job[i].signal = 0;
         /* The last: ranks that met anew because a node came or went, which is no restart. */
         job[i].restarts = i + 1 < ARRAY_LEN(job) ? "1" : "0";
-        assert_int_equal(go(f, job[i], codes), 0);
+        assert_int_equal(go_by(f, job[i], codes), 0);
         assert_false(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
         assert_true(says(f, "resumed from "));
         expect_weights(f, &want);
@@ -288,7 +290,7 @@ static void a_path_is_where_a_job_begins(void **state)
     /* Who starts it anew by hand means what is said. */
     struct plan anew = {
         .world = 1, .launch = "l", .restarts = "0", .errors = "/a/l_4/attempt_0/0/error.json"};
-    assert_int_equal(go(f, anew, codes), 0);
+    assert_int_equal(go_by(f, anew, codes), 0);
     assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
 }
 
@@ -301,18 +303,18 @@ static void first_weights_are_read_once(void **state)
     int codes[RANKS];
 
     undisturbed(f, 1, &want);
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), 0);
     assert_int_equal(rename(f->cfg.save_path, first), 0);
     forget(f);
     f->cfg.init_from = first;
     undisturbed(f, 2, &want);
-    int code = go(f, (struct plan){.world = 2, .job = "j", .signal = SIGTERM, .calls = 9}, codes);
+    int code = go_by(f, (struct plan){.world = 2, .job = "j", .signal = SIGTERM, .calls = 9}, codes);
     assert_int_equal(code, 143);
     assert_int_equal(unlink(first), 0);
-    assert_int_equal(go(f, (struct plan){.world = 2, .job = "j"}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 2, .job = "j"}, codes), 0);
     assert_true(says(f, "resumed from "));
     expect_weights(f, &want);
-    assert_int_equal(go(f, (struct plan){.world = 2, .job = "k"}, codes), 2);
+    assert_int_equal(go_by(f, (struct plan){.world = 2, .job = "k"}, codes), 2);
     assert_true(says(f, "--init_from: "));
 }
 
@@ -335,7 +337,7 @@ static void a_path_is_taken_or_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         f->cfg.resume = cases[i].resume;
         f->cfg.init_from = cases[i].init_from;
-        assert_int_equal(go(f, (struct plan){.world = 2}, codes), EXIT_CODE_USAGE);
+        assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), EXIT_CODE_USAGE);
         assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
         assert_true(says(f, cases[i].says));
     }
@@ -343,7 +345,7 @@ static void a_path_is_taken_or_refused(void **state)
     stop_at_step(f, NULL);
     configure(f, "{type: sgd, lr: 0.01, momentum: 0.9}");
     f->cfg.resume = f->cfg.ckpt_dir;
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
+    assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
     assert_true(says(f, "no checkpoint in it that can be read"));
 }
 
@@ -370,7 +372,7 @@ static void a_damaged_one_is_passed_over(void **state)
                 cleanup_close int fd = open(path, O_WRONLY);
                 assert_int_equal(pwrite(fd, "\xff\xfe", 2, st.st_size / 3), 2);
             }
-            assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+            assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), 0);
             if (!says(f, "warning: damaged checkpoint skipped: ") || !says(f, "resumed from "))
                 fail_msg("%s, damage %d: not told", files[i], how);
             expect_weights(f, &want);
@@ -420,7 +422,7 @@ static void another_format_of_this_run_is_an_error(void **state)
             if (newer)
                 stop_at_step(f, "j");
             const char *path = leave(f, where[i].dir, where[i].name, where[i].format, "j");
-            assert_int_equal(go(f, (struct plan){.world = 2, .job = "j"}, codes), EXIT_CODE_USAGE);
+            assert_int_equal(go_by(f, (struct plan){.world = 2, .job = "j"}, codes), EXIT_CODE_USAGE);
             assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
             assert_true(says(
                 f, arena_printf(&f->arena,
@@ -428,9 +430,9 @@ static void another_format_of_this_run_is_an_error(void **state)
                                 "which this version does not read (2): go on with the version that wrote it",
                                 path, where[i].format)));
             /* Another run's says nothing about this one. */
-            assert_int_equal(go(f, (struct plan){.world = 1, .job = "k"}, codes), 0);
+            assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "k"}, codes), 0);
             f->cfg.resume = path;
-            assert_int_equal(go(f, (struct plan){.world = 1, .launch = ""}, codes), EXIT_CODE_USAGE);
+            assert_int_equal(go_by(f, (struct plan){.world = 1, .launch = ""}, codes), EXIT_CODE_USAGE);
             assert_true(says(f, "--resume: "));
             f->cfg.resume = "auto";
         }
@@ -444,11 +446,11 @@ static void a_folder_of_older_ones_is_refused_by_their_format(void **state)
 
     f->cfg.resume = path_in(f, "older");
     leave(f, f->cfg.resume, "step-0000000005-0a1b2c3d", 1, "j");
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
+    assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), EXIT_CODE_USAGE);
     assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
     /* Also to a later attempt, which has found something damaged before. */
     assert_int_equal(fs_mkdirs(path_in(f, "checkpoints/step-0000000007"), &f->err), 0);
-    assert_int_equal(go(f, (struct plan){.world = 1, .job = "k"}, codes), EXIT_CODE_USAGE);
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "k"}, codes), EXIT_CODE_USAGE);
     assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
 }
 
@@ -473,7 +475,7 @@ static void nothing_unread_is_passed_over_in_silence(void **state)
             step = folder_of(f, "j");
             assert_int_equal(symlink(step, step), 0);
         }
-        assert_int_equal(go(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
         if (!says(f, how < 3 ? "warning: damaged checkpoint skipped: " : "warning: --ckpt_dir: ") ||
             !says(f, step) || !says(f, "started afresh: "))
             fail_msg("damage %d: not told", how);
@@ -481,7 +483,7 @@ static void nothing_unread_is_passed_over_in_silence(void **state)
             continue;
         /* Beside the run's own it says nothing new. */
         stop_at_step(f, "j");
-        assert_int_equal(go(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
         assert_true(says(f, "resumed from ") && !says(f, "warning: "));
     }
 }

@@ -67,10 +67,7 @@ static int save(struct saver *s, struct a_state *f, int64_t step, struct err *er
 
 static float *part_of(struct a_state *f, size_t i)
 {
-    return i == 0   ? model_values(f->model)
-           : i == 1 ? f->optim.m
-           : i == 2 ? f->optim.v
-                    : model_buffers(f->model);
+    return i == 0 ? f->model->values : i == 1 ? f->optim.m : i == 2 ? f->optim.v : (float *)f->model->buffers;
 }
 
 static void what_is_not_finite_is_never_the_newest(void **state)
@@ -128,14 +125,14 @@ static void written(struct saver *s, int64_t step)
 
 static void fill(struct a_state *f, float seed)
 {
-    const size_t len = model_len(f->model);
+    const size_t len = f->model->len;
 
     for (size_t i = 0; i < len; i++) {
-        model_values(f->model)[i] = seed + (float)i;
+        f->model->values[i] = seed + (float)i;
         f->optim.m[i] = -seed - (float)i;
         f->optim.v[i] = 2 * seed + (float)i;
     }
-    ((float *)model_buffers(f->model))[0] = seed;
+    ((float *)f->model->buffers)[0] = seed;
     f->optim.step = (int64_t)seed;
 }
 
@@ -143,7 +140,7 @@ static void fill(struct a_state *f, float seed)
 static void expect_filled(struct a_state *f, int64_t step)
 {
     const struct snapshot into = a_state_snapshot(f);
-    const size_t len = model_len(f->model);
+    const size_t len = f->model->len;
     const float seed = (float)step;
     char path[PATH_MAX];
     struct manifest m;
@@ -153,11 +150,11 @@ static void expect_filled(struct a_state *f, int64_t step)
     if (ckpt_manifest(path, &m, &err) || snapshot_read(&into, path, &m, &err))
         fail_msg("%s", err.msg);
     for (size_t i = 0; i < len; i++) {
-        assert_true(model_values(f->model)[i] == seed + (float)i);
+        assert_true(f->model->values[i] == seed + (float)i);
         assert_true(f->optim.m[i] == -seed - (float)i);
         assert_true(f->optim.v[i] == 2 * seed + (float)i);
     }
-    assert_true(((const float *)model_buffers(f->model))[0] == seed);
+    assert_true(((const float *)f->model->buffers)[0] == seed);
     assert_true(f->cursor.step == step && f->optim.step == step);
 }
 
@@ -169,7 +166,7 @@ static void the_training_goes_on_while_the_copy_is_written(void **state)
 
     s.save_steps = 1;
     open_for(&s, f);
-    assert_true(s.copy.bytes >= 3 * model_len(f->model) * sizeof(float));
+    assert_true(s.copy.bytes >= 3 * f->model->len * sizeof(float));
     const void *memory = s.copy.memory;
     injected.fsync = gate;
     for (int step = 1; step <= 3; step++) {
@@ -235,13 +232,13 @@ static void moments_that_stay_are_not_copied(void **state)
 
     const size_t all = snapshot_copy_bytes(&live);
     live.moments_stay = true;
-    assert_true(snapshot_copy_bytes(&live) + 2 * model_len(f->model) * sizeof(float) <= all);
+    assert_true(snapshot_copy_bytes(&live) + 2 * f->model->len * sizeof(float) <= all);
     s.save_steps = 1;
     assert_int_equal(saver_open(&s, &live, &err), 0);
     fill(f, 4);
     f->cursor.step = 4;
     saver_save(&s, &live, false);
-    model_values(f->model)[0] = 99;
+    f->model->values[0] = 99;
     assert_ptr_equal(s.what.optim->m, f->optim.m);
     saver_close(&s); /* waits until it is written */
     expect_filled(f, 4);

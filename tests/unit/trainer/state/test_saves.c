@@ -77,7 +77,7 @@ static void goes_on(struct fixture *f, const struct buf *want)
     const int64_t step = newest(f);
 
     injected = (struct injected){0};
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), 0);
     if (step)
         assert_true(says(f, arena_printf(&f->arena, ", step %lld\n", (long long)step)));
     assert_int_equal(says(f, "resumed from "), step > 0);
@@ -98,7 +98,7 @@ static void killed_at_each_call(void **state)
     f->cfg.save_steps = EVERY;
     for (int at = 0, code = -1; code; at++) {
         injected = (struct injected){.what = INJECT_DEATH, .at = at};
-        code = go(f, (struct plan){.world = 1}, codes);
+        code = go_by(f, (struct plan){.world = 1}, codes);
         if (!code) { /* it wrote with fewer calls */
             expect_weights(f, &want);
             break;
@@ -132,7 +132,7 @@ static void an_error_of_each_call(void **state)
         *struck = false;
         injected =
             (struct injected){.what = INJECT_ERROR, .at = at, .error = errors[at % 3], .struck = struck};
-        assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), 0);
         expect_weights(f, &want);
         const bool lost = newest(f) == 0;
         assert_true(lost ? says(f, WARNING) : newest(f) == STEPS && !says(f, WARNING));
@@ -180,7 +180,7 @@ static void one_that_is_due_meanwhile_is_put_off(void **state)
         f->cfg.save_steps = world == 1 ? EVERY : 3;
         polls_later = world == 1 ? 8 : 4;
         injected = (struct injected){.fsync = until_steps_later, .poll = until_it_is_written};
-        assert_int_equal(go(f, (struct plan){.world = world, .rank_0_saves = true}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = world, .rank_0_saves = true}, codes), 0);
         injected = (struct injected){0};
         expect_weights(f, &want);
         assert_false(
@@ -216,13 +216,13 @@ static void a_stop_finds_one_being_written(void **state)
         undisturbed(f, world, &want);
         f->cfg.save_steps = EVERY;
         injected = (struct injected){.fsync = until_the_run_has_stopped, .poll = until_it_is_written};
-        assert_int_equal(go(f, (struct plan){.world = world}, codes), EXIT_CODE_TERMINATED);
+        assert_int_equal(go_by(f, (struct plan){.world = world}, codes), EXIT_CODE_TERMINATED);
         injected = (struct injected){0};
         assert_int_equal(codes[world - 1], EXIT_CODE_TERMINATED);
         assert_true(newest(f) > EVERY);
         assert_true(says(f, arena_printf(&f->arena, "checkpoint of step %lld saved", (long long)newest(f))));
         f->cfg.save_steps = 0;
-        assert_int_equal(go(f, (struct plan){.world = world}, codes), 0);
+        assert_int_equal(go_by(f, (struct plan){.world = world}, codes), 0);
         assert_true(says(f, "resumed from "));
         expect_weights(f, &want);
         forget(f);
@@ -249,7 +249,7 @@ static void a_kill_behind_a_stop_loses_the_last_alone(void **state)
     f->cfg.save_steps = EVERY;
     injected = (struct injected){.fsync = kill_in_the_last, .poll = until_it_is_written};
     first_of_the_last = 6; /* of a new folder's parent, two files, manifest, the folder, its parent */
-    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 128 + SIGKILL);
+    assert_int_equal(go_by(f, (struct plan){.world = 1}, codes), 128 + SIGKILL);
     injected = (struct injected){0};
     assert_int_equal(newest(f), EVERY);
     f->cfg.save_steps = 0;
@@ -280,7 +280,7 @@ static void nobodys_deadline_runs_meanwhile(void **state)
     f->cfg.timeout_s = TIMEOUT_MS / 1000.0;
     f->cfg.save_steps = EVERY;
     injected = (struct injected){.fsync = a_slow_disk, .poll = until_it_is_written};
-    assert_int_equal(go(f, (struct plan){.world = 2}, codes), EXIT_CODE_TERMINATED);
+    assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), EXIT_CODE_TERMINATED);
     injected = (struct injected){0};
     assert_int_equal(codes[1], EXIT_CODE_TERMINATED);
     assert_true(newest(f) > EVERY);
@@ -312,7 +312,7 @@ static void an_error_waits_for_no_disk(void **state)
     f->cfg.log_format = LOG_FORMAT_JSON;
     f->cfg.save_steps = EVERY;
     injected = (struct injected){.fsync = until_the_error_is_said, .poll = kill_of_rank_1};
-    assert_int_equal(go(f, (struct plan){.world = 2}, codes), EXIT_CODE_PEER_LOST);
+    assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), EXIT_CODE_PEER_LOST);
     injected = (struct injected){0};
     read_file(path_in(f, "out.0"), &out);
     const char *error = strstr(buf_str(&out), "error: ");
@@ -326,11 +326,9 @@ static size_t copy_bytes(struct fixture *f)
     cleanup_model struct model *m = model_make(&f->cfg.model, 1, &f->err);
     cleanup_optim struct optim o = {0};
     struct cursor c = {0};
-    int rows;
 
     assert_non_null(m);
-    const struct param_row *row = model_params(m, &rows);
-    assert_int_equal(optim_make(&o, &f->cfg.optimizer, row, rows, &f->err), 0);
+    assert_int_equal(optim_make(&o, &f->cfg.optimizer, m->row, m->rows, &f->err), 0);
     return snapshot_copy_bytes(&(struct snapshot){.model = m, .optim = &o, .cursor = &c});
 }
 
@@ -345,7 +343,7 @@ static void without_memory_all_wait(void **state)
     f->cfg.log_format = LOG_FORMAT_JSON;
     f->cfg.save_steps = EVERY;
     injected = (struct injected){.refused = copy_bytes(f)};
-    assert_int_equal(go(f, (struct plan){.world = 2, .rank_0_saves = true}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 2, .rank_0_saves = true}, codes), 0);
     assert_int_equal(codes[1], 0);
     assert_int_equal(times_said(f, "the training waits for each checkpoint: no memory for a copy"), 1);
     assert_int_equal(times_said(f, "\"event\":\"checkpoint\""), 3);
@@ -376,26 +374,26 @@ static void a_full_disk_is_told_once(void **state)
     undisturbed(f, 2, &want);
     mount_small(f, "size=12k");
     f->cfg.save_steps = 2;
-    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), 0);
     assert_int_equal(times_said(f, WARNING), 1);
     assert_true(says(f, "No space left on device"));
     expect_weights(f, &want);
     assert_int_equal(newest(f), 0);
     assert_int_equal(mount("none", f->cfg.ckpt_dir, "tmpfs", MS_REMOUNT, "size=10m"), 0);
-    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    assert_int_equal(go_by(f, (struct plan){.world = 2}, codes), 0);
     assert_false(says(f, WARNING));
     assert_in_range(newest(f), 14, 15); /* 15: 14 was put off */
     assert_int_equal(umount2(f->cfg.ckpt_dir, MNT_DETACH), 0);
 }
 
-static int begin(void **state)
+static int begin_uninjected(void **state)
 {
     injected = (struct injected){0};
-    return make(state);
+    return make_resume(state);
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, unmake)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_uninjected, unmake)
 
 int main(void)
 {

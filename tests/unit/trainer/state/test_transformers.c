@@ -34,10 +34,8 @@ static void write_checkpoint(const char *dir, struct model *m, const struct opti
     struct cursor cursor = {.epoch = 1, .items = 1, .step_samples = 1};
     double sums[2] = {0};
     struct err err;
-    int rows;
-    const struct param_row *row = model_params(m, &rows);
 
-    assert_int_equal(optim_make(&optim, optimizer, row, rows, &err), 0);
+    assert_int_equal(optim_make(&optim, optimizer, m->row, m->rows, &err), 0);
     const struct snapshot what = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2};
     const struct manifest manifest = {.step = 1, .run_id = "run"};
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
@@ -54,15 +52,15 @@ static void write_logits(const char *dir, struct model *m, int vocab, int time, 
     const size_t n = (size_t)BATCH * (size_t)time;
     int64_t *tokens = arena_array(&g->a, n, int64_t);
     float *x = arena_array(&g->a, n, float), *logits = arena_array(&g->a, n * (size_t)vocab, float);
-    float *more = arena_array(&g->a, model_len(m), float);
+    float *more = arena_array(&g->a, m->len, float);
     cleanup_kctx struct kctx *ctx = kctx_make(&o, &err);
 
     assert_non_null(ctx);
     torch_rng_seed(&rng, 3);
     model_init(m, &rng);
-    torch_rng_normal(&rng, 0, 0.2, more, model_len(m));
-    for (size_t i = 0; i < model_len(m); i++)
-        model_values(m)[i] += more[i];
+    torch_rng_normal(&rng, 0, 0.2, more, m->len);
+    for (size_t i = 0; i < m->len; i++)
+        m->values[i] += more[i];
     for (size_t i = 0; i < n; i++) {
         tokens[i] = torch_rng_u32(&rng) % (uint32_t)vocab;
         x[i] = (float)tokens[i];

@@ -13,7 +13,6 @@ void begin_training(struct training *t, bool device, struct pipeline_options o,
 {
     struct err err = {0};
     struct torch_rng rng;
-    int rows;
 
     t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
     t->ctx =
@@ -26,8 +25,8 @@ void begin_training(struct training *t, bool device, struct pipeline_options o,
         fail_msg("%s", err.msg);
     torch_rng_seed(&rng, 3);
     assert_int_equal(pipeline_init(&t->pipeline, &rng, &err), 0);
-    const struct param_row *row = model_params(t->pipeline.model, &rows);
-    assert_int_equal(optim_make(&t->optim, optimizer, row, rows, &err), 0);
+    assert_int_equal(optim_make(&t->optim, optimizer, t->pipeline.model->row, t->pipeline.model->rows, &err),
+                     0);
     p.pipeline = &t->pipeline;
     p.optim = &t->optim;
     p.sampler.world = 1;
@@ -107,8 +106,8 @@ void check_steps_in_flight(struct training *hurried, struct training *patient, i
     assert_int_equal(behind, RESIDENT_LAG + 1);
     assert_int_equal(train_pull(&hurried->train, TRAIN_READS_ALL, &err), 0);
     assert_int_equal(train_pull(&patient->train, TRAIN_READS_ALL, &err), 0);
-    assert_memory_equal(model_values(hurried->pipeline.model), model_values(patient->pipeline.model),
-                        model_len(patient->pipeline.model) * sizeof(float));
+    assert_memory_equal(hurried->pipeline.model->values, patient->pipeline.model->values,
+                        patient->pipeline.model->len * sizeof(float));
     close_training(hurried);
     close_training(patient);
 }

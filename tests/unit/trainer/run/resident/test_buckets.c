@@ -151,8 +151,8 @@ static void check_task(const struct task *small)
     assert_true(whole.waits >= 1 && bucketed.waits >= IN_STEP);
     for (int i = first; i < bucketed.sums;)
         i = check_buckets(&bucketed, i);
-    assert_memory_equal(model_values(t.pipeline.model), model_values(wanted.pipeline.model),
-                        model_len(t.pipeline.model) * sizeof(float));
+    assert_memory_equal(t.pipeline.model->values, wanted.pipeline.model->values,
+                        t.pipeline.model->len * sizeof(float));
     end_training(&t, &bucketed);
     end_training(&wanted, &whole);
     assert_int_equal(fake_cudart_pieces(), 0);

@@ -58,12 +58,12 @@ static struct net open_net(struct golden *g, bool device)
                    : kctx_make(&(struct kctx_options){0}, &err);
     if (!n.model || !n.ctx || kctx_reserve(n.ctx, model_workspace_bytes(n.model, 1), &err))
         fail_msg("%s", err.msg);
-    memcpy(model_values(n.model), golden_flat(g, n.model, "weights"), model_len(n.model) * sizeof(float));
+    memcpy(n.model->values, golden_flat(g, n.model, "weights"), n.model->len * sizeof(float));
     if (model_place(n.model, n.ctx, &err))
         fail_msg("%s", err.msg);
     n.x = space(&n, TIME * sizeof(float));
     n.labels = space(&n, TIME * sizeof(int32_t));
-    n.grad = space(&n, model_len(n.model) * sizeof(float));
+    n.grad = space(&n, n.model->len * sizeof(float));
     n.dforward = space(&n, TIME * WIDTH * element_bytes(n.element));
     n.logits = space(&n, TIME * VOCAB * element_bytes(n.element));
     return n;
@@ -134,9 +134,9 @@ static void pass(struct golden *g, struct net *n, int which, struct results *r)
     r->loss[which] = (float)(loss.sum / TIME);
     if (!all)
         return;
-    model_backward(n->model, n->ctx, n->dforward, n->grad);
-    r->grad[which] = arena_array(&g->a, model_len(n->model), float);
-    get(n, r->grad[which], n->grad, model_len(n->model) * sizeof(float));
+    model_backward(n->model, n->ctx, n->dforward, n->grad, NULL);
+    r->grad[which] = arena_array(&g->a, n->model->len, float);
+    get(n, r->grad[which], n->grad, n->model->len * sizeof(float));
     get_elements(n, r->logits[which], n->logits, TIME * VOCAB);
 }
 
@@ -180,7 +180,6 @@ static void errors_are_not_far_above_autocasts(void **state)
     struct config cfg;
     struct err err = {0};
     float recorded[LOSSES];
-    int rows;
 
     (void)state;
     golden_open(&g, "gpt2_bf16.safetensors");
@@ -190,7 +189,7 @@ static void errors_are_not_far_above_autocasts(void **state)
         assert_true(fabs((double)want.loss[i] / (double)recorded[i] - 1) < 1e-6);
     golden_config(&g, golden_bf16_yaml, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
-    const struct param_row *row = model_params(m, &rows);
+    const struct param_row *row = m->row;
     for (int cublas = 0; cublas < 2; cublas++) {
         if (!cublas)
             setenv("TK_CUBLAS", "off", 1);
@@ -199,7 +198,7 @@ static void errors_are_not_far_above_autocasts(void **state)
         compare(&g, "logits", golden_distance(*got.logits, *want.logits, (size_t)SETS * TIME * VOCAB));
         compare(&g, "loss", golden_distance(got.loss, want.loss, LOSSES));
         double worst = 0;
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; i < m->rows; i++)
             worst =
                 fmax(worst, compare(&g, row[i].name, pooled(got.grad, want.grad, row[i].offset, row[i].len)));
         print_message("gradients: at most %.2f times autocast's error\n", worst);

@@ -114,14 +114,12 @@ static void check_state(struct training *device, struct training *cpu)
     struct model *a = device->pipeline.model;
     struct model *b = cpu->pipeline.model;
     struct err err = {0};
-    int states;
 
     assert_int_equal(train_pull(&device->train, TRAIN_READS_ALL, &err), 0);
-    assert_true(wrong_share(model_values(a), model_values(b), model_len(a)) < 1e-8);
-    assert_true(wrong_share(device->optim.m, cpu->optim.m, model_len(a)) < 1e-6);
-    const struct state_row *row = model_state(a, &states);
-    const struct state_row *want = model_state(b, &states);
-    for (int i = 0; i < states; i++) {
+    assert_true(wrong_share(a->values, b->values, a->len) < 1e-8);
+    assert_true(wrong_share(device->optim.m, cpu->optim.m, a->len) < 1e-6);
+    const struct state_row *row = a->state, *want = b->state;
+    for (int i = 0; i < a->states; i++) {
         if (row[i].type == STATE_I64)
             assert_memory_equal(row[i].data, want[i].data, row[i].bytes);
         else if (row[i].buffer)
@@ -198,8 +196,8 @@ static void a_loss_that_is_no_number_stops_the_weights(void **state)
     for (int step = 0; step < 3; step++)
         run_step(&t, step, 0.05, false, &r);
     assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
-    len = model_len(t.pipeline.model);
-    model_values(t.pipeline.model)[len - 1] = NAN;
+    len = t.pipeline.model->len;
+    t.pipeline.model->values[len - 1] = NAN;
     train_push(&t.train);
     run_step(&t, 3, 0.05, false, &r);
     int64_t taken = 4;
@@ -211,9 +209,9 @@ static void a_loss_that_is_no_number_stops_the_weights(void **state)
     assert_true(r.flags & COLLECTIVES_NONFINITE);
     assert_int_equal(taken - r.back, 4);
     float before[8];
-    memcpy(before, model_values(t.pipeline.model), sizeof(before));
+    memcpy(before, t.pipeline.model->values, sizeof(before));
     assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
-    assert_memory_equal(model_values(t.pipeline.model), before, sizeof(before));
+    assert_memory_equal(t.pipeline.model->values, before, sizeof(before));
     close_training(&t);
 }
 
@@ -227,13 +225,12 @@ static void a_resumed_training_goes_on_with_what_it_is_given(void **state)
     (void)state;
     open_training(&device, &SGD, true);
     open_training(&cpu, &SGD, false);
-    len = model_len(cpu.pipeline.model) * sizeof(float);
+    len = cpu.pipeline.model->len * sizeof(float);
     train_epoch(&cpu.train, 0);
     for (int step = 0; step < 2; step++)
         run_step(&cpu, step, 0.05, true, &b);
-    memcpy(model_values(device.pipeline.model), model_values(cpu.pipeline.model), len);
-    memcpy(model_buffers(device.pipeline.model), model_buffers(cpu.pipeline.model),
-           model_buffers_bytes(cpu.pipeline.model));
+    memcpy(device.pipeline.model->values, cpu.pipeline.model->values, len);
+    memcpy(device.pipeline.model->buffers, cpu.pipeline.model->buffers, cpu.pipeline.model->buffers_bytes);
     memcpy(device.optim.m, cpu.optim.m, len);
     device.optim.step = cpu.optim.step;
     train_push(&device.train);
@@ -373,8 +370,8 @@ static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
     assert_true(e.waits > 0);
     assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
     assert_int_equal(train_pull(&alone.train, TRAIN_READS_ALL, &err), 0);
-    assert_memory_equal(model_values(t.pipeline.model), model_values(alone.pipeline.model),
-                        model_len(alone.pipeline.model) * sizeof(float));
+    assert_memory_equal(t.pipeline.model->values, alone.pipeline.model->values,
+                        alone.pipeline.model->len * sizeof(float));
     train_release(&t.train);
     device_free(t.ctx, e.memory);
     close_training(&t);
@@ -470,7 +467,7 @@ static void weights_behind_a_bad_loss_are_refused(void **state)
     train_epoch(&t.train, 0);
     run_step(&t, 0, 0.05, false, &r);
     assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
-    model_values(t.pipeline.model)[model_len(t.pipeline.model) - 1] = NAN;
+    t.pipeline.model->values[t.pipeline.model->len - 1] = NAN;
     train_push(&t.train);
     run_step(&t, 1, 0.05, false, &r);
     run_step(&t, 2, 0.05, false, &r);

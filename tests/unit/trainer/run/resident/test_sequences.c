@@ -51,8 +51,8 @@ static void check_task(const struct task *task)
     assert_int_equal(train_pull(&device.train, TRAIN_READS_ALL, &err), 0);
     struct model *a = device.pipeline.model;
     struct model *b = cpu.pipeline.model;
-    assert_true(wrong_share(model_values(a), model_values(b), model_len(a)) < 1e-7);
-    assert_true(wrong_share(device.optim.v, cpu.optim.v, model_len(a)) < 1e-6);
+    assert_true(wrong_share(a->values, b->values, a->len) < 1e-7);
+    assert_true(wrong_share(device.optim.v, cpu.optim.v, a->len) < 1e-6);
     close_training(&device);
     close_training(&cpu);
     assert_int_equal(fake_cudart_pieces(), 0);

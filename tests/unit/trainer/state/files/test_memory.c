@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FEWEST_ALLOCATIONS = 12, KEEP = 2, FILE_BYTES = 1 << 20, CONFIG = 7, LINE_BYTES = 256 };
+enum { FEWEST_ALLOCATIONS = 6, KEEP = 2, FILE_BYTES = 1 << 20, CONFIG = 7, LINE_BYTES = 256 };
 
 static const char RUN[] = "run";
 
@@ -130,7 +130,7 @@ static void remove_folder(const struct folder *f)
 static void test_a_checkpoint_is_whole_or_not_there(void **state)
 {
     struct failing_end untroubled, end = {.struck = true};
-    long n = 0, exhausted = 0, failed = 0;
+    long n = 0, exhausted = 0;
 
     (void)state;
     struct folder first = make_folder();
@@ -143,7 +143,6 @@ static void test_a_checkpoint_is_whole_or_not_there(void **state)
         failing_try(++n, save, &f, &end);
         describe(f.path, line);
         exhausted += end.exhausted;
-        failed += !end.exhausted && end.value == 0;
         bool done = strcmp(line, "2 3") == 0 || strcmp(line, "1 2 3") == 0; /* or not pruned */
         if (!done && (strcmp(line, "1 2") != 0 || (!end.exhausted && end.value == 1)))
             fail_msg("without allocation %ld: %s (value %d)", n, line, (int)end.value);
@@ -155,9 +154,8 @@ static void test_a_checkpoint_is_whole_or_not_there(void **state)
             fail_msg("after the write behind allocation %ld: %s", n, line);
         remove_folder(&f);
     }
-    print_message("%ld allocations; without one: %ld ended the process, %ld the write\n", n - 1, exhausted,
-                  failed);
-    assert_true(n > FEWEST_ALLOCATIONS && exhausted > 0 && failed > 0);
+    print_message("%ld allocations; without one: %ld ended the process\n", n - 1, exhausted);
+    assert_true(n > FEWEST_ALLOCATIONS && exhausted > 0);
 }
 
 int main(void)

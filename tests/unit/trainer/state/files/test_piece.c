@@ -47,8 +47,8 @@ static void test_pieces(void **state)
     fails = -1;
     for (size_t i = 0; i < len; i++)
         bytes[i] = (char)(i * 31 >> 7);
-    assert_int_equal(piece_write(f, bytes, 5), 0);
-    assert_int_equal(piece_write(f, bytes + 5, len - 5), 0);
+    assert_int_equal(piece_write(fileno(f), bytes, 5), 0);
+    assert_int_equal(piece_write(fileno(f), bytes + 5, len - 5), 0);
     assert_int_equal(slot->signs, 1 + 4);
     assert_int_equal(n_calls, 5);
     expect(0, false, 0);
@@ -76,7 +76,7 @@ static void test_failures(void **state)
         n_calls = 0;
         fails = i % 2 ? 2 : 0; /* begun, or waited for */
         code = cases[i / 2].code;
-        assert_int_equal(piece_write(f, bytes, len), cases[i / 2].rc);
+        assert_int_equal(piece_write(fileno(f), bytes, len), cases[i / 2].rc);
         if (cases[i / 2].rc)
             assert_int_equal(errno, code);
     }

@@ -47,7 +47,7 @@ static void make_model(struct fixture *f, int positions, int vocab, const char *
     if (config_decode("t.yaml", text, strlen(text), &f->a, &f->cfg, &err) ||
         !(f->model = model_make(&f->cfg.model, 1, &err)))
         fail_msg("%s", err.msg);
-    memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
+    memset(f->model->values, 0, f->model->len * sizeof(float));
 }
 
 static int setup(void **state)
@@ -101,17 +101,17 @@ static void fill_from(struct fixture *f, const char *path)
 static void all_programs_files_are_one_model(void **state)
 {
     struct fixture *f = *state;
-    size_t n = model_len(f->model);
+    size_t n = f->model->len;
     float *want = malloc(n * sizeof(*want));
 
     assert_non_null(want);
     fill_from(f, GOLDEN "huggingface.safetensors");
-    memcpy(want, model_values(f->model), n * sizeof(*want));
+    memcpy(want, f->model->values, n * sizeof(*want));
     for (size_t i = 0; i < n; i++)
         assert_true(want[i] != 0);
-    memset(model_values(f->model), 0, n * sizeof(*want));
+    memset(f->model->values, 0, n * sizeof(*want));
     fill_from(f, GOLDEN "nanogpt.safetensors");
-    assert_memory_equal(model_values(f->model), want, n * sizeof(*want));
+    assert_memory_equal(f->model->values, want, n * sizeof(*want));
     free(want);
 }
 
@@ -119,15 +119,13 @@ static void all_programs_files_are_one_model(void **state)
 static void fewer_positions(void **state)
 {
     struct fixture *f = *state;
-    int rows;
 
     fill_from(f, GOLDEN "nanogpt.safetensors");
-    const struct param_row *row = model_params(f->model, &rows);
-    float first = model_values(f->model)[row[1].offset];
-    assert_string_equal(row[1].name, "transformer.wpe.weight");
+    float first = f->model->values[f->model->row[1].offset];
+    assert_string_equal(f->model->row[1].name, "transformer.wpe.weight");
     make_model(f, 4, 11, BLOCK);
     fill_from(f, GOLDEN "huggingface.safetensors");
-    assert_true(model_values(f->model)[model_params(f->model, &rows)[1].offset] == first);
+    assert_true(f->model->values[f->model->row[1].offset] == first);
 }
 
 static void refuse(struct fixture *f, const char *want)
@@ -136,8 +134,8 @@ static void refuse(struct fixture *f, const char *want)
 
     if (!fill_model(f, &err) || !strstr(err.msg, want))
         fail_msg("\"%s\", expected \"%s\"", err.msg, want);
-    for (size_t i = 0; i < model_len(f->model); i++)
-        assert_true(model_values(f->model)[i] == 0);
+    for (size_t i = 0; i < f->model->len; i++)
+        assert_true(f->model->values[i] == 0);
 }
 
 static struct tensor_row *named(struct fixture *f, const char *name)
@@ -262,10 +260,10 @@ static void open_made(struct fixture *f, const struct made *m, int n, int first)
 /* The model's tensors with their elements' type as `type` says, all four in turn for FLOATS. */
 static int make_all(struct fixture *f, struct made *m, size_t type)
 {
-    int rows, n = 0;
-    const struct state_row *row = model_state(f->model, &rows);
+    int n = 0;
+    const struct state_row *row = f->model->state;
 
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < f->model->states; i++) {
         if (row[i].tied)
             continue;
         m[n] = (struct made){.name = row[i].name,
@@ -285,7 +283,6 @@ static void safetensors_of_every_shape(void **state)
     struct fixture *f = *state;
     struct made m[TENSORS_MAX];
     struct err err;
-    int rows;
 
     for (int round = 0; round < 2 * (int)ARRAY_LEN(SPEC); round++) {
         int n = make_all(f, m, (size_t)round % (FLOATS + 1));
@@ -295,11 +292,11 @@ static void safetensors_of_every_shape(void **state)
                 names[i % 4], other, 2, {i == 3 ? 0 : 4 + 4 * i, 3}, i == 3 ? 0 : 12 + 12 * i, 0};
         }
         open_made(f, m, n, round);
-        memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
+        memset(f->model->values, 0, f->model->len * sizeof(float));
         if (fill_model(f, &err))
             fail_msg("round %d: %s", round, err.msg);
-        const struct state_row *row = model_state(f->model, &rows);
-        for (int i = 0; i < rows; i++)
+        const struct state_row *row = f->model->state;
+        for (int i = 0; i < f->model->states; i++)
             for (int k = 0; !row[i].tied && k < (int)(row[i].bytes / sizeof(float)); k++)
                 assert_true(((const float *)row[i].data)[k] == (float)((i + k) % 200));
     }
@@ -315,7 +312,7 @@ static void types_that_are_no_floats_are_refused_where_they_are_used(void **stat
         int n = make_all(f, m, F32);
         m[type].type = type;
         open_made(f, m, n, 5);
-        memset(model_values(f->model), 0, model_len(f->model) * sizeof(float));
+        memset(f->model->values, 0, f->model->len * sizeof(float));
         snprintf(want, sizeof(want), "%s: %s, expected F32, F16, BF16 or F64", m[type].name, SPEC[type].name);
         refuse(f, want);
     }
@@ -337,14 +334,14 @@ static void what_is_written_is_hugging_faces(void **state)
 {
     struct fixture *f = *state;
     char path[] = "/tmp/test_fill.XXXXXX.safetensors";
-    int fd = mkstemps(path, 12), rows;
+    int fd = mkstemps(path, 12);
     struct weights theirs;
     struct err err;
 
     assert_true(fd >= 0 && close(fd) == 0);
     fill_from(f, GOLDEN "huggingface.safetensors");
-    const struct state_row *row = model_state(f->model, &rows);
-    const struct tensor_list list = state_dict_model(row, rows, STATE_DICT_SAFETENSORS, &f->a);
+    const struct tensor_list list =
+        state_dict_model(f->model->state, f->model->states, STATE_DICT_SAFETENSORS, &f->a);
     assert_int_equal(save_tensors(path, &list, &err), 0);
     read_file(f, path);
     assert_int_equal(unlink(path), 0);
