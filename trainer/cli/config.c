@@ -36,13 +36,11 @@ static int no_such_preset(const char *name, struct err *err)
 {
     struct nearest near = nearest_to(sv_from(name));
     char known[160] = "", hint[NEAREST_HINT_BYTES];
-    size_t count;
-    const struct preset *all = presets(&count);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; presets[i].name; i++) {
         size_t len = strlen(known);
-        snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", all[i].name);
-        nearest_offer(&near, all[i].name);
+        snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", presets[i].name);
+        nearest_offer(&near, presets[i].name);
     }
     return err_set(err, ERR_INVALID,
                    "\"%.40s\": no such preset%s (there are: %s; or give the path of a .yaml file)", name,
@@ -51,12 +49,10 @@ static int no_such_preset(const char *name, struct err *err)
 
 static int load_preset(const char *name, struct arena *a, struct config *ret, struct err *err)
 {
-    size_t count;
-    const struct preset *all = presets(&count);
-
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return config_decode(arena_printf(a, "preset %s", name), all[i].text, all[i].len, a, ret, err);
+    for (size_t i = 0; presets[i].name; i++)
+        if (strcmp(presets[i].name, name) == 0)
+            return config_decode(arena_printf(a, "preset %s", name), presets[i].text, presets[i].len, a, ret,
+                                 err);
     return no_such_preset(name, err);
 }
 

@@ -12,16 +12,13 @@
 
 static void about_presets(FILE *out)
 {
-    size_t count;
-    const struct preset *all = presets(&count);
-
     fputs("PRESETS\n", out);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; presets[i].name; i++) {
         cleanup_arena struct arena a = {0};
         struct config cfg;
         struct err err;
-        fprintf(out, "    %s\n", all[i].name);
-        if (!config_decode(all[i].name, all[i].text, all[i].len, &a, &cfg, &err))
+        fprintf(out, "    %s\n", presets[i].name);
+        if (!config_decode(presets[i].name, presets[i].text, presets[i].len, &a, &cfg, &err))
             wrap_text(out, 8, cfg.about);
     }
 }

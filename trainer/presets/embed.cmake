@@ -15,14 +15,8 @@ endforeach()
 file(WRITE "${OUT}.new" "/* Generated from trainer/presets. */
 #include \"trainer/presets/presets.h\"
 
-${arrays}static const struct preset PRESETS[] = {
-${rows}};
-
-const struct preset *presets(size_t *ret_count)
-{
-    *ret_count = sizeof(PRESETS) / sizeof(PRESETS[0]);
-    return PRESETS;
-}
+${arrays}const struct preset presets[] = {
+${rows}    {0}};
 ")
 file(COPY_FILE "${OUT}.new" "${OUT}" ONLY_IF_DIFFERENT)
 file(REMOVE "${OUT}.new")

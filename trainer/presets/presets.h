@@ -10,7 +10,7 @@ struct preset {
     size_t len;
 };
 
-/* The table, in order of names. */
-const struct preset *presets(size_t *ret_count);
+/* In order of names, ended by one without. */
+extern const struct preset presets[];
 
 #endif

@@ -31,14 +31,12 @@ static void the_program_names_presets_and_layers(void **state)
     (void)state;
     char *text = NULL;
     size_t len = 0;
-    size_t count;
-    const struct preset *all = presets(&count);
     FILE *out = open_memstream(&text, &len);
 
     help_program(out);
     fclose(out);
-    for (size_t i = 0; i < count; i++)
-        expect(text, all[i].name);
+    for (size_t i = 0; presets[i].name; i++)
+        expect(text, presets[i].name);
     for (int i = 0; layer_types[i]; i++)
         expect(text, layer_types[i]);
     expect(text, "{format: idx, train, train_targets [, test, test_targets]}");
@@ -83,22 +81,20 @@ static void a_preset_names_every_option(void **state)
 static void every_preset_shows_what_it_is(void **state)
 {
     (void)state;
-    size_t count;
-    const struct preset *all = presets(&count);
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; presets[i].name; i++) {
         cleanup_arena struct arena a = {0};
         struct config cfg;
         struct err err;
         char *text = NULL;
         size_t len = 0;
         FILE *out = open_memstream(&text, &len);
-        assert_int_equal(config_load(all[i].name, &a, &cfg, &err), 0);
+        assert_int_equal(config_load(presets[i].name, &a, &cfg, &err), 0);
         help_preset(out, &cfg);
         fclose(out);
-        expect(text, all[i].name);
+        expect(text, presets[i].name);
         /* Every line of the preset below its notes, or the beginning of it where it is folded. */
-        for (const char *line = strstr(all[i].text, "\nmodel:") + 1; *line; line += *line == '\n') {
+        for (const char *line = strstr(presets[i].text, "\nmodel:") + 1; *line; line += *line == '\n') {
             char begin[48];
             int n = (int)strcspn(line, "\n");
             snprintf(begin, sizeof(begin), "%.*s", n < 40 ? n : 40, line);
@@ -111,7 +107,8 @@ static void every_preset_shows_what_it_is(void **state)
             expect(text, "        Default checkpoint.pt.\n");
         if (!cfg.sampler_seed)
             expect(text, "        Default 0.\n");
-        bool images = strcmp(all[i].name, "mnist-cnn") == 0 || strcmp(all[i].name, "fashion-mlp") == 0;
+        bool images =
+            strcmp(presets[i].name, "mnist-cnn") == 0 || strcmp(presets[i].name, "fashion-mlp") == 0;
         assert_int_equal(strstr(text, "--data /usr/share/datasets/fashion-mnist") != NULL, images);
         lines_fit(text);
         free(text);

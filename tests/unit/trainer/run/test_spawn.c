@@ -6,9 +6,11 @@
 #include "launcher/run.h"
 #include "trainer/run/spawn.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *the_rank, *the_gpus;
 
@@ -170,6 +172,28 @@ static void words_are_explained(void **state)
     }
 }
 
+/* SIGTERM to the process that was started stops all ranks after the same step. */
+static void signals_are_passed_on(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf seen = BUF_INIT(1 << 24);
+    char piece[4096];
+    int ends[2];
+    struct run r;
+
+    assert_int_equal(pipe(ends), 0);
+    run_start_on(&r, RUN_ARGS("linear", "--nprocs", "2", "--epochs", "1000000"), NULL, ends[1], -1);
+    close(ends[1]);
+    assert_true(read(ends[0], piece, sizeof(piece)) > 0); /* they train */
+    kill(r.pid, SIGTERM);
+    for (ssize_t n; (n = read(ends[0], piece, sizeof(piece))) > 0;)
+        assert_int_equal(buf_append(&seen, piece, (size_t)n, &(struct err){0}), 0);
+    close(ends[0]);
+    assert_int_equal(run_wait(&r), 143);
+    run_says(&seen, "stopped by SIGTERM after epoch ");
+    run_release(&r);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +203,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranks_are_started),
         cmocka_unit_test(the_root_cause_is_the_exit_status),
         cmocka_unit_test(words_are_explained),
+        cmocka_unit_test(signals_are_passed_on),
     };
 
     if (argc < 2)
