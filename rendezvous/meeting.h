@@ -36,13 +36,13 @@ enum node_phase {
 
 /* How much speaks against a rank of a round that hangs, weakest first; these numbers are sent. */
 enum meeting_strength {
-    STRENGTH_NONE,       /* the rank failed by itself */
-    STRENGTH_UNKNOWN,    /* nothing sets it apart, or it only waits for others */
-    STRENGTH_ODD,        /* it does not do what the node's other ranks do */
-    STRENGTH_STACK,      /* a Python rank that is not in a call that waits for others */
-    STRENGTH_BEHIND,     /* it has not begun the collective call that others are in */
-    STRENGTH_DISK,       /* uninterruptible sleep */
-    STRENGTH_STOPPED,    /* stopped by a signal or a debugger */
+    STRENGTH_NONE,    /* the rank failed by itself */
+    STRENGTH_UNKNOWN, /* nothing sets it apart, or it only waits for others */
+    STRENGTH_ODD,     /* it does not do what the node's other ranks do */
+    STRENGTH_STACK,   /* a Python rank that is not in a call that waits for others */
+    STRENGTH_BEHIND,  /* it has not begun the collective call that others are in */
+    STRENGTH_DISK,    /* uninterruptible sleep */
+    STRENGTH_STOPPED, /* stopped by a signal or a debugger */
     STRENGTHS
 };
 
