@@ -559,10 +559,30 @@ static int messages_body(struct collectives *c, void *arg)
     return 0;
 }
 
+/* Ranks 0 and 2 wait for their neighbours, which wait for the proofs of 2 and 0. */
+static int crossed_body(struct collectives *c, void *arg)
+{
+    const int mine = c->rank ^ 1, other = c->rank == 1 ? 2 : 0;
+    struct err err = {0};
+    char byte = 'x';
+
+    (void)arg;
+    if (c->rank % 2) {
+        RANK_OK(c->send(c, &byte, 1, other, RANKS_TIMEOUT_MS, &err));
+        RANK_OK(c->send(c, &byte, 1, mine, RANKS_TIMEOUT_MS, &err));
+    } else {
+        RANK_OK(c->recv(c, &byte, 1, mine, RANKS_TIMEOUT_MS, &err));
+        RANK_OK(c->recv(c, &byte, 1, 3 - c->rank, RANKS_TIMEOUT_MS, &err));
+    }
+    RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    return 0;
+}
+
 static void test_messages_with_a_key(void **state)
 {
     (void)state;
     alarm(60);
+    ranks_run_pods(&with_key, crossed_body, NULL);
     ranks_run_pods(&two_with_key, messages_body, NULL);
     ranks_run_pods(&(struct ranks_layout){.world = 3, .per_pod = 1, .key = true}, messages_body, NULL);
     ranks_run_pods(&(struct ranks_layout){.world = 6, .per_pod = 2, .key = true}, messages_body, NULL);
