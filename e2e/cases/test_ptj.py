@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from jobs import container, job, mounted, replica, until
-from kube import BOUND_S, REPO, apply, field, kubectl, status, wait_for, wait_phase
+from kube import BOUND_S, IMAGE, REPO, apply, field, kubectl, status, wait_for, wait_phase
 
 PTJ = REPO / "build" / "release" / "bin" / "kubectl-ptj"
 
@@ -73,6 +73,19 @@ def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
     assert ptj("logs", "merged", "--rank=1", "--tail=1", namespace=ns).stdout == "[node-1] attempt 1 line 6\n"
     kept = ptj("logs", "merged", "--previous", namespace=ns).stdout
     assert "attempt 0, " in kept and "exit code 137" in kept, kept
+
+
+def test_submit_runs_a_script_with_a_secret(ns, tmp_path):
+    """Created suspended and resumed at once: that counts as nothing."""
+    script = tmp_path / "run.sh"
+    script.write_text('#!/bin/sh\necho "token $HF_TOKEN"\n')
+    kubectl("-n", ns, "create", "secret", "generic", "hf", "--from-literal=token=s3")
+    sent = ptj("submit", script, f"--image={IMAGE}", "--name=sent", "--secret=HF_TOKEN=hf/token", namespace=ns)
+    assert sent.returncode == 0 and "takes run.sh (" in sent.stderr, sent
+    wait_phase("sent", ns, "Succeeded")
+    end = status("sent", ns)
+    assert (end["attempt"], end["backoffCount"], end["resumeCount"]) == (0, 0, 0), end
+    assert "token s3\n" in ptj("logs", "sent", namespace=ns).stdout
 
 
 def spec(script="true", **pod):
