@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-enum { TENSORBOARD_PORT = 6006 };
-
 static const cJSON *find(const cJSON *o, const char *a, const char *b)
 {
     return json_find(o, (const char *[]){a, b, NULL});
