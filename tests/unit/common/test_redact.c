@@ -141,7 +141,7 @@ static void test_a_secret_among_anything(void **state)
     }
 }
 
-/* What makes each place look like the beginning of a secret costs no more than its square, which the longest message bounds. */
+/* The text never grows, and nothing is read or written beyond it (the copy is of its size). */
 static void test_any_bytes(void **state)
 {
     uint64_t seed = seed_of_run();
