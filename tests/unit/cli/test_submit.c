@@ -429,6 +429,10 @@ static void test_keys_are_refused(void **state)
     expect_key(p, "b.json", "{\"k\": \"-----BEGIN PRIVATE KEY-----\\nMII\"}", true, "b.json");
     expect_key(p, "c.py", "KEY = \"\"\"-----BEGIN OPENSSH PRIVATE KEY-----\r\nb3\n\"\"\"", true, "c.py");
     expect_key(p, "d.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n", true, "*");
+    expect_key(p, "g.yaml", "key: |\n  -----BEGIN RSA PRIVATE KEY-----  \t\n  MII\n", true, "g.yaml");
+    expect_key(p, "h.json", "[\n  \"-----BEGIN EC PRIVATE KEY-----\",\n  \"MII\"\n]", true, "h.json");
+    expect_key(p, "i.py", "KEY = ['-----BEGIN PRIVATE KEY-----' , \r\n'MII']\n", true, "i.py");
+    expect_key(p, "j.py", "BEGIN = '-----BEGIN PRIVATE KEY-----'\n", false, NULL);
     expect_key(p, "e.py", "if '-----BEGIN PRIVATE KEY-----' in text: print('no')\n", false, NULL);
     expect_key(p, "f.txt", "-----BEGIN CERTIFICATE-----\nMII\n", false, NULL);
     put("id_rsa", "x", 1);
