@@ -56,7 +56,6 @@ static const char SMALL[] = "apiVersion: v1\n"
                             "kind: ConfigMap\n"
                             "metadata:\n"
                             "  name: train-code\n"
-                            "immutable: true\n"
                             "data:\n"
                             "  train.py: |\n"
                             "    import torch\n"
@@ -224,6 +223,7 @@ static void test_creates(void **state)
     const cJSON *owner = json_find(code, (const char *[]){"metadata", "ownerReferences", NULL})->child;
     assert_string_equal(json_str(owner, "uid"), json_find(job, UID)->valuestring);
     assert_string_equal(json_str(owner, "kind"), "PyTorchTrainingJob");
+    assert_true(cJSON_IsTrue(json_find(code, (const char *[]){"immutable", NULL})));
     assert_true(cJSON_IsFalse(json_find(job, (const char *[]){"spec", "suspend", NULL})));
     cJSON_Delete(job);
     cJSON_Delete(code);
