@@ -115,21 +115,25 @@ static size_t value_length(const char *p, char quote, bool line)
     return n;
 }
 
-/* NAME=VALUE, NAME: VALUE; of an option and of "Bearer" also NAME VALUE. */
+/* NAME=VALUE, NAME: VALUE, ["NAME"] = VALUE; of an option and of "Bearer" also NAME VALUE. */
 static struct found by_name(const char *p)
 {
     const size_t len = strspn(p, WORD);
     const struct name *name = of_secret(p, len);
-    const char *behind = skip_quotes(p + len), *sep = behind + strspn(behind, BLANK);
-    const bool equals = sep[0] == '=' && sep[1] != '=', colon = sep[0] == ':' && !strchr(":/", sep[1]);
+    const char *behind = skip_quotes(p + len);
+    const bool item = behind > p + len && *behind == ']';
+    behind += item;
+    const char *sep = behind + strspn(behind, BLANK);
+    const bool equals = sep[0] == '=' && sep[1] != '=';
+    const bool colon = !item && sep[0] == ':' && !strchr(":/", sep[1]);
     const bool option = p[0] == '-', bearer = name && name->value == BEARER && len == strlen(name->text);
 
-    if (!name || !(equals || colon || ((option || bearer) && sep > behind && *sep != '-')))
+    if (!name || !(equals || colon || ((option || bearer) && !item && sep > behind && *sep != '-')))
         return NONE;
     const char *value = sep + (equals || colon);
     value += strspn(value, BLANK);
     const char *begin = skip_quotes(value);
-    const bool prose = begin == value && !equals && !option;
+    const bool prose = begin == value && (item || !equals) && !option;
     bool line = false;
     for (size_t i = 0; name->value == HEADER && i < ARRAY_LEN(SCHEMES); i++)
         line |= strncasecmp(begin, SCHEMES[i], strlen(SCHEMES[i])) == 0;

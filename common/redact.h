@@ -2,7 +2,8 @@
  *
  * It knows secrets by their surroundings and by their shape, so it may miss one, and may hide a word that is none:
  *   scheme://USER:PASSWORD@host
- *   NAME=VALUE, NAME: VALUE, "NAME": "VALUE", --NAME VALUE   where NAME speaks of a token, secret, password, credential or key
+ *   NAME=VALUE, NAME: VALUE, "NAME": "VALUE", ["NAME"] = "VALUE", --NAME VALUE
+ *     where NAME speaks of a token, secret, password, credential or key
  *   Bearer VALUE, and all behind Authorization:
  *   words that begin as those of well-known services do: hf_, ghp_, AKIA, eyJ, ...; Weights & Biases' 40 hex digits
  *   what stands between BEGIN PRIVATE KEY and END

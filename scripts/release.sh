@@ -45,11 +45,14 @@ check_arguments() {
 
 # Before anything is built: sets COSIGN_PASSWORD, and $WORK has the public key.
 check_key() {
-    local key=${COSIGN_KEY:-}
+    local key=${COSIGN_KEY:-} said version
     [ -z "${BASE:-}" ] || [[ $BASE =~ @sha256:[0-9a-f]{64}$ ]] || die "BASE \"$BASE\": expected an image by digest, NAME@sha256:..."
     [ -n "$key" ] || die "COSIGN_KEY: expected the private key that signs the release (cosign generate-key-pair makes one), or none"
     [ "$key" != none ] || return 0
     command -v "$COSIGN" >/dev/null || die "COSIGN_KEY is set, and there is no program $COSIGN: install cosign 2, or set COSIGN to it"
+    said=$("$COSIGN" version 2>&1) || die "$COSIGN version: $(tail -n 1 <<<"$said")"
+    version=$(sed -n 's/^GitVersion: *//p' <<<"$said")
+    [[ $version = v2.* ]] || die "$COSIGN is cosign \"$version\": expected 2.x, which signs without a public log"
     [ -n "${COSIGN_PASSWORD+set}" ] || read -rsp "password of $key: " COSIGN_PASSWORD || die "COSIGN_PASSWORD is not set, and nobody is there to ask"
     export COSIGN_PASSWORD
     "$COSIGN" public-key --key "$key" >"$WORK/cosign.pub" 2>"$LOG" || die "COSIGN_KEY $key: $(tail -n 1 "$LOG")"

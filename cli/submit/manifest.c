@@ -64,8 +64,8 @@ cJSON *manifest_code(const struct submission *s, const char *owner_uid)
         add_text(ref, "kind", TRAINJOB_KIND);
         add_text(ref, "name", s->name);
         add_text(ref, "uid", owner_uid);
+        cJSON_AddTrueToObject(o, "immutable"); /* a printed one is applied again when the code has changed */
     }
-    cJSON_AddBoolToObject(o, "immutable", true);
     for (int i = 0; i < s->code->n; i++) {
         const struct code_file *f = &s->code->files[i];
         const char *list = f->binary ? "binaryData" : "data";

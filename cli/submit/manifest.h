@@ -41,7 +41,7 @@ struct submission {
 
 cJSON *manifest_job(const struct submission *s);
 
-/* `owner_uid`: of the job, which takes the ConfigMap with it when it is deleted; NULL: no owner. */
+/* `owner_uid`: of the job, which takes the ConfigMap with it when it is deleted; NULL: no owner, and it may be changed. */
 cJSON *manifest_code(const struct submission *s, const char *owner_uid);
 
 /* A name for a job made from a path: its last part, as a DNS label. */

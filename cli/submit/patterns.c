@@ -57,14 +57,26 @@ bool patterns_fit(const char *text, const char *path, bool folder, int flags)
     return ret;
 }
 
-/* The line before it, in a file of PEM or a string of JSON. */
+/* A line without blanks at its end, and without what ends a string in a list. */
+static struct sv without_end(struct sv line)
+{
+    struct sv l = sv_trim(line);
+
+    if (!sv_ends(l, ","))
+        return l;
+    l = sv_trim((struct sv){l.p, l.len - 1});
+    l.len -= sv_ends(l, "\"") || sv_ends(l, "'");
+    return l;
+}
+
+/* The line before it, in a file of PEM, a string of JSON or a list of lines. */
 static bool has_private_key(const struct buf *bytes)
 {
     static const char BEGIN[] = "-----BEGIN ", KEY[] = "PRIVATE KEY";
     const char *at = buf_str(bytes), *end = at + bytes->len;
 
     for (; (at = memmem(at, (size_t)(end - at), BEGIN, strlen(BEGIN))); at++) {
-        const struct sv line = {at, strcspn(at, "\r\n\\")};
+        const struct sv line = without_end((struct sv){at, strcspn(at, "\r\n\\")});
         if (sv_ends(line, "-----") && memmem(line.p, line.len, KEY, strlen(KEY)))
             return true;
     }

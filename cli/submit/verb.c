@@ -102,6 +102,7 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
 static void tell(const struct submission *s)
 {
     const struct code *code = s->code;
+    char ignored[64] = "";
     size_t bytes = 0;
 
     for (int i = 0; i < code->n_skipped; i++)
@@ -110,9 +111,10 @@ static void tell(const struct submission *s)
         say(WHO, "takes %s (%zu bytes)", code->files[i].path, code->files[i].bytes);
         bytes += code->files[i].bytes;
     }
+    if (code->n_ignored)
+        snprintf(ignored, sizeof(ignored), "; .ptjignore leaves out %d names", code->n_ignored);
     if (code->folder)
-        say(WHO, "takes %d files (%zu bytes); .ptjignore leaves out %d names", code->n, bytes,
-            code->n_ignored);
+        say(WHO, "takes %d files (%zu bytes)%s", code->n, bytes, ignored);
     for (int i = 0; i < s->n_env; i++)
         if (!s->env[i].key && s->env[i].value[0] && redact_names_secret(s->env[i].name))
             say(WHO,

@@ -390,14 +390,43 @@ static struct pod *pack(struct pod *from)
     return p;
 }
 
+/* NULL unless the text begins with a report of our launcher's (plan/rootcause.h), which stays one: its strings are searched as they
+ * are read, not as JSON writes them. */
+static const char *hide_in_report(char *text, struct arena *a)
+{
+    static const char *const MEMBERS[] = {"rank", "exitCode", "signal", "host", "message", "noProgress"};
+    const char *behind;
+    cleanup_json cJSON *o =
+        strncmp(text, "{\"rank\":", 8) == 0 ? cJSON_ParseWithOpts(text, &behind, false) : NULL;
+    cJSON *m;
+
+    if (!o)
+        return NULL;
+    cJSON_ArrayForEach(m, o)
+    {
+        size_t i = 0;
+        while (i < ARRAY_LEN(MEMBERS) && strcmp(m->string, MEMBERS[i]) != 0)
+            i++;
+        if (i == ARRAY_LEN(MEMBERS) || cJSON_IsObject(m) || cJSON_IsArray(m))
+            return NULL;
+        if (cJSON_IsString(m))
+            redact_secrets(m->valuestring);
+    }
+    redact_secrets(text + (behind - text));
+    cleanup_free char *json = memory_must(cJSON_PrintUnformatted(o));
+    return arena_printf(a, "%s%s", json, behind);
+}
+
 /* Secrets go before the message is cut, while the words before them are there. */
 static void hide_secrets(struct pod_container *c, struct arena *a)
 {
     if (!c->message || !c->message[0])
         return;
     char *words = arena_strdup(a, c->message);
-    redact_secrets(words);
-    c->message = text_tail(words, MESSAGE_BYTES).p;
+    const char *report = hide_in_report(words, a);
+    if (!report)
+        redact_secrets(words);
+    c->message = text_tail(report ? report : words, MESSAGE_BYTES).p;
 }
 
 static struct pod *decode(const cJSON *object, const struct err *unreadable, struct err *err)

@@ -56,7 +56,6 @@ static const char SMALL[] = "apiVersion: v1\n"
                             "kind: ConfigMap\n"
                             "metadata:\n"
                             "  name: train-code\n"
-                            "immutable: true\n"
                             "data:\n"
                             "  train.py: |\n"
                             "    import torch\n"
@@ -160,12 +159,11 @@ static void test_a_folder(void **state)
     assert_int_equal(symlink("/etc/passwd", "My_Code.v2/passwd"), 0);
     struct ptj_result r = ptj_run(
         p, RUN("submit", "My_Code.v2/", "--image=img", "--launcher=Image", "--dry-run", "--", "run.sh"));
-    assert_string_equal(r.err,
-                        "kubectl ptj submit: passwd is left out: it is no regular file\n"
-                        "kubectl ptj submit: takes pkg/a b.py (0 bytes)\n"
-                        "kubectl ptj submit: takes run.sh (5 bytes)\n"
-                        "kubectl ptj submit: takes weights.bin (4 bytes)\n"
-                        "kubectl ptj submit: takes 3 files (9 bytes); .ptjignore leaves out 0 names\n");
+    assert_string_equal(r.err, "kubectl ptj submit: passwd is left out: it is no regular file\n"
+                               "kubectl ptj submit: takes pkg/a b.py (0 bytes)\n"
+                               "kubectl ptj submit: takes run.sh (5 bytes)\n"
+                               "kubectl ptj submit: takes weights.bin (4 bytes)\n"
+                               "kubectl ptj submit: takes 3 files (9 bytes)\n");
     assert_non_null(strstr(r.out, "  name: my-code-code\n"));
     assert_non_null(
         strstr(r.out, "data:\n  .file-0: ''\n  run.sh: |\n    echo\nbinaryData:\n  weights.bin: AAEC/w==\n"));
@@ -224,6 +222,7 @@ static void test_creates(void **state)
     const cJSON *owner = json_find(code, (const char *[]){"metadata", "ownerReferences", NULL})->child;
     assert_string_equal(json_str(owner, "uid"), json_find(job, UID)->valuestring);
     assert_string_equal(json_str(owner, "kind"), "PyTorchTrainingJob");
+    assert_true(cJSON_IsTrue(json_find(code, (const char *[]){"immutable", NULL})));
     assert_true(cJSON_IsFalse(json_find(job, (const char *[]){"spec", "suspend", NULL})));
     cJSON_Delete(job);
     cJSON_Delete(code);
@@ -429,6 +428,10 @@ static void test_keys_are_refused(void **state)
     expect_key(p, "b.json", "{\"k\": \"-----BEGIN PRIVATE KEY-----\\nMII\"}", true, "b.json");
     expect_key(p, "c.py", "KEY = \"\"\"-----BEGIN OPENSSH PRIVATE KEY-----\r\nb3\n\"\"\"", true, "c.py");
     expect_key(p, "d.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n", true, "*");
+    expect_key(p, "g.yaml", "key: |\n  -----BEGIN RSA PRIVATE KEY-----  \t\n  MII\n", true, "g.yaml");
+    expect_key(p, "h.json", "[\n  \"-----BEGIN EC PRIVATE KEY-----\",\n  \"MII\"\n]", true, "h.json");
+    expect_key(p, "i.py", "KEY = ['-----BEGIN PRIVATE KEY-----' , \r\n'MII']\n", true, "i.py");
+    expect_key(p, "j.py", "BEGIN = '-----BEGIN PRIVATE KEY-----'\n", false, NULL);
     expect_key(p, "e.py", "if '-----BEGIN PRIVATE KEY-----' in text: print('no')\n", false, NULL);
     expect_key(p, "f.txt", "-----BEGIN CERTIFICATE-----\nMII\n", false, NULL);
     put("id_rsa", "x", 1);

@@ -54,16 +54,21 @@ make_cosign() {
 #!/usr/bin/env bash
 set -euo pipefail
 printf 'cosign %s\n' "$*" >>"$STAND_IN/calls"
-[ "$COSIGN_PASSWORD" = secret ] || { printf 'Error: reading key: wrong password\n' >&2; exit 1; }
+[ "$1" = version ] || [ "$COSIGN_PASSWORD" = secret ] || { printf 'Error: reading key: wrong password\n' >&2; exit 1; }
 [[ "$1" != sign* ]] || [[ "$*" = *"--yes --tlog-upload=false --key $COSIGN_KEY "* ]]
 case $1 in
+version) cat "$STAND_IN/cosign-version" >&2 ;; # as some versions do
 public-key) openssl pkey -in "$3" -pubout ;;
 sign) [ ! -e "$STAND_IN/no-signatures" ] || { printf 'Error: DENIED\n' >&2; exit 1; } ;;
 sign-blob) openssl dgst -sha256 -sign "$COSIGN_KEY" -- "${*: -1}" | base64 -w 0 >"$(sed 's/.*--output-signature \([^ ]*\) .*/\1/' <<<"$*")" ;;
 esac
 END
     chmod +x "$COSIGN"
+    cosign_says v2.6.5
 }
+
+# cosign_says VERSION: what `cosign version` writes, below a picture.
+cosign_says() { printf '  ____\ncosign: A tool.\n\nGitVersion:    %s\nGitCommit:     4063\n' "$1" >"$STAND_IN/cosign-version"; }
 
 make_tree() {
     mkdir -p "$REPO/scripts" "$STAND_IN"
@@ -104,6 +109,13 @@ check_refusals() {
     git -C "$REPO" checkout -q CHANGELOG.md
     COSIGN_KEY='' refused 'COSIGN_KEY: expected the private key' v7.8.9 host/me
     COSIGN=/nowhere/cosign refused 'there is no program /nowhere/cosign: install cosign 2' v7.8.9 host/me
+    for word in v3.0.2 v1.13.6 v20.1.0 devel ''; do
+        cosign_says "$word"
+        refused "$COSIGN is cosign \"$word\": expected 2.x, which signs without a public log" v7.8.9 host/me
+        ! grep -qv '^cosign version$' "$STAND_IN/calls" || wrong "cosign $word: it went on: $(<"$STAND_IN/calls")"
+        rm "$STAND_IN/calls"
+    done
+    cosign_says v2.6.5
     BASE=debian:bookworm-slim refused 'BASE "debian:bookworm-slim": expected an image by digest' v7.8.9 host/me
     [ ! -e "$STAND_IN/calls" ] || wrong "it built before it looked: $(<"$STAND_IN/calls")"
     : >"$STAND_IN/refuse"

@@ -1,8 +1,11 @@
 /* test_rootcause.c - torchrun's failure report, whole and mangled. */
 #include "common/cleanup.h"
+#include "common/json.h"
+#include "operator/api/pod.h"
 #include "operator/plan/rootcause.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define HEAD                                                                                                 \
@@ -317,11 +320,97 @@ static void test_every_cut(void **state)
     }
 }
 
+#define SECRET "s3cr3tS3cr3tS3cr3t"
+
+/* What a rank said last, with a secret or with a name that none follows. */
+static const char *const BEFORE[] = {
+    "", "Traceback\n", "no progress for 5 s: rank 3 (pid 7): S; last line: ", "a \\ \"", "{\"x\":[\""};
+static const char *const SAID[] = {"Password:",
+                                   "Enter passphrase: ",
+                                   "password=\"",
+                                   "{\"token\":",
+                                   "-----BEGIN RSA PRIVATE KEY-----",
+                                   "password=" SECRET,
+                                   "\"api_key\": \"" SECRET "\"",
+                                   "token='" SECRET,
+                                   "Authorization: Bearer " SECRET,
+                                   "-----BEGIN RSA PRIVATE KEY-----\n" SECRET,
+                                   "GET https://me:" SECRET "@h/x",
+                                   "hf_" SECRET,
+                                   "mysql --password " SECRET};
+static const char *const AFTER[] = {"",   "\n", " and more",        "\"}", "\",\"noProgress\":false}", "}",
+                                    "\\", "]",  "\nValueError: bad"};
+
+/* What the planner reads of a pod whose container ended with this message. */
+static struct pod *pod_that_said(const char *message)
+{
+    cleanup_json cJSON *o = cJSON_Parse(
+        "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\"},\"spec\":{\"containers\":[{"
+        "\"name\":"
+        "\"c\"}]},\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"c\",\"state\":{"
+        "\"terminated\":{\"exitCode\":138}}}]}}");
+    cJSON *list = cJSON_GetObjectItem(cJSON_GetObjectItem(o, "status"), "containerStatuses");
+    cJSON *state = cJSON_GetObjectItem(cJSON_GetArrayItem(list, 0), "state");
+    struct err err;
+
+    cJSON_AddStringToObject(cJSON_GetObjectItem(state, "terminated"), "message", message);
+    struct pod *p = pod_decode(o, &err);
+    assert_non_null(p);
+    return p;
+}
+
+/* A report of the launcher's with this in its message: all else of it is read, and the secret is gone. */
+static void check_report(const char *said, bool signal, bool hung, const char *behind)
+{
+    cleanup_json cJSON *text = cJSON_CreateString(said);
+    cleanup_free char *json = cJSON_PrintUnformatted(text);
+    cleanup_arena struct arena a = {0};
+    struct rootcause got = {0};
+    char message[1024];
+
+    snprintf(message, sizeof(message),
+             "{\"rank\":3,\"exitCode\":%s,\"host\":\"wandb-token-3\",\"message\":%s%s}%s",
+             signal ? "137,\"signal\":9" : "138", json, hung ? ",\"noProgress\":true" : "", behind);
+    struct pod *p = pod_that_said(message);
+    const bool found = rootcause_parse(p->training.message, &got);
+    if (!found || got.rank != 3 || got.exit_code != (signal ? 137 : 138) || got.signal != (signal ? 9 : 0) ||
+        got.no_progress != hung || strstr(p->training.message, SECRET) ||
+        strstr(rootcause_text(p->training.message, &a), "\"rank\""))
+        fail_msg("%s\nbecame %s", message, p->training.message);
+    pod_free(p);
+}
+
+static void test_reports_without_their_secrets(void **state)
+{
+    static const char *const FOREIGN[] = {
+        "{\"rank\":3,\"exitCode\":1,\"host\":\"h\",\"message\":\"m\",\"api_key\":\"" SECRET "\"}",
+        "{\"rank\":3,\"exitCode\":1,\"password\":\"" SECRET "\"}",
+        "{\"rank\":3,\"message\":\"password=" SECRET};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(BEFORE) * ARRAY_LEN(SAID) * ARRAY_LEN(AFTER) * 4; i++) {
+        char said[256];
+        const size_t n = i / 4;
+        snprintf(said, sizeof(said), "%s%s%s", BEFORE[n % ARRAY_LEN(BEFORE)],
+                 SAID[n / ARRAY_LEN(BEFORE) % ARRAY_LEN(SAID)],
+                 AFTER[n / ARRAY_LEN(BEFORE) / ARRAY_LEN(SAID)]);
+        check_report(said, i & 1, i & 2, "\n");
+    }
+    check_report("boom", false, true, "\npassword=" SECRET "\n");
+    for (size_t i = 0; i < ARRAY_LEN(FOREIGN); i++) {
+        struct pod *p = pod_that_said(FOREIGN[i]);
+        if (strstr(p->training.message, SECRET))
+            fail_msg("%s\nbecame %s", FOREIGN[i], p->training.message);
+        pod_free(p);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_tail), cmocka_unit_test(test_lost_peer),
-                                       cmocka_unit_test(test_every_cut)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_tail),      cmocka_unit_test(test_lost_peer),
+        cmocka_unit_test(test_every_cut), cmocka_unit_test(test_reports_without_their_secrets)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
