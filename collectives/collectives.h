@@ -116,6 +116,7 @@ struct collectives_config {
     int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
     struct jobkey key;       /* ranks of several pods prove to each other that they have it */
+    const char *key_file;    /* where it is read from when it is needed; NULL or "": `key` is it */
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
     int master_port;         /* where rank 0's watch listens: beside the store of PyTorch's agent */
     int awaiting;            /* ranks beyond `world` that take no part and call collectives_await_end */

@@ -57,19 +57,6 @@ static int check(const struct collectives_config *cfg, struct err *err)
     return 0;
 }
 
-/* The key of the job, from the launcher's memory file. */
-static int read_key(const char *file, struct jobkey *ret, struct err *err)
-{
-    ret->has = file && *file;
-    if (!ret->has)
-        return 0;
-    cleanup_close int fd = memory_file_open(CONTRACT_KEY_FILE_NAME, sv_from(file));
-    if (fd < 0 || pread(fd, ret->bytes, sizeof(ret->bytes), 0) != (ssize_t)sizeof(ret->bytes))
-        return err_set(err, ERR_INVALID, "%s=%.40s: cannot read the launcher's key of the job",
-                       CONTRACT_ENV_KEY_FILE, file);
-    return 0;
-}
-
 int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name), struct err *err)
 {
     struct collectives_config c = {.backend = cfg->backend, .world = 1, .master_port = CONTRACT_MASTER_PORT};
@@ -81,6 +68,7 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
                        rank && *rank ? "RANK" : "WORLD_SIZE", rank && *rank ? "WORLD_SIZE" : "RANK");
     c.master_addr = get(CONTRACT_ENV_MASTER_ADDR);
     c.run_id = get(CONTRACT_ENV_RUN_ID);
+    c.key_file = get(CONTRACT_ENV_KEY_FILE);
     if (read_int(get, CONTRACT_ENV_RANK, 0, most - 1, &c.rank, err) < 0 ||
         read_int(get, CONTRACT_ENV_WORLD_SIZE, 1, most, &c.world, err) < 0)
         return -1;
@@ -93,8 +81,7 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
         read_int(get, CONTRACT_ENV_LOCAL_RANK, 0, most - 1, &c.local_rank, err) < 0 ||
         read_int(get, "GROUP_RANK", 0, most - 1, &c.group_rank, err) < 0 ||
         read_int(get, CONTRACT_ENV_RESTART_COUNT, 0, 1 << 30, &c.restart_count, err) < 0 ||
-        read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0 ||
-        read_key(get(CONTRACT_ENV_KEY_FILE), &c.key, err) < 0)
+        read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0)
         return -1;
     const char *agent = get("TORCHELASTIC_USE_AGENT_STORE");
     if (agent && strcmp(agent, "True") == 0) /* PyTorch's launcher listens there */
@@ -109,6 +96,26 @@ static bool needs_pods(const struct collectives_config *cfg)
     return cfg->world > 1 && (cfg->local_world < cfg->world || !host_can_share());
 }
 
+/* The key of the job, from the launcher's memory file. Only who needs it reads it: the file is closed to ranks that run as another user
+ * than the launcher, or in a PID namespace of their own. */
+static int read_key(struct collectives_config *cfg, struct err *err)
+{
+    const char *file = cfg->key_file;
+
+    if (!file || !*file)
+        return 0;
+    cleanup_close int fd = memory_file_open(CONTRACT_KEY_FILE_NAME, sv_from(file));
+    if (fd < 0 || pread(fd, cfg->key.bytes, sizeof(cfg->key.bytes), 0) != (ssize_t)sizeof(cfg->key.bytes))
+        return err_set(
+            err, ERR_INVALID,
+            "%s=%.40s: cannot read the launcher's key of the job, by which ranks of several pods know "
+            "each other: run the ranks as the launcher's user and in its PID namespace, or "
+            "set " CONTRACT_ENV_JOB_KEY " to \"\" for all launchers",
+            CONTRACT_ENV_KEY_FILE, file);
+    cfg->key.has = true;
+    return 0;
+}
+
 static int open_transport(struct collectives *c, const struct collectives_config *cfg, bool pods,
                           int64_t timeout_ms, struct err *err)
 {
@@ -121,6 +128,11 @@ static int open_transport(struct collectives *c, const struct collectives_config
     return pods ? pods_open(c, cfg, timeout_ms, err) : host_open(c, cfg, timeout_ms, err);
 }
 
+static bool needs_watch(const struct collectives_config *cfg, bool pods)
+{
+    return cfg->rank == 0 && (pods || cfg->awaiting);
+}
+
 /* Rank 0's watch, where one is needed. Try again while the port is taken: rank 0 of the previous round may still be
  * exiting. */
 static int start_watch(const struct collectives_config *cfg, bool pods, int64_t deadline_ms,
@@ -131,7 +143,7 @@ static int start_watch(const struct collectives_config *cfg, bool pods, int64_t 
     const struct pass pass = pass_of(cfg);
 
     *ret = NULL;
-    if (cfg->rank != 0 || (!pods && !cfg->awaiting))
+    if (!needs_watch(cfg, pods))
         return 0;
     for (;;) {
         struct err why = {0};
@@ -147,21 +159,26 @@ static int start_watch(const struct collectives_config *cfg, bool pods, int64_t 
     }
 }
 
-struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,
+struct collectives *collectives_open(const struct collectives_config *given, int64_t timeout_ms,
                                      struct err *err)
 {
+    struct collectives_config run = *given;
+    const struct collectives_config *cfg = &run;
+
     if (check(cfg, err) < 0)
         return NULL;
     if (timeout_ms < 0) {
         err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative");
         return NULL;
     }
+    const bool pods = needs_pods(cfg);
+    if ((pods || needs_watch(cfg, pods)) && read_key(&run, err) < 0)
+        return NULL;
     struct collectives *c = memory_must(calloc(1, sizeof(*c)));
     c->rank = cfg->rank;
     c->world = cfg->world;
     rank_state_begin(cfg->slot, RANK_CALL_OPEN);
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
-    const bool pods = needs_pods(cfg);
     struct watch_server *watch;
     int rc = start_watch(cfg, pods, deadline_ms, &watch, err);
     if (rc == 0)
@@ -186,9 +203,14 @@ void collectives_close(struct collectives *c)
     free(c);
 }
 
-int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_ms, int *exit_code,
+int collectives_await_end(const struct collectives_config *given, int64_t timeout_ms, int *exit_code,
                           struct err *err)
 {
+    struct collectives_config run = *given;
+    const struct collectives_config *cfg = &run;
+
+    if (read_key(&run, err) < 0)
+        return -1;
     const struct pass pass = pass_of(cfg);
     const bool far = cfg->rank && cfg->master_addr && *cfg->master_addr;
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,8 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     p->rank = cfg->rank;
     p->world = cfg->world;
     p->pass = pass_of(cfg);
+    snprintf(p->run_id, sizeof(p->run_id), "%s", p->pass.run_id);
+    p->pass.run_id = p->run_id;
     p->door.listener = p->door.stop = p->watch.fd = -1;
     for (size_t i = 0; i < 3 * world; i++)
         p->links[i] = -1;

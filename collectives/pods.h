@@ -64,7 +64,8 @@ struct pods {
     struct layout layout;
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
-    struct pass pass;
+    char run_id[COLLECTIVES_RUN_ID_BYTES];
+    struct pass pass; /* with this run_id: links are made as long as the table is open */
     struct watch watch;
     struct service door; /* where links from other pods come in; without a thread */
     struct pending pending[PODS_PENDING_MAX];

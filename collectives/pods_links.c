@@ -3,7 +3,7 @@
  *
  * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed. Where the job has a key, the hello
  * proves that the caller has it, and the called proves that it has it, too, before any data move: who has taken over a rank's address
- * gets none. A rank does so whenever it looks around in a call, so that no two wait for each other.
+ * gets none. A rank does so whenever it looks around in a call in which it waits, so that no two wait for each other.
  */
 #include "collectives/pods.h"
 #include "common/clock.h"

@@ -24,6 +24,8 @@ int rank_state_make(int n, struct rank_slot **slots, char where[static MEMORY_FI
     cleanup_close int fd = memory_file_make(CONTRACT_RANK_STATE_NAME, bytes, where);
 
     *slots = fd < 0 ? NULL : map(fd, bytes);
+    if (!*slots)
+        where[0] = '\0';
     return *slots ? TAKE_FD(fd) : -1;
 }
 

@@ -22,25 +22,29 @@ static const char *random_id(struct arena *a)
     return arena_printf(a, "%016llx", bits);
 }
 
-/* For ranks that prove to each other that they are of the job. */
-static int keep_key(const struct jobkey *key, char where[static MEMORY_FILE_BYTES])
+/* For ranks that prove to each other that they are of the job. Without it they would ask each other for less than the job wants. */
+static int keep_key(struct agent *g, struct err *err)
 {
-    const int fd = key->has ? memory_file_make(CONTRACT_KEY_FILE_NAME, sizeof(key->bytes), where) : -1;
+    const struct jobkey *key = &g->options->meeting.node.key;
 
-    if (fd >= 0 && fs_write_all(fd, key->bytes, sizeof(key->bytes)) < 0)
-        where[0] = '\0';
-    return fd;
+    if (!key->has)
+        return 0;
+    g->key_file = memory_file_make(CONTRACT_KEY_FILE_NAME, sizeof(key->bytes), g->identity.key_file);
+    if (g->key_file >= 0 && fs_write_all(g->key_file, key->bytes, sizeof(key->bytes)) == 0)
+        return 0;
+    return err_errno(err, ERR_FATAL, errno,
+                     "cannot keep the key of the job for the ranks (let the container call memfd_create, or "
+                     "set " CONTRACT_ENV_JOB_KEY " to \"\" on all nodes): memory file");
 }
 
 static void prepare(struct agent *g, const struct options *o, char *const *env)
 {
-    *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1};
+    *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1, .key_file = -1};
     g->identity.run_id = o->run_id ? o->run_id : random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, g->identity.kept_data);
-    g->key_file = keep_key(&o->meeting.node.key, g->identity.key_file);
     g->rank_state = rank_state_make(o->nproc, &g->slots, g->identity.rank_state);
     straggler_init(&g->straggler, o->nproc, &g->arena);
     gethostname(g->host, sizeof(g->host) - 1);
@@ -287,7 +291,8 @@ int agent_run(const struct options *o, char *const *env)
     process_adopt_orphans();
     round_init(&g.round, o->nproc, &g.arena);
     /* Open the logs first, because error messages go through them. */
-    if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
+    if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0 &&
+        (rc = keep_key(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
         agent_hang_open(&g);
         if (tracker_open(&g.tracker, &g.logs, &err) < 0)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* PyTorch's defaults. */
 enum { JOIN_S = 600, LAST_CALL_S = 30, KEEP_ALIVE_S = 5, KEEP_ALIVE_ATTEMPTS = 3 };
@@ -210,7 +211,12 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
 
 static bool is_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+    static const char *const names[] = {"localhost", "localhost.localdomain", "ip6-localhost", "::1"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcasecmp(host, names[i]) == 0)
+            return true;
+    return strncmp(host, "127.", 4) == 0 || strncasecmp(host, "::ffff:127.", 11) == 0;
 }
 
 /* Several nodes need an id of their own, since every run without one has PyTorch's "none": the job's, or a key. */

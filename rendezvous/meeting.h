@@ -38,7 +38,7 @@ enum node_phase {
 enum meeting_strength {
     STRENGTH_NONE,    /* the rank failed by itself */
     STRENGTH_UNKNOWN, /* nothing sets it apart, or it only waits for others */
-    STRENGTH_ODD,     /* it does not do what the node's other ranks do */
+    STRENGTH_ODD = 3, /* it does not do what the node's other ranks do */
     STRENGTH_STACK,   /* a Python rank that is not in a call that waits for others */
     STRENGTH_BEHIND,  /* it has not begun the collective call that others are in */
     STRENGTH_DISK,    /* uninterruptible sleep */

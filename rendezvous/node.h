@@ -80,7 +80,7 @@ struct node_line {
     int64_t dial_ms;               /* no dial before */
     int64_t broken_ms;             /* when the leader ended the current connection; 0: it did not */
     bool spared;                   /* that time began again after a pause of this process: once */
-    bool met;                      /* a launcher has answered at the endpoint, whatever it said */
+    bool met;                      /* a launcher has answered at the last try, whatever it said */
     bool dirty;                    /* the node's state has changed since it was sent */
     bool lost;                     /* the leader: final */
     bool keyless;                  /* the leader has asked for a key, and there is none: final */

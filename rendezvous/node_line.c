@@ -107,6 +107,13 @@ static int64_t late_ms(const struct node_link *k)
     return k->since_ms + (k->at == LINE_DIALED ? NODE_CONNECT_MS : NODE_CANDIDATE_MS);
 }
 
+/* Whoever answers there next may be another, elsewhere; or this node is to lead. */
+static void forget_leader(struct node *n)
+{
+    n->ticket = 0;
+    n->line.welcomed = false;
+}
+
 void node_judge_line(struct node *n, int64_t now_ms)
 {
     struct node_line *l = &n->line;
@@ -116,6 +123,7 @@ void node_judge_line(struct node *n, int64_t now_ms)
         if (!k->number || k->at > LINE_ANSWER || k->close || now_ms < late_ms(k))
             continue;
         k->close = true;
+        l->met = l->met && k->at > LINE_HELLO;
         l->dial_ms = now_ms + NODE_REST_MS;
         snprintf(l->why, sizeof(l->why), "%s",
                  k->at == LINE_DIALED ? "its address does not answer" : "nobody answers there");
@@ -123,8 +131,7 @@ void node_judge_line(struct node *n, int64_t now_ms)
     struct node_link *mute = n->stage == NODE_REACHES ? node_current(n) : NULL;
     if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it welcomed this node and told no state */
         mute->close = true;
-        n->ticket = 0;
-        l->welcomed = false; /* whoever answers there next may be another, elsewhere */
+        forget_leader(n);
         snprintf(l->why, sizeof(l->why), "the leader there told nothing: are long packets lost on the way?");
     }
     if (n->stage == NODE_REACHES || n->stage == NODE_OVER)
@@ -344,10 +351,13 @@ void node_closed(struct node *n, uint32_t number, enum link_end how, const char 
         l->dial_ms = now_ms;
         l->asked_ms = 0;
         l->owed_ms = l->owed_ms ? l->owed_ms : now_ms;
+        if (n->stage == NODE_REACHES && !n->state->version)
+            forget_leader(n);
     } else if (!was.close)
         l->dial_ms = now_ms + NODE_REST_MS;
     if (was.close)
         return;
+    l->met = l->met && was.at > LINE_HELLO;
     snprintf(l->why, sizeof(l->why), "%s", why);
     if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms) {
         l->broken_ms = now_ms;

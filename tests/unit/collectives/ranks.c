@@ -54,6 +54,7 @@ static int rank_main(int rank, const struct ranks_layout *l, int port,
         fprintf(stderr, "rank %d: open: %s\n", rank, err.msg);
         return RANK_FAILED;
     }
+    snprintf(run_id, sizeof(run_id), "of rank %d", rank); /* it is borrowed until then */
     return body(c, arg);
 }
 

@@ -3,6 +3,8 @@
 #include "../flood.h"
 #include "../ports.h"
 #include "collectives/watch_wire.h"
+#include "host/memory_file.h"
+#include "host/rank_contract.h"
 #include "one_rank.h"
 #include "ranks.h"
 #include "seed.h"
@@ -75,7 +77,7 @@ static void test_another_run_is_refused(void **state)
 /* Who has no key is told so; who has another one looks for a rank 0 that has its own, and nothing that this one says counts. */
 static void test_the_key_of_the_job(void **state)
 {
-    char run_id[64], said[300];
+    char run_id[64], said[300], where[MEMORY_FILE_BYTES];
     const int port = ports_take();
     int fds[2];
     pid_t pids[4];
@@ -85,6 +87,12 @@ static void test_the_key_of_the_job(void **state)
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     for (int r = 0; r < 4; r++) {
         cfg[r] = ranks_pods_config(r, &with_key, port, run_id);
+        if (r == 1) { /* it has the launcher's file */
+            const int file = memory_file_make(CONTRACT_KEY_FILE_NAME, JOBKEY_BYTES, where);
+            assert_int_equal(write(file, cfg[r].key.bytes, JOBKEY_BYTES), JOBKEY_BYTES);
+            cfg[r].key = (struct jobkey){0};
+            cfg[r].key_file = where;
+        }
         if (r < 3)
             pids[r] = one_rank_start(cfg[r], RANKS_TIMEOUT_MS, -1);
     }

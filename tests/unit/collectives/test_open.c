@@ -19,7 +19,8 @@ static char *fake_get(const char *name)
     for (const char *const *e = fake_env; *e; e++)
         if (strncmp(*e, name, strlen(name)) == 0 && (*e)[strlen(name)] == '=') {
             const char *text = *e + strlen(name) + 1;
-            if (strcmp(name, "MASTER_ADDR") == 0 || strcmp(name, "TORCHELASTIC_RUN_ID") == 0)
+            if (strcmp(name, "MASTER_ADDR") == 0 || strcmp(name, "TORCHELASTIC_RUN_ID") == 0 ||
+                strcmp(name, "TORCHKEEPER_KEY_FILE") == 0)
                 return (char *)(uintptr_t)text;
             snprintf(value, sizeof(value), "%s", text);
             return value;
@@ -141,6 +142,42 @@ static void test_solo(void **state)
     assert_null(c->shared(c, 1, 0, &err));
 }
 
+/* Ranks of another user than the launcher's may not read its memory; who is in one pod needs no key. */
+static void test_a_key_that_cannot_be_read(void **state)
+{
+    struct collectives_config cfg;
+    struct err err = {0};
+    int code;
+
+    (void)state;
+    assert_int_equal(read_env(&cfg, &err, ENV("TORCHKEEPER_KEY_FILE=1/77")), 0);
+    cleanup_collectives struct collectives *c = collectives_open(&cfg, 0, &err);
+    assert_non_null(c);
+    assert_int_equal(
+        read_env(&cfg, &err,
+                 ENV("RANK=1", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=2", "TORCHKEEPER_KEY_FILE=1/77")),
+        0);
+    assert_null(collectives_open(&cfg, 0, &err));
+    assert_int_equal(err.kind, ERR_TIMEOUT);
+    cfg.rank = cfg.local_rank = 0;
+    cfg.awaiting = 1;
+    assert_null(collectives_open(&cfg, 0, &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    for (int i = 0; i < 2; i++) {
+        err = (struct err){0};
+        assert_int_equal(
+            read_env(&cfg, &err,
+                     ENV("RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=pod-0", "TORCHKEEPER_KEY_FILE=1/77")),
+            0);
+        if (i)
+            assert_int_equal(collectives_await_end(&cfg, 1000, &code, &err), -1);
+        else
+            assert_null(collectives_open(&cfg, 1000, &err));
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_non_null(strstr(err.msg, "TORCHKEEPER_KEY_FILE=1/77: cannot read"));
+    }
+}
+
 /* What noted.h makes of a table's calls: each is begun and ended, a refused one too, and messages are no collectives. */
 static void test_calls_are_noted(void **state)
 {
@@ -204,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_refuses_a_wrong_environment),
         cmocka_unit_test(test_transports_that_are_not_there),
         cmocka_unit_test(test_solo),
+        cmocka_unit_test(test_a_key_that_cannot_be_read),
         cmocka_unit_test(test_calls_are_noted),
         cmocka_unit_test(test_parts_cover_everything_once),
         cmocka_unit_test(test_exit_codes),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -275,6 +276,23 @@ static void test_names_of_calls(void **state)
     assert_string_equal(rank_call_name(UINT32_MAX), "a collective");
 }
 
+/* Then the ranks are told of no file. */
+static void test_a_file_that_cannot_be_mapped(void **state)
+{
+    char where[MEMORY_FILE_BYTES] = "";
+    struct rank_slot *slots;
+    struct rlimit limit;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_AS, &(struct rlimit){1, limit.rlim_max}), 0);
+    const int fd = rank_state_make(RANKS, &slots, where);
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    assert_int_equal(fd, -1);
+    assert_null(slots);
+    assert_string_equal(where, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_the_process_is_alive),
         cmocka_unit_test(test_no_slot),
         cmocka_unit_test(test_names_of_calls),
+        cmocka_unit_test(test_a_file_that_cannot_be_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,15 @@
 #include "common/cleanup.h"
 #include "crew.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void test_ranks_of_nodes_of_different_sizes(void **state)
@@ -250,6 +256,59 @@ static void test_the_key_of_the_job(void **state)
     crew_release(&c);
 }
 
+static bool forbid_memory_files(void)
+{
+    struct sock_filter lines[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = ARRAY_LEN(lines), .filter = lines};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+/* What the launcher says and ends with, where memory files are forbidden. */
+static int run_without_memory_files(const char *key, char said[static 1024])
+{
+    int fds[2], status;
+    size_t len = 0;
+
+    assert_int_equal(pipe(fds), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (!forbid_memory_files() || setenv("TORCHKEEPER_JOB_KEY", key, 1) < 0 || dup2(fds[1], 2) < 0)
+            _exit(77);
+        execl(run_torchrun, "torchrun", "--no-python", "/bin/true", (char *)NULL);
+        _exit(76);
+    }
+    close(fds[1]);
+    for (ssize_t n; len < 1023 && (n = read(fds[0], said + len, 1023 - len)) > 0;)
+        len += (size_t)n;
+    said[len] = '\0';
+    close(fds[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Ranks that had none would take whoever knows the run id. Without a key the ranks do without the launcher's memory. */
+static void test_a_key_that_cannot_be_kept(void **state)
+{
+    char said[1024];
+
+    (void)state;
+    const int code = run_without_memory_files(KEY, said);
+    if (code == 77)
+        skip(); /* no seccomp filters here */
+    assert_int_equal(code, 1);
+    assert_non_null(strstr(said, "cannot keep the key of the job"));
+    assert_non_null(strstr(said, "Operation not permitted"));
+    assert_int_equal(run_without_memory_files("", said), 0);
+    assert_string_equal(said, "");
+}
+
 static void test_a_signal_ends_the_wait(void **state)
 {
     struct crew c;
@@ -372,6 +431,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_name_that_does_not_resolve),
         cmocka_unit_test(test_a_node_too_many),
         cmocka_unit_test(test_the_key_of_the_job),
+        cmocka_unit_test(test_a_key_that_cannot_be_kept),
         cmocka_unit_test(test_a_signal_ends_the_wait),
         cmocka_unit_test(test_another_run_at_the_endpoint),
         cmocka_unit_test(test_a_program_that_is_missing_on_one_node),

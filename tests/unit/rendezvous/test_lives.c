@@ -159,7 +159,8 @@ static void a_key_too_many(void **state)
     assert_string_equal(w->launchers[1].node.line.why, "the launcher there does not take this one's key");
 }
 
-/* More silent connections than there are places, and forged greetings: the others come in. */
+/* As many silent connections as the service lets in, others as soon as one ends, and forged greetings: the leader takes the others in.
+ * Whom the service keeps out is in test_service.c and test_meet.c. */
 static void a_flood(void **state)
 {
     struct world *w = begin(3, 3, 0, 3);

@@ -125,6 +125,9 @@ static void test_largest(void **state)
     assert_int_equal(message_put(&m, &node, &err), 0);
 }
 
+_Static_assert(STRENGTH_UNKNOWN == 1 && STRENGTH_ODD == 3 && STRENGTH_STOPPED == 7 && MESSAGE_VERSION == 1,
+               "a number that is sent means the same in all launchers of a message version");
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {

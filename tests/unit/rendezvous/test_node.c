@@ -184,6 +184,48 @@ static void test_a_mute_leader(void **state)
     assert_int_equal(n.stage, NODE_WAITS);
 }
 
+/* A leader that ends before it has told a state: this node may be the next to lead, so it asks anew where that is. */
+static void test_a_leader_that_ends_at_once(void **state)
+{
+    (void)state;
+    drain(1);
+    welcome(1, 'a', 1);
+    node_closed(&n, 1, LINK_CLOSED, "reset", 2);
+    assert_false(n.line.welcomed);
+    drain(2);
+    assert_int_equal(dialed, 2);
+    assert_int_equal(n.stage, NODE_REACHES);
+    welcome(2, 'b', 3);
+    tell(2, 1, STAGE_FORMING, 4);
+    assert_int_equal(n.stage, NODE_WAITS);
+    node_closed(&n, 2, LINK_CLOSED, "reset", 5);
+    assert_true(n.line.welcomed); /* it knows the state of that run */
+}
+
+/* Whether a launcher is there is known of the last try alone: the next may meet another program. */
+static void test_who_was_met(void **state)
+{
+    const struct message no = {.type = MESSAGE_REFUSED, .refusal = REFUSED_RUN};
+    int64_t now = 1;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        drain(now += NODE_REST_MS);
+        open_to(dialed, now);
+        assert_true(hear(dialed, &no, now));
+        assert_true(n.line.met);
+        drain(now += NODE_REST_MS);
+        assert_true(n.line.met);
+        assert_string_equal(n.line.why, "another run is there");
+        if (i) {
+            open_to(dialed, now);
+            drain(now += NODE_CANDIDATE_MS);
+        } else
+            node_closed(&n, dialed, LINK_CLOSED, "Connection refused", now);
+        assert_false(n.line.met);
+    }
+}
+
 /* The leader ended the connection, and this process stood still while it was to dial. */
 static void test_a_pause_after_the_end(void **state)
 {
@@ -328,6 +370,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_challenge_of_before, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_fresh_nonces, setup_key, teardown),
         cmocka_unit_test_setup_teardown(test_a_mute_leader, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_leader_that_ends_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_was_met, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_old_state, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_end_is_said_while_ranks_run, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_pause_after_the_end, setup, teardown),
