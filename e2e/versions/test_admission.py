@@ -165,8 +165,9 @@ def refused_for(ns, name, words):
     apply(jobs.job(name, jobs.replica("true", replicas=2), torchrunConfig={"enabled": True}), namespace=ns)
 
     def told():
-        conditions = {c["type"]: c for c in status(name, ns).get("conditions", [])}
-        return status(name, ns).get("reason") == "PodRefused" and words in conditions["Running"]["message"]
+        now = status(name, ns)
+        conditions = {c["type"]: c for c in now.get("conditions", [])}
+        return now.get("reason") == "PodRefused" and words in conditions["Running"]["message"]
 
     wait_for(lambda: f"{words}: {status(name, ns)}", told)
     assert items("pods", ns) == []
