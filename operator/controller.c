@@ -347,7 +347,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     in->problem.retry_ms += mono_to_wall_ms;
     watches_gather(&c->watches, job, a, in);
     in->guards = c->options.guards;
-    in->guards.new_key = c->options.job_keys && in->n_pods == 0 ? new_key(a) : NULL;
+    in->guards.new_key = c->options.job_keys ? new_key(a) : NULL;
 }
 
 /* So that events of a large job, each of which plans all of it, do not fill the thread. */

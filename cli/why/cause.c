@@ -48,6 +48,17 @@ static const struct cause CAUSES[] = {
      .headline = "the job has failed",
      .todo = "Look at the job: kubectl describe ptj {job} -n {ns}{with}"},
     {.kind = WHY_REFUSED,
+     .texts = {"requested: count/secrets", "requested: secrets="},
+     .subject = "exceeded quota: ",
+     .headline = "a quota of namespace {ns} leaves no room for the Secret with the job's key",
+     .todo = "Raise the quota, or delete Secrets or finished jobs (kubectl describe quota -n {ns}{with})."},
+    {.kind = WHY_REFUSED,
+     .texts = {"cannot create resource"},
+     .headline = "the operator lacks a right: it may not create what the message names",
+     .todo =
+         "Ask an admin to apply the operator's role of this version (install.yaml, or helm upgrade); the job "
+         "is not the cause."},
+    {.kind = WHY_REFUSED,
      .texts = {"exceeded quota", "must specify limits", "must specify requests"},
      .subject = "exceeded quota: ",
      .headline = "a resource quota of namespace {ns} is used up: its pods are refused",

@@ -110,6 +110,12 @@ def as_operator(namespace, obj):
     return done.stderr if done.returncode else ""
 
 
+def changed_by_operator(namespace, *args):
+    user = f"system:serviceaccount:{SYSTEM}:torchkeeper-operator"
+    done = subprocess.run(["kubectl", "-n", namespace, f"--as={user}", *args, "--dry-run=server"], text=True, capture_output=True)
+    return done.stderr if done.returncode else ""
+
+
 def test_the_operators_account_writes_children_of_jobs_only(ns, node, fenced):
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
     wait_for("the policy to be in force", lambda: "PyTorchTrainingJob controls" in as_operator(ns, pod))
@@ -117,6 +123,20 @@ def test_the_operators_account_writes_children_of_jobs_only(ns, node, fenced):
     uid = get("ptj", "owner", ns)["metadata"]["uid"]
     ours = {"ownerReferences": [{"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "name": "owner", "uid": uid,
                                  "controller": True}]}
+    # Nor does it take over what is another's, by a change that adds the owner.
+    theirs = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "theirs"},
+              "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}},
+                       "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}}}
+    apply(theirs, {**pod, "metadata": {"name": "theirs"}}, namespace=ns)
+    for kind in "deployment", "pod":
+        taken = changed_by_operator(ns, "patch", kind, "theirs", "--type=merge", "-p", json.dumps({"metadata": ours}))
+        assert "PyTorchTrainingJob controls" in taken
+        assert "PyTorchTrainingJob controls" in changed_by_operator(ns, "delete", kind, "theirs")
+    # What a job controls may be changed, but not let go.
+    apply({**pod, "metadata": {"name": "child", **ours}}, namespace=ns)
+    assert changed_by_operator(ns, "patch", "pod", "child", "--type=merge", "-p", '{"spec":{"activeDeadlineSeconds":9}}') == ""
+    assert "PyTorchTrainingJob controls" in changed_by_operator(ns, "patch", "pod", "child", "--type=merge", "-p",
+                                                                '{"metadata":{"ownerReferences":null}}')
     pod["metadata"].update(ours)
     assert as_operator(ns, pod) == ""
     assert "namespaces of the cluster" in as_operator("kube-system", pod)
@@ -145,8 +165,9 @@ def refused_for(ns, name, words):
     apply(jobs.job(name, jobs.replica("true", replicas=2), torchrunConfig={"enabled": True}), namespace=ns)
 
     def told():
-        conditions = {c["type"]: c for c in status(name, ns).get("conditions", [])}
-        return status(name, ns).get("reason") == "PodRefused" and words in conditions["Running"]["message"]
+        now = status(name, ns)
+        conditions = {c["type"]: c for c in now.get("conditions", [])}
+        return now.get("reason") == "PodRefused" and words in conditions["Running"]["message"]
 
     wait_for(lambda: f"{words}: {status(name, ns)}", told)
     assert items("pods", ns) == []

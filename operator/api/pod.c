@@ -17,7 +17,7 @@
 enum {
     MESSAGE_BYTES = 2048,
     WAIT_MESSAGE_BYTES = 512,
-    KUBELET_BYTES = 4096, /* of a termination message */
+    KUBELET_BYTES = 4096, /* of a container's message, as it is read */
     ADDRESS_BYTES = 45,
     HOLDER_BYTES = 128,
     WORKING_BYTES = 256
@@ -223,7 +223,7 @@ static void read_container(const cJSON *status, struct pod_container *c)
                : member(state, "running") ? CONTAINER_RUNNING
                                           : CONTAINER_NONE;
     c->reason = or_empty(json_str(what, "reason"));
-    c->message = text_tail(or_empty(json_str(what, "message")), ended ? KUBELET_BYTES : WAIT_MESSAGE_BYTES).p;
+    c->message = text_tail(or_empty(json_str(what, "message")), KUBELET_BYTES).p;
     c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
     c->signal = (int32_t)json_i64(ended, "signal", 0);
     c->finished_ms = instant(ended, "finishedAt");
@@ -418,7 +418,7 @@ static const char *hide_in_report(char *text, struct arena *a)
 }
 
 /* Secrets go before the message is cut, while the words before them are there. */
-static void hide_secrets(struct pod_container *c, struct arena *a)
+static void hide_secrets(struct pod_container *c, bool ended, struct arena *a)
 {
     if (!c->message || !c->message[0])
         return;
@@ -426,7 +426,7 @@ static void hide_secrets(struct pod_container *c, struct arena *a)
     const char *report = hide_in_report(words, a);
     if (!report)
         redact_secrets(words);
-    c->message = text_tail(report ? report : words, MESSAGE_BYTES).p;
+    c->message = text_tail(report ? report : words, ended ? MESSAGE_BYTES : WAIT_MESSAGE_BYTES).p;
 }
 
 static struct pod *decode(const cJSON *object, const struct err *unreadable, struct err *err)
@@ -452,8 +452,8 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
         read_unplaced(member(object, "spec"), status, &p);
     read_conditions(status, &p);
     read_containers(object, status, &p, working);
-    hide_secrets(&p.training, &words);
-    hide_secrets(&p.init, &words);
+    hide_secrets(&p.training, p.training.state == CONTAINER_TERMINATED, &words);
+    hide_secrets(&p.init, p.crashed || p.init.state == CONTAINER_TERMINATED, &words);
     return pack(&p);
 }
 

@@ -27,7 +27,7 @@ void desired_pod_warnings(struct planner *p);
 /* The headless Service through which the pods resolve each other's names. */
 cJSON *desired_service(struct planner *p);
 
-/* `hash` becomes the annotation ANNOTATION_SPEC_HASH of the Deployment. */
+/* `hash` becomes the annotation ANNOTATION_SPEC_HASH of the Deployment. replicas: -1 for what is hashed. */
 cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const char *hash);
 cJSON *desired_tensorboard_service(struct planner *p);
 

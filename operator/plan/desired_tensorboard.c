@@ -217,7 +217,7 @@ cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const cha
     (void)add_selector(p, cJSON_AddObjectToObject(spec, "selector"), "matchLabels");
     cJSON *template = cJSON_AddObjectToObject(spec, "template");
     cJSON *labels = add_selector(p, cJSON_AddObjectToObject(template, "metadata"), "labels");
-    if (guards_isolate(p))
+    if (replicas >= 0 && guards_isolate(p))
         cJSON_AddStringToObject(labels, LABEL_ISOLATED, p->job->name);
     add_pod_spec(p, template, replicas > 0);
     return o;

@@ -125,9 +125,10 @@ static struct verdict from_container(const struct pod_container *c, const struct
     if (is_lost(c)) {
         v.class = VERDICT_DISRUPTION;
         v.reason = STATUS_UNKNOWN;
-        v.message = c->message[0]
-                        ? c->message
-                        : "the container runtime lost the container, as after a restart of the node";
+        if (strcmp(c->reason, STATUS_UNKNOWN) == 0)
+            v.message = c->message; /* the kubelet's own */
+        if (!v.message[0])
+            v.message = "the container runtime lost the container, as after a restart of the node";
         return v;
     }
     v.signal = container_signal(c);

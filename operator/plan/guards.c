@@ -35,14 +35,23 @@ static bool has_launchers(const struct planner *p)
     return t->enabled && ours && !p->spec->debug.enabled && (p->spec->pods > 1 || p->spec->elastic.enabled);
 }
 
+/* Of the attempt, in its place: any other one may be anybody's. */
+static bool has_pods(const struct planner *p)
+{
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].pod)
+            return true;
+    return false;
+}
+
 bool guards_key(const struct planner *p)
 {
-    bool keyed = p->in->n_pods == 0 && p->in->guards.new_key;
+    bool keyed = !has_pods(p) && p->in->guards.new_key;
 
     if (!has_launchers(p))
         return false;
-    for (int i = 0; i < p->in->n_pods && !keyed; i++)
-        keyed = p->in->pods[i]->keyed;
+    for (int i = 0; i < p->n_slots && !keyed; i++)
+        keyed = p->slots[i].pod && p->slots[i].pod->keyed;
     return keyed;
 }
 
@@ -74,17 +83,32 @@ static char *policy_spec(const struct planner *p)
                         TENSORBOARD_PORT);
 }
 
+static bool has_policy(const struct action_list *list)
+{
+    for (int i = 0; i < list->n; i++)
+        if (list->items[i].kind == ACTION_CREATE && list->items[i].child == CHILD_POLICY)
+            return true;
+    return false;
+}
+
+void guards_create_policy(struct planner *p, struct action_list *list)
+{
+    const char *name = guards_name(p->a, p->job);
+
+    if (!guards_isolate(p) || has_policy(&p->creates))
+        return;
+    cJSON *o = desired_child(p, "networking.k8s.io/v1", "NetworkPolicy", name, NULL);
+    cJSON_AddRawToObject(o, "spec", policy_spec(p));
+    (void)planner_create(p, list, CHILD_POLICY, name, o);
+}
+
 void guards_create(struct planner *p)
 {
     const char *name = guards_name(p->a, p->job);
 
-    if (p->in->n_pods > 0)
+    if (has_pods(p))
         return;
-    if (guards_isolate(p)) {
-        cJSON *o = desired_child(p, "networking.k8s.io/v1", "NetworkPolicy", name, NULL);
-        cJSON_AddRawToObject(o, "spec", policy_spec(p));
-        (void)planner_create(p, &p->creates, CHILD_POLICY, name, o);
-    }
+    guards_create_policy(p, &p->creates);
     if (guards_key(p)) {
         cJSON *o = desired_child(p, "v1", "Secret", name, NULL);
         cJSON_AddBoolToObject(o, "immutable", true);

@@ -1,4 +1,4 @@
-/* guards.h - the NetworkPolicy and the key of a job: whether it has them, and their creation before an attempt's first pod. */
+/* guards.h - the NetworkPolicy and the key of a job: whether it has them, and their creation before an attempt's first pod, or TensorBoard. */
 #ifndef TK_OPERATOR_PLAN_GUARDS_H
 #define TK_OPERATOR_PLAN_GUARDS_H
 
@@ -19,7 +19,10 @@ bool guards_isolate(const struct planner *p);
 /* Whether pods that are made now get the job's key: as those of their attempt that are there. */
 bool guards_key(const struct planner *p);
 
-/* Add what the attempt needs, unless it has pods. */
+/* Add what the attempt needs, unless one of its places has a pod. */
 void guards_create(struct planner *p);
+
+/* Add the NetworkPolicy, if pods are selected by it and the creates of pods have none before them. */
+void guards_create_policy(struct planner *p, struct action_list *list);
 
 #endif

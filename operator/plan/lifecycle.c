@@ -47,6 +47,24 @@ static void delete_leftovers(struct planner *p)
     }
 }
 
+static bool may_create(const struct slot *s)
+{
+    if (s->pod || s->leaving)
+        return false;
+    if (!s->seen || !s->seen->uid)
+        return true;
+    /* It was here in this attempt. Only Always brings a finished one back; any other one is judged first. */
+    return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && planner_slot_done(s);
+}
+
+static bool has_missing(const struct planner *p)
+{
+    for (int i = 0; i < p->n_slots; i++)
+        if (!p->slots[i].pod && (may_create(&p->slots[i]) || !planner_slot_done(&p->slots[i])))
+            return true;
+    return false;
+}
+
 /* A problem with a child of this pass's kind: say so, and leave it alone until its time. */
 static bool creation_held(struct planner *p)
 {
@@ -54,7 +72,8 @@ static bool creation_held(struct planner *p)
     const struct plan_problem *problem = &p->in->problem;
 
     if (problem->kind == PROBLEM_NONE ||
-        strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0)
+        strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0 ||
+        (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
     const char *message = arena_strdup(p->a, problem->message);
     planner_reason(p, REASONS[problem->kind], message);
@@ -66,16 +85,6 @@ static bool creation_held(struct planner *p)
         return false;
     planner_requeue(p, problem->retry_ms);
     return true;
-}
-
-static bool may_create(const struct slot *s)
-{
-    if (s->pod || s->leaving)
-        return false;
-    if (!s->seen || !s->seen->uid)
-        return true;
-    /* It was here in this attempt. Only Always brings a finished one back; any other one is judged first. */
-    return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && planner_slot_done(s);
 }
 
 static bool has_pods(const struct planner *p, int type)
@@ -230,14 +239,6 @@ static void repeat_finished(struct planner *p)
         else
             (void)planner_delete_pod(p, s->pod);
     }
-}
-
-static bool has_missing(const struct planner *p)
-{
-    for (int i = 0; i < p->n_slots; i++)
-        if (!p->slots[i].pod && (may_create(&p->slots[i]) || !planner_slot_done(&p->slots[i])))
-            return true;
-    return false;
 }
 
 /* From the second time on, an attempt gets this long before another template replaces it. 0: at once, also where the API

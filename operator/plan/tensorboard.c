@@ -2,6 +2,7 @@
 #include "operator/plan/tensorboard.h"
 
 #include "operator/plan/desired.h"
+#include "operator/plan/guards.h"
 
 #include <string.h>
 
@@ -17,7 +18,7 @@ static bool waits_for_master(const struct planner *p)
     return !master || !master->node[0];
 }
 
-/* Of the Deployment as it would be made with no replicas and no node. */
+/* Of the Deployment as it would be made with no replicas, no node and no policy: for none of these it is made anew. */
 static char *spec_hash(struct planner *p)
 {
     cleanup_json cJSON *d = desired_tensorboard_deployment(p, -1, "");
@@ -79,14 +80,16 @@ static void keep_deployment(struct planner *p, int replicas)
     const struct child *d = p->in->tb_deployment;
     const char *hash = spec_hash(p);
 
-    if (!d)
+    if (!d) {
+        guards_create_policy(p, &p->tensorboard);
         create(p, CHILD_DEPLOYMENT, desired_tensorboard_deployment(p, replicas, hash));
-    else if (d->deleting)
+    } else if (d->deleting) {
         return;
-    else if (strcmp(d->spec_hash, hash) != 0)
+    } else if (strcmp(d->spec_hash, hash) != 0) {
         (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
-    else if (d->replicas != replicas)
+    } else if (d->replicas != replicas) {
         scale(p, d, replicas);
+    }
 }
 
 /* A problem of the last pass. Only one is remembered: while it is another child's, a refusal of ours would push
@@ -98,7 +101,8 @@ static bool held(struct planner *p)
 
     if (problem->kind == PROBLEM_NONE)
         return false;
-    if (strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0) {
+    if (problem->child == CHILD_POLICY ||
+        strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0) {
         p->st.tensorboard.reason = WORDS[problem->kind];
         p->st.tensorboard.note = problem->message;
     }

@@ -257,6 +257,11 @@ def notes(namespace, **values):
 
 def test_notes_name_what_works_there_and_what_a_package_has():
     assert "kubectl get ptj -A\n" in notes(SYSTEM)
+    scraped = {"podMonitor": {"enabled": True, "jobs": True}}
+    assert "jobs.scraperNamespace" in notes(SYSTEM, metrics=scraped)
+    for jobs in {"scraperNamespace": "monitoring"}, {"networkPolicy": False}:
+        assert "jobs.scraperNamespace" not in notes(SYSTEM, metrics=scraped, jobs=jobs)
+    assert "jobs.scraperNamespace" not in notes(SYSTEM)
     text = notes(JOBS, watchNamespace=JOBS)
     assert f"kubectl get ptj -n {JOBS}\n" in text and "-A" not in text, text
     assert not re.search(r"[a-z]+/[a-z-]+[.]yaml", text.replace("templates/cluster.yaml", "")), text

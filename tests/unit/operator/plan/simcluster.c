@@ -95,7 +95,7 @@ struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
     p->in.status_written_ms = s->status_written_ms;
     p->in.tensorboard_image = "tensorboard";
     p->in.launcher_image = "launcher";
-    /* Another operator leads now and then: one that gives jobs a key, or an older one. */
+    /* Another operator leads now and then: one that gives jobs a key, or one with --job-keys=false. */
     p->in.guards = (struct plan_guards){
         .isolate = true, .operator_ns = "ops", .new_key = s->now_ms / TERM_MS % 2 ? "k" : NULL};
     plan_trainjob(&p->in, &p->arena, &p->plan);

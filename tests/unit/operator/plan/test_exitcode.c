@@ -207,6 +207,25 @@ static void test_init_container(void **state)
     assert_int_equal(exitcode_verdict(&pod, &policy).class, VERDICT_NONE);
 }
 
+/* With lastWords: false. What stands there is the program's, unless the kubelet says that it lost the container. */
+static void test_lost_without_last_words(void **state)
+{
+    const struct run_policy silent = {.no_last_words = true};
+    struct pod pod = {.reason = "",
+                      .message = "",
+                      .disruption = "",
+                      .disruption_msg = "",
+                      .phase = POD_FAILED,
+                      .training = ENDED(255, "Unknown", "token of the program")};
+
+    (void)state;
+    assert_null(strstr(exitcode_verdict(&pod, &silent).message, "token"));
+    assert_non_null(strstr(exitcode_verdict(&pod, &silent).message, "lost the container"));
+    assert_string_equal(exitcode_verdict(&pod, &(struct run_policy){0}).message, "token of the program");
+    pod.training = (struct pod_container)ENDED(137, "ContainerStatusUnknown", "could not be located");
+    assert_string_equal(exitcode_verdict(&pod, &silent).message, "could not be located");
+}
+
 /* An attempt is judged by its strongest evidence. */
 static void test_strength(void **state)
 {
@@ -222,9 +241,8 @@ static void test_strength(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_match_wins),
-        cmocka_unit_test(test_a_running_pod_says_nothing),
-        cmocka_unit_test(test_init_container),
+        cmocka_unit_test(test_first_match_wins), cmocka_unit_test(test_a_running_pod_says_nothing),
+        cmocka_unit_test(test_init_container),   cmocka_unit_test(test_lost_without_last_words),
         cmocka_unit_test(test_strength),
     };
 

@@ -9,6 +9,7 @@
 
 #define TORCHRUN "\"torchrunConfig\":{\"enabled\":true},"
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define BOARD "\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}},"
 #define PODS_MAX 2
 
 /* A job whose spec begins with `members`, and what is planned for it. */
@@ -199,7 +200,7 @@ static void test_tensorboards_pods_are_isolated(void **state)
 
     (void)state;
     for (int on = 0; on < 2; on++) {
-        struct made m = all_on("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}},", 1, "");
+        struct made m = all_on(BOARD, 1, "");
         char want[256];
         snprintf(want, sizeof(want), LABELS, on ? ",\"batch.tensorstack.dev/isolated\":\"j\"" : "");
         m.in.guards.isolate = on;
@@ -282,6 +283,69 @@ static void test_pods_of_an_attempt_are_alike(void **state)
         }
 }
 
+/* A pod with the job's label and owner that no slot knows: whoever made it, the others have their guards. */
+static void test_a_stray_pod_decides_nothing(void **state)
+{
+    struct made m = all_on(TORCHRUN, 2, "");
+
+    (void)state;
+    m.pods[0] = pod_of(2, "");
+    m.pods[1] = pod_of(3, "");
+    m.in.n_pods = 2;
+    plan(&m);
+    assert_non_null(created(&m, CHILD_POLICY, 0));
+    assert_non_null(created(&m, CHILD_KEY, 0));
+    for (int i = 0; i < 2; i++)
+        assert_true(says(created(&m, CHILD_POD, i), "secretKeyRef"));
+    release(&m);
+}
+
+/* TensorBoard of a job that was never resumed has its policy in front of it; with the job's first pod there is one create. */
+static void test_tensorboards_policy(void **state)
+{
+    static const char *const MEMBERS[] = {"", "\"suspend\":true,"};
+    char members[256];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(members, sizeof(members), "%s" BOARD, MEMBERS[i]);
+        struct made m = all_on(members, 1, "");
+        m.in.status_first = true; /* so that all is in one plan */
+        plan(&m);
+        const struct action *board = created(&m, CHILD_DEPLOYMENT, 0);
+        assert_true(says(board, LABEL_ISOLATED));
+        assert_true(created(&m, CHILD_POLICY, 0) < board);
+        assert_non_null(created(&m, CHILD_POLICY, 0));
+        assert_null(created(&m, CHILD_POLICY, 1));
+        assert_null(created(&m, CHILD_KEY, 0));
+        release(&m);
+    }
+}
+
+static const char *annotated_hash(const struct made *m)
+{
+    const char *hash = strstr(created(m, CHILD_DEPLOYMENT, 0)->body, ANNOTATION_SPEC_HASH);
+
+    assert_non_null(hash);
+    return hash;
+}
+
+/* The label is not of the spec that a TensorBoard is replaced for: an upgrade and a switch leave it. */
+static void test_tensorboard_is_not_replaced_for_its_label(void **state)
+{
+    struct made on = all_on(BOARD, 1, "");
+    struct made off = all_on(BOARD, 1, "");
+
+    (void)state;
+    on.in.status_first = off.in.status_first = true;
+    off.in.guards.isolate = false;
+    plan(&on);
+    plan(&off);
+    assert_memory_equal(annotated_hash(&on), annotated_hash(&off), strlen(ANNOTATION_SPEC_HASH) + 19);
+    release(&on);
+    release(&off);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +356,9 @@ int main(void)
         cmocka_unit_test(test_a_template_names_no_other_job),
         cmocka_unit_test(test_the_users_own_key),
         cmocka_unit_test(test_pods_of_an_attempt_are_alike),
+        cmocka_unit_test(test_a_stray_pod_decides_nothing),
+        cmocka_unit_test(test_tensorboards_policy),
+        cmocka_unit_test(test_tensorboard_is_not_replaced_for_its_label),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

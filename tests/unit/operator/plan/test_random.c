@@ -65,6 +65,20 @@ static bool is_deleted(const struct sim_pass *p, const char *uid)
     return false;
 }
 
+static bool is_create(const struct sim_pass *p, int i, enum child_kind child)
+{
+    return i < p->plan.n_actions && p->plan.actions[i].kind == ACTION_CREATE &&
+           p->plan.actions[i].child == child;
+}
+
+static bool creates_before(const struct sim_pass *p, int end, enum child_kind child)
+{
+    for (int i = 0; i < end; i++)
+        if (is_create(p, i, child))
+            return true;
+    return false;
+}
+
 static void check_create(struct sim *s, const struct sim_view *view, const struct sim_pass *p, int i,
                          int64_t attempt)
 {
@@ -73,7 +87,8 @@ static void check_create(struct sim *s, const struct sim_view *view, const struc
     const struct action *act = &p->plan.actions[i];
     struct err err;
 
-    if (act->child == CHILD_DEPLOYMENT || strstr(act->name, "-tensorboard"))
+    if (act->child == CHILD_DEPLOYMENT || strstr(act->name, "-tensorboard") ||
+        (act->child == CHILD_POLICY && is_create(p, i + 1, CHILD_DEPLOYMENT)))
         return;
     EXPECT(s, !is_over(sim_get(view->job, "status")));
     if (act->child != CHILD_POD)
@@ -87,6 +102,8 @@ static void check_create(struct sim *s, const struct sim_view *view, const struc
                p->plan.actions[k].kind != ACTION_CREATE || strcmp(p->plan.actions[k].name, act->name) != 0);
     const char *hash = json_find(body, HASH)->valuestring;
     bool keyed = strstr(act->body, CONTRACT_ENV_JOB_KEY) != NULL;
+    EXPECT(s, p->in.n_pods > 0 || creates_before(p, i, CHILD_POLICY));
+    EXPECT(s, p->in.n_pods > 0 || !keyed || creates_before(p, i, CHILD_KEY));
     for (int k = 0; k < p->in.n_pods; k++) {
         bool leaves = p->in.pods[k]->deletion_ms || is_deleted(p, p->in.pods[k]->uid);
         EXPECT(s, p->in.pods[k]->attempt == attempt); /* one gang at a time, of one template */
