@@ -7,6 +7,7 @@
 #include "simdice.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { STEPS = 60, RUNS = 150, ROUNDS_TO_SETTLE = 12, ROUNDS_TO_END = 200 };
@@ -38,7 +39,8 @@ static void fail_in(const struct sim *s, const char *what)
 {
     struct arena a = {0};
 
-    print_error("%s\npods %s\n", sim_print(s, &a), json_print(s->pods, &a));
+    fprintf(stderr, "%s\npods %s\n", sim_print(s, &a),
+            json_print(s->pods, &a)); /* print_error cuts at 1 KiB */
     arena_release(&a);
     fail_msg("PLAN_RANDOM_SEED=%llu: %s", (unsigned long long)s->seed, what);
 }
@@ -343,10 +345,11 @@ static bool all_well(const struct sim *s)
         const char *phase = json_str(sim_get(pod, "status"), "phase");
         const cJSON *c = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "containerStatuses"), 0);
         const cJSON *code = json_find(sim_get(c, "state"), PATH);
-        if (!phase || (strcmp(phase, "Running") != 0 && strcmp(phase, "Succeeded") != 0) ||
-            (code && code->valueint != 0))
+        /* A training that ended well did, whatever became of its pod. */
+        if (code ? code->valueint != 0
+                 : !phase || (strcmp(phase, "Running") != 0 && strcmp(phase, "Succeeded") != 0))
             return false;
-        running += strcmp(phase, "Running") == 0 && !code;
+        running += !code && strcmp(phase, "Running") == 0;
     }
     return is(status, "phase", "Running") && atoi(json_str(status, "ready")) == running;
 }
