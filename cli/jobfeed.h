@@ -1,5 +1,5 @@
-/* jobfeed.h - follow the jobs of a namespace, or one of them, the events about them and the pods of one, for verbs that watch. A
- * server that is lost is asked again until it answers.
+/* jobfeed.h - follow the jobs of a namespace, or one of them, the events about them and the pods of one, for verbs
+ * that watch. jobfeed reconnects to a lost server until it answers.
  *
  * Ownership: borrows the session and all strings of the options. Objects given to callbacks are borrowed for the call.
  * Units:     milliseconds since the Unix epoch.

@@ -115,11 +115,15 @@ struct collectives_config {
     int group_rank;    /* index of this rank's pod (host) in the run */
     int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
-    struct jobkey key;       /* ranks of several pods prove to each other that they have it */
-    const char *key_file;    /* where it is read from when it is needed; NULL or "": `key` is it */
+    struct jobkey key; /* ranks of several pods prove to each other that they have it */
+    /* Memory file with the key; NULL or "": use `key`. collectives_open reads it if ranks are in several pods, or
+     * cannot share memory, and on rank 0 if ranks await the end. collectives_await_end always reads it. */
+    const char *key_file;
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
-    int master_port;         /* where rank 0's watch listens: beside the store of PyTorch's agent */
-    int awaiting;            /* ranks beyond `world` that take no part and call collectives_await_end */
+    /* TCP port at which rank 0's watch listens. collectives_config_read takes MASTER_PORT, or MASTER_PORT + 1 when
+     * TORCHELASTIC_USE_AGENT_STORE is True, because PyTorch's launcher listens at MASTER_PORT. */
+    int master_port;
+    int awaiting; /* ranks beyond `world` that take no part and call collectives_await_end */
     struct rank_slot
         *slot; /* this process's (host/rank_state.h), valid until the table is closed; NULL: none */
 };
@@ -127,14 +131,14 @@ struct collectives_config {
 /* Fill *cfg from the environment (`get` is getenv or a test's substitute): RANK, WORLD_SIZE, LOCAL_RANK,
  * LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT, and the launcher's run id and restart count. Without
  * RANK and WORLD_SIZE the run has one process. When the LOCAL_* variables are unset, a loopback or unset
- * MASTER_ADDR means one host, any other address one host per rank. `backend` is kept. ERR_INVALID names the
- * variable. */
+ * MASTER_ADDR means one host, any other address one host per rank. Only `backend` is kept: set slot and awaiting
+ * afterwards. key_file comes from CONTRACT_ENV_KEY_FILE; key stays empty. ERR_INVALID names the variable. */
 int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name),
                             struct err *err) MUST_CHECK;
 
 /* Connect to the other ranks and create a table. timeout_ms bounds the wait until all ranks have connected. NULL
- * on failure; ERR_INVALID when the configuration asks for a transport that this build or machine does not
- * have. */
+ * on failure; ERR_INVALID when the configuration asks for a transport that this function does not open.
+ * COLLECTIVES_NCCL is always refused here: device.h has the NCCL operations. */
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,
                                      struct err *err);
 

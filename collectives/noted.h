@@ -1,5 +1,6 @@
-/* noted.h - the calls of a table of collectives.h, noted in the rank's slot (host/rank_state.h): which call the rank is
- * in, how many it has made, and how long it was in them. Arguments and errors are those of the table's functions.
+/* noted.h - wrappers that call a collectives table (collectives.h) and record each call in the rank's slot
+ * (host/rank_state.h): which call the rank is in, how many it has made, and how long it was in them. Arguments and
+ * errors are those of the table's functions.
  */
 #ifndef TK_COLLECTIVES_NOTED_H
 #define TK_COLLECTIVES_NOTED_H

@@ -1,5 +1,5 @@
-/* pass.h - by what the processes of a run know each other: the run id and, where the job has one, its key; how they prove that they
- * have it (rendezvous/PROTOCOL.md, "The key of a job"). Internal to the library.
+/* pass.h - how processes of a run authenticate each other: by the run id and, where the job has one, by a proof that
+ * they have its key (rendezvous/PROTOCOL.md, "The key of a job"). Internal to the library.
  */
 #ifndef TK_COLLECTIVES_PASS_H
 #define TK_COLLECTIVES_PASS_H

@@ -21,7 +21,8 @@
 struct watch_server;
 
 /* Start the watch of a run of `world` ranks; `awaiting` others wait for its end. It listens on all addresses at
- * `port`. pass->run_id: shorter than WATCH_RUN_ID_BYTES. restart_count: what those that wait are told. */
+ * `port`. pass->run_id: shorter than WATCH_RUN_ID_BYTES. restart_count: the restart count that the watch
+ * reports to waiting ranks. */
 struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,
                                         int awaiting, struct err *err);
 /* How the run has ended, for those that await it; watch_server_stop reports it and waits up to wait_ms until all have read

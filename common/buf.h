@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 struct buf {
-    char *data; /* NULL until the first byte */
+    char *data; /* NULL until the first append that fits */
     size_t len;
     size_t cap;
     size_t max; /* limit in bytes; a zeroed buffer takes no bytes */
@@ -35,11 +35,12 @@ int buf_printf(struct buf *b, struct err *err, const char *fmt, ...) __attribute
 /* -1: an append with err NULL did not fit. */
 int buf_check(const struct buf *b, struct err *err);
 
-/* Drop the first `len` bytes (len <= b->len). */
+/* Drop the first `len` bytes. Aborts if len > b->len. */
 void buf_consume(struct buf *b, size_t len);
 
 /* Remove all bytes and keep the memory. */
 void buf_clear(struct buf *b);
+/* Free the bytes. buf_release keeps `max`: the buffer can be used again. */
 void buf_release(struct buf *b);
 
 /* The bytes as text; "" for an empty buffer, never NULL. */

@@ -6,10 +6,12 @@
  *                                                               '------ back-off -------- kube_work_retry
  *
  * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
- *            kube_reconciler_free cancels what is under way without a callback, and ends the term.
+ *            kube_reconciler_free cancels what is under way without a callback and, if the process leads, calls
+ *            `ends`.
  * Units:     monotonic milliseconds.
  * Order:     nothing is reconciled while the process does not lead, nor before every cache, but for spare ones, holds a
  *            list that was begun in this term. A key is worked on once at a time; a key added meanwhile comes again.
+ *            kube/manager.c calls kube_reconciler_lead and kube_reconciler_drain.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H
@@ -29,11 +31,13 @@ struct kube_reconciler;
 struct kube_reconciler_options {
     const char *name; /* label of its metrics; outlives the reconciler */
     void *ctx;
+    /* `reconcile` ends its work exactly once, now or in a later callback (work.h). */
     void (*reconcile)(void *ctx, struct kube_work *w);
     /* A term of leadership begins; it ends: its works were freed. What is learned in a term ends with it. May be NULL. */
     void (*begins)(void *ctx);
     void (*ends)(void *ctx);
-    /* For the log. what: a resource's plural, or a key. The reconciler continues by itself. */
+    /* For the log. what: a resource's plural, or a key. The reconciler continues by itself. `problem` must not be
+     * NULL. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
     uint64_t seed; /* of the jitter of its watches */
 };
@@ -72,7 +76,8 @@ void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *
 
 /* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed again, so that it has
  * what earlier leaders wrote, and each object of these lists adds its key. At the end the queue is emptied, and what is
- * under way is cancelled without a callback. The caches are kept up to date either way. Not from a callback of a work. */
+ * under way is cancelled without a callback. The caches are kept up to date either way. Do not call it from
+ * `reconcile` or a reply handler: the end of a term frees all works. */
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads);
 bool kube_reconciler_leads(const struct kube_reconciler *r);
 

@@ -55,7 +55,8 @@ void agent_leave_progress(struct agent *g);
 /* Set the messages of the ranks that have ended from their error files. */
 void agent_read_messages(struct agent *g);
 
-/* While the failure of a rank, here or on another node, may follow from another's: judge by what the ranks have said. */
+/* While the failure of a rank, here or on another node, may follow from another's: read the ranks' error files and
+ * the end of their stderr, so that exit_root_cause can choose by them. */
 void agent_hear_ranks(struct agent *g);
 
 /* Start all ranks of this node. On failure no rank is left. */

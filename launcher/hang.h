@@ -2,7 +2,7 @@
  *
  * Order: a round is watched (HANG_WATCHES) until no rank of any node has shown a sign of life for the limit. Then the ranks'
  *        processes are looked at twice, HANG_LOOK_MS apart (HANG_LOOKS); Python ranks are aborted, and their stacks come
- *        through their stderr (HANG_ABORTS); and the suspect is told (HANG_TOLD).
+ *        through their stderr (HANG_ABORTS); and the launcher reports the suspect (HANG_TOLD).
  */
 #ifndef TK_LAUNCHER_HANG_H
 #define TK_LAUNCHER_HANG_H
@@ -41,7 +41,7 @@ struct hang {
     int64_t limit_ms; /* 0: rounds are not watched, and nothing below counts */
     struct quiet quiet;
     bool said;     /* the other nodes have been told that this one is quiet */
-    int64_t ended; /* ranks of this node that had exited at the last look, and nodes of which that was told */
+    int64_t ended; /* at the last look: exited ranks here, plus nodes that the leader reports as done */
     enum hang_stage stage;
     int64_t since_ms; /* the first look */
     bool aborting;    /* an aborted process was there at the last look */

@@ -1,4 +1,5 @@
-/* members.h - the members of a JSON object in a text that a rank's program wrote: it may be cut anywhere, or be none. Pure.
+/* members.h - the members of a JSON object in a text that a rank's program wrote: the text may be truncated or not be
+ * JSON. Pure.
  *
  * Nothing is kept of it: no tree that a hostile text could make large. The time is linear.
  *

@@ -1,5 +1,5 @@
 /* nodes.h - this node's part in a run of several nodes: translate the meeting's state (rendezvous/meet.h) into
- * the agent's next step, and the ranks' results into what the other nodes are told.
+ * the agent's next step, and the ranks' results into reports to the leader.
  *
  * Order:     call nodes_gather until it returns NODES_START or NODES_END. After NODES_START run the ranks and
  *            check view->must_stop meanwhile; report a failure (nodes_failed); when all have ended call nodes_rested;

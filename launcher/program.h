@@ -1,5 +1,5 @@
-/* program.h - tell programs from Python's files, find Python, execute a program, say why one cannot be executed, and copy this
- * one. */
+/* program.h - tell programs from Python's files; find Python; execute a program; explain why a program cannot be
+ * executed; copy the launcher's executable. */
 #ifndef TK_LAUNCHER_PROGRAM_H
 #define TK_LAUNCHER_PROGRAM_H
 

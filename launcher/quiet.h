@@ -1,4 +1,4 @@
-/* quiet.h - the clock of a round's signs of life: how long this node's ranks have shown none. No system calls.
+/* quiet.h - measure how long this node's ranks have shown no sign of life. No system calls.
  *
  * A time in which the launcher itself stood still (a frozen container, a stopped launcher) does not count: its ranks most
  * likely stood still too, and what they did meanwhile has not been seen.

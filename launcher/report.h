@@ -4,8 +4,8 @@
  * One line of JSON, at most 1 KiB:
  *     {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}
  * "signal" is there only if the rank died by one, and "noProgress":true, at the end, only of a rank that held up a run that hung.
- * A report that is cut is none (operator/plan/rootcause.h). Of a long message the end is kept, because it says most. Escape
- * sequences are removed, bytes that are no UTF-8 replaced.
+ * The operator ignores a truncated report (operator/plan/rootcause.h). Of a long message the end is kept, because it
+ * says most. Escape sequences are removed, bytes that are no UTF-8 replaced.
  */
 #ifndef TK_LAUNCHER_REPORT_H
 #define TK_LAUNCHER_REPORT_H

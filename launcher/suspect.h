@@ -1,8 +1,10 @@
-/* suspect.h - judge which rank holds up the others when a round hangs, from what is known of each. Pure.
+/* suspect.h - choose, among this node's ranks, the one that most likely blocks a round that hangs. Pure. agent_hang.c
+ * calls it; the leader compares the suspects of all nodes (quorum_hang.h).
  *
  * The strongest evidence counts (enum meeting_strength): a rank that is stopped; one in uninterruptible sleep; one that has not
- * begun the collective call that others are in; a Python rank that is not in a call that waits for others. Ranks that wait in the same call are not to blame: then it is
- * told that a connection between them may be lost.
+ * begun the collective call that others are in; a Python rank that is not in a call that waits for others; a rank in
+ * no call while another rank of the node is in one, or while it is the node's only rank. Ranks that wait in the same
+ * call are not to blame. In that case suspect_find writes into `text` that a connection between them may be lost.
  *
  * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.
  */
@@ -31,7 +33,7 @@ struct suspect_rank {
 };
 
 struct suspect {
-    int index; /* of the rank */
+    int index; /* index into r, not the rank number; with STRENGTH_UNKNOWN it names a rank only as an example */
     enum meeting_strength strength;
     int64_t place, number; /* as in struct meeting_cause */
     char text[SUSPECT_BYTES];

@@ -1,5 +1,5 @@
 /* waiting.h - the messages that a launcher prints while it waits for other nodes: one after 10 s, then one every
- * minute. A host's name that does not resolve is said after 5 s. No system calls.
+ * minute. After 5 s the launcher prints a host name that does not resolve. No system calls.
  *
  * Order: waiting_begin; then waiting_due after each change of the view and at due_ms; waiting_end when the wait is over.
  * Units: milliseconds of the caller's monotonic clock.

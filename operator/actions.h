@@ -1,4 +1,5 @@
-/* actions.h - run the actions of a plan in order, and tell what came of them; the first failure ends the pass.
+/* actions.h - run the actions of a plan in order, and report their results to the controller; the first failure ends
+ * the pass.
  *
  * Ownership: actions_new copies nothing: plan, arena and target's strings live until `done`, and so does the result
  *            that is passed to it. The result's strings live in the arena.

@@ -1,7 +1,9 @@
 /* jobmemory.h - what the controller remembers of one job between two passes, within one term of leadership.
  *
- * Ownership: jobmemory_free sets *holder to NULL: a pass under way then knows that its job is gone.
- * Units:     monotonic milliseconds, but for the times in `progress`.
+ * Ownership: the term's store (controller.c) owns each jobmemory, by job UID. It frees it with jobmemory_free when
+ *            the job is gone or the term ends. jobmemory_free sets *holder to NULL: a pass under way then knows that
+ *            its job is gone.
+ * Units:     monotonic milliseconds; `progress`, `seen` and `shown` are Unix time.
  */
 #ifndef TK_OPERATOR_JOBMEMORY_H
 #define TK_OPERATOR_JOBMEMORY_H
@@ -30,8 +32,8 @@ struct jobmemory {
     int64_t doubt_until_ms; /* the job is not planned sooner from that version */
     bool lost;              /* an answer was lost, and no status was written since */
     struct jobmemory_late late[CHILD_KINDS]; /* by enum child_kind */
-    int64_t tb_unseen_ms;        /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
-    int unseen;                  /* passes in a row that met actions_result.unseen */
+    int64_t tb_unseen_ms; /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
+    int unseen; /* passes in a row that met actions_result.unseen, or whose status write changed nothing */
     struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
     char problem_name[128];
     char problem_message[ERR_MSG_BYTES];
@@ -50,7 +52,7 @@ struct jobmemory {
     int64_t rest_until_ms;     /* the job is not planned sooner: its last plan took long */
     struct plan_seen seen;
     int64_t put_off_ms;            /* since when actions that may wait are put off; 0: they are not */
-    struct plan_progress progress; /* its times are wall */
+    struct plan_progress progress; /* its times are Unix time */
     struct jobprogress shown;      /* what the status said of it when it was planned last */
     char unreadable_told
         [ACTIONS_VERSION_BYTES]; /* the job's, once a status reported something unreadable; "": none did */
@@ -59,7 +61,7 @@ struct jobmemory {
 struct jobmemory *jobmemory_new(void);
 void jobmemory_free(void *memory);
 
-/* Whether the cache of this kind shows what was written for the job; what it shows is forgotten. */
+/* True: the cache shows the last write of this kind. Then the mark is cleared. Without a mark always true. */
 bool jobmemory_is_shown(struct jobmemory *m, const struct watches *w, enum child_kind kind);
 
 /* Whether the job may be at another version than this one, which the cache shows. */

@@ -1,4 +1,4 @@
-/* podaddress.h - the URL at which the launcher in a pod tells its progress. Pure.
+/* podaddress.h - the URL at which the launcher in a pod serves its progress. Pure.
  *
  * A pod's address comes from its status, which not only the kubelet may be able to write: the operator must not be a tool
  * to reach what its writer cannot. Only addresses of a pod's kind are taken: global and private unicast ones, never

@@ -6,7 +6,7 @@
  *
  * Ownership: borrows the loop. podget_release ends an exchange without `done`.
  * Order:     podget_start, then `done` from the loop, exactly once, unless released. The body is borrowed for that call.
- * Errors:    none is told: `done` gets no body.
+ * Errors:    no error is reported: `done` gets a NULL body.
  */
 #ifndef TK_OPERATOR_PODGET_H
 #define TK_OPERATOR_PODGET_H

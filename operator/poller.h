@@ -3,8 +3,9 @@
  * Ownership: borrows loop and options' ctx; strings are copied. poller_free ends all exchanges without a call of `answered`.
  * Units:     monotonic milliseconds.
  * Order:     the first time is anywhere within the interval, so that jobs are spread over it. At most POLLER_PLACES are out at
- *            once and POLLER_NS_MAX of one namespace; namespaces are served in turn (kube/fairqueue.h). A job that gives no
- *            answer, or another job's, is asked after twice the time, up to POLLER_BACKOFF_MS; a good answer ends that.
+ *            once and POLLER_NS_MAX of one namespace; namespaces are served in turn (kube/fairqueue.h). When a job
+ *            gives no answer, or another job's, the poller doubles the delay before the next request to it, up to
+ *            POLLER_BACKOFF_MS; a good answer resets the delay.
  * Errors:    none: they are counted.
  */
 #ifndef TK_OPERATOR_POLLER_H

@@ -15,7 +15,7 @@
 
 enum {
     LEADER_LINKS_MAX = 4 * MEETING_NODES_MAX, /* connections, welcomed or not */
-    LEADER_GREET_MS = 10000,                  /* from accept to ANSWER */
+    LEADER_GREET_MS = 10000,                  /* from accept to the first NODE message */
 };
 
 struct leader_config {
@@ -43,7 +43,7 @@ struct leader_link {
     bool local;          /* of the leader's own node */
     bool blocked;        /* it takes no bytes at present */
     int64_t came_ms;     /* when it was opened */
-    int64_t ticket;      /* of its node; 0: not welcomed */
+    int64_t ticket;      /* of its node; 0: no valid ANSWER has arrived */
     int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
     int64_t version;     /* of the last STATE sent */
     int64_t refusal;     /* enum message_refusal; 0: none */
@@ -83,15 +83,16 @@ struct leader_action {
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
 void leader_release(struct leader *l);
 
-/* Whether the connection is not welcomed yet, so that it may have to give way to a new one (leader_displace, then LEADER_CLOSE);
- * whether the run id was said over it, and when it was opened. */
+/* True: no valid ANSWER has arrived over the connection and it was not refused. The caller may displace it for a new
+ * one (leader_displace, then LEADER_CLOSE). *spoke: a HELLO arrived. *came_ms: when it was opened. */
 bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms);
 void leader_displace(struct leader *l, int link);
 
 /* A connection was accepted: its number for the calls below, which leader_closed or LEADER_CLOSE ends. A connection too many is
  * refused by the next leader_act. */
 int leader_opened(struct leader *l, bool local, int64_t now_ms);
-/* A message came over it; false: it does not belong there, close the connection (without leader_closed). */
+/* A message came over it; false: the message does not belong there. leader_heard has freed the link: close the socket
+ * and do not call leader_closed. */
 bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms);
 void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms);
 /* Whether the connection takes no more bytes at present. It then is sent nothing. */

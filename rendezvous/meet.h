@@ -1,11 +1,14 @@
 /* meet.h - a launcher's place in the meeting of nodes: struct node, and where this node hosts also struct leader, in a thread with
  * one poll loop. PROTOCOL.md describes what they do.
  *
- * Ownership: meet_start creates a place and copies its configuration, meet_end ends it.
+ * Ownership: meet_start creates a place and copies its configuration, meet_end ends it. The place owns the descriptor
+ *            of meet_fd: do not use it after meet_end.
  * Threads:   it runs one thread. One other thread calls the functions; none of them waits for the network except meet_end, which
  *            is bounded.
- * Errors:    the view's error: ERR_TIMEOUT (no leader within the join timeout, or no place), ERR_PEER (the leader was lost),
+ * Errors:    the view's error: ERR_TIMEOUT (no leader within the join timeout), ERR_PEER (the leader was lost),
  *            ERR_CONFLICT (this node has to host the leader and could not), ERR_INVALID (the leader has a key, this node none).
+ *            No place (NODE_WHY_NO_PLACE) and a signal (NODE_WHY_LEFT) set no error.
+ *            meet_start returns NULL with ERR_FATAL when it cannot create an eventfd or the thread.
  */
 #ifndef TK_RENDEZVOUS_MEET_H
 #define TK_RENDEZVOUS_MEET_H
@@ -25,20 +28,23 @@ struct meet_config {
 /* A copy of what the main loop needs. */
 struct meet_view {
     enum node_stage stage;
-    enum node_why why;      /* of NODE_OVER */
-    struct err err;         /* of NODE_OVER without the run's end; of NODE_REACHES: why the last try failed */
+    enum node_why why; /* of NODE_OVER */
+    /* Of NODE_OVER without the run's end; kind ERR_NONE after NODE_WHY_NO_PLACE and NODE_WHY_LEFT. Of NODE_REACHES:
+     * why the last try failed. */
+    struct err err;
     int64_t ticket;         /* of this node; 0: none yet */
     int64_t round;          /* that it waits for, or that its ranks are of */
     int64_t spare_until_ms; /* until when it waits for a place while a round runs; INT64_MAX: it does not */
     bool must_stop;         /* its ranks are to be stopped */
-    bool told;              /* its failure in this round */
+    bool told;              /* this node has reported its failure of this round */
     struct meeting_state state; /* version 0: not heard yet */
 };
 
 struct meet;
 
 struct meet *meet_start(const struct meet_config *c, struct err *err);
-/* A descriptor that is readable when the view has changed since meet_look. */
+/* A descriptor that is readable after a new state, stage, must_stop or last error, and when the thread has ended.
+ * meet_look makes it unreadable again. */
 int meet_fd(const struct meet *m);
 void meet_look(struct meet *m, struct meet_view *view);
 

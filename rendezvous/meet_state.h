@@ -87,8 +87,8 @@ void meet_dial(struct meet *m, uint32_t number, int64_t now_ms);
 /* A dial that waited for a name. */
 void meet_go_on(struct meet *m, int64_t now_ms);
 void meet_keep_address(struct meet *m, int fd);
-/* A node that was told to host asks at the endpoint, once, who leads there: of two that were told so each would lead a run of its
- * own. */
+/* A node configured as host queries the endpoint once for another leader: two nodes configured so would each lead a
+ * run of their own. */
 void meet_probe(struct meet *m, int64_t now_ms);
 void meet_greet_probed(struct meet *m, struct wire *w, int64_t now_ms);
 void meet_probed(struct meet *m);

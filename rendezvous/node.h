@@ -1,10 +1,15 @@
-/* node.h - one launcher's part in a run of several nodes: its phases, its connections to the leader, and what it tells. A state
- * machine without system calls: time and messages are arguments, messages to send are results.
+/* node.h - one launcher's part in a run of several nodes: its phases, its connections to the leader, and the state
+ * that it reports to the leader. A state machine without system calls: time and messages are arguments, messages to
+ * send are results.
  *
  * Order:     after what arrived was handed over (connected, heard, closed) call node_step once, then node_act until it is false.
- *            Call node_step again at node_next_ms at the latest. The launcher's loop asks node_begins between two rounds and
- *            node_must_stop while its ranks run, and calls node_rested when all of them have ended and were reaped.
- * Ownership: node_init fills *n, node_release frees what it holds. A message of node_act is valid until the next call.
+ *            Call node_step again at node_next_ms at the latest. The launcher's main loop calls node_begins between
+ *            two rounds, node_failed when a rank has failed, and node_rested when all its ranks have ended and were
+ *            reaped. It reaches them through the meet_ functions.
+ * Ownership: node_init fills *n, node_release frees what it holds. Strings of the configuration are borrowed until
+ *            node_release. A message of node_act is valid until the next call.
+ * Threads:   meet.c, meet_wires.c and meet_reach.c call the functions that change *n with the lock of struct meet
+ *            held.
  * Units:     milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_RENDEZVOUS_NODE_H
@@ -72,15 +77,16 @@ struct node_line {
     uint32_t numbers;                 /* of the last connection */
     uint8_t leader[MESSAGE_ID_BYTES]; /* id; known once welcomed */
     bool welcomed;
-    int64_t
-        owed_ms; /* since when the leader owes a word: after a NODE, or without a connection; 0: it does not */
+    /* Since when the node waits for any message of the leader: after it sent a NODE message, or since it has no
+     * connection; 0: it does not wait. */
+    int64_t owed_ms;
     int64_t asked_ms;              /* when the oldest NODE without an answer was sent; 0: none */
     int64_t sent_ms;               /* when the last NODE was sent */
     int64_t sent, heard;           /* beat of the last NODE sent, and of the last one answered */
     int64_t dial_ms;               /* no dial before */
     int64_t broken_ms;             /* when the leader ended the current connection; 0: it did not */
     bool spared;                   /* that time began again after a pause of this process: once */
-    bool met;                      /* a launcher has answered at the last try, whatever it said */
+    bool met;                      /* a launcher answered the last attempt, with any message */
     bool dirty;                    /* the node's state has changed since it was sent */
     bool lost;                     /* the leader: final */
     bool keyless;                  /* the leader has asked for a key, and there is none: final */
@@ -117,7 +123,7 @@ struct node {
     int64_t due_ms; /* when the next step was due; 0: not known yet */
     int64_t ticket; /* 0: not welcomed yet */
     struct node_line line;
-    struct meeting_node say;     /* its state, as the leader is told */
+    struct meeting_node say;     /* the state that this node sends to the leader */
     struct meeting_state *state; /* the run's, version 0: not heard yet */
 };
 
@@ -152,9 +158,11 @@ int64_t node_spare_until_ms(const struct node *n);
 
 /* Whether a round begins with this node: then its ranks are to be started. True once a round. *rank: its node rank. */
 bool node_begins(struct node *n, int *rank);
-/* While its ranks run: whether they are to be stopped, because their round is over. */
+/* While the ranks run: true if the launcher has to stop them. The round is over, the run has ended, or the leader is
+ * lost. */
 bool node_must_stop(const struct node *n);
-/* All its ranks have ended and were reaped; `good`: with status 0. */
+/* All its ranks have ended and were reaped; `good`: with status 0. With good=false the caller has called node_failed
+ * or node_leave before, or the round is over. */
 void node_rested(struct node *n, bool good);
 /* One of its ranks, or the launcher itself, failed; the first call of a round counts. */
 void node_failed(struct node *n, const struct meeting_cause *cause);
@@ -162,7 +170,8 @@ void node_failed(struct node *n, const struct meeting_cause *cause);
 void node_quiet(struct node *n, bool quiet, int64_t number, int64_t call);
 /* How long its ranks take for a step; told with the next heartbeat. */
 void node_steps(struct node *n, const struct steps *steps);
-/* It received a signal. After this it only says so. */
+/* The launcher received `signal`; 0: it only leaves. Later failures are not reported. While ranks run, the node
+ * leaves after node_rested; before the first state arrived, it is over at once. */
 void node_leave(struct node *n, int signal, int64_t now_ms);
 /* Whether the node has nothing more to do or to say. */
 bool node_over(const struct node *n);

@@ -17,7 +17,7 @@ bool node_was_heard(const struct node *n);
 /* Set line.lost where the leader counts as lost. */
 void node_judge_line(struct node *n, int64_t now_ms);
 
-/* This process stood still for `gap_ms`: the leader is given that time. */
+/* This process stood still for `gap_ms`: extend the leader's deadlines by that time. */
 void node_excuse_line(struct node *n, int64_t gap_ms, int64_t now_ms);
 
 /* The earliest time at which the line has something to do; INT64_MAX: none. */

@@ -13,7 +13,7 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms);
 /* Whether each member has told its suspect, is done, or leaves. */
 bool quorum_hang_told(const struct quorum *q);
 
-/* The member with the strongest cause; NULL: none was told. */
+/* The member with the strongest cause; NULL: no member has reported a suspect. */
 const struct quorum_slot *quorum_suspect(const struct quorum *q);
 
 #endif

@@ -1,5 +1,5 @@
-/* service.h - a listening TCP socket: a thread that serves it until it is stopped, and the rule by which connections of
- * strangers are bounded. Its users handle the connections.
+/* service.h - a listening TCP socket: a thread that serves it until it is stopped, and the limit on unauthenticated
+ * connections. Its users handle the connections.
  *
  * Ownership: service_open fills *s, service_close releases what it holds, also after a failed service_open.
  * Threads:   open, start, stop and close are for the owner; poll and accept for the thread of the service.
@@ -30,8 +30,8 @@ int service_open(struct service *s, int port, struct err *err) MUST_CHECK;
 int service_start(struct service *s, void *(*run)(void *arg), void *arg, struct err *err) MUST_CHECK;
 
 /* poll: pfds[0] and pfds[1] belong to the service, `n` connections follow. Waits until `until_ms` (monotonic) at the
- * longest. Returns 1: the service is to be stopped; 0: connections may be ready; a listener that is ready is told by
- * service_ready. A lack of memory ends the process. */
+ * longest. Returns 1: the service is to be stopped; 0: connections may be ready, and service_ready returns whether
+ * the listener is ready. A lack of memory ends the process. */
 int service_poll(struct service *s, struct pollfd *pfds, int n, int64_t until_ms);
 
 /* Whether a connection waits to be accepted, after service_poll. */

@@ -1,4 +1,4 @@
-/* stranger.h - find out what serves at an address where a leader of this project was expected, for messages.
+/* stranger.h - identify the server at an address where no leader answered, for messages.
  *
  * Asks on up to two connections of its own: a ping as clients of PyTorch's TCPStore begin with; when that is not
  * answered, an HTTP request for a head. Each sends a few bytes, which may leave lines in the server's log.

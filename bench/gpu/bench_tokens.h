@@ -1,4 +1,4 @@
-/* bench_tokens.h - tokens that are made up, as a shard that nobody but its reader sees.
+/* bench_tokens.h - generate pseudo-random tokens in a temporary shard.
  *
  * Ownership: tokens_free. Errors: ERR_FATAL (no room for the file, in TMPDIR or /tmp), those of tokens_open.
  */

@@ -1,7 +1,7 @@
 /* feeds.h - the feeds of a job's pods: which pod has which stream of the merge, and which pods are gone. For `kubectl ptj logs`.
  *
  * Ownership: borrows all that is set by the caller; feeds_close cancels what is under way.
- * Errors:    those of feed.h, by the sink; a pod for which there is no stream is said on stderr.
+ * Errors:    those of feed.h, by the sink; feeds prints to stderr the name of a pod without a stream.
  */
 #ifndef TK_CLI_LOGS_FEEDS_H
 #define TK_CLI_LOGS_FEEDS_H

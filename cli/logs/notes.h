@@ -1,6 +1,6 @@
 /* notes.h - lines of `kubectl ptj logs` itself, on stderr: stdout has the lines of the pods alone.
  *
- * What is waited for is said once for each reason, until notes_forget.
+ * notes prints each reason to wait once, until notes_forget.
  */
 #ifndef TK_CLI_LOGS_NOTES_H
 #define TK_CLI_LOGS_NOTES_H

@@ -1,5 +1,5 @@
-/* answer.h - what a launcher serves to whoever asks: the JSON of GET /progress, the Prometheus text of GET /metrics, and
- * the HTTP replies that carry them. Pure.
+/* answer.h - the launcher's HTTP responses to the operator, Prometheus or a user: the JSON of GET /progress, the
+ * Prometheus text of GET /metrics, and the HTTP replies that carry them. Pure.
  *
  * GET /progress is one object of at most ANSWER_BYTES. job, attempt, restarts and time are always there; every other
  * member is absent while it is not known:

@@ -46,7 +46,7 @@ struct position {
     bool zero_based;    /* the first epoch is 0 */
     bool ended;         /* the last line closed the epoch: what begins anew is in the next one */
     bool chatty;        /* lines with a loss come more than once in an epoch: they do not close it */
-    bool fresh;         /* no step of it was told yet */
+    bool fresh;         /* no line has reported a step of this epoch */
     int64_t heard_step; /* the last one that was told of an epoch */
     /* Steps of the run: what no line tells to be of an epoch. */
     int64_t step, steps;

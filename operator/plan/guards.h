@@ -1,4 +1,5 @@
-/* guards.h - the NetworkPolicy and the key of a job: whether it has them, and their creation before an attempt's first pod, or TensorBoard. */
+/* guards.h - which of NetworkPolicy and key a job has, and their creation. guards_create creates both before an
+ * attempt's first pod, guards_create_policy the policy before TensorBoard. */
 #ifndef TK_OPERATOR_PLAN_GUARDS_H
 #define TK_OPERATOR_PLAN_GUARDS_H
 
@@ -10,19 +11,23 @@
 /* The one member of the key's Secret. */
 #define GUARDS_KEY "key"
 
-/* <job>-<uid>, of both: no other job's object ever has it. */
+/* Name of the NetworkPolicy and of the Secret: <job>-<uid>. No other job's object ever has it. */
 char *guards_name(struct arena *a, const struct trainjob *job);
 
-/* Whether pods that are made now are selected by the job's NetworkPolicy. */
+/* Whether the job's NetworkPolicy selects pods that are created now. False for open_network, and for a job with
+ * hostNetwork in any replicaSpec, and if the operator makes no policies. */
 bool guards_isolate(const struct planner *p);
 
-/* Whether pods that are made now get the job's key: as those of their attempt that are there. */
+/* Whether pods that are created now get the job's key. True: launchers of several pods can meet (torchrun enabled,
+ * c10d or static, no debug), and the attempt has no pod and the operator makes keys, or a pod of the attempt has the
+ * key. */
 bool guards_key(const struct planner *p);
 
-/* Add what the attempt needs, unless one of its places has a pod. */
+/* Add the NetworkPolicy and the Secret to p->creates, where guards_isolate and guards_key say so. Nothing if a slot
+ * of the attempt has a pod. */
 void guards_create(struct planner *p);
 
-/* Add the NetworkPolicy, if pods are selected by it and the creates of pods have none before them. */
+/* Add the NetworkPolicy to `list` where guards_isolate says so, unless p->creates already creates it. */
 void guards_create_policy(struct planner *p, struct action_list *list);
 
 #endif

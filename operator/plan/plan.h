@@ -4,7 +4,8 @@
  * Ownership: *in is borrowed for the call. All of *out lives in `a` and points to nothing else, so the caches
  *            may change afterwards.
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
- * Errors:    none: an invalid spec leads to a status, not to an error.
+ * Errors:    none: an invalid spec leads to a status, not to an error. A job that is being deleted, or whose
+ *            managedBy names another controller, gets no actions.
  * Order:     actions run first to last, and the first failure ends the pass. The status is written before the
  *            actions that follow from it, so that restarts are counted exactly once. Only guards, the Service
  *            and the first pods of a new job are created before its first status: nothing is counted yet, and a plan
@@ -16,7 +17,8 @@
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
-/* The first CHILD_KINDS are watched. The rest, guards.h, is created only: that the name is taken means that it is there. */
+/* The first CHILD_KINDS are watched. The rest, guards.h, is created only: that the name is taken means that it is
+ * there. CHILD_JOB is no child: the PyTorchTrainingJob itself, as target of a write and as a cache. */
 enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB, CHILD_POLICY, CHILD_KEY };
 enum { CHILD_KINDS = CHILD_JOB + 1 };
 
@@ -91,7 +93,8 @@ struct plan_guards {
 
 struct plan_input {
     const struct trainjob *job;
-    /* An earlier pass of this term did not get an answer, or found an object in its way: the status is the next write. */
+    /* An earlier pass of this term did not get an answer, or found an object in its way, or wrote something that no
+     * cache can show: the status is the next write. */
     bool status_first;
     const struct pod *const *pods; /* pods whose controller is this job */
     int n_pods;
@@ -105,8 +108,10 @@ struct plan_input {
     struct plan_problem problem;
     const struct plan_progress *progress; /* NULL: nobody was asked */
     int64_t now_ms;
-    struct plan_seen seen;         /* by the last plan */
-    int64_t status_written_ms;     /* when this process last wrote the status, or created the first pods */
+    struct plan_seen seen; /* by the last plan */
+    /* When this process last wrote the status, or created the first pods; 5 minutes later after a write that changed
+     * nothing. */
+    int64_t status_written_ms;
     size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
     const char *tensorboard_image; /* used where the spec names none */
     const char *launcher_image;    /* of torchrunConfig.launcher: Torchkeeper */

@@ -73,7 +73,7 @@ struct action *planner_add(struct planner *p, struct action_list *list, enum act
 void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same among other actions: it is told when those before it are done. */
+/* The same among other actions: the operator emits the event after the actions before it succeed. */
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
@@ -86,7 +86,8 @@ struct action *planner_delete(struct planner *p, struct action_list *list, enum 
 /* NULL: the pod is Terminating already. */
 struct action *planner_delete_pod(struct planner *p, const struct pod *pod);
 
-/* The moment that it was seen first (0: now), of struct plan_seen; or `ms`, which another machine told, where that is earlier. */
+/* The moment that it was seen first (0: now), of struct plan_seen; or `ms`, which another machine's clock gave, where
+ * that is earlier. */
 int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms);
 
 /* Plan again at `at_ms` or sooner. */

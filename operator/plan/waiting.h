@@ -1,4 +1,5 @@
-/* waiting.h - what holds a pod, from its own object: for the operator's status and for `kubectl ptj why`. Pure.
+/* waiting.h - why a pod does not start or end, from the Pod object: for the operator's status and for `kubectl ptj
+ * why`. Pure.
  *
  * Ownership: strings are literals, live in the arena or are borrowed from the pod.
  * Units:     milliseconds since the Unix epoch.

@@ -1,5 +1,5 @@
-/* kept.h - the memory in which decoded data lie for the ranks of a pod: the launcher's, which keeps them over restarts, so that a
- * later attempt takes them instead of decoding the files again; else memory of the process's own.
+/* kept.h - memory of the launcher that holds decoded data across restarts for the ranks of a pod, so that ranks
+ * started later take them instead of decoding the files again; else memory of the process's own.
  *
  * The launcher creates an empty memory file (memfd) and names it to the ranks as CONTRACT_ENV_KEPT_DATA. What is in it was
  * written by an earlier process: it is taken only when its key, layout and sizes are those wanted, it is complete, and its

@@ -34,7 +34,7 @@ struct optimizer_ops {
     /* NULL: any options do. ERR_INVALID: they do not go together; *ret_key is the one to be named. */
     int (*check)(const struct optimizer_spec *o, const char **ret_key, struct err *err);
 
-    /* What the kernels are told of a step (from 1), for parameters with that weight decay. */
+    /* The scalars that the kernels get for a step (from 1), for parameters with that weight decay. */
     struct update_scalars (*scalars)(const struct optimizer_spec *o, double lr, double weight_decay,
                                      int64_t step);
 };
@@ -84,7 +84,7 @@ void optim_release(struct optim *o);
 double optim_squares(struct optim *o, struct kctx *ctx, const float *grad);
 void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad, double squares);
 
-/* What the kernels are told of the step with that number (from 1). */
+/* The scalars that the kernels get for the step with that number (from 1). */
 struct update_scalars optim_scalars(const struct optim *o, double lr, bool decay, int64_t step);
 
 /* The schedule of a run of so many epochs of so many steps: its open end set. Pure, as the next. */

@@ -16,15 +16,15 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err) M
 /* --max_steps has been reached. */
 bool run_has_all_steps(const struct session *s);
 
-/* After a step: what rank 0 has written meanwhile is told. `last`, here and below: for run_last_checkpoint, which has words of its own
- * for a success. */
+/* After a step: rank 0 reports the checkpoint that it has written, or could not write. `last`, here and below: for
+ * run_last_checkpoint, which has words of its own for a success. */
 void run_tell_saves(struct session *s, bool last);
 
-/* Save this step, which rank 0 has asked for when it was idle, or run_settle came first. The training goes on meanwhile; one that
- * cannot be written is told later. */
+/* Save this step, which rank 0 has asked for when it was idle, or run_settle came first. The training goes on
+ * meanwhile; rank 0 reports a failed write later. */
 int run_checkpoint(struct session *s, bool last, struct err *err) MUST_CHECK;
 
-/* Wait until rank 0 has written what it was given, however long that takes: nobody's deadline runs. */
+/* Wait until rank 0 has written the checkpoint in progress. While rank 0 is alive, no rank's deadline applies. */
 int run_settle(struct session *s, bool last, struct err *err) MUST_CHECK;
 
 /* Save the step at which the run stops, when what is under way is written, and wait until that is written, too. */

@@ -3,7 +3,8 @@
  * model.safetensors holds the state_dict, optim.safetensors the moments, by the parameters' names, and how far the run has come.
  * Beside those of a GPT-2 stands a config.json.
  *
- * Ownership: everything is borrowed for the call.
+ * Ownership: the struct holds pointers to the caller's state, borrowed for the call. snapshot_read writes through
+ *            them, and sets optim->step.
  * Threads:   check and write read the numbers of the snapshot and the names and shapes of its model, and change nothing: of a
  *            snapshot_copy another thread may call them while the model is trained.
  * Errors:    those of ckpt_dir.h; ERR_INVALID for a checkpoint of another model or optimiser, naming the tensor. A read
@@ -21,7 +22,9 @@ struct snapshot {
     struct model *model;
     struct optim *optim;
     struct cursor *cursor;
-    double *sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's */
+    /* [n_sums = 1 + world] losses of the epoch so far: sums[0] is the mean over the ranks, sums[1 + r] is rank r's.
+     * Read from another number of ranks, every entry is the mean. */
+    double *sums;
     int n_sums;
     /* To write in place of the model's values and buffers: a copy's. NULL: the model's own. */
     unsigned char *values, *buffers;
@@ -30,7 +33,8 @@ struct snapshot {
     bool moments_stay;
 };
 
-/* ERR_FATAL: a number of it is not finite, of which it says where. A run that goes on from such a state ends at once, each time. */
+/* ERR_FATAL: a weight, float buffer or moment is not finite. The message names the tensor, or the optimizer's state.
+ * A run that goes on from such a state ends at once, each time. */
 int snapshot_check(const struct snapshot *s, struct err *err) MUST_CHECK;
 
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err) MUST_CHECK;

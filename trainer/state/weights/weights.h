@@ -1,4 +1,4 @@
-/* weights.h - a .safetensors file of weights, whoever wrote it.
+/* weights.h - read weights from a .safetensors file of any program.
  *
  * Ownership: the list points into the file, which stays mapped until weights_close; one that is cut short meanwhile ends the
  *            process by SIGBUS.
