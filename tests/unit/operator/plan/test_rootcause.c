@@ -385,7 +385,7 @@ static void test_reports_without_their_secrets(void **state)
     static const char *const FOREIGN[] = {
         "{\"rank\":3,\"exitCode\":1,\"host\":\"h\",\"message\":\"m\",\"api_key\":\"" SECRET "\"}",
         "{\"rank\":3,\"exitCode\":1,\"password\":\"" SECRET "\"}",
-        "{\"rank\":3,\"message\":\"password=" SECRET};
+        ("{\"rank\":3,\"message\":\"password=" SECRET)};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(BEFORE) * ARRAY_LEN(SAID) * ARRAY_LEN(AFTER) * 4; i++) {
