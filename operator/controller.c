@@ -3,6 +3,7 @@
 
 #include "common/backoff.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "operator/budget.h"
 #include "operator/jobmemory.h"
 #include "operator/plan/progress.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum {
     NO_ROOM_MS = 250, /* for a pass that found no room in the budget */
@@ -316,13 +316,11 @@ static int64_t look_for_tensorboard(const struct controller *c, struct jobmemory
     return seen ? 0 : wall_ms(c) + (again_ms > LOOK_AGAIN_MS ? again_ms : LOOK_AGAIN_MS);
 }
 
-/* The kernel has random bytes, or nothing that is decided here is safe. */
 static const char *new_key(struct arena *a)
 {
     unsigned long long r[4];
 
-    if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
-        abort();
+    random_fill(r, sizeof(r));
     return arena_printf(a, "%016llx%016llx%016llx%016llx", r[0], r[1], r[2], r[3]);
 }
 

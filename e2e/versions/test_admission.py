@@ -10,7 +10,6 @@ import pytest
 from kube import GROUP, REPO, SYSTEM, apply, field, get, items, kubectl, status, wait_for, wait_phase
 
 ADMISSION = REPO / "deploy" / "admission"
-POLICY = ADMISSION / "service-accounts.yaml"
 EVE = "eve@example.com"
 RBAC = "rbac.authorization.k8s.io"
 
@@ -50,11 +49,16 @@ def account(name):
     return {"op": "add", "path": "/spec/replicaSpecs/0/template/spec/serviceAccountName", "value": name}
 
 
+def applied(file):
+    """A policy that is there as long as the test runs."""
+    kubectl("apply", "-f", str(ADMISSION / file))
+    yield
+    kubectl("delete", "-f", str(ADMISSION / file))
+
+
 @pytest.fixture
 def policy(installed):
-    kubectl("apply", "-f", str(POLICY))
-    yield
-    kubectl("delete", "-f", str(POLICY))
+    yield from applied("service-accounts.yaml")
 
 
 def test_a_job_gives_no_account_that_its_author_could_not_use(ns, policy):
@@ -80,9 +84,7 @@ def test_a_job_gives_no_account_that_its_author_could_not_use(ns, policy):
 
 @pytest.fixture
 def authors(installed):
-    kubectl("apply", "-f", str(ADMISSION / "job-authors.yaml"))
-    yield
-    kubectl("delete", "-f", str(ADMISSION / "job-authors.yaml"))
+    yield from applied("job-authors.yaml")
 
 
 def test_who_writes_a_job_may_create_pods(ns, authors):
@@ -100,9 +102,7 @@ def test_who_writes_a_job_may_create_pods(ns, authors):
 
 @pytest.fixture
 def fenced(installed):
-    kubectl("apply", "-f", str(ADMISSION / "operator.yaml"))
-    yield
-    kubectl("delete", "-f", str(ADMISSION / "operator.yaml"))
+    yield from applied("operator.yaml")
 
 
 def as_operator(namespace, obj):

@@ -46,13 +46,17 @@ static bool has_pods(const struct planner *p)
 
 bool guards_key(const struct planner *p)
 {
-    bool keyed = !has_pods(p) && p->in->guards.new_key;
+    bool any = false;
 
     if (!has_launchers(p))
         return false;
-    for (int i = 0; i < p->n_slots && !keyed; i++)
-        keyed = p->slots[i].pod && p->slots[i].pod->keyed;
-    return keyed;
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && pod->keyed)
+            return true;
+        any = any || pod;
+    }
+    return !any && p->in->guards.new_key;
 }
 
 /* Names need no escapes. */
