@@ -149,7 +149,10 @@ static int read_ignore(struct reading *r, struct err *err)
 
     if (fs_read_regular(at, &text, err) < 0)
         return err->kind == ERR_NOT_FOUND ? 0 : -1;
-    r->ignore = arena_strdup(r->a, buf_str(&text) + (strncmp(buf_str(&text), TEXT_MARK, 3) == 0 ? 3 : 0));
+    const int mark = text_mark(buf_str(&text), text.len, err);
+    if (mark < 0)
+        return err_wrap(err, "%.120s", at);
+    r->ignore = arena_strdup(r->a, buf_str(&text) + mark);
     return patterns_check(r->ignore, at, err);
 }
 

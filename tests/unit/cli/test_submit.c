@@ -369,6 +369,8 @@ static void test_ptjignore(void **state)
     put("Code/keep.txt", "x", 1);
     put("Code/.ptjignore", IGNORE, sizeof(IGNORE) - 1);
     ptj_expect(p, run, 1, NULL, "Code/.ptjignore:6: \"old/**\": expected a pattern");
+    put("Code/.ptjignore", "\xff\xfe*\0", 4);
+    ptj_expect(p, run, 1, NULL, "Code/.ptjignore: ");
     put("Code/.ptjignore", IGNORE, sizeof(IGNORE) - 1 - strlen("old/**\n"));
     struct ptj_result r = ptj_run(p, run);
     assert_string_equal(r.err,
