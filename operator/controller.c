@@ -332,7 +332,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     *in = (struct plan_input){
         .now_ms = wall_ms(c),
         .status_first = m->lost || m->waits > 0 || m->unseen > 0,
-        .tb_look_ms = look_for_tensorboard(c, m, job),
+        .tb_look_ms = c->options.tensorboard_image ? look_for_tensorboard(c, m, job) : 0,
         .unreadable_told = strcmp(m->unreadable_told, job->resource_version) == 0,
         .problem = jobmemory_problem(m, job->generation),
         .status_written_ms = m->status_written_ms ? m->status_written_ms + mono_to_wall_ms : 0,
@@ -522,7 +522,8 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                                                           .ends = end_term,
                                                                           .problem = on_problem,
                                                                           .seed = options->seed});
-    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone, on_deployments_listed);
+    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone,
+                options->tensorboard_image ? on_deployments_listed : NULL);
     return c;
 }
 

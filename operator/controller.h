@@ -18,8 +18,8 @@
 struct controller;
 
 struct controller_options {
-    const char *ns; /* NULL: all namespaces */
-    const char *tensorboard_image;
+    const char *ns;                /* NULL: all namespaces */
+    const char *tensorboard_image; /* NULL: no TensorBoards, and Deployments are not watched */
     const char *launcher_image;
     struct plan_guards guards; /* but for the key */
     bool job_keys;

@@ -68,7 +68,8 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     if (!m)
         return -1;
     const struct controller_options options = {.ns = o->ns,
-                                               .tensorboard_image = o->tensorboard_image,
+                                               .tensorboard_image =
+                                                   o->tensorboard ? o->tensorboard_image : NULL,
                                                .launcher_image = o->launcher_image,
                                                .guards = {.isolate = o->isolate_jobs,
                                                           .operator_ns = kube_manager_namespace(m),

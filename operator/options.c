@@ -132,6 +132,9 @@ static const struct flag FLAGS[] = {
     {"leader-elect-lease-duration", "S", set_lease_s, FIELD(lease_duration_s),
      "an operator that leads and did not renew the Lease for so many seconds is\n"
      "replaced by another one, 2 to 3600 (default 15)"},
+    {"tensorboard", "BOOL", set_bool, FIELD(tensorboard),
+     "make TensorBoards; false needs no permission for Deployments, and reports\n"
+     "Disabled for jobs with a tensorboardSpec (default true)"},
     {"tensorboard-image", "IMAGE", set_image, FIELD(tensorboard_image),
      "for jobs whose tensorboardSpec names none\n(default " DEFAULT_TENSORBOARD_IMAGE ")"},
     {"launcher-image", "IMAGE", set_image, FIELD(launcher_image),
@@ -192,6 +195,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .leader_elect = true,
         .isolate_jobs = true,
         .job_keys = true,
+        .tensorboard = true,
         .lease_duration_s = 15,
         .log_level = LOG_INFO,
     };

@@ -26,7 +26,7 @@ struct options {
     int lease_duration_s;        /* others wait so long after the last renewal */
     enum log_level log_level;
     bool leader_elect;
-    bool isolate_jobs, job_keys;
+    bool isolate_jobs, job_keys, tensorboard;
     bool help, version;
 };
 

@@ -144,6 +144,8 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
 
     for (int i = 0; i < CHILD_KINDS; i++) {
         struct kube_reconciler_source s = sources[i];
+        if (i == CHILD_DEPLOYMENT && !deployments_listed)
+            continue;
         s.watch.ns = ns;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
         w->kinds[i] = kube_reconciler_watch(r, &s);
@@ -212,7 +214,8 @@ void watches_gather(const struct watches *w, const struct trainjob *job, struct 
     take_pods(in, a, watches_children(w, CHILD_POD), job);
     in->service = child_named(services, job, desired_service_name(a, job->name));
     in->tb_service = child_named(services, job, tensorboard);
-    in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
+    if (w->kinds[CHILD_DEPLOYMENT])
+        in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
     in->unreadable = find_unreadable(in, a);
 }
 
@@ -228,7 +231,7 @@ bool watches_listed(const struct watches *w, enum child_kind kind, uint64_t list
 
 uint64_t watches_lists(const struct watches *w, enum child_kind kind)
 {
-    return kube_cache_lists(w->kinds[kind]);
+    return w->kinds[kind] ? kube_cache_lists(w->kinds[kind]) : 0;
 }
 
 void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms)
@@ -272,6 +275,8 @@ struct watches_counts watches_counts(const struct watches *w)
                                    kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
 
     for (int kind = 0; kind < CHILD_KINDS; kind++) {
+        if (!w->kinds[kind])
+            continue;
         const struct kube_store *s = kube_cache_store(w->kinds[kind]);
         for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
             n.unreadable[kind] += unreadable((enum child_kind)kind, e)[0] != '\0';

@@ -13,12 +13,13 @@
 #include "operator/plan/plan.h"
 
 struct watches {
-    struct kube_cache *kinds[CHILD_KINDS]; /* indexed by enum child_kind */
+    struct kube_cache
+        *kinds[CHILD_KINDS];     /* indexed by enum child_kind; NULL: Deployments that are not watched */
     uint64_t lists[CHILD_KINDS]; /* of each kind, begun before the last one that watches_relist asked for */
 };
 
 /* ns NULL: all namespaces. The callbacks get the ctx of the reconciler's options; deployments_listed comes after each list of
- * Deployments. */
+ * Deployments; NULL: these are not watched. */
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job),
                  void (*deployments_listed)(void *ctx));

@@ -112,9 +112,10 @@ struct plan_input {
     /* When this process last wrote the status, or created the first pods; 5 minutes later after a write that changed
      * nothing. */
     int64_t status_written_ms;
-    size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
-    const char *tensorboard_image; /* used where the spec names none */
-    const char *launcher_image;    /* of torchrunConfig.launcher: Torchkeeper */
+    size_t create_bytes; /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
+    const char *
+        tensorboard_image; /* used where the spec names none; NULL: no TensorBoard is made, changed or deleted */
+    const char *launcher_image; /* of torchrunConfig.launcher: Torchkeeper */
     struct plan_guards guards;
 };
 

@@ -143,6 +143,11 @@ void tensorboard_plan(struct planner *p)
         return;
     }
     *tb = (struct tensorboard_status){.present = p->spec->tensorboard.present};
+    if (!p->in->tensorboard_image) {
+        tb->reason = tb->present ? "Disabled" : NULL;
+        tb->note = tb->present ? "the operator makes no TensorBoards (--tensorboard=false)" : NULL;
+        return;
+    }
     if (!tb->present || expired(p)) {
         tb->reason = tb->present ? "Expired" : NULL;
         remove_children(p);

@@ -82,7 +82,7 @@ static void elect(struct lab *l, struct lab_operator *o)
 static void operator_start(struct lab *l, struct lab_operator *o)
 {
     struct err err;
-    const struct controller_options options = {.tensorboard_image = "tb",
+    const struct controller_options options = {.tensorboard_image = l->no_boards ? NULL : "tb",
                                                .launcher_image = "launcher",
                                                .guards = {.isolate = !l->unguarded, .operator_ns = "ops"},
                                                .job_keys = !l->unguarded,

@@ -88,6 +88,7 @@ struct lab {
     bool hold_master;   /* pod 0 does not end yet */
     bool sidecar;       /* "shipper", which never ends, runs beside each pod's container */
     bool unguarded;     /* the operators started from now on make neither NetworkPolicies nor keys */
+    bool no_boards;     /* the operators started from now on make no TensorBoards */
     bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on ask for progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);

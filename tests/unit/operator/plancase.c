@@ -192,7 +192,8 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     in->job = job;
     in->status_first = cJSON_IsTrue(get(doc, "lost"));
     in->unreadable = json_str(doc, "unreadable");
-    in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
+    in->tensorboard_image =
+        cJSON_IsFalse(get(doc, "tensorboard")) ? NULL : "docker.io/torchkeeper/tensorboard:test";
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
     in->tb_look_ms = cJSON_IsTrue(get(doc, "tensorboardUnknown")) ? in->now_ms + 1000 : 0;
@@ -440,7 +441,7 @@ static int check_members(const cJSON *doc, struct err *err)
 {
     static const char MEMBERS[] =
         " base metadata spec status pods service tensorboardService tensorboardDeployment now lost"
-        " tensorboardUnknown problem progress unreadable statusWritten bodies want ";
+        " tensorboard tensorboardUnknown problem progress unreadable statusWritten bodies want ";
     char word[64];
     const cJSON *m;
 

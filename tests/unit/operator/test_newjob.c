@@ -151,6 +151,32 @@ static void test_deployments_that_cannot_be_listed(void **state)
                     75000); /* a list that fails is tried again after a minute at most */
 }
 
+/* With --tensorboard=false the role needs no Deployments: they are not asked for, and the status says so. With the switch on again
+ * the job gets its TensorBoard. */
+static void test_no_tensorboards(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    l->no_boards = true;
+    lab_crash(l);
+    int before = fake_log_count(l->server, "LIST", "/deployments");
+    fake_refuse(l->server, "LIST", "/deployments", 403);
+    lab_put(l, LAB_JOB, JOB);
+    lab_put(l, LAB_JOB, TENSORBOARD("false"));
+    lab_until_status(l, "phase", "Running");
+    LAB_UNTIL(l, lab_settled(l));
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const cJSON *board = json_find(job, (const char *[]){"status", "tensorboard", NULL});
+    assert_string_equal(json_str(board, "reason"), "Disabled");
+    assert_string_equal(json_str(board, "note"), "the operator makes no TensorBoards (--tensorboard=false)");
+    assert_int_equal(fake_log_count(l->server, "LIST", "/deployments"), before);
+    assert_int_equal(fake_log_count(l->server, "POST", "/services"), 1);
+    fake_plan_fault(l->server, NULL);
+    l->no_boards = false;
+    lab_crash(l);
+    lab_until(l, shows_logs);
+}
+
 /* The watch of Deployments is up and says nothing: what was written there is looked for in a list, and training goes on. */
 static void test_deployments_that_are_behind(void **state)
 {
@@ -265,6 +291,7 @@ int main(void)
         LAB_TEST(test_deployments_that_are_behind),
         LAB_TEST(test_lists_are_a_minute_apart),
         LAB_TEST(test_deployments_that_cannot_be_listed),
+        LAB_TEST(test_no_tensorboards),
     };
 
     json_memory_must();

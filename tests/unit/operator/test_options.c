@@ -64,6 +64,9 @@ static void test_values(void **state)
     assert_int_equal(parse(&o, &err, "--server=https://h", "--token-file=/t"), 0);
     assert_string_equal(o.api.server, "https://h");
     assert_string_equal(o.api.token_file, "/t");
+    assert_true(o.tensorboard);
+    assert_int_equal(parse(&o, &err, "--tensorboard=false", NULL), 0);
+    assert_false(o.tensorboard);
     assert_int_equal(parse(&o, &err, "--ca-file=/ca", "--server="), 0);
     assert_string_equal(o.api.ca_file, "/ca");
     assert_null(o.api.server);
