@@ -11,11 +11,17 @@
 {{- end -}}
 {{- end -}}
 
-{{/* torchkeeper.place (list $ OBJECT): into its namespace, and from the cluster's roles to those of a namespace, as
-     deploy/overlays/namespaced does it. */}}
+{{/* torchkeeper.account: the name of the operator's service account. */}}
+{{- define "torchkeeper.account" -}}
+{{ .Values.serviceAccount.name | default "torchkeeper-operator" }}
+{{- end -}}
+
+{{/* torchkeeper.place (list $ OBJECT): into its namespace and under the common labels; from the cluster's roles to those of a
+     namespace, as deploy/overlays/namespaced does it; bound to the operator's account. */}}
 {{- define "torchkeeper.place" -}}
 {{- $root := index . 0 -}}
 {{- $object := index . 1 -}}
+{{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $root.Values.commonLabels) -}}
 {{- if hasKey $object.metadata "namespace" -}}
 {{- $_ := set $object.metadata "namespace" $root.Release.Namespace -}}
 {{- else if $root.Values.watchNamespace -}}
@@ -27,6 +33,7 @@
 {{- end -}}
 {{- range $object.subjects -}}
 {{- $_ := set . "namespace" $root.Release.Namespace -}}
+{{- $_ := set . "name" (include "torchkeeper.account" $root) -}}
 {{- end -}}
 {{- end -}}
 
@@ -41,9 +48,25 @@
 {{- $_ := set $container "image" (include "torchkeeper.image" (list $root "operator")) -}}
 {{- $_ := set $container "imagePullPolicy" $values.images.pullPolicy -}}
 {{- $_ := set $container "resources" (mergeOverwrite $container.resources (deepCopy $values.resources)) -}}
+{{- $_ := set $container "env" (concat $container.env $values.extraEnv) -}}
 {{- $_ := set $container "args" (include "torchkeeper.args" (list $root $container.args) | fromYamlArray) -}}
+{{- $_ := set $pod "serviceAccountName" (include "torchkeeper.account" $root) -}}
+{{- $template := $spec.template.metadata -}}
+{{- $_ := set $template "labels" (merge $template.labels $values.podLabels $values.commonLabels) -}}
+{{- with $values.podAnnotations -}}
+{{- $_ := set $template "annotations" . -}}
+{{- end -}}
+{{- $spread := list -}}
+{{- range $values.topologySpreadConstraints -}}
+{{- $constraint := deepCopy . -}}
+{{- if not $constraint.labelSelector -}}
+{{- $_ := set $constraint "labelSelector" $spec.selector -}}
+{{- end -}}
+{{- $spread = append $spread $constraint -}}
+{{- end -}}
 {{- range $field, $value := dict "imagePullSecrets" $values.images.pullSecrets "nodeSelector" $values.nodeSelector
-      "tolerations" $values.tolerations "affinity" $values.affinity -}}
+      "tolerations" $values.tolerations "affinity" $values.affinity "priorityClassName" $values.priorityClassName
+      "topologySpreadConstraints" $spread -}}
 {{- if $value -}}
 {{- $_ := set $pod $field $value -}}
 {{- end -}}
@@ -59,7 +82,9 @@
 {{- end -}}
 {{- range index . 1 -}}
 {{- $name := regexFind "^--[a-z-]+" . -}}
-{{- if has $name (list "--tensorboard-image" "--launcher-image") -}}
+{{- if and (eq $name "--tensorboard-image") (not $root.Values.tensorboard.enabled) -}}
+{{- $args = append $args "--tensorboard=false" -}}
+{{- else if has $name (list "--tensorboard-image" "--launcher-image") -}}
 {{- $image := trimPrefix "--" $name | trimSuffix "-image" -}}
 {{- $args = append $args (printf "%s=%s" $name (include "torchkeeper.image" (list $root $image))) -}}
 {{- else -}}
@@ -84,7 +109,7 @@
 {{- toYaml $args -}}
 {{- end -}}
 
-{{/* torchkeeper.role (list $ ROLE): without the rights that the values make needless. */}}
+{{/* torchkeeper.role (list $ ROLE): without the permissions that the values make needless. */}}
 {{- define "torchkeeper.role" -}}
 {{- $root := index . 0 -}}
 {{- $role := index . 1 -}}
@@ -95,6 +120,9 @@
 {{- if not $root.Values.jobs.keys -}}
 {{- $unused = append $unused "secrets" -}}
 {{- end -}}
+{{- if not $root.Values.tensorboard.enabled -}}
+{{- $unused = append $unused "deployments" -}}
+{{- end -}}
 {{- $rules := list -}}
 {{- range $role.rules -}}
 {{- if not (has (first .resources) $unused) -}}
@@ -104,18 +132,44 @@
 {{- $_ := set $role "rules" $rules -}}
 {{- end -}}
 
+{{/* torchkeeper.network-policy (list $ POLICY): its first rule of egress is for the API server. */}}
+{{- define "torchkeeper.network-policy" -}}
+{{- $ports := list -}}
+{{- range (index . 0).Values.networkPolicy.apiPorts -}}
+{{- $ports = append $ports (dict "protocol" "TCP" "port" .) -}}
+{{- end -}}
+{{- $_ := set (first (index . 1).spec.egress) "ports" $ports -}}
+{{- end -}}
+
+{{/* torchkeeper.service-account (list $ ACCOUNT): its name and annotations. */}}
+{{- define "torchkeeper.service-account" -}}
+{{- $root := index . 0 -}}
+{{- $metadata := (index . 1).metadata -}}
+{{- $_ := set $metadata "name" (include "torchkeeper.account" $root) -}}
+{{- with $root.Values.serviceAccount.annotations -}}
+{{- $_ := set $metadata "annotations" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* torchkeeper.crd (list $ CRD): the annotation by which Helm keeps it. */}}
+{{- define "torchkeeper.crd" -}}
+{{- if (index . 0).Values.crds.keep -}}
+{{- $_ := set (index . 1).metadata "annotations" (dict "helm.sh/resource-policy" "keep") -}}
+{{- end -}}
+{{- end -}}
+
 {{/* torchkeeper.part (list $ NAME): the objects of parts/NAME.yaml. */}}
 {{- define "torchkeeper.part" -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $text := $root.Files.Get (printf "parts/%s.yaml" $name) | required (printf "the chart lacks parts/%s.yaml" $name) -}}
+{{- $account := printf "serviceaccount:%s:%s" $root.Release.Namespace (include "torchkeeper.account" $root) -}}
+{{- $text = replace "serviceaccount:torchkeeper-system:torchkeeper-operator" $account $text -}}
 {{- range splitList "\n---\n" $text }}
 {{- $object := fromYaml . }}
 {{- include "torchkeeper.place" (list $root $object) }}
-{{- if eq $name "deployment" }}
-{{- include "torchkeeper.deployment" (list $root $object) }}
-{{- else if eq $name "operator-role" }}
-{{- include "torchkeeper.role" (list $root $object) }}
+{{- if has $name (list "deployment" "operator-role" "network-policy" "service-account" "crd") }}
+{{- include (printf "torchkeeper.%s" (trimPrefix "operator-" $name)) (list $root $object) }}
 {{- end }}
 ---
 {{ toYaml $object }}

@@ -22,10 +22,17 @@ CRD = "CustomResourceDefinition/pytorchtrainingjobs.batch.tensorstack.dev"
 OPERATOR = f"Deployment/{SYSTEM}/torchkeeper-operator"
 CONTAINER = ("spec", "template", "spec", "containers", 0)
 DIGEST = "sha256:" + "a" * 64
+VALUES = TREE / "tests" / "unit" / "deploy" / "values"
+WITH_POLICY = {"networkPolicy": {"enabled": True}} # as the manifests have it; the chart alone leaves the port to who installs
+ACCOUNT = f"ServiceAccount/{SYSTEM}/torchkeeper-operator"
+ROLES = {"ClusterRole/torchkeeper-operator", "ClusterRoleBinding/torchkeeper-operator", f"Role/{SYSTEM}/torchkeeper-operator-leader",
+         f"RoleBinding/{SYSTEM}/torchkeeper-operator-leader", "ClusterRole/torchkeeper-view", "ClusterRole/torchkeeper-edit"}
+BUDGET = f"PodDisruptionBudget/{SYSTEM}/torchkeeper-operator"
+POLICY = f"NetworkPolicy/{SYSTEM}/torchkeeper-operator"
 # Flags that the chart sets itself, or that make no sense in its Deployment.
 OWN_FLAGS = {"namespace", "server", "ca-file", "token-file", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
-             "leader-elect-namespace", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys", "log-level",
-             "version", "help"}
+             "leader-elect-namespace", "tensorboard", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys",
+             "log-level", "version", "help"}
 
 
 def helm(*args, values=None):
@@ -77,11 +84,15 @@ def as_helm_has_it(objects):
 
 
 def test_default_is_install_yaml():
-    same(as_helm_has_it(installed("install.yaml")), template())
+    """But for the NetworkPolicy, which waits for somebody who knows the API server's port."""
+    wanted = as_helm_has_it(installed("install.yaml"))
+    same(wanted, template(WITH_POLICY))
+    del wanted[POLICY]
+    same(wanted, template())
 
 
 def test_one_namespace_is_install_namespaced_yaml():
-    same(installed("install-namespaced.yaml"), template({"watchNamespace": JOBS}, JOBS))
+    same(installed("install-namespaced.yaml"), template({"watchNamespace": JOBS, **WITH_POLICY}, JOBS))
 
 
 def test_a_namespace_that_is_not_the_operators_own():
@@ -136,10 +147,77 @@ def test_values_change_their_fields_and_nothing_else():
 
 
 def test_parts_can_be_left_out():
-    left_out = {CRD, f"NetworkPolicy/{SYSTEM}/torchkeeper-operator"}
-    got = template({"crds": {"install": False}, "networkPolicy": {"enabled": False}})
-    assert template().keys() > left_out
-    same({n: o for n, o in template().items() if n not in left_out}, got)
+    off, all_parts = {"enabled": False}, template(WITH_POLICY)
+    for values, left_out in (({"crds": {"install": False}}, {CRD}), ({"networkPolicy": off}, {POLICY}),
+                             ({"podDisruptionBudget": off}, {BUDGET}), ({"serviceAccount": {"create": False}}, {ACCOUNT}), ({"rbac": {"create": False}}, ROLES)):
+        assert all_parts.keys() > left_out
+        same({n: o for n, o in all_parts.items() if n not in left_out}, template({**WITH_POLICY, **values}))
+    got = template({"watchNamespace": JOBS, "rbac": {"create": False}})
+    assert not any("Role" in n for n in got), got.keys()
+
+
+def test_the_pod_as_a_platform_team_wants_it():
+    """Each value where it belongs, beside what the chart needs itself; values that nobody gives leave no empty field."""
+    own = template()[OPERATOR]["spec"]["template"]
+    assert not own["metadata"].keys() - {"labels"} and not {"priorityClassName", "topologySpreadConstraints"} & own["spec"].keys()
+    values = yaml.safe_load((VALUES / "platform.yaml").read_text())
+    got = template(values)
+    spec = got[OPERATOR]["spec"]
+    pod, container = spec["template"]["spec"], spec["template"]["spec"]["containers"][0]
+    selector = {"app.kubernetes.io/name": "torchkeeper", "app.kubernetes.io/component": "operator"}
+    assert spec["selector"]["matchLabels"] == selector and spec["replicas"] == 2
+    labels = {**selector, **values["commonLabels"], "inject": "false"}
+    assert spec["template"]["metadata"] == {"labels": labels, "annotations": {"checked-by": "platform"}}
+    assert pod["priorityClassName"] == "system-cluster-critical" and pod["serviceAccountName"] == "training-operator"
+    zone, host = pod["topologySpreadConstraints"]
+    assert zone == {**values["topologySpreadConstraints"][0], "labelSelector": {"matchLabels": selector}}, zone
+    assert host == values["topologySpreadConstraints"][1]
+    assert container["env"] == own["spec"]["containers"][0]["env"] + values["extraEnv"]
+
+
+def test_a_platform_teams_objects():
+    """No account and no role; policies for the account that is named; the team's labels everywhere, also on what is watched."""
+    values = yaml.safe_load((VALUES / "platform.yaml").read_text())
+    got = template(values)
+    policies = {f"{kind}/{name}" for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+                for name in ("torchkeeper-job-authors", "torchkeeper-operator")}
+    assert got.keys() == {CRD, OPERATOR, BUDGET, POLICY} | policies, got.keys()
+    condition = got["ValidatingAdmissionPolicy/torchkeeper-operator"]["spec"]["matchConditions"][0]["expression"]
+    assert f"'system:serviceaccount:{SYSTEM}:training-operator'" in condition
+    api, dns, jobs = got[POLICY]["spec"]["egress"]
+    assert api == {"ports": [{"protocol": "TCP", "port": 6443}]}
+    assert [p["port"] for p in dns["ports"]] == [53, 53] and [p["port"] for p in jobs["ports"]] == [29402]
+    on = {"enabled": True}
+    watched = template({"commonLabels": values["commonLabels"], "metrics": {
+        "service": on, "podMonitor": {**on, "labels": {"team": "monitoring"}}, "prometheusRule": on, "dashboards": on}})
+    for name, o in {**watched, **got}.items():
+        labels = o["metadata"]["labels"]
+        team = "monitoring" if o["kind"] == "PodMonitor" else "ml-platform"
+        assert labels["team"] == team and labels["app.kubernetes.io/name"] == "torchkeeper", (name, labels)
+
+
+def test_a_name_and_annotations_of_the_account():
+    got = template({"serviceAccount": {"name": "op", "annotations": {"a": "b"}}, "admission": {"operator": True}}, "ops")
+    assert got["ServiceAccount/ops/op"]["metadata"]["annotations"] == {"a": "b"}
+    assert got["Deployment/ops/torchkeeper-operator"]["spec"]["template"]["spec"]["serviceAccountName"] == "op"
+    bound = [s for o in got.values() if o["kind"].endswith("RoleBinding") for s in o["subjects"]]
+    assert bound == [{"kind": "ServiceAccount", "name": "op", "namespace": "ops"}] * 2
+    assert "serviceaccount:ops:op'" in json.dumps(got["ValidatingAdmissionPolicy/torchkeeper-operator"])
+
+
+def test_a_small_cluster():
+    """Neither the permission for Deployments nor an image for TensorBoards; the operator knows that it makes none."""
+    got = template(yaml.safe_load((VALUES / "small.yaml").read_text()))
+    wanted = template()
+    del wanted[BUDGET]
+    put(wanted, ACCOUNT, ("metadata", "annotations"), {"owner": "me"})
+    role = "ClusterRole/torchkeeper-operator"
+    rules = [r for r in wanted[role]["rules"] if r["resources"] != ["deployments"]]
+    assert len(rules) == len(wanted[role]["rules"]) - 1
+    put(wanted, role, ("rules",), rules)
+    container = wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = ["--tensorboard=false" if a.startswith("--tensorboard-image=") else a for a in container["args"]]
+    same(wanted, got)
 
 
 def test_guards_of_jobs():
@@ -217,6 +295,10 @@ def test_wrong_values_are_refused_by_name():
         "flags": {"kube-api-qps": 1, "namespace": "x", "leader-elect-lease-duration": 0}, "affinity": {"node": {}}, "resources": {"limit": {}},
         "metrics": {"podMonitor": {"interval": "often"}, "prometheusRule": {"runbookPrefix": "docs"}},
         "jobs": {"network": True, "scraperNamespace": "A"}, "admission": {"jobs": "All"},
+        "image": {"tag": "v1"}, "commonLabels": {"app.kubernetes.io/name": "mine"}, "podLabels": {"a": 1}, "priorityClassName": "High!",
+        "topologySpreadConstraints": [{"maxSkew": 1}], "extraEnv": [{"name": "POD_NAMESPACE", "value": "x"}, {"value": "x"}],
+        "serviceAccount": {"name": "A"}, "rbac": {"enabled": True}, "networkPolicy": {"apiPorts": ["6443"]}, "tensorboard": {"enable": True},
+        "podDisruptionBudget": {"minAvailable": 1},
     }
     done = helm("template", "torchkeeper", CHART, "--values", "-", values=wrong)
     assert done.returncode != 0
@@ -226,7 +308,11 @@ def test_wrong_values_are_refused_by_name():
                   ["/images/pullPolicy", "IfNotPresent"], ["/flags'", "kube-api-qps"], ["/flags'", "namespace"],
                   ["/flags/leader-elect-lease-duration"], ["/affinity", "'node'"], ["/resources", "'limit'"],
                   ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"],
-                  ["/jobs'", "network"], ["/jobs/scraperNamespace"], ["/admission/jobs", "ServiceAccounts"]):
+                  ["/jobs'", "network"], ["/jobs/scraperNamespace"], ["/admission/jobs", "ServiceAccounts"],
+                  ["/image'", "images.operator.tag"], ["/commonLabels/app.kubernetes.io~1name", "torchkeeper"], ["/podLabels/a", "string"],
+                  ["/priorityClassName"], ["/topologySpreadConstraints/0", "topologyKey"], ["/extraEnv/0/name"], ["/extraEnv/1", "'name'"],
+                  ["/serviceAccount/name"], ["/rbac'", "enabled"], ["/networkPolicy/apiPorts/0", "integer"], ["/tensorboard'", "enable"],
+                  ["/podDisruptionBudget'", "minAvailable"]):
         assert any(all(w in line for w in words) for line in lines), f"{words}: {done.stderr}"
 
 
@@ -262,6 +348,8 @@ def test_notes_name_what_works_there_and_what_a_package_has():
     for jobs in {"scraperNamespace": "monitoring"}, {"networkPolicy": False}:
         assert "jobs.scraperNamespace" not in notes(SYSTEM, metrics=scraped, jobs=jobs)
     assert "jobs.scraperNamespace" not in notes(SYSTEM)
+    assert "Disabled" in notes(SYSTEM, tensorboard={"enabled": False}) and "Disabled" not in notes(SYSTEM)
+    assert "torchkeeper-system:op" in notes(SYSTEM, rbac={"create": False}, serviceAccount={"name": "op"})
     text = notes(JOBS, watchNamespace=JOBS)
     assert f"kubectl get ptj -n {JOBS}\n" in text and "-A" not in text, text
     assert not re.search(r"[a-z]+/[a-z-]+[.]yaml", text.replace("templates/cluster.yaml", "")), text
@@ -271,8 +359,12 @@ def test_notes_name_what_works_there_and_what_a_package_has():
 
 
 def test_lint_and_package():
-    done = helm("lint", "--strict", CHART)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for values in [], ["--values", VALUES / "platform.yaml"], ["--values", VALUES / "small.yaml"]:
+        done = helm("lint", "--strict", CHART, *values)
+        assert done.returncode == 0, done.stdout + done.stderr
+    old = helm("template", "t", CHART, "--kube-version", "1.31.9")
+    assert old.returncode != 0 and "kubeVersion: >=1.32" in old.stderr, old.stderr
+    assert helm("template", "t", CHART, "--kube-version", "v1.32.1-eks-1").returncode == 0
     with tempfile.TemporaryDirectory() as folder:
         done = helm("package", CHART, "--destination", folder, "--version", "1.2.3", "--app-version", "v1.2.3")
         assert done.returncode == 0, done.stderr
@@ -283,7 +375,9 @@ def test_lint_and_package():
             assert all(member.isfile() or member.isdir() for member in tar), "links do not leave this tree"
         done = helm("template", "torchkeeper", archive, "--namespace", SYSTEM)
     wanted = re.sub(r"(localhost/torchkeeper/\w+):dev", r"\1:v1.2.3", (TREE / "deploy" / "install.yaml").read_text())
-    same(as_helm_has_it(by_name(wanted)), by_name(done.stdout))
+    wanted = as_helm_has_it(by_name(wanted))
+    del wanted[POLICY]
+    same(wanted, by_name(done.stdout))
 
 
 def main():
