@@ -5,6 +5,7 @@ The operator and the launcher are processes of this machine; the rest is as Helm
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jobs
 import pytest
@@ -20,6 +22,7 @@ from kube import BOUND_S, GROUP, REPO, STATE, SYSTEM, apply, field, get, kubectl
 from prometheus import Prometheus, discovered, job_of, static_job
 
 CHART = REPO / "deploy" / "chart"
+VALUES = REPO / "tests" / "unit" / "deploy" / "values"
 TORCHRUN = REPO / "build" / "release" / "bin" / "torchrun"
 CRD = f"pytorchtrainingjobs.{GROUP}"
 ON = {"enabled": True}
@@ -42,17 +45,17 @@ def release_notes():
         kubectl("apply", "--server-side", "-f", str(Path(os.environ["MONITORS"]) / f"monitoring.coreos.com_{kind}.yaml"))
         crd = f"{kind}.monitoring.coreos.com"
         wait_for(f"the CRD {crd}", lambda crd=crd: established(crd))
-    printed = helm("install", "torchkeeper", CHART, "--create-namespace", "--values", "-", values={"metrics": METRICS})
+    printed = helm("install", "torchkeeper", CHART, "--create-namespace", "--values", "-",
+                   values={"metrics": METRICS, "networkPolicy": ON})
     wait_for("the CRD", lambda: established(CRD))
     return printed
 
 
-@pytest.fixture(scope="module")
-def operator(release_notes):
-    """The process, with the arguments of the Deployment but for its addresses; yields the port of its metrics."""
+@contextlib.contextmanager
+def running_operator(log):
+    """The process, with the arguments of the Deployment but for its addresses, and the port of its metrics."""
     pod = get("deployment", "torchkeeper-operator", SYSTEM)["spec"]["template"]["spec"]
     args = [a for a in pod["containers"][0]["args"] if "-bind-address=" not in a]
-    log = STATE / "logs" / "operator.log"
     with log.open("w") as out:
         process = subprocess.Popen(
             [PROGRAM, *args, *access(pod["serviceAccountName"]), f"--leader-elect-namespace={SYSTEM}",
@@ -61,12 +64,18 @@ def operator(release_notes):
         port = wait_for(lambda: f"the operator's port: {log.read_text()}",
                         lambda: re.findall(r"/metrics on port (\d+)", log.read_text()) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
-        yield int(port[0])
+        yield SimpleNamespace(process=process, port=int(port[0]))
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=BOUND_S) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="module")
+def operator(release_notes):
+    with running_operator(STATE / "logs" / "operator.log") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +89,7 @@ def targets(tmp_path_factory):
 @pytest.fixture(scope="module")
 def prometheus(operator, targets, tmp_path_factory):
     made = Prometheus(tmp_path_factory.mktemp("prometheus"), PROMETHEUS_PORT, [
-        static_job(get("podmonitor", "torchkeeper-operator", SYSTEM), f"127.0.0.1:{operator}", "operator-0"),
+        static_job(get("podmonitor", "torchkeeper-operator", SYSTEM), f"127.0.0.1:{operator.port}", "operator-0"),
         job_of(get("podmonitor", "torchkeeper-jobs", SYSTEM), targets, LAUNCHER_PORT)])
     yield made
     made.close()
@@ -165,12 +174,13 @@ def filled_in(expression, rate="5m"):
 
 def test_server_takes_what_the_chart_brings(release_notes):
     assert "works on PyTorchTrainingJobs of all namespaces" in release_notes
-    objects = helm("get", "manifest", "torchkeeper")
-    done = subprocess.run(["kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"], input=objects, text=True,
-                          capture_output=True)
-    assert done.returncode == 0, done.stderr
-    for kind in ("podmonitor", "prometheusrule", "networkpolicy", "poddisruptionbudget", "deployment"):
-        assert f"{kind}." in done.stdout, done.stdout
+    platform = helm("template", "torchkeeper", CHART, "--values", VALUES / "platform.yaml")
+    for objects, kinds in ((helm("get", "manifest", "torchkeeper"), ("podmonitor", "prometheusrule", "poddisruptionbudget")), (platform, ())):
+        done = subprocess.run(["kubectl", "apply", "--dry-run=server", "--validate=strict", "-f", "-"], input=objects, text=True,
+                              capture_output=True)
+        assert done.returncode == 0, done.stderr
+        for kind in ("networkpolicy", "deployment", *kinds):
+            assert f"{kind}." in done.stdout, done.stdout
     secret = get("secret", "sh.helm.release.v1.torchkeeper.v1", SYSTEM)
     assert len(base64.b64decode(secret["data"]["release"])) < 200_000, "at most 1 MiB fits"
 
@@ -215,6 +225,22 @@ def test_rules_are_evaluated_and_the_failed_job_is_told(watched):
     wait_for("each rule's first evaluation", lambda: all(r["health"] != "unknown" for r in rules()))
     assert {r["health"] for r in rules()} == {"ok"}, rules()
     wait_for(lambda: f"the alert: {rules()}", lambda: {r["name"] for r in rules() if r["state"] == "firing"} == {"TorchkeeperJobFailed"})
+
+
+def test_without_tensorboards_the_operator_needs_no_deployments(operator, watched):
+    """The role lacks them, the operator does not ask for them, and the job says why it has none."""
+    helm("upgrade", "torchkeeper", CHART, "--values", VALUES / "small.yaml")
+    account = f"--as=system:serviceaccount:{SYSTEM}:torchkeeper-operator"
+    asked = subprocess.run(["kubectl", "auth", "can-i", "list", "deployments.apps", "-A", account], text=True, capture_output=True)
+    assert asked.stdout == "no\n", asked
+    operator.process.send_signal(signal.SIGTERM)
+    assert operator.process.wait(timeout=BOUND_S) == 0
+    log = STATE / "logs" / "operator-small.log"
+    with running_operator(log):
+        apply(jobs.job("board", jobs.replica("true"), tensorboardSpec={"logDir": {"pvc": [{"name": "p"}]}}), namespace="watched")
+        wait_for(lambda: f"the reason: {status('board', 'watched')}", lambda: (status("board", "watched") or {}).get("tensorboard"))
+        assert status("board", "watched")["tensorboard"]["reason"] == "Disabled"
+    assert "orbidden" not in log.read_text(), log.read_text()
 
 
 def test_upgrade_changes_what_was_asked_for_and_uninstall_keeps_the_jobs(watched):
