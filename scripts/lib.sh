@@ -18,6 +18,11 @@ die() {
 
 mkdir -p "$LOGS" 2>/dev/null || die "cannot write to $LOGS"
 
+# pack PARENT FILE NAME...: a tar whose bytes depend on names and contents alone.
+pack() {
+    tar --create --file="$2" --directory="$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -- "${@:3}"
+}
+
 # begin NAME COMMAND...: runs it beside what follows, as a process group of its own; its words go to build/logs/NAME.log. A
 #     name that has not been finished is refused: it has one log, and one place here.
 # finish NAME...: waits for these and prints what they said; fails when one of them has, and FAILED holds their names.

@@ -13,6 +13,7 @@
 #   install.yaml, install-namespaced.yaml     the operator with all images by digest; the second needs the next two beforehand
 #   pytorchtrainingjob.yaml, user-roles.yaml  the resource, and roles for users
 #   torchkeeper-VERSION.tgz                   the Helm chart, its images by digest
+#   torchkeeper-VERSION.oci.tar               the same chart as an OCI archive, for a registry
 #   torchrun-linux-amd64, -arm64              the launcher, static
 #   kubectl-ptj-linux-ARCHITECTURE            kubectl's plug-in, static, for machines like this one
 #   images.txt                                each image by digest; that of the launcher is for both architectures
@@ -129,11 +130,6 @@ publish() {
     printf '%s %s\n' "$name" "$REGISTRY/$name@$DIGEST" >>"$NEW/images.txt"
 }
 
-# pack PARENT FOLDER FILE: a tar whose bytes depend on names and contents alone.
-pack() {
-    tar --create --file="$3" --directory="$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -- "$2"
-}
-
 # take PATH FILE: one file out of the image in $WORK/layout.
 take() {
     local blob
@@ -158,7 +154,7 @@ unpack() {
 # unload NAME: all files that a published image gives; then the store needs it no more.
 unload() {
     unpack "$1" "$VERSION"
-    pack "$WORK/layout" . "$NEW/images/$1.tar"
+    pack "$WORK/layout" "$NEW/images/$1.tar" .
     attempt "removing $1 from the store" store rmi "$IMAGE_PREFIX/$1:$VERSION"
 }
 
@@ -200,8 +196,9 @@ chart() {
     referring deploy/manager/deployment.yaml >"$chart/parts/deployment.yaml"
     left=$(grep -rn "$IMAGE_PREFIX" "$chart" || true)
     [ -z "$left" ] || die "the chart names an image that is not released: ${left%%$'\n'*}"
-    pack "$WORK" torchkeeper "$WORK/chart.tar"
+    pack "$WORK" "$WORK/chart.tar" torchkeeper
     gzip --no-name --best <"$WORK/chart.tar" >"$NEW/torchkeeper-${VERSION#v}.tgz"
+    scripts/chart-oci.sh "$NEW/torchkeeper-${VERSION#v}.tgz" "$NEW/torchkeeper-${VERSION#v}.oci.tar"
 }
 
 # Signatures differ from run to run, so they have no sums.

@@ -3,12 +3,15 @@ field; each value changes what it says and nothing else; wrong values are refuse
 """
 
 import functools
+import hashlib
+import http.server
 import json
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 from pathlib import Path
 
 import yaml
@@ -378,6 +381,59 @@ def test_lint_and_package():
     wanted = as_helm_has_it(by_name(wanted))
     del wanted[POLICY]
     same(wanted, by_name(done.stdout))
+
+
+class Registry(http.server.BaseHTTPRequestHandler):
+    """A registry that has one OCI archive, under the name me/torchkeeper."""
+
+    files = {}
+
+    def do_GET(self):
+        blobs = {name.rsplit("/", 1)[1]: data for name, data in self.files.items() if name.startswith("blobs/")}
+        (one,) = json.loads(self.files["index.json"])["manifests"]
+        word = self.path.removeprefix("/v2/me/torchkeeper/")
+        data = blobs.get(word.rsplit(":", 1)[-1])
+        if word == f"manifests/{one['annotations']['org.opencontainers.image.ref.name']}":
+            data = blobs[one["digest"].removeprefix("sha256:")]
+        self.send_response(200 if data or self.path == "/v2/" else 404)
+        self.send_header("Content-Length", str(len(data or b"")))
+        self.send_header("Content-Type", one["mediaType"] if word.startswith("manifests/") else "application/octet-stream")
+        if data:
+            self.send_header("Docker-Content-Digest", f"sha256:{hashlib.sha256(data).hexdigest()}")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(data or b"")
+
+    do_HEAD = do_GET
+
+    def log_message(self, *args):
+        pass
+
+
+def test_the_oci_archive_is_what_helm_pulls():
+    with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert helm("package", CHART, "--destination", folder, "--version", "1.2.3").returncode == 0
+        chart, archive = Path(folder) / "torchkeeper-1.2.3.tgz", Path(folder) / "chart.oci.tar"
+        written = []
+        for _ in range(2):
+            subprocess.run([TREE / "scripts" / "chart-oci.sh", chart, archive], check=True)
+            written.append(archive.read_bytes())
+        assert written[0] == written[1]
+        with tarfile.open(archive) as tar:
+            Registry.files = {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}
+        for name, data in Registry.files.items():
+            assert not name.startswith("blobs/") or hashlib.sha256(data).hexdigest() == name.rsplit("/", 1)[1], name
+        (Path(folder) / "pulled").mkdir()
+        done = helm("pull", f"oci://127.0.0.1:{server.server_port}/me/torchkeeper", "--version", "1.2.3", "--plain-http",
+                    "--destination", Path(folder) / "pulled")
+        server.shutdown()
+        assert done.returncode == 0, done.stderr
+        assert (Path(folder) / "pulled" / chart.name).read_bytes() == chart.read_bytes()
+        (config,) = [json.loads(b) for b in Registry.files.values() if b.startswith(b'{"name"')]
+        assert config["version"] == "1.2.3" and config["kubeVersion"] == ">=1.32.0-0" and config["type"] == "application", config
+    refused = subprocess.run([TREE / "scripts" / "chart-oci.sh", TREE / "README.md", "/dev/null"], text=True, capture_output=True)
+    assert refused.returncode == 1 and "is no packaged chart" in refused.stderr, refused
 
 
 def main():

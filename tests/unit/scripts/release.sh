@@ -72,7 +72,7 @@ cosign_says() { printf '  ____\ncosign: A tool.\n\nGitVersion:    %s\nGitCommit:
 
 make_tree() {
     mkdir -p "$REPO/scripts" "$STAND_IN"
-    (cd "$TREE" && cp --parents -R deploy crds CMakeLists.txt CHANGELOG.md scripts/release.sh scripts/lib.sh "$REPO")
+    (cd "$TREE" && cp --parents -R deploy crds CMakeLists.txt CHANGELOG.md scripts/release.sh scripts/chart-oci.sh scripts/lib.sh "$REPO")
     printf '/build/\n' >"$REPO/.gitignore"
     sed -i 's/^project(torchkeeper VERSION [0-9.]*/project(torchkeeper VERSION 7.8.9/' "$REPO/CMakeLists.txt"
     printf '\n## 7.8.9 (2030-01-01)\n' >>"$REPO/CHANGELOG.md"
@@ -153,6 +153,8 @@ check_release() {
     ! grep -rn localhost/ "$TOP/torchkeeper" || wrong "the chart names what no registry has"
     [ -z "$(find "$TOP/torchkeeper" -type l)" ] || wrong "the chart has links out of itself"
     [ "$(sed -n 's/^\(appV\|v\)ersion: //p' "$TOP/torchkeeper/Chart.yaml" | tr '\n' ' ')" = "7.8.9 v7.8.9 " ] || wrong "the chart's version"
+    tar -xOf "$folder/torchkeeper-7.8.9.oci.tar" "blobs/sha256/$(sha256sum <"$folder/torchkeeper-7.8.9.tgz" | cut -d ' ' -f 1)" |
+        cmp - "$folder/torchkeeper-7.8.9.tgz" || wrong "the OCI archive has another chart"
     for name in operator trainer tensorboard launcher-amd64 launcher-arm64; do
         [ "$(<"$folder/sbom/$name.spdx.json")" = "parts of localhost/torchkeeper/$name:v7.8.9" ] || wrong "sbom of $name"
         tar -tf "$folder/images/$name.tar" ./blobs/sha256/1 >/dev/null || wrong "archive of $name"
