@@ -6,7 +6,8 @@ help: ## show this text
 	@printf 'usage: make VERB [VARIABLE=value ...]\n\n'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nvariables\n'
-	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
+	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY= or LOAD=)\n'
+	@printf '  LOAD=kind         demo, with CLUSTER=current: load the images into the nodes; kind, minikube, or none: they are there\n'
 	@printf '  REGISTRY=host/me  demo, release: push the images there first\n'
 	@printf '  VERSION=v1.2.3    release: as CMakeLists.txt and CHANGELOG.md have it\n'
 	@printf '  COSIGN_KEY=FILE   release: the private key that signs it; none: nothing does\n'

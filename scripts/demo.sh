@@ -34,19 +34,31 @@ prepare_cluster() {
     current)
         command -v kubectl >/dev/null || die "CLUSTER=current needs kubectl in PATH"
         kubectl version -o json >/dev/null 2>&1 || die "CLUSTER=current: the current kubectl context does not answer"
-        [ -n "${REGISTRY:-}" ] || die "CLUSTER=current needs REGISTRY=host/path to push the images to"
+        check_source
         docker info >/dev/null 2>&1 || "$REPO/scripts/deps.sh" images
         "$REPO/deploy/images/build.sh" all
-        push_images
+        case ${LOAD:-} in
+        '') push_images ;;
+        none) ;;
+        *) load_into_nodes ;;
+        esac
         ;;
     *) die "CLUSTER=$CLUSTER: expected local or current" ;;
     esac
 }
 
+# The sample as it can run here: its gloo backend needs no GPU, and a cluster without GPUs would never schedule its pod.
+sample() {
+    local gpus
+    gpus=$(kubectl get nodes -o 'jsonpath={.items[*].status.allocatable.nvidia\.com/gpu}')
+    if [[ $gpus =~ [1-9] ]]; then manifest "$SAMPLE"; else manifest "$SAMPLE" | sed '/nvidia\.com\/gpu:/d'; fi |
+        sed "s/^\( *\)- --backend$/\1- --epochs\n\1- \"$EPOCHS\"\n&/"
+}
+
 # The job of an earlier run goes; its volume stays.
 apply_job() {
     kubectl delete ptj "$JOB" --ignore-not-found --cascade=foreground --wait >/dev/null
-    manifest "$SAMPLE" | sed "s/^\( *\)- --backend$/\1- --epochs\n\1- \"$EPOCHS\"\n&/" | kubectl apply -f - >/dev/null
+    sample | kubectl apply -f - >/dev/null
 }
 
 phase() { kubectl get ptj "$JOB" -o 'jsonpath={.status.phase}'; }

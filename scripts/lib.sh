@@ -130,6 +130,36 @@ push_images() { # for CLUSTER=current
     done
 }
 
+# Where the images of a cluster of one's own come from (CLUSTER=current): REGISTRY, or LOAD=kind, minikube or none.
+check_source() {
+    local context
+    [ -z "${REGISTRY:-}" ] || [ -z "${LOAD:-}" ] || die "REGISTRY and LOAD are both set: expected one of them"
+    case ${LOAD:-} in
+    '') [ -n "${REGISTRY:-}" ] || die "CLUSTER=current needs REGISTRY=host/path to push the images to, or LOAD=kind, minikube or none" ;;
+    kind | minikube)
+        command -v "$LOAD" >/dev/null || die "LOAD=$LOAD needs $LOAD in PATH"
+        context=$(kubectl config current-context)
+        [ "$LOAD" = minikube ] || [[ $context = kind-?* ]] || die "LOAD=kind: the current kubectl context is \"$context\", expected kind-NAME"
+        ;;
+    none) ;;
+    *) die "LOAD=$LOAD: expected kind, minikube, or none for images that the nodes have" ;;
+    esac
+}
+
+# Into the nodes of kind's cluster or of minikube's profile, which the current context names.
+load_into_nodes() {
+    local name file context
+    context=$(kubectl config current-context)
+    for name in "${IMAGE_NAMES[@]}"; do
+        file=$REPO/build/images/$name.tar
+        say "loading $name into $context"
+        case $LOAD in
+        kind) kind load image-archive "$file" --name "${context#kind-}" ;;
+        minikube) minikube --profile "$context" image load "$file" ;;
+        esac >"$LOGS/load-$name.log" 2>&1 || die "loading $name.tar failed: $(tail -n 1 "$LOGS/load-$name.log"); log: build/logs/load-$name.log"
+    done
+}
+
 # A manifest with the images where this cluster finds them.
 manifest() {
     if [ -n "${REGISTRY:-}" ]; then
