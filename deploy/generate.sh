@@ -3,7 +3,7 @@
 # install-namespaced.yaml for one namespace.
 #
 #   deploy/generate.sh                  writes both
-#   deploy/generate.sh --check          says whether both are up to date; exit 1 when one is not
+#   deploy/generate.sh --check          checks that both are up to date; exit 1 when one is not
 #   deploy/generate.sh --images PREFIX  prints install.yaml with the images PREFIX/operator:dev and so on
 #   deploy/generate.sh --namespace NAME prints install-namespaced.yaml for that namespace
 set -euo pipefail
@@ -43,7 +43,7 @@ installation() {
 
 # As overlays/namespaced does it: the cluster's roles become the namespace's, and the operator looks nowhere else.
 namespaced() {
-    printf '# Torchkeeper for the jobs of namespace %s only, without rights outside of it: kubectl apply -f install-namespaced.yaml\n' "$1"
+    printf '# Torchkeeper for the jobs of namespace %s only, without permissions outside of it: kubectl apply -f install-namespaced.yaml\n' "$1"
     printf '# Before it, once per cluster: crds/pytorchtrainingjob.yaml, deploy/rbac/user-roles.yaml, and the namespace itself.\n'
     printf '# Written by deploy/generate.sh, with --namespace NAME for another namespace; change the parts, not this file.\n'
     documents "${OPERATOR[@]}" | awk -v ns="$1" '

@@ -9,8 +9,8 @@
 #
 # Each image becomes localhost/torchkeeper/NAME:dev and a docker-archive in build/images/NAME.tar, which
 # `deploy/local/cluster load` takes. An image whose sources did not change is left as it is; `push` builds one first. The
-# prefix localhost belongs to no registry: a node without the image says so instead of asking a stranger for it. `clean`
-# removes everything this script ever made; a build after it takes in Debian's newer packages. `all` leaves out trainer-cuda,
+# prefix localhost belongs to no registry: a node without the image reports that and pulls nothing from elsewhere. `clean`
+# removes everything this script made; a build after it uses Debian's newer packages. `all` leaves out trainer-cuda,
 # which downloads 900 MB, the launcher for a given architecture (launcher is for this machine's) and kubectl-ptj, which is no
 # image to run: a release takes the program out of it.
 #
@@ -23,7 +23,7 @@ set -euo pipefail
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 REPO=$(cd -- "$HERE/../.." && pwd)
 readonly HERE REPO
-OUT=$(realpath -m -- "$REPO/build/images") # as mounts below it are told
+OUT=$(realpath -m -- "$REPO/build/images") # as /proc/mounts has it
 readonly OUT
 readonly STORE=$OUT/store
 readonly PREFIX=localhost/torchkeeper

@@ -1,4 +1,4 @@
-# The launcher alone, for training images of others: one static, position-independent program with musl in an empty image,
+# The launcher alone, for training images that do not have it: one static, position-independent program with musl in an empty image,
 # which copies itself to where a job's container finds it, and beside it what it was made of (SPDX).
 ARG BASE=debian:bookworm-slim
 ARG ARCH=amd64

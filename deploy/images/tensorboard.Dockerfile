@@ -11,7 +11,7 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends python3-pip
 COPY deploy/images/tensorboard.requirements.txt /requirements.txt
 ARG PIP_INDEX_URL=
-# The secret "ca" is the certificate bundle of a machine behind a proxy that signs for others; without it, the image's own.
+# The secret "ca" is the certificate bundle of a machine behind a proxy that intercepts TLS; without it the build uses the image's own.
 RUN --mount=type=secret,id=ca,target=/run/ca.crt \
     if [ -s /run/ca.crt ]; then export PIP_CERT=/run/ca.crt; fi; \
     if [ -z "$PIP_INDEX_URL" ]; then unset PIP_INDEX_URL; fi; \

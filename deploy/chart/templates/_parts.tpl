@@ -1,4 +1,4 @@
-{{/* How a manifest of parts/ becomes an object of this release. Objects are maps, changed in place; such helpers print nothing. */}}
+{{/* How a manifest of parts/ becomes an object of this release. Objects are maps. The helpers change them in place and print nothing. */}}
 
 {{/* torchkeeper.image (list $ NAME): the image of that name in .Values.images. */}}
 {{- define "torchkeeper.image" -}}
@@ -16,9 +16,9 @@
 {{ .Values.serviceAccount.name | default "torchkeeper-operator" }}
 {{- end -}}
 
-{{/* torchkeeper.place (list $ OBJECT): into its namespace and under the common labels; from the cluster's roles to those of a
+{{/* torchkeeper.adapt (list $ OBJECT): into its namespace and under the common labels; from the cluster's roles to those of a
      namespace, as deploy/overlays/namespaced does it; bound to the operator's account. */}}
-{{- define "torchkeeper.place" -}}
+{{- define "torchkeeper.adapt" -}}
 {{- $root := index . 0 -}}
 {{- $object := index . 1 -}}
 {{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $root.Values.commonLabels) -}}
@@ -37,7 +37,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* torchkeeper.deployment (list $ OBJECT): what the values say of the operator's pod. */}}
+{{/* torchkeeper.deployment (list $ OBJECT): the values of the operator's pod. */}}
 {{- define "torchkeeper.deployment" -}}
 {{- $root := index . 0 -}}
 {{- $values := $root.Values -}}
@@ -167,7 +167,7 @@
 {{- $text = replace "serviceaccount:torchkeeper-system:torchkeeper-operator" $account $text -}}
 {{- range splitList "\n---\n" $text }}
 {{- $object := fromYaml . }}
-{{- include "torchkeeper.place" (list $root $object) }}
+{{- include "torchkeeper.adapt" (list $root $object) }}
 {{- if has $name (list "deployment" "operator-role" "network-policy" "service-account" "crd") }}
 {{- include (printf "torchkeeper.%s" (trimPrefix "operator-" $name)) (list $root $object) }}
 {{- end }}
