@@ -101,7 +101,8 @@ struct plan_input {
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */
     bool unreadable_told;        /* this process reported that, and the job is the result of that write */
     const struct child *service; /* NULL: it does not exist, or is not this job's */
-    /* TensorBoard's Deployment cannot be seen now: that part waits, and is planned again at this time. 0: it can be seen. */
+    /* TensorBoard's Deployment cannot be seen now: that part waits, and is planned again at this time. 0: it can be seen.
+     * This time is as far ahead as the Deployment has been unseen, a second to a minute. */
     int64_t tb_look_ms;
     const struct child *tb_deployment;
     const struct child *tb_service;

@@ -132,14 +132,28 @@ static void tell_unavailable(struct planner *p)
                                          d->trouble, p->job->name);
 }
 
+/* The Deployment cannot be seen now. What was reported of it stays; if that lasts for a minute and nothing was, the status says why. */
+static void wait_for_sight(struct planner *p)
+{
+    struct tensorboard_status *tb = &p->st.tensorboard;
+    bool wanted = p->spec->tensorboard.present;
+
+    if (tb->present || wanted)
+        planner_requeue(p, p->in->tb_look_ms);
+    if (!wanted || tb->reason || p->in->tb_look_ms < p->now_ms + UNAVAILABLE_MS)
+        return;
+    *tb = (struct tensorboard_status){.present = true,
+                                      .reason = "NotListed",
+                                      .note = "the operator cannot list Deployments; its log says why"};
+}
+
 void tensorboard_plan(struct planner *p)
 {
     struct tensorboard_status *tb = &p->st.tensorboard;
     const struct child *d = p->in->tb_deployment;
 
     if (p->in->tb_look_ms) {
-        if (tb->present || p->spec->tensorboard.present)
-            planner_requeue(p, p->in->tb_look_ms);
+        wait_for_sight(p);
         return;
     }
     *tb = (struct tensorboard_status){.present = p->spec->tensorboard.present};
