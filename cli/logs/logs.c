@@ -148,17 +148,16 @@ int logs_follow(struct session *s, const char *name, struct err *err)
 }
 
 static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N,M-K", "only the pods that have these ranks, the first pod having the first ones", NULL},
-    {"pod", 0, "POD", "only this pod, as its lines name it: node-3, or the whole name", NULL},
-    {"container", 'c', "NAME", "this container of each pod, or init container (default: that which trains)",
-     NULL},
-    {"grep", 0, "PATTERN", "only lines that have this extended regular expression (POSIX)", NULL},
-    {"follow", 'f', NULL, "go on until the job has ended (this is the default)", NULL},
+    {"rank", 'r', "N,M-K", "only the pods with these ranks", NULL},
+    {"pod", 0, "POD", "only this pod: node-3, or its whole name", NULL},
+    {"container", 'c', "NAME", "this container of each pod (default: the one that trains)", NULL},
+    {"grep", 0, "PATTERN", "only lines that match this POSIX extended expression", NULL},
+    {"follow", 'f', NULL, "continue until the job ends (the default)", NULL},
     {"no-follow", 0, NULL, "print what is there now, and end", NULL},
-    {"tail", 0, "LINES", "begin with the last so many lines of each pod", NULL},
+    {"tail", 0, "LINES", "begin with the last LINES lines of each pod", NULL},
     {"since", 0, "TIME", "begin with the lines of the last 90s, 5m, 1h30m", NULL},
     {"timestamps", 0, NULL, "print the time of each line", NULL},
-    {"previous", 'p', NULL, "print what the status kept of attempts that failed, and end", NULL},
+    {"previous", 'p', NULL, "print what the status saved of failed attempts, and end", NULL},
     {0},
 };
 
@@ -171,20 +170,19 @@ const struct verb VERB_LOGS = {
     .options = OPTIONS,
     .summary = "print the logs of all pods of a job, merged in order of time",
     .about =
-        "Lines of the training containers, with the pod in front. Waits for pods that do not run yet, goes "
-        "on over "
-        "restarts and over a lost API server, and ends when the job has ended: with 0 if it succeeded, with "
-        "1 if it "
-        "failed; with --no-follow the exit status is 0 when all was read.\n"
-        "Up to 64 pods are read at once; of a larger job --rank or --pod chooses some. With the operator's "
-        "own launcher, with "
-        "rdzvBackend static and without torchrun the pods have their ranks in the order of replicaSpecs and "
-        "indices "
-        "(while an elastic job lacks a pod, those behind it move up). The torchrun of an image gives ranks "
-        "in its "
-        "rendezvous, in another order: then --rank is refused.\n"
-        "Pods of an earlier attempt are deleted with their logs. What the job's status kept of them "
-        "--previous "
-        "prints.",
+        "Prints the lines of the training containers, each behind the name of its pod. `logs` waits for "
+        "pods that do not run yet, continues after restarts and after a lost connection, and ends with "
+        "the job.\n"
+        "--grep prints only the lines that match. --container prints another container of each pod, for "
+        "example a sidecar or an init container.\n"
+        "`logs` reads 64 pods at once. For a larger job choose pods by --rank or --pod. Ranks follow the "
+        "order of replicaSpecs and indices with the operator's own launcher, with rdzvBackend static, and "
+        "without torchrun; while an elastic job lacks a pod, the pods behind it have lower ranks. The "
+        "torchrun of an image assigns ranks in its rendezvous, in another order: then `logs` refuses "
+        "--rank.\n"
+        "The operator deletes the pods of an earlier attempt, and their logs with them. --previous prints "
+        "the excerpts saved in the job's status.\n"
+        "Exit status: 0 when the job succeeded, 1 when it failed or a log could not be read. With "
+        "--no-follow and --previous: 0 when everything was read.",
     .run = run_logs,
 };
