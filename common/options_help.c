@@ -3,7 +3,9 @@
 
 #include "common/wrap.h"
 
-enum { MARGIN = 4, TEXT_MARGIN = 8 };
+#include <string.h>
+
+enum { MARGIN = 4, TEXT_MARGIN = 8, WIDTH = 80 };
 
 void options_print(FILE *out, const struct option_row *list,
                    void (*more)(FILE *out, const struct option_row *o, const void *ctx), const void *ctx)
@@ -24,11 +26,28 @@ void options_print(FILE *out, const struct option_row *list,
     }
 }
 
+/* A line that a shell reads; what is too long goes on behind a backslash, in front of an option. */
+static void print_command(FILE *out, const char *command)
+{
+    int column = fprintf(out, "%*s", MARGIN, "");
+
+    while (*command) {
+        const char *next = strstr(command + 1, " --");
+        const int len = next ? (int)(next - command) : (int)strlen(command);
+        const bool folds = column > MARGIN && column + len > WIDTH - 2;
+        if (folds)
+            column = fprintf(out, " \\\n%*s", TEXT_MARGIN, "") - 3;
+        column += fprintf(out, "%.*s", len - folds, command + folds);
+        command += len;
+    }
+    fputc('\n', out);
+}
+
 void options_print_examples(FILE *out, const struct option_example *list)
 {
     fputs("\nEXAMPLES\n", out);
     for (; list->command; list++) {
-        fprintf(out, "%*s%s\n", MARGIN, "", list->command);
+        print_command(out, list->command);
         wrap_text(out, TEXT_MARGIN, list->about);
     }
 }

@@ -170,14 +170,21 @@ static void test_help(void **state)
     (void)state;
     options_print(f, ROWS, NULL, NULL);
     options_print(f, MORE, NULL, NULL);
-    options_print_examples(f, (const struct option_example[]){{"prog --dry-run", "Change nothing."}, {0}});
+    options_print_examples(
+        f, (const struct option_example[]){
+               {"prog --dry-run", "Change nothing."},
+               {"prog file-with-a-long-name --max_epochs=3 --lr 0.5 --shell bash -- --file --leader", "All."},
+               {0}});
     fclose(f);
-    assert_string_equal(text, "\n  What\n    -d, --dry-run\n        Change nothing.\n"
-                              "    --leader[=BOOL]\n        Lead.\n"
-                              "\n  How long\n    -e, --max_epochs=N\n        Passes.\n"
-                              "    --max-steps=N\n        Steps.\n    --lr=RATE\n        Rate.\n"
-                              "    -f, --file=FILE\n        Read this.\n    --shell=NAME\n        Whose.\n"
-                              "\nEXAMPLES\n    prog --dry-run\n        Change nothing.\n");
+    assert_string_equal(text,
+                        "\n  What\n    -d, --dry-run\n        Change nothing.\n"
+                        "    --leader[=BOOL]\n        Lead.\n"
+                        "\n  How long\n    -e, --max_epochs=N\n        Passes.\n"
+                        "    --max-steps=N\n        Steps.\n    --lr=RATE\n        Rate.\n"
+                        "    -f, --file=FILE\n        Read this.\n    --shell=NAME\n        Whose.\n"
+                        "\nEXAMPLES\n    prog --dry-run\n        Change nothing.\n"
+                        "    prog file-with-a-long-name --max_epochs=3 --lr 0.5 --shell bash -- --file \\\n"
+                        "        --leader\n        All.\n");
     free(text);
 }
 
