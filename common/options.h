@@ -52,6 +52,8 @@ struct option_row {
     const char *help;         /* NULL: --help is silent about it */
 };
 
+#define OPTION_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 /* What they write. */
 option_set_fn option_flag;    /* bool: true */
 option_set_fn option_bool;    /* bool: true or false; without a value true */
@@ -100,7 +102,7 @@ struct option_example {
     const char *about;
 };
 
-/* EXAMPLES, the end of --help. */
+/* EXAMPLES, the end of --help. NULL: nothing. */
 void options_print_examples(FILE *out, const struct option_example *list);
 
 #endif

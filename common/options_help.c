@@ -45,8 +45,9 @@ static void print_command(FILE *out, const char *command)
 
 void options_print_examples(FILE *out, const struct option_example *list)
 {
-    fputs("\nEXAMPLES\n", out);
-    for (; list->command; list++) {
+    if (list)
+        fputs("\nEXAMPLES\n", out);
+    for (; list && list->command; list++) {
         print_command(out, list->command);
         wrap_text(out, TEXT_MARGIN, list->about);
     }

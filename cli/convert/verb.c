@@ -106,6 +106,15 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return r.refused ? 1 : r.lost ? LOST : 0;
 }
 
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj convert pytorchjob.yaml > job.yaml", "The job to read, and what was lost on stderr."},
+    {"kubectl ptj convert trainjob.yaml runtime.yaml | kubectl create -f -",
+     "A TrainJob and its runtime, created at once."},
+    {"kubectl get pytorchjobs -o yaml | kubectl ptj convert - > jobs.yaml",
+     "All PyTorchJobs of the namespace."},
+    {0},
+};
+
 const struct verb VERB_CONVERT = {
     .name = "convert",
     .operands = "FILE...",
@@ -128,6 +137,7 @@ const struct verb VERB_CONVERT = {
              "Exit status: 0 when all was said, 3 when fields were lost, 1 when a job could not be "
              "converted; the others are "
              "printed.",
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

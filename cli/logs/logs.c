@@ -75,15 +75,24 @@ static int run_logs(struct session *s, const struct args *a, struct err *err)
     return check_count(job, &o.ranks, err) < 0 ? -1 : follow_job(s, TAKE(job), &o, err);
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N,M-K", "only the pods that have these ranks, the first pod having the first ones", NULL},
-    {"pod", 0, "POD", "only this pod, as its lines name it: node-3, or the whole name", NULL},
-    {"follow", 'f', NULL, "go on until the job has ended (this is the default)", NULL},
-    {"no-follow", 0, NULL, "print what is there now, and end", NULL},
-    {"tail", 0, "LINES", "begin with the last so many lines of each pod", NULL},
-    {"since", 0, "TIME", "begin with the lines of the last 90s, 5m, 1h30m", NULL},
-    {"timestamps", 0, NULL, "print the time of each line", NULL},
-    {"previous", 'p', NULL, "print what the status kept of attempts that failed, and end", NULL},
+static const struct option_row OPTIONS[] = {
+    {"rank", 'r', "N,M-K",
+     .help = "only the pods that have these ranks, the first pod having the first ones"},
+    {"pod", 0, "POD", .help = "only this pod, as its lines name it: node-3, or the whole name"},
+    {"follow", 'f', NULL, .help = "go on until the job has ended (this is the default)"},
+    {"no-follow", 0, NULL, .help = "print what is there now, and end"},
+    {"tail", 0, "LINES", .help = "begin with the last so many lines of each pod"},
+    {"since", 0, "TIME", .help = "begin with the lines of the last 90s, 5m, 1h30m"},
+    {"timestamps", 0, NULL, .help = "print the time of each line"},
+    {"previous", 'p', NULL, .help = "print what the status kept of attempts that failed, and end"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj logs bert", "All pods, until the job has ended."},
+    {"kubectl ptj logs bert --rank 0,4-7 --since 10m", "The pods of some ranks, from ten minutes ago."},
+    {"kubectl ptj logs bert --pod node-3 --tail 100 --no-follow", "The last 100 lines of one pod."},
+    {"kubectl ptj logs bert --previous", "What the status kept of attempts that failed."},
     {0},
 };
 
@@ -94,6 +103,7 @@ const struct verb VERB_LOGS = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .summary = "print the logs of all pods of a job, merged in order of time",
     .about =
         "Lines of the training containers, with the pod in front. Waits for pods that do not run yet, goes "

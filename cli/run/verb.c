@@ -176,12 +176,20 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return job ? run_pods(a, job, err) : -1;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"name", 0, "NAME", "which of several jobs in the file", NULL},
-    {"type", 0, "TYPE", "run one pod: of this type (default: the first)", NULL},
-    {"index", 0, "N", "run one pod: its index within the type (default: 0)", NULL},
-    {"namespace", 'n', "NAME", "the job's namespace where the file has none (default: default)", NULL},
-    {"dry-run", 0, NULL, "print the commands for a shell, and run nothing", NULL},
+static const struct option_row OPTIONS[] = {
+    {"name", 0, "NAME", .help = "which of several jobs in the file"},
+    {"type", 0, "TYPE", .help = "run one pod: of this type (default: the first)"},
+    {"index", 0, "N", .help = "run one pod: its index within the type (default: 0)"},
+    {"namespace", 'n', "NAME", .help = "the job's namespace where the file has none (default: default)"},
+    {"dry-run", 0, NULL, .help = "print the commands for a shell, and run nothing"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj run job.yaml", "All pods of the job, side by side."},
+    {"kubectl ptj run job.yaml --dry-run", "The commands alone, to read or to copy."},
+    {"kubectl ptj run job.yaml --type node --index 1", "One pod; the others run in other terminals."},
+    {"kubectl ptj convert pytorchjob.yaml | kubectl ptj run -", "A job of Kubeflow, on this machine."},
     {0},
 };
 
@@ -208,6 +216,7 @@ const struct verb VERB_RUN = {
         "others. After the "
         "success of the first pod the others have 30 s, and 0 is the result.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

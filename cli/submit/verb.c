@@ -232,20 +232,31 @@ static int run(struct session *session, const struct args *a, struct err *err)
     return args_has(a, "dry-run") ? print_yaml(&s, job, err) : send(session, &s, job, err);
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"image", 0, "IMAGE", "the image to run in (required)", NULL},
-    {"nodes", 0, "N", "pods (default: 1)", NULL},
-    {"gpus", 0, "N", "GPUs of each pod, and processes in it (default: none, and one process)", NULL},
-    {"name", 0, "NAME", "of the job (default: made from the path)", NULL},
-    {"cpu", 0, "QUANTITY", "CPUs of each pod, as \"4\" or \"500m\"", NULL},
-    {"memory", 0, "QUANTITY", "memory of each pod, as \"16Gi\"", NULL},
-    {"env", 'e', "NAME=VALUE...", "an environment variable; may be repeated", NULL},
-    {"secret", 0, "NAME=SECRET/KEY...", "an environment variable out of a Secret; may be repeated", NULL},
-    {"claim", 0, "CLAIM:/PATH...", "mount a PersistentVolumeClaim there; may be repeated", NULL},
-    {"max-restarts", 0, "N", "how often torchrun starts failed processes anew (default: 0)", NULL},
-    {"launcher", 0, "NAME", "whose torchrun: Torchkeeper (default) or Image", "Torchkeeper Image"},
-    {"include", 0, "PATTERN...", "take such files though they look like keys; may be repeated", NULL},
-    {"dry-run", 0, NULL, "print the manifests, and create nothing; no cluster is needed", NULL},
+static const struct option_row OPTIONS[] = {
+    {"image", 0, "IMAGE", .help = "the image to run in (required)"},
+    {"nodes", 0, "N", .help = "pods (default: 1)"},
+    {"gpus", 0, "N", .help = "GPUs of each pod, and processes in it (default: none, and one process)"},
+    {"name", 0, "NAME", .help = "of the job (default: made from the path)"},
+    {"cpu", 0, "QUANTITY", .help = "CPUs of each pod, as \"4\" or \"500m\""},
+    {"memory", 0, "QUANTITY", .help = "memory of each pod, as \"16Gi\""},
+    {"env", 'e', "NAME=VALUE...", .help = "an environment variable; may be repeated"},
+    {"secret", 0, "NAME=SECRET/KEY...", .help = "an environment variable out of a Secret; may be repeated"},
+    {"claim", 0, "CLAIM:/PATH...", .help = "mount a PersistentVolumeClaim there; may be repeated"},
+    {"max-restarts", 0, "N", .help = "how often torchrun starts failed processes anew (default: 0)"},
+    {"launcher", 0, "NAME", .help = "whose torchrun: Torchkeeper (default) or Image",
+     .words = OPTION_WORDS("Torchkeeper", "Image")},
+    {"include", 0, "PATTERN...", .help = "take such files though they look like keys; may be repeated"},
+    {"dry-run", 0, NULL, .help = "print the manifests, and create nothing; no cluster is needed"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj submit train.py --image pytorch/pytorch --gpus 8", "One pod with 8 GPUs and 8 processes."},
+    {"kubectl ptj submit project --image pytorch/pytorch --nodes 2 --gpus 8 -- train.py --epochs 3",
+     "A folder, on two nodes; train.py in it gets --epochs 3."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --secret HF_TOKEN=hf/token --claim data:/data",
+     "With a token out of a Secret and a PersistentVolumeClaim."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --dry-run > job.yaml", "A manifest to begin with."},
     {0},
 };
 
@@ -278,6 +289,7 @@ const struct verb VERB_SUBMIT = {
         "private key is in it; --include takes it. Tokens belong in Secrets: --secret HF_TOKEN=hf/token.\n"
         "The job is created suspended, and resumed when its ConfigMap is there.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline_with = "dry-run",
     .run = run,
 };

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static const char *const DATASETS[] = {"mnist", "fashion-mnist", NULL};
-static const char *const BACKENDS[] = {"gloo", "nccl", NULL};
-static const char *const LOG_FORMATS[] = {"text", "json", NULL};
-
 int option_path(void *field, const struct option_row *o, const char *value, struct err *err)
 {
     if (!value[0] || strlen(value) > OPTION_PATH_MAX)
@@ -26,7 +22,8 @@ const struct option_row option_table[] = {
     {"data", 0, "DIR", option_path, AT(data_dir), .section = "Data",
      .help = "Folder of the four IDX files (.gz or not): torchvision's layout (MNIST/raw, FashionMNIST/raw), "
              "or the files themselves. Default ./data."},
-    {"dataset", 0, "NAME", option_choice, AT(data.dataset), DATASET_MNIST, .words = DATASETS,
+    {"dataset", 0, "NAME", option_choice, AT(data.dataset), DATASET_MNIST,
+     .words = OPTION_WORDS("mnist", "fashion-mnist"),
      .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
     {"train_files", 0, "PATTERN", option_path, AT(data.train), .needs = NEEDS_TOKENS,
      .help = "Of tokens: the files below DIR to train on instead of the preset's, as 'fineweb_train_*.bin'."},
@@ -89,7 +86,8 @@ const struct option_row option_table[] = {
     {"nprocs", 0, "N", option_integer, AT(nprocs), 1, NPROCS_MAX, .section = "Ranks and machine",
      .help = "Started alone: start N ranks on this host, by the torchrun beside this program. Its exit "
              "status is the root cause's. Not under a launcher."},
-    {"backend", 0, "NAME", option_choice, AT(backend), COLLECTIVES_GLOO, .words = BACKENDS,
+    {"backend", 0, "NAME", option_choice, AT(backend), COLLECTIVES_GLOO,
+     .words = OPTION_WORDS("gloo", "nccl"),
      .help = "How ranks reach each other: gloo (shared memory, TCP between pods; the default) or nccl. What "
              "this build or machine does not have is refused."},
     {"no_cuda", 0, NULL, option_flag, AT(no_cuda), .help = "Train on the CPU even where there is a GPU."},
@@ -116,7 +114,8 @@ const struct option_row option_table[] = {
     {"peak_tflops", 0, "X", option_number, AT(peak_tflops), .least = 1e-6, .most = 1e6, .needs = NEEDS_GPT2,
      .help = "What the device of a rank can do at most: with it, --log_dir gets mfu, the share of it that is "
              "used."},
-    {"log_format", 0, "text|json", option_choice, AT(log_format), LOG_FORMAT_TEXT, .words = LOG_FORMATS,
+    {"log_format", 0, "text|json", option_choice, AT(log_format), LOG_FORMAT_TEXT,
+     .words = OPTION_WORDS("text", "json"),
      .help = "text: plain lines. json: one object per line. Where stderr is a terminal, rank 0 shows a bar "
              "there, with the loss and the time that is left."},
     {"log_dir", 0, "DIR", option_path, AT(log_dir),
