@@ -8,6 +8,10 @@
 #include "common/buf.h"
 #include "operator/api/jobstatus.h"
 
-int earlier_print(const struct jobstatus *st, struct buf *out, struct err *err) MUST_CHECK;
+#include <regex.h>
+
+/* `grep`: only the lines that fit this pattern, and the failures that have such lines; NULL: all. */
+int earlier_print(const struct jobstatus *st, const regex_t *grep, struct buf *out,
+                  struct err *err) MUST_CHECK;
 
 #endif

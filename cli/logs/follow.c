@@ -7,6 +7,7 @@
 #include "cli/say.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -78,6 +79,8 @@ static bool print_lines(struct follow *f, int64_t now_ms)
     struct err impossible;
 
     while (merge_next(f->merge, now_ms, &line)) {
+        if (!view_wants(f->options->view.grep, line.text))
+            continue;
         buf_clear(&out);
         (void)view_line(&out, &f->options->view, feeds_label(&f->feeds, line.stream), line.stream, &line,
                         &impossible);
@@ -153,14 +156,57 @@ static void see_pod(struct follow *f, const struct pod *pod)
     }
 }
 
+static const cJSON *named(const cJSON *list, const char *name)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, list)
+    {
+        const char *own = json_str(c, "name");
+        if (own && !strcmp(own, name))
+            return c;
+    }
+    return NULL;
+}
+
+/* Take another container of the pod for the one whose log is read. */
+static int choose_container(const cJSON *object, const char *name, struct pod *pod, struct err *err)
+{
+    static const char *const LISTS[][2] = {{"containers", "containerStatuses"},
+                                           {"initContainers", "initContainerStatuses"},
+                                           {"ephemeralContainers", "ephemeralContainerStatuses"}};
+    char all[160] = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
+        const cJSON *list = json_find(object, (const char *[]){"spec", LISTS[i][0], NULL}), *c;
+        const cJSON *statuses = json_find(object, (const char *[]){"status", LISTS[i][1], NULL});
+        const cJSON *state = json_find(named(statuses, name), (const char *[]){"state", NULL});
+        if (named(list, name)) {
+            pod->training.name = name;
+            pod->training.state =
+                cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "terminated")) ? CONTAINER_TERMINATED
+                : cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "running"))  ? CONTAINER_RUNNING
+                                                                                      : CONTAINER_WAITING;
+            return 0;
+        }
+        cJSON_ArrayForEach(c, list)
+            text_add(all, sizeof(all), "%s%s", all[0] ? ", " : "", json_str(c, "name"));
+    }
+    return err_set(err, ERR_INVALID, "--container: pod %.63s has no container \"%.63s\", only %s", pod->name,
+                   name, all);
+}
+
 static void on_pod(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
+    const struct follow_options *o = f->options;
     struct err err;
     struct pod *pod = pod_decode(object, &err);
 
-    if (pod && f->options->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
+    if (pod && o->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
         ranks_check_order(&f->job->spec, object, &err) < 0)
+        end_with(f, &err);
+    else if (pod && o->container && is_ours(f, pod) && choose_container(object, o->container, pod, &err) < 0)
         end_with(f, &err);
     else if (pod)
         see_pod(f, pod);

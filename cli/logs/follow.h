@@ -18,7 +18,8 @@ struct follow_options {
     struct ranks ranks;
     struct feed_options feed;
     struct view view;
-    bool follow; /* else what is there now */
+    const char *container; /* NULL: the training container */
+    bool follow;           /* else what is there now */
 };
 
 /* `job` is taken. Returns the exit status: 0, and 1 if the job failed or a log could not be read; or -1. */

@@ -6,6 +6,13 @@
 /* Of the eight colours those that can be read on black and on white. */
 static const char *const COLOURS[] = {"36", "33", "35", "32", "34", "31", "96", "93", "95", "92", "94", "91"};
 
+bool view_wants(const regex_t *grep, struct sv line)
+{
+    regmatch_t within = {.rm_eo = (regoff_t)line.len};
+
+    return !grep || regexec(grep, line.p, 1, &within, REG_STARTEND) == 0;
+}
+
 int view_line(struct buf *out, const struct view *v, const char *label, int place,
               const struct merge_line *line, struct err *err)
 {

@@ -138,20 +138,6 @@ static int take_env(struct making *m, const cJSON *container, struct err *err)
     return 0;
 }
 
-static void take_mounts(struct making *m, const cJSON *container)
-{
-    const cJSON *list = json_find(container, (const char *[]){"volumeMounts", NULL});
-    const cJSON *mount;
-
-    m->ret->mounts = arena_array(m->a, (size_t)cJSON_GetArraySize(list) + 1, const char *);
-    cJSON_ArrayForEach(mount, list)
-    {
-        const char *path = json_str(mount, "mountPath");
-        if (path)
-            m->ret->mounts[m->ret->n_mounts++] = arena_strdup(m->a, path);
-    }
-}
-
 /* ---- the command */
 
 static int take_argv(struct making *m, const cJSON *container, struct err *err)
@@ -200,7 +186,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     ret->name = p.slots[order].name;
     const char *folder = json_str(container, "workingDir");
     ret->working_dir = folder && folder[0] ? arena_strdup(a, folder) : NULL;
-    take_mounts(&m, container);
+    ret->spec = json_find(p.slots[order].spec->template, (const char *[]){"spec", NULL});
     if (take_env(&m, container, err) < 0)
         return -1;
     /* The tree goes; what was taken from it by reference must not. */

@@ -1,6 +1,7 @@
 /* verb.c - kubectl ptj run: run a job's manifest on this machine, without a cluster. */
 #include "cli/files.h"
 #include "cli/jobfile.h"
+#include "cli/run/mounts.h"
 #include "cli/run/processes.h"
 #include "cli/say.h"
 #include "cli/session.h"
@@ -19,16 +20,13 @@ static const char *of_shell(void *ctx, const char *name)
     return getenv(name);
 }
 
-/* The one job in the file, or the one of this name. */
-static struct trainjob *read_job(const struct args *a, struct err *err)
+/* The one job among the objects of the file, or the one of this name. */
+static struct trainjob *read_job(const struct args *a, const cJSON *entries, struct err *err)
 {
-    cleanup_json cJSON *entries = cJSON_CreateArray();
     const char *name = args_text(a, "name", NULL);
     const cJSON *entry, *found = NULL;
     int n = 0;
 
-    if (files_objects(a->operands[0], entries, err) < 0)
-        return NULL;
     cJSON_ArrayForEach(entry, entries)
     {
         const cJSON *o = jobfile_object(entry);
@@ -51,26 +49,6 @@ static struct trainjob *read_job(const struct args *a, struct err *err)
     return job;
 }
 
-/* A word of the command whose path, which may stand behind an option, lies on a volume and not on this machine. */
-static void tell_unmounted(const struct localpod *pod, const char *word)
-{
-    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
-    const char *path = equals ? equals + 1 : word;
-
-    for (int i = 0; i < pod->n_mounts; i++) {
-        const char *mount = pod->mounts[i];
-        size_t len = strlen(mount);
-        while (len && mount[len - 1] == '/')
-            len--;
-        if (len && strncmp(path, mount, len) == 0 && (!path[len] || path[len] == '/') &&
-            access(path, F_OK) < 0)
-            say("kubectl ptj run",
-                "%s lies on the volume mounted at %.*s: write a path of this machine in a copy of the "
-                "manifest",
-                word, (int)len, mount);
-    }
-}
-
 /* What is not as in the cluster. */
 static void tell_differences(const struct localpod *pod)
 {
@@ -82,10 +60,6 @@ static void tell_differences(const struct localpod *pod)
     }
     if (pod->working_dir)
         say("kubectl ptj run", "the working folder %s is not used: it runs in this one", pod->working_dir);
-    if (pod->n_mounts)
-        say("kubectl ptj run", "volumes are not mounted: paths are this machine's");
-    for (int i = 0; pod->argv[i]; i++)
-        tell_unmounted(pod, pod->argv[i]);
 }
 
 /* The text of a pod. Into a pipe or file as it is, since it is pasted; a terminal would obey what stands in the manifest of a
@@ -105,7 +79,7 @@ static int print_text(const struct buf *text, bool on_terminal, bool *cut, struc
 }
 
 /* One after the other: a thousand pods need not be in memory. */
-static int print_all(const struct trainjob *job, int first, int n, struct err *err)
+static int print_all(struct mounts *m, int first, int n, struct err *err)
 {
     const bool on_terminal = isatty(STDOUT_FILENO);
     bool cut = false;
@@ -115,7 +89,8 @@ static int print_all(const struct trainjob *job, int first, int n, struct err *e
         cleanup_arena struct arena arena = {0};
         const struct expand_scope shell = {of_shell, NULL};
         struct localpod pod;
-        if (localpod_make(job, first + i, &shell, &arena, &pod, err) < 0)
+        if (localpod_make(m->job, first + i, &shell, &arena, &pod, err) < 0 ||
+            mounts_apply(m, &pod, &arena, err) < 0)
             return -1;
         if (i == 0)
             tell_differences(&pod);
@@ -129,17 +104,18 @@ static int print_all(const struct trainjob *job, int first, int n, struct err *e
     return 0;
 }
 
-static int start_all(const struct trainjob *job, int first, int n, struct err *err)
+static int start_all(struct mounts *m, int first, int n, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
     const struct expand_scope shell = {of_shell, NULL};
     struct localpod *pods = arena_array(&arena, (size_t)n, struct localpod);
 
     for (int i = 0; i < n; i++)
-        if (localpod_make(job, first + i, &shell, &arena, &pods[i], err) < 0)
+        if (localpod_make(m->job, first + i, &shell, &arena, &pods[i], err) < 0 ||
+            mounts_apply(m, &pods[i], &arena, err) < 0)
             return -1;
     tell_differences(&pods[0]);
-    if (n > 1)
+    if (n > 1 || m->folder[0]) /* somebody has to remove the folder */
         return processes_run(pods, n, err);
     fflush(NULL);
     const int status = processes_become(&pods[0], err);
@@ -147,8 +123,10 @@ static int start_all(const struct trainjob *job, int first, int n, struct err *e
     return status;
 }
 
-static int run_pods(const struct args *a, const struct trainjob *job, struct err *err)
+static int run_pods(struct mounts *m, struct err *err)
 {
+    const struct args *a = m->args;
+    const struct trainjob *job = m->job;
     int64_t index = 0;
     int first = 0;
     int n = job->spec.pods;
@@ -161,19 +139,28 @@ static int run_pods(const struct args *a, const struct trainjob *job, struct err
     }
     if (first < 0)
         return -1;
-    if (n > PROCESSES_MAX && !args_has(a, "dry-run"))
+    if (n > PROCESSES_MAX && !m->dry_run)
         return err_set(
             err, ERR_INVALID,
             "the job has %d pods, at most %d run on one machine: choose one with --type and --index", n,
             PROCESSES_MAX);
-    return args_has(a, "dry-run") ? print_all(job, first, n, err) : start_all(job, first, n, err);
+    return m->dry_run ? print_all(m, first, n, err) : start_all(m, first, n, err);
 }
 
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     (void)s;
-    cleanup_trainjob struct trainjob *job = read_job(a, err);
-    return job ? run_pods(a, job, err) : -1;
+    cleanup_json cJSON *entries = cJSON_CreateArray();
+
+    if (files_objects(a->operands[0], entries, err) < 0)
+        return -1;
+    cleanup_trainjob struct trainjob *job = read_job(a, entries, err);
+    struct mounts m = {.args = a, .entries = entries, .job = job, .dry_run = args_has(a, "dry-run")};
+    if (!job || mounts_check(&m, err) < 0)
+        return -1;
+    const int status = run_pods(&m, err);
+    mounts_remove(&m);
+    return status;
 }
 
 static const struct option_row OPTIONS[] = {
@@ -181,6 +168,8 @@ static const struct option_row OPTIONS[] = {
     {"type", 0, "TYPE", .help = "run one pod: of this type (default: the first)"},
     {"index", 0, "N", .help = "run one pod: its index within the type (default: 0)"},
     {"namespace", 'n', "NAME", .help = "the job's namespace where the file has none (default: default)"},
+    {"volume", 0, "NAME=FOLDER...",
+     .help = "the folder of this machine for a volume of the job; may be repeated", .words = VERB_FILES},
     {"dry-run", 0, NULL, .help = "print the commands for a shell, and run nothing"},
     {0},
 };
@@ -207,7 +196,14 @@ const struct verb VERB_RUN = {
         "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. With "
         "--type or --index "
         "one pod runs alone: the others may be started in other terminals.\n"
-        "Not as in the cluster: torchrun is the one in $PATH; no image, volumes, limits, init containers and "
+        "Nothing is mounted: in the command and in the job's variables the path of a volume becomes the path "
+        "of a "
+        "folder. A ConfigMap that stands in FILE, as `kubectl ptj submit --dry-run` prints it, and an "
+        "emptyDir "
+        "get a temporary folder. --volume gives one to any other volume; without it `run` refuses the job. A "
+        "program that has such a path in its own code does not find it.\n"
+        "Not as in the cluster: torchrun is the one in $PATH; there are no images, limits, init containers "
+        "and "
         "sidecars; "
         "nothing is restarted. Variables from secrets and config maps are taken from this shell, and named "
         "where it lacks "
