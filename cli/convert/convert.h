@@ -18,8 +18,9 @@ enum convert_kind {
 
 enum convert_kind convert_kind_of(const cJSON *object);
 
-/* `entries`: all that was given (jobfile.h), where a TrainJob finds its runtime. */
-int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses, cJSON **ret,
-                struct err *err) MUST_CHECK;
+/* `entries`: all that was given (jobfile.h), where a TrainJob finds its runtime. `torchkeeper`: with torchrunConfig.launcher:
+ * Torchkeeper, where the job's commands allow it. */
+int convert_job(const cJSON *object, const cJSON *entries, bool torchkeeper, struct losses *losses,
+                cJSON **ret, struct err *err) MUST_CHECK;
 
 #endif

@@ -16,6 +16,7 @@ struct conversion {
     cJSON *metadata, *spec;
     cJSON *known_runtime; /* one that was not among the entries; freed by convert_job */
     struct arena *arena;
+    bool torchkeeper; /* the operator's launcher is wanted */
 };
 
 /* The two kinds. */
@@ -31,6 +32,10 @@ int convert_torchrun_at(const cJSON *container);
 /* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: the container's place in
  * the manifest. */
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container);
+
+/* With c->torchkeeper the operator's launcher runs the job, or the reason why not is lost; else a note names it. After replicaSpecs and
+ * torchrunConfig have been made. */
+void convert_launcher(struct conversion *c);
 
 /* The runtime that a TrainJob's runtimeRef names: among the entries, or the well-known torch-distributed. NULL: see err. */
 const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *ref,
