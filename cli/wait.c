@@ -186,9 +186,17 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return w.status;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"for", 0, "WHAT", "running, or finished (default): succeeded or failed", "running finished"},
-    {"timeout", 0, "TIME", "give up after 90s, 5m, 1h30m (default: never)", NULL},
+static const struct option_row OPTIONS[] = {
+    {"for", 0, "WHAT", .help = "running, or finished (default): succeeded or failed",
+     .words = OPTION_WORDS("running", "finished")},
+    {"timeout", 0, "TIME", .help = "give up after 90s, 5m, 1h30m (default: never)"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj wait bert --timeout 2h", "Until the job has ended, for two hours at most."},
+    {"kubectl ptj wait bert --for running --timeout 10m", "Until its pods run."},
+    {"kubectl ptj wait bert && kubectl ptj logs bert --no-follow", "Print its logs once it has succeeded."},
     {0},
 };
 
@@ -208,5 +216,6 @@ const struct verb VERB_WAIT = {
         "none; 124 "
         "when the time is over; 1 when the job was deleted or cannot be read.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .run = run,
 };

@@ -110,8 +110,20 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return r.refused ? 1 : r.lost ? LOST : 0;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"launcher", 0, "NAME", "whose torchrun: Image (default) or Torchkeeper", "Image Torchkeeper"},
+static const struct option_row OPTIONS[] = {
+    {"launcher", 0, "NAME", .help = "whose torchrun: Image (default) or Torchkeeper",
+     .words = OPTION_WORDS("Image", "Torchkeeper")},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj convert pytorchjob.yaml > job.yaml", "The job to read, and what was lost on stderr."},
+    {"kubectl ptj convert trainjob.yaml runtime.yaml | kubectl create -f -",
+     "A TrainJob and its runtime, created at once."},
+    {"kubectl ptj convert pytorchjob.yaml --launcher Torchkeeper > job.yaml",
+     "With progress, and an end of runs that hang."},
+    {"kubectl get pytorchjobs -o yaml | kubectl ptj convert - > jobs.yaml",
+     "All PyTorchJobs of the namespace."},
     {0},
 };
 
@@ -138,6 +150,7 @@ const struct verb VERB_CONVERT = {
         "Exit status: 0 when every field was converted, 3 when fields were lost, 1 when a job could not "
         "be converted; the other jobs are printed all the same.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

@@ -147,17 +147,27 @@ int logs_follow(struct session *s, const char *name, struct err *err)
     return print_logs(s, name, false, &o, err);
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N,M-K", "only the pods with these ranks", NULL},
-    {"pod", 0, "POD", "only this pod: node-3, or its whole name", NULL},
-    {"container", 'c', "NAME", "this container of each pod (default: the one that trains)", NULL},
-    {"grep", 0, "PATTERN", "only lines that match this POSIX extended expression", NULL},
-    {"follow", 'f', NULL, "continue until the job ends (the default)", NULL},
-    {"no-follow", 0, NULL, "print what is there now, and end", NULL},
-    {"tail", 0, "LINES", "begin with the last LINES lines of each pod", NULL},
-    {"since", 0, "TIME", "begin with the lines of the last 90s, 5m, 1h30m", NULL},
-    {"timestamps", 0, NULL, "print the time of each line", NULL},
-    {"previous", 'p', NULL, "print what the status saved of failed attempts, and end", NULL},
+static const struct option_row OPTIONS[] = {
+    {"rank", 'r', "N,M-K", .help = "only the pods with these ranks"},
+    {"pod", 0, "POD", .help = "only this pod: node-3, or its whole name"},
+    {"container", 'c', "NAME", .help = "this container of each pod (default: the one that trains)"},
+    {"grep", 0, "PATTERN", .help = "only lines that match this POSIX extended expression"},
+    {"follow", 'f', NULL, .help = "continue until the job ends (the default)"},
+    {"no-follow", 0, NULL, .help = "print what is there now, and end"},
+    {"tail", 0, "LINES", .help = "begin with the last LINES lines of each pod"},
+    {"since", 0, "TIME", .help = "begin with the lines of the last 90s, 5m, 1h30m"},
+    {"timestamps", 0, NULL, .help = "print the time of each line"},
+    {"previous", 'p', NULL, .help = "print what the status saved of failed attempts, and end"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj logs bert", "All pods, until the job has ended."},
+    {"kubectl ptj logs bert --rank 0,4-7 --since 10m", "The pods of some ranks, from ten minutes ago."},
+    {"kubectl ptj logs bert --grep 'nan|error'", "Only lines with one of these words."},
+    {"kubectl ptj logs bert --pod node-3 -c fetch --tail 100 --no-follow",
+     "The last 100 lines of an init container in one pod."},
+    {"kubectl ptj logs bert --previous", "What the status saved of failed attempts."},
     {0},
 };
 
@@ -168,6 +178,7 @@ const struct verb VERB_LOGS = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .summary = "print the logs of all pods of a job, merged in order of time",
     .about =
         "Prints the lines of the training containers, each behind the name of its pod. `logs` waits for "

@@ -164,13 +164,24 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return status;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"name", 0, "NAME", "which job, if the file has several", NULL},
-    {"type", 0, "TYPE", "run one pod, of this type (default: the first)", NULL},
-    {"index", 0, "N", "run one pod, of this index in its type (default: 0)", NULL},
-    {"namespace", 'n', "NAME", "the namespace of a job without one (default: default)", NULL},
-    {"volume", 0, "NAME=FOLDER...", "use this folder for that volume; repeatable", VERB_FILES},
-    {"dry-run", 0, NULL, "print the commands for a shell, run nothing", NULL},
+static const struct option_row OPTIONS[] = {
+    {"name", 0, "NAME", .help = "which job, if the file has several"},
+    {"type", 0, "TYPE", .help = "run one pod, of this type (default: the first)"},
+    {"index", 0, "N", .help = "run one pod, of this index in its type (default: 0)"},
+    {"namespace", 'n', "NAME", .help = "the namespace of a job without one (default: default)"},
+    {"volume", 0, "NAME=FOLDER...", .help = "use this folder for that volume; repeatable",
+     .words = VERB_FILES},
+    {"dry-run", 0, NULL, .help = "print the commands for a shell, run nothing"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj run job.yaml", "All pods of the job, side by side."},
+    {"kubectl ptj run job.yaml --dry-run", "The commands alone, to read or to copy."},
+    {"kubectl ptj submit train.py --image any --dry-run | kubectl ptj run -",
+     "A script, as a job would run it."},
+    {"kubectl ptj run job.yaml --volume data=/home/me/data", "With a folder for the volume data."},
+    {"kubectl ptj convert pytorchjob.yaml | kubectl ptj run -", "A job of Kubeflow, on this machine."},
     {0},
 };
 
@@ -199,6 +210,7 @@ const struct verb VERB_RUN = {
         "Exit status: the program's (127: not found). Of several pods it is that of the first failure, "
         "which ends the others; when the first pod succeeds, the others have 30 s, and it is 0.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

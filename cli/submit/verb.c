@@ -351,26 +351,43 @@ static int run(struct session *session, const struct args *a, struct err *err)
     return args_has(a, "follow") ? logs_follow(session, s.name, err) : 0;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"image", 0, "IMAGE", "the image to run in (required)", NULL},
-    {"nodes", 0, "N", "how many pods (default: 1)", NULL},
-    {"gpus", 0, "N", "GPUs of each pod (default: none)", NULL},
-    {"procs", 0, "N", "processes in each pod (default: one per GPU)", NULL},
-    {"name", 0, "NAME", "the name of the job (default: from the path)", NULL},
-    {"cpu", 0, "QUANTITY", "CPUs of each pod, as \"4\" or \"500m\"", NULL},
-    {"memory", 0, "QUANTITY", "memory of each pod, as \"16Gi\"", NULL},
-    {"env", 'e', "NAME=VALUE...", "an environment variable; repeatable", NULL},
-    {"secret", 0, "NAME=SECRET/KEY...", "an environment variable from a Secret; repeatable", NULL},
-    {"claim", 0, "CLAIM:/PATH...", "mount a PersistentVolumeClaim there; repeatable", NULL},
-    {"tensorboard", 0, "CLAIM[/FOLDER]", "run a TensorBoard on the logs in this claim", NULL},
-    {"node-selector", 0, "LABEL=VALUE...", "run on nodes with this label; repeatable", NULL},
-    {"pull-secret", 0, "NAME", "the Secret with the password of the image's registry", NULL},
-    {"progress-timeout", 0, "SECONDS", "restart when no rank shows output for so long", NULL},
-    {"max-restarts", 0, "N", "how often torchrun restarts failed processes (default: 0)", NULL},
-    {"launcher", 0, "NAME", "whose torchrun: Torchkeeper (default) or Image", "Torchkeeper Image"},
-    {"include", 0, "PATTERN...", "take such files though they look like keys; repeatable", NULL},
-    {"follow", 'f', NULL, "then print the logs until the job ends", NULL},
-    {"dry-run", 0, NULL, "print the manifests, create nothing; needs no cluster", NULL},
+static const struct option_row OPTIONS[] = {
+    {"image", 0, "IMAGE", .help = "the image to run in (required)"},
+    {"nodes", 0, "N", .help = "how many pods (default: 1)"},
+    {"gpus", 0, "N", .help = "GPUs of each pod (default: none)"},
+    {"procs", 0, "N", .help = "processes in each pod (default: one per GPU, or one)"},
+    {"name", 0, "NAME", .help = "the name of the job (default: from the path)"},
+    {"cpu", 0, "QUANTITY", .help = "CPUs of each pod, as \"4\" or \"500m\""},
+    {"memory", 0, "QUANTITY", .help = "memory of each pod, as \"16Gi\""},
+    {"env", 'e', "NAME=VALUE...", .help = "an environment variable; repeatable"},
+    {"secret", 0, "NAME=SECRET/KEY...", .help = "an environment variable from a Secret; repeatable"},
+    {"claim", 0, "CLAIM:/PATH...", .help = "mount a PersistentVolumeClaim there; repeatable"},
+    {"tensorboard", 0, "CLAIM[/FOLDER]",
+     .help = "run a TensorBoard on the logs in this PersistentVolumeClaim"},
+    {"node-selector", 0, "LABEL=VALUE...", .help = "run on nodes with this label; repeatable"},
+    {"pull-secret", 0, "NAME", .help = "the Secret with the password of the image's registry"},
+    {"progress-timeout", 0, "SECONDS",
+     .help = "restart the job when no rank shows output for so long (at least 30)"},
+    {"max-restarts", 0, "N", .help = "how often torchrun restarts failed processes (default: 0)"},
+    {"launcher", 0, "NAME", .help = "whose torchrun: Torchkeeper (default) or Image",
+     .words = OPTION_WORDS("Torchkeeper", "Image")},
+    {"include", 0, "PATTERN...", .help = "take such files though they look like keys; repeatable"},
+    {"follow", 'f', NULL, .help = "then print the logs until the job ends"},
+    {"dry-run", 0, NULL, .help = "print the manifests, create nothing; needs no cluster"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj submit train.py --image pytorch/pytorch --gpus 8 --follow",
+     "One pod with 8 GPUs, and its logs."},
+    {"kubectl ptj submit project --image pytorch/pytorch --nodes 2 --gpus 8 -- train.py --epochs 3",
+     "A folder, on two nodes; train.py in it gets --epochs 3."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --secret HF_TOKEN=hf/token --claim data:/data",
+     "With a token from a Secret and a PersistentVolumeClaim."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --progress-timeout 600 --tensorboard data/runs",
+     "A hang of 10 minutes ends in a restart; TensorBoard shows the folder runs of the PersistentVolumeClaim "
+     "data."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --dry-run > job.yaml", "A manifest to begin with."},
     {0},
 };
 
@@ -407,6 +424,7 @@ const struct verb VERB_SUBMIT = {
         "then prints the logs, and its exit status is that of `kubectl ptj logs`. Ctrl-C ends the "
         "printing only: the job goes on.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline_with = "dry-run",
     .run = run,
 };

@@ -296,9 +296,17 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return w.status;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"all-namespaces", 'A', NULL, "the jobs of all namespaces", NULL},
-    {"selector", 'l', "LABELS", "only jobs with these labels, as kubectl's -l", NULL},
+static const struct option_row OPTIONS[] = {
+    {"all-namespaces", 'A', NULL, .help = "the jobs of all namespaces"},
+    {"selector", 'l', "LABELS", .help = "only jobs with these labels, as kubectl's -l"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj watch", "Follow all jobs of the namespace."},
+    {"kubectl ptj watch bert", "Follow one job, until it has ended."},
+    {"kubectl ptj watch --all-namespaces --selector team=nlp", "The jobs of a team, wherever they are."},
+    {"kubectl ptj watch bert > bert.log", "A line for each change of the job."},
     {0},
 };
 
@@ -319,5 +327,6 @@ const struct verb VERB_WATCH = {
         "A lost API server is said, and asked again until it answers.\n"
         "Exit status: 0; with NAME 0 when the job succeeded, 1 when it failed or was deleted.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .run = run,
 };

@@ -25,8 +25,15 @@ static int run_why(struct session *s, const struct args *a, struct err *err)
     return 0;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"all", 0, NULL, "everything that was found, however long", NULL},
+static const struct option_row OPTIONS[] = {
+    {"all", 0, NULL, .help = "everything that was found, however long"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj why bert", "The cause on one screen, and what to do."},
+    {"kubectl ptj why bert --all", "All that was found."},
+    {"kubectl ptj why bert -n team-a --context staging", "A job of another namespace and cluster."},
     {0},
 };
 
@@ -37,6 +44,7 @@ const struct verb VERB_WHY = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .summary = "say why a job failed or does not run, and what to do",
     .about = "One screen: the cause, where it is (pod, rank, node), the last lines of the log, what the "
              "operator does "

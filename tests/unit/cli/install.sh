@@ -8,6 +8,7 @@ got=$(cd "$dir" && find . -type f | sort)
 want='./usr/bin/kubectl-ptj
 ./usr/bin/kubectl_complete-ptj
 ./usr/share/bash-completion/completions/kubectl-ptj
+./usr/share/fish/vendor_completions.d/kubectl-ptj.fish
 ./usr/share/man/man1/kubectl-ptj.1
 ./usr/share/zsh/site-functions/_kubectl-ptj'
 [ "$got" = "$want" ] || { printf 'install: expected:\n%s\ngot:\n%s\n' "$want" "$got" >&2; exit 1; }

@@ -130,6 +130,23 @@ static void test_zsh(void **state)
     expect_shell(p, "zsh -f", ZSH("--kubeconfig et", "3"), "files\n");
 }
 
+#define FISH(line) "kubectl-ptj completion fish | source; complete -C 'kubectl-ptj " line "'"
+
+static void test_fish(void **state)
+{
+    struct ptj *p = *state;
+
+    if (system("fish --no-config -c true >/dev/null 2>&1") != 0)
+        skip();
+    expect_shell(p, "fish --no-config", FISH("susp"), "suspend\ttake a job\'s pods away, and keep the job\n");
+    expect_shell(p, "fish --no-config", FISH("suspend b"), "bart\nbert\tRunning\n");
+    expect_shell(p, "fish --no-config", FISH("wait --for r"), "running\n");
+    expect_shell(p, "fish --no-config", FISH("wait --for=f"), "--for=finished\n");
+    expect_shell(p, "fish --no-config", FISH("wait bert "), "");
+    expect_shell(p, "fish --no-config", "cd /; " FISH("--kubeconfig et"), "etc/\n");
+    expect_shell(p, "fish --no-config", "cd /; " FISH("--kubeconfig=et"), "--kubeconfig=etc/\n");
+}
+
 static void test_kubectl(void **state)
 {
     expect_shell(*state, "sh", "kubectl_complete-ptj wait ''; kubectl_complete-ptj -n",
@@ -144,7 +161,7 @@ static void test_man(void **state)
     expect_shell(p, "sh",
                  "kubectl-ptj man | groff -man -Tascii -P-cbou | grep -c -e '--timeout=TIME' -e '^NAME'",
                  "2\n");
-    ptj_expect(p, RUN("completion", "fish"), 2, NULL, "expected bash or zsh, got \"fish\"");
+    ptj_expect(p, RUN("completion", "csh"), 2, NULL, "expected bash, zsh or fish, got \"csh\"");
 }
 
 int main(int argc, char **argv)
@@ -155,6 +172,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_quiet, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_bash, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_zsh, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_fish, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_kubectl, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_man, begin, ptj_teardown),
     };

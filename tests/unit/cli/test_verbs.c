@@ -143,7 +143,7 @@ static void test_without_connection(void **state)
     for (size_t i = 0; i < ARRAY_LEN(OFFLINE); i++) {
         expect_lists(p, RUN(OFFLINE[i], "--help"), false, false);
         expect_lists(p, RUN("__complete", "--", OFFLINE[i], "--"), false, false);
-        ptj_expect(p, RUN(OFFLINE[i], "--context=c"), 2, NULL, "--context=c: unknown option (kubectl ptj ");
+        ptj_expect(p, RUN(OFFLINE[i], "--context=c"), 2, NULL, "--context: unknown option (kubectl ptj ");
     }
     expect_lists(p, RUN("run", "--help"), false, true);
     expect_lists(p, RUN("watch", "--help"), true, true);
