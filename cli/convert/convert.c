@@ -108,7 +108,7 @@ cJSON *convert_template(struct conversion *c, const struct json_at *template)
     losses_members(c->losses, &metadata, METADATA);
     if (queue.node)
         losses_note(c->losses, &queue,
-                    "kept: where Kueue manages plain pods, each of these waits for quota by itself");
+                    "kept: where Kueue manages plain pods, each pod waits for quota separately");
     for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
         const struct json_at m = json_member(&metadata, KEPT[i]);
         if (losses_is_set(m.node))

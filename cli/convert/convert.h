@@ -2,8 +2,7 @@
  * PyTorchTrainingJobs. Pure.
  *
  * Ownership: *ret is the caller's, to be freed with cJSON_Delete.
- * Errors:    ERR_INVALID: it cannot become a job, with the path and the reason. What it loses on the way is no error: see
- *            losses.h.
+ * Errors:    ERR_INVALID: it cannot become a job, with the path and the reason. A lost field is no error: see losses.h.
  */
 #ifndef TK_CLI_CONVERT_CONVERT_H
 #define TK_CLI_CONVERT_CONVERT_H

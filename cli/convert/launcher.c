@@ -50,7 +50,7 @@ static const char *why_not_backend(const cJSON *torchrun)
                : "the pods meet in a server of their own";
 }
 
-/* Put a copy in the place of spec.torchrunConfig. */
+/* Replace spec.torchrunConfig by a copy. */
 static void set_torchrun(cJSON *spec, const cJSON *config)
 {
     cJSON *copy = cJSON_Duplicate(config, true);
@@ -59,7 +59,7 @@ static void set_torchrun(cJSON *spec, const cJSON *config)
     cJSON_AddItemToObject(spec, "torchrunConfig", copy);
 }
 
-/* What its environment says of torchrun's own restarts, and its command does not. */
+/* torchrun takes its number of restarts from the environment if the command has none. */
 static void take_restarts(cJSON *torchrun, const cJSON *container)
 {
     const char *text = json_str(convert_variable(container, "PET_MAX_RESTARTS"), "value");

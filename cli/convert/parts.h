@@ -29,8 +29,8 @@ int convert_elastic(struct conversion *c, const struct json_at *policy, struct e
 /* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
 int convert_torchrun_at(const cJSON *container);
 
-/* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: the container's place in
- * the manifest. */
+/* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: where
+ * the manifest has the container. */
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container);
 
 /* With c->torchkeeper the operator's launcher runs the job, or the reason why not is lost; else a note names it. After replicaSpecs and
@@ -45,7 +45,7 @@ const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *re
  * like by name, objects by member, other lists as a whole. */
 void convert_merge(cJSON *to, const cJSON *patch);
 
-/* Name the places of the result that hold a name which Kubeflow gives a pod, and nobody here. */
+/* Report where the result has a name that Kubeflow gives a pod, and that no pod has here. */
 void convert_peers(struct conversion *c);
 
 /* A member of the manifest itself; paths begin with it. */

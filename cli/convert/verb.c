@@ -1,4 +1,4 @@
-/* verb.c - kubectl ptj convert: read manifests of Kubeflow, print ours, say what is lost. */
+/* verb.c - kubectl ptj convert: read manifests of Kubeflow, print ours, list what is lost. */
 #include "cli/convert/convert.h"
 #include "cli/files.h"
 #include "cli/jobfile.h"
@@ -111,8 +111,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
 }
 
 static const struct option_row OPTIONS[] = {
-    {"launcher", 0, "NAME",
-     .help = "whose torchrun: Image (default), the image's own, or Torchkeeper, the operator's",
+    {"launcher", 0, "NAME", .help = "whose torchrun: Image (default) or Torchkeeper",
      .words = OPTION_WORDS("Image", "Torchkeeper")},
     {0},
 };
@@ -136,24 +135,20 @@ const struct verb VERB_CONVERT = {
     .words = VERB_FILES,
     .summary = "turn Kubeflow's PyTorchJobs and TrainJobs into training jobs",
     .about =
-        "Reads YAML or JSON (- is stdin) and prints each PyTorchJob (kubeflow.org/v1) and TrainJob "
-        "(trainer.kubeflow.org/v1alpha1) as a PyTorchTrainingJob. A TrainJob's runtime must be of torch "
-        "and among the "
-        "files; torch-distributed may be missing.\n"
-        "What cannot be said is listed on stderr: file and line, field, reason. A line with \"note\" "
-        "loses nothing. Objects "
-        "of other kinds are left out.\n"
-        "Programs keep starting torchrun themselves and get the variables that they get there (RANK, "
-        "PET_NNODES, ...); a "
-        "PyTorchJob with an elasticPolicy becomes an elastic job, whose torchrun the operator starts. "
-        "Where a manifest is "
-        "silent, the operator's own default holds: 3 counted restarts (runPolicy.backoffLimit).\n"
-        "With --launcher Torchkeeper the operator starts torchrun of all jobs, and it is the operator's own, "
-        "which reports progress and ends hangs (runPolicy.progressTimeoutSeconds). For that the containers' "
-        "command must be torchrun.\n"
-        "Exit status: 0 when all was said, 3 when fields were lost, 1 when a job could not be "
-        "converted; the others are "
-        "printed.",
+        "Reads YAML or JSON (- is stdin). Prints each PyTorchJob (kubeflow.org/v1) and TrainJob "
+        "(trainer.kubeflow.org/v1alpha1) as a PyTorchTrainingJob. The runtime of a TrainJob must be one "
+        "for torch, and among the files; only torch-distributed may be missing.\n"
+        "Fields with no equivalent are listed on stderr: file and line, field, reason. A line with "
+        "\"note\" loses nothing. `convert` leaves out objects of other kinds.\n"
+        "Programs still start torchrun themselves, and get the same variables as there (RANK, PET_NNODES, "
+        "...). A PyTorchJob with an elasticPolicy becomes an elastic job, whose torchrun the operator "
+        "starts. A field that the manifest does not set has the operator's default, for example 3 counted "
+        "restarts (runPolicy.backoffLimit).\n"
+        "With --launcher Torchkeeper the operator starts its own torchrun in each job. It reports "
+        "progress and ends hangs (runPolicy.progressTimeoutSeconds). This needs containers whose command "
+        "is torchrun.\n"
+        "Exit status: 0 when every field was converted, 3 when fields were lost, 1 when a job could not "
+        "be converted; the other jobs are printed all the same.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline = true,

@@ -1,4 +1,4 @@
-/* earlier.h - print what a job's status kept of attempts that failed. For `kubectl ptj logs --previous`. Pure.
+/* earlier.h - print what a job's status saved of failed attempts. For `kubectl ptj logs --previous`. Pure.
  *
  * Errors:    those of buf.h.
  */

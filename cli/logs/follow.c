@@ -1,4 +1,4 @@
-/* follow.c - what the watch shows of job and pods, and a printer that is run after any feed moved. */
+/* follow.c - begin and end feeds by what the watch shows of the job and its pods, and print the merged lines. */
 #include "cli/logs/follow.h"
 
 #include "cli/jobfeed.h"
@@ -31,8 +31,8 @@ struct follow {
     struct kube_loop_timer print_again, lingering;
     bool synced, deleted, finished;
     bool has_failed; /* some log was not read */
-    bool unread;     /* nobody reads stdout any more */
-    bool is_lost;    /* the API server, as was told */
+    bool unread;     /* stdout has no reader any more */
+    bool is_lost;    /* the connection, and that is printed */
     bool listed;     /* the job, in the present list */
     int32_t attempt;
     bool has_pods; /* of the present attempt */
@@ -120,7 +120,7 @@ static bool waits(const struct follow *f)
     return f->options->follow && !f->finished;
 }
 
-/* While logs are followed it is not said that another pod is late. */
+/* While it follows logs, `logs` does not print that another pod is late. */
 static void wait_for_pod(struct follow *f, const struct pod *pod)
 {
     f->has_pods = true;
@@ -248,7 +248,7 @@ static void linger_no_more(void *ctx)
     print_soon(f);
 }
 
-/* The two watches are not in step: of pods that ran, nothing may have been heard when the job's end is. */
+/* The watch of the job may be ahead of that of the pods: pods that ran may be unknown when the job's end is seen. */
 static void see_all_pods(struct follow *f)
 {
     f->synced = false;
@@ -364,8 +364,8 @@ static int status_of(const struct follow *f, struct err *err)
     if (f->deleted && !f->finished)
         return err_set(err, ERR_NOT_FOUND, "the job %s was deleted", f->job->name);
     if (f->finished && !f->has_pods)
-        say("kubectl ptj logs", "no pod of %s is left, and no log%s", f->job->name,
-            f->job->status.phase == JOB_FAILED ? ": --previous prints what the status kept" : "");
+        say("kubectl ptj logs", "no pod of %s is left, so there is no log%s", f->job->name,
+            f->job->status.phase == JOB_FAILED ? ": --previous prints what the status saved" : "");
     return f->has_failed || (f->options->follow && f->job->status.phase == JOB_FAILED);
 }
 

@@ -3,7 +3,7 @@
  *
  * Memory:    64 pods at once take 28 MiB at most (merge.h, and 80 KiB and a connection for each), twice that while two attempts
  *            overlap; besides those what two watchers need (kube/watcher.h).
- * Errors:    a right that is missing, named; a job that was deleted; output that cannot be written.
+ * Errors:    a missing permission, with its name; a job that was deleted; output that cannot be written.
  */
 #ifndef TK_CLI_LOGS_FOLLOW_H
 #define TK_CLI_LOGS_FOLLOW_H

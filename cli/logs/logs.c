@@ -148,27 +148,26 @@ int logs_follow(struct session *s, const char *name, struct err *err)
 }
 
 static const struct option_row OPTIONS[] = {
-    {"rank", 'r', "N,M-K",
-     .help = "only the pods that have these ranks, the first pod having the first ones"},
-    {"pod", 0, "POD", .help = "only this pod, as its lines name it: node-3, or the whole name"},
-    {"container", 'c', "NAME",
-     .help = "this container of each pod, or init container (default: that which trains)"},
-    {"grep", 0, "PATTERN", .help = "only lines that have this extended regular expression (POSIX)"},
-    {"follow", 'f', NULL, .help = "go on until the job has ended (this is the default)"},
+    {"rank", 'r', "N,M-K", .help = "only the pods with these ranks"},
+    {"pod", 0, "POD", .help = "only this pod: node-3, or its whole name"},
+    {"container", 'c', "NAME", .help = "this container of each pod (default: the one that trains)"},
+    {"grep", 0, "PATTERN", .help = "only lines that match this POSIX extended expression"},
+    {"follow", 'f', NULL, .help = "continue until the job ends (the default)"},
     {"no-follow", 0, NULL, .help = "print what is there now, and end"},
-    {"tail", 0, "LINES", .help = "begin with the last so many lines of each pod"},
+    {"tail", 0, "LINES", .help = "begin with the last LINES lines of each pod"},
     {"since", 0, "TIME", .help = "begin with the lines of the last 90s, 5m, 1h30m"},
     {"timestamps", 0, NULL, .help = "print the time of each line"},
-    {"previous", 'p', NULL, .help = "print what the status kept of attempts that failed, and end"},
+    {"previous", 'p', NULL, .help = "print what the status saved of failed attempts, and end"},
     {0},
 };
 
 static const struct option_example EXAMPLES[] = {
     {"kubectl ptj logs bert", "All pods, until the job has ended."},
     {"kubectl ptj logs bert --rank 0,4-7 --since 10m", "The pods of some ranks, from ten minutes ago."},
-    {"kubectl ptj logs bert --pod node-3 --tail 100 --no-follow", "The last 100 lines of one pod."},
     {"kubectl ptj logs bert --grep 'nan|error'", "Only lines with one of these words."},
-    {"kubectl ptj logs bert --previous", "What the status kept of attempts that failed."},
+    {"kubectl ptj logs bert --pod node-3 -c fetch --tail 100 --no-follow",
+     "The last 100 lines of an init container in one pod."},
+    {"kubectl ptj logs bert --previous", "What the status saved of failed attempts."},
     {0},
 };
 
@@ -182,20 +181,19 @@ const struct verb VERB_LOGS = {
     .examples = EXAMPLES,
     .summary = "print the logs of all pods of a job, merged in order of time",
     .about =
-        "Lines of the training containers, with the pod in front. Waits for pods that do not run yet, goes "
-        "on over "
-        "restarts and over a lost API server, and ends when the job has ended: with 0 if it succeeded, with "
-        "1 if it "
-        "failed; with --no-follow the exit status is 0 when all was read.\n"
-        "Up to 64 pods are read at once; of a larger job --rank or --pod chooses some. With the operator's "
-        "own launcher, with "
-        "rdzvBackend static and without torchrun the pods have their ranks in the order of replicaSpecs and "
-        "indices "
-        "(while an elastic job lacks a pod, those behind it move up). The torchrun of an image gives ranks "
-        "in its "
-        "rendezvous, in another order: then --rank is refused.\n"
-        "Pods of an earlier attempt are deleted with their logs. What the job's status kept of them "
-        "--previous "
-        "prints.",
+        "Prints the lines of the training containers, each behind the name of its pod. `logs` waits for "
+        "pods that do not run yet, continues after restarts and after a lost connection, and ends with "
+        "the job.\n"
+        "--grep prints only the lines that match. --container prints another container of each pod, for "
+        "example a sidecar or an init container.\n"
+        "`logs` reads 64 pods at once. For a larger job choose pods by --rank or --pod. Ranks follow the "
+        "order of replicaSpecs and indices with the operator's own launcher, with rdzvBackend static, and "
+        "without torchrun; while an elastic job lacks a pod, the pods behind it have lower ranks. The "
+        "torchrun of an image assigns ranks in its rendezvous, in another order: then `logs` refuses "
+        "--rank.\n"
+        "The operator deletes the pods of an earlier attempt, and their logs with them. --previous prints "
+        "the excerpts saved in the job's status.\n"
+        "Exit status: 0 when the job succeeded, 1 when it failed or a log could not be read. With "
+        "--no-follow and --previous: 0 when everything was read.",
     .run = run_logs,
 };

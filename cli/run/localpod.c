@@ -1,4 +1,4 @@
-/* localpod.c - take a pod that the plan would create, and leave of it what runs without a cluster. */
+/* localpod.c - take the command and the environment of a pod that the plan would create, for this machine. */
 #include "cli/run/localpod.h"
 
 #include "cli/shown.h"
@@ -75,7 +75,7 @@ static const char *text_or(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
-/* valueFrom: the value as far as it is known here, and in words where it comes from. */
+/* valueFrom: the value, if it is known here, and in words its source. */
 static void take_reference(struct making *m, const cJSON *source, struct localpod_variable *v)
 {
     static const char *const KINDS[][2] = {{"secretKeyRef", "secret"}, {"configMapKeyRef", "config map"}};
@@ -150,11 +150,12 @@ static int take_argv(struct making *m, const cJSON *container, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
         lists[i] = json_find(container, (const char *[]){KEYS[i], NULL});
     if (cJSON_GetArraySize(lists[0]) < 1)
-        return err_set(err, ERR_INVALID,
-                       "pod %.63s: the container %.63s has no command: that of its image is not known here; "
-                       "write it out, "
-                       "or set torchrunConfig.enabled: true",
-                       m->ret->name, json_str(container, "name"));
+        return err_set(
+            err, ERR_INVALID,
+            "pod %.63s: the container %.63s has no command, and that of its image is not known here: "
+            "add the command, "
+            "or set torchrunConfig.enabled: true",
+            m->ret->name, json_str(container, "name"));
     m->ret->argv = arena_array(
         m->a, (size_t)(cJSON_GetArraySize(lists[0]) + cJSON_GetArraySize(lists[1])) + 1, const char *);
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)

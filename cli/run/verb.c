@@ -49,8 +49,8 @@ static struct trainjob *read_job(const struct args *a, const cJSON *entries, str
     return job;
 }
 
-/* What is not as in the cluster. */
-static void tell_differences(const struct localpod *pod)
+/* Report what differs from the cluster. */
+static void report_differences(const struct localpod *pod)
 {
     for (int i = 0; i < pod->n_env; i++) {
         const struct localpod_variable *v = &pod->env[i];
@@ -59,11 +59,12 @@ static void tell_differences(const struct localpod *pod)
                 v->value ? "taken from this shell" : "not set; export it before");
     }
     if (pod->working_dir)
-        say("kubectl ptj run", "the working folder %s is not used: it runs in this one", pod->working_dir);
+        say("kubectl ptj run", "the working folder %s is not used: the program runs in the current one",
+            pod->working_dir);
 }
 
-/* The text of a pod. Into a pipe or file as it is, since it is pasted; a terminal would obey what stands in the manifest of a
- * stranger. *cut: it is not all. */
+/* The text of a pod. A pipe or file gets it as it is, to be pasted; a terminal would obey escape sequences in the manifest. *cut: a
+ * part is left out. */
 static int print_text(const struct buf *text, bool on_terminal, bool *cut, struct err *err)
 {
     cleanup_buf struct buf shown = BUF_INIT(TEXT_MAX);
@@ -93,14 +94,14 @@ static int print_all(struct mounts *m, int first, int n, struct err *err)
             mounts_apply(m, &pod, &arena, err) < 0)
             return -1;
         if (i == 0)
-            tell_differences(&pod);
+            report_differences(&pod);
         if (buf_printf(&text, err, "# pod %s\n", pod.name) < 0 || localpod_print(&pod, &text, err) < 0 ||
             print_text(&text, on_terminal, &cut, err) < 0)
             return -1;
     }
     if (cut)
         say("kubectl ptj run",
-            "values with control characters: not all of it is shown; in a file or a pipe they are whole");
+            "a terminal does not show control characters in values: a file or a pipe gets all of them");
     return 0;
 }
 
@@ -114,8 +115,8 @@ static int start_all(struct mounts *m, int first, int n, struct err *err)
         if (localpod_make(m->job, first + i, &shell, &arena, &pods[i], err) < 0 ||
             mounts_apply(m, &pods[i], &arena, err) < 0)
             return -1;
-    tell_differences(&pods[0]);
-    if (n > 1 || m->folder[0]) /* somebody has to remove the folder */
+    report_differences(&pods[0]);
+    if (n > 1 || m->folder[0]) /* this process stays, to remove the folder */
         return processes_run(pods, n, err);
     fflush(NULL);
     const int status = processes_become(&pods[0], err);
@@ -164,20 +165,22 @@ static int run(struct session *s, const struct args *a, struct err *err)
 }
 
 static const struct option_row OPTIONS[] = {
-    {"name", 0, "NAME", .help = "which of several jobs in the file"},
-    {"type", 0, "TYPE", .help = "run one pod: of this type (default: the first)"},
-    {"index", 0, "N", .help = "run one pod: its index within the type (default: 0)"},
-    {"namespace", 'n', "NAME", .help = "the job's namespace where the file has none (default: default)"},
-    {"volume", 0, "NAME=FOLDER...",
-     .help = "the folder of this machine for a volume of the job; may be repeated", .words = VERB_FILES},
-    {"dry-run", 0, NULL, .help = "print the commands for a shell, and run nothing"},
+    {"name", 0, "NAME", .help = "which job, if the file has several"},
+    {"type", 0, "TYPE", .help = "run one pod, of this type (default: the first)"},
+    {"index", 0, "N", .help = "run one pod, of this index in its type (default: 0)"},
+    {"namespace", 'n', "NAME", .help = "the namespace of a job without one (default: default)"},
+    {"volume", 0, "NAME=FOLDER...", .help = "use this folder for that volume; repeatable",
+     .words = VERB_FILES},
+    {"dry-run", 0, NULL, .help = "print the commands for a shell, run nothing"},
     {0},
 };
 
 static const struct option_example EXAMPLES[] = {
     {"kubectl ptj run job.yaml", "All pods of the job, side by side."},
     {"kubectl ptj run job.yaml --dry-run", "The commands alone, to read or to copy."},
-    {"kubectl ptj run job.yaml --type node --index 1", "One pod; the others run in other terminals."},
+    {"kubectl ptj submit train.py --image any --dry-run | kubectl ptj run -",
+     "A script, as a job would run it."},
+    {"kubectl ptj run job.yaml --volume data=/home/me/data", "With a folder for the volume data."},
     {"kubectl ptj convert pytorchjob.yaml | kubectl ptj run -", "A job of Kubeflow, on this machine."},
     {0},
 };
@@ -191,26 +194,21 @@ const struct verb VERB_RUN = {
     .summary = "run a job's manifest on this machine, without a cluster",
     .about =
         "Starts what the training containers of the job's pods would run, with the same arguments and "
-        "environment, in the "
-        "current folder and with this shell's environment below the job's. FILE may be - for stdin.\n"
-        "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. With "
-        "--type or --index "
-        "one pod runs alone: the others may be started in other terminals.\n"
-        "Nothing is mounted: in the command and in the job's variables the path of a volume becomes the path "
-        "of a "
-        "folder. A ConfigMap that stands in FILE, as `kubectl ptj submit --dry-run` prints it, and an "
-        "emptyDir "
-        "get a temporary folder. --volume gives one to any other volume; without it `run` refuses the job. A "
-        "program that has such a path in its own code does not find it.\n"
-        "Not as in the cluster: torchrun is the one in $PATH; there are no images, limits, init containers "
-        "and "
-        "sidecars; "
-        "nothing is restarted. Variables from secrets and config maps are taken from this shell, and named "
-        "where it lacks "
-        "them. PTJ_JOB_UID is local-NAME; PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
-        "Exit status: the program's (127: not found); of several pods the first failure's, which ends the "
-        "others. After the "
-        "success of the first pod the others have 30 s, and 0 is the result.",
+        "environment, in the current folder. Variables of this shell are set, too, where the job does not "
+        "set them. FILE may be - for stdin.\n"
+        "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. "
+        "With --type or --index one pod runs alone: start the others in other terminals.\n"
+        "Volumes become folders of this machine: `run` replaces their paths in the command and in the "
+        "job's variables. It makes a temporary folder for each emptyDir, and for each ConfigMap that is "
+        "in FILE, as `kubectl ptj submit --dry-run` prints it. For any other volume --volume names a "
+        "folder; without it `run` refuses the job. A program that has such a path in its own code does "
+        "not find it.\n"
+        "Not as in the cluster: torchrun is the one in $PATH; there are no images, limits, init "
+        "containers and sidecars; nothing is restarted. Variables from Secrets and ConfigMaps are taken "
+        "from this shell, and `run` lists those that it lacks. PTJ_JOB_UID is local-NAME; "
+        "PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
+        "Exit status: the program's (127: not found). Of several pods it is that of the first failure, "
+        "which ends the others; when the first pod succeeds, the others have 30 s, and it is 0.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline = true,

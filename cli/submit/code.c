@@ -41,7 +41,7 @@ static bool is_text(const char *bytes, size_t len, struct arena *a)
     return memcmp(copy, bytes, len) == 0;
 }
 
-/* `bytes`: what is in it; NULL: not read yet. */
+/* `bytes`: its content; NULL: not read yet. */
 static int refuse_key(const struct reading *r, const char *at, const char *path, const struct buf *bytes,
                       struct err *err)
 {
@@ -51,9 +51,8 @@ static int refuse_key(const struct reading *r, const char *at, const char *path,
         return 0;
     return err_set(
         err, ERR_INVALID,
-        "%.120s: looks like a key (%s), and whoever may read ConfigMaps could read it: leave it out "
-        "(a line in .ptjignore), give its value by --secret NAME=SECRET/KEY, or take it nevertheless "
-        "by --include \"%.100s\"",
+        "%.120s: looks like a key (%s), and everyone who may read ConfigMaps could read it: leave it "
+        "out (.ptjignore), give its value by --secret NAME=SECRET/KEY, or take it by --include \"%.100s\"",
         at, why, path);
 }
 

@@ -1,7 +1,7 @@
 /* code.h - the user's script or folder, read to become a ConfigMap. For the verb submit.
  *
  * Ownership: everything lives in the arena.
- * Errors:    ERR_INVALID: too much for a ConfigMap, no regular file, or one that looks like a key; those of reading.
+ * Errors:    ERR_INVALID: too much for a ConfigMap, no regular file, or one that looks like a key. Errors of reading.
  */
 #ifndef TK_CLI_SUBMIT_CODE_H
 #define TK_CLI_SUBMIT_CODE_H

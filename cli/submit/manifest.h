@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-/* Where the code lies in the containers. */
+/* The folder of the code in the containers. */
 #define MANIFEST_CODE_FOLDER "/ptj/code"
 
 enum { MANIFEST_LIST_MAX = 128, MANIFEST_NAME_MAX = 40 };
@@ -41,12 +41,12 @@ struct submission {
     int n_args;
     const struct code *code;
     const char *
-        suffix; /* "-x7k2p": tells this ConfigMap from that of a job of the same name that is being deleted; "": none */
+        suffix; /* "-x7k2p": another name than that of the ConfigMap of a deleted job of the same name; "": none */
 };
 
 cJSON *manifest_job(const struct submission *s);
 
-/* `owner_uid`: of the job, which takes the ConfigMap with it when it is deleted; NULL: no owner, and it may be changed. */
+/* `owner_uid`: that of the job; the ConfigMap is deleted with it, and immutable. NULL: no owner, and the ConfigMap may change. */
 cJSON *manifest_code(const struct submission *s, const char *owner_uid);
 
 /* A name for a job made from a path: its last component, as a DNS label. */

@@ -63,14 +63,14 @@ static bool is_label(const struct manifest_pair *label)
 static int read_pairs(const struct args *a, const char *option, const char *form, struct arena *arena,
                       struct manifest_pair *ret, int *ret_n, struct err *err)
 {
-    const char sign = form[strcspn(form, "=:")];
+    const char separator = form[strcspn(form, "=:")];
     const bool secret = strcmp(option, "secret") == 0;
     const char *text;
 
     for (int i = 0; (text = args_each(a, option, i)); i++) {
-        const char *at = strchr(text, sign), *key = NULL, *value = at ? at + 1 : NULL;
+        const char *at = strchr(text, separator), *key = NULL, *value = at ? at + 1 : NULL;
         const size_t len = secret && at ? secret_length(value) : 0;
-        if (!at || at == text || (sign == ':' && value[0] != '/') || (secret && !len))
+        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len))
             return usage_wrong(err, "--%s: expected %s, got \"%.60s\"", option, form, text);
         if (*ret_n == MANIFEST_LIST_MAX)
             return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
@@ -93,7 +93,7 @@ static int choose_program(const struct args *a, struct submission *s, struct err
         return 0;
     }
     if (s->n_args < 1)
-        return err_set(err, ERR_INVALID, "%.80s is a folder: say which of its files runs: -- FILE ARGS...",
+        return err_set(err, ERR_INVALID, "%.80s is a folder: name the file to run: -- FILE ARGS...",
                        a->operands[0]);
     for (int i = 0; i < s->code->n; i++)
         if (strcmp(s->code->files[i].path, s->args[0]) == 0) {
@@ -122,7 +122,7 @@ static int read_selectors(const struct args *a, struct arena *arena, struct subm
     return 0;
 }
 
-/* What is not for every job. */
+/* Options that few jobs need. */
 static int read_extras(const struct args *a, struct arena *arena, struct submission *s, struct err *err)
 {
     const char *tensorboard = args_text(a, "tensorboard", NULL);
@@ -228,8 +228,8 @@ static void tell_secrets(const struct submission *s)
     for (int i = 0; i < s->n_env; i++)
         if (!s->env[i].key && s->env[i].value[0] && redact_names_secret(s->env[i].name))
             say(WHO,
-                "--env %s: whoever may view the job can read its value; if that is a secret, put it into a "
-                "Secret and use --secret %s=SECRET/KEY",
+                "--env %s: everyone who may view the job can read its value; for a secret value use "
+                "--secret %s=SECRET/KEY",
                 s->env[i].name, s->env[i].name);
 }
 
@@ -260,7 +260,7 @@ static int create(struct session *session, const struct kube_resource *resource,
     return session_call(session, &r, ret, err);
 }
 
-/* Delete the job that was made; what it has is deleted with it. Always -1. */
+/* Delete the job that was created, and with it what it owns. Always -1. */
 static int undo(struct session *session, const struct submission *s, const char *uid, struct err *err)
 {
     cleanup_arena struct arena a = {0};
@@ -272,13 +272,13 @@ static int undo(struct session *session, const struct submission *s, const char 
     struct err why;
 
     if (session_call(session, &r, NULL, &why) < 0)
-        return err_wrap(err, "the job %s is left suspended and could not be deleted (%.60s)", s->name,
+        return err_wrap(err, "the job %s remains, suspended, since it could not be deleted (%.60s)", s->name,
                         why.msg);
-    return err_wrap(err, "the job %s is deleted again", s->name);
+    return err_wrap(err, "the job %s has been deleted", s->name);
 }
 
-/* The job first: it owns the ConfigMap, and a job that is refused leaves nothing. It is suspended until its ConfigMap is there:
- * else somebody else could make one of that name with his code, and pods would run it. */
+/* The job first: it owns the ConfigMap, and a job that the API server refuses leaves nothing. It is suspended until its ConfigMap
+ * exists: else another user could create one of that name, and the pods would run that code. */
 static int send(struct session *session, const struct submission *s, cJSON *job, struct err *err)
 {
     cleanup_json cJSON *made = NULL;
@@ -286,13 +286,13 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
 
     cJSON_AddTrueToObject(cJSON_GetObjectItemCaseSensitive(job, "spec"), "suspend");
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
-        return err->code == 409 ? err_wrap(err, "take another --name than %s, or delete that job", s->name)
+        return err->code == 409 ? err_wrap(err, "choose another --name than %s, or delete that job", s->name)
                                 : -1;
     const char *uid = json_str(json_find(made, (const char *[]){"metadata", NULL}), "uid");
     cleanup_json cJSON *code = manifest_code(s, uid);
     if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) < 0) {
         if (err->code == 409)
-            err_wrap(err, "somebody else has made the ConfigMap of its code");
+            err_wrap(err, "another user has created a ConfigMap of that name");
         return undo(session, s, uid, err);
     }
     if (buf_printf(&what, err, "submitted: kubectl ptj watch %s%s%s%s", s->name, s->ns ? " -n " : "",
@@ -307,7 +307,7 @@ static void draw_suffix(char ret[static 7])
     static const char CHARACTERS[] = "bcdfghjklmnpqrstvwxz2456789";
     unsigned char bytes[5] = {0};
 
-    (void)!getrandom(bytes, sizeof(bytes), 0); /* a name that is taken is refused anyway */
+    (void)!getrandom(bytes, sizeof(bytes), 0); /* the API server refuses a name that exists */
     ret[0] = '-';
     for (size_t i = 0; i < sizeof(bytes); i++)
         ret[i + 1] = CHARACTERS[bytes[i] % (sizeof(CHARACTERS) - 1)];
@@ -353,26 +353,27 @@ static int run(struct session *session, const struct args *a, struct err *err)
 
 static const struct option_row OPTIONS[] = {
     {"image", 0, "IMAGE", .help = "the image to run in (required)"},
-    {"nodes", 0, "N", .help = "pods (default: 1)"},
+    {"nodes", 0, "N", .help = "how many pods (default: 1)"},
     {"gpus", 0, "N", .help = "GPUs of each pod (default: none)"},
     {"procs", 0, "N", .help = "processes in each pod (default: one per GPU, or one)"},
-    {"name", 0, "NAME", .help = "of the job (default: made from the path)"},
+    {"name", 0, "NAME", .help = "the name of the job (default: from the path)"},
     {"cpu", 0, "QUANTITY", .help = "CPUs of each pod, as \"4\" or \"500m\""},
     {"memory", 0, "QUANTITY", .help = "memory of each pod, as \"16Gi\""},
-    {"env", 'e', "NAME=VALUE...", .help = "an environment variable; may be repeated"},
-    {"secret", 0, "NAME=SECRET/KEY...", .help = "an environment variable from a Secret; may be repeated"},
-    {"claim", 0, "CLAIM:/PATH...", .help = "mount a PersistentVolumeClaim there; may be repeated"},
+    {"env", 'e', "NAME=VALUE...", .help = "an environment variable; repeatable"},
+    {"secret", 0, "NAME=SECRET/KEY...", .help = "an environment variable from a Secret; repeatable"},
+    {"claim", 0, "CLAIM:/PATH...", .help = "mount a PersistentVolumeClaim there; repeatable"},
     {"tensorboard", 0, "CLAIM[/FOLDER]",
-     .help = "run a TensorBoard for the logs in this claim or folder of it"},
-    {"node-selector", 0, "LABEL=VALUE...", .help = "run on nodes with this label; may be repeated"},
-    {"pull-secret", 0, "NAME", .help = "the Secret with the registry's password, for --image"},
-    {"progress-timeout", 0, "SECONDS", .help = "restart a job that prints nothing for so long, 30 or more"},
+     .help = "run a TensorBoard on the logs in this PersistentVolumeClaim"},
+    {"node-selector", 0, "LABEL=VALUE...", .help = "run on nodes with this label; repeatable"},
+    {"pull-secret", 0, "NAME", .help = "the Secret with the password of the image's registry"},
+    {"progress-timeout", 0, "SECONDS",
+     .help = "restart the job when no rank shows output for so long (at least 30)"},
     {"max-restarts", 0, "N", .help = "how often torchrun restarts failed processes (default: 0)"},
     {"launcher", 0, "NAME", .help = "whose torchrun: Torchkeeper (default) or Image",
      .words = OPTION_WORDS("Torchkeeper", "Image")},
-    {"include", 0, "PATTERN...", .help = "take such files though they look like keys; may be repeated"},
-    {"follow", 'f', NULL, .help = "then print the job's logs until it ends, as `kubectl ptj logs` does"},
-    {"dry-run", 0, NULL, .help = "print the manifests, and create nothing; no cluster is needed"},
+    {"include", 0, "PATTERN...", .help = "take such files though they look like keys; repeatable"},
+    {"follow", 'f', NULL, .help = "then print the logs until the job ends"},
+    {"dry-run", 0, NULL, .help = "print the manifests, create nothing; needs no cluster"},
     {0},
 };
 
@@ -383,6 +384,9 @@ static const struct option_example EXAMPLES[] = {
      "A folder, on two nodes; train.py in it gets --epochs 3."},
     {"kubectl ptj submit train.py --image pytorch/pytorch --secret HF_TOKEN=hf/token --claim data:/data",
      "With a token from a Secret and a PersistentVolumeClaim."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --progress-timeout 600 --tensorboard data/runs",
+     "A hang of 10 minutes ends in a restart; TensorBoard shows the folder runs of the PersistentVolumeClaim "
+     "data."},
     {"kubectl ptj submit train.py --image pytorch/pytorch --dry-run > job.yaml", "A manifest to begin with."},
     {0},
 };
@@ -395,26 +399,30 @@ const struct verb VERB_SUBMIT = {
     .words = VERB_FILES,
     .summary = "make a training job of a script or a folder",
     .about =
-        "Creates a job whose pods run the script by torchrun, with these arguments. Of a folder the first of "
-        "ARGS names the file "
-        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with. "
-        "For `kubectl ptj run`, which mounts no volume, its path of the program must be changed.\n"
-        "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
-        "at most 1 MiB and 256 files, mounted read-only at " MANIFEST_CODE_FOLDER
-        ". The program starts in the "
-        "image's own working folder. What is taken is listed on stderr. Names that begin with a dot, "
-        "__pycache__, links, and what .ptjignore in the folder names are left out.\n"
-        "A line of .ptjignore is a pattern: * stands for any characters but /, ? for one, [a-z] for one of a "
-        "set, \\ takes the next as it is. With a / at the beginning or in the middle it is a path below the "
-        "folder, else a name at any depth; with a / at the end it is that of folders. ! at the beginning "
-        "takes "
-        "a name again, # begins a comment, and the last line that fits decides. ** is refused.\n"
-        "Whoever may view the namespace can read ConfigMaps and jobs. So a file is refused if it looks like "
-        "a "
-        "key by its name (id_*, *.pem, *.key, *.env, *kubeconfig*, *secret*, ...; but *.py and *.sh), or if "
-        "a "
-        "private key is in it; --include takes it. Tokens belong in Secrets: --secret HF_TOKEN=hf/token.\n"
-        "The job is created suspended, and resumed when its ConfigMap is there.",
+        "Creates a training job. Each of its pods runs SCRIPT under torchrun, with ARGS. For a FOLDER the "
+        "first of ARGS names the file to run. What these options cannot express needs a manifest: "
+        "--dry-run prints one to start from. `kubectl ptj run` runs that manifest on this machine.\n"
+        "The code goes into a ConfigMap, NAME-code-XXXXX, which is deleted with the job. It holds at most "
+        "1 MiB and 256 files. The pods see them in " MANIFEST_CODE_FOLDER
+        ", read-only. The program starts in the "
+        "image's own working folder. `submit` lists on stderr which files it takes and which it leaves "
+        "out: names that begin with a dot, links, and what .ptjignore in the folder names. It leaves out "
+        "__pycache__ without listing it.\n"
+        "Each line of .ptjignore is a pattern. * stands for any characters but /, ? for one character, "
+        "[a-z] for one of a set, and \\ takes the next character literally. A pattern with a / at its "
+        "beginning or in its middle is a path below the folder; any other is a name at any depth. A "
+        "pattern that ends with / names folders. ! at the beginning takes a name again, # begins a "
+        "comment, and the last line that matches decides. ** is refused.\n"
+        "Everyone who may view the namespace can read ConfigMaps and jobs. So `submit` refuses a file "
+        "whose name looks like a key (id_*, *.pem, *.key, *.env, *kubeconfig*, *secret*, ...; but not "
+        "*.py and *.sh), and a file that contains a private key; --include takes it. Put tokens into a "
+        "Secret: --secret HF_TOKEN=hf/token.\n"
+        "With --progress-timeout the launcher ends the job's processes when no rank has shown output or "
+        "progress for so long, and the operator restarts the job. Choose it longer than the longest "
+        "silence of the script.\n"
+        "`submit` creates the job suspended, and resumes it when its ConfigMap exists. With --follow it "
+        "then prints the logs, and its exit status is that of `kubectl ptj logs`. Ctrl-C ends the "
+        "printing only: the job goes on.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline_with = "dry-run",

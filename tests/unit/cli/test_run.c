@@ -148,7 +148,7 @@ static void test_mistakes(void **state)
     ptj_expect(p, RUN("run", "job.yaml"), 1, NULL,
                "job.yaml:1: spec.replicaSpecs[0].replicas: expected an integer");
     assert_int_equal(fs_write_atomic("job.yaml", IMAGES, strlen(IMAGES), &err), 0);
-    ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "has no command: that of its image is not known here");
+    ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "has no command, and that of its image is not known here");
     assert_int_equal(fs_write_atomic("job.yaml", GONE, strlen(GONE), &err), 0);
     ptj_expect(p, RUN("run", "job.yaml"), 127, NULL, "no-such-program: No such file or directory");
 }
@@ -347,7 +347,7 @@ static void test_hostile_values(void **state)
     onpty_until(&t, "status 0");
     onpty_until(&t, "<?2J>'");
     onpty_until(&t, "'no-such' 'a b'");
-    onpty_until(&t, "not all of it is shown");
+    onpty_until(&t, "does not show control characters");
     onpty_keys(&t, "$PTJ run job.yaml; echo second $?\n");
     onpty_until(&t, "second 127");
     assert_int_equal(t.vt.cleared, 0);

@@ -308,8 +308,7 @@ static void test_a_folder(void **state)
     assert_null(strstr(r.out, "secret"));
     assert_null(strstr(r.out, "pyc"));
     ptj_forget(&r);
-    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img"), 1, NULL,
-               "say which of its files runs: -- FILE");
+    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img"), 1, NULL, "name the file to run: -- FILE");
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "../train.py"), 1, NULL,
                "has no file ../train.py");
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "passwd"), 1, NULL, "has no file passwd");
@@ -405,7 +404,7 @@ static void test_creates(void **state)
     expect_request(p, 1, "POST", "configmaps", "\"ConfigMap\"");
     expect_request(p, 2, "PATCH", "pytorchtrainingjobs/train", "\"suspend\":false");
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "take another --name than train, or delete that job");
+               "choose another --name than train, or delete that job");
     /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
     assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
     ptj_expect(p, RUN("submit", "train.py", "--image=img", "-nteam", "--context=c"), 0,
@@ -457,14 +456,14 @@ static void test_nothing_is_left_half_made(void **state)
     refuse.status = 403;
     fake_plan_fault(p->server, &refuse);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train is deleted again: you lack the right to create configmaps in namespace team");
+               "the job train has been deleted: you lack the right to create configmaps in namespace team");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
     refuse.method = "PATCH"; /* the resume */
     refuse.path_part = "pytorchtrainingjobs";
     fake_plan_fault(p->server, &refuse);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train is deleted again: you lack the right to patch pytorchtrainingjobs");
+               "the job train has been deleted: you lack the right to patch pytorchtrainingjobs");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     fake_plan_fault(p->server, NULL);
 }
@@ -477,7 +476,7 @@ static void test_a_neighbour_makes_the_configmap(void **state)
 
     fake_refuse(p->server, "POST", "configmaps", 409);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train is deleted again: somebody else has made the ConfigMap of its code");
+               "the job train has been deleted: another user has created a ConfigMap of that name");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     for (int i = 0; fake_change_at(p->server, i, &change); i++)
         assert_true(cJSON_IsTrue(json_find(change.object, (const char *[]){"spec", "suspend", NULL})));
@@ -612,10 +611,11 @@ static void test_keys_are_refused(void **state)
     expect_key(p, "e.py", "if '-----BEGIN PRIVATE KEY-----' in text: print('no')\n", false, NULL);
     expect_key(p, "f.txt", "-----BEGIN CERTIFICATE-----\nMII\n", false, NULL);
     put("id_rsa", "x", 1);
-    ptj_expect(p, RUN("submit", "id_rsa", "--image=img"), 1, NULL,
-               "id_rsa: looks like a key (by its name), and whoever may read ConfigMaps could read it: leave "
-               "it out (a line in .ptjignore), give its value by --secret NAME=SECRET/KEY, or take it "
-               "nevertheless by --include \"id_rsa\"");
+    ptj_expect(
+        p, RUN("submit", "id_rsa", "--image=img"), 1, NULL,
+        "id_rsa: looks like a key (by its name), and everyone who may read ConfigMaps could read it: leave "
+        "it "
+        "out (.ptjignore), give its value by --secret NAME=SECRET/KEY, or take it by --include \"id_rsa\"\n");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
 }
 

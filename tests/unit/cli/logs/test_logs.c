@@ -139,7 +139,7 @@ static void test_follow(void **state)
     pid_t pid = ptj_start(p, RUN("logs", "j"));
     ptj_await(p, "err", "waiting for pods: PodsStarting");
     put_pod(p, 0, 0, "Pending", WAITS);
-    ptj_await(p, "err", "waiting for pod j-node-0: it is being started");
+    ptj_await(p, "err", "waiting for pod j-node-0: it is starting");
     prints(p, 0, T "01.100000000Z one\n" T "01.100000000Z twin\n");
     put_pod(p, 0, 0, "Running", RUNS);
     ptj_await(p, "out", "twin");
@@ -174,18 +174,18 @@ static void test_nothing_to_read(void **state)
     ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL,
                "no log of pod j-node-0 yet: ImagePullBackOff: no such image\n");
     ptj_expect(p, RUN("logs", "j", "--no-follow", "--rank=1"), 0, NULL,
-               "no log of pod j-node-1 yet: it is being started\n");
+               "no log of pod j-node-1 yet: it is starting\n");
     prints(p, 0, T "01.000000000Z a1\n");
     put_pod(p, 0, 0, "Running", RUNS);
     ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, "[node-0] a1\n",
-               "no log of pod j-node-1 yet: it is being started\n");
+               "no log of pod j-node-1 yet: it is starting\n");
     assert_true(fake_remove(p->server, PTJ_PODS "/j-node-0"));
     assert_true(fake_remove(p->server, PTJ_PODS "/j-node-1"));
     put_job(p, 2, "{\"phase\":\"Succeeded\"}");
-    ptj_expect(p, RUN("logs", "j"), 0, NULL, "no pod of j is left, and no log\n");
+    ptj_expect(p, RUN("logs", "j"), 0, NULL, "no pod of j is left, so there is no log\n");
     put_job(p, 2, "{\"phase\":\"Failed\"}");
     ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL,
-               "no pod of j is left, and no log: --previous prints");
+               "no pod of j is left, so there is no log: --previous prints");
 }
 
 /* The end of the job is known before anything of its pod, which the first list did not have. */
@@ -494,7 +494,7 @@ static void test_container(void **state)
     expect_out(p, RUN("logs", "j", "-c", "fetch", "--no-follow"), 0, "[node-0] line\n");
     assert_int_equal(fake_log_count(p->server, NULL, "log?container=fetch&"), 1);
     ptj_expect(p, RUN("logs", "j", "--container=side", "--no-follow"), 0, NULL,
-               "no log of pod j-node-0 yet: it is being started\n");
+               "no log of pod j-node-0 yet: it is starting\n");
     pid_t pid = ptj_start(p, RUN("logs", "j", "-cside"));
     ptj_await(p, "err", "waiting for pod j-node-0");
     ptj_put_pod(p, 0, 0, CONTAINERS, STATES("Running", ENDED, RUNS));
