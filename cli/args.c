@@ -55,6 +55,8 @@ static int no_such_verb(const char *given, struct err *err)
     struct nearest near = nearest_to(sv_from(given));
     char hint[NEAREST_HINT_BYTES];
 
+    if (verb_instead(given))
+        return err_set(err, ERR_INVALID, "%s is no verb of kubectl ptj: type %s", given, verb_instead(given));
     for (int i = 0; VERBS[i]; i++)
         nearest_offer(&near, VERBS[i]->name);
     return err_set(err, ERR_INVALID, "%.80s: unknown verb%s (kubectl ptj --help lists them)", given,
@@ -145,6 +147,8 @@ int args_parse(struct args *a, int argc, char **argv, struct err *err)
             if (took < 0)
                 return -1;
             i += took;
+        } else if (!a->verb && (!strcmp(text, "help") || !strcmp(text, "version"))) {
+            *(text[0] == 'h' ? &a->help : &a->version) = true; /* as --help and --version */
         } else if (!a->verb) {
             if (!(a->verb = verb_find(text)))
                 return no_such_verb(text, err);
