@@ -33,6 +33,8 @@ static int no_such_verb(const char *given, struct err *err)
     struct nearest near = nearest_to(sv_from(given));
     char hint[NEAREST_HINT_BYTES];
 
+    if (verb_instead(given))
+        return err_set(err, ERR_INVALID, "%s is no verb of kubectl ptj: type %s", given, verb_instead(given));
     for (int i = 0; VERBS[i]; i++)
         nearest_offer(&near, VERBS[i]->name);
     return err_set(err, ERR_INVALID, "%.80s: unknown verb%s (kubectl ptj --help lists them)", given,
@@ -87,6 +89,8 @@ int args_parse(struct args *a, int argc, char **argv, struct err *err)
                 return -1;
         } else if (a->verb) {
             a->memory[a->n_operands++] = g.value;
+        } else if (!strcmp(g.value, "help") || !strcmp(g.value, "version")) {
+            *(g.value[0] == 'h' ? &a->help : &a->version) = true; /* as --help and --version */
         } else if ((a->verb = verb_find(g.value))) {
             verb_options(a->verb, r.lists);
             snprintf(manual, sizeof(manual), "kubectl ptj %s --help", a->verb->name);

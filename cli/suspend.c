@@ -76,7 +76,7 @@ const struct verb VERB_SUSPEND = {
 static const struct option_example RESUME_EXAMPLES[] = {
     {"kubectl ptj resume bert", "Start its pods again."},
     {"kubectl ptj resume bert -n team-a", "The same in another namespace."},
-    {"kubectl ptj resume bert && kubectl ptj wait bert --for running", "Wait until its pods run."},
+    {"kubectl ptj resume bert && kubectl ptj watch bert --until running", "Wait until its pods run."},
     {0},
 };
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 const struct verb *const VERBS[] = {
-    &VERB_WATCH,      &VERB_WHY,    &VERB_LOGS,     &VERB_WAIT,    &VERB_SUSPEND, &VERB_RESUME,
-    &VERB_SCALE,      &VERB_SUBMIT, &VERB_RUN,      &VERB_CONVERT, &VERB_DEBUG,   &VERB_TENSORBOARD,
-    &VERB_COMPLETION, &VERB_MAN,    &VERB_COMPLETE, NULL,
+    &VERB_WATCH,       &VERB_WHY,        &VERB_LOGS, &VERB_SUSPEND,  &VERB_RESUME,
+    &VERB_SCALE,       &VERB_SUBMIT,     &VERB_RUN,  &VERB_CONVERT,  &VERB_DEBUG,
+    &VERB_TENSORBOARD, &VERB_COMPLETION, &VERB_MAN,  &VERB_COMPLETE, NULL,
 };
 
 const char *const VERB_JOBS[] = {NULL}, *const VERB_FILES[] = {NULL};
@@ -76,5 +76,24 @@ const struct verb *verb_find(const char *name)
     for (int i = 0; VERBS[i]; i++)
         if (!strcmp(VERBS[i]->name, name))
             return VERBS[i];
+    return NULL;
+}
+
+const char *verb_instead(const char *name)
+{
+    static const struct {
+        const char *name, *instead;
+    } ELSEWHERE[] = {
+        {"list", "kubectl get ptj, or kubectl ptj watch --once"},
+        {"get", "kubectl get ptj"},
+        {"delete", "kubectl delete ptj NAME"},
+        {"status", "kubectl ptj why NAME, or kubectl ptj watch NAME"},
+        {"describe", "kubectl ptj why NAME, or kubectl describe ptj NAME"},
+        {"wait", "kubectl ptj watch NAME --until=finished --timeout=1h"},
+    };
+
+    for (size_t i = 0; i < sizeof(ELSEWHERE) / sizeof(ELSEWHERE[0]); i++)
+        if (!strcmp(ELSEWHERE[i].name, name))
+            return ELSEWHERE[i].instead;
     return NULL;
 }

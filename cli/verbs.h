@@ -38,7 +38,7 @@ struct verb {
 
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
-extern const struct verb VERB_WATCH, VERB_WAIT, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
+extern const struct verb VERB_WATCH, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
 extern const struct verb VERB_WHY, VERB_LOGS;
 extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_TENSORBOARD;
 
@@ -60,5 +60,8 @@ void verb_options(const struct verb *verb, const struct option_row *lists[OPTION
 extern const struct option_example VERBS_EXAMPLES[];
 
 const struct verb *verb_find(const char *name); /* NULL: there is none */
+
+/* What to type instead of a word that people know as a verb from elsewhere. NULL: it is none of those. */
+const char *verb_instead(const char *name);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MARGIN = 4, TEXT_MARGIN = 8, WIDTH = 80 };
+enum { MARGIN = 4, TEXT_MARGIN = 8 };
 
 void options_print(FILE *out, const struct option_row *list,
                    void (*more)(FILE *out, const struct option_row *o, const void *ctx), const void *ctx)
@@ -34,7 +34,7 @@ static void print_command(FILE *out, const char *command)
     while (*command) {
         const char *next = strstr(command + 1, " --");
         const int len = next ? (int)(next - command) : (int)strlen(command);
-        const bool folds = column > MARGIN && column + len > WIDTH - 2;
+        const bool folds = column > MARGIN && column + len > WRAP_WIDTH - 2;
         if (folds)
             column = fprintf(out, " \\\n%*s", TEXT_MARGIN, "") - 3;
         column += fprintf(out, "%.*s", len - folds, command + folds);

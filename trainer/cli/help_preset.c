@@ -51,7 +51,7 @@ static void about_default(FILE *out, const struct option_row *o, const void *ctx
         fprintf(out, "        Default %s.\n", *(const char *const *)field);
 }
 
-enum { WIDTH = 80, MARGIN = 4 };
+enum { MARGIN = 4 };
 
 /* A line of YAML, `len` bytes, folded where it may be. */
 static void folded(FILE *out, const char *line, int len)
@@ -60,8 +60,8 @@ static void folded(FILE *out, const char *line, int len)
     int before = 0; /* columns of a continuation */
 
     fprintf(out, "%*s", MARGIN, "");
-    while (len > WIDTH - MARGIN - before) {
-        int cut = WIDTH - MARGIN - before;
+    while (len > WRAP_WIDTH - MARGIN - before) {
+        int cut = WRAP_WIDTH - MARGIN - before;
         while (cut > (before ? 0 : indent) && line[cut] != ' ')
             cut--;
         if (line[cut] != ' ' || cut <= (before ? 0 : indent))

@@ -14,5 +14,5 @@ want='./usr/bin/kubectl-ptj
 [ "$got" = "$want" ] || { printf 'install: expected:\n%s\ngot:\n%s\n' "$want" "$got" >&2; exit 1; }
 [ -x "$dir/usr/bin/kubectl_complete-ptj" ] || { echo 'install: kubectl_complete-ptj is not executable' >&2; exit 1; }
 PATH=$dir/usr/bin:$PATH
-[ "$(kubectl_complete-ptj wait --fo)" = "$(kubectl-ptj __complete -- wait --fo)" ]
+[ "$(kubectl_complete-ptj watch --unt)" = "$(kubectl-ptj __complete -- watch --unt)" ]
 kubectl-ptj man | cmp - "$dir/usr/share/man/man1/kubectl-ptj.1"
