@@ -4,31 +4,22 @@
 
 #include "common/memory.h"
 #include "common/nearest.h"
-#include "common/sv.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-/* A word of the command line cut at '='. */
-struct word {
-    const char *text;
-    struct sv name;    /* without dashes */
-    const char *value; /* behind '='; NULL: none */
-};
-
-/* By its letter; '\0': by its name. */
-static const struct verb_option *find(const struct verb *verb, struct sv name, char letter)
+static const struct option_row *find(const struct verb *verb, struct sv name, char letter)
 {
-    const struct verb_options all = verb_options(verb);
+    const struct option_row *lists[OPTIONS_LISTS], *found = NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
-        for (const struct verb_option *o = all.lists[i]; o && o->name; o++)
-            if (letter ? o->letter == letter : sv_eq(name, o->name))
-                return o;
-    return NULL;
+    verb_options(verb, lists);
+    for (int i = 0; i < OPTIONS_LISTS && !found; i++)
+        found = option_find(lists[i], name, letter);
+    return found;
 }
 
-const struct verb_option *args_option(const struct verb *verb, const char *word)
+const struct option_row *args_option(const struct verb *verb, const char *word)
 {
     if (word[0] != '-' || !word[1])
         return NULL;
@@ -37,82 +28,34 @@ const struct verb_option *args_option(const struct verb *verb, const char *word)
     return word[2] ? NULL : find(verb, (struct sv){0}, word[1]);
 }
 
-static int no_such_option(const struct args *a, const struct word *w, struct err *err)
-{
-    const struct verb_options all = verb_options(a->verb);
-    struct nearest near = nearest_to(w->name);
-    char hint[NEAREST_HINT_BYTES];
-
-    for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
-        for (const struct verb_option *o = all.lists[i]; o && o->name; o++)
-            nearest_offer(&near, o->name);
-    return err_set(err, ERR_INVALID, "%.80s: unknown option%s (kubectl ptj %s%s--help)", w->text,
-                   nearest_hint(&near, "--", hint), a->verb ? a->verb->name : "", a->verb ? " " : "");
-}
-
 static int no_such_verb(const char *given, struct err *err)
 {
     struct nearest near = nearest_to(sv_from(given));
     char hint[NEAREST_HINT_BYTES];
 
+    if (verb_instead(given))
+        return err_set(err, ERR_INVALID, "%s is no verb of kubectl ptj: type %s", given, verb_instead(given));
     for (int i = 0; VERBS[i]; i++)
         nearest_offer(&near, VERBS[i]->name);
     return err_set(err, ERR_INVALID, "%.80s: unknown verb%s (kubectl ptj --help lists them)", given,
                    nearest_hint(&near, "", hint));
 }
 
-static bool repeats(const struct verb_option *o)
+static int keep(struct args *a, const struct option_given *g, struct err *err)
 {
-    return o->value && sv_ends(sv_from(o->value), "...");
-}
+    const struct option_row *o = g->row;
+    int i = o->value && sv_ends(sv_from(o->value), "...") ? a->n_set : 0;
 
-static int keep(struct args *a, const struct verb_option *o, const char *value, struct err *err)
-{
-    int i = repeats(o) ? a->n_set : 0;
-
-    while (i < a->n_set && a->set[i].option != o)
+    while (i < a->n_set && a->set[i].row != o)
         i++;
     if (i == ARGS_OPTIONS_MAX)
         return err_set(err, ERR_INVALID, "--%s: too many options", o->name);
-    a->set[i].option = o;
-    a->set[i].value = value;
+    a->set[i] = (struct option_given){o, g->value ? g->value : ""};
     if (i == a->n_set)
         a->n_set++;
     a->help |= !strcmp(o->name, "help");
     a->version |= !strcmp(o->name, "version");
     return 0;
-}
-
-/* One option, whose value may be the next word. Returns how many words it took beyond its own, or -1. */
-static int take(struct args *a, const struct verb_option *o, const struct word *w, const char *next,
-                struct err *err)
-{
-    if (!o)
-        return no_such_option(a, w, err);
-    if (!o->value && w->value && o->help)
-        return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", w->text, o->name);
-    if (!o->value)
-        return keep(a, o, w->value ? w->value : "", err);
-    if (!w->value && !next)
-        return err_set(err, ERR_INVALID, "%.80s: expected a value: --%s=%s", w->text, o->name, o->value);
-    if (keep(a, o, w->value ? w->value : next, err) < 0)
-        return -1;
-    return w->value ? 0 : 1;
-}
-
-static int take_word(struct args *a, const char *text, const char *next, struct err *err)
-{
-    struct word w = {.text = text};
-    const char *equals = strchr(text, '=');
-
-    if (text[1] == '-') {
-        w.name = equals ? (struct sv){text + 2, (size_t)(equals - text - 2)} : sv_from(text + 2);
-        w.value = equals ? equals + 1 : NULL;
-        return take(a, find(a->verb, w.name, '\0'), &w, next, err);
-    }
-    w.name = (struct sv){text + 1, 1};
-    w.value = text[2] == '=' ? text + 3 : text[2] ? text + 2 : NULL; /* -nteam is -n team */
-    return take(a, find(a->verb, (struct sv){0}, text[1]), &w, next, err);
 }
 
 static int check_operands(const struct args *a, struct err *err)
@@ -132,28 +75,30 @@ static int check_operands(const struct args *a, struct err *err)
 
 int args_parse(struct args *a, int argc, char **argv, struct err *err)
 {
-    bool only_operands = false;
+    char manual[64] = "kubectl ptj --help";
+    struct options_reader r = {.argc = argc, .argv = argv, .at = 1, .manual = manual};
+    struct option_given g;
+    int rc;
 
     *a = (struct args){.memory = memory_must(calloc((size_t)argc + 1, sizeof(char *)))};
     a->operands = a->memory;
-    for (int i = 1; i < argc; i++) {
-        const char *text = argv[i];
-        if (!only_operands && !strcmp(text, "--")) {
-            only_operands = true;
-        } else if (!only_operands && text[0] == '-' && text[1]) {
-            int took = take_word(a, text, argv[i + 1], err);
-            if (took < 0)
+    verb_options(NULL, r.lists);
+    while ((rc = options_next(&r, &g, err)) > 0) {
+        if (g.row) {
+            if (keep(a, &g, err) < 0)
                 return -1;
-            i += took;
-        } else if (!a->verb) {
-            if (!(a->verb = verb_find(text)))
-                return no_such_verb(text, err);
+        } else if (a->verb) {
+            a->memory[a->n_operands++] = g.value;
+        } else if (!strcmp(g.value, "help") || !strcmp(g.value, "version")) {
+            *(g.value[0] == 'h' ? &a->help : &a->version) = true; /* as --help and --version */
+        } else if ((a->verb = verb_find(g.value))) {
+            verb_options(a->verb, r.lists);
+            snprintf(manual, sizeof(manual), "kubectl ptj %s --help", a->verb->name);
         } else {
-            a->memory[a->n_operands++] = text;
-            only_operands |= a->verb->passes_on;
+            return no_such_verb(g.value, err);
         }
     }
-    return check_operands(a, err);
+    return rc < 0 ? -1 : check_operands(a, err);
 }
 
 void args_release(struct args *a)
@@ -166,7 +111,7 @@ static const char *value_of(const struct args *a, const char *option)
 {
     assert(find(a->verb, sv_from(option), '\0'));
     for (int i = 0; i < a->n_set; i++)
-        if (!strcmp(a->set[i].option->name, option))
+        if (!strcmp(a->set[i].row->name, option))
             return a->set[i].value;
     return NULL;
 }
@@ -187,7 +132,7 @@ const char *args_each(const struct args *a, const char *option, int i)
 {
     assert(find(a->verb, sv_from(option), '\0'));
     for (int k = 0; k < a->n_set; k++)
-        if (!strcmp(a->set[k].option->name, option) && i-- == 0)
+        if (!strcmp(a->set[k].row->name, option) && i-- == 0)
             return a->set[k].value;
     return NULL;
 }

@@ -18,17 +18,15 @@ struct args {
     const char *const *operands;
     int n_operands;
     bool help, version; /* --help and --version of the program or of the verb */
-    struct {
-        const struct verb_option *option;
-        const char *value;
-    } set[ARGS_OPTIONS_MAX]; /* each option once: the last one given counts; but for those that repeat */
+    struct option_given
+        set[ARGS_OPTIONS_MAX]; /* each option once: the last one given counts; but for those that repeat */
     int n_set;
     const char **memory;
 };
 
 /* The option that a word names, as "--for" or "-n", without a value in it. NULL: it is none of the verb's (may be NULL) nor a
  * common one. */
-const struct verb_option *args_option(const struct verb *verb, const char *word);
+const struct option_row *args_option(const struct verb *verb, const char *word);
 
 int args_parse(struct args *a, int argc, char **argv, struct err *err) MUST_CHECK;
 void args_release(struct args *a);

@@ -34,24 +34,13 @@ static void offer(const struct completion *c, const char *word, const char *abou
         printf("%s%s\t%s\n", c->option, word, about);
 }
 
-static void offer_options(const struct completion *c, const struct verb_option *options)
+static void offer_options(const struct completion *c, const struct option_row *options)
 {
     char word[64];
 
-    for (const struct verb_option *o = options; o && o->name; o++) {
+    for (const struct option_row *o = options; o && o->name; o++) {
         snprintf(word, sizeof(word), "--%s", o->name);
         offer(c, word, o->help ? o->help : "as for kubectl");
-    }
-}
-
-static void offer_words(const struct completion *c, const char *words)
-{
-    struct sv rest = sv_from(words), one;
-    char word[64];
-
-    while (sv_next(&rest, ' ', &one)) {
-        snprintf(word, sizeof(word), "%.*s", (int)one.len, one.p);
-        offer(c, word, "");
     }
 }
 
@@ -133,41 +122,44 @@ static void offer_jobs(struct completion *c)
     alarm(0);
 }
 
-/* What may stand there, as in struct verb_option. Whether files may. */
-static bool offer_kind(struct completion *c, const char *words)
+/* What may stand there, as in struct option_row. Whether files may. */
+static bool offer_kind(struct completion *c, const char *const *words)
 {
-    if (words && !strcmp(words, VERB_FILES))
-        return true;
-    if (words && !strcmp(words, VERB_JOBS))
+    if (words == VERB_JOBS)
         offer_jobs(c);
-    else if (words)
-        offer_words(c, words);
-    return false;
+    for (; words && *words; words++)
+        offer(c, *words, "");
+    return words == VERB_FILES;
+}
+
+/* Its value, in the next word or behind '='. */
+static bool has_value(const struct option_row *o, bool next)
+{
+    return o && o->value && !(next && o->optional);
 }
 
 static bool complete(struct completion *c, const char *last)
 {
     const struct verb *v = c->before.verb;
-    const struct verb_option *waiting = last ? args_option(v, last) : NULL;
+    const struct option_row *waiting = last ? args_option(v, last) : NULL;
     const char *equals = strchr(c->word, '=');
     static char option[80];
 
-    if (waiting && waiting->value)
+    if (has_value(waiting, true))
         return offer_kind(c, waiting->words);
-    if (v && v->passes_on && c->before.n_operands)
-        return true;
     if (c->word[0] == '-' && equals) {
         snprintf(option, sizeof(option), "%.*s", (int)(equals - c->word), c->word);
         waiting = args_option(v, option);
         snprintf(option, sizeof(option), "%.*s", (int)(equals + 1 - c->word), c->word);
         c->option = option;
         c->word = equals + 1;
-        return waiting && waiting->value && offer_kind(c, waiting->words);
+        return has_value(waiting, false) && offer_kind(c, waiting->words);
     }
     if (c->word[0] == '-') {
-        const struct verb_options all = verb_options(v);
-        for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
-            offer_options(c, all.lists[i]);
+        const struct option_row *lists[OPTIONS_LISTS];
+        verb_options(v, lists);
+        for (int i = 0; i < OPTIONS_LISTS; i++)
+            offer_options(c, lists[i]);
         return false;
     }
     for (int i = 0; !v && VERBS[i]; i++)

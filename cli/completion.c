@@ -1,4 +1,4 @@
-/* completion.c - kubectl ptj completion: the scripts that let bash and zsh complete its words, and kubectl with them. */
+/* completion.c - kubectl ptj completion: the scripts that let bash, zsh and fish complete its words, and kubectl with them. */
 #include "cli/args.h"
 #include "cli/usage.h"
 
@@ -62,31 +62,59 @@ static const char ZSH[] =
     "    compdef _kubectl_ptj kubectl-ptj\n"
     "fi\n";
 
+static const char FISH[] =
+    "# fish completion of kubectl-ptj\n"
+    "function __kubectl_ptj\n"
+    "    set -l before (commandline -opc)\n"
+    "    set -l word (commandline -ct)\n"
+    "    set -l answer (kubectl-ptj __complete -- $before[2..] \"$word\" 2>/dev/null)\n"
+    "    if test \"$answer[-1]\" = :0\n"
+    "        set -l cut (string match -r -- '^--[^=]*=' \"$word\")\n"
+    "        printf '%s\\n' \"$cut\"(__fish_complete_path (string replace -- \"$cut\" '' \"$word\"))\n"
+    "    else\n"
+    "        string match -v -- ':*' $answer\n"
+    "    end\n"
+    "end\n"
+    "complete -c kubectl-ptj -f -a '(__kubectl_ptj)'\n";
+
+static const char *const SHELLS[] = {"bash", "zsh", "fish", NULL};
+
 static int run(struct session *s, const struct args *a, struct err *err)
 {
+    static const char *const SCRIPTS[] = {BASH, ZSH, FISH};
     const char *shell = a->operands[0];
-    const char *script = !strcmp(shell, "bash") ? BASH : !strcmp(shell, "zsh") ? ZSH : NULL;
 
     (void)s;
-    if (!script)
-        return usage_wrong(err, "expected bash or zsh, got \"%.40s\"", shell);
-    fputs(script, stdout);
-    return 0;
+    for (int i = 0; SHELLS[i]; i++)
+        if (!strcmp(shell, SHELLS[i])) {
+            fputs(SCRIPTS[i], stdout);
+            return 0;
+        }
+    return usage_wrong(err, "expected bash, zsh or fish, got \"%.40s\"", shell);
 }
+
+static const struct option_example EXAMPLES[] = {
+    {"source <(kubectl ptj completion bash)", "In ~/.bashrc."},
+    {"source <(kubectl ptj completion zsh)", "In ~/.zshrc, behind compinit."},
+    {"kubectl ptj completion fish > ~/.config/fish/completions/kubectl-ptj.fish", "Once."},
+    {0},
+};
 
 const struct verb VERB_COMPLETION = {
     .name = "completion",
     .operands = "SHELL",
     .operands_min = 1,
     .operands_max = 1,
-    .words = "bash zsh",
-    .summary = "print the script that completes kubectl-ptj in bash or zsh",
+    .words = SHELLS,
+    .summary = "print the script that completes kubectl-ptj in bash, zsh or fish",
     .about = "For bash: `source <(kubectl ptj completion bash)` in ~/.bashrc. For zsh: the same with zsh "
-             "behind compinit in "
-             "~/.zshrc, or the output as _kubectl-ptj in a folder of $fpath.\n"
+             "behind compinit in ~/.zshrc, or the output as _kubectl-ptj in a folder of $fpath. For fish: "
+             "the output as kubectl-ptj.fish in ~/.config/fish/completions.\n"
              "`kubectl ptj` itself is completed by kubectl's own completion, which calls the program "
              "kubectl_complete-ptj; `make install` puts it beside kubectl-ptj.\n"
-             "Names of jobs are asked of the API server, for PTJ_COMPLETION_SECONDS at most (default: 2).",
+             "Completion reads names of jobs from the API server, for PTJ_COMPLETION_SECONDS at most "
+             "(default: 2).",
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

@@ -111,9 +111,16 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return enter(s, a, name, json_str(pod_training_container(pod), "name"), err);
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N", "the rank whose pod is entered, known as for `logs` (default: the first pod)", NULL},
-    {"pod", 0, "POD", "the pod that is entered: node-3, or its whole name", NULL},
+static const struct option_row OPTIONS[] = {
+    {"rank", 'r', "N", .help = "the rank whose pod is entered, known as for `logs` (default: the first pod)"},
+    {"pod", 0, "POD", .help = "the pod that is entered: node-3, or its whole name"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj debug bert", "A shell in the first pod."},
+    {"kubectl ptj debug bert --rank 3", "A shell in the pod of rank 3."},
+    {"kubectl ptj debug bert --pod node-1 -- nvidia-smi", "One command in the pod node-1."},
     {0},
 };
 
@@ -127,5 +134,6 @@ const struct verb VERB_DEBUG = {
     .about = "Runs `kubectl exec` in the training container of the rank's pod: bash or else sh, or the "
              "command. Needs the right to create pods/exec.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .run = run,
 };

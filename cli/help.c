@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { OPTION_COLUMN = 26 };
-
 static void print_paragraphs(FILE *out, const char *text)
 {
     while (*text) {
@@ -20,39 +18,26 @@ static void print_paragraphs(FILE *out, const char *text)
     }
 }
 
-static void print_options(FILE *out, const struct verb_option *options)
-{
-    for (const struct verb_option *o = options; o && o->name; o++) {
-        char left[64];
-        snprintf(left, sizeof(left), "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
-                 o->letter ? ", " : "  ", o->name, o->value ? "=" : "", o->value ? o->value : "");
-        fprintf(out, "    %-*s ", OPTION_COLUMN, left);
-        if (strlen(left) > OPTION_COLUMN)
-            fprintf(out, "\n    %-*s ", OPTION_COLUMN, "");
-        fprintf(out, "%s\n", o->help);
-    }
-}
-
 static void print_kubectls(FILE *out)
 {
     cleanup_buf struct buf text = BUF_INIT(2048);
 
     buf_puts(&text, VERB_KUBECTL_HELP, NULL);
-    for (const struct verb_option *o = VERB_KUBECTL_OPTIONS; o->name; o++)
+    for (const struct option_row *o = VERB_KUBECTL_OPTIONS; o->name; o++)
         buf_printf(&text, NULL, " --%s", o->name);
     wrap_text(out, 4, buf_str(&text));
 }
 
 static void print_all_options(FILE *out, const struct verb *v)
 {
-    const struct verb_options all = verb_options(v);
+    const struct option_row *lists[OPTIONS_LISTS];
 
+    verb_options(v, lists);
     fputs("\nOPTIONS\n", out);
-    for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
-        if (all.lists[i] != VERB_KUBECTL_OPTIONS)
-            print_options(out, all.lists[i]);
-        else
-            print_kubectls(out);
+    for (int i = 0; i < OPTIONS_LISTS; i++)
+        options_print(out, lists[i], NULL, NULL);
+    if (lists[3])
+        print_kubectls(out);
 }
 
 static void print_verb(FILE *out, const struct verb *v)
@@ -62,6 +47,7 @@ static void print_verb(FILE *out, const struct verb *v)
             v->name, v->summary, v->name, v->operands[0] ? " " : "", v->operands);
     print_paragraphs(out, v->about);
     print_all_options(out, v);
+    options_print_examples(out, v->examples);
 }
 
 static void print_program(FILE *out)
@@ -78,6 +64,7 @@ static void print_program(FILE *out)
           "that have others "
           "say so.\n",
           out);
+    options_print_examples(out, VERBS_EXAMPLES);
 }
 
 void help_print(FILE *out, const struct verb *verb)

@@ -24,17 +24,17 @@ static const char *program(void)
     return given && *given ? given : "kubectl";
 }
 
-static bool is_kubectls(const struct verb_option *o)
+static bool is_kubectls(const struct option_row *o)
 {
-    for (const struct verb_option *k = VERB_KUBECTL_OPTIONS; k->name; k++)
+    for (const struct option_row *k = VERB_KUBECTL_OPTIONS; k->name; k++)
         if (k == o)
             return true;
     return false;
 }
 
-static char *option_word(const struct verb_option *o, const char *value, struct arena *arena)
+static char *option_word(const struct option_row *o, const char *value, struct arena *arena)
 {
-    return arena_printf(arena, "--%s%s%s", o->name, o->value || *value ? "=" : "", value);
+    return arena_printf(arena, "--%s%s%s", o->name, !o->optional || *value ? "=" : "", value);
 }
 
 /* kubectl, the options of the connection, --namespace (NULL: none), the words. */
@@ -52,7 +52,7 @@ static char **argv_of(const struct args *a, const char *ns, const char *const *w
     char **argv = arena_array(arena, n_words + ARGS_OPTIONS_MAX + 4, char *);
     argv[n++] = arena_strdup(arena, program());
     for (int i = 0; i < a->n_set; i++) {
-        const struct verb_option *o = a->set[i].option;
+        const struct option_row *o = a->set[i].row;
         const char *value = a->set[i].value;
         if (is_kubectls(o))
             argv[n++] = option_word(o, value, arena);
@@ -66,7 +66,7 @@ static char **argv_of(const struct args *a, const char *ns, const char *const *w
     return argv;
 }
 
-static bool is_secret(const struct verb_option *o, const char *value)
+static bool is_secret(const struct option_row *o, const char *value)
 {
     return strcmp(o->name, "token") == 0 || strcmp(o->name, "password") == 0 ||
            (strcmp(o->name, "server") == 0 && strchr(value, '@'));
@@ -77,7 +77,7 @@ int kubectl_options(const struct args *a, struct buf *out, struct err *err)
     cleanup_arena struct arena arena = {0};
 
     for (int i = 0; i < a->n_set; i++) {
-        const struct verb_option *o = a->set[i].option;
+        const struct option_row *o = a->set[i].row;
         const char *value = is_secret(o, a->set[i].value) ? "..." : a->set[i].value;
         if (is_kubectls(o) &&
             (buf_puts(out, " ", err) < 0 || shown_word(out, option_word(o, value, &arena), err) < 0))

@@ -37,15 +37,23 @@ static void print_paragraphs(FILE *out, const char *text)
     }
 }
 
-static void print_options(FILE *out, const struct verb_option *options)
+static void print_bold(FILE *out, const char *dashes, const char *text)
 {
-    for (const struct verb_option *o = options; o && o->name; o++) {
+    fputs("\\fB", out);
+    print_word(out, dashes);
+    print_word(out, text);
+    fputs("\\fR", out);
+}
+
+static void print_options(FILE *out, const struct option_row *options)
+{
+    for (const struct option_row *o = options; o && o->name; o++) {
         fputs(".TP\n", out);
-        if (o->letter)
-            fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
-        fputs("\\fB\\-\\-", out);
-        print_word(out, o->name);
-        fputs("\\fR", out);
+        if (o->letter) {
+            print_bold(out, "-", (const char[]){o->letter, '\0'});
+            fputs(", ", out);
+        }
+        print_bold(out, "--", o->name);
         if (o->value) {
             fputs("=\\fI", out);
             print_word(out, o->value);
@@ -53,6 +61,17 @@ static void print_options(FILE *out, const struct verb_option *options)
         }
         putc('\n', out);
         print_word(out, o->help);
+        putc('\n', out);
+    }
+}
+
+static void print_examples(FILE *out, const struct option_example *list)
+{
+    for (; list->command; list++) {
+        fputs(".TP\n", out);
+        print_bold(out, "", list->command);
+        putc('\n', out);
+        print_word(out, list->about);
         putc('\n', out);
     }
 }
@@ -67,6 +86,8 @@ static void print_verb(FILE *out, const struct verb *v)
     fputs("\"\n", out);
     print_paragraphs(out, v->about);
     print_options(out, v->options);
+    fputs(".PP\nExamples:\n", out);
+    print_examples(out, v->examples);
 }
 
 void manual_print(FILE *out)
@@ -85,10 +106,9 @@ void manual_print(FILE *out)
     print_options(out, VERB_NAMESPACE_OPTION);
     fputs(".PP\n", out);
     print_word(out, VERB_KUBECTL_HELP);
-    for (const struct verb_option *o = VERB_KUBECTL_OPTIONS; o->name; o++) {
-        fputs("\n\\fB\\-\\-", out);
-        print_word(out, o->name);
-        fputs("\\fR", out);
+    for (const struct option_row *o = VERB_KUBECTL_OPTIONS; o->name; o++) {
+        putc('\n', out);
+        print_bold(out, "--", o->name);
     }
     putc('\n', out);
     fputs(".SH EXIT STATUS\n0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
@@ -96,8 +116,10 @@ void manual_print(FILE *out)
           "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECTL\\fR\nthe kubectl that is used (default: that of "
           "$PATH)\n.TP\n\\fBKUBECONFIG\\fR\nas for kubectl\n.TP\n\\fBNO_COLOR\\fR\nset to anything: no "
           "colours\n.TP\n\\fBPTJ_COMPLETION_SECONDS\\fR\nhow long completion waits for the API server, 1 to "
-          "600 (default: 2)\n.SH SEE ALSO\n\\fBkubectl\\fR(1)\n",
+          "600 (default: 2)\n.SH EXAMPLES\n",
           out);
+    print_examples(out, VERBS_EXAMPLES);
+    fputs(".SH SEE ALSO\n\\fBkubectl\\fR(1)\n", out);
 }
 
 static int run(struct session *s, const struct args *a, struct err *err)
@@ -107,11 +129,19 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return 0;
 }
 
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj man | man -l -", "Read it."},
+    {"kubectl ptj man > kubectl-ptj.1", "Keep it."},
+    {"kubectl ptj man | groff -man -Tpdf > kubectl-ptj.pdf", "Print it."},
+    {0},
+};
+
 const struct verb VERB_MAN = {
     .name = "man",
     .operands = "",
     .summary = "print the man page, in roff",
     .about = "`kubectl ptj man | man -l -` shows it.",
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

@@ -42,6 +42,7 @@ int podlog_request(const struct session *s, const struct podlog *l, struct arena
 struct reading {
     struct kube_loop *loop;
     struct buf *text;
+    bool done;
     struct err err;
 };
 
@@ -50,6 +51,7 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
     struct reading *reading = ctx;
     struct kube_status status;
 
+    reading->done = true;
     if (err)
         reading->err = *err;
     else if (kube_status_check(r, &status, &reading->err) == 0)
@@ -68,9 +70,15 @@ int podlog_read(struct session *s, const struct podlog *l, struct buf *ret, stru
     if (podlog_request(s, l, &a, &request, err) < 0)
         return -1;
     request.timeout_ms = KUBE_TRANSPORT_TIMEOUT_MS;
-    struct kube_transfer *transfer = kube_transport_start(&s->api, &request, &handler, err);
-    if (!transfer || kube_loop_run(s->loop, err) < 0)
-        return -1;
+    struct kube_transfer *transfer =
+        s->stopped ? NULL : kube_transport_start(&s->api, &request, &handler, err);
+    if (!transfer)
+        return s->stopped ? session_stopped(err) : -1;
+    const int rc = kube_loop_run(s->loop, err);
+    if (!reading.done)
+        kube_transport_cancel(&s->api, transfer);
+    if (rc < 0 || !reading.done)
+        return rc < 0 ? -1 : session_stopped(err);
     if (!reading.err.kind)
         return 0;
     *err = reading.err;

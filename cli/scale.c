@@ -35,6 +35,13 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return session_patch_job(s, name, patch, what, err);
 }
 
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj scale bert 8", "Train with eight pods."},
+    {"kubectl ptj scale bert 2 -n team-a", "The same in another namespace, with two."},
+    {"kubectl ptj scale bert 2 && kubectl ptj watch bert", "See how the others leave."},
+    {0},
+};
+
 const struct verb VERB_SCALE = {
     .name = "scale",
     .operands = "NAME PODS",
@@ -45,5 +52,6 @@ const struct verb VERB_SCALE = {
     .about = "Sets spec.elastic.expectedReplicas, within minReplicas and maxReplicas. Training goes on with "
              "the new number "
              "of ranks; the pod of the highest index leaves first.",
+    .examples = EXAMPLES,
     .run = run,
 };

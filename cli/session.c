@@ -125,18 +125,24 @@ static void on_answer(void *ctx, struct kube_reply *reply)
     kube_loop_stop(a->loop);
 }
 
+int session_stopped(struct err *err)
+{
+    return err_set(err, ERR_FATAL, "stopped before the API server answered");
+}
+
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err)
 {
     struct answer a = {.loop = s->loop, .wanted = ret != NULL};
-    struct kube_request_run *run = kube_request_start(&s->api, r, on_answer, &a, err);
+    struct kube_request_run *run = s->stopped ? NULL : kube_request_start(&s->api, r, on_answer, &a, err);
 
     if (!run)
-        return -1;
-    if (kube_loop_run(s->loop, err) < 0) {
-        if (!a.done)
-            kube_request_cancel(run);
+        return s->stopped ? session_stopped(err) : -1;
+    const int rc = kube_loop_run(s->loop, err);
+    if (!a.done)
+        kube_request_cancel(run);
+    if (rc < 0 || !a.done) {
         cJSON_Delete(a.object);
-        return -1;
+        return rc < 0 ? -1 : session_stopped(err);
     }
     if (a.err.kind) {
         *err = a.err;

@@ -26,6 +26,7 @@ struct session {
     struct http *http;
     struct kube_transport api; /* without limits of time until the first answer, if stdin is a terminal */
     const char *ns;            /* --namespace, else the context's */
+    bool stopped;       /* whoever stops the loop during a call sets this: calls fail until it is unset */
     struct buf options; /* those of the connection that were given, for a line to paste: kubectl_options */
 };
 
@@ -35,9 +36,12 @@ void session_close(struct session *s);
 /* Whether kubectl may ask for a password now: stdin is a terminal, and nothing has answered yet. Nobody's time runs meanwhile. */
 bool session_may_ask(const struct http *http);
 
-/* Send one request and wait for its answer; *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
+/* Send one request and run the loop until its answer, or until somebody else stops it: ERR_FATAL then. *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
  * large to be read back is no error. */
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err) MUST_CHECK;
+
+/* Set the error of a call that was stopped. Always -1. */
+int session_stopped(struct err *err);
 
 /* GET the job of this name in the session's namespace. */
 int session_job(struct session *s, const char *name, cJSON **ret, struct err *err) MUST_CHECK;

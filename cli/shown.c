@@ -43,6 +43,12 @@ static struct sv last_part(struct sv text)
     return text;
 }
 
+/* Whether a terminal draws it, and does nothing else. */
+static bool is_drawn(uint32_t c)
+{
+    return c >= 0x20 && (c < 0x7f || c >= 0xa0) && !text_is_hidden(c);
+}
+
 int shown_line(struct buf *out, struct sv text, struct err *err)
 {
     struct sv t = last_part(text);
@@ -53,7 +59,7 @@ int shown_line(struct buf *out, struct sv text, struct err *err)
         int failed = 0;
         if (t.p[0] == '\t')
             failed = buf_append(out, " ", 1, err);
-        else if (n && t.p[0] != ESC && c >= 0x20 && (c < 0x7f || c >= 0xa0) && !text_is_hidden(c))
+        else if (n && is_drawn(c))
             failed = buf_append(out, t.p, n, err);
         else if (t.p[0] != ESC)
             failed = buf_append(out, "?", 1, err);
@@ -79,6 +85,27 @@ void shown_text(char *to, size_t size, const char *text)
             break;
     }
     snprintf(to, size, "%.*s", (int)text_head(buf_str(&line), size - 1), buf_str(&line));
+}
+
+const char *shown_name(struct arena *a, const char *name)
+{
+    enum { ESCAPED = sizeof("\\xNN") - 1 };
+    char *ret = arena_array(a, ESCAPED * strlen(name) + 1, char), *to = ret;
+
+    while (*name) {
+        uint32_t c = 0;
+        size_t n = text_character(name, strlen(name), &c);
+        if (n && is_drawn(c)) {
+            memcpy(to, name, n);
+            to += n;
+        } else {
+            n = 1;
+            to += snprintf(to, ESCAPED + 1, "\\x%02x", (unsigned char)*name);
+        }
+        name += n;
+    }
+    *to = '\0';
+    return ret;
 }
 
 /* Unicode's East Asian Width W and F in blocks, and the emoji that terminals draw in two columns. */

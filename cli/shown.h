@@ -5,6 +5,7 @@
 #ifndef TK_CLI_SHOWN_H
 #define TK_CLI_SHOWN_H
 
+#include "common/arena.h"
 #include "common/buf.h"
 #include "common/sv.h"
 
@@ -15,6 +16,9 @@ int shown_line(struct buf *out, struct sv text, struct err *err);
 
 /* Text of any number of lines as one, with a space between them, cut to `size` bytes with its NUL. */
 void shown_text(char *to, size_t size, const char *text);
+
+/* A name for a message: bytes of it that a terminal would obey, hide or not know are \xNN. In the arena. */
+const char *shown_name(struct arena *a, const char *name);
 
 /* Append a word of a command line, in quotes where a shell would read it otherwise. */
 int shown_word(struct buf *out, const char *word, struct err *err);

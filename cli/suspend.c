@@ -52,6 +52,13 @@ static int run_resume(struct session *s, const struct args *a, struct err *err)
     return set_suspend(s, a->operands[0], false, err);
 }
 
+static const struct option_example SUSPEND_EXAMPLES[] = {
+    {"kubectl ptj suspend bert", "Free its GPUs, and keep the job."},
+    {"kubectl ptj suspend bert -n team-a", "The same in another namespace."},
+    {"kubectl ptj suspend bert && kubectl ptj watch", "See how its pods end."},
+    {0},
+};
+
 const struct verb VERB_SUSPEND = {
     .name = "suspend",
     .operands = "NAME",
@@ -62,7 +69,15 @@ const struct verb VERB_SUSPEND = {
     .about = "Sets spec.suspend. The pods get SIGTERM; trainer saves a checkpoint then. When none is left "
              "the phase is "
              "Paused, and the job holds no GPU. Nothing is counted as a restart.",
+    .examples = SUSPEND_EXAMPLES,
     .run = run_suspend,
+};
+
+static const struct option_example RESUME_EXAMPLES[] = {
+    {"kubectl ptj resume bert", "Start its pods again."},
+    {"kubectl ptj resume bert -n team-a", "The same in another namespace."},
+    {"kubectl ptj resume bert && kubectl ptj watch bert --until running", "Wait until its pods run."},
+    {0},
 };
 
 const struct verb VERB_RESUME = {
@@ -75,5 +90,6 @@ const struct verb VERB_RESUME = {
     .about = "Unsets spec.suspend and spec.runMode.pause.enabled. Pods start as a new attempt; a script goes "
              "on from its "
              "newest checkpoint if it saves any.",
+    .examples = RESUME_EXAMPLES,
     .run = run_resume,
 };

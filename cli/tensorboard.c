@@ -51,8 +51,15 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return session_become(s, a, (const char *const[]){"port-forward", service, ports, NULL}, err);
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"port", 'p', "PORT", "of this machine (default: 6006)", NULL},
+static const struct option_row OPTIONS[] = {
+    {"port", 'p', "PORT", .help = "of this machine (default: 6006)"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj tensorboard bert", "At http://localhost:6006, until Ctrl-C."},
+    {"kubectl ptj tensorboard bert --port 7007", "At another port of this machine."},
+    {"kubectl ptj tensorboard bert -n team-a", "Of a job in another namespace."},
     {0},
 };
 
@@ -67,5 +74,6 @@ const struct verb VERB_TENSORBOARD = {
              "there is none, it is "
              "suspended or not ready. Needs the right to create pods/portforward.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .run = run,
 };

@@ -5,39 +5,41 @@
 #include <string.h>
 
 const struct verb *const VERBS[] = {
-    &VERB_WATCH,      &VERB_WHY,    &VERB_LOGS,     &VERB_WAIT,    &VERB_SUSPEND, &VERB_RESUME,
-    &VERB_SCALE,      &VERB_SUBMIT, &VERB_RUN,      &VERB_CONVERT, &VERB_DEBUG,   &VERB_TENSORBOARD,
-    &VERB_COMPLETION, &VERB_MAN,    &VERB_COMPLETE, NULL,
+    &VERB_WATCH,       &VERB_WHY,        &VERB_LOGS, &VERB_SUSPEND,  &VERB_RESUME,
+    &VERB_SCALE,       &VERB_SUBMIT,     &VERB_RUN,  &VERB_CONVERT,  &VERB_DEBUG,
+    &VERB_TENSORBOARD, &VERB_COMPLETION, &VERB_MAN,  &VERB_COMPLETE, NULL,
 };
 
-const struct verb_option VERB_NAMESPACE_OPTION[] = {
-    {"namespace", 'n', "NAME", "the namespace of the job (default: that of kubectl's context)", NULL},
+const char *const VERB_JOBS[] = {NULL}, *const VERB_FILES[] = {NULL};
+
+const struct option_row VERB_NAMESPACE_OPTION[] = {
+    {"namespace", 'n', "NAME", .help = "the namespace of the job (default: that of kubectl's context)"},
     {0},
 };
 
 /* Those of `kubectl options` that say how the API server is reached, and as whom. */
-const struct verb_option VERB_KUBECTL_OPTIONS[] = {
-    {"context", 0, "NAME", NULL, NULL},
-    {"kubeconfig", 0, "FILE", NULL, VERB_FILES},
-    {"cluster", 0, "NAME", NULL, NULL},
-    {"user", 0, "NAME", NULL, NULL},
-    {"server", 's', "URL", NULL, NULL},
-    {"token", 0, "TOKEN", NULL, NULL},
-    {"username", 0, "NAME", NULL, NULL},
-    {"password", 0, "PASSWORD", NULL, NULL},
-    {"as", 0, "NAME", NULL, NULL},
-    {"as-group", 0, "NAME...", NULL, NULL},
-    {"as-uid", 0, "UID", NULL, NULL},
-    {"as-user-extra", 0, "KEY=VALUE...", NULL, NULL},
-    {"certificate-authority", 0, "FILE", NULL, VERB_FILES},
-    {"client-certificate", 0, "FILE", NULL, VERB_FILES},
-    {"client-key", 0, "FILE", NULL, VERB_FILES},
-    {"tls-server-name", 0, "NAME", NULL, NULL},
-    {"insecure-skip-tls-verify", 0, NULL, NULL, NULL},
-    {"disable-compression", 0, NULL, NULL, NULL},
-    {"request-timeout", 0, "TIME", NULL, NULL},
-    {"cache-dir", 0, "FOLDER", NULL, VERB_FILES},
-    {"kuberc", 0, "FILE", NULL, VERB_FILES},
+const struct option_row VERB_KUBECTL_OPTIONS[] = {
+    {"context", .value = "NAME"},
+    {"kubeconfig", .value = "FILE", .words = VERB_FILES},
+    {"cluster", .value = "NAME"},
+    {"user", .value = "NAME"},
+    {"server", .letter = 's', .value = "URL"},
+    {"token", .value = "TOKEN"},
+    {"username", .value = "NAME"},
+    {"password", .value = "PASSWORD"},
+    {"as", .value = "NAME"},
+    {"as-group", .value = "NAME..."},
+    {"as-uid", .value = "UID"},
+    {"as-user-extra", .value = "KEY=VALUE..."},
+    {"certificate-authority", .value = "FILE", .words = VERB_FILES},
+    {"client-certificate", .value = "FILE", .words = VERB_FILES},
+    {"client-key", .value = "FILE", .words = VERB_FILES},
+    {"tls-server-name", .value = "NAME"},
+    {"insecure-skip-tls-verify", .value = "BOOL", .optional = true},
+    {"disable-compression", .value = "BOOL", .optional = true},
+    {"request-timeout", .value = "TIME"},
+    {"cache-dir", .value = "FOLDER", .words = VERB_FILES},
+    {"kuberc", .value = "FILE", .words = VERB_FILES},
     {0},
 };
 
@@ -45,18 +47,28 @@ const char VERB_KUBECTL_HELP[] =
     "The connection is kubectl's ($KUBECTL, or that of $PATH). These options of its go to it as "
     "they are; `kubectl options` explains them:";
 
-const struct verb_option VERB_COMMON_OPTIONS[] = {
-    {"help", 'h', NULL, "print this", NULL},
-    {"version", 0, NULL, "print the version", NULL},
+const struct option_row VERB_COMMON_OPTIONS[] = {
+    {"help", 'h', .help = "print this"},
+    {"version", .help = "print the version"},
     {0},
 };
 
-struct verb_options verb_options(const struct verb *verb)
+const struct option_example VERBS_EXAMPLES[] = {
+    {"kubectl ptj submit train.py --image pytorch/pytorch --gpus 8", "Run a script on 8 GPUs."},
+    {"kubectl ptj watch", "Follow all jobs of the namespace as they train."},
+    {"kubectl ptj why train", "Say why the job train failed or does not run, and what to do."},
+    {"kubectl ptj logs train --rank 0", "Print the logs of rank 0 until the job has ended."},
+    {0},
+};
+
+void verb_options(const struct verb *verb, const struct option_row *lists[OPTIONS_LISTS])
 {
     const bool offline = verb && verb->offline;
 
-    return (struct verb_options){{verb ? verb->options : NULL, offline ? NULL : VERB_NAMESPACE_OPTION,
-                                  VERB_COMMON_OPTIONS, offline ? NULL : VERB_KUBECTL_OPTIONS}};
+    lists[0] = verb ? verb->options : NULL;
+    lists[1] = offline ? NULL : VERB_NAMESPACE_OPTION;
+    lists[2] = VERB_COMMON_OPTIONS;
+    lists[3] = offline ? NULL : VERB_KUBECTL_OPTIONS;
 }
 
 const struct verb *verb_find(const char *name)
@@ -64,5 +76,24 @@ const struct verb *verb_find(const char *name)
     for (int i = 0; VERBS[i]; i++)
         if (!strcmp(VERBS[i]->name, name))
             return VERBS[i];
+    return NULL;
+}
+
+const char *verb_instead(const char *name)
+{
+    static const struct {
+        const char *name, *instead;
+    } ELSEWHERE[] = {
+        {"list", "kubectl get ptj, or kubectl ptj watch --once"},
+        {"get", "kubectl get ptj"},
+        {"delete", "kubectl delete ptj NAME"},
+        {"status", "kubectl ptj why NAME, or kubectl ptj watch NAME"},
+        {"describe", "kubectl ptj why NAME, or kubectl describe ptj NAME"},
+        {"wait", "kubectl ptj watch NAME --until=finished --timeout=1h"},
+    };
+
+    for (size_t i = 0; i < sizeof(ELSEWHERE) / sizeof(ELSEWHERE[0]); i++)
+        if (!strcmp(ELSEWHERE[i].name, name))
+            return ELSEWHERE[i].instead;
     return NULL;
 }

@@ -7,24 +7,13 @@
 #define TK_CLI_VERBS_H
 
 #include "common/err.h"
-
-#include <stdbool.h>
+#include "common/options.h"
 
 struct args;
 struct session;
 
-struct verb_option {
-    const char *name;  /* "namespace" for --namespace; NULL ends a list */
-    char letter;       /* 'n' for -n; 0: none */
-    const char *value; /* "NAME" in --help; "NAME...": it may be given several times; NULL: a flag */
-    const char *help;
-    /* What may stand there, for completion: VERB_JOBS and so on, or words separated by spaces; NULL: anything. */
-    const char *words;
-};
-
-/* What completes an operand or a value: names of jobs, or files. */
-#define VERB_JOBS "<jobs>"
-#define VERB_FILES "<files>"
+/* What completes an operand or a value, beside lists of words: names of jobs, or files. */
+extern const char *const VERB_JOBS[], *const VERB_FILES[];
 
 enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
 
@@ -35,22 +24,21 @@ struct verb {
     const char *name;
     const char *operands; /* as in the synopsis: "NAME", "[NAME]"; "" for none */
     int operands_min, operands_max;
-    const char *words;   /* what completes its operands, as in verb_option; NULL: nothing */
-    const char *summary; /* a line of `kubectl ptj --help` */
-    const char *about;   /* the paragraphs of its DESCRIPTION, separated by \n */
-    const struct verb_option *options;
+    const char *const *words; /* what completes its operands, as in option_row; NULL: nothing */
+    const char *summary;      /* a line of `kubectl ptj --help` */
+    const char *about;        /* the paragraphs of its DESCRIPTION, separated by \n */
+    const struct option_row *options;
+    const struct option_example *examples;
     bool hidden;              /* not in --help and the man page */
     bool offline;             /* it needs no API server: `session` is NULL */
     const char *offline_with; /* ... as little with this option; NULL: there is none */
-    /* Everything behind the first operand is operands, options too: the arguments of another program. */
-    bool passes_on;
     /* Returns the exit status, or -1 with *err, which is printed and ends the program with 1, or 2 (usage.h). */
     int (*run)(struct session *session, const struct args *args, struct err *err);
 };
 
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
-extern const struct verb VERB_WATCH, VERB_WAIT, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
+extern const struct verb VERB_WATCH, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
 extern const struct verb VERB_WHY, VERB_LOGS;
 extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_TENSORBOARD;
 
@@ -58,19 +46,22 @@ extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_T
 extern const struct verb *const VERBS[];
 
 /* Options that every verb has, and those of the connection, which offline verbs lack: the namespace, and what is passed on to
- * kubectl as it is. The latter have no help, and a flag among them may have a value. */
-extern const struct verb_option VERB_COMMON_OPTIONS[], VERB_NAMESPACE_OPTION[], VERB_KUBECTL_OPTIONS[];
+ * kubectl as it is. The latter have no help. */
+extern const struct option_row VERB_COMMON_OPTIONS[], VERB_NAMESPACE_OPTION[], VERB_KUBECTL_OPTIONS[];
 
 /* What --help and the man page say of them. */
 extern const char VERB_KUBECTL_HELP[];
 
 /* All options of a verb, in the order of --help: its own, the namespace, the common ones, kubectl's. Of NULL, the program: all but
  * the first. A list that it lacks is NULL. */
-struct verb_options {
-    const struct verb_option *lists[4];
-};
-struct verb_options verb_options(const struct verb *verb);
+void verb_options(const struct verb *verb, const struct option_row *lists[OPTIONS_LISTS]);
+
+/* Of the program. */
+extern const struct option_example VERBS_EXAMPLES[];
 
 const struct verb *verb_find(const char *name); /* NULL: there is none */
+
+/* What to type instead of a word that people know as a verb from elsewhere. NULL: it is none of those. */
+const char *verb_instead(const char *name);
 
 #endif

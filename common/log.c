@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
+const char *const log_level_names[] = {"debug", "info", "warn", "error", NULL};
 
 struct line {
     char text[LOG_LINE_BYTES];
@@ -71,7 +71,7 @@ void log_line(const struct log *log, enum log_level level, const char *msg, cons
     clock_rfc3339(log->clock.wall_ms(log->clock.ctx), true, ts);
     put(&l, "{\"ts\":", 6);
     put_string(&l, ts);
-    put_pair(&l, "level", level_names[level]);
+    put_pair(&l, "level", log_level_names[level]);
     put_pair(&l, "msg", msg); /* before the fields, so that it is not cut because of them */
     for (; fields && fields[0]; fields += 2)
         if (fields[1])
@@ -80,15 +80,4 @@ void log_line(const struct log *log, enum log_level level, const char *msg, cons
                               l.truncated ? ",\"truncated\":true" : "");
     ssize_t ignored = write(log->fd, l.text, l.len); /* a failed write cannot be reported */
     (void)ignored;
-}
-
-bool log_level_parse(const char *name, enum log_level *ret)
-{
-    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
-        if (strcmp(name, level_names[i]) == 0) {
-            *ret = (enum log_level)i;
-            return true;
-        }
-    }
-    return false;
 }

@@ -10,6 +10,9 @@
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
+/* "debug", "info", ...: the name of each, ended by NULL. */
+extern const char *const log_level_names[];
+
 enum { LOG_LINE_BYTES = 4096 };
 
 struct log {
@@ -21,8 +24,5 @@ struct log {
 /* fields: alternating key and value of extra string members, ended by NULL; a pair with value NULL is left
  * out. Example: log_line(&log, LOG_INFO, "restarting", (const char *[]){"job", name, "uid", uid, NULL}) */
 void log_line(const struct log *log, enum log_level level, const char *msg, const char *const *fields);
-
-/* False when `name` is not debug, info, warn or error. */
-bool log_level_parse(const char *name, enum log_level *ret);
 
 #endif

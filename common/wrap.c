@@ -1,9 +1,7 @@
-/* wrap.c - wrap help text at 80 columns. */
+/* wrap.c - wrap help text at the width of a terminal. */
 #include "common/wrap.h"
 
 #include <string.h>
-
-enum { WIDTH = 80 };
 
 void wrap_text(FILE *out, int indent, const char *text)
 {
@@ -11,7 +9,7 @@ void wrap_text(FILE *out, int indent, const char *text)
 
     while (*text) {
         int len = (int)strcspn(text, " \n");
-        if (len && column && column + 1 + len > WIDTH) {
+        if (len && column && column + 1 + len > WRAP_WIDTH) {
             fputc('\n', out);
             column = 0;
         }

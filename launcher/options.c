@@ -164,7 +164,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     o.version = v.text[OPT_VERSION];
     o.completion = v.text[OPT_PRINT_COMPLETION];
     o.install_to = v.text[OPT_INSTALL_TO];
-    if (option_word(&v, OPT_PRINT_COMPLETION, options_shells, "bash, zsh or tcsh", err) < 0)
+    if (option_word(&v, OPT_PRINT_COMPLETION, options_shells, "bash, zsh, fish or tcsh", err) < 0)
         return -1;
     if (o.help || o.version || o.completion || o.install_to) {
         *ret = o;

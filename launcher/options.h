@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/options.h"
 #include "rendezvous/meet.h"
 
 #include <signal.h>
@@ -28,6 +29,10 @@ enum option_id {
     OPT_NNODES,
     OPT_NPROC_PER_NODE,
     OPT_NODE_RANK,
+    OPT_MODULE,
+    OPT_NO_PYTHON,
+    OPT_RUN_PATH,
+    OPT_USE_ENV,
     OPT_RDZV_BACKEND,
     OPT_RDZV_ENDPOINT,
     OPT_RDZV_ID,
@@ -40,22 +45,18 @@ enum option_id {
     OPT_MONITOR_INTERVAL,
     OPT_SHUTDOWN_TIMEOUT,
     OPT_SIGNALS_TO_HANDLE,
-    OPT_START_METHOD,
-    OPT_ROLE,
-    OPT_MODULE,
-    OPT_NO_PYTHON,
-    OPT_RUN_PATH,
-    OPT_NUMA_BINDING,
-    OPT_VIRTUAL_LOCAL_RANK,
-    OPT_USE_ENV,
     OPT_LOG_DIR,
     OPT_REDIRECTS,
     OPT_TEE,
-    OPT_LOG_LINE_PREFIX_TEMPLATE,
     OPT_LOCAL_RANKS_FILTER,
+    OPT_LOG_LINE_PREFIX_TEMPLATE,
     OPT_DUPLICATE_STDOUT_FILTERS,
     OPT_DUPLICATE_STDERR_FILTERS,
     OPT_LOGS_SPECS,
+    OPT_START_METHOD,
+    OPT_ROLE,
+    OPT_NUMA_BINDING,
+    OPT_VIRTUAL_LOCAL_RANK,
     OPT_EVENT_LOG_HANDLER,
     OPT_PRINT_COMPLETION,
     OPT_INSTALL_TO,
@@ -64,16 +65,8 @@ enum option_id {
     N_OPTIONS,
 };
 
-struct option_row {
-    const char *name;  /* with dashes; underscores are equivalent */
-    char letter;       /* of the short form; 0: none */
-    const char *meta;  /* name of its value in the help page; NULL: a flag without value */
-    const char *group; /* heading in the help page */
-    const char *help;  /* its lines are indented by the printer */
-};
-
-/* The table, indexed by enum option_id. */
-extern const struct option_row option_rows[N_OPTIONS];
+/* The table, indexed by enum option_id, in the order of the help page. */
+extern const struct option_row option_rows[];
 
 /* The environment and the machine, as the parser sees them. */
 struct options_host {
@@ -146,6 +139,7 @@ bool options_is_launch(const char *argv0);
 
 /* --help: print the help page to stdout. */
 void options_print_help(bool launch);
+extern const struct option_example torchrun_examples[], launch_examples[];
 
 /* --print-completion: print the completion script for `shell` to stdout. options_shells lists the shells, ended
  * by NULL. */

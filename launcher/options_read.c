@@ -13,9 +13,11 @@ int option_bad_word(const struct option_values *v, int id, const char *const *wo
     char hint[NEAREST_HINT_BYTES];
 
     nearest_offer_all(&near, words);
-    return err_set(err, ERR_INVALID, "--%s=%.*s%s: expected %s%s", option_rows[id].name,
-                   v->from_env[id] ? 24 : 48, v->text[id], v->from_env[id] ? " (from its PET_ variable)" : "",
-                   expected, nearest_hint(&near, "", hint));
+    return v->from_env[id]
+               ? err_set(err, ERR_INVALID, "--%s=%.24s (from %s): expected %s%s", option_rows[id].name,
+                         v->text[id], option_rows[id].env, expected, nearest_hint(&near, "", hint))
+               : err_set(err, ERR_INVALID, "--%s=%.48s: expected %s%s", option_rows[id].name, v->text[id],
+                         expected, nearest_hint(&near, "", hint));
 }
 
 int option_bad(const struct option_values *v, int id, struct err *err, const char *expected)

@@ -1,4 +1,4 @@
-/* main.c - ptj-operator: parse flags, open the log, run the controller under a manager. */
+/* main.c - ptj-operator: read the options, open the log, run the controller under a manager. */
 #include "common/hash.h"
 #include "common/json.h"
 #include "kube/manager.h"
@@ -57,7 +57,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
                                                         .version = PTJ_VERSION,
                                                         .lease = o->leader_elect ? LEASE_NAME : NULL,
                                                         .lease_ns = o->leader_elect_ns,
-                                                        .lease_ms = (int64_t)o->lease_duration_s * 1000,
+                                                        .lease_ms = o->lease_duration_s * 1000,
                                                         .metrics_address = o->metrics_address,
                                                         .probe_address = o->health_address,
                                                         .ctx = p,
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
         puts("ptj-operator (Torchkeeper) " PTJ_VERSION);
         return 0;
     }
-    p.log.level = p.options.log_level;
+    p.log.level = (enum log_level)p.options.log_level;
     if (kube_config_find(&config, &p.options.api, &err) < 0 || serve(&p, &config, &err) < 0) {
         log_line(&p.log, LOG_ERROR, "cannot run", (const char *[]){"error", err.msg, NULL});
         return 1;

@@ -1,7 +1,7 @@
 /* options.h - the command line of ptj-operator.
  *
  * Ownership: strings point into argv or are literals.
- * Errors:    ERR_INVALID naming the flag, its value and what was expected.
+ * Errors:    ERR_INVALID naming the option, its value and what was expected.
  */
 #ifndef TK_OPERATOR_OPTIONS_H
 #define TK_OPERATOR_OPTIONS_H
@@ -9,10 +9,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "common/options.h"
 #include "kube/auth/config.h"
-
-#include <stdbool.h>
-#include <stdio.h>
 
 struct options {
     const char *ns; /* NULL: all namespaces */
@@ -23,14 +21,17 @@ struct options {
     const char *launcher_image;
     const char *scraper_ns;      /* NULL: none */
     const char *leader_elect_ns; /* NULL: the pod's namespace, or "default" */
-    int lease_duration_s;        /* others wait so long after the last renewal */
-    enum log_level log_level;
+    int64_t lease_duration_s;    /* others wait so long after the last renewal */
+    int log_level;               /* enum log_level */
     bool leader_elect;
     bool isolate_jobs, job_keys, tensorboard;
     bool help, version;
 };
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err) MUST_CHECK;
+
+extern const struct option_row options_rows[];
+extern const struct option_example options_examples[];
 
 /* Print the text of --help. */
 void options_help(FILE *out);

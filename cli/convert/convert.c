@@ -108,7 +108,7 @@ cJSON *convert_template(struct conversion *c, const struct json_at *template)
     losses_members(c->losses, &metadata, METADATA);
     if (queue.node)
         losses_note(c->losses, &queue,
-                    "kept: where Kueue manages plain pods, each of these waits for quota by itself");
+                    "kept: where Kueue manages plain pods, each pod waits for quota separately");
     for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
         const struct json_at m = json_member(&metadata, KEPT[i]);
         if (losses_is_set(m.node))
@@ -221,8 +221,8 @@ static cJSON *new_job(struct conversion *c)
     return job;
 }
 
-int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses, cJSON **ret,
-                struct err *err)
+int convert_job(const cJSON *object, const cJSON *entries, bool torchkeeper, struct losses *losses,
+                cJSON **ret, struct err *err)
 {
     static const struct losses_field ROOT[] = {{"apiVersion", NULL}, {"kind", NULL},   {"metadata", NULL},
                                                {"spec", NULL},       {"status", NULL}, {0}};
@@ -230,7 +230,8 @@ int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses
     const struct json_at root = json_root(object, NULL);
     const struct json_at spec = convert_top(&root, "spec");
     cleanup_arena struct arena arena = {0};
-    struct conversion c = {.root = &root, .entries = entries, .losses = losses, .arena = &arena};
+    struct conversion c = {
+        .root = &root, .entries = entries, .losses = losses, .arena = &arena, .torchkeeper = torchkeeper};
     cleanup_json cJSON *job = new_job(&c);
 
     c.job = job;
@@ -244,6 +245,7 @@ int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses
     cJSON_Delete(c.known_runtime);
     if (failed)
         return -1;
+    convert_launcher(&c);
     cleanup_trainjob struct trainjob *decoded = jobfile_decode(job, "default", err);
     if (!decoded || check_images(job, err) < 0)
         return err_wrap(err, "as a PyTorchTrainingJob");

@@ -2,8 +2,7 @@
  * PyTorchTrainingJobs. Pure.
  *
  * Ownership: *ret is the caller's, to be freed with cJSON_Delete.
- * Errors:    ERR_INVALID: it cannot become a job, with the path and the reason. What it loses on the way is no error: see
- *            losses.h.
+ * Errors:    ERR_INVALID: it cannot become a job, with the path and the reason. A lost field is no error: see losses.h.
  */
 #ifndef TK_CLI_CONVERT_CONVERT_H
 #define TK_CLI_CONVERT_CONVERT_H
@@ -18,8 +17,9 @@ enum convert_kind {
 
 enum convert_kind convert_kind_of(const cJSON *object);
 
-/* `entries`: all that was given (jobfile.h), where a TrainJob finds its runtime. */
-int convert_job(const cJSON *object, const cJSON *entries, struct losses *losses, cJSON **ret,
-                struct err *err) MUST_CHECK;
+/* `entries`: all that was given (jobfile.h), where a TrainJob finds its runtime. `torchkeeper`: with torchrunConfig.launcher:
+ * Torchkeeper, where the job's commands allow it. */
+int convert_job(const cJSON *object, const cJSON *entries, bool torchkeeper, struct losses *losses,
+                cJSON **ret, struct err *err) MUST_CHECK;
 
 #endif

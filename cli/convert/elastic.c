@@ -14,8 +14,8 @@ static const struct losses_field FIELDS[] = {
     {"rdzvConf", NULL},
     {"rdzvId", "the operator makes an id of its own for each attempt"},
     {"standalone", NULL},
-    {"metrics",
-     "no autoscaler is made: create a HorizontalPodAutoscaler of the job (it has the subresource scale)"},
+    {"metrics", "nothing creates an autoscaler: create a HorizontalPodAutoscaler for the job (it has the "
+                "subresource scale)"},
     {0}};
 
 struct range {
@@ -115,7 +115,7 @@ static int stay_fixed(struct conversion *c, const struct json_at *policy, const 
     return 0;
 }
 
-/* torchrunConfig from the policy; what the command itself says has precedence, as it has over the environment there. */
+/* torchrunConfig from the policy. The options of the command have precedence, as there over the environment. */
 static int convert_config(struct conversion *c, const struct json_at *policy, cJSON *torchrun,
                           struct err *err)
 {
@@ -140,7 +140,7 @@ static void need_restarts(struct conversion *c, const struct json_at *policy, cJ
     if (json_i64(torchrun, "maxRestarts", 0) >= 1)
         return;
     losses_note(c->losses, &at,
-                "1 instead of 0: an elastic job starts its processes anew when pods come or go");
+                "1 instead of 0: an elastic job restarts its processes when pods join or leave");
     cJSON_DeleteItemFromObjectCaseSensitive(torchrun, "maxRestarts");
     cJSON_AddNumberToObject(torchrun, "maxRestarts", 1);
 }
@@ -178,7 +178,7 @@ int convert_elastic(struct conversion *c, const struct json_at *policy, struct e
         read_range(policy, json_i64(first, "replicas", 1), &r, err) < 0)
         return -1;
     if (cJSON_GetArraySize(list) != 1)
-        return stay_fixed(c, policy, "an elastic job has one group of pods here, without a Master", err);
+        return stay_fixed(c, policy, "here an elastic job has one type of pods, and no Master", err);
     if (convert_torchrun_at(container) < 0)
         return stay_fixed(
             c, policy, "the container's command is not torchrun, which the operator must start itself", err);

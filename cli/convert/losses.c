@@ -1,4 +1,4 @@
-/* losses.c - collect what a conversion could not say. */
+/* losses.c - collect the fields that a conversion loses. */
 #include "cli/convert/losses.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* losses.h - what a conversion could not say: a line for each field, with its path and the reason. Pure.
+/* losses.h - the fields that a conversion loses: a line for each, with its path and the reason. Pure.
  *
  * Ownership: the text is the caller's buffer; the subject is borrowed.
- * Errors:    none: a line that does not fit into the buffer is counted, and missing from the text.
+ * Errors:    none: a line that does not fit into the buffer is counted, but not in the text.
  */
 #ifndef TK_CLI_CONVERT_LOSSES_H
 #define TK_CLI_CONVERT_LOSSES_H
@@ -16,11 +16,11 @@ struct losses {
     int lost;            /* fields that were not converted */
 };
 
-/* The field at this place was not converted, or not as it is meant. */
+/* The field was not converted, or has another effect. */
 void losses_add(struct losses *l, const struct json_at *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Something to know that loses nothing. */
+/* A note, which loses nothing. */
 void losses_note(struct losses *l, const struct json_at *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -33,7 +33,7 @@ struct losses_field {
 /* Add each member of the object that is set and that the table (ended by key NULL) does not name, or names with a reason. */
 void losses_members(struct losses *l, const struct json_at *at, const struct losses_field *fields);
 
-/* Whether the node says anything: it is there, and neither null nor an empty text, list or object. */
+/* Whether the node is set: it is there, and neither null nor an empty text, list or object. */
 bool losses_is_set(const cJSON *node);
 
 #endif

@@ -16,6 +16,7 @@ struct conversion {
     cJSON *metadata, *spec;
     cJSON *known_runtime; /* one that was not among the entries; freed by convert_job */
     struct arena *arena;
+    bool torchkeeper; /* the operator's launcher is wanted */
 };
 
 /* The two kinds. */
@@ -28,9 +29,13 @@ int convert_elastic(struct conversion *c, const struct json_at *policy, struct e
 /* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
 int convert_torchrun_at(const cJSON *container);
 
-/* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: the container's place in
- * the manifest. */
+/* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: where
+ * the manifest has the container. */
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container);
+
+/* With c->torchkeeper the operator's launcher runs the job, or the reason why not is lost; else a note names it. After replicaSpecs and
+ * torchrunConfig have been made. */
+void convert_launcher(struct conversion *c);
 
 /* The runtime that a TrainJob's runtimeRef names: among the entries, or the well-known torch-distributed. NULL: see err. */
 const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *ref,
@@ -40,7 +45,7 @@ const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *re
  * like by name, objects by member, other lists as a whole. */
 void convert_merge(cJSON *to, const cJSON *patch);
 
-/* Name the places of the result that hold a name which Kubeflow gives a pod, and nobody here. */
+/* Report where the result has a name that Kubeflow gives a pod, and that no pod has here. */
 void convert_peers(struct conversion *c);
 
 /* A member of the manifest itself; paths begin with it. */

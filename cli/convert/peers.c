@@ -1,4 +1,4 @@
-/* peers.c - name the places where a job calls its pods by names that only Kubeflow gives them. */
+/* peers.c - report where a job calls its pods by names that only Kubeflow gives them. */
 #include "cli/convert/parts.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 struct peers {
     struct conversion *c;
     const char *job, *type;
-    const char *stem; /* what stands before the index, there */
+    const char *stem; /* the name in Kubeflow, before its index */
 };
 
 static bool in_name(char ch)

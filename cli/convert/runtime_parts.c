@@ -5,7 +5,7 @@
 
 static const char STEP_LABEL[] = "trainer.kubeflow.org/trainjob-ancestor-step";
 
-/* Labels and annotations of the JobSet are the job's here; what the TrainJob says has precedence. */
+/* Labels and annotations of the JobSet are the job's here; those of the TrainJob have precedence. */
 static void add_metadata(struct conversion *c, const struct json_at *from)
 {
     static const struct losses_field FIELDS[] = {
@@ -83,7 +83,7 @@ static void read_job(struct conversion *c, struct runtime_parts *rt)
     losses_members(c->losses, &rt->job_template, TEMPLATE);
     losses_members(c->losses, &rt->job, JOB);
     if (replicas.node && json_exact_i64(replicas.node, 0) != 1)
-        losses_add(c->losses, &replicas, "one group of pods is trained with: expected 1");
+        losses_add(c->losses, &replicas, "expected 1: a job has one group of these pods");
     for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
         const struct json_at m = json_member(&rt->job, SAME[i]);
         if (m.node)
@@ -199,7 +199,8 @@ void runtime_claims(struct conversion *c, const struct runtime_parts *rt, cJSON 
             continue;
         if (!job) {
             losses_add(c->losses, &policies,
-                       "the claim's name is %.100s- and the job's, which generateName makes: the volume "
+                       "the PersistentVolumeClaim is %.100s- and the job's name, which generateName makes: "
+                       "the volume "
                        "%.100s is left out",
                        name, name);
             continue;
@@ -207,6 +208,6 @@ void runtime_claims(struct conversion *c, const struct runtime_parts *rt, cJSON 
         const char *claim = arena_printf(c->arena, "%.100s-%.100s", name, job);
         add_claim(pod_spec, name, claim);
         losses_add(c->losses, &policies,
-                   "no claim is made: create the PersistentVolumeClaim %s, which the pods mount", claim);
+                   "nothing creates the PersistentVolumeClaim %s, which the pods mount: create it", claim);
     }
 }

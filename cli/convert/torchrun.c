@@ -1,4 +1,4 @@
-/* torchrun.c - take a container's own torchrun command apart: torchrunConfig says the same. */
+/* torchrun.c - parse a container's own torchrun command, and move its options into torchrunConfig. */
 #include "cli/convert/parts.h"
 
 #include "common/sv.h"

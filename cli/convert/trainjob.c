@@ -47,7 +47,7 @@ static int apply_trainer(struct conversion *c, const struct json_at *trainer, cJ
     if (is_torchtune(command.node))
         return json_err(
             &command, err,
-            "torchtune's recipe and arguments are made by Trainer: write them out, as it would run them");
+            "Trainer makes torchtune's recipe and arguments: write out the command that it would run");
     for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
         const struct json_at m = json_member(trainer, SAME[i][0]);
         convert_copy(container, SAME[i][1], &m);
@@ -62,7 +62,7 @@ static int apply_trainer(struct conversion *c, const struct json_at *trainer, cJ
 
 /* ---- the numbers of nodes and processes */
 
-/* Whole CPUs, rounded up; 0: none are said. */
+/* Whole CPUs, rounded up; 0: not set. */
 static int64_t cpus_of(const cJSON *q)
 {
     double v = 0;
@@ -101,7 +101,7 @@ static const char *automatic_procs(struct conversion *c, const cJSON *container)
     return arena_printf(c->arena, "%lld", (long long)(cpus ? cpus : 1));
 }
 
-/* A number, or in earlier versions a word; *ret is unchanged where nothing is said. */
+/* A number, or in earlier versions a word; *ret is unchanged where it is not set. */
 static int read_procs(struct conversion *c, const struct json_at *at, const char **ret, struct err *err)
 {
     const struct json_at m = json_member(at, "numProcPerNode");
@@ -163,9 +163,9 @@ static int put_first(const struct json_at *ref, cJSON *pod_spec, cJSON *containe
 
     cJSON_InsertItemInArray(list, 0, cJSON_DetachItemViaPointer(list, container));
     if (trainjob_training_container(pod_spec) != container)
-        return json_err(ref, err,
-                        "its container \"%.60s\" would be taken for the training container: rename it",
-                        json_str(trainjob_training_container(pod_spec), "name"));
+        return json_err(
+            ref, err, "the operator would take its container \"%.60s\" for the training container: rename it",
+            json_str(trainjob_training_container(pod_spec), "name"));
     return 0;
 }
 
@@ -214,7 +214,7 @@ int convert_trainjob(struct conversion *c, struct err *err)
         convert_numbers(c, &trainer, &rt, replica, container, err) < 0 ||
         convert_patches(c, &spec, &rt, template, err) < 0)
         return -1;
-    /* A patch may have put something else in place of the list. */
+    /* A patch may have replaced the list by something else. */
     container = node_container(cJSON_GetObjectItemCaseSensitive(template, "spec"));
     if (!container)
         return json_err(&spec, err, "expected patches that leave the container named node");

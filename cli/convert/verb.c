@@ -1,10 +1,11 @@
-/* verb.c - kubectl ptj convert: read manifests of Kubeflow, print ours, say what is lost. */
+/* verb.c - kubectl ptj convert: read manifests of Kubeflow, print ours, list what is lost. */
 #include "cli/convert/convert.h"
 #include "cli/files.h"
 #include "cli/jobfile.h"
 #include "cli/session.h"
 
 #include "cli/say.h"
+#include "cli/usage.h"
 #include "common/yaml_write.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void print_lines(const struct buf *text)
 }
 
 struct result {
-    bool one_file;
+    bool one_file, torchkeeper;
     int converted, lost, refused;
 };
 
@@ -50,7 +51,7 @@ static int convert_one(const cJSON *entry, const cJSON *entries, struct result *
                       : "");
     struct losses losses = {
         .text = &lost, .place = jobfile_place(entry), .one_file = r->one_file, .subject = subject};
-    if (convert_job(object, entries, &losses, &job, &why) < 0) {
+    if (convert_job(object, entries, r->torchkeeper, &losses, &job, &why) < 0) {
         r->refused++;
         say(jobfile_place(entry), "%s: not converted: %s", subject, why.msg);
         return 0;
@@ -91,9 +92,12 @@ static int convert_all(const cJSON *entries, struct result *r, struct err *err)
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_json cJSON *entries = cJSON_CreateArray();
-    struct result r = {.one_file = a->n_operands == 1};
+    const char *launcher = args_text(a, "launcher", "Image");
+    struct result r = {.one_file = a->n_operands == 1, .torchkeeper = !strcmp(launcher, "Torchkeeper")};
 
     (void)s;
+    if (!r.torchkeeper && strcmp(launcher, "Image") != 0)
+        return usage_wrong(err, "--launcher: expected Torchkeeper or Image, got \"%.40s\"", launcher);
     for (int i = 0; i < a->n_operands; i++)
         if (files_objects(a->operands[i], entries, err) < 0)
             return -1;
@@ -106,6 +110,23 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return r.refused ? 1 : r.lost ? LOST : 0;
 }
 
+static const struct option_row OPTIONS[] = {
+    {"launcher", 0, "NAME", .help = "whose torchrun: Image (default) or Torchkeeper",
+     .words = OPTION_WORDS("Image", "Torchkeeper")},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj convert pytorchjob.yaml > job.yaml", "The job to read, and what was lost on stderr."},
+    {"kubectl ptj convert trainjob.yaml runtime.yaml | kubectl create -f -",
+     "A TrainJob and its runtime, created at once."},
+    {"kubectl ptj convert pytorchjob.yaml --launcher Torchkeeper > job.yaml",
+     "With progress, and an end of runs that hang."},
+    {"kubectl get pytorchjobs -o yaml | kubectl ptj convert - > jobs.yaml",
+     "All PyTorchJobs of the namespace."},
+    {0},
+};
+
 const struct verb VERB_CONVERT = {
     .name = "convert",
     .operands = "FILE...",
@@ -113,21 +134,23 @@ const struct verb VERB_CONVERT = {
     .operands_max = VERB_ANY,
     .words = VERB_FILES,
     .summary = "turn Kubeflow's PyTorchJobs and TrainJobs into training jobs",
-    .about = "Reads YAML or JSON (- is stdin) and prints each PyTorchJob (kubeflow.org/v1) and TrainJob "
-             "(trainer.kubeflow.org/v1alpha1) as a PyTorchTrainingJob. A TrainJob's runtime must be of torch "
-             "and among the "
-             "files; torch-distributed may be missing.\n"
-             "What cannot be said is listed on stderr: file and line, field, reason. A line with \"note\" "
-             "loses nothing. Objects "
-             "of other kinds are left out.\n"
-             "Programs keep starting torchrun themselves and get the variables that they get there (RANK, "
-             "PET_NNODES, ...); a "
-             "PyTorchJob with an elasticPolicy becomes an elastic job, whose torchrun the operator starts. "
-             "Where a manifest is "
-             "silent, the operator's own default holds: 3 counted restarts (runPolicy.backoffLimit).\n"
-             "Exit status: 0 when all was said, 3 when fields were lost, 1 when a job could not be "
-             "converted; the others are "
-             "printed.",
+    .about =
+        "Reads YAML or JSON (- is stdin). Prints each PyTorchJob (kubeflow.org/v1) and TrainJob "
+        "(trainer.kubeflow.org/v1alpha1) as a PyTorchTrainingJob. The runtime of a TrainJob must be one "
+        "for torch, and among the files; only torch-distributed may be missing.\n"
+        "Fields with no equivalent are listed on stderr: file and line, field, reason. A line with "
+        "\"note\" loses nothing. `convert` leaves out objects of other kinds.\n"
+        "Programs still start torchrun themselves, and get the same variables as there (RANK, PET_NNODES, "
+        "...). A PyTorchJob with an elasticPolicy becomes an elastic job, whose torchrun the operator "
+        "starts. A field that the manifest does not set has the operator's default, for example 3 counted "
+        "restarts (runPolicy.backoffLimit).\n"
+        "With --launcher Torchkeeper the operator starts its own torchrun in each job. It reports "
+        "progress and ends hangs (runPolicy.progressTimeoutSeconds). This needs containers whose command "
+        "is torchrun.\n"
+        "Exit status: 0 when every field was converted, 3 when fields were lost, 1 when a job could not "
+        "be converted; the other jobs are printed all the same.",
+    .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /* earlier.c - one paragraph for each failure of status.failures. */
 #include "cli/logs/earlier.h"
 
+#include "cli/logs/view.h"
 #include "cli/shown.h"
 #include "common/clock.h"
 
@@ -38,17 +39,22 @@ static const char *message_of(const struct jobstatus *st, const struct failure *
     return same ? last->message : f->message;
 }
 
-int earlier_print(const struct jobstatus *st, struct buf *out, struct err *err)
+int earlier_print(const struct jobstatus *st, const regex_t *grep, struct buf *out, struct err *err)
 {
     for (int i = 0; i < st->n_failures; i++) {
         const char *message = message_of(st, &st->failures[i]);
         struct sv rest = sv_from(message ? message : ""), line;
-        if (put_head(&st->failures[i], out, err) < 0)
+        bool has_head = !grep;
+        if (has_head && put_head(&st->failures[i], out, err) < 0)
             return -1;
-        while (rest.len && sv_next(&rest, '\n', &line))
-            if (buf_puts(out, "  ", err) < 0 || shown_line(out, line, err) < 0 ||
-                buf_puts(out, "\n", err) < 0)
+        while (rest.len && sv_next(&rest, '\n', &line)) {
+            if (!view_wants(grep, line))
+                continue;
+            if ((!has_head && put_head(&st->failures[i], out, err) < 0) || buf_puts(out, "  ", err) < 0 ||
+                shown_line(out, line, err) < 0 || buf_puts(out, "\n", err) < 0)
                 return -1;
+            has_head = true;
+        }
     }
     return 0;
 }

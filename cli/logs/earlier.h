@@ -1,4 +1,4 @@
-/* earlier.h - print what a job's status kept of attempts that failed. For `kubectl ptj logs --previous`. Pure.
+/* earlier.h - print what a job's status saved of failed attempts. For `kubectl ptj logs --previous`. Pure.
  *
  * Errors:    those of buf.h.
  */
@@ -8,6 +8,10 @@
 #include "common/buf.h"
 #include "operator/api/jobstatus.h"
 
-int earlier_print(const struct jobstatus *st, struct buf *out, struct err *err) MUST_CHECK;
+#include <regex.h>
+
+/* `grep`: only the lines that fit this pattern, and the failures that have such lines; NULL: all. */
+int earlier_print(const struct jobstatus *st, const regex_t *grep, struct buf *out,
+                  struct err *err) MUST_CHECK;
 
 #endif

@@ -9,7 +9,8 @@ enum {
     REOPEN_DOUBLINGS = 4, /* up to 4 s */
     AT_ONCE_MS = 100,     /* after the first failure in a row: mostly only the connection was lost */
     GONE_MS = 5000,       /* for the rest of a deleted pod's log */
-    TOLD_FAILURE = 2, /* the first failure in a row that is told: a lost connection is mostly back at once */
+    REPORTED_FAILURE =
+        2, /* the first failure in a row that is reported: a lost connection mostly returns at once */
 };
 
 static void request(void *ctx);
@@ -50,7 +51,7 @@ static void finish(struct feed *f)
 
 static void give_up_later(struct feed *f);
 
-/* How long the rest of a deleted pod's log has taken. */
+/* Add up how long the rest of a deleted pod's log takes. */
 static void count_rest(struct feed *f)
 {
     const int64_t now = now_ms(f) - f->sink->blocked_ms;
@@ -61,7 +62,7 @@ static void count_rest(struct feed *f)
     f->counted_ms = now;
 }
 
-/* The pod is gone for so long that its log is none of it. */
+/* The log goes on for too long after the pod was deleted. */
 static bool is_endless(struct feed *f)
 {
     struct err err;
@@ -121,25 +122,25 @@ static void came_to_its_end(struct feed *f)
 static void failed(struct feed *f, const struct err *err)
 {
     const struct podlog log = {.pod = f->pod};
-    const struct kube_request right = podlog_right(f->session, &log);
-    struct err told = *err;
+    const struct kube_request permission = podlog_right(f->session, &log);
+    struct err explained = *err;
 
     if (err->code == 403) {
-        (void)session_explain(f->session, &right, &told);
-        f->sink->fatal(f->sink->ctx, &told);
+        (void)session_explain(f->session, &permission, &explained);
+        f->sink->fatal(f->sink->ctx, &explained);
         return;
     }
     f->failures++;
     if ((err->code == 404 && (f->gone || f->final)) || (f->once && f->failures >= FAILURES_MAX)) {
         f->failed = err->code != 404;
         if (f->failed)
-            f->sink->trouble(f->sink->ctx, f, &told);
+            f->sink->trouble(f->sink->ctx, f, err);
         finish(f);
         return;
     }
     /* 400: the container is about to start. */
-    if (f->failures == TOLD_FAILURE && err->code != 400)
-        f->sink->trouble(f->sink->ctx, f, &told);
+    if (f->failures == REPORTED_FAILURE && err->code != 400)
+        f->sink->trouble(f->sink->ctx, f, err);
     request_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0));
 }
 
@@ -160,7 +161,7 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
         failed(f, &why);
 }
 
-/* What is there is read without following: that has an end, and so an order. */
+/* The lines that exist are read without following: that has an end, and so an order. */
 static void request(void *ctx)
 {
     struct feed *f = ctx;
@@ -197,8 +198,7 @@ void feed_begin(struct feed *f)
     request(f);
 }
 
-/* Nobody answers for a pod that is gone: what has not come in time does not come. What is held up by who reads our output has
- * come. */
+/* No kubelet answers for a deleted pod: what has not come in time does not come. What waits for the reader of our output has come. */
 static void give_up(void *ctx)
 {
     struct feed *f = ctx;
@@ -232,7 +232,7 @@ void feed_read_out(struct feed *f)
     if (!f->used || f->done)
         return;
     f->once = true;
-    /* These end by themselves: nobody answers for the pod, a request to the end is under way, or the next try is one. */
+    /* These end without help: the pod is deleted, a request to the end of the log is under way, or the next try is one. */
     if (f->gone || (f->transfer && !f->live) || (!f->transfer && f->failures))
         return;
     if (f->transfer) {

@@ -1,12 +1,12 @@
 /* feed.h - read the log of one container, over breaks and lost servers, into a stream of a merge. For `kubectl ptj logs`.
  *
- * First what is there is read to its end, then the log is followed. When the container has ended, or the feed is to read `once`, a
- * request that was sent after that ends it: nothing is lost between the last line and the end. When the pod is gone, what is under
- * way is waited for through silences of 5 s, and for FEED_GONE_MS in all, in which neither the merge nor who reads our output held
- * it up; what comes later is left out, as trouble.
+ * The feed reads the lines that exist to their end, then it follows the log. After the container has ended, or with `once`, it sends
+ * one more request, which ends the feed: so no line is lost between the last one and the end. When the pod is deleted, the feed waits
+ * for the answer that is under way through silences of 5 s, and for FEED_GONE_MS in all, not counting the time in which the merge or
+ * the reader of our output held it up; it leaves out what comes later, and reports that.
  *
  * Ownership: borrows session and merge. feed_close cancels what is under way.
- * Errors:    a missing right and nothing else is fatal; all else is tried again, with backoff.
+ * Errors:    only a missing permission is fatal; after all others the feed tries again, with backoff.
  */
 #ifndef TK_CLI_LOGS_FEED_H
 #define TK_CLI_LOGS_FEED_H
@@ -22,7 +22,7 @@ enum { FEED_GONE_MS = 60000 };
 
 struct feed_sink {
     void *ctx;
-    int64_t blocked_ms; /* so long the process was stopped by who reads its output, since it began */
+    int64_t blocked_ms; /* for so long, in all, the process waited for the reader of its output */
     void (*moved)(void *ctx, struct feed *f); /* bytes came, or it is done */
     void (*trouble)(void *ctx, struct feed *f, const struct err *err);
     void (*fatal)(void *ctx, const struct err *err);

@@ -14,7 +14,7 @@ static struct feed *feed_of(struct feeds *f, const char *uid)
     return NULL;
 }
 
-/* A free number. That of a pod that exists stays its own, lest its log be read again. */
+/* A free number. A pod that exists keeps its own: else its log would be read again. */
 static int free_stream(struct feeds *f)
 {
     for (int i = 0; i < MERGE_STREAMS; i++)
@@ -36,7 +36,7 @@ void feeds_begin(struct feeds *f, const struct pod *pod, const char *job, bool o
     const int i = free_stream(f);
 
     if (i < 0) {
-        say("kubectl ptj logs", "pod %s: not shown: %d logs are read already", pod->name, MERGE_STREAMS);
+        say("kubectl ptj logs", "pod %s is not shown: logs reads %d logs at once", pod->name, MERGE_STREAMS);
         return;
     }
     struct feed *feed = &f->of[i];

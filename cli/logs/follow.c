@@ -1,4 +1,4 @@
-/* follow.c - what the watch shows of job and pods, and a printer that is run after any feed moved. */
+/* follow.c - begin and end feeds by what the watch shows of the job and its pods, and print the merged lines. */
 #include "cli/logs/follow.h"
 
 #include "cli/jobfeed.h"
@@ -7,6 +7,7 @@
 #include "cli/say.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,8 +31,8 @@ struct follow {
     struct kube_loop_timer print_again, lingering;
     bool synced, deleted, finished;
     bool has_failed; /* some log was not read */
-    bool unread;     /* nobody reads stdout any more */
-    bool is_lost;    /* the API server, as was told */
+    bool unread;     /* stdout has no reader any more */
+    bool is_lost;    /* the connection, and that is printed */
     bool listed;     /* the job, in the present list */
     int32_t attempt;
     bool has_pods; /* of the present attempt */
@@ -78,6 +79,8 @@ static bool print_lines(struct follow *f, int64_t now_ms)
     struct err impossible;
 
     while (merge_next(f->merge, now_ms, &line)) {
+        if (!view_wants(f->options->view.grep, line.text))
+            continue;
         buf_clear(&out);
         (void)view_line(&out, &f->options->view, feeds_label(&f->feeds, line.stream), line.stream, &line,
                         &impossible);
@@ -117,7 +120,7 @@ static bool waits(const struct follow *f)
     return f->options->follow && !f->finished;
 }
 
-/* While logs are followed it is not said that another pod is late. */
+/* While it follows logs, `logs` does not print that another pod is late. */
 static void wait_for_pod(struct follow *f, const struct pod *pod)
 {
     f->has_pods = true;
@@ -153,14 +156,57 @@ static void see_pod(struct follow *f, const struct pod *pod)
     }
 }
 
+static const cJSON *named(const cJSON *list, const char *name)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, list)
+    {
+        const char *own = json_str(c, "name");
+        if (own && !strcmp(own, name))
+            return c;
+    }
+    return NULL;
+}
+
+/* Take another container of the pod for the one whose log is read. */
+static int choose_container(const cJSON *object, const char *name, struct pod *pod, struct err *err)
+{
+    static const char *const LISTS[][2] = {{"containers", "containerStatuses"},
+                                           {"initContainers", "initContainerStatuses"},
+                                           {"ephemeralContainers", "ephemeralContainerStatuses"}};
+    char all[160] = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
+        const cJSON *list = json_find(object, (const char *[]){"spec", LISTS[i][0], NULL}), *c;
+        const cJSON *statuses = json_find(object, (const char *[]){"status", LISTS[i][1], NULL});
+        const cJSON *state = json_find(named(statuses, name), (const char *[]){"state", NULL});
+        if (named(list, name)) {
+            pod->training.name = name;
+            pod->training.state =
+                cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "terminated")) ? CONTAINER_TERMINATED
+                : cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "running"))  ? CONTAINER_RUNNING
+                                                                                      : CONTAINER_WAITING;
+            return 0;
+        }
+        cJSON_ArrayForEach(c, list)
+            text_add(all, sizeof(all), "%s%s", all[0] ? ", " : "", json_str(c, "name"));
+    }
+    return err_set(err, ERR_INVALID, "--container: pod %.63s has no container \"%.63s\", only %s", pod->name,
+                   name, all);
+}
+
 static void on_pod(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
+    const struct follow_options *o = f->options;
     struct err err;
     struct pod *pod = pod_decode(object, &err);
 
-    if (pod && f->options->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
+    if (pod && o->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
         ranks_check_order(&f->job->spec, object, &err) < 0)
+        end_with(f, &err);
+    else if (pod && o->container && is_ours(f, pod) && choose_container(object, o->container, pod, &err) < 0)
         end_with(f, &err);
     else if (pod)
         see_pod(f, pod);
@@ -202,7 +248,7 @@ static void linger_no_more(void *ctx)
     print_soon(f);
 }
 
-/* The two watches are not in step: of pods that ran, nothing may have been heard when the job's end is. */
+/* The watch of the job may be ahead of that of the pods: pods that ran may be unknown when the job's end is seen. */
 static void see_all_pods(struct follow *f)
 {
     f->synced = false;
@@ -318,8 +364,8 @@ static int status_of(const struct follow *f, struct err *err)
     if (f->deleted && !f->finished)
         return err_set(err, ERR_NOT_FOUND, "the job %s was deleted", f->job->name);
     if (f->finished && !f->has_pods)
-        say("kubectl ptj logs", "no pod of %s is left, and no log%s", f->job->name,
-            f->job->status.phase == JOB_FAILED ? ": --previous prints what the status kept" : "");
+        say("kubectl ptj logs", "no pod of %s is left, so there is no log%s", f->job->name,
+            f->job->status.phase == JOB_FAILED ? ": --previous prints what the status saved" : "");
     return f->has_failed || (f->options->follow && f->job->status.phase == JOB_FAILED);
 }
 

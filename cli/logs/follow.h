@@ -3,7 +3,7 @@
  *
  * Memory:    64 pods at once take 28 MiB at most (merge.h, and 80 KiB and a connection for each), twice that while two attempts
  *            overlap; besides those what two watchers need (kube/watcher.h).
- * Errors:    a right that is missing, named; a job that was deleted; output that cannot be written.
+ * Errors:    a missing permission, with its name; a job that was deleted; output that cannot be written.
  */
 #ifndef TK_CLI_LOGS_FOLLOW_H
 #define TK_CLI_LOGS_FOLLOW_H
@@ -18,7 +18,8 @@ struct follow_options {
     struct ranks ranks;
     struct feed_options feed;
     struct view view;
-    bool follow; /* else what is there now */
+    const char *container; /* NULL: the training container */
+    bool follow;           /* else what is there now */
 };
 
 /* `job` is taken. Returns the exit status: 0, and 1 if the job failed or a log could not be read; or -1. */

@@ -1,4 +1,6 @@
-/* logs.c - kubectl ptj logs: the logs of all pods of a job as one, in order of time. */
+/* logs.c - kubectl ptj logs: print the logs of all pods of a job as one, in order of time. */
+#include "cli/logs/logs.h"
+
 #include "cli/logs/earlier.h"
 #include "cli/logs/follow.h"
 #include "cli/say.h"
@@ -8,18 +10,48 @@
 
 #include "common/json.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { TAIL_MAX = 1000000000, EARLIER_BYTES = 1 << 20 };
 
+enum { CONTAINER_NAME_MAX = 63 };
+
+static struct follow_options defaults(void)
+{
+    return (struct follow_options){
+        .feed.tail = -1,
+        .follow = true,
+        .view = {.colours = terminal_of(STDOUT_FILENO).colours, .safe = isatty(STDOUT_FILENO)}};
+}
+
+/* Unless --grep is given, *ret is empty. */
+static int read_pattern(const struct args *a, regex_t *ret, struct follow_options *o, struct err *err)
+{
+    const char *pattern = args_text(a, "grep", NULL);
+    const int code = pattern ? regcomp(ret, pattern, REG_EXTENDED | REG_NOSUB) : 0;
+    char why[128];
+
+    if (code) {
+        regerror(code, ret, why, sizeof(why));
+        return usage_wrong(err, "--grep: %s: \"%.80s\"", why, pattern);
+    }
+    o->view.grep = pattern ? ret : NULL;
+    return 0;
+}
+
 static int read_options(const struct args *a, struct follow_options *o, struct err *err)
 {
-    const struct terminal t = terminal_of(STDOUT_FILENO);
-
-    *o = (struct follow_options){.feed.tail = -1,
-                                 .follow = !args_has(a, "no-follow"),
-                                 .view = {t.colours, isatty(STDOUT_FILENO), args_has(a, "timestamps")}};
+    *o = defaults();
+    o->follow = !args_has(a, "no-follow");
+    o->view.times = args_has(a, "timestamps");
+    o->container = args_text(a, "container", NULL);
+    if (o->container && !decode_is_dns_label(o->container, CONTAINER_NAME_MAX, false))
+        return usage_wrong(err, "--container: expected the name of a container, got \"%.60s\"", o->container);
+    if (o->container && args_has(a, "previous"))
+        return usage_wrong(err, "--container and --previous exclude each other: the status keeps what the "
+                                "training container printed");
     if (args_has(a, "follow") && args_has(a, "no-follow"))
         return usage_wrong(err, "--follow and --no-follow exclude each other");
     if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
@@ -30,13 +62,13 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
     return args_i64(a, "tail", 0, TAIL_MAX, &o->feed.tail, err);
 }
 
-static int print_earlier(const struct trainjob *job, struct err *err)
+static int print_earlier(const struct trainjob *job, const regex_t *grep, struct err *err)
 {
     cleanup_buf struct buf out = BUF_INIT(EARLIER_BYTES);
 
-    if (earlier_print(&job->status, &out, err) < 0)
+    if (earlier_print(&job->status, grep, &out, err) < 0)
         return -1;
-    if (!out.len)
+    if (!job->status.n_failures)
         say("kubectl ptj logs", "no attempt of %s has failed", job->name);
     fputs(buf_str(&out), stdout);
     return 0;
@@ -59,31 +91,83 @@ static int check_count(const struct trainjob *job, const struct ranks *r, struct
     return 0;
 }
 
-static int run_logs(struct session *s, const struct args *a, struct err *err)
+static int print_logs(struct session *s, const char *name, bool previous, const struct follow_options *o,
+                      struct err *err)
 {
-    cleanup_trainjob struct trainjob *job = NULL;
-    struct follow_options o;
     cJSON *tree;
 
-    if (read_options(a, &o, err) < 0 || session_job(s, a->operands[0], &tree, err) < 0)
+    if (session_job(s, name, &tree, err) < 0)
         return -1;
-    job = trainjob_decode(tree, err);
+    cleanup_trainjob struct trainjob *job = trainjob_decode(tree, err);
     if (!job)
         return -1;
-    if (args_has(a, "previous"))
-        return print_earlier(job, err);
-    return check_count(job, &o.ranks, err) < 0 ? -1 : follow_job(s, TAKE(job), &o, err);
+    if (previous)
+        return print_earlier(job, o->view.grep, err);
+    return check_count(job, &o->ranks, err) < 0 ? -1 : follow_job(s, TAKE(job), o, err);
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N,M-K", "only the pods that have these ranks, the first pod having the first ones", NULL},
-    {"pod", 0, "POD", "only this pod, as its lines name it: node-3, or the whole name", NULL},
-    {"follow", 'f', NULL, "go on until the job has ended (this is the default)", NULL},
-    {"no-follow", 0, NULL, "print what is there now, and end", NULL},
-    {"tail", 0, "LINES", "begin with the last so many lines of each pod", NULL},
-    {"since", 0, "TIME", "begin with the lines of the last 90s, 5m, 1h30m", NULL},
-    {"timestamps", 0, NULL, "print the time of each line", NULL},
-    {"previous", 'p', NULL, "print what the status kept of attempts that failed, and end", NULL},
+static int run_logs(struct session *s, const struct args *a, struct err *err)
+{
+    struct follow_options o;
+    regex_t grep = {0};
+
+    if (read_options(a, &o, err) < 0 || read_pattern(a, &grep, &o, err) < 0)
+        return -1;
+    const int status = print_logs(s, a->operands[0], args_has(a, "previous"), &o, err);
+    regfree(&grep);
+    return status;
+}
+
+struct following {
+    const struct session *session;
+    const char *name;
+};
+
+/* As the signal would have ended the process, but for the line. */
+static void on_interrupt(void *ctx, int signal)
+{
+    const struct following *f = ctx;
+    sigset_t set;
+
+    say("kubectl ptj logs", "the job goes on: `kubectl ptj logs %s -n %s%s` prints its logs again", f->name,
+        f->session->ns, buf_str(&f->session->options));
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    raise(signal);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+int logs_follow(struct session *s, const char *name, struct err *err)
+{
+    const struct follow_options o = defaults();
+    struct following f = {s, name};
+
+    if (kube_loop_signals(s->loop, (const int[]){SIGINT}, 1, on_interrupt, &f, err) < 0)
+        return -1;
+    return print_logs(s, name, false, &o, err);
+}
+
+static const struct option_row OPTIONS[] = {
+    {"rank", 'r', "N,M-K", .help = "only the pods with these ranks"},
+    {"pod", 0, "POD", .help = "only this pod: node-3, or its whole name"},
+    {"container", 'c', "NAME", .help = "this container of each pod (default: the one that trains)"},
+    {"grep", 0, "PATTERN", .help = "only lines that match this POSIX extended expression"},
+    {"follow", 'f', NULL, .help = "continue until the job ends (the default)"},
+    {"no-follow", 0, NULL, .help = "print what is there now, and end"},
+    {"tail", 0, "LINES", .help = "begin with the last LINES lines of each pod"},
+    {"since", 0, "TIME", .help = "begin with the lines of the last 90s, 5m, 1h30m"},
+    {"timestamps", 0, NULL, .help = "print the time of each line"},
+    {"previous", 'p', NULL, .help = "print what the status saved of failed attempts, and end"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj logs bert", "All pods, until the job has ended."},
+    {"kubectl ptj logs bert --rank 0,4-7 --since 10m", "The pods of some ranks, from ten minutes ago."},
+    {"kubectl ptj logs bert --grep 'nan|error'", "Only lines with one of these words."},
+    {"kubectl ptj logs bert --pod node-3 -c fetch --tail 100 --no-follow",
+     "The last 100 lines of an init container in one pod."},
+    {"kubectl ptj logs bert --previous", "What the status saved of failed attempts."},
     {0},
 };
 
@@ -94,22 +178,22 @@ const struct verb VERB_LOGS = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .summary = "print the logs of all pods of a job, merged in order of time",
     .about =
-        "Lines of the training containers, with the pod in front. Waits for pods that do not run yet, goes "
-        "on over "
-        "restarts and over a lost API server, and ends when the job has ended: with 0 if it succeeded, with "
-        "1 if it "
-        "failed; with --no-follow the exit status is 0 when all was read.\n"
-        "Up to 64 pods are read at once; of a larger job --rank or --pod chooses some. With the operator's "
-        "own launcher, with "
-        "rdzvBackend static and without torchrun the pods have their ranks in the order of replicaSpecs and "
-        "indices "
-        "(while an elastic job lacks a pod, those behind it move up). The torchrun of an image gives ranks "
-        "in its "
-        "rendezvous, in another order: then --rank is refused.\n"
-        "Pods of an earlier attempt are deleted with their logs. What the job's status kept of them "
-        "--previous "
-        "prints.",
+        "Prints the lines of the training containers, each behind the name of its pod. `logs` waits for "
+        "pods that do not run yet, continues after restarts and after a lost connection, and ends with "
+        "the job.\n"
+        "--grep prints only the lines that match. --container prints another container of each pod, for "
+        "example a sidecar or an init container.\n"
+        "`logs` reads 64 pods at once. For a larger job choose pods by --rank or --pod. Ranks follow the "
+        "order of replicaSpecs and indices with the operator's own launcher, with rdzvBackend static, and "
+        "without torchrun; while an elastic job lacks a pod, the pods behind it have lower ranks. The "
+        "torchrun of an image assigns ranks in its rendezvous, in another order: then `logs` refuses "
+        "--rank.\n"
+        "The operator deletes the pods of an earlier attempt, and their logs with them. --previous prints "
+        "the excerpts saved in the job's status.\n"
+        "Exit status: 0 when the job succeeded, 1 when it failed or a log could not be read. With "
+        "--no-follow and --previous: 0 when everything was read.",
     .run = run_logs,
 };

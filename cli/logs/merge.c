@@ -139,8 +139,7 @@ static void put(struct stream *s, int64_t ns, size_t time_len, struct sv whole, 
     look_at_first(s);
 }
 
-/* What a kubelet answers for a container that has been removed, or whose log file has. Of one whose lines came already it says
- * nothing new. */
+/* What a kubelet answers when the container, or its log file, has been removed. It is not news when lines came already. */
 static bool says_gone(struct sv line)
 {
     const bool no_file = sv_starts(line, "failed to try resolving symlinks in path ") ||
@@ -156,7 +155,7 @@ static void take_line(struct stream *s, struct sv line, int64_t mono_ms)
     size_t time_len = 0;
     const bool timed = parse_time(line, &ns, &time_len);
 
-    /* A line without a time is the server's own: what it says in place of a log. */
+    /* A line without a time is the server's own, in place of a log. */
     if (timed ? came_before(s, ns) : !line.len || (s->seen && says_gone(line)))
         return;
     put(s, ns, time_len, line, mono_ms);

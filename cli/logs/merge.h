@@ -1,8 +1,8 @@
 /* merge.h - merge the log lines of several containers in order of their timestamps. For `kubectl ptj logs`. Pure.
  *
- * A stream that is read from its beginning (not live) holds the others back until it has a line or ends, for MERGE_PATIENCE_MS
- * without a byte at most: what lies in the logs already comes out in order however fast each server answers. A live stream may be
- * silent for hours, so a line waits for others for MERGE_WINDOW_MS only.
+ * A stream that is read from its beginning (not live) holds the others back until it has a line or ends, at most for
+ * MERGE_PATIENCE_MS without a byte: so existing lines come out in order, however fast each server answers. A live stream may be silent
+ * for hours, so a line waits for live streams for MERGE_WINDOW_MS only.
  *
  * Memory:    a queue of MERGE_QUEUE_BYTES and an unfinished line of MERGE_LINE_BYTES for each stream, beyond that one piece of what
  *            is fed; callers stop feeding streams that are full.
@@ -42,7 +42,7 @@ bool merge_open(struct merge *m, int stream, int64_t mono_ms) MUST_CHECK;
 /* An answer begins, the first one or one after a break: lines that came already are passed over. */
 void merge_begin(struct merge *m, int stream, bool live, int64_t mono_ms);
 void merge_feed(struct merge *m, int stream, struct sv bytes, int64_t mono_ms);
-/* It is over; `whole`: in order, so that an unfinished last line is one. */
+/* The answer is over; `whole`: nothing was lost, so an unfinished last line is a line. */
 void merge_end(struct merge *m, int stream, bool whole, int64_t mono_ms);
 
 /* No more answers; its number is free once its lines were taken. */
@@ -53,13 +53,13 @@ bool merge_is_full(const struct merge *m, int stream);
 /* Take the next line if its turn has come. */
 bool merge_next(struct merge *m, int64_t mono_ms, struct merge_line *ret);
 
-/* When to ask again though nothing was fed; INT64_MAX: not before. */
+/* When to call merge_next again though nothing was fed; INT64_MAX: not before something is. */
 int64_t merge_due_ms(const struct merge *m, int64_t mono_ms);
 
 /* Nothing is left to take. */
 bool merge_is_empty(const struct merge *m);
 
-/* The second of the stream's last line as RFC 3339, from which to ask on after a break. False: it had none. */
+/* The second of the stream's last line as RFC 3339, where the next request begins after a break. False: it had none. */
 bool merge_since(const struct merge *m, int stream, char out[static MERGE_SINCE_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-/* notes.h - lines of `kubectl ptj logs` itself, on stderr: stdout has the lines of the pods alone.
+/* notes.h - lines of `kubectl ptj logs` itself, on stderr: stdout has only the lines of the pods.
  *
  * notes prints each reason to wait once, until notes_forget.
  */
@@ -9,8 +9,8 @@
 #include "operator/api/trainjob.h"
 
 struct notes {
-    bool once; /* nothing is waited for: it says why there is no log */
-    char said[512];
+    bool once;         /* logs does not wait: the notes explain why there is no log */
+    char printed[512]; /* the reasons */
 };
 
 /* Why this pod does not run yet; why the job has no pods. */

@@ -6,10 +6,17 @@
 /* Of the eight colours those that can be read on black and on white. */
 static const char *const COLOURS[] = {"36", "33", "35", "32", "34", "31", "96", "93", "95", "92", "94", "91"};
 
-int view_line(struct buf *out, const struct view *v, const char *label, int place,
+bool view_wants(const regex_t *grep, struct sv line)
+{
+    regmatch_t within = {.rm_eo = (regoff_t)line.len};
+
+    return !grep || regexec(grep, line.p, 1, &within, REG_STARTEND) == 0;
+}
+
+int view_line(struct buf *out, const struct view *v, const char *label, int colour_index,
               const struct merge_line *line, struct err *err)
 {
-    const char *colour = COLOURS[(size_t)place % (sizeof(COLOURS) / sizeof(COLOURS[0]))];
+    const char *colour = COLOURS[(size_t)colour_index % (sizeof(COLOURS) / sizeof(COLOURS[0]))];
 
     if (v->colours ? buf_printf(out, err, "\x1b[%sm[%s]\x1b[0m ", colour, label) < 0
                    : buf_printf(out, err, "[%s] ", label) < 0)

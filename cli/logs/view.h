@@ -8,13 +8,19 @@
 #include "cli/logs/merge.h"
 #include "common/buf.h"
 
+#include <regex.h>
+
 struct view {
     bool colours, safe; /* safe: for a terminal, see shown.h; else the bytes as they are */
     bool times;
+    const regex_t *grep; /* of the lines that are wanted; NULL: all are */
 };
 
-/* `label` names the pod, `place` chooses its colour. With its line feed. */
-int view_line(struct buf *out, const struct view *v, const char *label, int place,
+/* Whether some of the line fits the pattern. NULL: each line does. */
+bool view_wants(const regex_t *grep, struct sv line);
+
+/* `label` names the pod. The line ends with a line feed. */
+int view_line(struct buf *out, const struct view *v, const char *label, int colour_index,
               const struct merge_line *line, struct err *err);
 
 #endif

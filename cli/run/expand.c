@@ -1,8 +1,9 @@
-/* expand.c - expand $(NAME) as the kubelet does. */
+/* expand.c - expand $(NAME) as the kubelet does, and change paths. */
 #include "cli/run/expand.h"
 
 #include "common/buf.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const char *too_long(struct err *err)
@@ -47,4 +48,42 @@ const char *expand_replace(struct arena *a, const char *text, const char *what, 
         if (buf_append(&out, text, (size_t)(at - text), err) < 0 || buf_puts(&out, by, err) < 0)
             return too_long(err);
     return buf_puts(&out, text, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
+}
+
+static bool is_of_name(char c)
+{
+    return c && (isalnum((unsigned char)c) || strchr("_-.~", c));
+}
+
+static const struct expand_path *path_at(const char *text, const char *p, const struct expand_path *paths,
+                                         int n)
+{
+    const struct expand_path *ret = NULL;
+
+    /* Behind a path, a shell's ${A} or its $(a), it goes on. */
+    if (p > text && (is_of_name(p[-1]) || strchr("/})", p[-1])))
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        const size_t len = strlen(paths[i].from);
+        if (strncmp(p, paths[i].from, len) == 0 && !is_of_name(p[len]) && (!ret || len > strlen(ret->from)))
+            ret = &paths[i];
+    }
+    return ret;
+}
+
+const char *expand_paths(struct arena *a, const char *text, const struct expand_path *paths, int n,
+                         struct err *err)
+{
+    cleanup_buf struct buf out = BUF_INIT(EXPAND_BYTES_MAX);
+    const char *from = text; /* what is not in `out` yet */
+
+    for (const char *p = strchr(text, '/'); p; p = strchr(p, '/')) {
+        const struct expand_path *path = path_at(text, p, paths, n);
+        if (path &&
+            (buf_append(&out, from, (size_t)(p - from), err) < 0 || buf_puts(&out, path->to, err) < 0))
+            return too_long(err);
+        p += path ? strlen(path->from) : 1;
+        from = path ? p : from;
+    }
+    return buf_puts(&out, from, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
 }

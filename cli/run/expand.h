@@ -1,4 +1,4 @@
-/* expand.h - expand $(NAME) in a container's words, as the kubelet does. Pure.
+/* expand.h - expand $(NAME) in a container's words, as the kubelet does, and change paths in them. Pure.
  *
  * Ownership: results live in the arena.
  * Errors:    ERR_INVALID: a result of more than EXPAND_BYTES_MAX.
@@ -25,5 +25,15 @@ const char *expand(struct arena *a, const char *text, const struct expand_scope 
 /* Each `what` in the text becomes `by`. */
 const char *expand_replace(struct arena *a, const char *text, const char *what, const char *by,
                            struct err *err) MUST_CHECK;
+
+/* A path, without a slash at its end, and what stands in its place. */
+struct expand_path {
+    const char *from, *to;
+};
+
+/* Each of these paths in the text, and what is below it, begins with `to`: of "/data" also "--in=/data/a" and "x:/data", but not
+ * "/data2" or "a/data". Of several the longest counts. */
+const char *expand_paths(struct arena *a, const char *text, const struct expand_path *paths, int n,
+                         struct err *err) MUST_CHECK;
 
 #endif

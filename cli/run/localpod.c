@@ -1,4 +1,4 @@
-/* localpod.c - take a pod that the plan would create, and leave of it what runs without a cluster. */
+/* localpod.c - take the command and the environment of a pod that the plan would create, for this machine. */
 #include "cli/run/localpod.h"
 
 #include "cli/shown.h"
@@ -75,7 +75,7 @@ static const char *text_or(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
-/* valueFrom: the value as far as it is known here, and in words where it comes from. */
+/* valueFrom: the value, if it is known here, and in words its source. */
 static void take_reference(struct making *m, const cJSON *source, struct localpod_variable *v)
 {
     static const char *const KINDS[][2] = {{"secretKeyRef", "secret"}, {"configMapKeyRef", "config map"}};
@@ -138,20 +138,6 @@ static int take_env(struct making *m, const cJSON *container, struct err *err)
     return 0;
 }
 
-static void take_mounts(struct making *m, const cJSON *container)
-{
-    const cJSON *list = json_find(container, (const char *[]){"volumeMounts", NULL});
-    const cJSON *mount;
-
-    m->ret->mounts = arena_array(m->a, (size_t)cJSON_GetArraySize(list) + 1, const char *);
-    cJSON_ArrayForEach(mount, list)
-    {
-        const char *path = json_str(mount, "mountPath");
-        if (path)
-            m->ret->mounts[m->ret->n_mounts++] = arena_strdup(m->a, path);
-    }
-}
-
 /* ---- the command */
 
 static int take_argv(struct making *m, const cJSON *container, struct err *err)
@@ -164,11 +150,12 @@ static int take_argv(struct making *m, const cJSON *container, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
         lists[i] = json_find(container, (const char *[]){KEYS[i], NULL});
     if (cJSON_GetArraySize(lists[0]) < 1)
-        return err_set(err, ERR_INVALID,
-                       "pod %.63s: the container %.63s has no command: that of its image is not known here; "
-                       "write it out, "
-                       "or set torchrunConfig.enabled: true",
-                       m->ret->name, json_str(container, "name"));
+        return err_set(
+            err, ERR_INVALID,
+            "pod %.63s: the container %.63s has no command, and that of its image is not known here: "
+            "add the command, "
+            "or set torchrunConfig.enabled: true",
+            m->ret->name, json_str(container, "name"));
     m->ret->argv = arena_array(
         m->a, (size_t)(cJSON_GetArraySize(lists[0]) + cJSON_GetArraySize(lists[1])) + 1, const char *);
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
@@ -200,7 +187,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     ret->name = p.slots[order].name;
     const char *folder = json_str(container, "workingDir");
     ret->working_dir = folder && folder[0] ? arena_strdup(a, folder) : NULL;
-    take_mounts(&m, container);
+    ret->spec = json_find(p.slots[order].spec->template, (const char *[]){"spec", NULL});
     if (take_env(&m, container, err) < 0)
         return -1;
     /* The tree goes; what was taken from it by reference must not. */

@@ -30,8 +30,7 @@ struct localpod {
     struct localpod_variable *env;
     int n_env;
     const char *working_dir; /* in the container; NULL: its image's */
-    const char **mounts;     /* where its volumes are mounted there */
-    int n_mounts;
+    const cJSON *spec;       /* of its template, in the job */
 };
 
 /* Pod number `order` (from 0, below job->spec.pods) of the job's first attempt. `shell`: what variables have here that only a

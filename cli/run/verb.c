@@ -1,6 +1,7 @@
 /* verb.c - kubectl ptj run: run a job's manifest on this machine, without a cluster. */
 #include "cli/files.h"
 #include "cli/jobfile.h"
+#include "cli/run/mounts.h"
 #include "cli/run/processes.h"
 #include "cli/say.h"
 #include "cli/session.h"
@@ -19,16 +20,13 @@ static const char *of_shell(void *ctx, const char *name)
     return getenv(name);
 }
 
-/* The one job in the file, or the one of this name. */
-static struct trainjob *read_job(const struct args *a, struct err *err)
+/* The one job among the objects of the file, or the one of this name. */
+static struct trainjob *read_job(const struct args *a, const cJSON *entries, struct err *err)
 {
-    cleanup_json cJSON *entries = cJSON_CreateArray();
     const char *name = args_text(a, "name", NULL);
     const cJSON *entry, *found = NULL;
     int n = 0;
 
-    if (files_objects(a->operands[0], entries, err) < 0)
-        return NULL;
     cJSON_ArrayForEach(entry, entries)
     {
         const cJSON *o = jobfile_object(entry);
@@ -51,28 +49,8 @@ static struct trainjob *read_job(const struct args *a, struct err *err)
     return job;
 }
 
-/* A word of the command whose path, which may stand behind an option, lies on a volume and not on this machine. */
-static void tell_unmounted(const struct localpod *pod, const char *word)
-{
-    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
-    const char *path = equals ? equals + 1 : word;
-
-    for (int i = 0; i < pod->n_mounts; i++) {
-        const char *mount = pod->mounts[i];
-        size_t len = strlen(mount);
-        while (len && mount[len - 1] == '/')
-            len--;
-        if (len && strncmp(path, mount, len) == 0 && (!path[len] || path[len] == '/') &&
-            access(path, F_OK) < 0)
-            say("kubectl ptj run",
-                "%s lies on the volume mounted at %.*s: write a path of this machine in a copy of the "
-                "manifest",
-                word, (int)len, mount);
-    }
-}
-
-/* What is not as in the cluster. */
-static void tell_differences(const struct localpod *pod)
+/* Report what differs from the cluster. */
+static void report_differences(const struct localpod *pod)
 {
     for (int i = 0; i < pod->n_env; i++) {
         const struct localpod_variable *v = &pod->env[i];
@@ -81,15 +59,12 @@ static void tell_differences(const struct localpod *pod)
                 v->value ? "taken from this shell" : "not set; export it before");
     }
     if (pod->working_dir)
-        say("kubectl ptj run", "the working folder %s is not used: it runs in this one", pod->working_dir);
-    if (pod->n_mounts)
-        say("kubectl ptj run", "volumes are not mounted: paths are this machine's");
-    for (int i = 0; pod->argv[i]; i++)
-        tell_unmounted(pod, pod->argv[i]);
+        say("kubectl ptj run", "the working folder %s is not used: the program runs in the current one",
+            pod->working_dir);
 }
 
-/* The text of a pod. Into a pipe or file as it is, since it is pasted; a terminal would obey what stands in the manifest of a
- * stranger. *cut: it is not all. */
+/* The text of a pod. A pipe or file gets it as it is, to be pasted; a terminal would obey escape sequences in the manifest. *cut: a
+ * part is left out. */
 static int print_text(const struct buf *text, bool on_terminal, bool *cut, struct err *err)
 {
     cleanup_buf struct buf shown = BUF_INIT(TEXT_MAX);
@@ -105,7 +80,7 @@ static int print_text(const struct buf *text, bool on_terminal, bool *cut, struc
 }
 
 /* One after the other: a thousand pods need not be in memory. */
-static int print_all(const struct trainjob *job, int first, int n, struct err *err)
+static int print_all(struct mounts *m, int first, int n, struct err *err)
 {
     const bool on_terminal = isatty(STDOUT_FILENO);
     bool cut = false;
@@ -115,31 +90,33 @@ static int print_all(const struct trainjob *job, int first, int n, struct err *e
         cleanup_arena struct arena arena = {0};
         const struct expand_scope shell = {of_shell, NULL};
         struct localpod pod;
-        if (localpod_make(job, first + i, &shell, &arena, &pod, err) < 0)
+        if (localpod_make(m->job, first + i, &shell, &arena, &pod, err) < 0 ||
+            mounts_apply(m, &pod, &arena, err) < 0)
             return -1;
         if (i == 0)
-            tell_differences(&pod);
+            report_differences(&pod);
         if (buf_printf(&text, err, "# pod %s\n", pod.name) < 0 || localpod_print(&pod, &text, err) < 0 ||
             print_text(&text, on_terminal, &cut, err) < 0)
             return -1;
     }
     if (cut)
         say("kubectl ptj run",
-            "values with control characters: not all of it is shown; in a file or a pipe they are whole");
+            "a terminal does not show control characters in values: a file or a pipe gets all of them");
     return 0;
 }
 
-static int start_all(const struct trainjob *job, int first, int n, struct err *err)
+static int start_all(struct mounts *m, int first, int n, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
     const struct expand_scope shell = {of_shell, NULL};
     struct localpod *pods = arena_array(&arena, (size_t)n, struct localpod);
 
     for (int i = 0; i < n; i++)
-        if (localpod_make(job, first + i, &shell, &arena, &pods[i], err) < 0)
+        if (localpod_make(m->job, first + i, &shell, &arena, &pods[i], err) < 0 ||
+            mounts_apply(m, &pods[i], &arena, err) < 0)
             return -1;
-    tell_differences(&pods[0]);
-    if (n > 1)
+    report_differences(&pods[0]);
+    if (n > 1 || m->folder[0]) /* this process stays, to remove the folder */
         return processes_run(pods, n, err);
     fflush(NULL);
     const int status = processes_become(&pods[0], err);
@@ -147,8 +124,10 @@ static int start_all(const struct trainjob *job, int first, int n, struct err *e
     return status;
 }
 
-static int run_pods(const struct args *a, const struct trainjob *job, struct err *err)
+static int run_pods(struct mounts *m, struct err *err)
 {
+    const struct args *a = m->args;
+    const struct trainjob *job = m->job;
     int64_t index = 0;
     int first = 0;
     int n = job->spec.pods;
@@ -161,27 +140,48 @@ static int run_pods(const struct args *a, const struct trainjob *job, struct err
     }
     if (first < 0)
         return -1;
-    if (n > PROCESSES_MAX && !args_has(a, "dry-run"))
+    if (n > PROCESSES_MAX && !m->dry_run)
         return err_set(
             err, ERR_INVALID,
             "the job has %d pods, at most %d run on one machine: choose one with --type and --index", n,
             PROCESSES_MAX);
-    return args_has(a, "dry-run") ? print_all(job, first, n, err) : start_all(job, first, n, err);
+    return m->dry_run ? print_all(m, first, n, err) : start_all(m, first, n, err);
 }
 
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     (void)s;
-    cleanup_trainjob struct trainjob *job = read_job(a, err);
-    return job ? run_pods(a, job, err) : -1;
+    cleanup_json cJSON *entries = cJSON_CreateArray();
+
+    if (files_objects(a->operands[0], entries, err) < 0)
+        return -1;
+    cleanup_trainjob struct trainjob *job = read_job(a, entries, err);
+    struct mounts m = {.args = a, .entries = entries, .job = job, .dry_run = args_has(a, "dry-run")};
+    if (!job || mounts_check(&m, err) < 0)
+        return -1;
+    const int status = run_pods(&m, err);
+    mounts_remove(&m);
+    return status;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"name", 0, "NAME", "which of several jobs in the file", NULL},
-    {"type", 0, "TYPE", "run one pod: of this type (default: the first)", NULL},
-    {"index", 0, "N", "run one pod: its index within the type (default: 0)", NULL},
-    {"namespace", 'n', "NAME", "the job's namespace where the file has none (default: default)", NULL},
-    {"dry-run", 0, NULL, "print the commands for a shell, and run nothing", NULL},
+static const struct option_row OPTIONS[] = {
+    {"name", 0, "NAME", .help = "which job, if the file has several"},
+    {"type", 0, "TYPE", .help = "run one pod, of this type (default: the first)"},
+    {"index", 0, "N", .help = "run one pod, of this index in its type (default: 0)"},
+    {"namespace", 'n', "NAME", .help = "the namespace of a job without one (default: default)"},
+    {"volume", 0, "NAME=FOLDER...", .help = "use this folder for that volume; repeatable",
+     .words = VERB_FILES},
+    {"dry-run", 0, NULL, .help = "print the commands for a shell, run nothing"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj run job.yaml", "All pods of the job, side by side."},
+    {"kubectl ptj run job.yaml --dry-run", "The commands alone, to read or to copy."},
+    {"kubectl ptj submit train.py --image any --dry-run | kubectl ptj run -",
+     "A script, as a job would run it."},
+    {"kubectl ptj run job.yaml --volume data=/home/me/data", "With a folder for the volume data."},
+    {"kubectl ptj convert pytorchjob.yaml | kubectl ptj run -", "A job of Kubeflow, on this machine."},
     {0},
 };
 
@@ -194,20 +194,23 @@ const struct verb VERB_RUN = {
     .summary = "run a job's manifest on this machine, without a cluster",
     .about =
         "Starts what the training containers of the job's pods would run, with the same arguments and "
-        "environment, in the "
-        "current folder and with this shell's environment below the job's. FILE may be - for stdin.\n"
-        "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. With "
-        "--type or --index "
-        "one pod runs alone: the others may be started in other terminals.\n"
-        "Not as in the cluster: torchrun is the one in $PATH; no image, volumes, limits, init containers and "
-        "sidecars; "
-        "nothing is restarted. Variables from secrets and config maps are taken from this shell, and named "
-        "where it lacks "
-        "them. PTJ_JOB_UID is local-NAME; PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
-        "Exit status: the program's (127: not found); of several pods the first failure's, which ends the "
-        "others. After the "
-        "success of the first pod the others have 30 s, and 0 is the result.",
+        "environment, in the current folder. Variables of this shell are set, too, where the job does not "
+        "set them. FILE may be - for stdin.\n"
+        "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. "
+        "With --type or --index one pod runs alone: start the others in other terminals.\n"
+        "Volumes become folders of this machine: `run` replaces their paths in the command and in the "
+        "job's variables. It makes a temporary folder for each emptyDir, and for each ConfigMap that is "
+        "in FILE, as `kubectl ptj submit --dry-run` prints it. For any other volume --volume names a "
+        "folder; without it `run` refuses the job. A program that has such a path in its own code does "
+        "not find it.\n"
+        "Not as in the cluster: torchrun is the one in $PATH; there are no images, limits, init "
+        "containers and sidecars; nothing is restarted. Variables from Secrets and ConfigMaps are taken "
+        "from this shell, and `run` lists those that it lacks. PTJ_JOB_UID is local-NAME; "
+        "PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
+        "Exit status: the program's (127: not found). Of several pods it is that of the first failure, "
+        "which ends the others; when the first pod succeeds, the others have 30 s, and it is 0.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline = true,
     .run = run,
 };

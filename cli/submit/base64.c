@@ -1,7 +1,8 @@
-/* base64.c - encode base64. */
+/* base64.c - encode and decode base64. */
 #include "cli/submit/base64.h"
 
 #include <stdint.h>
+#include <string.h>
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -20,4 +21,25 @@ int base64_encode(const void *bytes, size_t len, struct buf *out, struct err *er
             return -1;
     }
     return 0;
+}
+
+int base64_decode(const char *text, struct buf *out, struct err *err)
+{
+    uint32_t bits = 0;
+    size_t n = 0, padding = 0;
+
+    for (; *text; text++) {
+        const char *digit = strchr(digits, *text);
+        if (strchr(" \t\r\n", *text))
+            continue;
+        if (*text == '=' ? ++padding > 2 : !digit || padding)
+            return err_set(err, ERR_INVALID, "not base64");
+        bits = bits << 6 | (digit ? (uint32_t)(digit - digits) : 0);
+        if (++n % 4)
+            continue;
+        const char three[3] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
+        if (buf_append(out, three, sizeof(three) - padding, err) < 0)
+            return -1;
+    }
+    return n % 4 ? err_set(err, ERR_INVALID, "not base64: it ends within four characters") : 0;
 }

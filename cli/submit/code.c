@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static const char IGNORE[] = ".ptjignore";
+
 enum { IGNORE_BYTES_MAX = 64 << 10 };
 
 struct reading {
@@ -39,7 +41,7 @@ static bool is_text(const char *bytes, size_t len, struct arena *a)
     return memcmp(copy, bytes, len) == 0;
 }
 
-/* `bytes`: what is in it; NULL: not read yet. */
+/* `bytes`: its content; NULL: not read yet. */
 static int refuse_key(const struct reading *r, const char *at, const char *path, const struct buf *bytes,
                       struct err *err)
 {
@@ -49,9 +51,8 @@ static int refuse_key(const struct reading *r, const char *at, const char *path,
         return 0;
     return err_set(
         err, ERR_INVALID,
-        "%.120s: looks like a key (%s), and whoever may read ConfigMaps could read it: leave it out "
-        "(a line in .ptjignore), give its value by --secret NAME=SECRET/KEY, or take it nevertheless "
-        "by --include \"%.100s\"",
+        "%.120s: looks like a key (%s), and everyone who may read ConfigMaps could read it: leave it "
+        "out (.ptjignore), give its value by --secret NAME=SECRET/KEY, or take it by --include \"%.100s\"",
         at, why, path);
 }
 
@@ -91,28 +92,45 @@ static int add_file(struct reading *r, const char *at, const char *path, struct 
 
 static int add_folder(struct reading *r, const char *at, const char *path, int depth, struct err *err);
 
+static void skip(const struct reading *r, const char *path, const char *why)
+{
+    if (r->ret->n_skipped < CODE_FILES_MAX)
+        r->ret->skipped[r->ret->n_skipped] = (struct code_skipped){arena_strdup(r->a, path), why};
+    r->ret->n_skipped++;
+}
+
 static int add_entry(struct reading *r, const char *at, const char *path, int depth, struct err *err)
 {
+    const char *slash = strrchr(path, '/');
     struct stat st;
 
+    if (strcmp(path, IGNORE) == 0)
+        return 0;
     if (lstat(at, &st) < 0)
         return err_errno(err, ERR_FATAL, errno, "%.120s", at);
     if (patterns_fit(r->ignore, path, S_ISDIR(st.st_mode), 0)) {
         r->ret->n_ignored++;
         return 0;
     }
-    if (S_ISREG(st.st_mode))
+    if (slash ? slash[1] == '.' : path[0] == '.')
+        skip(r, path, "its name begins with a dot");
+    else if (S_ISREG(st.st_mode))
         return add_file(r, at, path, err);
-    if (S_ISDIR(st.st_mode))
+    else if (S_ISDIR(st.st_mode))
         return add_folder(r, at, path, depth + 1, err);
-    if (r->ret->n_skipped < CODE_FILES_MAX)
-        r->ret->skipped[r->ret->n_skipped++] = arena_strdup(r->a, path);
+    else
+        skip(r, path, "it is no regular file");
     return 0;
 }
 
 static int wanted(const struct dirent *e)
 {
-    return e->d_name[0] != '.' && strcmp(e->d_name, "__pycache__") != 0;
+    static const char *const NEVER[] = {".", "..", "__pycache__"};
+
+    for (size_t i = 0; i < ARRAY_LEN(NEVER); i++)
+        if (strcmp(e->d_name, NEVER[i]) == 0)
+            return 0;
+    return 1;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -145,7 +163,7 @@ static int add_folder(struct reading *r, const char *at, const char *path, int d
 static int read_ignore(struct reading *r, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(IGNORE_BYTES_MAX);
-    const char *at = arena_printf(r->a, "%s/.ptjignore", r->root);
+    const char *at = arena_printf(r->a, "%s/%s", r->root, IGNORE);
 
     if (fs_read_regular(at, &text, err) < 0)
         return err->kind == ERR_NOT_FOUND ? 0 : -1;
@@ -163,7 +181,7 @@ int code_read(const char *path, const char *include, struct arena *a, struct cod
     struct stat st;
 
     *ret = (struct code){.files = arena_array(a, CODE_FILES_MAX, struct code_file),
-                         .skipped = arena_array(a, CODE_FILES_MAX, const char *)};
+                         .skipped = arena_array(a, CODE_FILES_MAX, struct code_skipped)};
     if (stat(path, &st) < 0)
         return err_errno(err, ERR_INVALID, errno, "%.120s", path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))

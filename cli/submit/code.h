@@ -1,7 +1,7 @@
 /* code.h - the user's script or folder, read to become a ConfigMap. For the verb submit.
  *
  * Ownership: everything lives in the arena.
- * Errors:    ERR_INVALID: too much for a ConfigMap, no regular file, or one that looks like a key; those of reading.
+ * Errors:    ERR_INVALID: too much for a ConfigMap, no regular file, or one that looks like a key. Errors of reading.
  */
 #ifndef TK_CLI_SUBMIT_CODE_H
 #define TK_CLI_SUBMIT_CODE_H
@@ -26,17 +26,21 @@ struct code_file {
     bool binary;
 };
 
+/* A name that is left out, and why: it begins with a dot, or is no regular file (a link is none). */
+struct code_skipped {
+    const char *path, *why;
+};
+
 struct code {
     bool folder;
     struct code_file *files; /* sorted by path */
     int n;
-    const char **skipped; /* links, and what is no regular file */
-    int n_skipped;
+    struct code_skipped *skipped;
+    int n_skipped; /* those beyond CODE_FILES_MAX are only counted */
     int n_ignored; /* files and folders that .ptjignore names */
 };
 
-/* A file, or the regular files of a folder. Left out are names that begin with a dot, __pycache__, what .ptjignore in the folder
- * names, and `skipped`. `include`: patterns (patterns.h) of files that are taken though they look like keys. */
+/* A file, or the regular files of a folder without __pycache__, what .ptjignore in the folder names, and `skipped`. `include`: patterns (patterns.h) of files that are taken though they look like keys. */
 int code_read(const char *path, const char *include, struct arena *a, struct code *ret,
               struct err *err) MUST_CHECK;
 

@@ -23,7 +23,7 @@ static cJSON *add_item(cJSON *list)
     return o;
 }
 
-/* Keys of a ConfigMap have no slashes and few signs; the volume gives the files their own names. */
+/* Keys of a ConfigMap have no slashes and few other characters; the volume gives the files their own names. */
 static const char *key_of(const struct code_file *f, int i, char buf[static 32])
 {
     const size_t len = strlen(f->path);
@@ -106,9 +106,7 @@ static void add_volumes(const struct submission *s, cJSON *pod, cJSON *container
         add_text(v, "name", name);
         add_text(cJSON_AddObjectToObject(v, "persistentVolumeClaim"), "claimName", s->claims[i].name);
     }
-    if (!s->gpus)
-        return;
-    m = add_item(mounts); /* 64 MiB of shared memory are soon full */
+    m = add_item(mounts); /* workers of a DataLoader fill the 64 MiB that a container has without it */
     add_text(m, "name", "dshm");
     add_text(m, "mountPath", "/dev/shm");
     v = add_item(volumes);
@@ -146,6 +144,16 @@ static void add_env(const struct submission *s, cJSON *container)
     }
 }
 
+static void add_placement(const struct submission *s, cJSON *pod)
+{
+    cJSON *selector = s->n_selectors ? cJSON_AddObjectToObject(pod, "nodeSelector") : NULL;
+
+    for (int i = 0; i < s->n_selectors; i++)
+        add_text(selector, s->selectors[i].name, s->selectors[i].value);
+    if (s->pull_secret)
+        add_text(add_item(cJSON_AddArrayToObject(pod, "imagePullSecrets")), "name", s->pull_secret);
+}
+
 static void add_container(const struct submission *s, cJSON *pod)
 {
     cJSON *c = add_item(cJSON_AddArrayToObject(pod, "containers"));
@@ -163,6 +171,18 @@ static void add_container(const struct submission *s, cJSON *pod)
     add_volumes(s, pod, c);
 }
 
+static void add_tensorboard(const struct submission *s, cJSON *spec)
+{
+    cJSON *tensorboard = cJSON_AddObjectToObject(spec, "tensorboardSpec");
+    cJSON *logs = cJSON_AddObjectToObject(tensorboard, "logDir");
+    cJSON *claim = add_item(cJSON_AddArrayToObject(logs, "pvc"));
+
+    add_text(claim, "name", s->tensorboard.name);
+    if (s->tensorboard.value[0])
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(claim, "subPath"),
+                             cJSON_CreateString(s->tensorboard.value));
+}
+
 cJSON *manifest_job(const struct submission *s)
 {
     const bool image = strcmp(s->launcher, "Image") == 0;
@@ -173,22 +193,29 @@ cJSON *manifest_job(const struct submission *s)
     cJSON *torchrun = cJSON_AddObjectToObject(spec, "torchrunConfig");
     cJSON_AddBoolToObject(torchrun, "enabled", true);
     add_text(torchrun, "launcher", s->launcher);
-    cJSON_AddNumberToObject(torchrun, "procPerNode", s->gpus ? (double)s->gpus : 1);
+    cJSON_AddNumberToObject(torchrun, "procPerNode", (double)s->procs);
     cJSON_AddNumberToObject(torchrun, "maxRestarts", (double)s->max_restarts);
     /* PyTorch's launcher takes every program for a Python script. */
     if (image && !sv_ends(sv_from(s->program), ".py"))
         cJSON_AddItemToArray(cJSON_AddArrayToObject(torchrun, "extraOptions"),
                              cJSON_CreateString("--no-python"));
+    if (s->tensorboard.name)
+        add_tensorboard(s, spec);
     /* What /scale, and so a PodDisruptionBudget, takes for the number of pods. */
     cJSON *elastic = cJSON_AddObjectToObject(spec, "elastic");
     cJSON_AddBoolToObject(elastic, "enabled", false);
     cJSON_AddNumberToObject(elastic, "expectedReplicas", (double)s->nodes);
+    if (s->progress_timeout_s)
+        cJSON_AddNumberToObject(cJSON_AddObjectToObject(spec, "runPolicy"), "progressTimeoutSeconds",
+                                (double)s->progress_timeout_s);
     cJSON *replica = add_item(cJSON_AddArrayToObject(spec, "replicaSpecs"));
     add_text(replica, "type", "node");
     cJSON_AddNumberToObject(replica, "replicas", (double)s->nodes);
     add_text(replica, "restartPolicy", "ExitCode");
     cJSON *template = cJSON_AddObjectToObject(replica, "template");
-    add_container(s, cJSON_AddObjectToObject(template, "spec"));
+    cJSON *pod = cJSON_AddObjectToObject(template, "spec");
+    add_placement(s, pod);
+    add_container(s, pod);
     return o;
 }
 

@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-/* Where the code lies in the containers. */
+/* The folder of the code in the containers. */
 #define MANIFEST_CODE_FOLDER "/ptj/code"
 
 enum { MANIFEST_LIST_MAX = 128, MANIFEST_NAME_MAX = 40 };
@@ -24,27 +24,32 @@ struct submission {
     const char *name;
     const char *ns; /* NULL: none is written */
     const char *image;
-    int64_t nodes, gpus, max_restarts;
-    const char *cpu, *memory; /* NULL: no limit */
-    const char *launcher;     /* "Torchkeeper", "Image" */
+    int64_t nodes, gpus, procs, max_restarts; /* procs: of each pod */
+    int64_t progress_timeout_s;               /* 0: none */
+    const char *cpu, *memory;                 /* NULL: no limit */
+    const char *launcher;                     /* "Torchkeeper", "Image" */
     struct manifest_pair env[MANIFEST_LIST_MAX];
     int n_env;
     struct manifest_pair claims[MANIFEST_LIST_MAX]; /* claim, path */
     int n_claims;
-    const char *program; /* the path of one of the code's files */
+    struct manifest_pair selectors[MANIFEST_LIST_MAX]; /* labels of nodes */
+    int n_selectors;
+    const char *pull_secret;          /* NULL: none */
+    struct manifest_pair tensorboard; /* claim, folder in it ("": its root); without a claim none is made */
+    const char *program;              /* the path of one of the code's files */
     const char *const *args;
     int n_args;
     const struct code *code;
     const char *
-        suffix; /* "-x7k2p": tells this ConfigMap from that of a job of the same name that is being deleted; "": none */
+        suffix; /* "-x7k2p": another name than that of the ConfigMap of a deleted job of the same name; "": none */
 };
 
 cJSON *manifest_job(const struct submission *s);
 
-/* `owner_uid`: of the job, which takes the ConfigMap with it when it is deleted; NULL: no owner, and it may be changed. */
+/* `owner_uid`: that of the job; the ConfigMap is deleted with it, and immutable. NULL: no owner, and the ConfigMap may change. */
 cJSON *manifest_code(const struct submission *s, const char *owner_uid);
 
-/* A name for a job made from a path: its last part, as a DNS label. */
+/* A name for a job made from a path: its last component, as a DNS label. */
 void manifest_name(const char *path, char ret[static MANIFEST_NAME_MAX + 1]);
 
 #endif

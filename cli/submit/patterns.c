@@ -1,4 +1,4 @@
-/* patterns.c - match the names of files, and tell keys by name and content. */
+/* patterns.c - match the names of files, and recognise keys by name and content. */
 #include "cli/submit/patterns.h"
 
 #include "common/sv.h"
@@ -15,7 +15,7 @@ static const char KEYS[] =
     "*netrc\n*kubeconfig*\n*service?account*.json\n*serviceaccount*.json\n"
     "*credential*\n*secret*\n*passw*\n*token\n!*.py\n!*.sh\n";
 
-/* One line without what does not count. */
+/* One line without its comment and the spaces at its end. */
 static struct sv pattern_of(struct sv line)
 {
     while (line.len && strchr(" \t\r", line.p[line.len - 1]))
@@ -23,7 +23,7 @@ static struct sv pattern_of(struct sv line)
     return line.len && line.p[0] == '#' ? (struct sv){line.p, 0} : line;
 }
 
-int patterns_check(const char *text, const char *place, struct err *err)
+int patterns_check(const char *text, const char *where, struct err *err)
 {
     struct sv rest = sv_from(text), line;
 
@@ -33,7 +33,7 @@ int patterns_check(const char *text, const char *place, struct err *err)
             return err_set(err, ERR_INVALID,
                            "%.120s:%d: \"%.*s\": expected a pattern of at most %d bytes, without **: NAME "
                            "is found at any depth, FOLDER/ is all in it",
-                           place, n, (int)(p.len < 60 ? p.len : 60), p.p, PATTERN_BYTES - 1);
+                           where, n, (int)(p.len < 60 ? p.len : 60), p.p, PATTERN_BYTES - 1);
     }
     return 0;
 }

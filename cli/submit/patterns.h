@@ -1,6 +1,6 @@
 /* patterns.h - patterns of file names, as in .ptjignore and --include, and which files look like keys. Pure.
  *
- * A text has one pattern on each line, a part of what .gitignore may have: `kubectl ptj submit --help` (verb.c) says which.
+ * A text has one pattern on each line, as .gitignore has; `kubectl ptj submit --help` (verb.c) describes the subset.
  */
 #ifndef TK_CLI_SUBMIT_PATTERNS_H
 #define TK_CLI_SUBMIT_PATTERNS_H
@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* ERR_INVALID: a line that is no pattern, with `place` and its number. */
-int patterns_check(const char *text, const char *place, struct err *err) MUST_CHECK;
+/* ERR_INVALID: a line that is no pattern, with `where` and its number. */
+int patterns_check(const char *text, const char *where, struct err *err) MUST_CHECK;
 
 /* Whether the last line that fits the path (below the folder, as "a/b.py") has no "!". `flags`: more of fnmatch's. */
 bool patterns_fit(const char *text, const char *path, bool folder, int flags);

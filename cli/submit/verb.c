@@ -1,14 +1,20 @@
 /* verb.c - kubectl ptj submit: make a job of a script or a folder. */
 #include "cli/jobfile.h"
+#include "cli/logs/follow.h"
+#include "cli/logs/logs.h"
 #include "cli/say.h"
 #include "cli/session.h"
+#include "cli/shown.h"
 #include "cli/submit/manifest.h"
 #include "cli/submit/patterns.h"
 #include "cli/usage.h"
 
+#include "common/contract.h"
 #include "common/redact.h"
+#include "common/sv.h"
 #include "common/yaml_write.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,30 +22,55 @@
 
 static const char WHO[] = "kubectl ptj submit";
 
-enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20, OPTIONS_MAX = 128 << 10 };
+enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20, OPTIONS_MAX = 128 << 10, PROCS_MAX = 4096 };
 
-/* SECRET/KEY, as Kubernetes lets them be called: the length of SECRET. 0: it is none. */
-static size_t secret_length(const char *text)
+/* The characters of objects' names, and of labels and keys. */
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-."
+#define LABEL_CHARACTERS NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+
+enum { NAME_MAX_BYTES = 253, LABEL_MAX_BYTES = 63 };
+
+static bool is_name(struct sv text, const char *characters, size_t max)
 {
-    static const char SIGNS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz0123456789-.";
-    const size_t len = strspn(text, strchr(SIGNS, 'a'));
-    const char *key = text + len + 1;
-
-    return text[len] == '/' && key[0] && !key[strspn(key, SIGNS)] ? len : 0;
+    for (size_t i = 0; i < text.len; i++)
+        if (!strchr(characters, text.p[i]))
+            return false;
+    return text.len && text.len <= max && isalnum((unsigned char)text.p[0]) &&
+           isalnum((unsigned char)text.p[text.len - 1]);
 }
 
-/* `form`: NAME=VALUE, NAME=SECRET/KEY or CLAIM:/PATH. Cut at the first "=" or ":". */
+/* SECRET/KEY: the length of SECRET; 0: it is no such text. */
+static size_t secret_length(const char *text)
+{
+    const size_t len = strspn(text, NAME_CHARACTERS);
+    const char *key = text + len + 1;
+
+    return text[len] == '/' && key[0] && !key[strspn(key, LABEL_CHARACTERS)] ? len : 0;
+}
+
+static bool is_label(const struct manifest_pair *label)
+{
+    const struct sv key = sv_from(label->name), value = sv_from(label->value);
+    const char *slash = strchr(label->name, '/');
+    const size_t prefix = slash ? (size_t)(slash - label->name) : 0;
+
+    return (!slash || is_name((struct sv){key.p, prefix}, NAME_CHARACTERS, NAME_MAX_BYTES)) &&
+           is_name(slash ? sv_from(slash + 1) : key, LABEL_CHARACTERS, LABEL_MAX_BYTES) &&
+           (!value.len || is_name(value, LABEL_CHARACTERS, LABEL_MAX_BYTES));
+}
+
+/* `form`: NAME=VALUE, LABEL=VALUE, NAME=SECRET/KEY or CLAIM:/PATH. Cut at the first "=" or ":". */
 static int read_pairs(const struct args *a, const char *option, const char *form, struct arena *arena,
                       struct manifest_pair *ret, int *ret_n, struct err *err)
 {
-    const char sign = form[strcspn(form, "=:")];
+    const char separator = form[strcspn(form, "=:")];
     const bool secret = strcmp(option, "secret") == 0;
     const char *text;
 
     for (int i = 0; (text = args_each(a, option, i)); i++) {
-        const char *at = strchr(text, sign), *key = NULL, *value = at ? at + 1 : NULL;
+        const char *at = strchr(text, separator), *key = NULL, *value = at ? at + 1 : NULL;
         const size_t len = secret && at ? secret_length(value) : 0;
-        if (!at || at == text || (sign == ':' && value[0] != '/') || (secret && !len))
+        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len))
             return usage_wrong(err, "--%s: expected %s, got \"%.60s\"", option, form, text);
         if (*ret_n == MANIFEST_LIST_MAX)
             return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
@@ -62,7 +93,7 @@ static int choose_program(const struct args *a, struct submission *s, struct err
         return 0;
     }
     if (s->n_args < 1)
-        return err_set(err, ERR_INVALID, "%.80s is a folder: say which of its files runs: -- FILE ARGS...",
+        return err_set(err, ERR_INVALID, "%.80s is a folder: name the file to run: -- FILE ARGS...",
                        a->operands[0]);
     for (int i = 0; i < s->code->n; i++)
         if (strcmp(s->code->files[i].path, s->args[0]) == 0) {
@@ -75,10 +106,66 @@ static int choose_program(const struct args *a, struct submission *s, struct err
                    a->operands[0], s->args[0]);
 }
 
+static int read_selectors(const struct args *a, struct arena *arena, struct submission *s, struct err *err)
+{
+    if (read_pairs(a, "node-selector", "LABEL=VALUE", arena, s->selectors, &s->n_selectors, err) < 0)
+        return -1;
+    for (int i = 0; i < s->n_selectors; i++) {
+        const struct manifest_pair *label = &s->selectors[i];
+        if (!is_label(label))
+            return usage_wrong(err, "--node-selector: expected a label of nodes, got \"%.60s=%.60s\"",
+                               label->name, label->value);
+        for (int k = 0; k < i; k++)
+            if (strcmp(s->selectors[k].name, label->name) == 0)
+                return usage_wrong(err, "--node-selector: %.60s is given twice", label->name);
+    }
+    return 0;
+}
+
+/* Options that few jobs need. */
+static int read_extras(const struct args *a, struct arena *arena, struct submission *s, struct err *err)
+{
+    const char *tensorboard = args_text(a, "tensorboard", NULL);
+    const char *slash = tensorboard ? strchr(tensorboard, '/') : NULL;
+
+    s->pull_secret = args_text(a, "pull-secret", NULL);
+    if (s->pull_secret && !is_name(sv_from(s->pull_secret), NAME_CHARACTERS, NAME_MAX_BYTES))
+        return usage_wrong(err, "--pull-secret: expected the name of a Secret, got \"%.60s\"",
+                           s->pull_secret);
+    if (tensorboard) {
+        const size_t len = slash ? (size_t)(slash - tensorboard) : strlen(tensorboard);
+        if (!is_name((struct sv){tensorboard, len}, NAME_CHARACTERS, NAME_MAX_BYTES))
+            return usage_wrong(err, "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"%.60s\"",
+                               tensorboard);
+        s->tensorboard =
+            (struct manifest_pair){arena_strndup(arena, tensorboard, len), slash ? slash + 1 : "", NULL};
+    }
+    if (args_i64(a, "progress-timeout", 30, CONTRACT_PROGRESS_TIMEOUT_MAX_S, &s->progress_timeout_s, err) < 0)
+        return -1;
+    if (s->progress_timeout_s && strcmp(s->launcher, "Torchkeeper") != 0)
+        return usage_wrong(err, "--progress-timeout needs --launcher Torchkeeper");
+    return read_selectors(a, arena, s, err);
+}
+
+/* "." and ".." have the names of the folders that they are. */
+static const char *path_with_name(const char *path, struct arena *arena)
+{
+    struct sv p = sv_from(path);
+
+    while (sv_ends(p, "/"))
+        p.len--;
+    if (!sv_eq(p, ".") && !sv_eq(p, "..") && !sv_ends(p, "/.") && !sv_ends(p, "/.."))
+        return path;
+    char *real = realpath(path, NULL);
+    const char *ret = real ? arena_strdup(arena, real) : path;
+    free(real);
+    return ret;
+}
+
 static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX + 1], struct arena *arena,
                         struct submission *s, struct err *err)
 {
-    manifest_name(a->operands[0], name);
+    manifest_name(path_with_name(a->operands[0], arena), name);
     s->name = args_text(a, "name", name);
     s->ns = args_text(a, "namespace", NULL);
     s->image = args_text(a, "image", "");
@@ -89,37 +176,60 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
     if (!s->image[0])
         return usage_wrong(err, "--image: expected the image that the script runs in");
     if (args_i64(a, "nodes", 1, TRAINJOB_PODS_MAX, &s->nodes, err) < 0 ||
-        args_i64(a, "gpus", 0, 1024, &s->gpus, err) < 0 ||
+        args_i64(a, "gpus", 0, 1024, &s->gpus, err) < 0)
+        return -1;
+    if (args_has(a, "follow") && s->nodes > FOLLOW_PODS_MAX)
+        return usage_wrong(err,
+                           "--follow prints the logs of %d pods at most: leave it out, and choose pods by "
+                           "`kubectl ptj logs %.63s --rank`",
+                           FOLLOW_PODS_MAX, s->name);
+    s->procs = s->gpus ? s->gpus : 1;
+    if (args_i64(a, "procs", 1, PROCS_MAX, &s->procs, err) < 0 ||
         args_i64(a, "max-restarts", 0, INT32_MAX, &s->max_restarts, err) < 0 ||
         read_pairs(a, "env", "NAME=VALUE", arena, s->env, &s->n_env, err) < 0 ||
         read_pairs(a, "secret", "NAME=SECRET/KEY", arena, s->env, &s->n_env, err) < 0 ||
-        read_pairs(a, "claim", "CLAIM:/PATH", arena, s->claims, &s->n_claims, err) < 0)
+        read_pairs(a, "claim", "CLAIM:/PATH", arena, s->claims, &s->n_claims, err) < 0 ||
+        read_extras(a, arena, s, err) < 0)
         return -1;
     return choose_program(a, s, err);
 }
 
-/* What leaves this machine, and what of it others may read. */
-static void tell(const struct submission *s)
+static const char *plural(size_t n)
 {
-    const struct code *code = s->code;
+    return n == 1 ? "" : "s";
+}
+
+/* What leaves this machine. */
+static void tell_files(const struct code *code, struct arena *a)
+{
     char ignored[64] = "";
     size_t bytes = 0;
 
-    for (int i = 0; i < code->n_skipped; i++)
-        say(WHO, "%s is left out: it is no regular file", code->skipped[i]);
+    for (int i = 0; i < code->n_skipped && i < CODE_FILES_MAX; i++)
+        say(WHO, "leaves out %s: %s", shown_name(a, code->skipped[i].path), code->skipped[i].why);
+    if (code->n_skipped > CODE_FILES_MAX)
+        say(WHO, "leaves out %d more names of these kinds", code->n_skipped - CODE_FILES_MAX);
     for (int i = 0; i < code->n; i++) {
-        say(WHO, "takes %s (%zu bytes)", code->files[i].path, code->files[i].bytes);
-        bytes += code->files[i].bytes;
+        const struct code_file *f = &code->files[i];
+        say(WHO, "takes %s (%zu byte%s)", shown_name(a, f->path), f->bytes, plural(f->bytes));
+        bytes += f->bytes;
     }
     if (code->n_ignored)
-        snprintf(ignored, sizeof(ignored), "; .ptjignore leaves out %d names", code->n_ignored);
+        snprintf(ignored, sizeof(ignored), "; .ptjignore leaves out %d name%s", code->n_ignored,
+                 plural((size_t)code->n_ignored));
     if (code->folder)
-        say(WHO, "takes %d files (%zu bytes)%s", code->n, bytes, ignored);
+        say(WHO, "takes %d file%s (%zu byte%s)%s", code->n, plural((size_t)code->n), bytes, plural(bytes),
+            ignored);
+}
+
+/* Values in the job that look like secrets. */
+static void tell_secrets(const struct submission *s)
+{
     for (int i = 0; i < s->n_env; i++)
         if (!s->env[i].key && s->env[i].value[0] && redact_names_secret(s->env[i].name))
             say(WHO,
-                "--env %s: whoever may view the job can read its value; if that is a secret, put it into a "
-                "Secret and use --secret %s=SECRET/KEY",
+                "--env %s: everyone who may view the job can read its value; for a secret value use "
+                "--secret %s=SECRET/KEY",
                 s->env[i].name, s->env[i].name);
 }
 
@@ -150,7 +260,7 @@ static int create(struct session *session, const struct kube_resource *resource,
     return session_call(session, &r, ret, err);
 }
 
-/* Delete the job that was made; what it has is deleted with it. Always -1. */
+/* Delete the job that was created, and with it what it owns. Always -1. */
 static int undo(struct session *session, const struct submission *s, const char *uid, struct err *err)
 {
     cleanup_arena struct arena a = {0};
@@ -162,13 +272,13 @@ static int undo(struct session *session, const struct submission *s, const char 
     struct err why;
 
     if (session_call(session, &r, NULL, &why) < 0)
-        return err_wrap(err, "the job %s is left suspended and could not be deleted (%.60s)", s->name,
+        return err_wrap(err, "the job %s remains, suspended, since it could not be deleted (%.60s)", s->name,
                         why.msg);
-    return err_wrap(err, "the job %s is deleted again", s->name);
+    return err_wrap(err, "the job %s has been deleted", s->name);
 }
 
-/* The job first: it owns the ConfigMap, and a job that is refused leaves nothing. It is suspended until its ConfigMap is there:
- * else somebody else could make one of that name with his code, and pods would run it. */
+/* The job first: it owns the ConfigMap, and a job that the API server refuses leaves nothing. It is suspended until its ConfigMap
+ * exists: else another user could create one of that name, and the pods would run that code. */
 static int send(struct session *session, const struct submission *s, cJSON *job, struct err *err)
 {
     cleanup_json cJSON *made = NULL;
@@ -176,13 +286,13 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
 
     cJSON_AddTrueToObject(cJSON_GetObjectItemCaseSensitive(job, "spec"), "suspend");
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
-        return err->code == 409 ? err_wrap(err, "take another --name than %s, or delete that job", s->name)
+        return err->code == 409 ? err_wrap(err, "choose another --name than %s, or delete that job", s->name)
                                 : -1;
     const char *uid = json_str(json_find(made, (const char *[]){"metadata", NULL}), "uid");
     cleanup_json cJSON *code = manifest_code(s, uid);
     if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) < 0) {
         if (err->code == 409)
-            err_wrap(err, "somebody else has made the ConfigMap of its code");
+            err_wrap(err, "another user has created a ConfigMap of that name");
         return undo(session, s, uid, err);
     }
     if (buf_printf(&what, err, "submitted: kubectl ptj watch %s%s%s%s", s->name, s->ns ? " -n " : "",
@@ -194,13 +304,13 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
 
 static void draw_suffix(char ret[static 7])
 {
-    static const char SIGNS[] = "bcdfghjklmnpqrstvwxz2456789";
+    static const char CHARACTERS[] = "bcdfghjklmnpqrstvwxz2456789";
     unsigned char bytes[5] = {0};
 
-    (void)!getrandom(bytes, sizeof(bytes), 0); /* a name that is taken is refused anyway */
+    (void)!getrandom(bytes, sizeof(bytes), 0); /* the API server refuses a name that exists */
     ret[0] = '-';
     for (size_t i = 0; i < sizeof(bytes); i++)
-        ret[i + 1] = SIGNS[bytes[i] % (sizeof(SIGNS) - 1)];
+        ret[i + 1] = CHARACTERS[bytes[i] % (sizeof(CHARACTERS) - 1)];
     ret[6] = '\0';
 }
 
@@ -214,10 +324,14 @@ static int run(struct session *session, const struct args *a, struct err *err)
 
     for (int i = 0; (pattern = args_each(a, "include", i)); i++)
         include = arena_printf(&arena, "%s%s\n", include, pattern);
+    if (args_has(a, "follow") && args_has(a, "dry-run"))
+        return usage_wrong(err, "--follow and --dry-run exclude each other");
     if (patterns_check(include, "--include", err) < 0)
         return usage_mark(err);
-    if (code_read(a->operands[0], include, &arena, &code, err) < 0)
+    if (code_read(a->operands[0], include, &arena, &code, err) < 0) { /* the name of a file may be in it */
+        snprintf(err->msg, sizeof(err->msg), "%s", shown_name(&arena, err->msg));
         return -1;
+    }
     s.code = &code;
     if (!args_has(a, "dry-run"))
         draw_suffix(suffix);
@@ -228,24 +342,52 @@ static int run(struct session *session, const struct args *a, struct err *err)
     cleanup_trainjob struct trainjob *valid = jobfile_decode(job, "default", err);
     if (!valid) /* all of it comes from the options */
         return usage_mark(err);
-    tell(&s);
-    return args_has(a, "dry-run") ? print_yaml(&s, job, err) : send(session, &s, job, err);
+    tell_files(&code, &arena);
+    tell_secrets(&s);
+    if (args_has(a, "dry-run"))
+        return print_yaml(&s, job, err);
+    if (send(session, &s, job, err) < 0)
+        return -1;
+    return args_has(a, "follow") ? logs_follow(session, s.name, err) : 0;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"image", 0, "IMAGE", "the image to run in (required)", NULL},
-    {"nodes", 0, "N", "pods (default: 1)", NULL},
-    {"gpus", 0, "N", "GPUs of each pod, and processes in it (default: none, and one process)", NULL},
-    {"name", 0, "NAME", "of the job (default: made from the path)", NULL},
-    {"cpu", 0, "QUANTITY", "CPUs of each pod, as \"4\" or \"500m\"", NULL},
-    {"memory", 0, "QUANTITY", "memory of each pod, as \"16Gi\"", NULL},
-    {"env", 'e', "NAME=VALUE...", "an environment variable; may be repeated", NULL},
-    {"secret", 0, "NAME=SECRET/KEY...", "an environment variable out of a Secret; may be repeated", NULL},
-    {"claim", 0, "CLAIM:/PATH...", "mount a PersistentVolumeClaim there; may be repeated", NULL},
-    {"max-restarts", 0, "N", "how often torchrun starts failed processes anew (default: 0)", NULL},
-    {"launcher", 0, "NAME", "whose torchrun: Torchkeeper (default) or Image", "Torchkeeper Image"},
-    {"include", 0, "PATTERN...", "take such files though they look like keys; may be repeated", NULL},
-    {"dry-run", 0, NULL, "print the manifests, and create nothing; no cluster is needed", NULL},
+static const struct option_row OPTIONS[] = {
+    {"image", 0, "IMAGE", .help = "the image to run in (required)"},
+    {"nodes", 0, "N", .help = "how many pods (default: 1)"},
+    {"gpus", 0, "N", .help = "GPUs of each pod (default: none)"},
+    {"procs", 0, "N", .help = "processes in each pod (default: one per GPU, or one)"},
+    {"name", 0, "NAME", .help = "the name of the job (default: from the path)"},
+    {"cpu", 0, "QUANTITY", .help = "CPUs of each pod, as \"4\" or \"500m\""},
+    {"memory", 0, "QUANTITY", .help = "memory of each pod, as \"16Gi\""},
+    {"env", 'e', "NAME=VALUE...", .help = "an environment variable; repeatable"},
+    {"secret", 0, "NAME=SECRET/KEY...", .help = "an environment variable from a Secret; repeatable"},
+    {"claim", 0, "CLAIM:/PATH...", .help = "mount a PersistentVolumeClaim there; repeatable"},
+    {"tensorboard", 0, "CLAIM[/FOLDER]",
+     .help = "run a TensorBoard on the logs in this PersistentVolumeClaim"},
+    {"node-selector", 0, "LABEL=VALUE...", .help = "run on nodes with this label; repeatable"},
+    {"pull-secret", 0, "NAME", .help = "the Secret with the password of the image's registry"},
+    {"progress-timeout", 0, "SECONDS",
+     .help = "restart the job when no rank shows output for so long (at least 30)"},
+    {"max-restarts", 0, "N", .help = "how often torchrun restarts failed processes (default: 0)"},
+    {"launcher", 0, "NAME", .help = "whose torchrun: Torchkeeper (default) or Image",
+     .words = OPTION_WORDS("Torchkeeper", "Image")},
+    {"include", 0, "PATTERN...", .help = "take such files though they look like keys; repeatable"},
+    {"follow", 'f', NULL, .help = "then print the logs until the job ends"},
+    {"dry-run", 0, NULL, .help = "print the manifests, create nothing; needs no cluster"},
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj submit train.py --image pytorch/pytorch --gpus 8 --follow",
+     "One pod with 8 GPUs, and its logs."},
+    {"kubectl ptj submit project --image pytorch/pytorch --nodes 2 --gpus 8 -- train.py --epochs 3",
+     "A folder, on two nodes; train.py in it gets --epochs 3."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --secret HF_TOKEN=hf/token --claim data:/data",
+     "With a token from a Secret and a PersistentVolumeClaim."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --progress-timeout 600 --tensorboard data/runs",
+     "A hang of 10 minutes ends in a restart; TensorBoard shows the folder runs of the PersistentVolumeClaim "
+     "data."},
+    {"kubectl ptj submit train.py --image pytorch/pytorch --dry-run > job.yaml", "A manifest to begin with."},
     {0},
 };
 
@@ -257,27 +399,32 @@ const struct verb VERB_SUBMIT = {
     .words = VERB_FILES,
     .summary = "make a training job of a script or a folder",
     .about =
-        "Creates a job whose pods run the script by torchrun, with these arguments. Of a folder the first of "
-        "ARGS names the file "
-        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with. "
-        "For `kubectl ptj run`, which mounts no volume, its path of the program must be changed.\n"
-        "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
-        "at most 1 MiB and 256 files, mounted read-only at " MANIFEST_CODE_FOLDER
-        ". The program starts in the "
-        "image's own working folder. What is taken is listed on stderr. Names that begin with a dot, "
-        "__pycache__, links, and what .ptjignore in the folder names are left out.\n"
-        "A line of .ptjignore is a pattern: * stands for any characters but /, ? for one, [a-z] for one of a "
-        "set, \\ takes the next as it is. With a / at the beginning or in the middle it is a path below the "
-        "folder, else a name at any depth; with a / at the end it is that of folders. ! at the beginning "
-        "takes "
-        "a name again, # begins a comment, and the last line that fits decides. ** is refused.\n"
-        "Whoever may view the namespace can read ConfigMaps and jobs. So a file is refused if it looks like "
-        "a "
-        "key by its name (id_*, *.pem, *.key, *.env, *kubeconfig*, *secret*, ...; but *.py and *.sh), or if "
-        "a "
-        "private key is in it; --include takes it. Tokens belong in Secrets: --secret HF_TOKEN=hf/token.\n"
-        "The job is created suspended, and resumed when its ConfigMap is there.",
+        "Creates a training job. Each of its pods runs SCRIPT under torchrun, with ARGS. For a FOLDER the "
+        "first of ARGS names the file to run. What these options cannot express needs a manifest: "
+        "--dry-run prints one to start from. `kubectl ptj run` runs that manifest on this machine.\n"
+        "The code goes into a ConfigMap, NAME-code-XXXXX, which is deleted with the job. It holds at most "
+        "1 MiB and 256 files. The pods see them in " MANIFEST_CODE_FOLDER
+        ", read-only. The program starts in the "
+        "image's own working folder. `submit` lists on stderr which files it takes and which it leaves "
+        "out: names that begin with a dot, links, and what .ptjignore in the folder names. It leaves out "
+        "__pycache__ without listing it.\n"
+        "Each line of .ptjignore is a pattern. * stands for any characters but /, ? for one character, "
+        "[a-z] for one of a set, and \\ takes the next character literally. A pattern with a / at its "
+        "beginning or in its middle is a path below the folder; any other is a name at any depth. A "
+        "pattern that ends with / names folders. ! at the beginning takes a name again, # begins a "
+        "comment, and the last line that matches decides. ** is refused.\n"
+        "Everyone who may view the namespace can read ConfigMaps and jobs. So `submit` refuses a file "
+        "whose name looks like a key (id_*, *.pem, *.key, *.env, *kubeconfig*, *secret*, ...; but not "
+        "*.py and *.sh), and a file that contains a private key; --include takes it. Put tokens into a "
+        "Secret: --secret HF_TOKEN=hf/token.\n"
+        "With --progress-timeout the launcher ends the job's processes when no rank has shown output or "
+        "progress for so long, and the operator restarts the job. Choose it longer than the longest "
+        "silence of the script.\n"
+        "`submit` creates the job suspended, and resumes it when its ConfigMap exists. With --follow it "
+        "then prints the logs, and its exit status is that of `kubectl ptj logs`. Ctrl-C ends the "
+        "printing only: the job goes on.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .offline_with = "dry-run",
     .run = run,
 };

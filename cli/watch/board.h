@@ -39,14 +39,15 @@ struct board_job {
         bool warning;
         char text[BOARD_TEXT_BYTES]; /* "Reason: message" */
     } event;
-    /* What the last line about it said (told.h). */
+    /* What the last line about it had (changes.h, record.h). */
     struct {
         bool begun;
+        uint64_t hash;
         enum job_phase phase;
         int32_t restarts;
         char reason[BOARD_REASON_BYTES]; /* its first word */
         int64_t percent, progress_ms;
-    } told;
+    } printed;
 };
 
 struct board {

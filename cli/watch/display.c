@@ -1,4 +1,4 @@
-/* display.c - draw the board of jobs on the terminal. */
+/* display.c - draw the table of jobs, or a page of text, on the terminal, and take keys. */
 #include "cli/watch/display.h"
 
 #include "cli/terminal.h"
@@ -6,6 +6,8 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +36,54 @@ static void follow_keys(struct display *d)
     }
 }
 
+/* The selected job is found by its names; when it is gone, the job that now has its row is selected. */
+static void move_selection(struct display *d, struct board_job *const *jobs, int n, int by)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(jobs[i]->ns, d->ns) == 0 && strcmp(jobs[i]->name, d->name) == 0)
+            d->row = i;
+    d->row += by;
+    d->row = d->row >= n ? n - 1 : d->row;
+    d->row = d->row < 0 ? 0 : d->row;
+    snprintf(d->ns, sizeof(d->ns), "%s", n ? jobs[d->row]->ns : "");
+    snprintf(d->name, sizeof(d->name), "%s", n ? jobs[d->row]->name : "");
+}
+
+static void draw_table(struct display *d, bool keys, struct buf *frame)
+{
+    size_t n;
+    struct board_job **jobs = board_sorted(d->board, &n);
+
+    move_selection(d, jobs, (int)n, 0);
+    d->table.now_ms = kube_loop_wall_ms(d->loop);
+    d->table.alarm = d->note[0];
+    d->table.note = d->note[0] ? d->note : !keys ? NULL : n ? "q quits, Enter why, l logs" : "q quits";
+    d->table.selected = keys && n ? d->row : TABLE_NONE;
+    table_draw(&d->table, jobs, n, frame);
+    free(jobs);
+}
+
+/* The lines of the page that fit, and below them the hint on keys. */
+static void draw_text(struct display *d, struct buf *frame)
+{
+    cleanup_buf struct buf text = BUF_INIT(TABLE_BYTES_MAX);
+    struct err err; /* bounded as the text is, which fits */
+    const int rows = d->table.rows > 1 ? d->table.rows - 1 : 1;
+    const char *hint = d->text(d->text_ctx, d->table.columns, rows, &text);
+    struct sv rest = {buf_str(&text), text.len}, line;
+    int n = 0;
+
+    for (size_t i = 0; i < text.len; i++)
+        n += text.data[i] == '\n';
+    d->scroll = d->scroll > n - rows ? n - rows : d->scroll;
+    d->scroll = d->scroll < 0 ? 0 : d->scroll;
+    for (int i = 0; i < d->scroll + rows && rest.len && sv_next(&rest, '\n', &line); i++)
+        if (i >= d->scroll)
+            (void)buf_printf(frame, &err, "%.*s\n", (int)line.len, line.p);
+    (void)buf_printf(frame, &err, "%s%s\n", d->note[0] ? d->note : hint,
+                     d->scroll + rows < n ? ", arrows scroll" : "");
+}
+
 static void draw(struct display *d)
 {
     cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
@@ -42,18 +92,21 @@ static void draw(struct display *d)
     d->drawn_ms = kube_loop_now_ms(d->loop);
     d->begun = true;
     if (!d->tty.active &&
-        !tty_begin(&d->tty)) { /* nothing tells a running program that it was brought to the foreground */
+        !tty_begin(
+            &d->tty)) { /* nothing reports to a running program that it was brought to the foreground */
         kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_BACKGROUND_MS);
         return;
     }
     follow_keys(d);
-    d->table.now_ms = kube_loop_wall_ms(d->loop);
-    d->table.alarm = d->note[0];
-    d->table.note = d->note[0] ? d->note : d->tty.in >= 0 ? "q quits" : NULL;
-    table_draw(&d->table, d->board, &frame);
+    if (d->hidden)
+        return;
+    if (d->text)
+        draw_text(d, &frame);
+    else
+        draw_table(d, d->tty.in >= 0, &frame);
     paint_frame(&d->paint, &frame, d->table.rows, &out);
     if (out.len && tty_write(&d->tty, out.data, out.len) < 0)
-        d->quit(d->ctx);
+        d->key(d->ctx, KEY_QUIT);
 }
 
 static void on_frame(void *ctx)
@@ -69,20 +122,61 @@ static void on_tick(void *ctx)
     kube_loop_timer_set(d->loop, &d->tick, kube_loop_now_ms(d->loop) + DISPLAY_TICK_MS);
 }
 
+static void move(struct display *d, int by)
+{
+    size_t n;
+
+    if (d->text) {
+        d->scroll += by;
+    } else {
+        struct board_job **jobs = board_sorted(d->board, &n);
+        move_selection(d, jobs, (int)n, by);
+        free(jobs);
+    }
+}
+
 static void on_keys(void *ctx, short revents)
 {
     struct display *d = ctx;
-    char keys[64];
-    const ssize_t n = revents & POLLIN ? read(d->tty.in, keys, sizeof(keys)) : 0;
+    char bytes[64];
+    const ssize_t n = revents & POLLIN ? read(d->tty.in, bytes, sizeof(bytes)) : 0;
 
-    if (n > 0 && !memchr(keys, 'q', (size_t)n) && !memchr(keys, 'Q', (size_t)n))
-        return;
     if (n <= 0) { /* hung up; where that is all, SIGHUP ends us */
         d->hung_up = true;
         follow_keys(d);
         return;
     }
-    d->quit(d->ctx);
+    for (struct sv rest = {bytes, (size_t)n}; rest.len;) {
+        const enum key key = keys_next(&rest);
+        if (key == KEY_UP || key == KEY_DOWN)
+            move(d, key == KEY_UP ? -1 : 1);
+        else
+            d->key(d->ctx, key);
+    }
+    kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_KEY_MS);
+}
+
+const struct board_job *display_selected(struct display *d)
+{
+    move(d, 0);
+    return board_find(d->board, d->ns, d->name);
+}
+
+void display_text(struct display *d,
+                  const char *(*text)(void *text_ctx, int columns, int rows, struct buf *out), void *text_ctx)
+{
+    d->text = text;
+    d->text_ctx = text_ctx;
+    d->scroll = 0;
+    kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_KEY_MS);
+}
+
+void display_hide(struct display *d, bool hidden)
+{
+    d->hidden = hidden;
+    tty_alternate(&d->tty, !hidden);
+    paint_forget(&d->paint);
+    display_changed(d);
 }
 
 void display_begin(struct display *d)
@@ -115,15 +209,20 @@ void display_signal(struct display *d, int signal)
     display_changed(d);
 }
 
-/* Without `note` in the frame: the terminal is the shell's again. */
+/* Without hints on keys: the terminal is the shell's again. */
 static void leave_frame(struct display *d)
 {
     cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
 
-    d->table.note = d->note[0] ? d->note : NULL;
-    d->table.now_ms = kube_loop_wall_ms(d->loop);
-    table_draw(&d->table, d->board, &frame);
+    draw_table(d, false, &frame);
     (void)fs_write_all(d->tty.out, buf_str(&frame), frame.len);
+}
+
+void display_print(struct display *d)
+{
+    tty_init(&d->tty);
+    measure(d);
+    leave_frame(d);
 }
 
 void display_end(struct display *d, bool complete)

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33", CYAN[] = "36";
+static const char REVERSED[] = "7", DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33",
+                  CYAN[] = "36";
 
 struct drawing {
     const struct table *s;
@@ -45,7 +46,8 @@ static void field(struct drawing *d, const char *style, const char *text, int wi
 {
     const struct sv all = sv_from(text);
     const int w = width < 0 ? -width : width, columns = (int)shown_columns(all);
-    const bool cut = columns > w, paint = style && *text && d->s->colours;
+    /* NO_COLOR is about colours: a row is marked nevertheless. */
+    const bool cut = columns > w, paint = style && *text && (d->s->colours || style == REVERSED);
     const size_t len = cut ? shown_fit(all, w > 0 ? (size_t)w - 1 : 0) : all.len;
     const int shown = cut ? (int)shown_columns((struct sv){text, len}) + (w > 0) : columns;
     char code[16];
@@ -109,21 +111,21 @@ static const char *style_of(enum job_phase p)
 }
 
 /* Its name, cut in the middle: the ends tell jobs of one family apart. */
-static void draw_name(struct drawing *d, const struct board_job *j)
+static void draw_name(struct drawing *d, const struct board_job *j, bool selected)
 {
     char text[sizeof(j->ns) + sizeof(j->name)], head[sizeof(text)];
     const int w = d->width[COLUMN_NAME];
-    const char *mark = d->s->unicode ? "\xe2\x80\xa6" : "~";
+    const char *mark = d->s->unicode ? "\xe2\x80\xa6" : "~", *style = selected ? REVERSED : NULL;
 
     snprintf(text, sizeof(text), "%s%s%s", d->s->with_ns ? j->ns : "", d->s->with_ns ? "/" : "", j->name);
     const int len = (int)strlen(text);
     if (len <= w || len != (int)shown_columns(sv_from(text))) {
-        cell(d, COLUMN_NAME, NULL, text);
+        cell(d, COLUMN_NAME, style, text);
         return;
     }
     const int tail = (w - 1) / 2;
     snprintf(head, sizeof(head), "%.*s%s%s", w - 1 - tail, text, mark, text + len - tail);
-    cell(d, COLUMN_NAME, NULL, head);
+    cell(d, COLUMN_NAME, style, head);
 }
 
 /* In 7 columns, 8 where it is negative. */
@@ -165,10 +167,10 @@ static void draw_progress(struct drawing *d, const struct board_job *j)
 
 static void draw_middle(struct drawing *d, const struct board_job *j)
 {
-    const bool told = j->progress.time_ms && (j->progress.percent >= 0 || j->progress.step >= 0);
+    const bool known = j->progress.time_ms && (j->progress.percent >= 0 || j->progress.step >= 0);
     const bool trains = j->phase == JOB_RUNNING || j->phase == JOB_PAUSED || j->phase == JOB_SUCCEEDED;
 
-    if (trains && told)
+    if (trains && known)
         draw_progress(d, j);
     else if (j->phase == JOB_NONE)
         across(d, COLUMN_BAR, COLUMN_SPARK, DIM, "no status yet: the operator has not seen it");
@@ -188,7 +190,7 @@ static void event_text(const struct drawing *d, const struct board_job *j, char 
                  j->event.text);
 }
 
-static void draw_job(struct drawing *d, const struct board_job *j)
+static void draw_job(struct drawing *d, const struct board_job *j, bool selected)
 {
     char restarts[16] = "", age[SPAN_BYTES] = "", event[BOARD_TEXT_BYTES + 64];
 
@@ -197,7 +199,7 @@ static void draw_job(struct drawing *d, const struct board_job *j)
     if (j->created_ms)
         span_text((d->s->now_ms - j->created_ms) / 1000, age);
     event_text(d, j, event, sizeof(event));
-    draw_name(d, j);
+    draw_name(d, j, selected);
     cell(d, COLUMN_PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));
     cell(d, COLUMN_READY, NULL, j->ready);
     draw_middle(d, j);
@@ -219,8 +221,9 @@ static void draw_header(struct drawing *d)
     line(d);
 }
 
-/* "3 Running, 1 Failed" of these jobs. */
-static void count_phases(struct board_job *const *jobs, size_t n, char *to, size_t size)
+/* "3 Running, 1 Failed" of these jobs, but for those first to last. */
+static void count_phases(struct board_job *const *jobs, size_t n, size_t first, size_t last, char *to,
+                         size_t size)
 {
     static const enum job_phase ORDER[] = {JOB_RUNNING, JOB_PENDING, JOB_RESUMING, JOB_UNKNOWN,
                                            JOB_NONE,    JOB_PAUSED,  JOB_FAILED,   JOB_SUCCEEDED};
@@ -229,7 +232,7 @@ static void count_phases(struct board_job *const *jobs, size_t n, char *to, size
 
     to[0] = '\0';
     for (size_t i = 0; i < n; i++)
-        count[jobs[i]->phase]++;
+        count[jobs[i]->phase] += i < first || i >= last;
     for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
         const enum job_phase p = ORDER[i];
         if (count[p] && at < size)
@@ -242,9 +245,9 @@ static void draw_title(struct drawing *d, struct board_job *const *jobs, size_t 
 {
     char phases[200], text[500];
 
-    count_phases(jobs, n, phases, sizeof(phases));
+    count_phases(jobs, n, n, n, phases, sizeof(phases));
     if (d->s->waiting)
-        snprintf(text, sizeof(text), "Asking for the training jobs in %s", d->s->what);
+        snprintf(text, sizeof(text), "Reading the training jobs in %s", d->s->what);
     else
         snprintf(text, sizeof(text), "%zu training job%s in %s%s%s", n, n == 1 ? "" : "s", d->s->what,
                  n ? ": " : "", phases);
@@ -252,12 +255,13 @@ static void draw_title(struct drawing *d, struct board_job *const *jobs, size_t 
     line(d);
 }
 
-static void draw_cut(struct drawing *d, struct board_job *const *jobs, size_t n)
+/* Jobs first to last have rows. */
+static void draw_rest(struct drawing *d, struct board_job *const *jobs, size_t n, size_t first, size_t last)
 {
     char phases[200], text[300];
 
-    count_phases(jobs, n, phases, sizeof(phases));
-    snprintf(text, sizeof(text), "%zu more: %s", n, phases);
+    count_phases(jobs, n, first, last, phases, sizeof(phases));
+    snprintf(text, sizeof(text), "%zu more: %s", n - (last - first), phases);
     field(d, DIM, text, d->s->columns);
     line(d);
 }
@@ -271,32 +275,34 @@ static size_t count_events(struct board_job *const *jobs, size_t n)
     return count;
 }
 
-void table_draw(const struct table *given, const struct board *b, struct buf *out)
+static int within(int x, int min, int max)
+{
+    return x < min ? min : x > max ? max : x;
+}
+
+void table_draw(const struct table *given, struct board_job *const *jobs, size_t n, struct buf *out)
 {
     struct table s = *given;
     struct drawing d = {.s = &s, .out = out};
-    size_t n;
 
-    s.columns = s.columns < TABLE_COLUMNS_MIN   ? TABLE_COLUMNS_MIN
-                : s.columns > TABLE_COLUMNS_MAX ? TABLE_COLUMNS_MAX
-                                                : s.columns;
-    s.rows = s.rows < TABLE_ROWS_MIN ? TABLE_ROWS_MIN : s.rows > TABLE_ROWS_MAX ? TABLE_ROWS_MAX : s.rows;
-    struct board_job **jobs = board_sorted(b, &n);
+    s.columns = within(s.columns, TABLE_COLUMNS_MIN, TABLE_COLUMNS_MAX);
+    s.rows = within(s.rows, TABLE_ROWS_MIN, TABLE_ROWS_MAX);
     const size_t room = (size_t)(s.rows - 2 - (s.note != NULL));
     const size_t shown = n <= room ? n : room - 1;
+    const size_t selected = s.selected < 0 ? 0 : (size_t)s.selected;
+    const size_t first = selected < shown || selected >= n ? 0 : selected - shown + 1;
 
-    columns_fit(&s, jobs, shown, d.width);
+    columns_fit(&s, jobs + first, shown, d.width);
     d.below = !d.width[COLUMN_EVENT] && n + count_events(jobs, n) <= room;
     draw_title(&d, jobs, n);
     if (n)
         draw_header(&d);
-    for (size_t i = 0; i < shown; i++)
-        draw_job(&d, jobs[i]);
+    for (size_t i = first; i < first + shown; i++)
+        draw_job(&d, jobs[i], s.selected == (int)i);
     if (shown < n)
-        draw_cut(&d, jobs + shown, n - shown);
+        draw_rest(&d, jobs, n, first, first + shown);
     if (s.note) {
         field(&d, s.alarm ? RED : DIM, s.note, s.columns);
         line(&d);
     }
-    free(jobs);
 }

@@ -28,7 +28,7 @@ static void on_crash(int signal)
     struct tty *t = shown;
 
     if (t && t->active) {
-        ssize_t ignored = write(t->out, END, sizeof(END) - 1);
+        ssize_t ignored = t->normal ? 0 : write(t->out, END, sizeof(END) - 1);
         (void)ignored;
         restore(t);
     }
@@ -69,8 +69,16 @@ bool tty_begin(struct tty *t)
         raw.c_cc[VTIME] = 0;
         (void)tcsetattr(t->in, TCSANOW, &raw);
     }
-    (void)tty_write(t, BEGIN, sizeof(BEGIN) - 1);
+    if (!t->normal)
+        (void)tty_write(t, BEGIN, sizeof(BEGIN) - 1);
     return true;
+}
+
+void tty_alternate(struct tty *t, bool alternate)
+{
+    if (t->active && t->normal == alternate)
+        (void)(alternate ? tty_write(t, BEGIN, sizeof(BEGIN) - 1) : tty_write(t, END, sizeof(END) - 1));
+    t->normal = !alternate;
 }
 
 void tty_end(struct tty *t)
@@ -78,7 +86,8 @@ void tty_end(struct tty *t)
     if (!t->active)
         return;
     t->active = false;
-    (void)tty_write(t, END, sizeof(END) - 1);
+    if (!t->normal)
+        (void)tty_write(t, END, sizeof(END) - 1);
     if (!in_background(t))
         restore(t);
     for (size_t i = 0; i < ARRAY_LEN(CRASHES); i++)

@@ -15,6 +15,7 @@
 struct tty {
     int in, out; /* stdin, -1 if that is no terminal; stdout */
     bool active;
+    bool normal;          /* the normal screen is shown meanwhile, not the alternate one */
     struct termios saved; /* of `in` */
 };
 
@@ -23,6 +24,9 @@ void tty_init(struct tty *t);
 /* Take it over, or again after something else may have changed it. False: this process is in the background. */
 bool tty_begin(struct tty *t);
 void tty_end(struct tty *t);
+
+/* Show the alternate screen, or the normal one with its cursor for a program that only writes. Keys come one by one in both. */
+void tty_alternate(struct tty *t, bool alternate);
 
 /* End, stop this process as Ctrl-Z would have, and return when it goes on. */
 void tty_stop(struct tty *t);

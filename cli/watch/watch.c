@@ -1,35 +1,51 @@
-/* watch.c - kubectl ptj watch: follow jobs on the terminal, or as lines in a pipe. */
+/* watch.c - kubectl ptj watch: follow jobs in a table on the terminal, or as lines in a pipe, until one has ended or runs. */
 #include "cli/jobfeed.h"
+#include "cli/output.h"
+#include "cli/say.h"
+#include "cli/span.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
-#include "cli/watch/display.h"
-#include "cli/watch/told.h"
+#include "cli/watch/changes.h"
+#include "cli/watch/pages.h"
+#include "cli/watch/record.h"
 
 #include "common/fsutil.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINES_BYTES_MAX = 16 << 20 };
+enum { LINES_BYTES_MAX = 16 << 20, FLUSH_BYTES = 64 << 10, TIMED_OUT = 124 };
+
+static const char WHO[] = "kubectl ptj watch";
+
+enum until { UNTIL_ENDED, UNTIL_RUNNING, UNTIL_FINISHED }; /* UNTIL_ENDED: without --until */
 
 struct watch {
     struct session *session;
     const char *name; /* NULL: all jobs */
+    enum until until;
+    int64_t timeout_s; /* -1: none */
+    bool once, json;
     struct board board;
     struct jobfeed *feed;
     struct display display;
-    bool on_terminal, in_list, lost_told;
+    struct pages pages;
+    bool on_terminal, in_list, is_lost;
     bool shows; /* it has taken the terminal */
     bool seen;  /* the job of that name was there */
     bool over;
+    bool ends_later;  /* with `status`, when the page is closed */
     struct buf lines; /* not yet written */
     struct kube_loop_fd reader;
+    struct kube_loop_timer late;
     bool has_reader;
     int status, signal;
+    char last_words[2 * BOARD_TEXT_BYTES + 200]; /* for stderr at the end */
     struct err err;
 };
 
@@ -37,13 +53,27 @@ static void end(struct watch *w, int status)
 {
     if (!w->over)
         w->status = status;
-    w->over = true;
+    w->over = w->session->stopped = true;
     kube_loop_stop(w->session->loop);
 }
 
-static void on_quit(void *ctx)
+/* The job has ended: a page that is open stays until its reader leaves it. */
+static void end_with_job(struct watch *w, int status)
 {
-    end(ctx, 0);
+    if (!w->pages.open) {
+        end(w, status);
+    } else if (!w->ends_later) {
+        w->ends_later = true;
+        w->status = status;
+    }
+}
+
+static void on_key(void *ctx, enum key key)
+{
+    struct watch *w = ctx;
+
+    if (!pages_key(&w->pages, key) && key == KEY_QUIT)
+        end(w, 0);
 }
 
 static void write_lines(struct watch *w)
@@ -58,39 +88,65 @@ static void write_lines(struct watch *w)
 
 static void changed(struct watch *w)
 {
-    if (w->on_terminal)
+    if (w->shows)
         display_changed(&w->display);
-    else if (!w->in_list)
+    else if (!w->on_terminal && (!w->in_list || w->lines.len >= FLUSH_BYTES))
         write_lines(w);
+}
+
+/* Whether this is what the job is watched for. */
+static void judge(struct watch *w, const struct board_job *j)
+{
+    const char *reason = strstr(j->failure, j->reason) ? "" : j->reason; /* OOMKilled stands in both */
+
+    w->seen = true;
+    if (w->once || (j->phase != JOB_SUCCEEDED && j->phase != JOB_FAILED &&
+                    (j->phase != JOB_RUNNING || w->until != UNTIL_RUNNING)))
+        return;
+    w->display.table.waiting = false;
+    if (w->until && j->phase == JOB_FAILED)
+        snprintf(w->last_words, sizeof(w->last_words), "%s failed%s%s%s%s%s", j->name, reason[0] ? " (" : "",
+                 reason, reason[0] ? ")" : "", j->failure[0] ? ": " : "", j->failure);
+    end_with_job(w, j->phase != JOB_FAILED ? 0 : w->until && j->exit_code > 0 ? j->exit_code : 1);
+}
+
+static void add_record(struct watch *w, cJSON *record)
+{
+    if (record && output_json(record, &w->lines, &w->err) < 0)
+        end(w, -1);
+    cJSON_Delete(record);
 }
 
 static void on_job(void *ctx, const cJSON *object)
 {
     struct watch *w = ctx;
+    const int64_t now_ms = kube_loop_wall_ms(w->session->loop);
     struct board_job *j = board_put(&w->board, object);
 
     if (!j)
         return;
-    if (!w->on_terminal)
-        told_job(j, w->display.table.with_ns, kube_loop_wall_ms(w->session->loop), &w->lines);
+    if (w->json)
+        add_record(w, record_of(j, object, now_ms));
+    else if (!w->on_terminal)
+        changes_of(j, w->display.table.with_ns, now_ms, &w->lines);
     changed(w);
-    w->seen = true;
-    if (w->name && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED)) {
-        w->display.table.waiting = false;
-        end(w, j->phase == JOB_FAILED);
-    }
+    if (w->name)
+        judge(w, j);
 }
 
 static void gone(void *ctx, const struct board_job *j)
 {
     struct watch *w = ctx;
+    const int64_t now_ms = kube_loop_wall_ms(w->session->loop);
 
-    if (!w->on_terminal)
-        told_deleted(j, w->display.table.with_ns, kube_loop_wall_ms(w->session->loop), &w->lines);
+    if (w->json)
+        add_record(w, record_deleted(j, now_ms));
+    else if (!w->on_terminal)
+        changes_deleted(j, w->display.table.with_ns, now_ms, &w->lines);
     if (!w->name)
         return;
     (void)err_set(&w->err, ERR_NOT_FOUND, "%.63s was deleted", j->name);
-    end(w, -1);
+    end_with_job(w, -1);
 }
 
 static void on_removed(void *ctx, const char *ns, const char *name)
@@ -109,8 +165,7 @@ static void on_event(void *ctx, const cJSON *event)
     struct watch *w = ctx;
 
     board_event(&w->board, event);
-    if (w->on_terminal)
-        display_changed(&w->display);
+    changed(w);
 }
 
 static void on_signal(void *ctx, int signal)
@@ -137,11 +192,37 @@ static void show(struct watch *w)
         end(w, -1);
 }
 
+/* The time of --timeout begins, if it has not begun. */
+static void begin_time(struct watch *w)
+{
+    if (w->timeout_s >= 0 && !kube_loop_timer_is_set(&w->late))
+        kube_loop_timer_set(w->session->loop, &w->late,
+                            kube_loop_now_ms(w->session->loop) + w->timeout_s * 1000);
+}
+
+static void on_late(void *ctx)
+{
+    struct watch *w = ctx;
+    const struct board_job *j = board_find(&w->board, w->session->ns, w->name);
+
+    if (w->display.table.waiting)
+        snprintf(w->last_words, sizeof(w->last_words), "timed out: the API server has not answered");
+    else if (!j || !j->listed)
+        snprintf(w->last_words, sizeof(w->last_words),
+                 "timed out: there is no training job \"%.63s\" in namespace %.63s", w->name, w->session->ns);
+    else
+        snprintf(w->last_words, sizeof(w->last_words), "timed out: %s is %s%s%s%s", j->name,
+                 j->phase == JOB_NONE ? "without a status" : job_phase_name(j->phase),
+                 j->reason[0] ? " (" : "", j->reason, j->reason[0] ? ")" : "");
+    end(w, TIMED_OUT);
+}
+
 static void on_list_begin(void *ctx)
 {
     struct watch *w = ctx;
 
-    if (w->on_terminal && !w->shows)
+    begin_time(w);
+    if (w->on_terminal && !w->shows && !w->once)
         show(w);
     w->in_list = true;
     board_list_begin(&w->board);
@@ -153,15 +234,17 @@ static void on_list_end(void *ctx)
 
     board_list_end(&w->board, gone, w);
     w->in_list = w->display.table.waiting = false;
-    if (w->name && !w->seen) {
-        (void)err_set(&w->err, ERR_NOT_FOUND, "there is no training job \"%.63s\" in namespace %.63s",
-                      w->name, w->session->ns);
+    if (w->name && !w->seen && w->timeout_s < 0) {
+        (void)err_set(&w->err, ERR_NOT_FOUND, "there is no training job \"%.63s\" in namespace %.63s%s",
+                      w->name, w->session->ns, w->until ? "; with --timeout, watch waits for it" : "");
         end(w, -1);
     }
     changed(w);
+    if (w->once)
+        end(w, 0);
 }
 
-static void say_state(const struct watch *w, char *to, size_t size)
+static void describe_state(const struct watch *w, char *to, size_t size)
 {
     const struct jobfeed_trouble *t = jobfeed_trouble(w->feed);
     const time_t since = (time_t)(t->since_ms / 1000);
@@ -185,16 +268,16 @@ static void on_state(void *ctx)
     char note[DISPLAY_NOTE_BYTES];
     const bool lost = jobfeed_trouble(w->feed)->since_ms;
 
-    say_state(w, note, sizeof(note));
+    describe_state(w, note, sizeof(note));
     if (w->shows) {
         snprintf(w->display.note, sizeof(w->display.note), "%s", note);
         display_changed(&w->display);
-    } else if (lost && !w->lost_told) {
-        fprintf(stderr, "kubectl ptj watch: %s\n", note);
-    } else if (!lost && w->lost_told) {
-        fputs("kubectl ptj watch: the API server answers again\n", stderr);
+    } else if (lost && !w->is_lost) {
+        say(WHO, "%s", note);
+    } else if (!lost && w->is_lost) {
+        say(WHO, "the API server answers again");
     }
-    w->lost_told = lost;
+    w->is_lost = lost;
 }
 
 static void on_failed(void *ctx, const struct err *err)
@@ -228,10 +311,14 @@ static void end_output(struct watch *w)
 {
     if (w->shows)
         display_end(&w->display, w->status >= 0 && !w->signal);
+    else if (w->on_terminal && w->once && w->status == 0)
+        display_print(&w->display);
     else
         write_lines(w);
     if (w->has_reader)
         kube_loop_fd_remove(w->session->loop, &w->reader);
+    if (w->last_words[0] && !w->signal)
+        say(WHO, "%s", w->last_words);
 }
 
 /* As the signal would have ended a program that does not catch it: a shell's loop ends, too. */
@@ -245,6 +332,75 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* What runs the loop besides this opens in between. */
+static int follow(struct watch *w)
+{
+    while (!w->over) {
+        if (w->pages.key != KEY_OTHER)
+            pages_open(&w->pages);
+        else if (kube_loop_run(w->session->loop, &w->err) < 0)
+            return -1;
+        if (w->ends_later && !w->pages.open)
+            end(w, w->status);
+    }
+    return 0;
+}
+
+static int read_options(struct watch *w, const struct args *a, struct err *err)
+{
+    const char *until = args_text(a, "until", NULL), *timeout = args_text(a, "timeout", NULL);
+
+    if (output_is_json(a, &w->json, err) < 0)
+        return -1;
+    w->on_terminal &= !w->json;
+    w->once = args_has(a, "once");
+    w->timeout_s = -1;
+    if (w->name && (args_has(a, "all-namespaces") || args_has(a, "selector")))
+        return usage_wrong(err, "NAME goes with neither --all-namespaces nor --selector");
+    if (until && (!w->name || w->once))
+        return usage_wrong(err, "--until: expected NAME, without --once");
+    if (timeout && !until)
+        return usage_wrong(err, "--timeout: expected --until as well");
+    if (until && strcmp(until, "running") && strcmp(until, "finished"))
+        return usage_wrong(err, "--until: expected running or finished, got \"%.40s\"", until);
+    if (until)
+        w->until = strcmp(until, "running") ? UNTIL_FINISHED : UNTIL_RUNNING;
+    return timeout ? span_parse("timeout", timeout, &w->timeout_s, err) : 0;
+}
+
+static void prepare(struct watch *w, const struct args *a, const char *what)
+{
+    const bool all = args_has(a, "all-namespaces");
+
+    w->display.loop = w->session->loop;
+    w->display.board = &w->board;
+    w->display.table.what = what;
+    w->display.table.with_ns = all;
+    w->display.table.waiting = true;
+    w->display.key = on_key;
+    w->display.ctx = w;
+    w->pages.session = w->session;
+    w->pages.display = &w->display;
+    w->pages.over = &w->over;
+    w->late = (struct kube_loop_timer){.fire = on_late, .ctx = w};
+    board_init(&w->board);
+    if (!session_may_ask(w->session->http)) /* else the first answer does */
+        begin_time(w);
+    w->feed = jobfeed_new(&(struct jobfeed_options){.session = w->session,
+                                                    .ns = all ? NULL : w->session->ns,
+                                                    .name = w->name,
+                                                    .label_selector = args_text(a, "selector", NULL),
+                                                    .events = w->on_terminal && !w->once,
+                                                    .list_begin = on_list_begin,
+                                                    .list_end = on_list_end,
+                                                    .job = on_job,
+                                                    .removed = on_removed,
+                                                    .event = on_event,
+                                                    .state = on_state,
+                                                    .failed = on_failed,
+                                                    .ctx = w});
+}
+
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     const bool all = args_has(a, "all-namespaces");
@@ -254,36 +410,17 @@ static int run(struct session *s, const struct args *a, struct err *err)
                       .on_terminal = terminal_of(STDOUT_FILENO).is_terminal,
                       .lines = BUF_INIT(LINES_BYTES_MAX)};
     char what[400];
-    int rc;
 
-    if (w.name && (all || labels))
-        return usage_wrong(err, "NAME goes with neither --all-namespaces nor --selector");
+    if (read_options(&w, a, err) < 0)
+        return -1;
     snprintf(what, sizeof(what), "%s%.63s%s%.200s", all ? "all namespaces" : "namespace ", all ? "" : s->ns,
              labels ? ", " : "", labels ? labels : "");
-    w.display.loop = s->loop;
-    w.display.board = &w.board;
-    w.display.table.what = what;
-    w.display.table.with_ns = all;
-    w.display.table.waiting = true;
-    w.display.quit = on_quit;
-    w.display.ctx = &w;
-    board_init(&w.board);
-    w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,
-                                                   .ns = all ? NULL : s->ns,
-                                                   .name = w.name,
-                                                   .label_selector = labels,
-                                                   .events = w.on_terminal,
-                                                   .list_begin = on_list_begin,
-                                                   .list_end = on_list_end,
-                                                   .job = on_job,
-                                                   .removed = on_removed,
-                                                   .event = on_event,
-                                                   .state = on_state,
-                                                   .failed = on_failed,
-                                                   .ctx = &w});
+    prepare(&w, a, what);
     begin_output(&w);
-    rc = kube_loop_run(s->loop, &w.err);
+    const int rc = follow(&w);
     end_output(&w);
+    pages_release(&w.pages);
+    kube_loop_timer_cancel(s->loop, &w.late);
     jobfeed_free(w.feed);
     board_release(&w.board);
     buf_release(&w.lines);
@@ -296,9 +433,24 @@ static int run(struct session *s, const struct args *a, struct err *err)
     return w.status;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"all-namespaces", 'A', NULL, "the jobs of all namespaces", NULL},
-    {"selector", 'l', "LABELS", "only jobs with these labels, as kubectl's -l", NULL},
+static const struct option_row OPTIONS[] = {
+    {"all-namespaces", 'A', NULL, .help = "the jobs of all namespaces"},
+    {"selector", 'l', "LABELS", .help = "only jobs with these labels, as kubectl's -l"},
+    {"once", 0, NULL, .help = "print the jobs as they are now, and end"},
+    {"until", 0, "WHAT", .help = "running or finished: end when the job is so, with its exit code",
+     .words = OPTION_WORDS("running", "finished")},
+    {"timeout", 0, "TIME", .help = "with --until: give up after 90s, 5m, 1h30m (default: never)"},
+    OUTPUT_OPTION("json: a JSON object per line, for each job and each change of it"),
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj watch", "Follow all jobs of the namespace."},
+    {"kubectl ptj watch bert > bert.log", "A line for each change of the job, until it has ended."},
+    {"kubectl ptj watch --all-namespaces --selector team=nlp", "The jobs of a team, wherever they are."},
+    {"kubectl ptj watch bert --until finished --timeout 2h && kubectl ptj logs bert --no-follow",
+     "In a script: wait for the job's success, then print its logs."},
+    {"kubectl ptj watch --once -o json | jq -r .name", "The names of the jobs there are."},
     {0},
 };
 
@@ -310,14 +462,27 @@ const struct verb VERB_WATCH = {
     .words = VERB_JOBS,
     .summary = "follow all jobs, or one, as they train",
     .about =
-        "On a terminal: a table that redraws itself, with phase, pods ready, progress, time left, loss (the "
-        "sparkline shows the values seen since watch began), restarts, age and the last event of each job. "
-        "Running jobs stand first. q or Ctrl-C ends it and leaves the last table.\n"
-        "Into a pipe or file: a line for each change of a job: phase, reason, restart, progress every 10 per "
-        "cent or minute, end.\n"
-        "With NAME it ends when the job has ended.\n"
-        "A lost API server is said, and asked again until it answers.\n"
-        "Exit status: 0; with NAME 0 when the job succeeded, 1 when it failed or was deleted.",
+        "On a terminal watch draws a table and updates it: phase, pods ready, progress, time left, loss (the "
+        "sparkline has the values seen since watch began), restarts, age and last event of each job. Running "
+        "jobs come first. The arrow keys, j and k select a job, Enter or w runs `why` for it, l follows its "
+        "logs, q and Esc go back. In the table q or Ctrl-C ends watch and leaves the last table.\n"
+        "Into a pipe or file watch writes a line for each change of a job: phase, reason, restart, progress "
+        "every 10 percent or minute, end.\n"
+        "With -o json each line is one JSON object, with the fields of the job's metadata and status that "
+        "docs/api.md describes: time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
+        "attempt, "
+        "restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, signal, "
+        "reason, message, time, attempt). A field without a value is absent; time is that of the line. "
+        "The last line of a deleted job has deleted: true. `watch -o json --once` lists the jobs so.\n"
+        "With NAME watch ends when the job has ended. --until is for scripts: with --until=running watch "
+        "also "
+        "ends when all pods run. A job that does not exist is an error at once; with --timeout watch waits "
+        "for it. On a terminal the time of --timeout begins with the first answer of the API server, since "
+        "kubectl may ask for a password before.\n"
+        "If the connection is lost, watch says so and reconnects.\n"
+        "Exit status: 0; with NAME 1 when the job failed or was deleted; with --until the exit code of the "
+        "rank that failed, or 1 if it has none, and 124 when the time is over.",
     .options = OPTIONS,
+    .examples = EXAMPLES,
     .run = run,
 };

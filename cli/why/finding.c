@@ -150,7 +150,20 @@ static struct finding of_ended_pod(const struct why_facts *f, const struct pod *
     return g;
 }
 
-/* The most telling pod: one that failed, else the first one that waits. */
+struct finding finding_of_pod(const struct why_facts *f, const struct pod *pod, const cJSON *object,
+                              struct arena *a)
+{
+    const bool now = pod->attempt == f->job->status.attempt;
+    struct finding g = FINDING_NONE;
+
+    if (strcmp(pod->owner_uid, f->job->uid) != 0)
+        return g;
+    if (now)
+        g = of_ended_pod(f, pod, a);
+    return (now || pod->deletion_ms) && !g.kind ? podwait_of(f, pod, object, a) : g;
+}
+
+/* The pod that says most: one that failed, else the first one that waits. */
 static struct finding of_pods(const struct why_facts *f, struct arena *a)
 {
     struct finding best = FINDING_NONE;
@@ -162,12 +175,7 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
         struct pod *pod = pod_decode(object, &ignored);
         if (!pod)
             continue;
-        struct finding g = FINDING_NONE;
-        const bool now = pod->attempt == f->job->status.attempt;
-        if (!strcmp(pod->owner_uid, f->job->uid) && now)
-            g = of_ended_pod(f, pod, a);
-        if (!strcmp(pod->owner_uid, f->job->uid) && (now || pod->deletion_ms) && !g.kind)
-            g = podwait_of(f, pod, object, a);
+        const struct finding g = finding_of_pod(f, pod, object, a);
         if (g.kind > best.kind)
             best = g;
         else if (g.kind == WHY_WAITING && g.kind == best.kind && same_text(best.reason, g.reason))

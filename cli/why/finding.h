@@ -28,7 +28,7 @@ struct why_facts {
 };
 
 enum why_kind {
-    WHY_FINE,    /* nothing is wrong: it runs, has succeeded, is paused, or just starts */
+    WHY_HEALTHY, /* nothing is wrong: it runs, has succeeded, is paused, or just starts */
     WHY_JOB,     /* the job as a whole */
     WHY_REFUSED, /* the API server refuses its pods */
     WHY_WAITING, /* a pod does not start */
@@ -50,7 +50,7 @@ struct finding {
     bool judged;                              /* the operator's status has this failure */
 };
 
-extern const struct finding FINDING_NONE; /* WHY_FINE, and nothing known */
+extern const struct finding FINDING_NONE; /* WHY_HEALTHY, and nothing known */
 
 /* Both are there and equal. */
 static inline bool same_text(const char *a, const char *b)
@@ -59,6 +59,11 @@ static inline bool same_text(const char *a, const char *b)
 }
 
 struct finding finding_of(const struct why_facts *f, struct arena *a);
+
+/* The same of one pod, `object` as the API server gives it. WHY_HEALTHY: it just starts or runs, or is not one of the job's present
+ * attempt. */
+struct finding finding_of_pod(const struct why_facts *f, const struct pod *pod, const cJSON *object,
+                              struct arena *a);
 
 /* The last n lines. */
 const char *finding_tail(const char *text, int n);

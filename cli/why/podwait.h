@@ -4,7 +4,7 @@
 
 #include "cli/why/finding.h"
 
-/* `object` is the pod as the API server gives it. WHY_FINE: it just starts, or runs. */
+/* `object` is the pod as the API server gives it. WHY_HEALTHY: it just starts, or runs. */
 struct finding podwait_of(const struct why_facts *f, const struct pod *pod, const cJSON *object,
                           struct arena *a);
 

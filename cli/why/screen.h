@@ -8,9 +8,11 @@
 #include "cli/why/finding.h"
 #include "common/buf.h"
 
+enum { SCREEN_COLUMNS_MIN = 40, SCREEN_ROWS_MIN = 16 }; /* a smaller screen is cut by its terminal */
+
 struct screen_size {
     int columns; /* 0: lines are not wrapped */
-    int rows;    /* 0: as many as there are */
+    int rows;    /* with one for the prompt; 0: as many as there are */
     bool events; /* and at the end what the events say */
 };
 

@@ -1,32 +1,55 @@
-/* why.c - kubectl ptj why: what keeps a job from going on, on one screen. */
+/* why.c - kubectl ptj why: what keeps a job from going on, on one screen, or as a JSON object. */
+#include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/why/collect.h"
 #include "cli/why/screen.h"
+#include "cli/why/whyjson.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-enum { COLUMNS_MIN = 40, ROWS_MIN = 16, OUT_BYTES = 4 << 20 };
+enum { OUT_BYTES = 64 << 20 };
+
+static int print(const struct why_facts *f, bool json, bool all, struct buf *out, struct err *err)
+{
+    const struct terminal t = terminal_of(STDOUT_FILENO);
+    struct screen_size size = {.events = all};
+
+    if (json) {
+        cleanup_json cJSON *object = whyjson_of(f);
+        return output_json(object, out, err);
+    }
+    if (isatty(STDOUT_FILENO)) {
+        size.columns = t.columns;
+        size.rows = all ? 0 : t.rows;
+    }
+    return screen_print(f, size, out, err);
+}
 
 static int run_why(struct session *s, const struct args *a, struct err *err)
 {
-    const struct terminal t = terminal_of(STDOUT_FILENO);
-    struct screen_size size = {.events = args_has(a, "all")};
     cleanup_buf struct buf out = BUF_INIT(OUT_BYTES);
     cleanup_collected struct collected g = {0};
+    bool json;
 
-    if (isatty(STDOUT_FILENO)) {
-        size.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns;
-        size.rows = size.events ? 0 : t.rows < ROWS_MIN ? ROWS_MIN : t.rows;
-    }
-    if (collect(&g, s, a->operands[0], err) < 0 || screen_print(&g.facts, size, &out, err) < 0)
+    if (output_is_json(a, &json, err) < 0 || collect(&g, s, a->operands[0], err) < 0 ||
+        print(&g.facts, json, args_has(a, "all"), &out, err) < 0)
         return -1;
     fputs(buf_str(&out), stdout);
     return 0;
 }
 
-static const struct verb_option OPTIONS[] = {
-    {"all", 0, NULL, "everything that was found, however long", NULL},
+static const struct option_row OPTIONS[] = {
+    {"all", 0, NULL, .help = "print everything that was found, however long"},
+    OUTPUT_OPTION("json: one JSON object"),
+    {0},
+};
+
+static const struct option_example EXAMPLES[] = {
+    {"kubectl ptj why bert", "The cause on one screen, and what to do."},
+    {"kubectl ptj why bert --all", "All that was found."},
+    {"kubectl ptj why bert -n team-a --context staging", "A job of another namespace and cluster."},
+    {"kubectl ptj why bert -o json | jq .cause", "The cause, for a script."},
     {0},
 };
 
@@ -37,11 +60,20 @@ const struct verb VERB_WHY = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .options = OPTIONS,
-    .summary = "say why a job failed or does not run, and what to do",
-    .about = "One screen: the cause, where it is (pod, rank, node), the last lines of the log, what the "
-             "operator does "
-             "next, and what to do. Read are the job's status, its pods with their events, claims, nodes and "
-             "log, and the "
-             "job's events; a right that is missing costs that part only, and is named.",
+    .examples = EXAMPLES,
+    .summary = "explain why a job failed or does not run, and what to do",
+    .about =
+        "Prints one screen: the cause, where it is (pod, rank, node), the last lines of the log, what the "
+        "operator does next, and what you can do. why reads the status of the job, its pods, their events, "
+        "PVCs, nodes and logs, and the events of the job. If you lack a permission, why skips that part and "
+        "reports it.\n"
+        "With -o json it prints one object. For scripts: time, namespace, name, uid; phase, reason, ready, "
+        "attempt, restarts as in the job's status; cause, absent if nothing keeps the job from going on: "
+        "kind "
+        "(Job, PodsRefused, PodWaiting, PodFailed), reason, subject, message, line (that names the error), "
+        "log (lines), pod, node, container, initContainer, rank, exitCode, signal, attempt, since, otherPods "
+        "(that wait for the same reason), pending (the operator has not judged it yet); pods: name, node, "
+        "phase, attempt, cause; failures: as status.failures, newest first. For people: summary, detail, "
+        "next.operator, next.user, notes, notRead. A field without a value is absent.",
     .run = run_why,
 };

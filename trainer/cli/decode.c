@@ -220,7 +220,7 @@ static int decode_default(const struct yaml_at *at, const char *key, struct conf
         const char *key, *word;
         int64_t meant;
     } words[] = {{"batch_size", "auto", 0}, {"nprocs", "gpus", NPROCS_GPUS}};
-    const struct option_row *o = option_row(sv_from(key));
+    const struct option_row *o = option_find(option_table, sv_from(key), '\0');
     struct yaml_at member = yaml_member(at, key);
     void *field = strcmp(key, "nprocs") == 0 ? (void *)&cfg->nprocs_default : (char *)cfg + o->offset;
 
@@ -230,9 +230,9 @@ static int decode_default(const struct yaml_at *at, const char *key, struct conf
             *(int64_t *)field = words[i].meant;
             return 0;
         }
-    return o->kind == OPTION_CHOICE ? yaml_get_choice(at, key, o->choice->words, field, err)
-           : o->kind == OPTION_TEXT ? yaml_get_str(at, key, OPTION_TEXT_MAX, field, err)
-                                    : yaml_get_i64(at, key, o->min, o->max, field, err);
+    return o->set == option_choice ? yaml_get_choice(at, key, o->words, field, err)
+           : o->set == option_path ? yaml_get_str(at, key, OPTION_PATH_MAX, field, err)
+                                   : yaml_get_i64(at, key, o->min, o->max, field, err);
 }
 
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)

@@ -37,8 +37,9 @@ static int decode_arguments(const struct yaml_at *root, struct config *cfg, stru
         return -1;
     for (const struct yaml_tree *c = at.node ? at.node->first : NULL; c; c = c->next) {
         struct yaml_at item = yaml_item(&at, c, cfg->positionals);
-        const struct option_row *o = c->kind == YAML_TREE_SCALAR ? option_row(sv_from(c->text)) : NULL;
-        if (!o || !o->arg)
+        const struct option_row *o =
+            c->kind == YAML_TREE_SCALAR ? option_find(option_table, sv_from(c->text), '\0') : NULL;
+        if (!o || !o->value)
             return yaml_err(&item, err, "expected the name of an option that takes a value, got \"%.40s\"",
                             c->kind == YAML_TREE_SCALAR ? c->text : "a list or mapping");
         cfg->positional[cfg->positionals++] = c->text;

@@ -150,6 +150,17 @@ static void about_lines(FILE *out)
         "{epoch}, {epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
 }
 
+const struct option_example help_program_examples[] = {
+    {"trainer mnist-cnn --data data --epochs 1",
+     "One pass over MNIST, which is downloaded into the folder data if it is not there."},
+    {"trainer mnist-cnn --nprocs 4 --log_dir runs --save_path model.pt",
+     "Four ranks on this machine; runs is for TensorBoard, model.pt for torch.load."},
+    {"torchrun --nproc-per-node=gpu trainer gpt2 --model d24 --data fineweb --precision bf16",
+     "A GPT-2 of 350 million parameters on all GPUs of this machine."},
+    {"trainer mnist-cnn --show > mine.yaml", "A model file to change: `trainer mine.yaml` trains it."},
+    {0},
+};
+
 void help_program(FILE *out)
 {
     fputs("NAME\n"
@@ -157,7 +168,7 @@ void help_program(FILE *out)
           "SYNOPSIS\n"
           "    trainer NAME [options]\n"
           "    trainer FILE.yaml [options]\n"
-          "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
+          "    torchrun --nproc-per-node=4 trainer NAME [options]\n"
           "    trainer NAME --show > FILE.yaml\n"
           "    trainer --version\n\n"
           "DESCRIPTION\n",
@@ -176,4 +187,5 @@ void help_program(FILE *out)
     about_training(out);
     about_data(out);
     about_lines(out);
+    options_print_examples(out, help_program_examples);
 }

@@ -37,33 +37,21 @@ static bool about_derived(FILE *out, const struct config *cfg, const struct opti
 }
 
 /* What the preset has it at. A text that says what happens without it is about presets that say nothing. */
-static void about_default(FILE *out, const struct config *cfg, const struct option_row *o)
+static void about_default(FILE *out, const struct option_row *o, const void *ctx)
 {
+    const struct config *cfg = ctx;
     const void *field = (const char *)cfg + o->offset;
     const char *word = strstr(o->help, "Default: ") ? "Here: " : "Default ";
 
     if (about_derived(out, cfg, o))
         return;
-    if (o->kind == OPTION_INTEGER && (*(const int64_t *)field || !o->min))
+    if (o->set == option_integer && (*(const int64_t *)field || !o->min))
         fprintf(out, "        %s%lld.\n", word, (long long)*(const int64_t *)field);
-    if (o->kind == OPTION_TEXT && *(const char *const *)field && !strstr(o->help, "efault"))
+    if (o->set == option_path && *(const char *const *)field && !strstr(o->help, "efault"))
         fprintf(out, "        Default %s.\n", *(const char *const *)field);
 }
 
-static void about_options(FILE *out, const struct config *cfg)
-{
-    for (const struct option_row *o = option_table; o->name || o->group; o++) {
-        if (o->group) {
-            fprintf(out, "\n  %s\n", o->group);
-            continue;
-        }
-        fprintf(out, "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        wrap_text(out, 8, o->help);
-        about_default(out, cfg, o);
-    }
-}
-
-enum { WIDTH = 80, MARGIN = 4 };
+enum { MARGIN = 4 };
 
 /* A line of YAML, `len` bytes, folded where it may be. */
 static void folded(FILE *out, const char *line, int len)
@@ -72,8 +60,8 @@ static void folded(FILE *out, const char *line, int len)
     int before = 0; /* columns of a continuation */
 
     fprintf(out, "%*s", MARGIN, "");
-    while (len > WIDTH - MARGIN - before) {
-        int cut = WIDTH - MARGIN - before;
+    while (len > WRAP_WIDTH - MARGIN - before) {
+        int cut = WRAP_WIDTH - MARGIN - before;
         while (cut > (before ? 0 : indent) && line[cut] != ' ')
             cut--;
         if (line[cut] != ' ' || cut <= (before ? 0 : indent))
@@ -101,22 +89,30 @@ static void about_source(FILE *out, const char *text)
     }
 }
 
-/* Commands that fit where the data come from. */
-static void about_examples(FILE *out, const struct config *cfg)
+void help_preset_examples(const struct config *cfg, struct help_examples *ret)
 {
     const char *data = !cfg->data.format->files ? ""
                        : !cfg->data.train       ? " --data /usr/share/datasets/fashion-mnist"
                                                 : " --data DIR";
+    const int ranks = cfg->model.stages > 1 ? cfg->model.stages : 4;
+    char(*text)[sizeof(ret->text[0])] = ret->text;
 
-    fprintf(out, "    trainer %s%s --epochs 1\n", cfg->name, data);
-    fprintf(out, "    trainer %s%s \\\n        --resume checkpoints\n", cfg->name, data);
-    fprintf(out, "    torchrun --nproc_per_node=%d --no_python trainer %s \\\n",
-            cfg->model.stages > 1 ? cfg->model.stages : 4, cfg->name);
-    fprintf(out, "        --log_dir log --save_path model.pt\n");
+    snprintf(text[0], sizeof(*text), "trainer %s%s --epochs 1", cfg->name, data);
+    snprintf(text[1], sizeof(*text), "trainer %s%s --resume checkpoints", cfg->name, data);
+    snprintf(text[2], sizeof(*text),
+             "torchrun --nproc-per-node=%d trainer %s%s --log_dir log --save_path model.pt", ranks, cfg->name,
+             data);
+    ret->list[0] = (struct option_example){text[0], "One pass over the training data."};
+    ret->list[1] = (struct option_example){text[1], "Go on from the newest checkpoint in that folder."};
+    ret->list[2] =
+        (struct option_example){text[2], "Several ranks, events for TensorBoard, and the weights."};
+    ret->list[3] = (struct option_example){0};
 }
 
 void help_preset(FILE *out, const struct config *cfg)
 {
+    struct help_examples examples;
+
     fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s", cfg->name, cfg->name);
     for (int i = 0; i < cfg->positionals; i++)
         fprintf(out, " [%s]", cfg->positional[i]);
@@ -130,7 +126,7 @@ void help_preset(FILE *out, const struct config *cfg)
     wrap_text(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
     if (cfg->positionals)
         wrap_text(out, 4, "The words of the synopsis are values of the options of the same name.");
-    about_options(out, cfg);
+    options_print(out, option_table, about_default, cfg);
     fputs("\nENVIRONMENT\n", out);
     wrap_text(out, 4,
               "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
@@ -157,8 +153,8 @@ void help_preset(FILE *out, const struct config *cfg)
           "         failed in a way that may pass, or this machine lacks memory, threads\n"
           "         or descriptors for now, or more ranks are needed\n"
           "    140  another rank went away\n"
-          "    143  stopped by SIGTERM\n"
-          "\nEXAMPLES\n",
+          "    143  stopped by SIGTERM\n",
           out);
-    about_examples(out, cfg);
+    help_preset_examples(cfg, &examples);
+    options_print_examples(out, examples.list);
 }

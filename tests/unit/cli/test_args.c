@@ -1,5 +1,5 @@
 /* test_args.c - the command line of kubectl-ptj. */
-#include "test.h"
+#include "examples.h"
 
 #include "cli/args.h"
 
@@ -69,7 +69,13 @@ static void test_refused(void **state)
 {
     (void)state;
     expect_refused("unknown verb; did you mean resume?", LINE(W("resmue")));
-    expect_refused("--namespcae=a: unknown option; did you mean --namespace?",
+    expect_refused("list is no verb of kubectl ptj: type kubectl get ptj", LINE(W("list")));
+    expect_refused("delete is no verb of kubectl ptj: type kubectl delete ptj NAME",
+                   LINE(W("delete"), W("a")));
+    expect_refused("status is no verb of kubectl ptj: type kubectl ptj why NAME", LINE(W("status"), W("a")));
+    expect_refused("wait is no verb of kubectl ptj: type kubectl ptj watch NAME --until=finished",
+                   LINE(W("wait"), W("a")));
+    expect_refused("--namespcae: unknown option; did you mean --namespace?",
                    LINE(W("scale"), W("--namespcae=a")));
     expect_refused("-x: unknown option (kubectl ptj scale --help)", LINE(W("scale"), W("-x")));
     expect_refused("expected a value: --namespace=NAME", LINE(W("scale"), W("-n")));
@@ -88,6 +94,29 @@ static void test_help_needs_no_operands(void **state)
     assert_true(a.help);
 }
 
+/* Every "kubectl ptj ..." in it: a command may run two of them. */
+static void take(const struct option_example *list)
+{
+    expect_examples(list);
+    for (; list->command; list++)
+        for (const char *at = list->command; (at = strstr(at, "kubectl ptj ")); at++) {
+            cleanup_args struct args a = {0};
+            struct example_words *w = example_split(at, "ptj ");
+            struct err err = {0};
+            if (args_parse(&a, w->argc, w->argv, &err) < 0)
+                fail_msg("%s: %s", list->command, err.msg);
+        }
+}
+
+static void test_examples_are_taken(void **state)
+{
+    (void)state;
+    take(VERBS_EXAMPLES);
+    for (int i = 0; VERBS[i]; i++)
+        if (!VERBS[i]->hidden)
+            take(VERBS[i]->examples);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_options_that_repeat),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_help_needs_no_operands),
+        cmocka_unit_test(test_examples_are_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

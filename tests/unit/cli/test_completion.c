@@ -46,10 +46,11 @@ static void test_words(void **state)
     struct ptj *p = *state;
 
     expect(p, COMPLETE("susp"), "suspend\ttake a job's pods away, and keep the job\n:4\n");
-    expect(p, COMPLETE("wait", "--fo"), "--for\trunning, or finished (default): succeeded or failed\n:4\n");
-    expect(p, COMPLETE("wait", "--for", "r"), "running\t\n:4\n");
-    expect(p, COMPLETE("wait", "--for=f"), "--for=finished\t\n:4\n");
-    expect(p, COMPLETE("wait", "--for=x"), ":4\n");
+    expect(p, COMPLETE("watch", "--unt"),
+           "--until\trunning or finished: end when the job is so, with its exit code\n:4\n");
+    expect(p, COMPLETE("watch", "--until", "r"), "running\t\n:4\n");
+    expect(p, COMPLETE("watch", "--until=f"), "--until=finished\t\n:4\n");
+    expect(p, COMPLETE("watch", "--until=x"), ":4\n");
     expect(p, COMPLETE("--kubeconfig", "/e"), ":0\n");
     expect(p, COMPLETE("nonsense", "--unknown", "x"), ":4\n");
     expect(p, COMPLETE("__com"), ":4\n");
@@ -60,10 +61,10 @@ static void test_jobs(void **state)
 {
     struct ptj *p = *state;
 
-    expect(p, COMPLETE("wait", "ber"), "bert\tRunning\n:4\n");
+    expect(p, COMPLETE("watch", "ber"), "bert\tRunning\n:4\n");
     expect(p, COMPLETE("suspend", "-n", "team", "l"), "llama\tFailed\n:4\n");
-    expect(p, COMPLETE("wait", "-n", "other", ""), ":4\n");
-    expect(p, COMPLETE("wait", "bert", ""), ":4\n");
+    expect(p, COMPLETE("watch", "-n", "other", ""), ":4\n");
+    expect(p, COMPLETE("watch", "bert", ""), ":4\n");
 }
 
 /* Nobody who presses a key reads an error, or waits for a server. */
@@ -72,12 +73,12 @@ static void test_quiet(void **state)
     struct ptj *p = *state;
 
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
-    expect(p, COMPLETE("wait", ""), ":4\n");
+    expect(p, COMPLETE("watch", ""), ":4\n");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
     assert_int_equal(unsetenv("PTJ_COMPLETION_SECONDS"), 0);
-    expect(p, COMPLETE("wait", ""), ":4\n");
+    expect(p, COMPLETE("watch", ""), ":4\n");
     assert_int_equal(ptj_folders(p), 0);
-    expect(p, COMPLETE("wait", "--context", "none", ""), ":4\n");
+    expect(p, COMPLETE("watch", "--context", "none", ""), ":4\n");
 }
 
 /* What a shell prints that has both programs in its PATH. */
@@ -105,11 +106,11 @@ static void test_bash(void **state)
 {
     struct ptj *p = *state;
 
-    expect_shell(p, "bash --norc", BASH("wai", "1"), "wait\n");
+    expect_shell(p, "bash --norc", BASH("wat", "1"), "watch\n");
     expect_shell(p, "bash --norc", BASH("suspend b", "2"), "bart\nbert\n");
-    expect_shell(p, "bash --norc", BASH("wait --for = f", "4"), "finished\n");
-    expect_shell(p, "bash --norc", BASH("wait --for = ''", "4"), "finished\nrunning\n");
-    expect_shell(p, "bash --norc", BASH("wait bert --timeout 5 --for r x", "6"), "running\n");
+    expect_shell(p, "bash --norc", BASH("watch --until = f", "4"), "finished\n");
+    expect_shell(p, "bash --norc", BASH("watch --until = ''", "4"), "finished\nrunning\n");
+    expect_shell(p, "bash --norc", BASH("watch bert --timeout 5 --until r x", "6"), "running\n");
     expect_shell(p, "bash --norc", "cd /; " BASH("--kubeconfig et", "2"), "etc\n");
     expect_shell(p, "bash --norc", "source <(kubectl-ptj completion bash); complete -p kubectl-ptj",
                  "complete -F _kubectl_ptj kubectl-ptj\n");
@@ -130,9 +131,26 @@ static void test_zsh(void **state)
     expect_shell(p, "zsh -f", ZSH("--kubeconfig et", "3"), "files\n");
 }
 
+#define FISH(line) "kubectl-ptj completion fish | source; complete -C 'kubectl-ptj " line "'"
+
+static void test_fish(void **state)
+{
+    struct ptj *p = *state;
+
+    if (system("fish --no-config -c true >/dev/null 2>&1") != 0)
+        skip();
+    expect_shell(p, "fish --no-config", FISH("susp"), "suspend\ttake a job\'s pods away, and keep the job\n");
+    expect_shell(p, "fish --no-config", FISH("suspend b"), "bart\nbert\tRunning\n");
+    expect_shell(p, "fish --no-config", FISH("watch --until r"), "running\n");
+    expect_shell(p, "fish --no-config", FISH("watch --until=f"), "--until=finished\n");
+    expect_shell(p, "fish --no-config", FISH("suspend bert "), "");
+    expect_shell(p, "fish --no-config", "cd /; " FISH("--kubeconfig et"), "etc/\n");
+    expect_shell(p, "fish --no-config", "cd /; " FISH("--kubeconfig=et"), "--kubeconfig=etc/\n");
+}
+
 static void test_kubectl(void **state)
 {
-    expect_shell(*state, "sh", "kubectl_complete-ptj wait ''; kubectl_complete-ptj -n",
+    expect_shell(*state, "sh", "kubectl_complete-ptj watch ''; kubectl_complete-ptj -n",
                  "bart\t\nbert\tRunning\nllama\tFailed\n:4\n:4\n");
 }
 
@@ -144,7 +162,7 @@ static void test_man(void **state)
     expect_shell(p, "sh",
                  "kubectl-ptj man | groff -man -Tascii -P-cbou | grep -c -e '--timeout=TIME' -e '^NAME'",
                  "2\n");
-    ptj_expect(p, RUN("completion", "fish"), 2, NULL, "expected bash or zsh, got \"fish\"");
+    ptj_expect(p, RUN("completion", "csh"), 2, NULL, "expected bash, zsh or fish, got \"csh\"");
 }
 
 int main(int argc, char **argv)
@@ -155,6 +173,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_quiet, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_bash, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_zsh, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_fish, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_kubectl, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_man, begin, ptj_teardown),
     };

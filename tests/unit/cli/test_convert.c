@@ -1,6 +1,7 @@
 /* test_convert.c - kubectl ptj convert: golden cases in tests/golden/convert, and files that are none.
  *
- * in.yaml is converted; out.yaml is what it prints, said.txt what it says on stderr and its exit status.
+ * in.yaml is converted; out.yaml is what it prints, said.txt what it says on stderr and its exit status. A case that has a file
+ * launcher.yaml is also converted with --launcher Torchkeeper: launcher.yaml and launcher.txt are those of that.
  *
  * usage: test_convert <kubectl-ptj>      GOLDEN_UPDATE=1 in the environment writes what is there
  */
@@ -33,6 +34,18 @@ static int differs(const char *name, const char *file, const char *got)
     return 1;
 }
 
+static int convert(struct ptj *p, const char *name, const char *launcher, const char *out, const char *said)
+{
+    struct ptj_result r = ptj_run(p, RUN("convert", "in.yaml", launcher));
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct err err;
+
+    assert_int_equal(buf_printf(&text, &err, "%sexit %d\n", r.err, r.status), 0);
+    const int bad = differs(name, out, r.out) + differs(name, said, buf_str(&text));
+    ptj_forget(&r);
+    return bad;
+}
+
 static void test_golden(void **state)
 {
     struct ptj *p = *state;
@@ -46,13 +59,10 @@ static void test_golden(void **state)
         snprintf(at, sizeof(at), GOLDEN "/%s", e->d_name);
         if (e->d_name[0] == '.' || chdir(at) < 0)
             continue;
-        struct ptj_result r = ptj_run(p, RUN("convert", "in.yaml"));
-        cleanup_buf struct buf said = BUF_INIT(1 << 20);
-        struct err err;
-        assert_int_equal(buf_printf(&said, &err, "%sexit %d\n", r.err, r.status), 0);
-        bad += differs(e->d_name, "out.yaml", r.out) + differs(e->d_name, "said.txt", buf_str(&said));
+        bad += convert(p, e->d_name, NULL, "out.yaml", "said.txt");
+        if (access("launcher.yaml", F_OK) == 0)
+            bad += convert(p, e->d_name, "--launcher=Torchkeeper", "launcher.yaml", "launcher.txt");
         cases++;
-        ptj_forget(&r);
     }
     closedir(d);
     assert_int_equal(bad, 0);
@@ -69,6 +79,10 @@ static void test_files(void **state)
     ptj_expect(p, RUN("convert", "/dev/null"), 1, NULL, "found none");
     ptj_expect(p, RUN("convert", p->dir), 1, NULL, p->dir);
     ptj_expect(p, RUN("convert"), 2, NULL, "expected FILE...");
+    ptj_expect(p, RUN("convert", "trainjob/in.yaml", "--launcher=Mine"), 2, NULL,
+               "--launcher: expected Torchkeeper or Image, got \"Mine\"");
+    ptj_expect(p, RUN("convert", "trainjob/in.yaml", "--launcher=Image"), 0, "name: small",
+               "--launcher Torchkeeper");
 }
 
 int main(int argc, char **argv)

@@ -243,6 +243,38 @@ static void test_expands(void **state)
     test_free(many);
 }
 
+static void test_paths(void **state)
+{
+    static const struct expand_path PATHS[] = {
+        {"/data", "/D"}, {"/data/sub", "/S"}, {"/a.b", "/x y"}, {"/D", "/never"}};
+    static const char *const CASES[][2] = {
+        {"", ""},
+        {"/data", "/D"},
+        {"/data/", "/D/"},
+        {"/data/x/data", "/D/x/data"},
+        {"/data/sub/x:/data/su", "/S/x:/D/su"},
+        {"--in=/data,/data;(/data)", "--in=/D,/D;(/D)"},
+        {"cd /data&&\"/data\"'/data'", "cd /D&&\"/D\"'/D'"},
+        {"/data2 /data-x /data_ /data.d", "/data2 /data-x /data_ /data.d"},
+        {"x/data ./data ~/data ../data", "x/data ./data ~/data ../data"},
+        {"$HOME/data ${H}/data $(pwd)/data", "$HOME/data ${H}/data $(pwd)/data"},
+        {"//data http://data/", "//data http://data/"},
+        {"/a.b /a-b /", "/x y /a-b /"}};
+    cleanup_arena struct arena a = {0};
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++)
+        assert_string_equal(expand_paths(&a, CASES[i][0], PATHS, ARRAY_LEN(PATHS), &err), CASES[i][1]);
+    char *many = test_malloc(EXPAND_BYTES_MAX + 1);
+    memset(many, ':', EXPAND_BYTES_MAX);
+    many[EXPAND_BYTES_MAX] = '\0';
+    memcpy(many, "/a.b", 4);
+    assert_non_null(expand_paths(&a, many, PATHS, 2, &err));
+    assert_null(expand_paths(&a, many, (const struct expand_path[]){{"/a.b", "/longer"}}, 1, &err));
+    test_free(many);
+}
+
 static void test_prints_for_a_shell(void **state)
 {
     (void)state;
@@ -271,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_golden_jobs),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_expands),
+        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_prints_for_a_shell),
     };
 

@@ -223,7 +223,7 @@ int __wrap_endpoint_setup(const struct endpoint *e, const struct kube_http_reque
 
 static void expect_limit(struct ptj *p, bool on_terminal, int64_t first_ms)
 {
-    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "wait",
+    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "watch",
                      (char *)(uintptr_t) "bert", NULL};
     const int was = dup(STDIN_FILENO);
     int terminal, tty, none = open("/dev/null", O_RDONLY);

@@ -86,13 +86,13 @@ static void test_nothing_stays(void **state)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGKILL};
     struct ptj *p = *state;
-    const pid_t lives = ptj_start(p, RUN("wait", "bert"));
+    const pid_t lives = ptj_start(p, RUN("watch", "bert"));
 
     ptj_await(p, "started", "proxy");
     const pid_t proxy_of_it = proxys_pid(p);
     for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++) {
         forget_proxy(p);
-        const pid_t pid = ptj_start(p, RUN("wait", "bert"));
+        const pid_t pid = ptj_start(p, RUN("watch", "bert"));
         ptj_await(p, "started", "proxy");
         fake_settle(p->server);
         assert_int_equal(ptj_folders(p), 2);
@@ -159,7 +159,7 @@ static void test_a_script_that_waits(void **state)
     await_end(proxys_pid(p));
     for (int i = 0; i < 2; i++) {
         forget_proxy(p);
-        const pid_t pid = ptj_start(p, RUN("wait", "bert"));
+        const pid_t pid = ptj_start(p, RUN("watch", "bert"));
         ptj_await(p, "started", "proxy");
         kill(pid, i ? SIGKILL : SIGTERM);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -277,7 +277,7 @@ static int leave_one(void)
 /* In a child: no descriptors are left for the second pipe of the second kubectl. */
 static int start_without_room(const struct ptj *p)
 {
-    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "wait",
+    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "watch",
                      (char *)(uintptr_t) "bert", NULL};
     const struct rlimit few = {8, 8};
     struct kubectl_proxy proxy;

@@ -8,6 +8,7 @@
 
 #include "common/fsutil.h"
 
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    static const char *const FILES[] = {"job.yaml", "ready-0", "ready-1", "ended-0", "ended-1"};
+    static const char *const FILES[] = {"job.yaml", "ready-0",  "ready-1", "ended-0",
+                                        "ended-1",  "train.py", "torchrun"};
 
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
         unlink(FILES[i]);
@@ -137,16 +139,6 @@ static void test_mistakes(void **state)
         "spec: {replicaSpecs: [{type: node, template: {spec: {containers: [{name: c, image: i, "
         "command: [no-such-program]}]}}}]}\n";
 
-    /* A path that is there is this machine's; of a name that only begins alike nothing is said. */
-    static const char MOUNTS[] =
-        "apiVersion: batch.tensorstack.dev/v1beta1\nkind: PyTorchTrainingJob\nmetadata: {generateName: j-}\n"
-        "spec: {replicaSpecs: [{type: node, template: {spec: {containers: [{name: c, image: i, command: ["
-        "echo, /ptj-run/code/a.py, /ptj-run/codebase, --in=/ptj-run/data/a, /tmp], volumeMounts: [{name: "
-        "a, mountPath: "
-        "/ptj-run/code}, {name: b, mountPath: /ptj-run/data/}, {name: t, mountPath: /tmp}]}], volumes: "
-        "[{name: a, emptyDir: {}}, "
-        "{name: b, emptyDir: {}}, {name: t, emptyDir: {}}]}}}]}\n";
-
     write_job(1, "true");
     ptj_expect(p, RUN("run", "job.yaml", "--name", "k"), 1, NULL,
                "expected one PyTorchTrainingJob named k, found 0");
@@ -156,17 +148,176 @@ static void test_mistakes(void **state)
     ptj_expect(p, RUN("run", "job.yaml"), 1, NULL,
                "job.yaml:1: spec.replicaSpecs[0].replicas: expected an integer");
     assert_int_equal(fs_write_atomic("job.yaml", IMAGES, strlen(IMAGES), &err), 0);
-    ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "has no command: that of its image is not known here");
+    ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "has no command, and that of its image is not known here");
     assert_int_equal(fs_write_atomic("job.yaml", GONE, strlen(GONE), &err), 0);
     ptj_expect(p, RUN("run", "job.yaml"), 127, NULL, "no-such-program: No such file or directory");
-    assert_int_equal(fs_write_atomic("job.yaml", MOUNTS, strlen(MOUNTS), &err), 0);
+}
+
+/* A job whose pods run this script of sh, with these lists of volumes and mounts, behind these objects. */
+static void write_volumes(const char *objects, int replicas, const char *volumes, const char *mounts,
+                          const char *script)
+{
+    char text[4096];
+    struct err err;
+
+    snprintf(text, sizeof(text),
+             "%sapiVersion: batch.tensorstack.dev/v1beta1\nkind: PyTorchTrainingJob\nmetadata: {name: j}\n"
+             "spec: {replicaSpecs: [{type: node, replicas: %d, template: {spec: {volumes: [%s], containers: "
+             "[{name: c, image: i, volumeMounts: [%s], env: [{name: DATA, value: '/data/x:/mnt/data'}],\n"
+             "command: [sh, -c, '%s', /code/run]}]}}}]}\n",
+             objects, replicas, volumes, mounts, script);
+    assert_int_equal(fs_write_atomic("job.yaml", text, strlen(text), &err), 0);
+}
+
+#define MAP                                                                                                  \
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: elsewhere}\ndata: {a: "             \
+    "wrong}\n---\n"                                                                                          \
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n"                                                 \
+    "data: {a: text, run.sh: \"#!/bin/sh\\necho ran\\n\"}\nbinaryData: {b: \"AAH\\n/\"}\n---\n"
+#define OF_MAP "{name: v, configMap: {name: m, defaultMode: 0555}}"
+#define AT_CODE "{name: v, mountPath: /code/}"
+
+static size_t folders(void)
+{
+    glob_t found = {0};
+    const size_t n = glob("/tmp/ptj-run-??????", 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+
+    globfree(&found);
+    return n;
+}
+
+/* ConfigMaps of the file are files, whatever in the command names them; afterwards they are gone. */
+static void test_config_maps(void **state)
+{
+    struct ptj *p = *state;
+    const size_t before = folders();
+
+    write_volumes(MAP, 1, OF_MAP, AT_CODE,
+                  "cat /code/a; /code/run.sh; od -An -tx1 /code/b; echo /codes x/code -I=/code $0; exit 3");
+    struct ptj_result r = ptj_run(p, RUN("run", "job.yaml"));
+    assert_int_equal(r.status, 3);
+    assert_non_null(strstr(r.out, "textran\n 00 01 ff\n/codes x/code -I=/tmp/ptj-run-"));
+    assert_non_null(strstr(r.out, "/j-node-0-0 /tmp/ptj-run-"));
+    assert_string_equal(r.err, "");
+    ptj_forget(&r);
+    write_volumes(
+        MAP, 2,
+        "{name: v, configMap: {name: m, items: [{key: a, path: x/y/z, mode: 0600}, {key: b, path: b}]}}",
+        "{name: v, mountPath: /code/deep/er, subPath: x/y}, {name: v, mountPath: /code}",
+        "echo $(cat /code/deep/er/z; ls /code; stat -c %a /code/x/y/z)");
+    r = ptj_run(p, RUN("run", "job.yaml"));
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.out, "textb x 600\ntextb x 600\n");
+    ptj_forget(&r);
+    assert_int_equal(folders(), before);
+    ptj_expect(p, RUN("run", "job.yaml", "--dry-run"), 0, "cat /code/deep/er/z",
+               "pod j-node-0: /code is on the volume v, for which a run makes a temporary folder\n");
+    assert_int_equal(folders(), before);
+}
+
+/* What `submit --dry-run` prints runs here. */
+static void test_submitted(void **state)
+{
+    static const char SCRIPT[] = "#!/bin/sh\necho \"trained $1\"\n";
+    static const char TORCHRUN[] =
+        "#!/bin/sh\nwhile case $1 in --*) ;; *) false ;; esac; do shift; done\nexec \"$@\"\n";
+    struct ptj *p = *state;
+    char path[4200];
+    struct err err;
+
+    assert_int_equal(fs_write_atomic("train.py", SCRIPT, strlen(SCRIPT), &err), 0);
+    ptj_script("torchrun", TORCHRUN);
+    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=i", "--dry-run", "--", "well"));
+    assert_int_equal(fs_write_atomic("job.yaml", r.out, strlen(r.out), &err), 0);
+    ptj_forget(&r);
+    const char *old = getenv("PATH");
+    snprintf(path, sizeof(path), "%s:%s", folder, old);
+    cleanup_free char *kept = strdup(old);
+    setenv("PATH", path, 1);
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "trained well\n", NULL);
+    setenv("PATH", kept, 1);
+}
+
+static void test_other_volumes(void **state)
+{
+    static const struct {
+        const char *volume, *want;
+    } REFUSED[] = {
+        {"{name: v, persistentVolumeClaim: {claimName: c}}",
+         "pod j-node-0: /code is on the volume v (persistentVolumeClaim c), which is not on this machine: "
+         "give it a folder: --volume v=FOLDER\n"},
+        {"{name: v, secret: {secretName: s}}", "(secret s)"},
+        {"{name: v, hostPath: {path: /}}", "(hostPath /)"},
+        {"{name: v, nfs: {server: s, path: /export}}", "(nfs /export)"},
+        {"{name: v, projected: {sources: []}}", "(projected)"},
+        {"{name: v, downwardAPI: {items: []}}", "(downwardAPI)"},
+        {"{name: v, configMap: {name: n}}", "(configMap n), which is not in the manifest"},
+        {"{name: v, configMap: {name: other}}", "(configMap other), which is not in the manifest"},
+        {"{name: w, emptyDir: {}}",
+         "volume \"v\": expected an absolute path below /, and a volume of the template"},
+    };
+    struct ptj *p = *state;
+    char option[128];
+
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+        write_volumes(MAP, 1, REFUSED[i].volume, AT_CODE, "true");
+        ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, REFUSED[i].want);
+    }
+    write_volumes("", 1, REFUSED[0].volume, AT_CODE, "ls /code");
+    ptj_expect(p, RUN("run", "job.yaml", "--dry-run"), 0, "ls /code", "(persistentVolumeClaim c)");
+    snprintf(option, sizeof(option), "--volume=v=%s", folder);
+    ptj_expect(p, RUN("run", "job.yaml", option), 0, "job.yaml\n", NULL);
+    ptj_expect(p, RUN("run", "job.yaml", "--volume=v=."), 0, "job.yaml\n", NULL);
+    ptj_expect(p, RUN("run", "job.yaml", "--volume=v"), 2, NULL, "--volume: expected NAME=FOLDER");
+    ptj_expect(p, RUN("run", "job.yaml", "--volume=x=."), 1, NULL, "--volume: the job has no volume \"x\"");
+    ptj_expect(p, RUN("run", "job.yaml", "--volume=v=none"), 1, NULL, "--volume: none: No such file");
+    ptj_expect(p, RUN("run", "job.yaml", "--volume=v=job.yaml"), 1, NULL, "job.yaml: expected a folder");
+    /* Each pod has its own. */
+    write_volumes("", 2, "{name: v, emptyDir: {}}, {name: s, emptyDir: {medium: Memory}}",
+                  "{name: v, mountPath: /data, subPath: a/b}, {name: s, mountPath: /dev/shm}",
+                  "touch /data/$RANK; echo $(ls /data /dev/shm/. -d; ls /data) $DATA");
     struct ptj_result r = ptj_run(p, RUN("run", "job.yaml"));
     assert_int_equal(r.status, 0);
-    assert_non_null(strstr(r.err, " --in=/ptj-run/data/a lies on the volume mounted at /ptj-run/data:"));
-    assert_non_null(strstr(r.err, " /ptj-run/code/a.py lies on the volume mounted at /ptj-run/code:"));
-    assert_null(strstr(r.err, "codebase"));
-    assert_null(strstr(r.err, "mounted at /tmp"));
+    assert_non_null(strstr(r.out, "/dev/shm/. /tmp/ptj-run-"));
+    assert_non_null(strstr(r.out, "/j-node-0-0/a/b 0 /tmp/"));
+    assert_non_null(strstr(r.out, "/j-node-1-0/a/b 1 /tmp/"));
+    assert_non_null(strstr(r.out, "/j-node-1-0/a/b/x:/mnt/data\n"));
     ptj_forget(&r);
+}
+
+/* A manifest of a stranger writes below the temporary folder, or not at all. */
+static void test_paths_stay_inside(void **state)
+{
+    static const struct {
+        const char *map, *volume, *mount, *want;
+    } CASES[] = {
+        {"data: {../a: x}", "name: m", "", "the key \"../a\" has a slash"},
+        {"data: {..: x}", "name: m", "", "the path \"..\" leads out of it"},
+        {"binaryData: {/etc/x: eA==}", "name: m", "", "has a slash"},
+        {"data: {a: x}", "name: m, items: [{key: a, path: ../a}]", "", "the path \"../a\" leads out of it"},
+        {"data: {a: x}", "name: m, items: [{key: a, path: b/../../a}]", "", "leads out of it"},
+        {"data: {a: x}", "name: m, items: [{key: a, path: /tmp/ptj-a}]", "", "leads out of it"},
+        {"data: {a: x}", "name: m, items: [{key: a, path: ''}]", "", "leads out of it"},
+        {"data: {a: x}", "name: m, items: [{key: b, path: b}]", "", "has no text under the key b"},
+        {"data: {a: x}", "name: m", ", subPath: ../..", "a subPath that leads out of the volume"},
+        {"data: {a: x}", "name: m", ", subPath: /etc", "a subPath that leads out of the volume"},
+        {"data: {a: x}", "name: m", ", subPathExpr: $(A)", "a subPathExpr"},
+        {"binaryData: {a: '?'}", "name: m", "", "ConfigMap m, key a: not base64"},
+        {"binaryData: {a: 'QQ'}", "name: m", "", "ConfigMap m, key a: not base64"},
+        {"data: {a: 1}", "name: m", "", "has no text under the key a"},
+    };
+    struct ptj *p = *state;
+    char map[256], volume[256], mount[128];
+    const size_t before = folders();
+
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        snprintf(map, sizeof(map), "kind: ConfigMap\nmetadata: {name: m}\n%s\n---\n", CASES[i].map);
+        snprintf(volume, sizeof(volume), "{name: '../../v', configMap: {%s}}", CASES[i].volume);
+        snprintf(mount, sizeof(mount), "{name: '../../v', mountPath: /code%s}", CASES[i].mount);
+        write_volumes(map, 1, volume, mount, "echo started");
+        ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, CASES[i].want);
+    }
+    assert_int_equal(folders(), before);
 }
 
 #define HOSTILE                                                                                              \
@@ -196,7 +347,7 @@ static void test_hostile_values(void **state)
     onpty_until(&t, "status 0");
     onpty_until(&t, "<?2J>'");
     onpty_until(&t, "'no-such' 'a b'");
-    onpty_until(&t, "not all of it is shown");
+    onpty_until(&t, "does not show control characters");
     onpty_keys(&t, "$PTJ run job.yaml; echo second $?\n");
     onpty_until(&t, "second 127");
     assert_int_equal(t.vt.cleared, 0);
@@ -224,6 +375,10 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_several_pods, begin, end),
         cmocka_unit_test_setup_teardown(test_signals_are_passed_on, begin, end),
         cmocka_unit_test_setup_teardown(test_mistakes, begin, end),
+        cmocka_unit_test_setup_teardown(test_config_maps, begin, end),
+        cmocka_unit_test_setup_teardown(test_submitted, begin, end),
+        cmocka_unit_test_setup_teardown(test_other_volumes, begin, end),
+        cmocka_unit_test_setup_teardown(test_paths_stay_inside, begin, end),
         cmocka_unit_test_setup_teardown(test_hostile_values, begin, end),
         cmocka_unit_test_setup_teardown(test_hostile_program, begin, end),
     };

@@ -75,6 +75,26 @@ static void test_text(void **state)
     assert_string_equal(out, "");
 }
 
+static void test_name(void **state)
+{
+    static const char *const CASES[][2] = {{"a b\\c.py", "a b\\c.py"},
+                                           {"caf\xc3\xa9", "caf\xc3\xa9"},
+                                           {"a\r\n\tb", "a\\x0d\\x0a\\x09"
+                                                        "b"},
+                                           {"\x1b[2J\x7f", "\\x1b[2J\\x7f"},
+                                           {"\xc2\x9b\xff", "\\xc2\\x9b\\xff"},
+                                           {"\xe2\x80\xae"
+                                            "gpj",
+                                            "\\xe2\\x80\\xae"
+                                            "gpj"},
+                                           {"", ""}};
+    cleanup_arena struct arena a = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
+        assert_string_equal(shown_name(&a, CASES[i][0]), CASES[i][1]);
+}
+
 /* Whatever the bytes are, what comes out has no control character, and the same text comes out of it again. */
 static void test_any_bytes(void **state)
 {
@@ -102,10 +122,8 @@ static void test_any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_lines), cmocka_unit_test(test_columns),   cmocka_unit_test(test_text),
+        cmocka_unit_test(test_name),  cmocka_unit_test(test_any_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "common/fsutil.h"
 #include "common/json.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,8 @@ static const char SMALL[] = "apiVersion: v1\n"
                             "          - name: code\n"
                             "            mountPath: /ptj/code\n"
                             "            readOnly: true\n"
+                            "          - name: dshm\n"
+                            "            mountPath: /dev/shm\n"
                             "        volumes:\n"
                             "        - name: code\n"
                             "          configMap:\n"
@@ -98,7 +101,10 @@ static const char SMALL[] = "apiVersion: v1\n"
                             "            defaultMode: 365\n"
                             "            items:\n"
                             "            - key: train.py\n"
-                            "              path: train.py\n";
+                            "              path: train.py\n"
+                            "        - name: dshm\n"
+                            "          emptyDir:\n"
+                            "            medium: Memory\n";
 
 static void test_a_script(void **state)
 {
@@ -141,6 +147,133 @@ static void test_all_options(void **state)
     ptj_forget(&r);
 }
 
+/* Each option is in the manifest, and nothing else has changed. */
+static void test_each_option(void **state)
+{
+    static const struct {
+        const char *option, *want;
+    } CASES[] = {
+        {"--procs=4", "    procPerNode: 4\n"},
+        {"--progress-timeout=600", "  runPolicy:\n    progressTimeoutSeconds: 600\n"},
+        {"--pull-secret=reg.1", "        imagePullSecrets:\n        - name: reg.1\n"},
+        {"--node-selector=a.b/c-D_e=f", "        nodeSelector:\n          a.b/c-D_e: f\n"},
+        {"--node-selector=zone=", "        nodeSelector:\n          zone: ''\n"},
+        {"--tensorboard=logs", "  tensorboardSpec:\n    logDir:\n      pvc:\n      - name: logs\n"},
+        {"--tensorboard=logs/a/b",
+         "  tensorboardSpec:\n    logDir:\n      pvc:\n      - name: logs\n        subPath:\n"
+         "        - a/b\n"},
+    };
+    struct ptj *p = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        struct ptj_result r = ptj_run(
+            p, RUN("submit", "train.py", "--image=img", CASES[i].option, "--dry-run", "--", "--lr", "0.1"));
+        const char *at = strstr(r.out, CASES[i].want);
+        if (!at)
+            fail_msg("%s: expected \"%s\" in:\n%s", CASES[i].option, CASES[i].want, r.out);
+        /* Without these lines it is what it is without the option. */
+        char *rest = strdup(at + strlen(CASES[i].want));
+        r.out[at - r.out] = '\0';
+        const bool replaces = i == 0;
+        assert_true(strncmp(SMALL, r.out, strlen(r.out)) == 0);
+        const char *after = SMALL + strlen(r.out);
+        assert_string_equal(replaces ? strchr(after, '\n') + 1 : after, rest);
+        free(rest);
+        ptj_forget(&r);
+    }
+    ptj_expect(p, RUN("submit", "train.py", "--image=img", "--gpus=8", "--procs=1", "--dry-run"), 0,
+               "procPerNode: 1\n", "takes");
+    ptj_expect(
+        p,
+        RUN("submit", "train.py", "--image=img", "--node-selector=a=b", "--node-selector=c=d", "--dry-run"),
+        0, "nodeSelector:\n          a: b\n          c: d\n", "takes");
+}
+
+static void test_each_option_refused(void **state)
+{
+    static const struct {
+        const char *option, *want;
+    } CASES[] = {
+        {"--procs=0", "--procs: expected an integer 1..4096, got \"0\"\n"},
+        {"--procs=auto", "--procs: expected an integer 1..4096, got \"auto\"\n"},
+        {"--progress-timeout=29", "--progress-timeout: expected an integer 30..604800, got \"29\"\n"},
+        {"--progress-timeout=5m", "--progress-timeout: expected an integer 30..604800, got \"5m\"\n"},
+        {"--pull-secret=", "--pull-secret: expected the name of a Secret, got \"\"\n"},
+        {"--pull-secret=My", "--pull-secret: expected the name of a Secret, got \"My\"\n"},
+        {"--node-selector=gpu", "--node-selector: expected LABEL=VALUE, got \"gpu\"\n"},
+        {"--node-selector=a b=c", "--node-selector: expected a label of nodes, got \"a b=c\"\n"},
+        {"--node-selector=/a=c", "--node-selector: expected a label of nodes, got \"/a=c\"\n"},
+        {"--node-selector=a/=c", "--node-selector: expected a label of nodes, got \"a/=c\"\n"},
+        {"--node-selector=a=b/c", "--node-selector: expected a label of nodes, got \"a=b/c\"\n"},
+        {"--node-selector=x=2", "--node-selector: x is given twice\n"},
+        {"--tensorboard=", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"\"\n"},
+        {"--tensorboard=/logs", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"/logs\"\n"},
+        {"--tensorboard=logs:/runs", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"logs:/runs\"\n"},
+        {"--tensorboard=logs/../x", "subPath[0]: "},
+        {"--follow", "--follow and --dry-run exclude each other\n"},
+    };
+    struct ptj *p = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++)
+        ptj_expect(
+            p, RUN("submit", "train.py", "--image=img", "--node-selector=x=1", CASES[i].option, "--dry-run"),
+            2, NULL, CASES[i].want);
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--progress-timeout=60", "--launcher=Image"), 2,
+               NULL, "--progress-timeout needs --launcher Torchkeeper\n");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes=65", "--follow"), 2, NULL,
+               "--follow prints the logs of 64 pods at most");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
+}
+
+#define POD_RUNS(state)                                                                                      \
+    "{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"main\",\"state\":" state "}]}"
+
+/* Submit the job j and follow it, until a line of its pod has come. */
+static pid_t submit_and_follow(struct ptj *p)
+{
+    pid_t pid = ptj_start(p, RUN("submit", "train.py", "--image=img", "--name=j", "--follow", "--as=me"));
+
+    ptj_await(p, "err", "waiting for pods");
+    ptj_put_pod(p, 0, 0, "{\"containers\":[{\"name\":\"main\"}]}", POD_RUNS("{\"running\":{}}"));
+    fake_pod_prints(p->server, PODS "/j-node-0", "2026-01-01T00:00:01.000000000Z epoch 1\n");
+    ptj_await(p, "out", "[node-0] epoch 1\n");
+    return pid;
+}
+
+static void test_follow(void **state)
+{
+    struct ptj *p = *state;
+    const pid_t pid = submit_and_follow(p);
+    cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
+    char *spec = cJSON_PrintUnformatted(json_find(job, (const char *[]){"spec", NULL}));
+
+    fake_pod_log_ends(p->server, PODS "/j-node-0");
+    ptj_put_pod(p, 0, 0, "{\"containers\":[{\"name\":\"main\"}]}",
+                POD_RUNS("{\"terminated\":{\"exitCode\":1}}"));
+    ptj_put_job(p, "j", spec, "{\"phase\":\"Failed\"}");
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_string_equal(r.out, "j submitted: kubectl ptj watch j --as=me\n[node-0] epoch 1\n");
+    assert_int_equal(r.status, 1);
+    ptj_forget(&r);
+    cJSON_free(spec);
+    cJSON_Delete(job);
+}
+
+static void test_follow_is_interrupted(void **state)
+{
+    struct ptj *p = *state;
+    const pid_t pid = submit_and_follow(p);
+
+    assert_int_equal(kill(pid, SIGINT), 0);
+    struct ptj_result r = ptj_wait(p, pid);
+    if (!strstr(r.err, "the job goes on: `kubectl ptj logs j -n team --as=me` prints its logs again\n"))
+        fail_msg("%s", r.err);
+    assert_int_equal(r.status, 128 + SIGINT);
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 1);
+    assert_int_equal(ptj_folders(p), 0);
+    ptj_forget(&r);
+}
+
 static void test_a_folder(void **state)
 {
     static const char BYTES[] = {0, 1, 2, (char)0xff};
@@ -159,7 +292,9 @@ static void test_a_folder(void **state)
     assert_int_equal(symlink("/etc/passwd", "My_Code.v2/passwd"), 0);
     struct ptj_result r = ptj_run(
         p, RUN("submit", "My_Code.v2/", "--image=img", "--launcher=Image", "--dry-run", "--", "run.sh"));
-    assert_string_equal(r.err, "kubectl ptj submit: passwd is left out: it is no regular file\n"
+    assert_string_equal(r.err, "kubectl ptj submit: leaves out .env: its name begins with a dot\n"
+                               "kubectl ptj submit: leaves out .git: its name begins with a dot\n"
+                               "kubectl ptj submit: leaves out passwd: it is no regular file\n"
                                "kubectl ptj submit: takes pkg/a b.py (0 bytes)\n"
                                "kubectl ptj submit: takes run.sh (5 bytes)\n"
                                "kubectl ptj submit: takes weights.bin (4 bytes)\n"
@@ -173,11 +308,50 @@ static void test_a_folder(void **state)
     assert_null(strstr(r.out, "secret"));
     assert_null(strstr(r.out, "pyc"));
     ptj_forget(&r);
-    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img"), 1, NULL,
-               "say which of its files runs: -- FILE");
+    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img"), 1, NULL, "name the file to run: -- FILE");
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "../train.py"), 1, NULL,
                "has no file ../train.py");
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "passwd"), 1, NULL, "has no file passwd");
+}
+
+/* A folder that is named by its place has the name that it has. */
+static void test_this_folder(void **state)
+{
+    static const char *const PATHS[] = {".", "./", "./.", "../My_Code", "../My_Code/.", "sub/..", "sub/../"};
+    struct ptj *p = *state;
+
+    assert_int_equal(mkdir("My_Code", 0755), 0);
+    assert_int_equal(chdir("My_Code"), 0);
+    assert_int_equal(mkdir("sub", 0755), 0);
+    put("train.py", "p", 1);
+    for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
+        ptj_expect(p, RUN("submit", PATHS[i], "--image=img", "--dry-run", "--", "train.py"), 0,
+                   "  name: my-code\n",
+                   "submit: takes train.py (1 byte)\nkubectl ptj submit: takes 1 file (1 byte)\n");
+    assert_int_equal(chdir(folder), 0);
+}
+
+/* Names of files that would change what the list says. */
+static void test_hostile_names(void **state)
+{
+    struct ptj *p = *state;
+
+    assert_int_equal(mkdir("Code", 0755), 0);
+    put("Code/train.py", "p", 1);
+    put("Code/key\rtakes a.py", "p", 1);
+    put("Code/b\x1b[2K\n\xe2\x80\xae.c", "p", 1);
+    assert_int_equal(symlink("/", "Code/z\r\x9b"), 0);
+    struct ptj_result r = ptj_run(p, RUN("submit", "Code", "--image=img", "--dry-run", "--", "train.py"));
+    assert_string_equal(r.err, "kubectl ptj submit: leaves out z\\x0d\\x9b: it is no regular file\n"
+                               "kubectl ptj submit: takes b\\x1b[2K\\x0a\\xe2\\x80\\xae.c (1 byte)\n"
+                               "kubectl ptj submit: takes key\\x0dtakes a.py (1 byte)\n"
+                               "kubectl ptj submit: takes train.py (1 byte)\n"
+                               "kubectl ptj submit: takes 3 files (3 bytes)\n");
+    assert_int_equal(r.status, 0);
+    ptj_forget(&r);
+    put("Code/x\r.pem", "p", 1);
+    ptj_expect(p, RUN("submit", "Code", "--image=img", "--dry-run", "--", "train.py"), 1, NULL,
+               "submit: Code/x\\x0d.pem: looks like a key");
 }
 
 /* As editors of Windows save them. */
@@ -230,7 +404,7 @@ static void test_creates(void **state)
     expect_request(p, 1, "POST", "configmaps", "\"ConfigMap\"");
     expect_request(p, 2, "PATCH", "pytorchtrainingjobs/train", "\"suspend\":false");
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "take another --name than train, or delete that job");
+               "choose another --name than train, or delete that job");
     /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
     assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
     ptj_expect(p, RUN("submit", "train.py", "--image=img", "-nteam", "--context=c"), 0,
@@ -282,14 +456,14 @@ static void test_nothing_is_left_half_made(void **state)
     refuse.status = 403;
     fake_plan_fault(p->server, &refuse);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train is deleted again: you lack the right to create configmaps in namespace team");
+               "the job train has been deleted: you lack the right to create configmaps in namespace team");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
     refuse.method = "PATCH"; /* the resume */
     refuse.path_part = "pytorchtrainingjobs";
     fake_plan_fault(p->server, &refuse);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train is deleted again: you lack the right to patch pytorchtrainingjobs");
+               "the job train has been deleted: you lack the right to patch pytorchtrainingjobs");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     fake_plan_fault(p->server, NULL);
 }
@@ -302,7 +476,7 @@ static void test_a_neighbour_makes_the_configmap(void **state)
 
     fake_refuse(p->server, "POST", "configmaps", 409);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train is deleted again: somebody else has made the ConfigMap of its code");
+               "the job train has been deleted: another user has created a ConfigMap of that name");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     for (int i = 0; fake_change_at(p->server, i, &change); i++)
         assert_true(cJSON_IsTrue(json_find(change.object, (const char *[]){"spec", "suspend", NULL})));
@@ -374,8 +548,8 @@ static void test_ptjignore(void **state)
     put("Code/.ptjignore", IGNORE, sizeof(IGNORE) - 1 - strlen("old/**\n"));
     struct ptj_result r = ptj_run(p, run);
     assert_string_equal(r.err,
-                        "kubectl ptj submit: takes keep.txt (1 bytes)\n"
-                        "kubectl ptj submit: takes train.py (1 bytes)\n"
+                        "kubectl ptj submit: takes keep.txt (1 byte)\n"
+                        "kubectl ptj submit: takes train.py (1 byte)\n"
                         "kubectl ptj submit: takes 2 files (2 bytes); .ptjignore leaves out 3 names\n");
     assert_int_equal(r.status, 0);
     ptj_forget(&r);
@@ -437,10 +611,11 @@ static void test_keys_are_refused(void **state)
     expect_key(p, "e.py", "if '-----BEGIN PRIVATE KEY-----' in text: print('no')\n", false, NULL);
     expect_key(p, "f.txt", "-----BEGIN CERTIFICATE-----\nMII\n", false, NULL);
     put("id_rsa", "x", 1);
-    ptj_expect(p, RUN("submit", "id_rsa", "--image=img"), 1, NULL,
-               "id_rsa: looks like a key (by its name), and whoever may read ConfigMaps could read it: leave "
-               "it out (a line in .ptjignore), give its value by --secret NAME=SECRET/KEY, or take it "
-               "nevertheless by --include \"id_rsa\"");
+    ptj_expect(
+        p, RUN("submit", "id_rsa", "--image=img"), 1, NULL,
+        "id_rsa: looks like a key (by its name), and everyone who may read ConfigMaps could read it: leave "
+        "it "
+        "out (.ptjignore), give its value by --secret NAME=SECRET/KEY, or take it by --include \"id_rsa\"\n");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
 }
 
@@ -631,7 +806,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_script, begin, end),
         cmocka_unit_test_setup_teardown(test_all_options, begin, end),
+        cmocka_unit_test_setup_teardown(test_each_option, begin, end),
+        cmocka_unit_test_setup_teardown(test_each_option_refused, begin, end),
+        cmocka_unit_test_setup_teardown(test_follow, begin, end),
+        cmocka_unit_test_setup_teardown(test_follow_is_interrupted, begin, end),
         cmocka_unit_test_setup_teardown(test_a_folder, begin, end),
+        cmocka_unit_test_setup_teardown(test_this_folder, begin, end),
+        cmocka_unit_test_setup_teardown(test_hostile_names, begin, end),
         cmocka_unit_test_setup_teardown(test_byte_order_marks, begin, end),
         cmocka_unit_test_setup_teardown(test_creates, begin, end),
         cmocka_unit_test_setup_teardown(test_the_next_command, begin, end),

@@ -117,6 +117,14 @@ static void test_command_line(void **state)
     ptj_expect(p, RUN("--version"), 0, "kubectl-ptj (Torchkeeper) ", NULL);
     ptj_expect(p, RUN("--help"), 0, "watch          follow all jobs, or one, as they train", NULL);
     ptj_expect(p, RUN("scale", "--help"), 0, "kubectl ptj scale [OPTIONS] NAME PODS", NULL);
+    ptj_expect(p, RUN("help"), 0, "watch          follow all jobs, or one, as they train", NULL);
+    ptj_expect(p, RUN("help", "scale"), 0, "kubectl ptj scale [OPTIONS] NAME PODS", NULL);
+    ptj_expect(p, RUN("version"), 0, "kubectl-ptj (Torchkeeper) ", NULL);
+    ptj_expect(
+        p, RUN("describe", "a"), 2, NULL,
+        "kubectl ptj: describe is no verb of kubectl ptj: type kubectl ptj why NAME, or kubectl describe "
+        "ptj NAME\n");
+    ptj_expect(p, RUN("get"), 2, NULL, "kubectl ptj: get is no verb of kubectl ptj: type kubectl get ptj\n");
     ptj_expect(p, RUN("sclae"), 2, NULL, "unknown verb; did you mean scale?");
     ptj_expect(p, RUN("scale", "e"), 2, NULL, "expected NAME PODS");
     assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);
@@ -143,7 +151,7 @@ static void test_without_connection(void **state)
     for (size_t i = 0; i < ARRAY_LEN(OFFLINE); i++) {
         expect_lists(p, RUN(OFFLINE[i], "--help"), false, false);
         expect_lists(p, RUN("__complete", "--", OFFLINE[i], "--"), false, false);
-        ptj_expect(p, RUN(OFFLINE[i], "--context=c"), 2, NULL, "--context=c: unknown option (kubectl ptj ");
+        ptj_expect(p, RUN(OFFLINE[i], "--context=c"), 2, NULL, "--context: unknown option (kubectl ptj ");
     }
     expect_lists(p, RUN("run", "--help"), false, true);
     expect_lists(p, RUN("watch", "--help"), true, true);

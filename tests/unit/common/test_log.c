@@ -97,22 +97,12 @@ static void test_long_input_is_cut(void **state)
     }
 }
 
-static void test_level_names(void **state)
-{
-    enum log_level level = LOG_ERROR;
-
-    (void)state;
-    assert_true(log_level_parse("debug", &level) && level == LOG_DEBUG);
-    assert_false(log_level_parse("verbose", &level));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_level_filters),
         cmocka_unit_test(test_long_input_is_cut),
-        cmocka_unit_test(test_level_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

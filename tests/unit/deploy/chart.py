@@ -320,7 +320,7 @@ def test_wrong_values_are_refused_by_name():
 
 
 def test_flags_are_those_of_the_operator():
-    table = (TREE / "operator" / "options.c").read_text().split("FLAGS[] = {", 1)[1].split("};", 1)[0]
+    table = (TREE / "operator" / "options.c").read_text().split("options_rows[] = {", 1)[1].split("};", 1)[0]
     known = set(re.findall(r'\{"([a-z-]+)"', table))
     schema = json.loads((CHART / "values.schema.json").read_text())
     assert known > OWN_FLAGS and set(schema["properties"]["flags"]["properties"]) == known - OWN_FLAGS

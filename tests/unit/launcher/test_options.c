@@ -3,7 +3,7 @@
 #include "launcher/options.h"
 
 #include "common/text.h"
-#include "test.h"
+#include "examples.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,13 +129,13 @@ static void test_every_option_is_accepted_or_refused_by_name(void **state)
         char word[80], torchrun[] = "torchrun", p[] = "p", *words[] = {torchrun, word, p, NULL};
         struct options o;
         struct err err = {0};
-        snprintf(word, sizeof(word), "--%s%s", option_rows[i].name, option_rows[i].meta ? "=\x01" : "");
+        snprintf(word, sizeof(word), "--%s%s", option_rows[i].name, option_rows[i].value ? "=\x01" : "");
         if (options_parse(3, words, &host, &a, &o, &err) < 0) {
             assert_int_equal(err.kind, ERR_INVALID);
             if (!strstr(err.msg, option_rows[i].name))
                 fail_msg("%s: %s", word, err.msg);
         }
-        assert_true(strlen(option_rows[i].help) > 0 && option_rows[i].group);
+        assert_true(strlen(option_rows[i].help) > 0);
     }
 }
 
@@ -233,7 +233,7 @@ static void test_the_environment(void **state)
          "nnodes=2 nproc=2 rank=1 id=uid at=pod-0:1134 host=0 order=1 master=pod-0:1234 train.py", NULL,
          "PET_NPROC_PER_NODE=5|PET_NNODES=2|PET_NODE_RANK=1|PET_MASTER_ADDR=pod-0|PET_MASTER_PORT=1234|"
          "PET_STANDALONE=0|PET_NO_PYTHON=1"},
-        {"torchrun|p", NULL, "--max-restarts=many (from its PET_ variable): ", "PET_MAX_RESTARTS=many"},
+        {"torchrun|p", NULL, "--max-restarts=many (from PET_MAX_RESTARTS): ", "PET_MAX_RESTARTS=many"},
         {"torchrun|p", "stop=7000 p", NULL, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=7"},
         {"torchrun|--shutdown-timeout=3|p", "stop=3000 p", NULL, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=7"},
         {"torchrun|p", NULL, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=soon", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=soon"},
@@ -262,8 +262,8 @@ static void test_the_environment(void **state)
         {"torchrun|train.py", "python train.py", NULL, "PET_MODULE=00"},
         {"torchrun|train.py", "module train.py", NULL, "PET_MODULE=2"},
         {"torchrun|train.py", "python train.py", NULL, "PET_MODULE="},
-        {"torchrun|train.py", NULL, "(from its PET_ variable): expected 0 or 1", "PET_MODULE=true"},
-        {"torchrun|train.py", NULL, "(from its PET_ variable): expected 0 or 1", "PET_STANDALONE=yes"},
+        {"torchrun|train.py", NULL, "(from PET_MODULE): expected 0 or 1", "PET_MODULE=true"},
+        {"torchrun|train.py", NULL, "(from PET_STANDALONE): expected 0 or 1", "PET_STANDALONE=yes"},
         {"torchrun|train.py", "python train.py", NULL, "PET_NUMA_BINDING=node"},
         {"torchrun|train.py", "python train.py", NULL, "PET_LOGS_SPECS=x"},
         {"torchrun|train.py", "run-path train.py", NULL, "PET_RUN_PATH=1"},
@@ -284,7 +284,7 @@ static void test_the_environment(void **state)
          "nnodes=2 nproc=2 rank=1 id=uid at=10.0.5.4:29400 host=0 order=1 local=h master=10.0.5.4:29500 "
          "-signal=1 -signal=2 -signal=3 +signal=10 tee0=3 tee1=1 prefix=' [${rank}] ' filter0=' x' p",
          NULL, "PET_MASTER_ADDR= 10.0.5.4|PET_LOG_LINE_PREFIX_TEMPLATE= [${rank}] "},
-        {"torchrun|p", NULL, "--nnodes=1 2 (from its PET_ variable)", "PET_NNODES=1 2"},
+        {"torchrun|p", NULL, "--nnodes=1 2 (from PET_NNODES)", "PET_NNODES=1 2"},
     };
 
     (void)state;
@@ -450,7 +450,7 @@ static void test_refusals(void **state)
         {"torchrun|--start-method=magic|p", "forkserver"},
         {"torchrun|--numa-binding=node|p", "--numa-binding=node: expected the option to be left out: this "
                                            "launcher does not bind ranks to CPUs"},
-        {"torchrun|--print-completion=fish", "bash, zsh or tcsh"},
+        {"torchrun|--print-completion=fisch", "bash, zsh, fish or tcsh; did you mean fish?"},
         {"torchrun|--logs-specs=mine|p", "Python plugins"},
         {"torchrun|--event-log-handler=console|p", "Python's log handlers"},
         {"torchrun|-m|--no-python|p", "at most one"},
@@ -495,6 +495,29 @@ static void test_leniencies(void **state)
     expect_rows(rows, ARRAY_LEN(rows));
 }
 
+static void take(const struct option_example *list, const char *program)
+{
+    expect_examples(list);
+    for (; list->command; list++) {
+        cleanup_arena struct arena a = {0};
+        const struct options_host host = {.get = fake_get, .cpus = 6, .gpus = 8};
+        const struct example_words *w = example_split(list->command, program);
+        struct options o;
+        struct err err;
+        if (options_parse(w->argc, w->argv, &host, &a, &o, &err) < 0)
+            fail_msg("%s: %s", list->command, err.msg);
+        if (o.warnings)
+            fail_msg("%s: %s", list->command, o.warning[0]);
+    }
+}
+
+static void test_examples_are_taken(void **state)
+{
+    (void)state;
+    take(torchrun_examples, "torchrun");
+    take(launch_examples, "launch");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_how_many_ranks),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_leniencies),
+        cmocka_unit_test(test_examples_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char RECORDED[] = TK_SOURCE_DIR "/tests/golden/torch/torchrun_options.txt";
@@ -51,7 +52,7 @@ static void check_line(char *line, struct arena *a)
         int found = parse(names[i], choices ? values[0] : NULL, a);
         assert_true(found >= 0 && (id < 0 || found == id));
         id = found;
-        assert_true((option_rows[id].meta != NULL) == (choices > 0));
+        assert_true((option_rows[id].value != NULL) == (choices > 0));
     }
     for (int i = 0; choices > 1 && i < choices; i++) {
         char program[] = "torchrun", script[] = "p", *words[] = {program, names[0], values[i], script, NULL};
@@ -108,24 +109,40 @@ static void test_help_and_completions(void **state)
     expect_all_in("--print-completion bash", "--");
     expect_all_in("--print_completion=zsh", "--");
     expect_all_in("--print-completion tcsh", "");
+    expect_all_in("--print-completion fish", "complete -c torchrun -l ");
 }
 
-/* bash takes what it is given: "--virtual" has one completion. */
-static void test_bash_completes(void **state)
+/* The only line that `command` prints, in which $TORCHRUN is the program. */
+static void expect_line(const char *command, const char *want)
 {
-    char command[4400], line[100] = "";
+    char line[100] = "";
 
-    (void)state;
-    snprintf(command, sizeof(command),
-             "bash -c 'source <(\"%s\" --print-completion bash); eval \"$(complete -p torchrun | "
-             "sed \"s/^complete/compgen/; s/torchrun$/-- --virtual/\")\"'",
-             torchrun);
+    assert_int_equal(setenv("TORCHRUN", torchrun, 1), 0);
     FILE *out = popen(command, "re");
     assert_non_null(out);
     assert_non_null(fgets(line, sizeof(line), out));
-    assert_string_equal(line, "--virtual-local-rank\n");
+    assert_string_equal(line, want);
     assert_null(fgets(line, sizeof(line), out));
     assert_int_equal(pclose(out), 0);
+}
+
+/* "--virtual" has one completion. */
+static void test_bash_completes(void **state)
+{
+    (void)state;
+    expect_line("bash -c 'source <(\"$TORCHRUN\" --print-completion bash); eval \"$(complete -p torchrun | "
+                "sed \"s/^complete/compgen/; s/torchrun$/-- --virtual/\")\"'",
+                "--virtual-local-rank\n");
+}
+
+static void test_fish_completes(void **state)
+{
+    (void)state;
+    if (system("fish --no-config -c true >/dev/null 2>&1") != 0)
+        skip();
+    expect_line("fish --no-config -c '\"$TORCHRUN\" --print-completion fish | source; complete -C \"torchrun "
+                "--virtual\"'",
+                "--virtual-local-rank\tEvery rank gets LOCAL_RANK=0 and sees its own GPU only.\n");
 }
 
 int main(int argc, char **argv)
@@ -134,6 +151,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_option_is_there),
         cmocka_unit_test(test_help_and_completions),
         cmocka_unit_test(test_bash_completes),
+        cmocka_unit_test(test_fish_completes),
     };
 
     if (argc != 2)

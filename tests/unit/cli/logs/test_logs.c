@@ -139,7 +139,7 @@ static void test_follow(void **state)
     pid_t pid = ptj_start(p, RUN("logs", "j"));
     ptj_await(p, "err", "waiting for pods: PodsStarting");
     put_pod(p, 0, 0, "Pending", WAITS);
-    ptj_await(p, "err", "waiting for pod j-node-0: it is being started");
+    ptj_await(p, "err", "waiting for pod j-node-0: it is starting");
     prints(p, 0, T "01.100000000Z one\n" T "01.100000000Z twin\n");
     put_pod(p, 0, 0, "Running", RUNS);
     ptj_await(p, "out", "twin");
@@ -174,18 +174,18 @@ static void test_nothing_to_read(void **state)
     ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL,
                "no log of pod j-node-0 yet: ImagePullBackOff: no such image\n");
     ptj_expect(p, RUN("logs", "j", "--no-follow", "--rank=1"), 0, NULL,
-               "no log of pod j-node-1 yet: it is being started\n");
+               "no log of pod j-node-1 yet: it is starting\n");
     prints(p, 0, T "01.000000000Z a1\n");
     put_pod(p, 0, 0, "Running", RUNS);
     ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, "[node-0] a1\n",
-               "no log of pod j-node-1 yet: it is being started\n");
+               "no log of pod j-node-1 yet: it is starting\n");
     assert_true(fake_remove(p->server, PTJ_PODS "/j-node-0"));
     assert_true(fake_remove(p->server, PTJ_PODS "/j-node-1"));
     put_job(p, 2, "{\"phase\":\"Succeeded\"}");
-    ptj_expect(p, RUN("logs", "j"), 0, NULL, "no pod of j is left, and no log\n");
+    ptj_expect(p, RUN("logs", "j"), 0, NULL, "no pod of j is left, so there is no log\n");
     put_job(p, 2, "{\"phase\":\"Failed\"}");
     ptj_expect(p, RUN("logs", "j", "--no-follow"), 0, NULL,
-               "no pod of j is left, and no log: --previous prints");
+               "no pod of j is left, so there is no log: --previous prints");
 }
 
 /* The end of the job is known before anything of its pod, which the first list did not have. */
@@ -421,6 +421,10 @@ static void test_many(void **state)
     ptj_forget(&r);
 }
 
+#define FAILURE(attempt, message)                                                                            \
+    "{\"pod\":\"j-node-0\",\"uid\":\"u\",\"exitCode\":1,\"reason\":\"PermanentExitCode\",\"message\":"       \
+    "\"" message "\",\"time\":\"2026-01-01T00:00:00Z\",\"attempt\":" attempt "}"
+
 static void test_previous(void **state)
 {
     struct ptj *p = *state;
@@ -437,6 +441,74 @@ static void test_previous(void **state)
         "  Traceback\n  ValueError: bad\n");
     put_job(p, 1, "{\"failures\":null}");
     ptj_expect(p, RUN("logs", "j", "-p"), 0, NULL, "no attempt of j has failed");
+}
+
+/* Only lines that fit come out: in their order, with their prefix, of a log that is followed and of earlier attempts. */
+static void test_grep(void **state)
+{
+    struct ptj *p = *state;
+
+    put_ended(p, "Succeeded");
+    expect_out(p, RUN("logs", "j", "--grep=[ab]2$"), 0, "[node-0] a2\n[node-1] \x1b[2J[default0]:b2\n");
+    expect_out(p, RUN("logs", "j", "--grep", "^a|b1", "-r0", "--timestamps"), 0,
+               "[node-0] " T "01.000000000Z a1\n[node-0] " T "03.000000000Z a2\n");
+    expect_out(p, RUN("logs", "j", "--grep=node-|^2026|00:00"), 0, ""); /* nor the prefix, nor the time */
+    put_job(p, 2, "{\"phase\":\"Failed\"}");
+    expect_out(p, RUN("logs", "j", "--grep=none"), 1, "");
+    expect_out(p, RUN("logs", "j", "--grep=none", "--no-follow"), 0, "");
+    ptj_expect(p, RUN("logs", "j", "--grep=a("), 2, NULL, "--grep: Unmatched ( or \\(: \"a(\"\n");
+    ptj_expect(p, RUN("logs", "j", "--grep=[a"), 2, NULL, "--grep: Unmatched [");
+    put_job(p, 1,
+            "{\"phase\":\"Running\",\"failures\":[" FAILURE("0", "one\\nValueError: a\\nb") "," FAILURE(
+                "1", "KeyError: b") "]}");
+    expect_out(p, RUN("logs", "j", "--previous", "--grep=Value|two"), 0,
+               "attempt 0, 2026-01-01T00:00:00Z, pod j-node-0, exit code 1: PermanentExitCode\n"
+               "  ValueError: a\n");
+    expect_out(p, RUN("logs", "j", "--previous", "--grep=none"), 0, "");
+    put_pod(p, 0, 0, "Running", RUNS);
+    fake_pod_log_begins_anew(p->server, pod_path(0));
+    pid_t pid = ptj_start(p, RUN("logs", "j", "--grep", "loss"));
+    await_followed(p, 1);
+    prints(p, 0, T "06.000000000Z epoch 1\n" T "07.000000000Z loss 1\n");
+    ptj_await(p, "out", "loss 1");
+    prints(p, 0, T "08.000000000Z epoch 2\n" T "09.000000000Z loss 2\n");
+    ends(p, 0);
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] loss 1\n[node-0] loss 2\n", NULL);
+}
+
+/* The log of another container is read, and followed to that container's end. */
+static void test_container(void **state)
+{
+#define CONTAINERS                                                                                           \
+    "{\"initContainers\":[{\"name\":\"fetch\"}],\"containers\":[{\"name\":\"main\"},{\"name\":\"side\"}]}"
+#define STATES(phase, fetch, side)                                                                           \
+    "{\"phase\":\"" phase "\",\"initContainerStatuses\":[{\"name\":\"fetch\",\"state\":" fetch               \
+    "}],\"containerStatuses\":[{\"name\":\"main\",\"state\":" WAITS "},{\"name\":\"side\",\"state\":" side   \
+    "}]}"
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Pending\"}");
+    ptj_put_pod(p, 0, 0, CONTAINERS, STATES("Pending", RUNS, WAITS));
+    prints(p, 0, T "01.000000000Z line\n");
+    expect_out(p, RUN("logs", "j", "-c", "fetch", "--no-follow"), 0, "[node-0] line\n");
+    assert_int_equal(fake_log_count(p->server, NULL, "log?container=fetch&"), 1);
+    ptj_expect(p, RUN("logs", "j", "--container=side", "--no-follow"), 0, NULL,
+               "no log of pod j-node-0 yet: it is starting\n");
+    pid_t pid = ptj_start(p, RUN("logs", "j", "-cside"));
+    ptj_await(p, "err", "waiting for pod j-node-0");
+    ptj_put_pod(p, 0, 0, CONTAINERS, STATES("Running", ENDED, RUNS));
+    ptj_await(p, "out", "line");
+    await_followed(p, 1);
+    fake_pod_log_ends(p->server, pod_path(0));
+    ptj_put_pod(p, 0, 0, CONTAINERS, STATES("Succeeded", ENDED, ENDED));
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] line\n", "waiting for pod j-node-0");
+    assert_int_equal(fake_log_count(p->server, NULL, "container=main"), 0);
+    ptj_expect(p, RUN("logs", "j", "-c", "none"), 1, NULL,
+               "--container: pod j-node-0 has no container \"none\", only main, side, fetch\n");
+    ptj_expect(p, RUN("logs", "j", "-c", "a&b"), 2, NULL, "--container: expected the name of a container");
+    ptj_expect(p, RUN("logs", "j", "-c", "side", "-p"), 2, NULL, "exclude each other");
 }
 
 static void expect_file(struct ptj *p, const char *file, const char *want)
@@ -503,6 +575,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ranks_by_rendezvous, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_many, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_previous, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_grep, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_container, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_broken_pipe, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_dumb_terminal, ptj_setup, ptj_teardown),
     };

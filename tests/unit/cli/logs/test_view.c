@@ -26,9 +26,32 @@ static void test_lines(void **state)
     expect(&terminal, 13, "T", "", "\x1b[33m[node-0]\x1b[0m \n");
 }
 
+/* The whole line counts, and nothing behind it. */
+static void test_wants(void **state)
+{
+    static const char BYTES[] = "a\0b\xff"
+                                "cd";
+    regex_t end, any;
+
+    (void)state;
+    assert_int_equal(regcomp(&end,
+                             "b\xff"
+                             "c$",
+                             REG_EXTENDED | REG_NOSUB),
+                     0);
+    assert_int_equal(regcomp(&any, "d|^b", REG_EXTENDED | REG_NOSUB), 0);
+    assert_true(view_wants(&end, (struct sv){BYTES, 5}));
+    assert_false(view_wants(&end, (struct sv){BYTES, 6}));
+    assert_false(view_wants(&any, (struct sv){BYTES, 5}));
+    assert_false(view_wants(&any, (struct sv){"", 0}));
+    assert_true(view_wants(NULL, (struct sv){"", 0}));
+    regfree(&end);
+    regfree(&any);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lines), cmocka_unit_test(test_wants)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,15 @@ static void expect_golden(const char *name, const struct buf *got)
     assert_string_equal(buf_str(got), buf_str(&want));
 }
 
+static void draw(const struct table *s, const struct board *b, struct buf *out)
+{
+    size_t n;
+    struct board_job **jobs = board_sorted(b, &n);
+
+    table_draw(s, jobs, n, out);
+    free(jobs);
+}
+
 static void draw_golden(const char *name, struct table s)
 {
     struct board b;
@@ -58,7 +67,8 @@ static void draw_golden(const char *name, struct table s)
 
     s.what = s.what ? s.what : "namespace team";
     s.now_ms = fill(&b);
-    table_draw(&s, &b, &out);
+    s.selected = TABLE_NONE;
+    draw(&s, &b, &out);
     expect_golden(name, &out);
     board_release(&b);
 }
@@ -97,12 +107,12 @@ static void test_empty(void **state)
 
     (void)state;
     board_init(&b);
-    table_draw(&s, &b, &out);
+    draw(&s, &b, &out);
     assert_string_equal(buf_str(&out), "0 training jobs in namespace team\n");
     buf_clear(&out);
     s.waiting = true;
-    table_draw(&s, &b, &out);
-    assert_string_equal(buf_str(&out), "Asking for the training jobs in namespace team\n");
+    draw(&s, &b, &out);
+    assert_string_equal(buf_str(&out), "Reading the training jobs in namespace team\n");
     board_release(&b);
 }
 
@@ -118,14 +128,15 @@ static void test_every_size_fits(void **state)
             cleanup_buf struct buf out = BUF_INIT(TABLE_BYTES_MAX);
             struct sv rest, line;
             int lines = 0;
-            table_draw(&(struct table){.columns = columns,
-                                       .rows = rows,
-                                       .unicode = true,
-                                       .with_ns = columns % 2,
-                                       .what = "namespace team",
-                                       .note = rows % 2 ? "q quits" : NULL,
-                                       .now_ms = now},
-                       &b, &out);
+            draw(&(struct table){.columns = columns,
+                                 .rows = rows,
+                                 .unicode = true,
+                                 .with_ns = columns % 2,
+                                 .what = "namespace team",
+                                 .note = rows % 2 ? "q quits" : NULL,
+                                 .selected = TABLE_NONE,
+                                 .now_ms = now},
+                 &b, &out);
             rest = (struct sv){buf_str(&out), out.len};
             while (sv_next(&rest, '\n', &line) && rest.p) {
                 lines++;
@@ -138,13 +149,45 @@ static void test_every_size_fits(void **state)
     board_release(&b);
 }
 
+static const struct board_job *job_at(const struct board *b, int i)
+{
+    size_t n;
+    struct board_job **jobs = board_sorted(b, &n);
+    const struct board_job *j = jobs[i];
+
+    free(jobs);
+    return j;
+}
+
+/* The selected job is marked and on the screen, however few rows there are; the others are counted. */
+static void test_selected(void **state)
+{
+    static const char MARK[] = "\x1b[7m";
+    struct board b;
+    const int64_t now = fill(&b);
+
+    (void)state;
+    for (int rows = 6; rows < 16; rows++)
+        for (int i = 0; i < 9; i++) {
+            cleanup_buf struct buf out = BUF_INIT(TABLE_BYTES_MAX);
+            char want[64];
+            draw(&(struct table){.columns = 80, .rows = rows, .what = "", .selected = i, .now_ms = now}, &b,
+                 &out);
+            const char *at = strstr(buf_str(&out), MARK);
+            assert_non_null(at);
+            assert_null(strstr(at + 1, MARK));
+            assert_memory_equal(at + strlen(MARK), job_at(&b, i)->name, 3);
+            snprintf(want, sizeof(want), "%d more: ", 9 - (rows - 3));
+            assert_true(rows - 2 >= 9 || strstr(buf_str(&out), want));
+        }
+    board_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_every_size_fits),
+        cmocka_unit_test(test_selected), cmocka_unit_test(test_sizes),           cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_empty),    cmocka_unit_test(test_every_size_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void test_screen(void **state)
              "\xc2\xb7\xc2\xb7\xc2\xb7\xc2\xb7\xc2\xb7  50%            0.5 \xe2\x96\x85");
     until(p, "waits        Pending     0/4 PodsStarting 0/4");
     assert_int_equal(tmux(p, "resize-window -x 40 -y 4", out), 0);
-    until(p, "2 more: 1 Running, 1 Pending\nq quits\n");
+    until(p, "2 more: 1 Running, 1 Pending\nq quits, Enter why, l logs\n");
     assert_int_equal(tmux(p, "resize-window -x 120 -y 12", out), 0);
     until(p, "waits        Pending     0/4 PodsStarting 0/4");
     assert_int_equal(tmux(p, "send-keys q", out), 0);

@@ -1,5 +1,5 @@
 /* test_help.c - the manual names everything there is. */
-#include "test.h"
+#include "examples.h"
 
 #include "trainer/cli/help.h"
 #include "trainer/cli/options.h"
@@ -62,11 +62,10 @@ static void a_preset_names_every_option(void **state)
     assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
     help_preset(out, &cfg);
     fclose(out);
-    for (const struct option_row *o = option_table; o->name || o->group; o++) {
+    for (const struct option_row *o = option_table; o->name; o++) {
         char option[64];
-        if (!o->name)
-            continue;
-        snprintf(option, sizeof(option), "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        snprintf(option, sizeof(option), "--%s%s%s\n", o->name, o->value ? "=" : "",
+                 o->value ? o->value : "");
         expect(text, option);
     }
     expect(text, "Default 0.001, and it is multiplied by the number of ranks.");
@@ -115,12 +114,44 @@ static void every_preset_shows_what_it_is(void **state)
     }
 }
 
+static void take(const char *command)
+{
+    cleanup_arena struct arena a = {0};
+    struct config cfg;
+    struct err err;
+    const struct example_words *w = example_split(command, "trainer ");
+
+    assert_true(w->argc >= 2);
+    if (config_load(w->argv[1], &a, &cfg, &err) || config_options(w->argc - 2, w->argv + 2, &cfg, &err))
+        fail_msg("%s: %s", command, err.msg);
+}
+
+static void examples_are_taken(void **state)
+{
+    (void)state;
+    expect_examples(help_program_examples);
+    for (const struct option_example *e = help_program_examples; e->command; e++)
+        take(e->command);
+    for (size_t i = 0; presets[i].name; i++) {
+        cleanup_arena struct arena a = {0};
+        struct help_examples examples;
+        struct config cfg;
+        struct err err;
+        assert_int_equal(config_load(presets[i].name, &a, &cfg, &err), 0);
+        help_preset_examples(&cfg, &examples);
+        expect_examples(examples.list);
+        for (const struct option_example *e = examples.list; e->command; e++)
+            take(e->command);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_names_presets_and_layers),
         cmocka_unit_test(a_preset_names_every_option),
         cmocka_unit_test(every_preset_shows_what_it_is),
+        cmocka_unit_test(examples_are_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* told.c - decide which changes of a job are worth a line, and write it. */
-#include "cli/watch/told.h"
+/* changes.c - decide which changes of a job are worth a line, and write it. */
+#include "cli/watch/changes.h"
 
 #include "cli/span.h"
 #include "common/clock.h"
@@ -24,12 +24,12 @@ static bool progress_is_news(const struct board_job *j)
     const struct jobprogress *p = &j->progress;
 
     if (j->phase != JOB_RUNNING || !p->time_ms || (p->percent < 0 && p->step < 0) ||
-        p->time_ms == j->told.progress_ms)
+        p->time_ms == j->printed.progress_ms)
         return false;
-    return !j->told.progress_ms || p->time_ms - j->told.progress_ms >= TOLD_MS ||
-           p->time_ms < j->told.progress_ms ||
-           (p->percent >= 0 &&
-            (p->percent < j->told.percent || p->percent / TOLD_POINTS > j->told.percent / TOLD_POINTS));
+    return !j->printed.progress_ms || p->time_ms - j->printed.progress_ms >= CHANGES_MS ||
+           p->time_ms < j->printed.progress_ms ||
+           (p->percent >= 0 && (p->percent < j->printed.percent ||
+                                p->percent / CHANGES_POINTS > j->printed.percent / CHANGES_POINTS));
 }
 
 static void begin_line(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
@@ -77,32 +77,32 @@ static void write_line(const struct board_job *j, bool with_ns, bool progress, i
         (void)buf_printf(out, &err, ", restarts %d", (int)j->restarts);
     if (j->completion_ms && j->created_ms && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED))
         (void)buf_printf(out, &err, ", after %s", span_text((j->completion_ms - j->created_ms) / 1000, span));
-    if (j->failure[0] && (j->phase == JOB_FAILED || j->restarts > j->told.restarts))
+    if (j->failure[0] && (j->phase == JOB_FAILED || j->restarts > j->printed.restarts))
         (void)buf_printf(out, &err, "; %s", j->failure);
     (void)buf_puts(out, "\n", &err);
 }
 
-void told_job(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
+void changes_of(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
 {
     const bool progress = progress_is_news(j);
     char reason[BOARD_REASON_BYTES];
 
     reason_of(j, reason, sizeof(reason));
-    if (j->told.begun && !progress && j->phase == j->told.phase && j->restarts == j->told.restarts &&
-        !strcmp(reason, j->told.reason))
+    if (j->printed.begun && !progress && j->phase == j->printed.phase && j->restarts == j->printed.restarts &&
+        !strcmp(reason, j->printed.reason))
         return;
     write_line(j, with_ns, progress, now_ms, out);
-    j->told.begun = true;
-    j->told.phase = j->phase;
-    j->told.restarts = j->restarts;
-    memcpy(j->told.reason, reason, sizeof(reason));
+    j->printed.begun = true;
+    j->printed.phase = j->phase;
+    j->printed.restarts = j->restarts;
+    memcpy(j->printed.reason, reason, sizeof(reason));
     if (progress) {
-        j->told.percent = j->progress.percent;
-        j->told.progress_ms = j->progress.time_ms;
+        j->printed.percent = j->progress.percent;
+        j->printed.progress_ms = j->progress.time_ms;
     }
 }
 
-void told_deleted(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
+void changes_deleted(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
 {
     struct err err;
 

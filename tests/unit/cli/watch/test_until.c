@@ -1,6 +1,6 @@
-/* test_wait.c - kubectl ptj wait: how it ends for each end of a job, and that it outlives a lost API server.
+/* test_until.c - kubectl ptj watch --until: how it ends for each end of a job, and that it outlives a lost API server.
  *
- * usage: test_wait <kubectl-ptj>
+ * usage: test_until <kubectl-ptj>
  */
 #include "test.h"
 
@@ -9,6 +9,9 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FINISHED "--until=finished"
+#define RUNNING "--until=running"
 
 enum { COLUMNS = 100, ROWS = 12 };
 
@@ -23,23 +26,28 @@ static void test_ended_before(void **state)
                 "\"exitCode\":42,"
                 "\"message\":\"  File \\\"a.py\\\", line 2, in f\\nValueError: boom\\nmore\"}}");
     ptj_put_job(p, "late", "{}", "{\"phase\":\"Failed\",\"reason\":\"DeadlineExceeded\"}");
-    ptj_expect(p, RUN("wait", "ok"), 0, "ok succeeded\n", NULL);
-    ptj_expect(p, RUN("wait", "ok", "--for=running"), 0, "ok succeeded\n", NULL);
-    ptj_expect(p, RUN("wait", "runs", "--for=running"), 0, "runs is running\n", NULL);
-    ptj_expect(p, RUN("wait", "bad"), 42, NULL,
+    ptj_expect(p, RUN("watch", "ok", FINISHED), 0, " ok: Succeeded\n", NULL);
+    ptj_expect(p, RUN("watch", "ok", RUNNING), 0, " ok: Succeeded\n", NULL);
+    ptj_expect(p, RUN("watch", "runs", RUNNING), 0, " runs: Running\n", NULL);
+    ptj_expect(p, RUN("watch", "bad", FINISHED), 42, " bad: Failed",
                "bad failed (BackoffLimitExceeded): rank 3: ValueError: boom\n");
-    ptj_expect(p, RUN("wait", "bad", "--for=running"), 42, NULL, "bad failed");
+    ptj_expect(p, RUN("watch", "bad", RUNNING), 42, " bad: Failed", "bad failed");
     ptj_put_job(p, "big", "{}",
                 "{\"phase\":\"Failed\",\"reason\":\"OOMKilled\",\"lastFailure\":{\"rank\":0,\"exitCode\":137,"
                 "\"reason\":\"OOMKilled\","
                 "\"message\":\"20 MiB\"}}");
-    ptj_expect(p, RUN("wait", "big"), 137, NULL, "big failed: rank 0: OOMKilled: 20 MiB\n");
-    ptj_expect(p, RUN("wait", "late"), 1, NULL, "late failed (DeadlineExceeded)\n");
-    ptj_expect(p, RUN("wait", "runs", "--timeout=0s"), 124, NULL, "timed out: ");
-    ptj_expect(p, RUN("wait", "none"), 1, NULL,
+    ptj_expect(p, RUN("watch", "big", FINISHED), 137, " big: Failed",
+               "big failed: rank 0: OOMKilled: 20 MiB\n");
+    ptj_expect(p, RUN("watch", "late", FINISHED), 1, " late: Failed", "late failed (DeadlineExceeded)\n");
+    ptj_expect(p, RUN("watch", "runs", FINISHED, "--timeout=0s"), 124, NULL, "timed out: ");
+    ptj_expect(p, RUN("watch", "none", FINISHED), 1, NULL,
                "there is no training job \"none\" in namespace team; with --timeout");
-    ptj_expect(p, RUN("wait", "ok", "--for=lunch"), 2, NULL, "--for: expected running or finished");
-    ptj_expect(p, RUN("wait", "ok", "--timeout=soon"), 2, NULL, "--timeout: expected a time");
+    ptj_expect(p, RUN("watch", "ok", "--until=lunch"), 2, NULL, "--until: expected running or finished");
+    ptj_expect(p, RUN("watch", "ok", FINISHED, "--timeout=soon"), 2, NULL, "--timeout: expected a time");
+    ptj_expect(p, RUN("watch", FINISHED), 2, NULL, "--until: expected NAME");
+    ptj_expect(p, RUN("watch", "ok", FINISHED, "--once"), 2, NULL, "--until: expected NAME, without --once");
+    ptj_expect(p, RUN("watch", "ok", "--timeout=5m"), 2, NULL, "--timeout: expected --until as well");
+    ptj_expect(p, RUN("watch", "big"), 1, " big: Failed", NULL); /* without --until as ever */
 }
 
 /* Wait until its watch of jobs is open. */
@@ -55,7 +63,7 @@ static void test_ends_later(void **state)
     struct ptj *p = *state;
 
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Pending\"}");
-    const pid_t pid = ptj_start(p, RUN("wait", "a", "--timeout=10m"));
+    const pid_t pid = ptj_start(p, RUN("watch", "a", FINISHED, "--timeout=10m"));
     await_watch(p);
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
     fake_plan_fault(p->server, &ALL);
@@ -69,7 +77,7 @@ static void test_ends_later(void **state)
     assert_int_equal(r.status, 3);
     assert_non_null(strstr(r.err, "trying again"));
     assert_non_null(strstr(r.err, "answers again"));
-    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.out, " a: Failed"));
     ptj_forget(&r);
 }
 
@@ -77,12 +85,12 @@ static void test_comes_later(void **state)
 {
     struct ptj *p = *state;
 
-    const pid_t pid = ptj_start(p, RUN("wait", "a", "--for=running", "--timeout=10m"));
+    const pid_t pid = ptj_start(p, RUN("watch", "a", RUNNING, "--timeout=10m"));
     await_watch(p);
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
     struct ptj_result r = ptj_wait(p, pid);
     assert_int_equal(r.status, 0);
-    assert_string_equal(r.out, "a is running\n");
+    assert_non_null(strstr(r.out, " a: Running\n"));
     ptj_forget(&r);
 }
 
@@ -91,7 +99,7 @@ static void test_is_deleted(void **state)
     struct ptj *p = *state;
 
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
-    const pid_t pid = ptj_start(p, RUN("wait", "a"));
+    const pid_t pid = ptj_start(p, RUN("watch", "a", FINISHED));
     await_watch(p);
     assert_true(fake_remove(p->server, PTJ_JOBS "/a"));
     struct ptj_result r = ptj_wait(p, pid);
@@ -105,9 +113,10 @@ static void test_times_out(void **state)
     struct ptj *p = *state;
 
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Pending\",\"reason\":\"ImagePullBackOff\"}");
-    ptj_expect(p, RUN("wait", "a", "--timeout=1"), 124, NULL, "timed out: a is Pending (ImagePullBackOff)\n");
+    ptj_expect(p, RUN("watch", "a", FINISHED, "--timeout=1"), 124, " a: Pending (ImagePullBackOff)\n",
+               "timed out: a is Pending (ImagePullBackOff)\n");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
-    ptj_expect(p, RUN("wait", "a", "--timeout=0s"), 124, NULL,
+    ptj_expect(p, RUN("watch", "a", FINISHED, "--timeout=0s"), 124, NULL,
                "timed out: the API server has not answered\n");
     fake_plan_fault(p->server, NULL);
 }
@@ -119,7 +128,7 @@ static void test_login(void **state)
     struct onpty t;
 
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
-    onpty_start(&t, p, RUN("wait", "b", "--timeout=0s"), COLUMNS, ROWS);
+    onpty_start(&t, p, RUN("watch", "b", FINISHED, "--timeout=0s"), COLUMNS, ROWS);
     while (!fake_faults_done(p->server) && !t.hung_up)
         (void)onpty_read(&t, 1);
     while (onpty_read(&t, 50))
@@ -129,9 +138,12 @@ static void test_login(void **state)
     assert_int_equal(onpty_wait(&t), 128 + SIGINT);
     onpty_end(&t);
     fake_plan_fault(p->server, NULL);
-    onpty_start(&t, p, RUN("wait", "b", "--timeout=0s"), COLUMNS, ROWS);
-    onpty_until(&t, "timed out: there is no training job \"b\"");
+    onpty_start(&t, p, RUN("watch", "b", FINISHED, "--timeout=0s"), COLUMNS, ROWS);
     assert_int_equal(onpty_wait(&t), 124);
+    assert_int_equal(t.vt.page, 0); /* the table is left, and below it why it ended */
+    onpty_until(
+        &t,
+        "0 training jobs in namespace team\nkubectl ptj watch: timed out: there is no training job \"b\"");
     onpty_end(&t);
 }
 

@@ -1,7 +1,7 @@
-/* test_told.c - which changes of a job become a line in a pipe. */
+/* test_changes.c - which changes of a job become a line in a pipe. */
 #include "test.h"
 
-#include "cli/watch/told.h"
+#include "cli/watch/changes.h"
 #include "common/json.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void expect(struct teller *t, const char *want, const char *status)
     struct board_job *j = board_put(&t->board, object);
     assert_non_null(j);
     buf_clear(&t->lines);
-    told_job(j, false, INT64_C(1767225600000) + t->second * INT64_C(1000), &t->lines);
+    changes_of(j, false, INT64_C(1767225600000) + t->second * INT64_C(1000), &t->lines);
     snprintf(line, sizeof(line), "2026-01-01T00:%02d:%02dZ a: %s\n", t->second / 60, t->second % 60, want);
     assert_string_equal(buf_str(&t->lines), want[0] ? line : "");
     t->second += 10;
@@ -108,7 +108,7 @@ static void test_deleted(void **state)
 
     expect(t, "no status yet", "{}");
     buf_clear(&t->lines);
-    told_deleted(board_find(&t->board, "team", "a"), true, 0, &t->lines);
+    changes_deleted(board_find(&t->board, "team", "a"), true, 0, &t->lines);
     assert_string_equal(buf_str(&t->lines), "1970-01-01T00:00:00Z team/a: deleted\n");
 }
 

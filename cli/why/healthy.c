@@ -1,5 +1,5 @@
-/* fine.c - running: how far; pending: what is being waited for; paused; succeeded. */
-#include "cli/why/fine.h"
+/* healthy.c - running: how far; pending: what is being waited for; paused; succeeded. */
+#include "cli/why/healthy.h"
 
 #include "cli/why/next.h"
 
@@ -28,12 +28,12 @@ static const char *progress(const struct why_facts *f, struct arena *a)
     return arena_printf(a, "%stold %s ago", text, next_span(f->now_ms - p->time_ms, a));
 }
 
-static struct fine running(const struct why_facts *f, struct arena *a)
+static struct healthy running(const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
     const int64_t since = st->conditions[COND_RUNNING].transition_ms;
 
-    return (struct fine){
+    return (struct healthy){
         .state = arena_printf(a, "Running for %s: all is well, %s pods run", next_span(f->now_ms - since, a),
                               st->ready ? st->ready : "all"),
         .detail = progress(f, a),
@@ -42,7 +42,7 @@ static struct fine running(const struct why_facts *f, struct arena *a)
     };
 }
 
-static struct fine pending(const struct why_facts *f, struct arena *a)
+static struct healthy pending(const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
     const char *pod = "";
@@ -59,7 +59,7 @@ static struct fine pending(const struct why_facts *f, struct arena *a)
                                                      : "waits for a node");
         pod_free(p);
     }
-    return (struct fine){
+    return (struct healthy){
         .state = arena_printf(a, "%s for %s: the pods are being started, %s run so far",
                               st->phase == JOB_NONE ? "New" : job_phase_name(st->phase),
                               next_span(f->now_ms - f->job->created_ms, a), st->ready ? st->ready : "none"),
@@ -68,11 +68,11 @@ static struct fine pending(const struct why_facts *f, struct arena *a)
     };
 }
 
-static struct fine paused(const struct why_facts *f, struct arena *a)
+static struct healthy paused(const struct why_facts *f, struct arena *a)
 {
     const bool by_mode = f->job->spec.resume.enabled;
 
-    return (struct fine){
+    return (struct healthy){
         .state =
             arena_printf(a, "%s: the job is suspended, by spec.%s",
                          f->job->status.phase == JOB_PAUSED ? "Paused" : "Pausing: pods are being deleted",
@@ -82,11 +82,11 @@ static struct fine paused(const struct why_facts *f, struct arena *a)
     };
 }
 
-static struct fine succeeded(const struct why_facts *f, struct arena *a)
+static struct healthy succeeded(const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
 
-    return (struct fine){
+    return (struct healthy){
         .state = arena_printf(a, "Succeeded %s ago, after %s", next_span(f->now_ms - st->completion_ms, a),
                               next_span(st->completion_ms - st->start_ms, a)),
         .detail = "",
@@ -94,7 +94,7 @@ static struct fine succeeded(const struct why_facts *f, struct arena *a)
     };
 }
 
-struct fine fine_of(const struct why_facts *f, struct arena *a)
+struct healthy healthy_of(const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
 

@@ -1,0 +1,13 @@
+/* logs.h - print the logs of a job as `kubectl ptj logs` does. For the verb submit.
+ *
+ * Errors:    those of follow.h.
+ */
+#ifndef TK_CLI_LOGS_LOGS_H
+#define TK_CLI_LOGS_LOGS_H
+
+#include "cli/session.h"
+
+/* `kubectl ptj logs NAME`, with its exit status. Ctrl-C ends the process, and prints before it that the job goes on. */
+int logs_follow(struct session *s, const char *name, struct err *err) MUST_CHECK;
+
+#endif

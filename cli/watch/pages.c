@@ -1,0 +1,114 @@
+/* pages.c - `why` of the selected job as a page of the display, and its logs on the normal screen. */
+#include "cli/watch/pages.h"
+
+#include "cli/say.h"
+#include "cli/shown.h"
+#include "cli/why/screen.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+bool pages_key(struct pages *p, enum key key)
+{
+    if (p->open && (key == KEY_QUIT || p->logs_ended))
+        key = KEY_ESCAPE;
+    if (p->open ? key != KEY_ESCAPE && key != KEY_WHY && key != KEY_LOGS
+                : (key != KEY_WHY && key != KEY_LOGS) || !display_selected(p->display))
+        return p->open;
+    p->key = key;
+    p->session->stopped = true;
+    kube_loop_stop(p->session->loop);
+    return true;
+}
+
+static const char *why_text(void *ctx, int columns, int rows, struct buf *out)
+{
+    struct pages *p = ctx;
+    const struct board_job *j = board_find(p->display->board, p->ns, p->name);
+    char reason[ERR_MSG_BYTES];
+    struct err err; /* bounded as the page is */
+
+    shown_text(reason, sizeof(reason), p->err.msg);
+    if (p->err.kind)
+        (void)buf_printf(out, &err, "%s\n", reason);
+    else if (!p->read)
+        (void)buf_printf(out, &err, "Reading the status, pods, events and logs of %s\n", p->name);
+    else
+        (void)screen_print(&p->found.facts, (struct screen_size){columns, rows + 1, false}, out, &err);
+    snprintf(p->hint, sizeof(p->hint), "%s%sq goes back, w reads again, l logs", j ? "" : p->name,
+             j ? "" : " was deleted; ");
+    return p->hint;
+}
+
+static void show_why(struct pages *p)
+{
+    struct err err = {0};
+
+    pages_release(p);
+    p->err = (struct err){0};
+    display_text(p->display, why_text, p);
+    const bool failed = collect(&p->found, p->session, p->name, &err) < 0;
+    if (p->key != KEY_OTHER || *p->over)
+        return;
+    if (failed)
+        p->err = err;
+    p->read = !failed;
+    display_changed(p->display);
+}
+
+/* Until a key stops the loop, or the job has ended and a key is pressed. */
+static void show_logs(struct pages *p)
+{
+    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "logs",
+                     (char *)(uintptr_t) "--tail=200", p->name, NULL};
+    cleanup_args struct args a = {0};
+    struct err err = {0};
+
+    display_hide(p->display, true);
+    printf("----- logs of %s: q goes back -----\n", p->name);
+    const bool failed = args_parse(&a, 4, words, &err) < 0 || a.verb->run(p->session, &a, &err) < 0;
+    if (p->key == KEY_OTHER && !*p->over) {
+        if (failed)
+            say("kubectl ptj logs", "%s", err.msg);
+        puts("----- no more logs: any key goes back -----");
+        fflush(stdout);
+        p->logs_ended = true;
+        if (kube_loop_run(p->session->loop, &err) < 0)
+            p->key = KEY_ESCAPE;
+        p->logs_ended = false;
+    }
+    display_hide(p->display, false);
+}
+
+void pages_open(struct pages *p)
+{
+    const enum key key = p->key;
+    const char *ns = p->session->ns;
+    const struct board_job *j = p->open ? NULL : display_selected(p->display);
+
+    p->key = KEY_OTHER;
+    p->session->stopped = false;
+    if (key == KEY_ESCAPE || (!p->open && !j)) {
+        p->open = false;
+        display_text(p->display, NULL, NULL);
+        return;
+    }
+    if (j) {
+        snprintf(p->ns, sizeof(p->ns), "%s", j->ns);
+        snprintf(p->name, sizeof(p->name), "%s", j->name);
+    }
+    p->open = true;
+    p->session->ns = p->ns; /* with --all-namespaces it is another one */
+    if (key == KEY_WHY)
+        show_why(p);
+    else
+        show_logs(p);
+    p->session->ns = ns;
+}
+
+void pages_release(struct pages *p)
+{
+    collect_release(&p->found);
+    p->found = (struct collected){0};
+    p->read = false;
+}

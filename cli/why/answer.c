@@ -1,0 +1,159 @@
+/* answer.c - put a finding and its cause into sentences. */
+#include "cli/why/answer.h"
+
+#include "cli/why/budget.h"
+#include "cli/why/healthy.h"
+#include "cli/why/next.h"
+#include "operator/plan/rootcause.h"
+
+#include <string.h>
+
+static const cJSON *template_container(const struct trainjob *job, const char *pod)
+{
+    const size_t len = strlen(job->name);
+
+    for (int t = 0; t < job->spec.n_replica_specs; t++) {
+        const struct replica_spec *r = &job->spec.replica_specs[t];
+        const size_t type_len = strlen(r->type);
+        if (pod && !strncmp(pod, job->name, len) && pod[len] == '-' &&
+            !strncmp(pod + len + 1, r->type, type_len) && pod[len + 1 + type_len] == '-' &&
+            !strchr(pod + len + 2 + type_len, '-'))
+            return trainjob_training_container(json_find(r->template, (const char *[]){"spec", NULL}));
+    }
+    return NULL;
+}
+
+static const char *limit_of(const struct trainjob *job, const char *pod, struct arena *a)
+{
+    static const char *const LIMITS[] = {"resources", "limits", NULL};
+    const char *memory = json_str(json_find(template_container(job, pod), LIMITS), "memory");
+
+    return memory ? arena_printf(a, " (%.40s)", memory) : "";
+}
+
+/* Fill the {names} of a cause's text in. */
+static const char *fill(const struct why_facts *f, const struct finding *g, const struct cause *c,
+                        const char *text, struct arena *a)
+{
+    const struct {
+        const char *name, *value;
+    } names[] = {
+        {"{job}", f->job->name},
+        {"{ns}", f->job->ns},
+        {"{pod}", g->pod ? g->pod : "POD"},
+        {"{node}", g->node ? g->node : "NODE"},
+        {"{container}", g->container ? g->container : ""},
+        {"{rank}", g->rank >= 0 ? arena_printf(a, "rank %d", g->rank) : "a rank"},
+        {"{code}", arena_printf(a, "%d", g->exit_code)},
+        {"{limit}", limit_of(f->job, g->pod, a)},
+        {"{subject}", cause_subject(c, g, a)},
+        {"{with}", f->options},
+    };
+    const char *out = "";
+
+    while (*text) {
+        const size_t plain = strcspn(text, "{");
+        size_t i = 0;
+        out = arena_printf(a, "%s%.*s", out, (int)plain, text);
+        text += plain;
+        while (i < ARRAY_LEN(names) && strncmp(text, names[i].name, strlen(names[i].name)) != 0)
+            i++;
+        if (*text)
+            out = arena_printf(a, "%s%s", out, i < ARRAY_LEN(names) ? names[i].value : "{");
+        text += i < ARRAY_LEN(names) ? strlen(names[i].name) : *text != '\0';
+    }
+    return out;
+}
+
+static void add_note(struct answer *w, const char *note)
+{
+    if (w->n_notes < ANSWER_NOTES_MAX)
+        w->notes[w->n_notes++] = note;
+}
+
+/* The pods have the hash of their template as a label; the operator's event about it is gone after an hour. */
+static void add_template_note(struct answer *w, const struct why_facts *f, struct arena *a)
+{
+    bool other = false;
+    const cJSON *pod;
+
+    cJSON_ArrayForEach(pod, f->pods)
+    {
+        const cJSON *meta = json_find(pod, (const char *[]){"metadata", NULL});
+        const char *hash = json_str(json_find(meta, (const char *[]){"labels", NULL}), LABEL_TEMPLATE_HASH);
+        other |=
+            hash && strcmp(hash, f->job->spec.hash) != 0 && !strcmp(api_controller_uid(meta), f->job->uid);
+    }
+    if (other && jobstatus_finished(&f->job->status))
+        add_note(w, "the changed template has no effect: the job has ended.");
+    else if (other && f->job->status.phase == JOB_RUNNING)
+        add_note(w, arena_printf(a,
+                                 "the pods' template was changed: that takes effect with the next attempt. "
+                                 "kubectl ptj suspend %s -n %s%s, then resume, begins one.",
+                                 f->job->name, f->job->ns, f->options));
+}
+
+static void add_notes(struct answer *w, const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const char *budget = budget_of_none(f);
+
+    if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
+        add_note(w, "the operator has not seen the newest spec yet: this is about an older one.");
+    add_template_note(w, f, a);
+    if (budget)
+        add_note(w,
+                 arena_printf(
+                     a,
+                     "PodDisruptionBudget %.253s expects 0 pods, and so no node with a pod of the job can be "
+                     "drained: set spec.elastic.expectedReplicas to %d, or give the budget a number in "
+                     "minAvailable.",
+                     budget, f->job->spec.pods));
+}
+
+static const char *summary(const struct why_facts *f, const struct answer *w, struct arena *a)
+{
+    const char *text = fill(f, &w->finding, w->cause, w->cause->headline, a);
+    const char *reason = f->job->status.reason;
+
+    if (w->subject[0])
+        text = arena_printf(a, "%s: %s", text, w->subject);
+    if (reason && strstr(reason, "LimitExceeded")) /* of backoffLimit, disruptions, admissions */
+        text = arena_printf(a, "%s, at last: %s", reason, text);
+    return text;
+}
+
+/* The last lines of the log, or those of the failure's own message when it has several. */
+static const char *log_of(const struct finding *g, struct arena *a)
+{
+    const char *text =
+        g->log && !g->log[0] && strchr(g->message, '\n') ? rootcause_log(g->message, g->rank, a) : g->log;
+
+    return text ? finding_tail(text, ANSWER_LOG_LINES) : "";
+}
+
+struct answer answer_of(const struct why_facts *f, struct arena *a)
+{
+    struct answer w = {
+        .finding = finding_of(f, a), .subject = "", .detail = "", .operator_next = "", .then = "", .log = ""};
+    const struct finding *g = &w.finding;
+
+    add_notes(&w, f, a);
+    if (g->kind == WHY_HEALTHY) {
+        const struct healthy healthy = healthy_of(f, a);
+        w.summary = healthy.state;
+        w.detail = healthy.detail;
+        w.todo = healthy.todo;
+        return w;
+    }
+    w.cause = cause_of(g);
+    w.subject = cause_subject(w.cause, g, a);
+    w.summary = summary(f, &w, a);
+    w.operator_next = fill(f, g, w.cause, next_of(f, g, w.cause, a), a);
+    w.todo = fill(f, g, w.cause, w.cause->todo, a);
+    w.log = log_of(g, a);
+    if (jobstatus_finished(&f->job->status))
+        w.then = arena_printf(a, "Then kubectl delete ptj %s -n %s%s, and apply the corrected job.",
+                              f->job->name, f->job->ns, f->options);
+    return w;
+}

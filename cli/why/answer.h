@@ -1,0 +1,27 @@
+/* answer.h - what `kubectl ptj why` answers, in sentences: the cause, what the operator does next, what the user can do. Pure.
+ *
+ * Ownership: borrows from the facts, lives in the arena.
+ */
+#ifndef TK_CLI_WHY_ANSWER_H
+#define TK_CLI_WHY_ANSWER_H
+
+#include "cli/why/cause.h"
+
+enum { ANSWER_NOTES_MAX = 3, ANSWER_LOG_LINES = 78 };
+
+struct answer {
+    struct finding finding;
+    const struct cause *cause; /* NULL: nothing keeps the job from going on */
+    const char *summary;       /* the cause in a sentence, or how a healthy job is */
+    const char *subject;       /* the object in question: a claim, an image; "" */
+    const char *detail;        /* of a healthy job: how far it is, or which pod it waits for; else "" */
+    const char *operator_next; /* "" of a healthy job */
+    const char *todo, *then;   /* then: ""  */
+    const char *log;           /* what the programs wrote at the end; "" */
+    const char *notes[ANSWER_NOTES_MAX];
+    int n_notes;
+};
+
+struct answer answer_of(const struct why_facts *f, struct arena *a);
+
+#endif
