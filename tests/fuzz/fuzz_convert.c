@@ -6,7 +6,7 @@
 #include "common/yaml.h"
 #include "common/yaml_write.h"
 
-static void convert(const cJSON *entry, const cJSON *entries)
+static void convert(const cJSON *entry, const cJSON *entries, bool torchkeeper)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
     cleanup_buf struct buf yaml = BUF_INIT(16 << 20);
@@ -16,7 +16,7 @@ static void convert(const cJSON *entry, const cJSON *entries)
     struct yaml_tree *tree;
     struct err err = {0};
 
-    if (convert_job(jobfile_object(entry), entries, &losses, &job, &err) < 0) {
+    if (convert_job(jobfile_object(entry), entries, torchkeeper, &losses, &job, &err) < 0) {
         MUST(err.kind == ERR_INVALID && err.msg[0]);
         return;
     }
@@ -41,8 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     cJSON_ArrayForEach(entry, entries)
     {
-        if (convert_kind_of(jobfile_object(entry)) == CONVERT_JOB)
-            convert(entry, entries);
+        if (convert_kind_of(jobfile_object(entry)) == CONVERT_JOB) {
+            convert(entry, entries, false);
+            convert(entry, entries, true);
+        }
     }
     return 0;
 }
