@@ -27,7 +27,8 @@ struct verb {
     const char *const *words; /* what completes its operands, as in option_row; NULL: nothing */
     const char *summary;      /* a line of `kubectl ptj --help` */
     const char *about;        /* the paragraphs of its DESCRIPTION, separated by \n */
-    const struct option_row *options;
+    const struct option_row
+        *options; /* `set`, where it is there, checks a value only: option_integer or option_choice */
     const struct option_example *examples;
     bool hidden;              /* not in --help and the man page */
     bool offline;             /* it needs no API server: `session` is NULL */

@@ -350,8 +350,7 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
 {
     const char *until = args_text(a, "until", NULL), *timeout = args_text(a, "timeout", NULL);
 
-    if (output_is_json(a, &w->json, err) < 0)
-        return -1;
+    w->json = args_has(a, "output");
     w->on_terminal &= !w->json;
     w->once = args_has(a, "once");
     w->timeout_s = -1;
@@ -361,8 +360,6 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
         return usage_wrong(err, "--until: expected NAME, without --once");
     if (timeout && !until)
         return usage_wrong(err, "--timeout: expected --until as well");
-    if (until && strcmp(until, "running") && strcmp(until, "finished"))
-        return usage_wrong(err, "--until: expected running or finished, got \"%.40s\"", until);
     if (until)
         w->until = strcmp(until, "running") ? UNTIL_FINISHED : UNTIL_RUNNING;
     return timeout ? span_parse("timeout", timeout, &w->timeout_s, err) : 0;
@@ -437,7 +434,8 @@ static const struct option_row OPTIONS[] = {
     {"all-namespaces", 'A', NULL, .help = "the jobs of all namespaces"},
     {"selector", 'l', "LABELS", .help = "only jobs with these labels, as kubectl's -l"},
     {"once", 0, NULL, .help = "print the jobs as they are now, and end"},
-    {"until", 0, "WHAT", .help = "running or finished: end when the job is so, with its exit code",
+    {"until", 0, "WHAT", option_choice,
+     .help = "running or finished: end when the job is so, with its exit code",
      .words = OPTION_WORDS("running", "finished")},
     {"timeout", 0, "TIME", .help = "with --until: give up after 90s, 5m, 1h30m (default: never)"},
     OUTPUT_OPTION("json: a JSON object per line, for each job and each change of it"),

@@ -80,7 +80,7 @@ static void test_files(void **state)
     ptj_expect(p, RUN("convert", p->dir), 1, NULL, p->dir);
     ptj_expect(p, RUN("convert"), 2, NULL, "expected FILE...");
     ptj_expect(p, RUN("convert", "trainjob/in.yaml", "--launcher=Mine"), 2, NULL,
-               "--launcher: expected Torchkeeper or Image, got \"Mine\"");
+               "--launcher: expected Image or Torchkeeper, got \"Mine\"");
     ptj_expect(p, RUN("convert", "trainjob/in.yaml", "--launcher=Image"), 0, "name: small",
                "--launcher Torchkeeper");
 }
