@@ -83,7 +83,7 @@ static struct finding about_job(const char *reason, const char *message)
     struct finding g = FINDING_NONE;
 
     g.kind = WHY_JOB;
-    g.reason = reason;
+    g.reason = reason ? reason : "";
     g.message = g.text = message ? message : "";
     return g;
 }
