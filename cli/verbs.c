@@ -15,7 +15,7 @@ const struct verb_option VERB_NAMESPACE_OPTION[] = {
     {0},
 };
 
-/* Those of `kubectl options` that say how the API server is reached, and as whom. */
+/* Those of `kubectl options` that choose the API server and the user. */
 const struct verb_option VERB_KUBECTL_OPTIONS[] = {
     {"context", 0, "NAME", NULL, NULL},
     {"kubeconfig", 0, "FILE", NULL, VERB_FILES},

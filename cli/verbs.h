@@ -28,7 +28,7 @@ struct verb_option {
 
 enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
 
-/* The exit status when nobody reads the output any more, as in `| head`: that of a program which SIGPIPE ends, without a word. */
+/* The exit status when the reader of the output is gone, as in `| head`: that of a program which SIGPIPE ends. No message. */
 enum { VERB_SIGPIPE = 128 + 13 };
 
 struct verb {
@@ -61,7 +61,7 @@ extern const struct verb *const VERBS[];
  * kubectl as it is. The latter have no help, and a flag among them may have a value. */
 extern const struct verb_option VERB_COMMON_OPTIONS[], VERB_NAMESPACE_OPTION[], VERB_KUBECTL_OPTIONS[];
 
-/* What --help and the man page say of them. */
+/* Their text in --help and the man page. */
 extern const char VERB_KUBECTL_HELP[];
 
 /* All options of a verb, in the order of --help: its own, the namespace, the common ones, kubectl's. Of NULL, the program: all but

@@ -267,13 +267,13 @@ static void test_rights(void **state)
     onpty_start(&t, p, RUN("watch"), 200, ROWS);
     assert_int_equal(onpty_wait(&t), 1);
     expect_given_back(
-        &t, "you lack the right to watch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+        &t, "you lack the permission to watch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
     onpty_end(&t);
     fake_plan_fault(p->server, &NONE);
     ptj_expect(p, RUN("watch"), 1, NULL, "is the operator installed");
     fake_plan_fault(p->server, &EVENTS);
     onpty_start(&t, p, RUN("watch"), 200, ROWS);
-    onpty_until(&t, "No events: you lack the right to watch events in namespace team");
+    onpty_until(&t, "No events: you lack the permission to watch events in namespace team");
     onpty_until(&t, "47%");
     onpty_end(&t);
 }

@@ -130,7 +130,7 @@ static void test_budget(void **state)
     expect(p, RUN("why", "j"), RUN("Running for ", "PodDisruptionBudget guard expects 0 pods", "to 1,"));
     expect(p, RUN("why", "j", "--context=c"), RUN("kubectl ptj logs j -n team --context=c shows"));
     refuse(p, "/poddisruptionbudgets");
-    expect(p, RUN("why", "j"), RUN("Running for ", "you lack the right to list poddisruptionbudgets"));
+    expect(p, RUN("why", "j"), RUN("Running for ", "you lack the permission to list poddisruptionbudgets"));
     fake_plan_fault(p->server, NULL);
 }
 
@@ -255,16 +255,16 @@ static void test_rights(void **state)
     refuse(p, "/log");
     expect(p, RUN("why", "j", "--all"),
            RUN("Failed: a program ended with exit code 1",
-               "Not read: you lack the right to get pods/log in namespace team"));
+               "Not read: you lack the permission to get pods/log in namespace team"));
     refuse(p, "/pods");
     expect(p, RUN("why", "j", "--all"),
            RUN("Failed: a program ended with exit code 1",
-               "Not read: you lack the right to list pods in namespace team"));
+               "Not read: you lack the permission to list pods in namespace team"));
     refuse(p, "/events");
     expect(p, RUN("why", "j", "--all"),
-           RUN("KeyError: 'lr'", "Not read: you lack the right to list events in namespace team"));
+           RUN("KeyError: 'lr'", "Not read: you lack the permission to list events in namespace team"));
     refuse(p, "/pytorchtrainingjobs");
-    ptj_expect(p, RUN("why", "j"), 1, NULL, "you lack the right to get pytorchtrainingjobs");
+    ptj_expect(p, RUN("why", "j"), 1, NULL, "you lack the permission to get pytorchtrainingjobs");
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("why", "none"), 1, NULL, "there is no training job \"none\"");
 }
@@ -286,7 +286,7 @@ static void test_claims_and_events(void **state)
                "Event:    data: ProvisioningFailed: no class fast"));
     refuse(p, "/persistentvolumeclaims");
     expect(p, RUN("why", "j", "--all"),
-           RUN("a PersistentVolumeClaim has no volume", "you lack the right to get persistentvolumeclaims"));
+           RUN("a PersistentVolumeClaim has no volume", "you lack the permission to get persistentvolumeclaims"));
     fake_plan_fault(p->server, NULL);
 }
 
@@ -326,7 +326,7 @@ static void test_node(void **state)
                          "\"message\":\"silent\"}]}}"));
     expect(p, RUN("why", "j"), RUN("Running: the node n1 is lost", "silent"));
     refuse(p, "/nodes");
-    expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the right to get nodes"));
+    expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the permission to get nodes"));
     fake_plan_fault(p->server, NULL);
     put_pod(p, "[]",
             "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
