@@ -44,7 +44,7 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
                          (long long)rank);
 }
 
-/* exec into a pod that does not run says little; this says what is the matter. */
+/* exec into a pod that does not run says little; this error says why it does not. */
 static int read_running(struct session *s, const char *job, const char *pod, cJSON **ret, struct err *err)
 {
     const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
@@ -133,7 +133,7 @@ const struct verb VERB_DEBUG = {
     .words = VERB_JOBS,
     .summary = "a shell in the pod of a rank",
     .about = "Runs `kubectl exec` in the training container of the rank's pod: bash or else sh, or the "
-             "command. Needs the right to create pods/exec.",
+             "command. Needs the permission to create pods/exec.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .run = run,

@@ -69,9 +69,10 @@ const struct verb VERB_TENSORBOARD = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .summary = "reach a job's TensorBoard from this machine",
-    .about = "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. Says what is missing where "
-             "there is none, it is "
-             "suspended or not ready. Needs the right to create pods/portforward.",
+    .about =
+        "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. If there is no TensorBoard, "
+        "or it is suspended or not ready, the error says what to do. Needs the permission to create "
+        "pods/portforward.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .run = run,

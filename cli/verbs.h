@@ -17,7 +17,7 @@ extern const char *const VERB_JOBS[], *const VERB_FILES[];
 
 enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
 
-/* The exit status when nobody reads the output any more, as in `| head`: that of a program which SIGPIPE ends, without a word. */
+/* The exit status when the reader of the output is gone, as in `| head`: that of a program which SIGPIPE ends. No message. */
 enum { VERB_SIGPIPE = 128 + 13 };
 
 struct verb {
@@ -50,7 +50,7 @@ extern const struct verb *const VERBS[];
  * kubectl as it is. The latter have no help. */
 extern const struct option_row VERB_COMMON_OPTIONS[], VERB_NAMESPACE_OPTION[], VERB_KUBECTL_OPTIONS[];
 
-/* What --help and the man page say of them. */
+/* Their text in --help and the man page. */
 extern const char VERB_KUBECTL_HELP[];
 
 /* All options of a verb, in the order of --help: its own, the namespace, the common ones, kubectl's. Of NULL, the program: all but

@@ -10,11 +10,14 @@
 
 bool pages_key(struct pages *p, enum key key)
 {
-    if (p->open && (key == KEY_QUIT || p->logs_ended))
+    /* As it will be when the key before this one is obeyed. */
+    const bool open = p->key == KEY_OTHER ? p->open : p->key != KEY_ESCAPE;
+
+    if (open && (key == KEY_QUIT || p->logs_ended))
         key = KEY_ESCAPE;
-    if (p->open ? key != KEY_ESCAPE && key != KEY_WHY && key != KEY_LOGS
-                : (key != KEY_WHY && key != KEY_LOGS) || !display_selected(p->display))
-        return p->open;
+    if (open ? key != KEY_ESCAPE && key != KEY_WHY && key != KEY_LOGS
+             : (key != KEY_WHY && key != KEY_LOGS) || !display_selected(p->display))
+        return open;
     p->key = key;
     p->session->stopped = true;
     kube_loop_stop(p->session->loop);

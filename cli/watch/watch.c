@@ -288,7 +288,7 @@ static void on_failed(void *ctx, const struct err *err)
     end(w, -1);
 }
 
-/* Nobody reads on: no other event was asked for. So it ends at once, not when there is a line to write. */
+/* The reader is gone: no other event is polled for. So watch ends at once, not when it has a line to write. */
 static void on_reader(void *ctx, short revents)
 {
     (void)revents;
@@ -332,7 +332,7 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* What runs the loop besides this opens in between. */
+/* Pages run the loop themselves, so they are opened outside of it. */
 static int follow(struct watch *w)
 {
     while (!w->over) {

@@ -214,5 +214,5 @@ def test_a_missing_right_costs_its_part_only(ns):
     finally:
         path.unlink()
     assert found.stdout.startswith("Failed: a program ended with exit code 3"), found
-    assert f"you lack the right to list pods in namespace {ns}" in found.stdout, found
-    assert read.returncode == 1 and "you lack the right to watch " in read.stderr, read
+    assert f"you lack the permission to list pods in namespace {ns}" in found.stdout, found
+    assert read.returncode == 1 and "you lack the permission to watch " in read.stderr, read

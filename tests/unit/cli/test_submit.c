@@ -457,15 +457,16 @@ static void test_nothing_is_left_half_made(void **state)
     refuse.path_part = "configmaps";
     refuse.status = 403;
     fake_plan_fault(p->server, &refuse);
-    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train has been deleted: you lack the right to create configmaps in namespace team");
+    ptj_expect(
+        p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+        "the job train has been deleted: you lack the permission to create configmaps in namespace team");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
     refuse.method = "PATCH"; /* the resume */
     refuse.path_part = "pytorchtrainingjobs";
     fake_plan_fault(p->server, &refuse);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train has been deleted: you lack the right to patch pytorchtrainingjobs");
+               "the job train has been deleted: you lack the permission to patch pytorchtrainingjobs");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     fake_plan_fault(p->server, NULL);
 }

@@ -82,8 +82,9 @@ static void test_failures(void **state)
     ptj_put_job(p, "a", "{}", "{}");
     fake_plan_fault(p->server,
                     &(struct fake_fault_plan){.writes = true, .fault = FAKE_STATUS, .status = 403});
-    ptj_expect(p, RUN("suspend", "a"), 1, NULL,
-               "you lack the right to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+    ptj_expect(
+        p, RUN("suspend", "a"), 1, NULL,
+        "you lack the permission to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
     ptj_expect(p, RUN("suspend", "a"), 1, NULL, "kubectl ptj suspend: API server: GET /apis/");
     fake_plan_fault(p->server, NULL);
