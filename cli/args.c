@@ -33,7 +33,7 @@ static int no_such_verb(const char *given, struct err *err)
     char hint[NEAREST_HINT_BYTES];
 
     if (verb_instead(given))
-        return err_set(err, ERR_INVALID, "%s is no verb of kubectl ptj: type %s", given, verb_instead(given));
+        return err_set(err, ERR_INVALID, "%s: unknown verb; type %s", given, verb_instead(given));
     for (int i = 0; VERBS[i]; i++)
         nearest_offer(&near, VERBS[i]->name);
     return err_set(err, ERR_INVALID, "%.80s: unknown verb%s (kubectl ptj --help lists them)", given,

@@ -27,9 +27,11 @@ static bool has_word(const cJSON *container, const char *word)
 
 static const char *why_not_command(const cJSON *replicas)
 {
-    const bool several = json_i64(replicas->child, "replicas", 1) > 1 || replicas->child->next;
-    const cJSON *r;
+    const cJSON *r = replicas ? replicas->child : NULL;
 
+    if (!r)
+        return "it has no pods";
+    const bool several = json_i64(r, "replicas", 1) > 1 || r->next;
     cJSON_ArrayForEach(r, replicas)
     {
         const cJSON *container = training_container(r);

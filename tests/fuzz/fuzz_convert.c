@@ -1,4 +1,4 @@
-/* fuzz_convert.c - a manifest that is converted is a job that the operator takes, and YAML that says the same. */
+/* fuzz_convert.c - a manifest that is converted, for either launcher, is a job that the operator takes, and YAML that says the same. */
 #include "fuzz.h"
 
 #include "cli/convert/convert.h"
@@ -6,7 +6,7 @@
 #include "common/yaml.h"
 #include "common/yaml_write.h"
 
-static void convert(const cJSON *entry, const cJSON *entries)
+static void convert(const cJSON *entry, const cJSON *entries, bool torchkeeper)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
     cleanup_buf struct buf yaml = BUF_INIT(16 << 20);
@@ -16,7 +16,7 @@ static void convert(const cJSON *entry, const cJSON *entries)
     struct yaml_tree *tree;
     struct err err = {0};
 
-    if (convert_job(jobfile_object(entry), entries, &losses, &job, &err) < 0) {
+    if (convert_job(jobfile_object(entry), entries, torchkeeper, &losses, &job, &err) < 0) {
         MUST(err.kind == ERR_INVALID && err.msg[0]);
         return;
     }
@@ -41,8 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     cJSON_ArrayForEach(entry, entries)
     {
-        if (convert_kind_of(jobfile_object(entry)) == CONVERT_JOB)
-            convert(entry, entries);
+        for (int torchkeeper = 0; torchkeeper < 2 && convert_kind_of(jobfile_object(entry)) == CONVERT_JOB;
+             torchkeeper++)
+            convert(entry, entries, torchkeeper);
     }
     return 0;
 }

@@ -71,11 +71,10 @@ static void test_refused(void **state)
 {
     (void)state;
     expect_refused("unknown verb; did you mean resume?", LINE(W("resmue")));
-    expect_refused("list is no verb of kubectl ptj: type kubectl get ptj", LINE(W("list")));
-    expect_refused("delete is no verb of kubectl ptj: type kubectl delete ptj NAME",
-                   LINE(W("delete"), W("a")));
-    expect_refused("status is no verb of kubectl ptj: type kubectl ptj why NAME", LINE(W("status"), W("a")));
-    expect_refused("wait is no verb of kubectl ptj: type kubectl ptj watch NAME --until=finished",
+    expect_refused("list: unknown verb; type kubectl get ptj", LINE(W("list")));
+    expect_refused("delete: unknown verb; type kubectl delete ptj NAME", LINE(W("delete"), W("a")));
+    expect_refused("status: unknown verb; type kubectl ptj why NAME", LINE(W("status"), W("a")));
+    expect_refused("wait: unknown verb; type kubectl ptj watch NAME --until=finished",
                    LINE(W("wait"), W("a")));
     expect_refused("--namespcae: unknown option; did you mean --namespace?",
                    LINE(W("scale"), W("--namespcae=a")));

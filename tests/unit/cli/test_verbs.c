@@ -121,11 +121,10 @@ static void test_command_line(void **state)
     ptj_expect(p, RUN("help"), 0, "watch          follow all jobs, or one, as they train", NULL);
     ptj_expect(p, RUN("help", "scale"), 0, "kubectl ptj scale [OPTIONS] NAME PODS", NULL);
     ptj_expect(p, RUN("version"), 0, "kubectl-ptj (Torchkeeper) ", NULL);
-    ptj_expect(
-        p, RUN("describe", "a"), 2, NULL,
-        "kubectl ptj: describe is no verb of kubectl ptj: type kubectl ptj why NAME, or kubectl describe "
-        "ptj NAME\n");
-    ptj_expect(p, RUN("get"), 2, NULL, "kubectl ptj: get is no verb of kubectl ptj: type kubectl get ptj\n");
+    ptj_expect(p, RUN("describe", "a"), 2, NULL,
+               "kubectl ptj: describe: unknown verb; type kubectl ptj why NAME, or kubectl describe "
+               "ptj NAME\n");
+    ptj_expect(p, RUN("get"), 2, NULL, "kubectl ptj: get: unknown verb; type kubectl get ptj\n");
     ptj_expect(p, RUN("sclae"), 2, NULL, "unknown verb; did you mean scale?");
     ptj_expect(p, RUN("scale", "e"), 2, NULL, "expected NAME PODS");
     assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);

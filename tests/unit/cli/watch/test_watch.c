@@ -416,11 +416,17 @@ static void test_once(void **state)
     assert_true(json_str(one, "name") && json_str(two, "name"));
     ptj_forget(&r);
     ptj_expect(p, RUN("watch", "-o", "table"), 2, NULL, "--output: expected json, got \"table\"");
+    for (int i = 0; i < 2 * ROWS; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "job-%02d", i);
+        ptj_put_job(p, name, "{}", "{}");
+    }
     onpty_start(&t, p, RUN("watch", "--once"), COLUMNS, ROWS);
+    vt_resize(&t.vt, COLUMNS, 2 * ROWS + 8); /* what scrolled out is looked at, too */
     assert_int_equal(onpty_wait(&t), 0);
     assert_int_equal(t.vt.updates, 0);
-    expect_given_back(&t, "2 training jobs in namespace team: 1 Running, 1 Failed");
-    expect_given_back(&t, "47%");
+    expect_given_back(&t, "26 training jobs in namespace team: 1 Running, 24 without status, 1 Failed");
+    expect_given_back(&t, "job-23");
     onpty_end(&t);
 }
 

@@ -286,7 +286,8 @@ static void test_claims_and_events(void **state)
                "Event:    data: ProvisioningFailed: no class fast"));
     refuse(p, "/persistentvolumeclaims");
     expect(p, RUN("why", "j", "--all"),
-           RUN("a PersistentVolumeClaim has no volume", "you lack the permission to get persistentvolumeclaims"));
+           RUN("a PersistentVolumeClaim has no volume",
+               "you lack the permission to get persistentvolumeclaims"));
     fake_plan_fault(p->server, NULL);
 }
 
