@@ -435,7 +435,7 @@ static const struct option_row OPTIONS[] = {
     {"selector", 'l', "LABELS", .help = "only jobs with these labels, as kubectl's -l"},
     {"once", 0, NULL, .help = "print the jobs as they are now, and end"},
     {"until", 0, "WHAT", option_choice,
-     .help = "running or finished: end when the job is so, with its exit code",
+     .help = "end when the job is running, or finished (succeeded or failed)",
      .words = OPTION_WORDS("running", "finished")},
     {"timeout", 0, "TIME", .help = "with --until: give up after 90s, 5m, 1h30m (default: never)"},
     OUTPUT_OPTION("json: a JSON object per line, for each job and each change of it"),
@@ -468,14 +468,14 @@ const struct verb VERB_WATCH = {
         "every 10 percent or minute, end.\n"
         "With -o json each line is one JSON object, with the fields of the job's metadata and status that "
         "docs/api.md describes: time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
-        "attempt, "
-        "restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, signal, "
-        "reason, message, time, attempt). A field without a value is absent; time is that of the line. "
-        "The last line of a deleted job has deleted: true. `watch -o json --once` lists the jobs so.\n"
+        "attempt, restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, "
+        "signal, reason, message, time, attempt). A field without a value is absent; time is that of the "
+        "line. The last line of a deleted job has deleted: true. `watch -o json --once` prints a line per "
+        "job.\n"
         "With NAME watch ends when the job has ended. --until is for scripts: with --until=running watch "
-        "also "
-        "ends when all pods run. A job that does not exist is an error at once; with --timeout watch waits "
-        "for it. On a terminal the time of --timeout begins with the first answer of the API server, since "
+        "also ends when all pods run. A job that does not exist is an error at once; with --timeout watch "
+        "waits for it. On a terminal the time of --timeout begins with the first answer of the API server, "
+        "since "
         "kubectl may ask for a password before.\n"
         "If the connection is lost, watch says so and reconnects.\n"
         "Exit status: 0; with NAME 1 when the job failed or was deleted; with --until the exit code of the "

@@ -47,7 +47,7 @@ static void test_words(void **state)
 
     expect(p, COMPLETE("susp"), "suspend\tdelete a job's pods, and keep the job\n:4\n");
     expect(p, COMPLETE("watch", "--unt"),
-           "--until\trunning or finished: end when the job is so, with its exit code\n:4\n");
+           "--until\tend when the job is running, or finished (succeeded or failed)\n:4\n");
     expect(p, COMPLETE("watch", "--until", "r"), "running\t\n:4\n");
     expect(p, COMPLETE("watch", "--until=f"), "--until=finished\t\n:4\n");
     expect(p, COMPLETE("watch", "--until=x"), ":4\n");
