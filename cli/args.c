@@ -1,6 +1,5 @@
 /* args.c - parse the command line of kubectl-ptj by the table of verbs. */
 #include "cli/args.h"
-#include "cli/usage.h"
 
 #include "common/memory.h"
 #include "common/nearest.h"
@@ -34,18 +33,25 @@ static int no_such_verb(const char *given, struct err *err)
     char hint[NEAREST_HINT_BYTES];
 
     if (verb_instead(given))
-        return err_set(err, ERR_INVALID, "%s is no verb of kubectl ptj: type %s", given, verb_instead(given));
+        return err_set(err, ERR_INVALID, "%s: unknown verb; type %s", given, verb_instead(given));
     for (int i = 0; VERBS[i]; i++)
         nearest_offer(&near, VERBS[i]->name);
     return err_set(err, ERR_INVALID, "%.80s: unknown verb%s (kubectl ptj --help lists them)", given,
                    nearest_hint(&near, "", hint));
 }
 
+/* A value that the row refuses is a wrong command line. */
 static int keep(struct args *a, const struct option_given *g, struct err *err)
 {
+    union {
+        int64_t integer;
+        int choice;
+    } ignored;
     const struct option_row *o = g->row;
     int i = o->value && sv_ends(sv_from(o->value), "...") ? a->n_set : 0;
 
+    if (o->set && o->set(&ignored, o, g->value, err) < 0)
+        return -1;
     while (i < a->n_set && a->set[i].row != o)
         i++;
     if (i == ARGS_OPTIONS_MAX)
@@ -137,13 +143,11 @@ const char *args_each(const struct args *a, const char *option, int i)
     return NULL;
 }
 
-int args_i64(const struct args *a, const char *option, int64_t min, int64_t max, int64_t *ret,
-             struct err *err)
+int64_t args_i64(const struct args *a, const char *option, int64_t fallback)
 {
     const char *value = value_of(a, option);
 
-    if (value && !sv_i64(sv_from(value), min, max, ret))
-        return usage_wrong(err, "--%s: expected an integer %lld..%lld, got \"%.40s\"", option, (long long)min,
-                           (long long)max, value);
-    return 0;
+    if (value)
+        (void)sv_i64(sv_from(value), INT64_MIN, INT64_MAX, &fallback); /* which option_integer has checked */
+    return fallback;
 }

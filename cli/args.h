@@ -38,9 +38,8 @@ const char *args_text(const struct args *a, const char *option, const char *fall
 /* The i-th value (from 0) of an option that repeats; NULL: there are no more. */
 const char *args_each(const struct args *a, const char *option, int i);
 
-/* An integer option; absent: *ret is unchanged. */
-int args_i64(const struct args *a, const char *option, int64_t min, int64_t max, int64_t *ret,
-             struct err *err) MUST_CHECK;
+/* The value of an option_integer. */
+int64_t args_i64(const struct args *a, const char *option, int64_t fallback);
 
 #define cleanup_args __attribute__((cleanup(args_release)))
 

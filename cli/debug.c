@@ -44,7 +44,7 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
                          (long long)rank);
 }
 
-/* exec into a pod that does not run says little; this says what is the matter. */
+/* exec into a pod that does not run says little; this error says why it does not. */
 static int read_running(struct session *s, const char *job, const char *pod, cJSON **ret, struct err *err)
 {
     const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
@@ -93,11 +93,10 @@ static int run(struct session *s, const struct args *a, struct err *err)
     cJSON *object = NULL;
     const char *wanted = args_text(a, "pod", NULL), *name = NULL;
     const bool by_rank = args_has(a, "rank");
-    int64_t rank = 0;
 
     if (wanted && by_rank)
         return usage_wrong(err, "--rank and --pod exclude each other");
-    if (args_i64(a, "rank", 0, INT32_MAX, &rank, err) < 0 || session_job(s, a->operands[0], &object, err) < 0)
+    if (session_job(s, a->operands[0], &object, err) < 0)
         return -1;
     cleanup_trainjob struct trainjob *job = trainjob_decode(object, err);
     if (!job)
@@ -105,14 +104,16 @@ static int run(struct session *s, const struct args *a, struct err *err)
     if (job->spec_error)
         return err_set(err, ERR_INVALID, "the job's spec is invalid: %s", job->spec_error);
     if ((by_rank && ranks_check_order(&job->spec, NULL, err) < 0) ||
-        find(job, wanted, rank, &arena, &name, err) < 0 || read_running(s, job->name, name, &pod, err) < 0 ||
+        find(job, wanted, args_i64(a, "rank", 0), &arena, &name, err) < 0 ||
+        read_running(s, job->name, name, &pod, err) < 0 ||
         (by_rank && ranks_check_order(&job->spec, pod, err) < 0))
         return -1;
     return enter(s, a, name, json_str(pod_training_container(pod), "name"), err);
 }
 
 static const struct option_row OPTIONS[] = {
-    {"rank", 'r', "N", .help = "the rank whose pod is entered, known as for `logs` (default: the first pod)"},
+    {"rank", 'r', "N", option_integer, .max = INT32_MAX,
+     .help = "the rank whose pod is entered, known as for `logs` (default: the first pod)"},
     {"pod", 0, "POD", .help = "the pod that is entered: node-3, or its whole name"},
     {0},
 };
@@ -132,7 +133,7 @@ const struct verb VERB_DEBUG = {
     .words = VERB_JOBS,
     .summary = "a shell in the pod of a rank",
     .about = "Runs `kubectl exec` in the training container of the rank's pod: bash or else sh, or the "
-             "command. Needs the right to create pods/exec.",
+             "command. Needs the permission to create pods/exec.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .run = run,

@@ -1,4 +1,4 @@
-/* jobfeed.c - the streams of jobs, of their events and of pods, and what is said of a server that is lost. */
+/* jobfeed.c - the streams of jobs, of their events and of pods, and the report of a lost connection. */
 #include "cli/jobfeed.h"
 
 #include "cli/shown.h"
@@ -36,13 +36,13 @@ static void on_lost(void *ctx, const struct err *err)
         return;
     stream_failed(s);
     (void)session_explain(f->o.session, &s->what, &shown);
-    if (!s->synced || f->o.session->proxy.ended) { /* nobody starts kubectl again */
+    if (!s->synced || f->o.session->proxy.ended) { /* kubectl is not started again */
         f->over = true;
         kube_loop_timer_cancel(f->o.session->loop, &f->late);
         f->o.failed(f->o.ctx, &shown);
         return;
     }
-    /* Connections that are cut and made again at once are nobody's trouble. */
+    /* A connection that is cut and restored at once is not reported. */
     if (!s->lost)
         return;
     if (!f->trouble.since_ms)
@@ -51,7 +51,7 @@ static void on_lost(void *ctx, const struct err *err)
     f->o.state(f->o.ctx);
 }
 
-/* The other streams tell of a server that is lost; here only a missing right is news. */
+/* The other streams report a lost connection; here only a missing permission is news. */
 static void on_events_problem(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
@@ -70,14 +70,14 @@ static void on_events_problem(void *ctx, const struct err *err)
 static void found(struct stream *s)
 {
     struct jobfeed *f = s->owner;
-    const bool told = f->trouble.since_ms;
+    const bool reported = f->trouble.since_ms;
 
     stream_found(s);
     if (f->jobs.lost || f->pods.lost || !f->jobs.synced)
         return;
     f->trouble.since_ms = 0;
     f->trouble.why[0] = '\0';
-    if (told)
+    if (reported)
         f->o.state(f->o.ctx);
 }
 
@@ -138,11 +138,11 @@ static void on_events_end(void *ctx)
 {
     struct stream *s = ctx;
     struct jobfeed *f = s->owner;
-    const bool told = f->trouble.events[0];
+    const bool reported = f->trouble.events[0];
 
     s->failures = 0;
     f->trouble.events[0] = '\0';
-    if (told)
+    if (reported)
         f->o.state(f->o.ctx);
 }
 

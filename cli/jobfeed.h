@@ -4,8 +4,8 @@
  * Ownership: borrows the session and all strings of the options. Objects given to callbacks are borrowed for the call.
  * Units:     milliseconds since the Unix epoch.
  * Errors:    `failed` is called, once, when jobs or pods cannot be listed at the first time: the feed has stopped then. Later
- *            failures are told by `state` and tried again, every 5 s at most. Events that cannot be read cost the events
- *            only; so does a missing right.
+ *            failures are reported by `state`, and retried every 5 s at most. Events that cannot be read, also for a
+ *            missing permission, are left out.
  * Order:     list_begin, job for each, list_end; then job and removed as they happen. After a lost server the list comes
  *            again. Events come after the first list_end. Pods come as jobs do, in no order with them.
  */
@@ -47,7 +47,7 @@ struct jobfeed;
 struct jobfeed *jobfeed_new(const struct jobfeed_options *options);
 void jobfeed_free(struct jobfeed *f);
 
-/* List the pods anew: what comes next of them is list_begin, and no state that is older than this call. Not from a callback of
+/* List the pods again: what comes next of them is list_begin, and no state that is older than this call. Not from a callback of
  * struct jobfeed_pods. */
 void jobfeed_list_pods(struct jobfeed *f);
 

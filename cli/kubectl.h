@@ -16,7 +16,7 @@ struct kubectl_child {
     int out, err; /* what it writes */
 };
 
-/* Append those options as a line that a shell reads has them: " --context=c". A secret is not told. */
+/* Append those options as a line that a shell reads has them: " --context=c". A secret is left out. */
 int kubectl_options(const struct args *a, struct buf *out, struct err *err) MUST_CHECK;
 
 /* A child in our process group, with our stdin, which ends when we do; NULL ends the words. */

@@ -22,7 +22,7 @@ static int flushed(int status)
     if (fflush(stdout) == 0) {
         if (!ferror(stdout))
             return status;
-        /* Which write failed, and why, nobody kept. Of the output, which has a hole, one more line says it. */
+        /* stdio keeps that a write failed, not why. The output is incomplete; one more byte shows the reason. */
         errno = write(STDOUT_FILENO, "\n", 1) < 0 ? errno : EIO;
     }
     if (errno == EPIPE)

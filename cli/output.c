@@ -1,21 +1,10 @@
-/* output.c - read `-o json`, and write one JSON object as a line. */
+/* output.c - write one JSON object as a line. */
 #include "cli/output.h"
 
-#include "cli/usage.h"
 #include "common/json.h"
 #include "common/text.h"
 
 #include <string.h>
-
-int output_is_json(const struct args *a, bool *ret, struct err *err)
-{
-    const char *format = args_text(a, "output", NULL);
-
-    if (format && strcmp(format, "json") != 0)
-        return usage_wrong(err, "--output: expected json, got \"%.40s\"", format);
-    *ret = format != NULL;
-    return 0;
-}
 
 static void add_escape(struct buf *out, uint32_t c)
 {

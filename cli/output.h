@@ -1,6 +1,6 @@
 /* output.h - `-o json` of the verbs: the option, and one JSON object as a line that any terminal and parser takes.
  *
- * Errors:    those of buf.h; usage errors (usage.h).
+ * Errors:    those of buf.h.
  */
 #ifndef TK_CLI_OUTPUT_H
 #define TK_CLI_OUTPUT_H
@@ -13,10 +13,8 @@
 /* The option's row in the table of a verb. */
 #define OUTPUT_OPTION(about)                                                                                 \
     {                                                                                                        \
-        "output", 'o', "FORMAT", .help = about, .words = OPTION_WORDS("json")                                \
+        "output", 'o', "FORMAT", option_choice, .help = about, .words = OPTION_WORDS("json")                 \
     }
-
-int output_is_json(const struct args *a, bool *ret, struct err *err) MUST_CHECK;
 
 /* Append the object and '\n'. The line is valid UTF-8: bytes that are not become U+FFFD; control and hidden characters
  * (text_is_hidden) are escaped as \uXXXX. */

@@ -33,7 +33,7 @@ int podlog_request(const struct session *s, const struct podlog *l, struct arena
     if (l->follow)
         path = arena_printf(a, "%s&follow=true", path);
     out->path = path;
-    out->own_connection = true; /* 64 at once, of which none waits for a place */
+    out->own_connection = true; /* 64 at once, of which none waits for a free connection */
     out->timeout_ms = 0;
     out->idle_timeout_ms = l->follow ? 0 : SILENCE_MS;
     return 0;

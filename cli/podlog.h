@@ -20,7 +20,7 @@ struct podlog {
     int64_t limit; /* bytes; 0: none */
 };
 
-/* The right that it needs, for session_explain. */
+/* The permission that it needs, for session_explain. */
 struct kube_request podlog_right(const struct session *s, const struct podlog *l);
 
 /* Of a follow neither the whole nor a silence is timed, of others a silence is: who reads the output may be slow. */

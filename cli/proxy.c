@@ -1,4 +1,4 @@
-/* proxy.c - start `kubectl proxy`, wait until it serves, pass on what it says, end it. */
+/* proxy.c - start `kubectl proxy`, wait until it serves, pass its messages on, end it. */
 #include "cli/proxy.h"
 
 #include "common/fsutil.h"
@@ -36,7 +36,7 @@ static int end(struct kubectl_proxy *p, int signal_number, bool keep)
     return status;
 }
 
-/* It may ask for a password in any of its words, so none waits for the end of its line. */
+/* Any of its output may ask for a password, so none of it waits for the end of its line. */
 static void take(struct start *st, int i)
 {
     struct err ignored;
@@ -114,7 +114,7 @@ int kubectl_proxy_start(struct kubectl_proxy *p, const struct args *a, struct er
     }
     if (view.pid) {
         (void)kubectl_end(&view, SIGKILL);
-        close(view.err); /* it is not shown: the other one says the same */
+        close(view.err); /* not shown: `kubectl proxy` has the same messages */
     }
     return rc;
 }
@@ -151,12 +151,12 @@ void kubectl_proxy_end(struct kubectl_proxy *p)
     *p = (struct kubectl_proxy){0};
 }
 
-void kubectl_proxy_namespace(const char *said, const char *account, char to[static KUBECTL_PROXY_NS_BYTES])
+void kubectl_proxy_namespace(const char *printed, const char *account, char to[static KUBECTL_PROXY_NS_BYTES])
 {
     cleanup_buf struct buf file = BUF_INIT(KUBECTL_PROXY_NS_BYTES);
     char path[ACCOUNT_PATH_BYTES];
     struct err none;
-    struct sv ns = sv_trim(sv_from(said));
+    struct sv ns = sv_trim(sv_from(printed));
 
     snprintf(path, sizeof(path), "%s/namespace", account);
     if (!ns.len && getenv("KUBERNETES_SERVICE_HOST") && fs_read(path, &file, &none) == 0)

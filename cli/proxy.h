@@ -2,7 +2,7 @@
  * session.c only.
  *
  * Ownership: the folder of its socket and the process are gone after kubectl_proxy_end, and the process also when ours is killed.
- * Errors:    ERR_FATAL: kubectl does not start, or ends before it serves; what it said stands on stderr then.
+ * Errors:    ERR_FATAL: kubectl does not start, or ends before it serves; its messages are on stderr then.
  */
 #ifndef TK_CLI_PROXY_H
 #define TK_CLI_PROXY_H
@@ -31,7 +31,8 @@ void kubectl_proxy_read(struct kubectl_proxy *p, bool keep);
 /* End it, and print what was kept. */
 void kubectl_proxy_end(struct kubectl_proxy *p);
 
-/* The namespace: what kubectl says is the context's, else that of the service account in the folder `account`, else "default". */
-void kubectl_proxy_namespace(const char *said, const char *account, char to[static KUBECTL_PROXY_NS_BYTES]);
+/* The namespace: the context's, as kubectl printed it, else that of the service account in the folder `account`, else "default". */
+void kubectl_proxy_namespace(const char *printed, const char *account,
+                             char to[static KUBECTL_PROXY_NS_BYTES]);
 
 #endif

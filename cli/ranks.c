@@ -104,7 +104,7 @@ int ranks_count_pods(const struct ranks *r, const struct trainjob *job)
 }
 
 /* In any container: others may stand in front of the training container. */
-static bool knows_its_place(const cJSON *pod)
+static bool has_node_order(const cJSON *pod)
 {
     const cJSON *container, *v;
 
@@ -124,7 +124,7 @@ int ranks_check_order(const struct trainjob_spec *spec, const cJSON *pod, struct
     const bool ours = t->launcher == LAUNCHER_TORCHKEEPER;
 
     if (!t->enabled || spec->debug.enabled || t->rdzv_backend == RDZV_STATIC || spec->pods == 1 ||
-        (ours && (!pod || knows_its_place(pod))))
+        (ours && (!pod || has_node_order(pod))))
         return 0;
     return err_set(err, ERR_INVALID, "--rank: which pod has which ranks is not known here: %s; use --pod",
                    ours ? "a pod is from before the operator's upgrade and has no " CONTRACT_ENV_NODE_ORDER

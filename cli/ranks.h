@@ -26,7 +26,7 @@ int64_t ranks_per_pod(const struct trainjob_spec *spec, const struct replica_spe
 /* "0", "0,2,5-7". */
 int ranks_parse(const char *text, struct ranks *ret, struct err *err) MUST_CHECK;
 
-/* Whether some of the ranks run in this pod: the pod at place i, in the order of replicaSpecs and indices, has ranks i * n to
+/* Whether some of the ranks run in this pod: the i-th pod (from 0) in the order of replicaSpecs and indices, has ranks i * n to
  * i * n + n - 1, n being ranks_per_pod, or 1 where only the pod knows it. */
 bool ranks_have_pod(const struct ranks *r, const struct trainjob *job, const char *type, int32_t index);
 
@@ -34,7 +34,7 @@ bool ranks_have_pod(const struct ranks *r, const struct trainjob *job, const cha
 int ranks_count_pods(const struct ranks *r, const struct trainjob *job);
 
 /* ERR_INVALID unless the pods have their ranks in that order. Where nodes get their ranks in a rendezvous, only the operator's
- * launcher keeps to it, in pods that were told their place (CONTRACT_ENV_NODE_ORDER). `pod` is an object; NULL: not known yet. */
+ * launcher keeps to it, in pods that have their position in CONTRACT_ENV_NODE_ORDER. `pod` is an object; NULL: not known yet. */
 int ranks_check_order(const struct trainjob_spec *spec, const cJSON *pod, struct err *err) MUST_CHECK;
 
 #endif

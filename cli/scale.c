@@ -49,9 +49,8 @@ const struct verb VERB_SCALE = {
     .operands_max = 2,
     .words = VERB_JOBS,
     .summary = "change how many pods an elastic job has",
-    .about = "Sets spec.elastic.expectedReplicas, within minReplicas and maxReplicas. Training goes on with "
-             "the new number "
-             "of ranks; the pod of the highest index leaves first.",
+    .about = "Sets spec.elastic.expectedReplicas, within minReplicas and maxReplicas. Training continues "
+             "with the new number of ranks; the pod of the highest index leaves first.",
     .examples = EXAMPLES,
     .run = run,
 };

@@ -44,7 +44,7 @@ bool session_may_ask(const struct http *http)
     return isatty(STDIN_FILENO) && !has_answered(http);
 }
 
-/* Of http_transport(ctx): whoever sits at the terminal takes the time. */
+/* Of http_transport(ctx): a person at the terminal takes as long as they need. */
 static struct kube_transfer *start(void *ctx, const struct kube_http_request *r,
                                    const struct kube_http_handler *handler, struct err *err)
 {
@@ -179,15 +179,16 @@ static int explain(const struct session *s, const struct kube_request *r, struct
     const struct err was = *err;
 
     if (was.code == 403)
-        return err_set(err, was.kind,
-                       "you lack the right to %s %s%s%s%s%s in %s%s: ask for it, or try `kubectl auth can-i "
-                       "--list%s%s%s`",
-                       verb_of(r), r->resource->plural, r->resource->group[0] ? "." : "", r->resource->group,
-                       r->subresource ? "/" : "", r->subresource ? r->subresource : "",
-                       r->ns                         ? "namespace "
-                       : r->resource->cluster_scoped ? "the cluster"
-                                                     : "all namespaces",
-                       r->ns ? r->ns : "", r->ns ? " -n " : "", r->ns ? r->ns : "", buf_str(&s->options));
+        return err_set(
+            err, was.kind,
+            "you lack the permission to %s %s%s%s%s%s in %s%s: ask an administrator for it, or see "
+            "`kubectl auth can-i --list%s%s%s`",
+            verb_of(r), r->resource->plural, r->resource->group[0] ? "." : "", r->resource->group,
+            r->subresource ? "/" : "", r->subresource ? r->subresource : "",
+            r->ns                         ? "namespace "
+            : r->resource->cluster_scoped ? "the cluster"
+                                          : "all namespaces",
+            r->ns ? r->ns : "", r->ns ? " -n " : "", r->ns ? r->ns : "", buf_str(&s->options));
     if (was.code == 404 && job && r->name) {
         const bool clear = strstr(was.msg, r->name); /* it is the job that the server does not know */
         return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s%s%.100s",

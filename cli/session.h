@@ -1,8 +1,8 @@
 /* session.h - the connection of one kubectl-ptj process to the API server, through kubectl (proxy.h). For the verbs.
  *
  * Ownership: session_close frees all. What session_call returns is the caller's.
- * Errors:    those of kube/status.h and kube/transport.h, in the user's words: a 403 names the right that is missing, an
- *            unreachable server has kubectl's words.
+ * Errors:    those of kube/status.h and kube/transport.h, for users: a 403 names the missing permission, an
+ *            unreachable server has kubectl's message.
  */
 #ifndef TK_CLI_SESSION_H
 #define TK_CLI_SESSION_H
@@ -20,7 +20,7 @@ extern const struct kube_resource SESSION_JOBS; /* pytorchtrainingjobs */
 
 struct session {
     struct kubectl_proxy proxy;
-    struct kube_loop_fd words; /* what kubectl says */
+    struct kube_loop_fd words; /* kubectl's stderr */
     struct kube_config config;
     struct kube_loop *loop;
     struct http *http;
@@ -33,7 +33,7 @@ struct session {
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
 void session_close(struct session *s);
 
-/* Whether kubectl may ask for a password now: stdin is a terminal, and nothing has answered yet. Nobody's time runs meanwhile. */
+/* Whether kubectl may ask for a password now: stdin is a terminal, and nothing has answered yet. No time limit runs meanwhile. */
 bool session_may_ask(const struct http *http);
 
 /* Send one request and run the loop until its answer, or until somebody else stops it: ERR_FATAL then. *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too

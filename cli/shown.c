@@ -32,7 +32,7 @@ static size_t escape_len(struct sv t)
     return t.len;
 }
 
-/* What stands in the line at the end: a carriage return begins it anew. */
+/* What stands in the line at the end: a carriage return begins it again. */
 static struct sv last_part(struct sv text)
 {
     while (text.len && (text.p[text.len - 1] == '\r' || text.p[text.len - 1] == '\n'))

@@ -89,7 +89,7 @@ static const char *base_of(void)
     return dir && dir[0] == '/' && strlen(dir) <= BASE_MAX && access(dir, W_OK | X_OK) == 0 ? dir : "/tmp";
 }
 
-/* The folder is ours, and nobody that lives has locked it. */
+/* The folder is ours, and no living process has locked it. */
 static void remove_dead(int base, const char *name)
 {
     struct stat st;

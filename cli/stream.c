@@ -1,4 +1,4 @@
-/* stream.c - a reflector that is thrown away when it fails, and begun anew. */
+/* stream.c - a reflector that is freed when it fails, and started again. */
 #include "cli/stream.h"
 
 static int64_t now_mono(const struct stream *s)

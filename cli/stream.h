@@ -1,7 +1,7 @@
-/* stream.h - one collection as it is now and changes, listed anew when the server was lost. For jobfeed.c.
+/* stream.h - one collection as it is now and changes, listed again after a lost connection. For jobfeed.c.
  *
  * A reflector waits up to a minute between tries, and after a short loss it resumes a watch on which nothing need come for as long:
- * nobody would know that the server is back. A new list tells at once.
+ * the server could be back unnoticed. A new list shows it at once.
  *
  * Ownership: borrows session and strings; stream_end frees the reflector.
  * Units:     failed_ms: since the Unix epoch; synced_ms: monotonic.
@@ -14,7 +14,7 @@
 
 enum {
     STREAM_RETRY_MS =
-        500, /* after the first failure, of which nothing is said yet; then twice as long each time */
+        500, /* after the first failure, which is not reported yet; then twice as long each time */
     STREAM_RETRY_MAX_MS = 5000,
     STREAM_GOOD_MS = 10000, /* a connection that lasted so long was good: the next failure is a first one */
 };

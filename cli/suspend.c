@@ -1,4 +1,4 @@
-/* suspend.c - kubectl ptj suspend and resume: take a job's pods away, and bring them back. */
+/* suspend.c - kubectl ptj suspend and resume: delete a job's pods, and create them again. */
 #include "cli/session.h"
 
 #include "common/json.h"
@@ -65,10 +65,10 @@ const struct verb VERB_SUSPEND = {
     .operands_min = 1,
     .operands_max = 1,
     .words = VERB_JOBS,
-    .summary = "take a job's pods away, and keep the job",
-    .about = "Sets spec.suspend. The pods get SIGTERM; trainer saves a checkpoint then. When none is left "
-             "the phase is "
-             "Paused, and the job holds no GPU. Nothing is counted as a restart.",
+    .summary = "delete a job's pods, and keep the job",
+    .about = "Sets spec.suspend. The operator deletes the pods; they get SIGTERM, at which trainer saves a "
+             "checkpoint. When no pod is left, the phase is Paused, and the job uses no GPU. This does not "
+             "count as a restart.",
     .examples = SUSPEND_EXAMPLES,
     .run = run_suspend,
 };
@@ -87,9 +87,8 @@ const struct verb VERB_RESUME = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .summary = "start the pods of a suspended job again",
-    .about = "Unsets spec.suspend and spec.runMode.pause.enabled. Pods start as a new attempt; a script goes "
-             "on from its "
-             "newest checkpoint if it saves any.",
+    .about = "Unsets spec.suspend and spec.runMode.pause.enabled. The operator starts the pods as a "
+             "new attempt; a script that saves checkpoints continues from the newest.",
     .examples = RESUME_EXAMPLES,
     .run = run_resume,
 };

@@ -39,11 +39,10 @@ static int run(struct session *s, const struct args *a, struct err *err)
 {
     const char *name = a->operands[0];
     cleanup_json cJSON *job = NULL;
-    int64_t port = TENSORBOARD_PORT;
+    const int64_t port = args_i64(a, "port", TENSORBOARD_PORT);
     char service[128], ports[32];
 
-    if (args_i64(a, "port", 1, 65535, &port, err) < 0 || session_job(s, name, &job, err) < 0 ||
-        check_ready(s, job, name, err) < 0)
+    if (session_job(s, name, &job, err) < 0 || check_ready(s, job, name, err) < 0)
         return -1;
     snprintf(service, sizeof(service), "service/%.63s-tensorboard", name);
     snprintf(ports, sizeof(ports), "%lld:%d", (long long)port, TENSORBOARD_PORT);
@@ -52,7 +51,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
 }
 
 static const struct option_row OPTIONS[] = {
-    {"port", 'p', "PORT", .help = "of this machine (default: 6006)"},
+    {"port", 'p', "PORT", option_integer, .min = 1, .max = 65535, .help = "of this machine (default: 6006)"},
     {0},
 };
 
@@ -70,9 +69,10 @@ const struct verb VERB_TENSORBOARD = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .summary = "reach a job's TensorBoard from this machine",
-    .about = "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. Says what is missing where "
-             "there is none, it is "
-             "suspended or not ready. Needs the right to create pods/portforward.",
+    .about =
+        "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. If there is no TensorBoard, "
+        "or it is suspended or not ready, the error says what to do. Needs the permission to create "
+        "pods/portforward.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .run = run,

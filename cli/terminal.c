@@ -1,4 +1,4 @@
-/* terminal.c - ask what stdout is. */
+/* terminal.c - find out what stdout is. */
 #include "cli/terminal.h"
 
 #include "common/cleanup.h"

@@ -7,11 +7,11 @@
 struct terminal {
     bool is_terminal; /* else: no escape sequence is written */
     bool colours;     /* a terminal that can, unless NO_COLOR is set (https://no-color.org) */
-    bool unicode;     /* the locale's characters are UTF-8, or nothing is said of them */
+    bool unicode;     /* the locale's characters are UTF-8, or are not set */
     int columns, rows;
 };
 
-/* 80 by 24 where it cannot be asked. */
+/* 80 by 24 where the size is not known. */
 struct terminal terminal_of(int fd);
 
 #endif

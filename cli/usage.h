@@ -1,4 +1,4 @@
-/* usage.h - errors of the command line: it is wrong whatever is in the cluster or in files, and the program ends with 2. */
+/* usage.h - errors of the command line, independent of the cluster and of files: the program ends with 2. */
 #ifndef TK_CLI_USAGE_H
 #define TK_CLI_USAGE_H
 

@@ -17,7 +17,7 @@ const struct option_row VERB_NAMESPACE_OPTION[] = {
     {0},
 };
 
-/* Those of `kubectl options` that say how the API server is reached, and as whom. */
+/* Those of `kubectl options` that choose the API server and the user. */
 const struct option_row VERB_KUBECTL_OPTIONS[] = {
     {"context", .value = "NAME"},
     {"kubeconfig", .value = "FILE", .words = VERB_FILES},

@@ -17,7 +17,7 @@ extern const char *const VERB_JOBS[], *const VERB_FILES[];
 
 enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
 
-/* The exit status when nobody reads the output any more, as in `| head`: that of a program which SIGPIPE ends, without a word. */
+/* The exit status when the reader of the output is gone, as in `| head`: that of a program which SIGPIPE ends. No message. */
 enum { VERB_SIGPIPE = 128 + 13 };
 
 struct verb {
@@ -27,7 +27,8 @@ struct verb {
     const char *const *words; /* what completes its operands, as in option_row; NULL: nothing */
     const char *summary;      /* a line of `kubectl ptj --help` */
     const char *about;        /* the paragraphs of its DESCRIPTION, separated by \n */
-    const struct option_row *options;
+    const struct option_row
+        *options; /* `set`, where it is there, checks a value only: option_integer or option_choice */
     const struct option_example *examples;
     bool hidden;              /* not in --help and the man page */
     bool offline;             /* it needs no API server: `session` is NULL */
@@ -49,7 +50,7 @@ extern const struct verb *const VERBS[];
  * kubectl as it is. The latter have no help. */
 extern const struct option_row VERB_COMMON_OPTIONS[], VERB_NAMESPACE_OPTION[], VERB_KUBECTL_OPTIONS[];
 
-/* What --help and the man page say of them. */
+/* Their text in --help and the man page. */
 extern const char VERB_KUBECTL_HELP[];
 
 /* All options of a verb, in the order of --help: its own, the namespace, the common ones, kubectl's. Of NULL, the program: all but

@@ -30,7 +30,7 @@ static const char *why_not_command(const cJSON *replicas)
     const cJSON *r = replicas ? replicas->child : NULL;
 
     if (!r)
-        return "it has no replicas";
+        return "it has no pods";
     const bool several = json_i64(r, "replicas", 1) > 1 || r->next;
     cJSON_ArrayForEach(r, replicas)
     {

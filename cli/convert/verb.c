@@ -5,7 +5,6 @@
 #include "cli/session.h"
 
 #include "cli/say.h"
-#include "cli/usage.h"
 #include "common/yaml_write.h"
 
 #include <stdio.h>
@@ -92,12 +91,10 @@ static int convert_all(const cJSON *entries, struct result *r, struct err *err)
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_json cJSON *entries = cJSON_CreateArray();
-    const char *launcher = args_text(a, "launcher", "Image");
-    struct result r = {.one_file = a->n_operands == 1, .torchkeeper = !strcmp(launcher, "Torchkeeper")};
+    struct result r = {.one_file = a->n_operands == 1,
+                       .torchkeeper = !strcmp(args_text(a, "launcher", ""), "Torchkeeper")};
 
     (void)s;
-    if (!r.torchkeeper && strcmp(launcher, "Image") != 0)
-        return usage_wrong(err, "--launcher: expected Torchkeeper or Image, got \"%.40s\"", launcher);
     for (int i = 0; i < a->n_operands; i++)
         if (files_objects(a->operands[i], entries, err) < 0)
             return -1;
@@ -111,7 +108,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
 }
 
 static const struct option_row OPTIONS[] = {
-    {"launcher", 0, "NAME", .help = "whose torchrun: Image (default) or Torchkeeper",
+    {"launcher", 0, "NAME", option_choice, .help = "whose torchrun: Image (default) or Torchkeeper",
      .words = OPTION_WORDS("Image", "Torchkeeper")},
     {0},
 };

@@ -397,7 +397,7 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
                                                      .state = on_state,
                                                      .failed = on_fatal,
                                                      .ctx = f});
-    int status = kube_loop_run(s->loop, err);
+    int status = s->stopped ? session_stopped(err) : kube_loop_run(s->loop, err);
     if (status == 0)
         status = status_of(f, err);
     feeds_close(&f->feeds);

@@ -59,7 +59,8 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
     o->ranks.pod = args_text(a, "pod", NULL);
     if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->feed.since_s, err) < 0)
         return -1;
-    return args_i64(a, "tail", 0, TAIL_MAX, &o->feed.tail, err);
+    o->feed.tail = args_i64(a, "tail", o->feed.tail);
+    return 0;
 }
 
 static int print_earlier(const struct trainjob *job, const regex_t *grep, struct err *err)
@@ -154,7 +155,8 @@ static const struct option_row OPTIONS[] = {
     {"grep", 0, "PATTERN", .help = "only lines that match this POSIX extended expression"},
     {"follow", 'f', NULL, .help = "continue until the job ends (the default)"},
     {"no-follow", 0, NULL, .help = "print what is there now, and end"},
-    {"tail", 0, "LINES", .help = "begin with the last LINES lines of each pod"},
+    {"tail", 0, "LINES", option_integer, .max = TAIL_MAX,
+     .help = "begin with the last LINES lines of each pod"},
     {"since", 0, "TIME", .help = "begin with the lines of the last 90s, 5m, 1h30m"},
     {"timestamps", 0, NULL, .help = "print the time of each line"},
     {"previous", 'p', NULL, .help = "print what the status saved of failed attempts, and end"},

@@ -128,14 +128,11 @@ static int run_pods(struct mounts *m, struct err *err)
 {
     const struct args *a = m->args;
     const struct trainjob *job = m->job;
-    int64_t index = 0;
     int first = 0;
     int n = job->spec.pods;
 
-    if (args_i64(a, "index", 0, TRAINJOB_PODS_MAX, &index, err) < 0)
-        return -1;
     if (args_has(a, "type") || args_has(a, "index")) {
-        first = localpod_order(job, args_text(a, "type", NULL), index, err);
+        first = localpod_order(job, args_text(a, "type", NULL), args_i64(a, "index", 0), err);
         n = 1;
     }
     if (first < 0)
@@ -167,7 +164,8 @@ static int run(struct session *s, const struct args *a, struct err *err)
 static const struct option_row OPTIONS[] = {
     {"name", 0, "NAME", .help = "which job, if the file has several"},
     {"type", 0, "TYPE", .help = "run one pod, of this type (default: the first)"},
-    {"index", 0, "N", .help = "run one pod, of this index in its type (default: 0)"},
+    {"index", 0, "N", option_integer, .max = TRAINJOB_PODS_MAX,
+     .help = "run one pod, of this index in its type (default: 0)"},
     {"namespace", 'n', "NAME", .help = "the namespace of a job without one (default: default)"},
     {"volume", 0, "NAME=FOLDER...", .help = "use this folder for that volume; repeatable",
      .words = VERB_FILES},

@@ -140,8 +140,7 @@ static int read_extras(const struct args *a, struct arena *arena, struct submiss
         s->tensorboard =
             (struct manifest_pair){arena_strndup(arena, tensorboard, len), slash ? slash + 1 : "", NULL};
     }
-    if (args_i64(a, "progress-timeout", 30, CONTRACT_PROGRESS_TIMEOUT_MAX_S, &s->progress_timeout_s, err) < 0)
-        return -1;
+    s->progress_timeout_s = args_i64(a, "progress-timeout", 0);
     if (s->progress_timeout_s && strcmp(s->launcher, "Torchkeeper") != 0)
         return usage_wrong(err, "--progress-timeout needs --launcher Torchkeeper");
     return read_selectors(a, arena, s, err);
@@ -172,21 +171,18 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
     s->cpu = args_text(a, "cpu", NULL);
     s->memory = args_text(a, "memory", NULL);
     s->launcher = args_text(a, "launcher", "Torchkeeper");
-    s->nodes = 1;
+    s->nodes = args_i64(a, "nodes", 1);
+    s->gpus = args_i64(a, "gpus", 0);
+    s->procs = args_i64(a, "procs", s->gpus ? s->gpus : 1);
+    s->max_restarts = args_i64(a, "max-restarts", 0);
     if (!s->image[0])
         return usage_wrong(err, "--image: expected the image that the script runs in");
-    if (args_i64(a, "nodes", 1, TRAINJOB_PODS_MAX, &s->nodes, err) < 0 ||
-        args_i64(a, "gpus", 0, 1024, &s->gpus, err) < 0)
-        return -1;
     if (args_has(a, "follow") && s->nodes > FOLLOW_PODS_MAX)
         return usage_wrong(err,
                            "--follow prints the logs of %d pods at most: leave it out, and choose pods by "
                            "`kubectl ptj logs %.63s --rank`",
                            FOLLOW_PODS_MAX, s->name);
-    s->procs = s->gpus ? s->gpus : 1;
-    if (args_i64(a, "procs", 1, PROCS_MAX, &s->procs, err) < 0 ||
-        args_i64(a, "max-restarts", 0, INT32_MAX, &s->max_restarts, err) < 0 ||
-        read_pairs(a, "env", "NAME=VALUE", arena, s->env, &s->n_env, err) < 0 ||
+    if (read_pairs(a, "env", "NAME=VALUE", arena, s->env, &s->n_env, err) < 0 ||
         read_pairs(a, "secret", "NAME=SECRET/KEY", arena, s->env, &s->n_env, err) < 0 ||
         read_pairs(a, "claim", "CLAIM:/PATH", arena, s->claims, &s->n_claims, err) < 0 ||
         read_extras(a, arena, s, err) < 0)
@@ -353,9 +349,11 @@ static int run(struct session *session, const struct args *a, struct err *err)
 
 static const struct option_row OPTIONS[] = {
     {"image", 0, "IMAGE", .help = "the image to run in (required)"},
-    {"nodes", 0, "N", .help = "how many pods (default: 1)"},
-    {"gpus", 0, "N", .help = "GPUs of each pod (default: none)"},
-    {"procs", 0, "N", .help = "processes in each pod (default: one per GPU, or one)"},
+    {"nodes", 0, "N", option_integer, .min = 1, .max = TRAINJOB_PODS_MAX,
+     .help = "how many pods (default: 1)"},
+    {"gpus", 0, "N", option_integer, .max = 1024, .help = "GPUs of each pod (default: none)"},
+    {"procs", 0, "N", option_integer, .min = 1, .max = PROCS_MAX,
+     .help = "processes in each pod (default: one per GPU, or one)"},
     {"name", 0, "NAME", .help = "the name of the job (default: from the path)"},
     {"cpu", 0, "QUANTITY", .help = "CPUs of each pod, as \"4\" or \"500m\""},
     {"memory", 0, "QUANTITY", .help = "memory of each pod, as \"16Gi\""},
@@ -366,10 +364,11 @@ static const struct option_row OPTIONS[] = {
      .help = "run a TensorBoard on the logs in this PersistentVolumeClaim"},
     {"node-selector", 0, "LABEL=VALUE...", .help = "run on nodes with this label; repeatable"},
     {"pull-secret", 0, "NAME", .help = "the Secret with the password of the image's registry"},
-    {"progress-timeout", 0, "SECONDS",
+    {"progress-timeout", 0, "SECONDS", option_integer, .min = 30, .max = CONTRACT_PROGRESS_TIMEOUT_MAX_S,
      .help = "restart the job when no rank shows output for so long (at least 30)"},
-    {"max-restarts", 0, "N", .help = "how often torchrun restarts failed processes (default: 0)"},
-    {"launcher", 0, "NAME", .help = "whose torchrun: Torchkeeper (default) or Image",
+    {"max-restarts", 0, "N", option_integer, .max = INT32_MAX,
+     .help = "how often torchrun restarts failed processes (default: 0)"},
+    {"launcher", 0, "NAME", option_choice, .help = "whose torchrun: Torchkeeper (default) or Image",
      .words = OPTION_WORDS("Torchkeeper", "Image")},
     {"include", 0, "PATTERN...", .help = "take such files though they look like keys; repeatable"},
     {"follow", 'f', NULL, .help = "then print the logs until the job ends"},

@@ -74,7 +74,7 @@ static void take_failure(struct board_job *j, const cJSON *status)
     else if (pod)
         text_add(text, sizeof(text), "%.253s: ", pod);
     if (reason && !strstr(reason, "ExitCode") &&
-        strcmp(reason, "NoProgress") != 0) /* these say no more than the line */
+        strcmp(reason, "NoProgress") != 0) /* these add nothing to the line */
         text_add(text, sizeof(text), "%.*s%s", (int)text_head(reason, BOARD_REASON_BYTES), reason,
                  line[0] ? ": " : "");
     else if (!line[0] && j->exit_code > 0)
@@ -156,7 +156,7 @@ void board_list_begin(struct board *b)
 }
 
 struct gone {
-    void (*tell)(void *ctx, const struct board_job *j);
+    void (*report)(void *ctx, const struct board_job *j);
     void *ctx;
 };
 
@@ -165,8 +165,8 @@ static void on_gone(void *ctx, const struct kube_store_entry *e)
     const struct gone *g = ctx;
     const struct board_job *j = e->value;
 
-    if (g->tell && j->listed)
-        g->tell(g->ctx, j);
+    if (g->report && j->listed)
+        g->report(g->ctx, j);
 }
 
 size_t board_list_end(struct board *b, void (*gone)(void *ctx, const struct board_job *j), void *ctx)
@@ -174,23 +174,23 @@ size_t board_list_end(struct board *b, void (*gone)(void *ctx, const struct boar
     return kube_store_sweep(b->jobs, on_gone, &(struct gone){gone, ctx});
 }
 
-static int place(enum job_phase p)
+static int order_of(enum job_phase p)
 {
-    static const int PLACES[JOB_PHASES] = {
+    static const int ORDER[JOB_PHASES] = {
         [JOB_RUNNING] = 0, [JOB_NONE] = 1,     [JOB_PENDING] = 1, [JOB_UNKNOWN] = 1,
         [JOB_PAUSED] = 2,  [JOB_RESUMING] = 1, [JOB_FAILED] = 3,  [JOB_SUCCEEDED] = 4};
 
-    return PLACES[p];
+    return ORDER[p];
 }
 
 static int by_interest(const void *left, const void *right)
 {
     const struct board_job *a = *(struct board_job *const *)left, *b = *(struct board_job *const *)right;
-    const int pa = place(a->phase), pb = place(b->phase);
+    const int pa = order_of(a->phase), pb = order_of(b->phase);
 
     if (pa != pb)
         return pa < pb ? -1 : 1;
-    if (pa >= place(JOB_FAILED) && a->completion_ms != b->completion_ms)
+    if (pa >= order_of(JOB_FAILED) && a->completion_ms != b->completion_ms)
         return a->completion_ms > b->completion_ms ? -1 : 1;
     const int ns = strcmp(a->ns, b->ns);
     return ns ? ns : strcmp(a->name, b->name);

@@ -1,5 +1,4 @@
-/* board.h - what `kubectl ptj watch` knows of the jobs it watches: of each the newest status, the losses seen, and its last
- * event. Pure.
+/* board.h - the jobs that `kubectl ptj watch` shows: of each the newest status, the losses seen, and its last event. Pure.
  *
  * Ownership: objects are borrowed for the call. A board owns its jobs; board_release frees them. Texts of others are made
  *            safe to print (cli/shown.h) and cut when they are taken in.

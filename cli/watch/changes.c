@@ -1,4 +1,4 @@
-/* changes.c - decide which changes of a job are worth a line, and write it. */
+/* changes.c - decide which changes of a job get a line, and write it. */
 #include "cli/watch/changes.h"
 
 #include "cli/span.h"

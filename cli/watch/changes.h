@@ -12,7 +12,7 @@
 
 enum { CHANGES_POINTS = 10, CHANGES_MS = 60000 };
 
-/* Append the line about this job, '\n' included, and keep in j->printed what was said; nothing if there is nothing new.
+/* Append the line about this job, '\n' included, and keep in j->printed what it had; nothing if there is nothing new.
  * with_ns: it begins with NAMESPACE/NAME. */
 void changes_of(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out);
 

@@ -222,6 +222,7 @@ void display_print(struct display *d)
 {
     tty_init(&d->tty);
     measure(d);
+    d->table.rows = TABLE_ROWS_MAX; /* a list scrolls */
     leave_frame(d);
 }
 

@@ -3,22 +3,38 @@
 
 #include "cli/say.h"
 #include "cli/shown.h"
-#include "cli/why/screen.h"
 
 #include <stdint.h>
 #include <stdio.h>
 
 bool pages_key(struct pages *p, enum key key)
 {
-    if (p->open && (key == KEY_QUIT || p->logs_ended))
+    /* As it will be when the key before this one is obeyed. */
+    const bool open = p->key == KEY_OTHER ? p->open : p->key != KEY_ESCAPE;
+
+    if (open && (key == KEY_QUIT || p->logs_ended))
         key = KEY_ESCAPE;
-    if (p->open ? key != KEY_ESCAPE && key != KEY_WHY && key != KEY_LOGS
-                : (key != KEY_WHY && key != KEY_LOGS) || !display_selected(p->display))
-        return p->open;
+    if (open ? key != KEY_ESCAPE && key != KEY_WHY && key != KEY_LOGS
+             : (key != KEY_WHY && key != KEY_LOGS) || !display_selected(p->display))
+        return open;
     p->key = key;
     p->session->stopped = true;
     kube_loop_stop(p->session->loop);
     return true;
+}
+
+/* Laid out once for each size of the screen: frames are drawn whenever any job changes. */
+static const char *answer_text(struct pages *p, struct screen_size size)
+{
+    struct err err; /* bounded as the page is */
+
+    if (!p->text.len || size.columns != p->size.columns || size.rows != p->size.rows) {
+        buf_release(&p->text);
+        p->text.max = TABLE_BYTES_MAX;
+        p->size = size;
+        (void)screen_print(&p->found.facts, size, &p->text, &err);
+    }
+    return buf_str(&p->text);
 }
 
 static const char *why_text(void *ctx, int columns, int rows, struct buf *out)
@@ -34,7 +50,7 @@ static const char *why_text(void *ctx, int columns, int rows, struct buf *out)
     else if (!p->read)
         (void)buf_printf(out, &err, "Reading the status, pods, events and logs of %s\n", p->name);
     else
-        (void)screen_print(&p->found.facts, (struct screen_size){columns, rows + 1, false}, out, &err);
+        (void)buf_puts(out, answer_text(p, (struct screen_size){columns, rows + 1, false}), &err);
     snprintf(p->hint, sizeof(p->hint), "%s%sq goes back, w reads again, l logs", j ? "" : p->name,
              j ? "" : " was deleted; ");
     return p->hint;
@@ -110,5 +126,6 @@ void pages_release(struct pages *p)
 {
     collect_release(&p->found);
     p->found = (struct collected){0};
+    buf_release(&p->text);
     p->read = false;
 }

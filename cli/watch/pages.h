@@ -8,6 +8,7 @@
 
 #include "cli/watch/display.h"
 #include "cli/why/collect.h"
+#include "cli/why/screen.h"
 
 struct pages {
     struct session *session;
@@ -21,6 +22,8 @@ struct pages {
     char hint[DISPLAY_NOTE_BYTES];
     struct collected found;
     bool read;       /* `found` is complete */
+    struct buf text; /* that of `found`, for a screen of this size */
+    struct screen_size size;
     bool logs_ended; /* any key goes back */
     struct err err;  /* why it could not be read */
 };

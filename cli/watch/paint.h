@@ -1,5 +1,5 @@
 /* paint.h - bring a terminal from one frame to the next with one write and without flicker: only lines that changed are
- * written, each in its place, within one synchronized update. Pure.
+ * written, each in its row, within one synchronized update. Pure.
  *
  * The terminal is in its alternate screen, the cursor hidden.
  * Ownership: paint_release frees the last frame.

@@ -9,7 +9,7 @@ static const char *const STATUS[] = {"phase",    "reason",    "ready",          
 static const char *const FAILURE[] = {"pod",    "node",    "rank", "exitCode", "signal",
                                       "reason", "message", "time", "attempt",  NULL};
 
-/* Strings and numbers only: whatever else stands there is not what these names mean. */
+/* Strings and numbers only: other types do not have the meaning of these names. */
 static void copy(cJSON *to, const cJSON *from, const char *const *names)
 {
     for (; *names; names++) {

@@ -110,7 +110,7 @@ static const char *style_of(enum job_phase p)
     return STYLES[p];
 }
 
-/* Its name, cut in the middle: the ends tell jobs of one family apart. */
+/* Its name, cut in the middle: jobs of one series differ at their ends. */
 static void draw_name(struct drawing *d, const struct board_job *j, bool selected)
 {
     char text[sizeof(j->ns) + sizeof(j->name)], head[sizeof(text)];

@@ -28,7 +28,7 @@ void tty_end(struct tty *t);
 /* Show the alternate screen, or the normal one with its cursor for a program that only writes. Keys come one by one in both. */
 void tty_alternate(struct tty *t, bool alternate);
 
-/* End, stop this process as Ctrl-Z would have, and return when it goes on. */
+/* End, stop this process as Ctrl-Z would have, and return when it continues. */
 void tty_stop(struct tty *t);
 
 /* Write all bytes. -1: the terminal is gone. */

@@ -288,7 +288,7 @@ static void on_failed(void *ctx, const struct err *err)
     end(w, -1);
 }
 
-/* Nobody reads on: no other event was asked for. So it ends at once, not when there is a line to write. */
+/* The reader is gone: no other event is polled for. So watch ends at once, not when it has a line to write. */
 static void on_reader(void *ctx, short revents)
 {
     (void)revents;
@@ -332,7 +332,7 @@ static void die_of(int signal)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* What runs the loop besides this opens in between. */
+/* Pages run the loop themselves, so they are opened outside of it. */
 static int follow(struct watch *w)
 {
     while (!w->over) {
@@ -350,8 +350,7 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
 {
     const char *until = args_text(a, "until", NULL), *timeout = args_text(a, "timeout", NULL);
 
-    if (output_is_json(a, &w->json, err) < 0)
-        return -1;
+    w->json = args_has(a, "output");
     w->on_terminal &= !w->json;
     w->once = args_has(a, "once");
     w->timeout_s = -1;
@@ -361,8 +360,6 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
         return usage_wrong(err, "--until: expected NAME, without --once");
     if (timeout && !until)
         return usage_wrong(err, "--timeout: expected --until as well");
-    if (until && strcmp(until, "running") && strcmp(until, "finished"))
-        return usage_wrong(err, "--until: expected running or finished, got \"%.40s\"", until);
     if (until)
         w->until = strcmp(until, "running") ? UNTIL_FINISHED : UNTIL_RUNNING;
     return timeout ? span_parse("timeout", timeout, &w->timeout_s, err) : 0;
@@ -437,7 +434,8 @@ static const struct option_row OPTIONS[] = {
     {"all-namespaces", 'A', NULL, .help = "the jobs of all namespaces"},
     {"selector", 'l', "LABELS", .help = "only jobs with these labels, as kubectl's -l"},
     {"once", 0, NULL, .help = "print the jobs as they are now, and end"},
-    {"until", 0, "WHAT", .help = "running or finished: end when the job is so, with its exit code",
+    {"until", 0, "WHAT", option_choice,
+     .help = "end when the job is running, or finished (succeeded or failed)",
      .words = OPTION_WORDS("running", "finished")},
     {"timeout", 0, "TIME", .help = "with --until: give up after 90s, 5m, 1h30m (default: never)"},
     OUTPUT_OPTION("json: a JSON object per line, for each job and each change of it"),
@@ -470,14 +468,14 @@ const struct verb VERB_WATCH = {
         "every 10 percent or minute, end.\n"
         "With -o json each line is one JSON object, with the fields of the job's metadata and status that "
         "docs/api.md describes: time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
-        "attempt, "
-        "restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, signal, "
-        "reason, message, time, attempt). A field without a value is absent; time is that of the line. "
-        "The last line of a deleted job has deleted: true. `watch -o json --once` lists the jobs so.\n"
+        "attempt, restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, "
+        "signal, reason, message, time, attempt). A field without a value is absent; time is that of the "
+        "line. The last line of a deleted job has deleted: true. `watch -o json --once` prints a line per "
+        "job.\n"
         "With NAME watch ends when the job has ended. --until is for scripts: with --until=running watch "
-        "also "
-        "ends when all pods run. A job that does not exist is an error at once; with --timeout watch waits "
-        "for it. On a terminal the time of --timeout begins with the first answer of the API server, since "
+        "also ends when all pods run. A job that does not exist is an error at once; with --timeout watch "
+        "waits for it. On a terminal the time of --timeout begins with the first answer of the API server, "
+        "since "
         "kubectl may ask for a password before.\n"
         "If the connection is lost, watch says so and reconnects.\n"
         "Exit status: 0; with NAME 1 when the job failed or was deleted; with --until the exit code of the "

@@ -13,7 +13,7 @@ struct answer {
     struct finding finding;
     const struct cause *cause; /* NULL: nothing keeps the job from going on */
     const char *summary;       /* the cause in a sentence, or how a healthy job is */
-    const char *subject;       /* the object in question: a claim, an image; "" */
+    const char *subject;       /* the object in question: a PVC, a Secret; "" */
     const char *detail;        /* of a healthy job: how far it is, or which pod it waits for; else "" */
     const char *operator_next; /* "" of a healthy job */
     const char *todo, *then;   /* then: ""  */

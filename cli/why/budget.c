@@ -1,4 +1,4 @@
-/* budget.c - PodDisruptionBudgets that ask /scale for the number of a job's pods and are told 0. */
+/* budget.c - find PodDisruptionBudgets that read the number of a job's pods from /scale and get 0. */
 #include "cli/why/budget.h"
 
 static const cJSON *member(const cJSON *object, const char *first, const char *second)

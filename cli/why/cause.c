@@ -1,4 +1,4 @@
-/* cause.c - the table of causes, most telling first, and how a row is chosen. */
+/* cause.c - the table of causes, the most specific first, and how a row is chosen. */
 #include "cli/why/cause.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
     "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n "          \
     "{ns}{with}"
 #define HUNG "no progress: the run hung for progressTimeoutSeconds"
-#define ENDS "waits for its end before it makes new pods."
-#define SOUND "Raise progressTimeoutSeconds if the run was sound."
+#define ENDS "waits for its end before it creates new pods."
+#define SOUND "Raise progressTimeoutSeconds if the run was only slow."
 #define PULL "ErrImagePull ImagePullBackOff ImagePullFailed RegistryUnavailable"
 
 static const struct cause CAUSES[] = {
@@ -16,15 +16,15 @@ static const struct cause CAUSES[] = {
      .reasons = "NoStatus",
      .headline = "the operator has not taken up the job: it does not run, does not lead, or does not watch "
                  "namespace {ns}",
-     .next = "nothing: there is no sign of it.",
-     .todo =
-         "See whether it runs: kubectl get pods,lease -A{with} | grep torchkeeper; its log says why not."},
+     .next = "nothing: no operator has processed this job.",
+     .todo = "Check that the operator runs: kubectl get pods,lease -A{with} | grep torchkeeper; then read "
+             "its log."},
     {.kind = WHY_JOB,
      .reasons = "ManagedBy",
      .headline = "another controller manages this job",
      .next = "leaves it alone.",
-     .todo =
-         "Ask that controller for the job's state; managedBy cannot be changed, only set anew in a new job."},
+     .todo = "Ask that controller for the job's state; managedBy cannot be changed: another controller needs "
+             "a new job."},
     {.kind = WHY_JOB,
      .reasons = "InvalidSpec",
      .headline = "the spec cannot run",
@@ -54,7 +54,7 @@ static const struct cause CAUSES[] = {
      .todo = "Raise the quota, or delete Secrets or finished jobs (kubectl describe quota -n {ns}{with})."},
     {.kind = WHY_REFUSED,
      .texts = {"cannot create resource"},
-     .headline = "the operator lacks a right: it may not create what the message names",
+     .headline = "the operator lacks a permission: it may not create what the message names",
      .todo =
          "Ask an admin to apply the operator's role of this version (install.yaml, or helm upgrade); the job "
          "is not the cause."},
@@ -62,8 +62,8 @@ static const struct cause CAUSES[] = {
      .texts = {"exceeded quota", "must specify limits", "must specify requests"},
      .subject = "exceeded quota: ",
      .headline = "a resource quota of namespace {ns} is used up: its pods are refused",
-     .todo = "Free or raise the quota (kubectl describe quota -n {ns}{with}), or ask for less in the pod "
-             "template."},
+     .todo = "Free or raise the quota (kubectl describe quota -n {ns}{with}), or lower the requests in "
+             "the pod template."},
     {.kind = WHY_REFUSED,
      .texts = {"violates PodSecurity"},
      .headline = "Pod Security forbids the job's pods in namespace {ns}",
@@ -77,12 +77,12 @@ static const struct cause CAUSES[] = {
      .texts = {"failed calling webhook", "failed to call webhook"},
      .subject = "webhook \"",
      .headline = "an admission webhook does not answer: no pod can be created",
-     .todo = "Ask who runs the webhook that the message names; the job is not the cause."},
+     .todo = "Ask the owner of the webhook that the message names; the job is not the cause."},
     {.kind = WHY_REFUSED,
      .texts = {"admission webhook", "ValidatingAdmissionPolicy", "denied request", "denied the request"},
      .subject = "admission webhook \"",
      .headline = "an admission webhook or policy denies the job's pods",
-     .todo = "Change in the template what it names, or ask who runs it."},
+     .todo = "Change in the template what the message names, or ask the owner of the webhook or policy."},
     {.kind = WHY_REFUSED,
      .texts = {"error looking up service account"},
      .headline = "the pods' service account does not exist",
@@ -149,7 +149,7 @@ static const struct cause CAUSES[] = {
      .reasons = "ClaimNotFound",
      .subject = "persistentvolumeclaim \"",
      .headline = "a PersistentVolumeClaim does not exist",
-     .todo = "Create the claim, or correct its name in the template."},
+     .todo = "Create the PVC, or correct its name in the template."},
     {.kind = WHY_WAITING,
      .reasons = "ClaimNotBound ClaimNotReady",
      .headline = "a PersistentVolumeClaim has no volume",
@@ -158,7 +158,8 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_WAITING,
      .texts = {"Multi-Attach error"},
      .headline = "a volume is still attached to another node, and it can be on one only",
-     .todo = "Wait until the other pod has ended; a claim of several nodes needs access mode ReadWriteMany."},
+     .todo =
+         "Wait until the other pod has ended; a PVC that several nodes use needs access mode ReadWriteMany."},
     {.kind = WHY_WAITING,
      .reasons = "FailedMount FailedAttachVolume",
      .headline = "a volume cannot be mounted",
@@ -175,7 +176,7 @@ static const struct cause CAUSES[] = {
      .reasons = "NodeLost NodeNotReady",
      .headline = "the node {node} is lost: it no longer reports to the API server",
      .next = "restarts the job when the pod is deleted, which Kubernetes does 5 minutes after the node was "
-             "lost; that is not counted to backoffLimit.",
+             "lost; this does not count towards backoffLimit.",
      .todo = "Look at the node: kubectl describe node {node}{with}. If it is gone for good, kubectl delete "
              "node {node}{with} frees its pods."},
     {.kind = WHY_WAITING,
@@ -230,12 +231,12 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_WAITING,
      .reasons = "SchedulingGated",
      .headline = "a scheduling gate holds the pod",
-     .todo = "Whoever set the gate has to take it away: a queue, mostly."},
+     .todo = "Whoever set the gate has to remove it; mostly that is a queue."},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"Insufficient nvidia.com/", "Insufficient amd.com/", "/gpu"},
      .headline = "no node has enough free GPUs",
-     .todo = "Wait for GPUs, ask for fewer, or see who has them: kubectl describe nodes{with} | grep -A8 "
+     .todo = "Wait for GPUs, request fewer, or see who uses them: kubectl describe nodes{with} | grep -A8 "
              "Allocated"},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
@@ -247,12 +248,12 @@ static const struct cause CAUSES[] = {
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"volume node affinity conflict"},
      .headline = "the volume is on a node or in a zone where the pod cannot go",
-     .todo = "Let the pod go there, or use a claim of another storage class."},
+     .todo = "Let the pod run there, or use a PVC of another storage class."},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"Insufficient "},
      .headline = "no node has room for the pod",
-     .todo = "Ask for less CPU or memory, wait, or add a node. " EDIT},
+     .todo = "Request less CPU or memory, wait, or add a node. " EDIT},
     {.kind = WHY_WAITING,
      .reasons = "Unschedulable FailedScheduling",
      .texts = {"were unschedulable"},
@@ -290,13 +291,13 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_FAILURE,
      .reasons = "NoProgress",
      .headline = HUNG,
-     .todo = "Look at the rank and the place that are named, or at the network between the nodes where ranks "
-             "wait "
-             "for each other. " SOUND},
+     .todo =
+         "Look at the rank and the line of code that the message names; where ranks wait for each other, at "
+         "the network between their nodes. " SOUND},
     {.kind = WHY_FAILURE,
      .reasons = "StartDeadlineExceeded",
      .headline = "not all pods started within startDeadlineSeconds",
-     .todo = "Mend what the message names, or raise spec.runPolicy.startDeadlineSeconds."},
+     .todo = "Fix what the message names, or raise spec.runPolicy.startDeadlineSeconds."},
     {.kind = WHY_FAILURE,
      .reasons = "LauncherNotExecutable",
      .headline = "the node does not execute the launcher: noexec, or a security module",
@@ -330,7 +331,7 @@ static const struct cause CAUSES[] = {
      .reasons = "Evicted",
      .headline = "evicted: the pod used more disk or memory of its node than it may",
      .todo =
-         "Write less to the container and to emptyDirs, use a claim, or raise ephemeral-storage and memory."},
+         "Write less to the container and to emptyDirs, use a PVC, or raise ephemeral-storage and memory."},
     {.kind = WHY_FAILURE,
      .reasons = "DeadlineExceeded",
      .headline = "the pod's own activeDeadlineSeconds is over",
@@ -355,7 +356,7 @@ static const struct cause CAUSES[] = {
      .codes = {126},
      .texts = {"exec format error"},
      .headline = "the command cannot be executed",
-     .todo = "Give it the right to be executed (chmod +x), and build it for the node's kind of CPU."},
+     .todo = "Make it executable (chmod +x), and build it for the node's kind of CPU."},
     {.kind = WHY_FAILURE,
      .texts = {"can't open file"},
      .subject = "can't open file '",
@@ -373,7 +374,7 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_FAILURE,
      .texts = {"No such file or directory", "FileNotFoundError", "no such file"},
      .headline = "a file or folder is missing: data, a checkpoint, or a wrong path",
-     .todo = "Look whether the claim is mounted where the program looks, and has the file."},
+     .todo = "Check that the PVC is mounted at the path that the program reads, and has the file."},
     {.kind = WHY_FAILURE,
      .texts = {"unrecognized argument", "unknown option", "unrecognized option", "invalid choice",
                "the following arguments are required", "expected one argument"},
@@ -385,9 +386,9 @@ static const struct cause CAUSES[] = {
      .todo = "Correct args or extraOptions of the job."},
     {.kind = WHY_FAILURE,
      .reasons = "PeerLost",
-     .headline = "a rank lost its peers, and none of them told why",
+     .headline = "a rank lost its peers, and none of them reported why",
      .todo =
-         "Look at the nodes and the network of the other pods; the first of the failures is where it began."},
+         "Look at the nodes and the network of the other pods; the earliest failure is the likely cause."},
     {.kind = WHY_FAILURE,
      .codes = {135},
      .headline = "shared memory is too small: bus error",
@@ -421,7 +422,7 @@ static const struct cause CAUSES[] = {
     {.kind = WHY_FAILURE,
      .texts = {"\", line "},
      .headline = "{rank} ended with an exception",
-     .todo = "Mend the script at the line that is named."},
+     .todo = "Fix the script at the line that the message names."},
     {.kind = WHY_FAILURE,
      .headline = "a program ended with exit code {code}",
      .todo = "See kubectl ptj logs {job} -n {ns}{with}"},
@@ -443,15 +444,15 @@ static bool in_words(const char *list, const char *reason)
 
 static bool fits(const struct cause *c, const struct finding *g)
 {
-    bool told = !c->codes[0] && !c->texts[0];
+    bool match = !c->codes[0] && !c->texts[0];
 
     if (c->kind != g->kind || (c->reasons && !in_words(c->reasons, g->reason)))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(c->codes) && c->codes[i]; i++)
-        told |= c->codes[i] == g->exit_code;
+        match |= c->codes[i] == g->exit_code;
     for (size_t i = 0; i < ARRAY_LEN(c->texts) && c->texts[i]; i++)
-        told |= strcasestr(g->text, c->texts[i]) != NULL;
-    return told;
+        match |= strcasestr(g->text, c->texts[i]) != NULL;
+    return match;
 }
 
 /* The last row of each kind takes all that is left. */

@@ -1,4 +1,4 @@
-/* collect.c - the job, its pods, then what belongs to the pod in question: events, claims, node, log. */
+/* collect.c - the job, its pods, then what belongs to the pod in question: events, PVCs, node, log. */
 #include "cli/why/collect.h"
 
 #include "cli/podlog.h"
@@ -22,7 +22,7 @@ static void add_gap(struct collected *g, const char *what, const struct err *err
         return;
     char *gap = g->facts.gaps[g->facts.n_gaps++];
     gap[0] = '\0';
-    if (err->code == 403) /* the sentence says what */
+    if (err->code == 403) /* the message names it */
         text_add(gap, ERR_MSG_BYTES, "%s", err->msg);
     else
         text_add(gap, ERR_MSG_BYTES, "%s: %s", what, err->msg);
@@ -70,7 +70,7 @@ static bool list(struct collected *g, struct kube_request r, cJSON **array)
     return true;
 }
 
-/* Add the object; one that is not there is left out. False: the right is missing. */
+/* Add the object; one that is not there is left out. False: the permission is missing. */
 static bool get(struct collected *g, const struct kube_resource *resource, const char *name, cJSON **array)
 {
     const struct kube_request r = {.verb = KUBE_GET,

@@ -1,4 +1,4 @@
-/* collect.h - ask the API server for what `kubectl ptj why` looks at.
+/* collect.h - read from the API server what `kubectl ptj why` needs.
  *
  * Errors:    only of the job itself; what else cannot be read costs that part and becomes a gap.
  */

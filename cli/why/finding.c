@@ -34,7 +34,7 @@ const char *finding_tail(const char *text, int n)
     return at;
 }
 
-/* The kubelet says so when it ends a container for its probe. A probe that failed before another end tells nothing. */
+/* The kubelet says so when it ends a container for its probe. A probe that failed before another end is not the cause. */
 static void set_probe(struct finding *g, const struct why_facts *f, const char *container, struct arena *a)
 {
     static const char *const PROBES[][3] = {
@@ -68,7 +68,7 @@ static void set_probes(struct finding *g, const struct why_facts *f, struct aren
     }
 }
 
-/* What a failure's cause may stand in: not in what PyTorch's launcher says of itself. */
+/* The text in which the cause of a failure is looked for, without what PyTorch's launcher reports of itself. */
 static void set_text(struct finding *g, const struct why_facts *f, const char *condition, struct arena *a)
 {
     g->log = rootcause_log(f->log ? f->log : "", g->rank, a);
@@ -83,7 +83,7 @@ static struct finding about_job(const char *reason, const char *message)
     struct finding g = FINDING_NONE;
 
     g.kind = WHY_JOB;
-    g.reason = reason;
+    g.reason = reason ? reason : "";
     g.message = g.text = message ? message : "";
     return g;
 }
@@ -98,7 +98,7 @@ static const char *init_container(const struct jobstatus *st, struct arena *a)
     return name ? arena_strndup(a, name + strlen(BEFORE), strcspn(name + strlen(BEFORE), ":")) : NULL;
 }
 
-/* Of a job that ended the last failure is the cause, and what the condition says besides it belongs to it. */
+/* Of a job that ended the last failure is the cause, and the message of the condition belongs to it. */
 static struct finding of_failure(const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
@@ -123,13 +123,13 @@ static struct finding of_failure(const struct why_facts *f, struct arena *a)
     return g;
 }
 
-/* A pod that failed, of which the status does not tell yet. */
+/* A pod that failed, which the status does not show yet. */
 static struct finding of_ended_pod(const struct why_facts *f, const struct pod *pod, struct arena *a)
 {
     const struct verdict v = exitcode_verdict(pod, &f->job->spec.run_policy);
     struct finding g = FINDING_NONE;
 
-    /* One that is being deleted may be so by the operator: of others the status tells soon. */
+    /* The operator may have deleted one that is being deleted; the status shows others soon. */
     if (v.class <= VERDICT_SUCCESS || (pod->deletion_ms && !pod->disruption[0]))
         return g;
     g.kind = WHY_FAILURE;
@@ -163,7 +163,7 @@ struct finding finding_of_pod(const struct why_facts *f, const struct pod *pod, 
     return (now || pod->deletion_ms) && !g.kind ? podwait_of(f, pod, object, a) : g;
 }
 
-/* The pod that says most: one that failed, else the first one that waits. */
+/* The pod that explains most: one that failed, else the first one that waits. */
 static struct finding of_pods(const struct why_facts *f, struct arena *a)
 {
     struct finding best = FINDING_NONE;

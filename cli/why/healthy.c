@@ -25,7 +25,7 @@ static const char *progress(const struct why_facts *f, struct arena *a)
         text = arena_printf(a, "%sloss %.4g, ", text, p->loss);
     if (p->eta_s >= 0)
         text = arena_printf(a, "%s%s to go, ", text, next_span(p->eta_s * 1000, a));
-    return arena_printf(a, "%stold %s ago", text, next_span(f->now_ms - p->time_ms, a));
+    return arena_printf(a, "%sreported %s ago", text, next_span(f->now_ms - p->time_ms, a));
 }
 
 static struct healthy running(const struct why_facts *f, struct arena *a)
@@ -64,7 +64,7 @@ static struct healthy pending(const struct why_facts *f, struct arena *a)
                               st->phase == JOB_NONE ? "New" : job_phase_name(st->phase),
                               next_span(f->now_ms - f->job->created_ms, a), st->ready ? st->ready : "none"),
         .detail = pod,
-        .todo = "Wait, and ask again if it does not go on.",
+        .todo = "Wait, and run why again if the job does not start.",
     };
 }
 

@@ -27,7 +27,7 @@ void lines_add(struct lines *l, const char *line);
 /* Text behind `before`, further lines below its end; `rows` at most, of which the last ends with "...". 0: all. */
 void lines_wrapped(struct lines *l, const char *before, const char *text, int rows);
 
-/* A line of a log is cut, not wrapped: its beginning tells most. */
+/* A line of a log is cut, not wrapped: its beginning says most. */
 void lines_cut(struct lines *l, const char *before, struct sv text);
 
 int lines_print(const struct lines *l, struct buf *out, struct err *err) MUST_CHECK;

@@ -44,11 +44,11 @@ static const char *restart(const struct why_facts *f, const struct finding *g, s
     const struct jobstatus *st = &f->job->status;
     const bool alone = g->attempt == st->attempt; /* restartScope Replica */
     const int64_t due_ms = alone ? restart_slot_due_ms(st, g->pod) : restart_due_ms(st);
-    const char *what = alone ? arena_printf(a, "pod %.253s is made again %s", g->pod, when(f, due_ms, a))
+    const char *what = alone ? arena_printf(a, "pod %.253s is created again %s", g->pod, when(f, due_ms, a))
                              : arena_printf(a, "attempt %d begins %s", st->attempt, when(f, due_ms, a));
 
     if (exitcode_is_disruption(g->reason))
-        return arena_printf(a, "%s. Disruptions do not count to backoffLimit (%d so far).", what,
+        return arena_printf(a, "%s. Disruptions do not count towards backoffLimit (%d so far).", what,
                             st->disruption_count);
     if (is_admission(g))
         return arena_printf(a, "%s. Not started or refused by a node %d of %d times.", what,
@@ -74,7 +74,7 @@ const char *next_of(const struct why_facts *f, const struct finding *g, const st
 {
     static const char *const OF_KIND[WHY_FAILURE + 1] = {
         [WHY_REFUSED] = "tries again, at least once a minute.",
-        [WHY_WAITING] = "waits: the pod goes on by itself once that is mended.",
+        [WHY_WAITING] = "waits: the pod continues by itself once this is fixed.",
     };
     const struct opt_i64 *deadline = &f->job->spec.run_policy.start_deadline_s;
     const char *next = c->next ? c->next : OF_KIND[g->kind];
@@ -82,12 +82,12 @@ const char *next_of(const struct why_facts *f, const struct finding *g, const st
     if (jobstatus_finished(&f->job->status))
         return ended(f, a);
     if (next && g->kind == WHY_WAITING && deadline->set)
-        return arena_printf(
-            a, "%s After startDeadlineSeconds (%lld) it gives the room back and tries again later.", next,
-            (long long)deadline->v);
+        return arena_printf(a,
+                            "%s After startDeadlineSeconds (%lld) it deletes the pods and tries again later.",
+                            next, (long long)deadline->v);
     if (next)
         return next;
     if (g->kind == WHY_FAILURE && !g->judged)
-        return "judges this within 30 s: pods of the same attempt may tell more.";
+        return "decides within 30 s: other pods of the attempt may report more.";
     return g->kind == WHY_FAILURE ? restart(f, g, a) : "nothing.";
 }

@@ -1,4 +1,4 @@
-/* next.h - say what the operator does after a failure: which restart, when; or nothing more. Pure.
+/* next.h - describe what the operator does after a failure: which restart, when; or nothing more. Pure.
  *
  * Ownership: the result lives in the arena or is static.
  */

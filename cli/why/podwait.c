@@ -1,4 +1,4 @@
-/* podwait.c - why a pod does not start or end: what its object shows (plan/waiting.h), in the words of events, claims and nodes. */
+/* podwait.c - why a pod does not start or end: what its object shows (plan/waiting.h), in the words of events, PVCs and nodes. */
 #include "cli/why/podwait.h"
 
 #include "common/clock.h"
@@ -91,7 +91,7 @@ static bool node_is_lost(const struct why_facts *f, const char *node)
     return ready && strcmp(ready, "True") != 0;
 }
 
-/* What the object of a pod that is being started does not tell: a mount, a sandbox, a claim. What events say of an earlier stage is
+/* What the object of a pod that is being started does not show: a mount, a sandbox, a PVC. Events of an earlier stage are
  * over: the kubelet mounts before it pulls, and a pod with a node has been scheduled. */
 static void read_starting_events(const struct why_facts *f, const struct pod *pod, struct finding *g)
 {
@@ -125,7 +125,7 @@ static void read_stuck(const struct why_facts *f, const struct pod *pod, struct 
         g->reason = "PodStuckOnReadyNode";
 }
 
-/* Why this pod waits, as reason and message; no reason: it just starts. Returns of which reason the events are that tell more: those
+/* Why this pod waits, as reason and message; no reason: it just starts. Returns the reason of the events that have more details: those
  * of an earlier trouble do not. */
 static const char *read_waiting(const struct why_facts *f, const struct pod *pod, const cJSON *object,
                                 struct finding *g, struct arena *a)
@@ -143,22 +143,22 @@ static const char *read_waiting(const struct why_facts *f, const struct pod *pod
             read_starting_events(f, pod, g);
         return g->reason;
     }
-    const char *told = NULL;
+    const char *words = NULL;
     if (same_text(w.reason, "ImagePullFailed")) {
         g->reason = c->reason;
-        if (same_text(c->reason, "ImagePullBackOff")) /* which says nothing but that */
-            told = podwait_event(f, g, "Failed", "Failed to pull");
-        g->message = told ? told : g->message;
+        if (same_text(c->reason, "ImagePullBackOff")) /* which has no other information */
+            words = podwait_event(f, g, "Failed", "Failed to pull");
+        g->message = words ? words : g->message;
     } else if (same_text(w.reason, "SidecarNotStarted") || same_text(w.reason, "CrashLoopBackOff")) {
-        told = podwait_event(f, g, "Unhealthy", "Startup probe failed");
-        g->message = told ? arena_printf(a, "%s; %s", g->message, told) : g->message;
+        words = podwait_event(f, g, "Unhealthy", "Startup probe failed");
+        g->message = words ? arena_printf(a, "%s; %s", g->message, words) : g->message;
     }
     if (pod->beside && c)
         g->message = arena_printf(a, "container %s: %s", c->name, g->message);
     return c && c->state == CONTAINER_WAITING && !pod->crashed ? "Failed" : NULL;
 }
 
-/* Why the pod's claims have no volume, in the words of their events. */
+/* Why the pod's PVCs have no volume, in the words of their events. */
 static const char *unbound_claims(const struct why_facts *f, struct arena *a)
 {
     const char *all = "";
@@ -201,7 +201,7 @@ struct finding podwait_of(const struct why_facts *f, const struct pod *pod, cons
         return FINDING_NONE;
     g.kind = WHY_WAITING;
     g.reason = arena_strdup(a, g.reason);
-    /* What the scheduler says of preemption tells nothing more. */
+    /* The scheduler's words on preemption add nothing. */
     g.message = g.message ? g.message : "";
     const char *preemption = strstr(g.message, " preemption: ");
     g.message =

@@ -69,7 +69,7 @@ static void add_before(struct lines *l, const struct why_facts *f, const struct 
         lines_wrapped(l, "Before:   ", text, all ? 0 : 2);
 }
 
-/* What the events say, each once. */
+/* The messages of the events, each once. */
 static void add_events(struct lines *l, const struct why_facts *f)
 {
     const cJSON *e;

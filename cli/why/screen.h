@@ -13,7 +13,7 @@ enum { SCREEN_COLUMNS_MIN = 40, SCREEN_ROWS_MIN = 16 }; /* a smaller screen is c
 struct screen_size {
     int columns; /* 0: lines are not wrapped */
     int rows;    /* with one for the prompt; 0: as many as there are */
-    bool events; /* and at the end what the events say */
+    bool events; /* and at the end the messages of the events */
 };
 
 int screen_print(const struct why_facts *f, struct screen_size size, struct buf *out, struct err *err);

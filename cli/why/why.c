@@ -30,10 +30,9 @@ static int run_why(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_buf struct buf out = BUF_INIT(OUT_BYTES);
     cleanup_collected struct collected g = {0};
-    bool json;
 
-    if (output_is_json(a, &json, err) < 0 || collect(&g, s, a->operands[0], err) < 0 ||
-        print(&g.facts, json, args_has(a, "all"), &out, err) < 0)
+    if (collect(&g, s, a->operands[0], err) < 0 ||
+        print(&g.facts, args_has(a, "output"), args_has(a, "all"), &out, err) < 0)
         return -1;
     fputs(buf_str(&out), stdout);
     return 0;

@@ -156,7 +156,7 @@ cJSON *whyjson_of(const struct why_facts *f)
     }
     cJSON *next = cJSON_AddObjectToObject(o, "next");
     put_text(next, "operator", w.operator_next);
-    put_text(next, "user", w.then[0] ? arena_printf(&a, "%s %s", w.todo, w.then) : w.todo);
+    put_text(next, "user", w.then[0] ? arena_printf(&a, "%s\n%s", w.todo, w.then) : w.todo);
     put_pods(o, f, &a);
     put_failures(o, &f->job->status);
     for (int i = 0; i < f->n_gaps; i++)

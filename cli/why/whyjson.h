@@ -6,7 +6,7 @@
  * cause                           what keeps the job from going on; absent: nothing does
  *   kind                          Job, PodsRefused, PodWaiting or PodFailed
  *   reason                        one CamelCase word, as in status.reason, lastFailure.reason or a container's state
- *   subject                       the object in question: a claim, an image, a quota
+ *   subject                       the object in question: a PVC, a Secret, a quota
  *   message, line                 as it was reported; of a failure the line that names the error
  *   log                           of a failure: the last lines, an array
  *   pod, node, container, rank, exitCode, signal, attempt, since, otherPods

@@ -190,6 +190,11 @@ def test_why_of_jobs_that_are_fine(ns):
         wait_phase(name, ns, phase)
         found = ptj("why", name, namespace=ns)
         assert found.returncode == 0 and found.stdout.startswith(phase) and len(found.stdout.splitlines()) <= 4, found
+        answer = json.loads(ptj("why", name, "-o", "json", namespace=ns).stdout)
+        assert answer["phase"] == phase and answer["name"] == name and "cause" not in answer, answer
+    listed = [json.loads(line) for line in ptj("watch", "-o", "json", "--once", namespace=ns).stdout.splitlines()]
+    assert sorted(job["name"] for job in listed) == ["ends", "rests", "runs"], listed
+    assert ptj("watch", "ends", "--until=finished", "--timeout=5m", namespace=ns).returncode == 0
     assert ptj("why", "none", namespace=ns).returncode == 1
 
 
@@ -214,5 +219,5 @@ def test_a_missing_right_costs_its_part_only(ns):
     finally:
         path.unlink()
     assert found.stdout.startswith("Failed: a program ended with exit code 3"), found
-    assert f"you lack the right to list pods in namespace {ns}" in found.stdout, found
-    assert read.returncode == 1 and "you lack the right to watch " in read.stderr, read
+    assert f"you lack the permission to list pods in namespace {ns}" in found.stdout, found
+    assert read.returncode == 1 and "you lack the permission to watch " in read.stderr, read

@@ -1,4 +1,4 @@
-/* fuzz_convert.c - a manifest that is converted is a job that the operator takes, and YAML that says the same. */
+/* fuzz_convert.c - a manifest that is converted, for either launcher, is a job that the operator takes, and YAML that says the same. */
 #include "fuzz.h"
 
 #include "cli/convert/convert.h"
@@ -41,10 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     cJSON_ArrayForEach(entry, entries)
     {
-        if (convert_kind_of(jobfile_object(entry)) == CONVERT_JOB) {
-            convert(entry, entries, false);
-            convert(entry, entries, true);
-        }
+        for (int torchkeeper = 0; torchkeeper < 2 && convert_kind_of(jobfile_object(entry)) == CONVERT_JOB;
+             torchkeeper++)
+            convert(entry, entries, torchkeeper);
     }
     return 0;
 }

@@ -6,7 +6,7 @@
 
 static void check(const struct options *o)
 {
-    if (o->help || o->version || o->completion)
+    if (o->help || o->version || o->completion || o->install_to)
         return;
     MUST(o->nproc >= 1 && o->nproc <= OPTIONS_NPROC_MAX);
     MUST(o->nnodes_min >= 1 && o->nnodes_min <= o->nnodes && o->nnodes <= OPTIONS_NODES_MAX);

@@ -2,7 +2,9 @@
 #include "examples.h"
 
 #include "cli/args.h"
+#include "cli/help.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void expect_refused(const char *want, char **argv)
@@ -69,11 +71,10 @@ static void test_refused(void **state)
 {
     (void)state;
     expect_refused("unknown verb; did you mean resume?", LINE(W("resmue")));
-    expect_refused("list is no verb of kubectl ptj: type kubectl get ptj", LINE(W("list")));
-    expect_refused("delete is no verb of kubectl ptj: type kubectl delete ptj NAME",
-                   LINE(W("delete"), W("a")));
-    expect_refused("status is no verb of kubectl ptj: type kubectl ptj why NAME", LINE(W("status"), W("a")));
-    expect_refused("wait is no verb of kubectl ptj: type kubectl ptj watch NAME --until=finished",
+    expect_refused("list: unknown verb; type kubectl get ptj", LINE(W("list")));
+    expect_refused("delete: unknown verb; type kubectl delete ptj NAME", LINE(W("delete"), W("a")));
+    expect_refused("status: unknown verb; type kubectl ptj why NAME", LINE(W("status"), W("a")));
+    expect_refused("wait: unknown verb; type kubectl ptj watch NAME --until=finished",
                    LINE(W("wait"), W("a")));
     expect_refused("--namespcae: unknown option; did you mean --namespace?",
                    LINE(W("scale"), W("--namespcae=a")));
@@ -108,6 +109,24 @@ static void take(const struct option_example *list)
         }
 }
 
+/* Nothing stands behind its EXAMPLES. */
+static void test_help_ends_with_examples(void **state)
+{
+    (void)state;
+    for (int i = -1; i < 0 || (VERBS[i] && !VERBS[i]->hidden); i++) { /* the hidden one is the last */
+        char *text = NULL;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+        help_print(out, i < 0 ? NULL : VERBS[i]);
+        fclose(out);
+        const char *at = strstr(text, "\nEXAMPLES\n");
+        assert_non_null(at);
+        for (at += strlen("\nEXAMPLES\n"); *at; at += strcspn(at, "\n") + 1)
+            assert_true(strncmp(at, "    ", 4) == 0);
+        free(text);
+    }
+}
+
 static void test_examples_are_taken(void **state)
 {
     (void)state;
@@ -124,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_options_that_repeat),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_help_needs_no_operands),
+        cmocka_unit_test(test_help_ends_with_examples),
         cmocka_unit_test(test_examples_are_taken),
     };
 

@@ -45,9 +45,9 @@ static void test_words(void **state)
 {
     struct ptj *p = *state;
 
-    expect(p, COMPLETE("susp"), "suspend\ttake a job's pods away, and keep the job\n:4\n");
+    expect(p, COMPLETE("susp"), "suspend\tdelete a job's pods, and keep the job\n:4\n");
     expect(p, COMPLETE("watch", "--unt"),
-           "--until\trunning or finished: end when the job is so, with its exit code\n:4\n");
+           "--until\tend when the job is running, or finished (succeeded or failed)\n:4\n");
     expect(p, COMPLETE("watch", "--until", "r"), "running\t\n:4\n");
     expect(p, COMPLETE("watch", "--until=f"), "--until=finished\t\n:4\n");
     expect(p, COMPLETE("watch", "--until=x"), ":4\n");
@@ -126,7 +126,7 @@ static void test_zsh(void **state)
 
     if (system("zsh -c true >/dev/null 2>&1") != 0)
         skip();
-    expect_shell(p, "zsh -f", ZSH("susp", "2"), "suspend:take a job's pods away, and keep the job\n");
+    expect_shell(p, "zsh -f", ZSH("susp", "2"), "suspend:delete a job's pods, and keep the job\n");
     expect_shell(p, "zsh -f", ZSH("suspend ber", "3"), "bert:Running\n");
     expect_shell(p, "zsh -f", ZSH("--kubeconfig et", "3"), "files\n");
 }
@@ -139,7 +139,7 @@ static void test_fish(void **state)
 
     if (system("fish --no-config -c true >/dev/null 2>&1") != 0)
         skip();
-    expect_shell(p, "fish --no-config", FISH("susp"), "suspend\ttake a job\'s pods away, and keep the job\n");
+    expect_shell(p, "fish --no-config", FISH("susp"), "suspend\tdelete a job\'s pods, and keep the job\n");
     expect_shell(p, "fish --no-config", FISH("suspend b"), "bart\nbert\tRunning\n");
     expect_shell(p, "fish --no-config", FISH("watch --until r"), "running\n");
     expect_shell(p, "fish --no-config", FISH("watch --until=f"), "--until=finished\n");

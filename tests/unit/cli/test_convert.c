@@ -72,15 +72,20 @@ static void test_golden(void **state)
 static void test_files(void **state)
 {
     struct ptj *p = *state;
+    char empty[128];
 
     assert_int_equal(chdir(GOLDEN), 0);
     ptj_expect(p, RUN("convert", "trainjob-older/in.yaml", "trainjob/in.yaml"), 3, "name: small", "older");
     ptj_expect(p, RUN("convert", "none.yaml"), 1, NULL, "none.yaml");
     ptj_expect(p, RUN("convert", "/dev/null"), 1, NULL, "found none");
     ptj_expect(p, RUN("convert", p->dir), 1, NULL, p->dir);
+    snprintf(empty, sizeof(empty), "%s/empty.yaml", p->dir);
+    ptj_script(empty, "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\n"
+                      "spec: {pytorchReplicaSpecs: {}}\n");
+    ptj_expect(p, RUN("convert", empty), 1, NULL, "spec.replicaSpecs: expected 1..16 items, got none");
     ptj_expect(p, RUN("convert"), 2, NULL, "expected FILE...");
     ptj_expect(p, RUN("convert", "trainjob/in.yaml", "--launcher=Mine"), 2, NULL,
-               "--launcher: expected Torchkeeper or Image, got \"Mine\"");
+               "--launcher: expected Image or Torchkeeper, got \"Mine\"");
     ptj_expect(p, RUN("convert", "trainjob/in.yaml", "--launcher=Image"), 0, "name: small",
                "--launcher Torchkeeper");
 }

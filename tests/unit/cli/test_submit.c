@@ -198,6 +198,8 @@ static void test_each_option_refused(void **state)
         {"--procs=auto", "--procs: expected an integer 1..4096, got \"auto\"\n"},
         {"--progress-timeout=29", "--progress-timeout: expected an integer 30..604800, got \"29\"\n"},
         {"--progress-timeout=5m", "--progress-timeout: expected an integer 30..604800, got \"5m\"\n"},
+        {"--launcher=image",
+         "--launcher: expected Torchkeeper or Image, got \"image\"; did you mean Image?\n"},
         {"--pull-secret=", "--pull-secret: expected the name of a Secret, got \"\"\n"},
         {"--pull-secret=My", "--pull-secret: expected the name of a Secret, got \"My\"\n"},
         {"--node-selector=gpu", "--node-selector: expected LABEL=VALUE, got \"gpu\"\n"},
@@ -455,15 +457,16 @@ static void test_nothing_is_left_half_made(void **state)
     refuse.path_part = "configmaps";
     refuse.status = 403;
     fake_plan_fault(p->server, &refuse);
-    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train has been deleted: you lack the right to create configmaps in namespace team");
+    ptj_expect(
+        p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+        "the job train has been deleted: you lack the permission to create configmaps in namespace team");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
     refuse.method = "PATCH"; /* the resume */
     refuse.path_part = "pytorchtrainingjobs";
     fake_plan_fault(p->server, &refuse);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
-               "the job train has been deleted: you lack the right to patch pytorchtrainingjobs");
+               "the job train has been deleted: you lack the permission to patch pytorchtrainingjobs");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     fake_plan_fault(p->server, NULL);
 }
@@ -672,7 +675,7 @@ static void test_refused(void **state)
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--name", "Bad"), 2, NULL,
                "metadata.name: expected lower-case");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--launcher", "Mine"), 2, NULL,
-               "launcher: expected one of Image, Torchkeeper");
+               "--launcher: expected Torchkeeper or Image, got \"Mine\"");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes", "0"), 2, NULL,
                "--nodes: expected an integer 1..1024");
 }

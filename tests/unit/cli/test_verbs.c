@@ -82,8 +82,9 @@ static void test_failures(void **state)
     ptj_put_job(p, "a", "{}", "{}");
     fake_plan_fault(p->server,
                     &(struct fake_fault_plan){.writes = true, .fault = FAKE_STATUS, .status = 403});
-    ptj_expect(p, RUN("suspend", "a"), 1, NULL,
-               "you lack the right to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+    ptj_expect(
+        p, RUN("suspend", "a"), 1, NULL,
+        "you lack the permission to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
     ptj_expect(p, RUN("suspend", "a"), 1, NULL, "kubectl ptj suspend: API server: GET /apis/");
     fake_plan_fault(p->server, NULL);
@@ -120,11 +121,10 @@ static void test_command_line(void **state)
     ptj_expect(p, RUN("help"), 0, "watch          follow all jobs, or one, as they train", NULL);
     ptj_expect(p, RUN("help", "scale"), 0, "kubectl ptj scale [OPTIONS] NAME PODS", NULL);
     ptj_expect(p, RUN("version"), 0, "kubectl-ptj (Torchkeeper) ", NULL);
-    ptj_expect(
-        p, RUN("describe", "a"), 2, NULL,
-        "kubectl ptj: describe is no verb of kubectl ptj: type kubectl ptj why NAME, or kubectl describe "
-        "ptj NAME\n");
-    ptj_expect(p, RUN("get"), 2, NULL, "kubectl ptj: get is no verb of kubectl ptj: type kubectl get ptj\n");
+    ptj_expect(p, RUN("describe", "a"), 2, NULL,
+               "kubectl ptj: describe: unknown verb; type kubectl ptj why NAME, or kubectl describe "
+               "ptj NAME\n");
+    ptj_expect(p, RUN("get"), 2, NULL, "kubectl ptj: get: unknown verb; type kubectl get ptj\n");
     ptj_expect(p, RUN("sclae"), 2, NULL, "unknown verb; did you mean scale?");
     ptj_expect(p, RUN("scale", "e"), 2, NULL, "expected NAME PODS");
     assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);

@@ -335,10 +335,10 @@ static void test_refused(void **state)
     put_ended(p, "Succeeded");
     fake_plan_fault(p->server,
                     &(struct fake_fault_plan){.path_part = "/log", .fault = FAKE_STATUS, .status = 403});
-    ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the right to get pods/log in namespace team");
+    ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the permission to get pods/log in namespace team");
     fake_plan_fault(p->server,
                     &(struct fake_fault_plan){.path_part = "/pods", .fault = FAKE_STATUS, .status = 403});
-    ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the right to watch pods in namespace team");
+    ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the permission to watch pods in namespace team");
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("logs", "none"), 1, NULL, "there is no training job \"none\"");
     ptj_expect(p, RUN("logs", "j", "--rank=2"), 1, NULL, "--rank: j has no such rank: it has 2 pods");

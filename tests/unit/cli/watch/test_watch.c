@@ -7,6 +7,7 @@
 #include "onpty.h"
 
 #include "cli/watch/display.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "kube/watcher.h"
 
@@ -266,13 +267,13 @@ static void test_rights(void **state)
     onpty_start(&t, p, RUN("watch"), 200, ROWS);
     assert_int_equal(onpty_wait(&t), 1);
     expect_given_back(
-        &t, "you lack the right to watch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+        &t, "you lack the permission to watch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
     onpty_end(&t);
     fake_plan_fault(p->server, &NONE);
     ptj_expect(p, RUN("watch"), 1, NULL, "is the operator installed");
     fake_plan_fault(p->server, &EVENTS);
     onpty_start(&t, p, RUN("watch"), 200, ROWS);
-    onpty_until(&t, "No events: you lack the right to watch events in namespace team");
+    onpty_until(&t, "No events: you lack the permission to watch events in namespace team");
     onpty_until(&t, "47%");
     onpty_end(&t);
 }
@@ -334,6 +335,99 @@ static void test_pipe_of_all(void **state)
     struct ptj_result r = ptj_wait(p, pid);
     assert_int_equal(r.status, 128 + SIGTERM);
     ptj_forget(&r);
+}
+
+/* The n-th line of a file in p->dir (from 0), once it is complete, as an object. */
+static cJSON *line_of(struct ptj *p, int n)
+{
+    struct err err;
+
+    for (int i = 0; i < 60000; i++, usleep(1000)) {
+        const char *at = ptj_text(p, "out"), *end = strchr(at, '\n');
+        for (int k = 0; k < n && end; k++, end = strchr(at, '\n'))
+            at = end + 1;
+        if (end)
+            return json_parse(at, (size_t)(end - at), &err);
+    }
+    fail_msg("line %d never came: %s", n, ptj_text(p, "out"));
+    return NULL;
+}
+
+static void expect_line(struct ptj *p, int n, const char *key, const char *want)
+{
+    cleanup_json cJSON *o = line_of(p, n);
+    const char *got = json_str(o, key);
+
+    assert_non_null(json_str(o, "time"));
+    assert_string_equal(json_str(o, "namespace"), "team");
+    assert_string_equal(json_str(o, "name"), "bert");
+    assert_string_equal(got ? got : "", want);
+}
+
+static void test_json(void **state)
+{
+    struct ptj *p = *state;
+
+    const pid_t pid = ptj_start(p, RUN("watch", "-o", "json"));
+    cleanup_json cJSON *first = line_of(p, 0);
+    assert_string_equal(json_str(first, "phase"), "Running");
+    assert_string_equal(json_str(first, "ready"), "2/2");
+    assert_int_equal(json_i64(cJSON_GetObjectItem(first, "progress"), "percent", -1), 47);
+    assert_false(cJSON_HasObjectItem(first, "reason") || cJSON_HasObjectItem(first, "lastFailure") ||
+                 cJSON_HasObjectItem(first, "restarts") || cJSON_HasObjectItem(first, "deleted"));
+    ptj_put_job(p, "bert", "{\"what is not\":\"in a line\"}", RUNNING("47"));
+    ptj_put_job(
+        p, "bert", "{}",
+        "{\"phase\":\"Failed\",\"reason\":\"a\\u001b[2J\\u202eb\",\"lastFailure\":{\"rank\":3,\"exitCode\":"
+        "137,\"message\":\"two\\nlines\",\"node\":{\"no\":\"text\"}}}");
+    expect_line(p, 1, "reason",
+                "a\x1b[2J\xe2\x80\xae"
+                "b");
+    assert_null(strchr(ptj_text(p, "out"), '\x1b'));
+    assert_null(strstr(ptj_text(p, "out"), "\xe2\x80\xae"));
+    cleanup_json cJSON *failed = line_of(p, 1);
+    const cJSON *failure = cJSON_GetObjectItem(failed, "lastFailure");
+    assert_string_equal(json_str(failure, "message"), "two\nlines");
+    assert_int_equal(json_i64(failure, "exitCode", -1), 137);
+    assert_false(cJSON_HasObjectItem(failure, "node"));
+    assert_true(fake_remove(p->server, PTJ_JOBS "/bert"));
+    expect_line(p, 2, "phase", "");
+    cleanup_json cJSON *last = line_of(p, 2);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(last, "deleted")));
+    kill(pid, SIGTERM);
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_string_equal(r.err, "");
+    ptj_forget(&r);
+}
+
+/* The jobs as they are: lines, objects, and on a terminal the table, which takes nothing of it over. */
+static void test_once(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    ptj_put_job(p, "bad", "{}", "{\"phase\":\"Failed\"}");
+    ptj_expect(p, RUN("watch", "--once"), 0, " bert: Running, 2/2 pods, 47%, loss 0.5\n", NULL);
+    ptj_expect(p, RUN("watch", "--once", "bad"), 0, " bad: Failed\n", NULL);
+    ptj_expect(p, RUN("watch", "--once", "none"), 1, NULL, "there is no training job \"none\"");
+    struct ptj_result r = ptj_run(p, RUN("watch", "-A", "--once", "-o", "json"));
+    assert_int_equal(r.status, 0);
+    cleanup_json cJSON *one = line_of(p, 0), *two = line_of(p, 1);
+    assert_true(json_str(one, "name") && json_str(two, "name"));
+    ptj_forget(&r);
+    ptj_expect(p, RUN("watch", "-o", "table"), 2, NULL, "--output: expected json, got \"table\"");
+    for (int i = 0; i < 2 * ROWS; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "job-%02d", i);
+        ptj_put_job(p, name, "{}", "{}");
+    }
+    onpty_start(&t, p, RUN("watch", "--once"), COLUMNS, ROWS);
+    vt_resize(&t.vt, COLUMNS, 2 * ROWS + 8); /* what scrolled out is looked at, too */
+    assert_int_equal(onpty_wait(&t), 0);
+    assert_int_equal(t.vt.updates, 0);
+    expect_given_back(&t, "26 training jobs in namespace team: 1 Running, 24 without status, 1 Failed");
+    expect_given_back(&t, "job-23");
+    onpty_end(&t);
 }
 
 /* A connection that is cut and made again at once, as proxies do, is nobody's trouble. */
@@ -413,6 +507,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_one_job_on_a_terminal, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pipe_of_all, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_json, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_once, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_cut_once, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_ends, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_reader_gone, begin, ptj_teardown),

@@ -6,6 +6,7 @@
 
 #include "cli/shown.h"
 #include "cli/why/screen.h"
+#include "cli/why/whyjson.h"
 #include "common/clock.h"
 #include "common/fsutil.h"
 
@@ -126,6 +127,28 @@ static void check_options(const char *name, struct why_facts facts)
     check_commands(name, buf_str(&all), facts.options);
 }
 
+/* The same answer as an object: the cause and its sentences where the screen has them, and nothing that is not known. */
+static void check_json(const char *name, const struct why_facts *facts, const char *all)
+{
+    cleanup_json cJSON *o = whyjson_of(facts);
+    const cJSON *cause = cJSON_GetObjectItem(o, "cause"), *pod, *item;
+    const char *next = json_str(cJSON_GetObjectItem(o, "next"), "operator");
+    int pods = 0;
+
+    if (!cause != !strstr(all, "\nOperator: ") || !cause != !next || (cause && !json_str(cause, "kind")))
+        fail_msg("%s: cause and next.operator of %s", name, cJSON_PrintUnformatted(o));
+    assert_string_equal(json_str(o, "name"), facts->job->name);
+    assert_non_null(json_str(o, "summary"));
+    assert_non_null(json_str(cJSON_GetObjectItem(o, "next"), "user"));
+    cJSON_ArrayForEach(item, cause) assert_true(!cJSON_IsNumber(item) || item->valuedouble >= 0);
+    cJSON_ArrayForEach(pod, cJSON_GetObjectItem(o, "pods"))
+    {
+        pods += same_text(json_str(pod, "name"), json_str(cause, "pod"));
+        assert_null(cJSON_GetObjectItem(cJSON_GetObjectItem(pod, "cause"), "log"));
+    }
+    assert_true(pods <= 1);
+}
+
 static void run_case(void **state)
 {
     const char *name = *state;
@@ -141,6 +164,7 @@ static void run_case(void **state)
     assert_int_equal(screen_print(&facts, (struct screen_size){COLUMNS, ROWS, false}, &screen, &err), 0);
     assert_int_equal(screen_print(&facts, (struct screen_size){.events = true}, &all, &err), 0);
     check_options(name, facts);
+    check_json(name, &facts, buf_str(&all));
     trainjob_free((struct trainjob *)(uintptr_t)facts.job);
     check_screen(name, buf_str(&screen), json_str(doc, "cause"));
     check_piped(name, buf_str(&all), json_str(doc, "cause"));

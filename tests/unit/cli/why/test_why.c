@@ -130,7 +130,7 @@ static void test_budget(void **state)
     expect(p, RUN("why", "j"), RUN("Running for ", "PodDisruptionBudget guard expects 0 pods", "to 1,"));
     expect(p, RUN("why", "j", "--context=c"), RUN("kubectl ptj logs j -n team --context=c shows"));
     refuse(p, "/poddisruptionbudgets");
-    expect(p, RUN("why", "j"), RUN("Running for ", "you lack the right to list poddisruptionbudgets"));
+    expect(p, RUN("why", "j"), RUN("Running for ", "you lack the permission to list poddisruptionbudgets"));
     fake_plan_fault(p->server, NULL);
 }
 
@@ -171,6 +171,82 @@ static void test_log(void **state)
     assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=400"), 2);
 }
 
+static cJSON *json_of(struct ptj *p, const char *name)
+{
+    struct ptj_result r = ptj_run(p, RUN("why", name, "-o", "json"));
+    struct err err;
+
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.err, "");
+    assert_ptr_equal(strchr(r.out, '\n'), r.out + strlen(r.out) - 1);
+    cJSON *o = json_parse(r.out, strlen(r.out), &err);
+    if (!o)
+        fail_msg("%s: %s", err.msg, r.out);
+    for (const char *c = r.out; *c; c++)
+        assert_true((unsigned char)*c >= ' ' || *c == '\n');
+    ptj_forget(&r);
+    return o;
+}
+
+static void expect_text(const cJSON *o, const char *key, const char *want)
+{
+    const char *got = json_str(o, key);
+
+    if (!want ? got != NULL : !got || strcmp(got, want) != 0)
+        fail_msg("%s: expected \"%s\", got \"%s\"", key, want ? want : "none", got ? got : "none");
+}
+
+static void test_json(void **state)
+{
+    struct ptj *p = *state;
+
+    put_failed(p);
+    fake_pod_prints(p->server, CORE "/pods/j-node-0", "2026-01-01T00:00:01Z \x1b[2J \xff \xe2\x80\xae\n");
+    cleanup_json cJSON *o = json_of(p, "j");
+    const cJSON *cause = cJSON_GetObjectItem(o, "cause"), *pods = cJSON_GetObjectItem(o, "pods");
+    expect_text(o, "namespace", "team");
+    expect_text(o, "name", "j");
+    expect_text(o, "phase", "Failed");
+    expect_text(o, "reason", "PermanentExitCode");
+    expect_text(o, "ready", NULL);
+    expect_text(o, "summary", "a rank ended with an exception");
+    assert_int_equal(json_i64(o, "attempt", -1), 0);
+    expect_text(cause, "kind", "PodFailed");
+    expect_text(cause, "pod", "j-node-0");
+    expect_text(cause, "node", "n1");
+    expect_text(cause, "since", "2026-01-01T00:00:00Z");
+    assert_int_equal(json_i64(cause, "exitCode", -1), 1);
+    assert_false(cJSON_HasObjectItem(cause, "rank") || cJSON_HasObjectItem(cause, "signal"));
+    assert_string_equal(cJSON_GetArrayItem(cJSON_GetObjectItem(cause, "log"), 1)->valuestring,
+                        "KeyError: 'lr'");
+    assert_non_null(strstr(json_str(cJSON_GetObjectItem(o, "next"), "user"), "kubectl delete ptj j -n team"));
+    assert_int_equal(cJSON_GetArraySize(pods), 1);
+    expect_text(pods->child, "name", "j-node-0");
+    expect_text(cJSON_GetObjectItem(pods->child, "cause"), "kind", "PodFailed");
+    assert_false(cJSON_HasObjectItem(o, "notRead"));
+    ptj_expect(p, RUN("why", "j", "-o", "yaml"), 2, NULL, "--output: expected json, got \"yaml\"");
+}
+
+/* What could not be read is named, and its fields are absent; of a job that runs there is no cause. */
+static void test_json_of_less(void **state)
+{
+    struct ptj *p = *state;
+
+    put_failed(p);
+    refuse(p, "/pods");
+    cleanup_json cJSON *o = json_of(p, "j");
+    assert_false(cJSON_HasObjectItem(o, "pods"));
+    assert_non_null(
+        strstr(cJSON_GetObjectItem(o, "notRead")->child->valuestring, "list pods in namespace team"));
+    fake_plan_fault(p->server, NULL);
+    ptj_put_job(p, "runs", SPEC, "{\"phase\":\"Running\",\"ready\":\"1/1\"}");
+    cleanup_json cJSON *runs = json_of(p, "runs");
+    assert_false(cJSON_HasObjectItem(runs, "cause") || cJSON_HasObjectItem(runs, "failures"));
+    expect_text(runs, "ready", "1/1");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(runs, "pods")), 0);
+    ptj_expect(p, RUN("why", "none", "-o", "json"), 1, NULL, "there is no training job \"none\"");
+}
+
 static void test_rights(void **state)
 {
     struct ptj *p = *state;
@@ -179,16 +255,16 @@ static void test_rights(void **state)
     refuse(p, "/log");
     expect(p, RUN("why", "j", "--all"),
            RUN("Failed: a program ended with exit code 1",
-               "Not read: you lack the right to get pods/log in namespace team"));
+               "Not read: you lack the permission to get pods/log in namespace team"));
     refuse(p, "/pods");
     expect(p, RUN("why", "j", "--all"),
            RUN("Failed: a program ended with exit code 1",
-               "Not read: you lack the right to list pods in namespace team"));
+               "Not read: you lack the permission to list pods in namespace team"));
     refuse(p, "/events");
     expect(p, RUN("why", "j", "--all"),
-           RUN("KeyError: 'lr'", "Not read: you lack the right to list events in namespace team"));
+           RUN("KeyError: 'lr'", "Not read: you lack the permission to list events in namespace team"));
     refuse(p, "/pytorchtrainingjobs");
-    ptj_expect(p, RUN("why", "j"), 1, NULL, "you lack the right to get pytorchtrainingjobs");
+    ptj_expect(p, RUN("why", "j"), 1, NULL, "you lack the permission to get pytorchtrainingjobs");
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("why", "none"), 1, NULL, "there is no training job \"none\"");
 }
@@ -210,7 +286,8 @@ static void test_claims_and_events(void **state)
                "Event:    data: ProvisioningFailed: no class fast"));
     refuse(p, "/persistentvolumeclaims");
     expect(p, RUN("why", "j", "--all"),
-           RUN("a PersistentVolumeClaim has no volume", "you lack the right to get persistentvolumeclaims"));
+           RUN("a PersistentVolumeClaim has no volume",
+               "you lack the permission to get persistentvolumeclaims"));
     fake_plan_fault(p->server, NULL);
 }
 
@@ -250,7 +327,7 @@ static void test_node(void **state)
                          "\"message\":\"silent\"}]}}"));
     expect(p, RUN("why", "j"), RUN("Running: the node n1 is lost", "silent"));
     refuse(p, "/nodes");
-    expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the right to get nodes"));
+    expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the permission to get nodes"));
     fake_plan_fault(p->server, NULL);
     put_pod(p, "[]",
             "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
@@ -317,6 +394,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_log, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_sidecar, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_json, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_json_of_less, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_budget, begin, ptj_teardown),
