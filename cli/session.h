@@ -1,7 +1,7 @@
 /* session.h - the connection of one kubectl-ptj process to the API server, through kubectl (proxy.h). For the verbs.
  *
  * Ownership: session_close frees all. What session_call returns is the caller's.
- * Errors:    those of kube/status.h and kube/transport.h, in the user's words: a 403 names the right that is missing, an
+ * Errors:    those of kube/apistatus.h and kube/transport.h, in the user's words: a 403 names the right that is missing, an
  *            unreachable server has kubectl's words.
  */
 #ifndef TK_CLI_SESSION_H

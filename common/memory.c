@@ -13,7 +13,7 @@ enum { LINE_BYTES = 96, PATIENCE_MS = 1000 };
 static void (*also)(void *ctx);
 static void *also_ctx;
 
-void memory_tell(void (*tell)(void *ctx), void *ctx)
+void memory_on_exhausted(void (*tell)(void *ctx), void *ctx)
 {
     also = tell;
     also_ctx = ctx;
@@ -27,7 +27,7 @@ void memory_exhausted(void)
 
     signal(SIGPIPE, SIG_IGN); /* the exit code must not become that of SIGPIPE */
     const ssize_t told = poll(&to, 1, PATIENCE_MS) > 0 ? write(to.fd, line, (size_t)len) : 0;
-    (void)told; /* without a reader the exit code has to suffice */
+    (void)told; /* if the write failed, only the exit code reports it */
     if (also)
         also(also_ctx);
     _exit(EXIT_CODE_RETRYABLE);

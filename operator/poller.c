@@ -14,7 +14,7 @@
 
 enum { RESERVED = 2, FAILURES_MAX = 16 };
 
-static const struct fairqueue_limits LIMITS = {.places = POLLER_PLACES - RESERVED,
+static const struct fairqueue_limits LIMITS = {.slots = POLLER_SLOTS - RESERVED,
                                                .reserved = RESERVED,
                                                .share_max = POLLER_NS_MAX,
                                                .slow_ms = INT64_MAX,
@@ -44,7 +44,7 @@ struct poller {
     struct fairqueue *turns;
     struct heap due;
     struct kube_loop_timer timer;
-    struct slot slots[POLLER_PLACES];
+    struct slot slots[POLLER_SLOTS];
     struct poller_counts counts;
     uint64_t random;
 };
@@ -170,7 +170,7 @@ struct poller *poller_new(struct kube_loop *l, const struct poller_options *opti
     p->jobs = kube_store_new(asked_free);
     p->turns = fairqueue_new(&LIMITS);
     p->timer = (struct kube_loop_timer){.fire = go_on, .ctx = p};
-    for (int i = 0; i < POLLER_PLACES; i++) {
+    for (int i = 0; i < POLLER_SLOTS; i++) {
         p->slots[i].poller = p;
         p->slots[i].get = (struct podget){.loop = l, .done = on_done, .ctx = &p->slots[i]};
     }
@@ -183,7 +183,7 @@ void poller_free(struct poller *p)
         return;
     kube_store_free(p->jobs);
     kube_loop_timer_cancel(p->loop, &p->timer);
-    for (int i = 0; i < POLLER_PLACES; i++)
+    for (int i = 0; i < POLLER_SLOTS; i++)
         podget_release(&p->slots[i].get);
     fairqueue_free(p->turns);
     heap_release(&p->due);
@@ -238,7 +238,7 @@ struct poller_counts poller_counts(const struct poller *p)
 {
     struct poller_counts c = p->counts;
 
-    for (int i = 0; i < POLLER_PLACES; i++)
+    for (int i = 0; i < POLLER_SLOTS; i++)
         c.out += p->slots[i].of != NULL;
     return c;
 }

@@ -2,7 +2,7 @@
  *
  * Ownership: borrows loop and options' ctx; strings are copied. poller_free ends all exchanges without a call of `answered`.
  * Units:     monotonic milliseconds.
- * Order:     the first time is anywhere within the interval, so that jobs are spread over it. At most POLLER_PLACES are out at
+ * Order:     the first time is anywhere within the interval, so that jobs are spread over it. At most POLLER_SLOTS are out at
  *            once and POLLER_NS_MAX of one namespace; namespaces are served in turn (kube/fairqueue.h). When a job
  *            gives no answer, or another job's, the poller doubles the delay before the next request to it, up to
  *            POLLER_BACKOFF_MS; a good answer resets the delay.
@@ -18,7 +18,7 @@
 enum {
     POLLER_INTERVAL_MS = 10000,
     POLLER_BACKOFF_MS = 300000,
-    POLLER_PLACES = 16,
+    POLLER_SLOTS = 16,
     POLLER_NS_MAX = 2,
 };
 

@@ -9,7 +9,7 @@
 /* Messages quote what others wrote, and are cut. */
 static void put_any(cJSON *o, const char *key, const char *s)
 {
-    text_mend(cJSON_AddStringToObject(o, key, s)->valuestring);
+    text_repair(cJSON_AddStringToObject(o, key, s)->valuestring);
 }
 
 static void put_text(cJSON *o, const char *key, const char *s)

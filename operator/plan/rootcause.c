@@ -136,7 +136,7 @@ static void read_line(struct entry *e, struct sv line)
         e->text = t;
         e->recorded = contains(t, "Traceback (most recent call last)");
     }
-    e->peer_lost |= e->recorded && text_tells_of_lost_peer(line);
+    e->peer_lost |= e->recorded && text_is_lost_peer(line);
 }
 
 /* torchrun puts first whose exception is the oldest, which may be a consequence of an end that left none; and
@@ -253,7 +253,7 @@ static bool parse_exception(const char *message, struct rootcause *ret)
     struct sv last;
 
     (void)named_line(sv_from(message), &last);
-    if (!text_tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
+    if (!text_is_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
         return false;
     *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true, .line = last};
     return true;
@@ -281,7 +281,7 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
         .rank = (int32_t)rank,
         .no_progress = cJSON_IsTrue(json_find(o, (const char *[]){"noProgress", NULL})),
         /* PyTorch's programs end with 1 when they have lost a peer. */
-        .peer_lost = code == EXIT_CODE_ERROR && text_tells_of_lost_peer(sv_from(text)),
+        .peer_lost = code == EXIT_CODE_ERROR && text_is_lost_peer(sv_from(text)),
     };
     return TAKE(o);
 }
@@ -387,7 +387,7 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
     }
     char *text = arena_strndup(a, line.p ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES),
          *end = text;
-    text_mend(text);
+    text_repair(text);
     for (const char *c = text; *c; c += *c != '\0')
         if (c[0] == '\x1b' && c[1] == '[') /* a colour, to its last letter */
             c += strcspn(c, "ABCDEFGHJKSTfhlmnsu");

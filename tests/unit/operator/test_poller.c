@@ -188,7 +188,7 @@ static void test_places(void **state)
         ask_many(r, ns, "silent", 3);
     }
     pass(r, POLLER_INTERVAL_MS);
-    assert_int_equal(r->pods.open_max, POLLER_PLACES);
+    assert_int_equal(r->pods.open_max, POLLER_SLOTS);
     assert_int_equal(ended(r), 0);
 }
 
