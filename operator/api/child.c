@@ -1,4 +1,4 @@
-/* child.c - decode what the planner reads of a Service or Deployment. */
+/* child.c - decode the parts of a Service or Deployment that the planner uses. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/text.h"
@@ -23,7 +23,7 @@ static const char *copy(char **to, const char *s)
     return p;
 }
 
-/* The weightiest condition that tells of trouble; of a Service there is none. */
+/* Read the most important condition that reports a problem; a Service has none. */
 static void read_conditions(const cJSON *status, struct child *c)
 {
     static const char *const TELLS[][2] = {

@@ -8,7 +8,7 @@
 
 enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512, FILESET_BYTES = 776, IMAGE_BYTES = 4096 };
 
-/* "./log//a/." -> "log/a". NULL when it leaves the claim with "..". */
+/* "./log//a/." -> "log/a". NULL: the path leaves the volume with "..". */
 static const char *normalise(struct arena *a, const char *path)
 {
     char *out = arena_alloc(a, strlen(path) + 2);
@@ -35,14 +35,14 @@ static int add_path(const struct json_at *at, struct arena *a, struct tensorboar
 {
     log->path = normalise(a, path);
     if (!log->path)
-        return json_err(at, err, "expected a path inside the claim, got \"%.80s\"", path);
-    /* TensorBoard's own list of log folders has no quoting. */
+        return json_err(at, err, "expected a path inside the volume, got \"%.80s\"", path);
+    /* TensorBoard's list of log folders has no quoting. */
     if (strpbrk(log->path, ",:"))
         return json_err(at, err, "expected a path without ',' and ':', got \"%.80s\"", path);
     return 0;
 }
 
-/* The name may be followed by the path, which the caller reads. */
+/* Whether `name` is a valid PVC name. A path may follow it in the text. */
 static bool is_claim(struct sv name)
 {
     return name.len > 0 && name.len <= 253 && !memchr(name.p, ',', name.len) &&
@@ -89,7 +89,7 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     if (decode_members(&dir, KNOWN, REFUSED, err) < 0 || json_expect_array(&pvc, CLAIMS_MAX, err) < 0)
         return -1;
     if (cJSON_GetArraySize(pvc.node) < 1)
-        return json_err(&pvc, err, "expected at least one claim");
+        return json_err(&pvc, err, "expected at least one PVC");
     struct tensorboard_log *logs = arena_array(a, LOGS_MAX, struct tensorboard_log);
     cJSON_ArrayForEach(node, pvc.node)
     {
@@ -103,7 +103,7 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     return 0;
 }
 
-/* T9k's own way to write the same: t9k://pvc/NAME/PATH. */
+/* T9k's notation: t9k://pvc/NAME/PATH. */
 static int decode_filesets(const struct json_at *tb, struct arena *a, struct tensorboard_spec *ret,
                            struct err *err)
 {

@@ -11,7 +11,7 @@ static const cJSON *find(const cJSON *o, const char *a, const char *b)
     return json_find(o, (const char *[]){a, b, NULL});
 }
 
-/* TensorBoard's pods are not the job's: they carry a label of their own. Returns the labels. */
+/* TensorBoard's pods do not count as the job's pods: they have a separate label. Returns the labels. */
 static cJSON *add_selector(struct planner *p, cJSON *parent, const char *key)
 {
     cJSON *labels = cJSON_AddObjectToObject(parent, key);
@@ -115,7 +115,7 @@ static void add_volumes(struct planner *p, cJSON *pod, cJSON *container)
     cJSON_AddItemToArray(mounts, tmp_mount);
 }
 
-/* The training container's user wrote the logs and can read them. */
+/* The training container's user or group, who wrote the logs and can read them. */
 static int64_t inherited_id(struct planner *p, const char *key)
 {
     const cJSON *spec = find(p->slots[0].spec->template, "spec", NULL);
