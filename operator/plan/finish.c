@@ -108,7 +108,7 @@ static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_
     act->body = planner_json(p, doc);
     planner_event_in(
         p, &p->deletes, true, "SidecarEnded",
-        "pod %s: the operator ends %s: still there sidecarGraceSeconds (%d) after the training had ended",
+        "pod %s: the operator ends %s: still running sidecarGraceSeconds (%d) after the training ended",
         pod->name, pod->working, (int)p->spec->run_policy.sidecar_grace_s);
 }
 

@@ -53,7 +53,8 @@ void ignored_report_change(struct planner *p, int attempt)
                       "apply it again");
     else if (!p->spec->paused && (p->st.ran_attempt == attempt || planner_gang_runs(p)))
         planner_event(p, false, "TemplateWaits",
-                      "attempt %d goes on; the changed template takes effect with the next attempt", attempt);
+                      "attempt %d continues; the changed template takes effect with the next attempt",
+                      attempt);
 }
 
 void ignored_report(struct planner *p)
@@ -82,10 +83,10 @@ void ignored_report(struct planner *p)
         if (spec->resume.items[i].n_command > 0)
             note(&commands, arena_printf(p->a, "runMode.pause.resumeSpecs[%d].command", i));
     report(p, &commands,
-           "torchrun is enabled and is what runs: put the training program and its arguments into args");
-    report(p, &policies,
-           "pods are made with Never: what follows a failure stands in replicaSpecs[].restartPolicy");
-    report(p, &names, "the pod's own name and the job's Service are what the pods find each other by");
+           "torchrun is enabled and runs instead: put the training program and its arguments into args");
+    report(p, &policies, "pods are created with Never: set replicaSpecs[].restartPolicy instead");
+    report(p, &names, "the pods find each other by their own names and the job's Service");
     if (spec->unknown)
-        planner_event(p, true, "Ignored", "%s; the job ran without it, and goes on so", spec->unknown);
+        planner_event(p, true, "Ignored", "%s; the job ran without it, and continues without it",
+                      spec->unknown);
 }

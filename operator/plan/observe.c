@@ -157,7 +157,7 @@ static void observe_pausing(struct planner *p)
 {
     if (p->st.phase == JOB_PAUSED)
         return;
-    planner_reason(p, JOBSTATUS_PAUSING, arena_printf(p->a, "pods still there: %d", p->in->n_pods));
+    planner_reason(p, JOBSTATUS_PAUSING, arena_printf(p->a, "pods that still exist: %d", p->in->n_pods));
     planner_condition(p, COND_RUNNING, false, first_word(p, p->st.reason), p->reason_message);
 }
 

@@ -104,10 +104,10 @@ static void plan_unreadable(struct planner *p, struct plan *out)
         return;
     cleanup_json cJSON *diff = cJSON_CreateObject();
     cJSON_AddStringToObject(diff, "reason", UNREADABLE);
-    planner_event(
-        p, true, UNREADABLE,
-        "%s; what runs goes on, but nothing is made or removed for this job until that is changed or deleted",
-        p->in->unreadable);
+    planner_event(p, true, UNREADABLE,
+                  "%s; running pods continue, but nothing is created or deleted for this job until that "
+                  "object is changed or deleted",
+                  p->in->unreadable);
     *planner_add(p, &all, ACTION_STATUS) = status_action(p, diff);
     append(p, &all, &p->events);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .unreadable = true};

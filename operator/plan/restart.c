@@ -310,7 +310,7 @@ static void fail_job(struct planner *p, const char *reason, const char *what)
                                p->spec->run_policy.backoff_limit, what);
     else if (strcmp(reason, "DisruptionLimitExceeded") == 0)
         message = arena_printf(
-            p->a, "%d disruptions before, and %d are the limit for each day since the job's creation; %s",
+            p->a, "%d disruptions before; the limit is %d for each day since the job's creation; %s",
             p->st.disruption_count, DISRUPTIONS_PER_DAY, what);
     else if (strcmp(reason, "AdmissionLimitExceeded") == 0)
         message = arena_printf(p->a, "not started or refused by a node %d times before; %s",

@@ -31,7 +31,7 @@ void scale_announce(struct planner *p)
     for (int i = 0; p->spec->elastic.enabled && i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         if (pod->attempt == p->st.attempt && pod->index >= expected && !was_announced(p, pod))
-            planner_event(p, false, "Scaled", "pod %s leaves: %d expected", arena_strdup(p->a, pod->name),
+            planner_event(p, false, "Scaled", "pod %s is removed: %d expected", arena_strdup(p->a, pod->name),
                           expected);
     }
 }

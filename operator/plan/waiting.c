@@ -96,7 +96,7 @@ static struct waiting unschedulable(const struct pod *pod, const cJSON *object, 
         const char *all = claims(pod, object, &w.subject, a);
         w.reason = "ClaimNotBound";
         w.message =
-            arena_printf(a, "no volume is bound to its claim%s %s: %s", w.subject ? "" : "s", all, text);
+            arena_printf(a, "no volume is bound to its PVC%s %s: %s", w.subject ? "" : "s", all, text);
     }
     return w;
 }
@@ -118,11 +118,11 @@ static struct waiting unplaced(const struct pod *pod, const cJSON *object, int64
         return w;
     case UNPLACED_CLAIM:
         w.reason = "ResourceClaimNotCreated";
-        w.message = arena_printf(a, "no ResourceClaim has been made from ResourceClaimTemplate %s", by);
+        w.message = arena_printf(a, "no ResourceClaim has been created from ResourceClaimTemplate %s", by);
         break;
     case UNPLACED_SCHEDULER:
         w.reason = "NotScheduled";
-        w.message = arena_printf(a, "scheduler %s has not looked at it", by);
+        w.message = arena_printf(a, "scheduler %s has not processed it yet", by);
         break;
     }
     return if_late(w, pod->created_ms, now_ms);
@@ -154,7 +154,7 @@ static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, s
         return about(pod, c, problem, words, a);
     if (init && pod->crashed) {
         words = rootcause_line(c->message, "", a);
-        words = arena_printf(a, "it ended with exit code %d and is started again%s%s", c->exit_code,
+        words = arena_printf(a, "it ended with exit code %d and is being restarted%s%s", c->exit_code,
                              words[0] ? ": " : "", words);
         return about(pod, c, "CrashLoopBackOff", words, a);
     }
