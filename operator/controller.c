@@ -6,7 +6,7 @@
 #include "common/random.h"
 #include "operator/budget.h"
 #include "operator/jobmemory.h"
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 
 #include <stdio.h>
 #include <stdlib.h>

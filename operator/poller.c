@@ -6,7 +6,7 @@
 #include "common/random.h"
 #include "kube/fairqueue.h"
 #include "kube/store.h"
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 #include "operator/podget.h"
 
 #include <stdlib.h>

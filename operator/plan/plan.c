@@ -6,8 +6,8 @@
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
-#include "operator/plan/progress.h"
 #include "operator/plan/status.h"
+#include "operator/plan/statusprogress.h"
 #include "operator/plan/tensorboard.h"
 #include "operator/plan/timing.h"
 

@@ -6,7 +6,7 @@
 #define TK_OPERATOR_PLAN_PLANNER_H
 
 #include "operator/plan/plan.h"
-#include "operator/plan/waiting.h"
+#include "operator/plan/podwaiting.h"
 
 /* One pod of the gang, as specified. */
 struct slot {

@@ -3,7 +3,7 @@
 #include "operator/plan/status.h"
 
 #include "operator/plan/mergepatch.h"
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 
 #include <string.h>
 

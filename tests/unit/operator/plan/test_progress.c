@@ -1,7 +1,7 @@
 /* test_progress.c - which pod is asked for progress, and which answer is worth a pass; golden cases (progress-*) show what a plan
  * makes of it.
  */
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 #include "test.h"
 
 #define NOW INT64_C(1795514400000)

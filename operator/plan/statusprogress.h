@@ -1,8 +1,8 @@
-/* progress.h - a job's progress in its status, from the answer of the launcher in pod 0. Pure. No other part
+/* statusprogress.h - a job's progress in its status, from the answer of the launcher in pod 0. Pure. No other part
  * of a plan depends on it.
  */
-#ifndef TK_OPERATOR_PLAN_PROGRESS_H
-#define TK_OPERATOR_PLAN_PROGRESS_H
+#ifndef TK_OPERATOR_PLAN_STATUSPROGRESS_H
+#define TK_OPERATOR_PLAN_STATUSPROGRESS_H
 
 #include "operator/plan/plan.h"
 

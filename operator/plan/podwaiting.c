@@ -1,6 +1,6 @@
-/* waiting.c - explain why a pod does not start or end: gates, PVCs, scheduling, images, containers,
+/* podwaiting.c - explain why a pod does not start or end: gates, PVCs, scheduling, images, containers,
  * finalizers. */
-#include "operator/plan/waiting.h"
+#include "operator/plan/podwaiting.h"
 
 #include "operator/plan/rootcause.h"
 

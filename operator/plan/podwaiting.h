@@ -1,11 +1,11 @@
-/* waiting.h - find out from the Pod object why a pod does not start or end: for the operator's status and for
+/* podwaiting.h - find out from the Pod object why a pod does not start or end: for the operator's status and for
  * `kubectl ptj why`. Pure.
  *
  * Ownership: strings are literals, live in the arena or are borrowed from the pod.
  * Units:     milliseconds since the Unix epoch.
  */
-#ifndef TK_OPERATOR_PLAN_WAITING_H
-#define TK_OPERATOR_PLAN_WAITING_H
+#ifndef TK_OPERATOR_PLAN_PODWAITING_H
+#define TK_OPERATOR_PLAN_PODWAITING_H
 
 #include "common/arena.h"
 #include "operator/api/pod.h"

@@ -1,5 +1,5 @@
-/* progress.c - set the progress in the status, and decide when a change of it is written. */
-#include "operator/plan/progress.h"
+/* statusprogress.c - set the progress in the status, and decide when a change of it is written. */
+#include "operator/plan/statusprogress.h"
 
 #include "operator/plan/desired.h"
 #include "operator/plan/planner.h"
