@@ -206,7 +206,8 @@ static const struct row REFUSED[] = {
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'a','subPath':['x,y']}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].subPath[0]: expected a path without ',' and ':', got \"x,y\""},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'a','subPath':['log','./a//../../b']}]}}"),
-     "spec.tensorboardSpec.logDir.pvc[0].subPath[1]: expected a path inside the volume, got \"./a//../../b\""},
+     "spec.tensorboardSpec.logDir.pvc[0].subPath[1]: expected a path inside the volume, got "
+     "\"./a//../../b\""},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'../a'}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("'tensorboardSpec':{'trainingLogFilesets':[]}"),
