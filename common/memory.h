@@ -19,7 +19,7 @@ _Noreturn void memory_exhausted(void);
 
 /* Set a function that memory_exhausted calls after its line, to inform other processes. It must neither
  * allocate nor block. For the whole process: main sets it before it starts threads. */
-void memory_on_exhausted(void (*tell)(void *ctx), void *ctx);
+void memory_on_exhausted(void (*report)(void *ctx), void *ctx);
 
 /* Returns p, or calls memory_exhausted() for NULL. Not for sizes of 0, for which an allocator may return
  * NULL. */

@@ -93,7 +93,7 @@ struct elastic {
 };
 
 struct tensorboard_log {
-    const char *claim;
+    const char *pvc;
     const char *path; /* normalised, relative to the volume's root; "" is the root */
 };
 

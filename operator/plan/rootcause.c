@@ -147,9 +147,9 @@ static void read_line(struct entry *e, struct sv line)
  * ended by SIGABRT, or with 1. */
 static int weight(const struct entry *e)
 {
-    const bool asked = e->code == -SIGNAL_TERM || e->code == EXIT_CODE_SIGNAL_BASE + SIGNAL_TERM;
+    const bool terminated = e->code == -SIGNAL_TERM || e->code == EXIT_CODE_SIGNAL_BASE + SIGNAL_TERM;
     const bool open = !e->recorded && (e->code == -SIGNAL_ABORT || (e->code == EXIT_CODE_ERROR && !e->root));
-    int own = asked ? 0 : e->peer_lost ? 1 : open ? 2 : 3;
+    int own = terminated ? 0 : e->peer_lost ? 1 : open ? 2 : 3;
 
     return 2 * own + e->root;
 }

@@ -164,7 +164,7 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
  * have intended the wait. */
 static bool raises_event(const char *reason, bool *warning)
 {
-    static const char *const TOLD[] = {
+    static const char *const REASONS[] = {
         "SchedulingGated",      "ContainerCreating",  "InitContainerRunning",
         "SidecarNotStarted",    "CrashLoopBackOff",   "ResourceClaimNotCreated",
         "NotScheduled",         "PodHeldByFinalizer", "InvalidSpec",
@@ -175,8 +175,8 @@ static bool raises_event(const char *reason, bool *warning)
     };
     size_t len = strcspn(reason, " ");
 
-    for (size_t i = 0; i < ARRAY_LEN(TOLD); i++)
-        if (strlen(TOLD[i]) == len && strncmp(TOLD[i], reason, len) == 0) {
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        if (strlen(REASONS[i]) == len && strncmp(REASONS[i], reason, len) == 0) {
             *warning = i > 2;
             return true;
         }

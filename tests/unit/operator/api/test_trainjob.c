@@ -36,7 +36,7 @@ static void test_filesets(void **state)
     assert_null(job->spec_error);
     assert_int_equal(job->spec.tensorboard.n_logs, 3);
     for (int i = 0; i < 3; i++) {
-        assert_string_equal(job->spec.tensorboard.logs[i].claim, LOGS[i][0]);
+        assert_string_equal(job->spec.tensorboard.logs[i].pvc, LOGS[i][0]);
         assert_string_equal(job->spec.tensorboard.logs[i].path, LOGS[i][1]);
     }
 }
