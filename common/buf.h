@@ -1,9 +1,10 @@
 /* buf.h - a growable byte buffer with a fixed size limit.
  *
- * Ownership: buf_release frees the bytes. `data` moves when the buffer grows. * Errors:    beyond the limit a
- *            function returns -1 (ERR_INVALID) and does not change the buffer. With err NULL it also sets
- *            `full`: further calls with err NULL add nothing until buf_clear or buf_release, and one
- *            buf_check after the last call is enough. Out of memory ends the process (memory.h).
+ * Ownership: buf_release frees the bytes. `data` moves when the buffer grows.
+ * Errors:    beyond the limit a function returns -1 (ERR_INVALID) and does not change the buffer. With err
+ *            NULL it also sets `full`: further calls with err NULL add nothing until buf_clear or
+ *            buf_release, and one buf_check after the last call is enough. Out of memory ends the process
+ *            (memory.h).
  * Order:     a NUL that is not counted always follows the bytes, so `data` is also a C string.
  */
 #ifndef TK_COMMON_BUF_H

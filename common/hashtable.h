@@ -2,9 +2,9 @@
  *
  * Ownership: the caller owns the nodes and does not move them while they are in a table. A zeroed table is
  *            empty. hashtable_release frees only the buckets.
- * Order:     the caller computes hashes (hash.h) and compares: walk over the nodes of one hash. for (n =
- *            hashtable_first_of(t, hash); n && !is_it(n); n = hashtable_next_of(n)) ;  *            During a
- *            walk over all nodes, add none and remove only the node that the walk has just left.
+ * Order:     the caller computes hashes (hash.h) and compares: walk over the nodes of one hash.
+ *                for (n = hashtable_first_of(t, hash); n && !is_it(n); n = hashtable_next_of(n)) ;
+ *            During a walk over all nodes, add none and remove only the node that the walk has just left.
  */
 #ifndef TK_COMMON_HASHTABLE_H
 #define TK_COMMON_HASHTABLE_H

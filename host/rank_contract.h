@@ -22,9 +22,8 @@ static inline bool contract_is_final(int status)
 #define CONTRACT_ENV_ERROR_FILE "TORCHELASTIC_ERROR_FILE"
 #define CONTRACT_ATTEMPT "/attempt_"
 /* PID/NUMBER: descriptor NUMBER of process PID, the launcher, is a memory file (memfd) of this name. It is
- *             empty at first and exists until the launcher ends, so a rank can keep data in it for the next
- *             attempt. The launcher does not read it. A rank opens /proc/PID/fd/NUMBER; it inherits no
- *             descriptor. */
+ * empty at first and exists until the launcher ends, so a rank can keep data in it for the next attempt. The
+ * launcher does not read it. A rank opens /proc/PID/fd/NUMBER; it inherits no descriptor. */
 #define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
 #define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
 

@@ -68,8 +68,8 @@ struct rank_slot {
 _Static_assert(sizeof(struct rank_slot) == 128, "a slot has 128 bytes");
 
 /* Launcher: create the file for n ranks, all zero, and map it at *slots. Returns the descriptor, which the
- *           caller closes after rank_state_unmap, and sets `where` to the begin of the variable's value
- *           ("/SLOT" follows). -1: memory files are forbidden; *slots is NULL. */
+ * caller closes after rank_state_unmap, and sets `where` to the begin of the variable's value ("/SLOT"
+ * follows). -1: memory files are forbidden; *slots is NULL. */
 int rank_state_make(int n, struct rank_slot **slots, char where[static MEMORY_FILE_BYTES]) MUST_CHECK;
 void rank_state_unmap(struct rank_slot *slots, int n);
 

@@ -5,8 +5,8 @@
  *           ERR_CONFLICT    409: an object that exists already has a reason of its own
  *           ERR_INVALID     400 403 405 406 413 415 422: a retry changes nothing
  *           ERR_TRANSIENT   401 408 410 429 5xx and all others
- *         A 403 may go away (a permission is granted, quota is freed): a caller that retries it does so slowly. A
- *         401 is transient because tokens are rotated and read again.
+ *           A 403 may go away (a permission is granted, quota is freed): retry it slowly. A 401 is transient because
+ *           tokens are rotated and read again.
  */
 #ifndef TK_KUBE_APISTATUS_H
 #define TK_KUBE_APISTATUS_H

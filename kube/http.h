@@ -4,13 +4,13 @@
  * TLS 1.2 or later, verified. No redirects. Plain http only to a loopback address, for tests and for proxies
  * on the same machine.
  * Ownership: borrows the loop and the configuration; http_free cancels all transfers without a `done`.
- * Errors:    those of transport.h. * Order:     the pool serves namespaces in turn, first in first out inside
- *            one, by the rules of fairqueue.h: 8 transfers at a time, and 2 more for namespaces that have
- *            none in flight. A write in flight for over 1 s frees its slot, up to 4 writes of a namespace and
- *            64 in all. So a slow namespace has at most 8 transfers in flight and does not delay the others.
- *            Transfers marked `later` come last. Watches and urgent transfers start immediately. After a
- *            transfer without an answer the pool does not reuse connections that were idle since before that
- *            transfer was sent.
+ * Errors:    those of transport.h.
+ * Order:     the pool serves namespaces in turn, first in first out inside one, by the rules of fairqueue.h:
+ *            8 transfers at a time, and 2 more for namespaces that have none in flight. A write in flight for
+ *            over 1 s frees its slot, up to 4 writes of a namespace and 64 in all. So a slow namespace has at
+ *            most 8 transfers in flight and does not delay the others. Transfers marked `later` come last.
+ *            Watches and urgent transfers start immediately. After a transfer without an answer the pool does
+ *            not reuse connections that were idle since before that transfer was sent.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H

@@ -5,13 +5,14 @@
  *                                                               ^                         kube_work_after
  *                                                               '------ back-off -------- kube_work_retry
  *
- * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h). *
+ * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
  *            kube_reconciler_free cancels the works in progress without a callback and, if the process leads,
  *            calls `ends`.
- * Units:     monotonic milliseconds. * Order:     it reconciles nothing while the process does not lead, nor
- *            before every cache (except spare ones) holds a list that was begun in this term of leadership. A
- *            key has one work at a time; a key added meanwhile is queued again. kube/manager.c calls
- *            kube_reconciler_lead and kube_reconciler_drain.
+ * Units:     monotonic milliseconds.
+ * Order:     it reconciles nothing while the process does not lead, nor before every cache (except spare
+ *            ones) holds a list that was begun in this term of leadership. A key has one work at a time; a
+ *            key added meanwhile is queued again. kube/manager.c calls kube_reconciler_lead and
+ *            kube_reconciler_drain.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H

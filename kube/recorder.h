@@ -1,10 +1,10 @@
 /* recorder.h - send Kubernetes Events about objects, as `kubectl describe` shows them.
  *
  * It counts repeated Events in one object, and limits the rate of each object: see correlator.h.
- * Ownership: borrows loop and transport; copies its arguments. * Errors:    none to the caller: Events are
- *            best effort. The recorder tries a request 3 times, then drops the Event and counts it. At most
- *            512 wait; it drops a new Event when its namespace has as many waiting as the queue has free
- *            slots.
+ * Ownership: borrows loop and transport; copies its arguments.
+ * Errors:    none to the caller: Events are best effort. The recorder tries a request 3 times, then drops the
+ *            Event and counts it. At most 512 wait; it drops a new Event when its namespace has as many
+ *            waiting as the queue has free slots.
  * Order:     one Event of a namespace at a time, in order. The transport serves the namespaces in turn, and
  *            Events after all other requests. A namespace whose requests get no answer delays only its own
  *            Events.

@@ -57,8 +57,8 @@ const struct kube_store_entry *kube_store_first(const struct kube_store *s);
 const struct kube_store_entry *kube_store_next(const struct kube_store *s, const struct kube_store_entry *e);
 
 /* For a new list: mark all objects, put those of the list (which unmarks them), sweep the others.
- *                 kube_store_sweep calls `gone` (may be NULL) for each object before it is freed; it must not
- *                 change the store. */
+ * kube_store_sweep calls `gone` (may be NULL) for each object before it is freed; it must not change the
+ * store. */
 void kube_store_mark(struct kube_store *s);
 void kube_store_unmark_one(const struct kube_store_entry *e); /* as if it had been put */
 

@@ -100,7 +100,7 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_re
                     const struct err *err);
 
 /* List again: after the list in progress, if there is one. give_up: instead of it. Returns true when the
- *             caller must cancel the request in flight. */
+ * caller must cancel the request in flight. */
 bool watcher_relist(struct watcher *w, bool give_up);
 
 /* The version that the sink has reached. "": unknown until the server sends a version, in a complete list or,

@@ -130,7 +130,7 @@ static void store_problem(struct jobmemory *m, const struct actions_result *r, i
 }
 
 /* True: the status has to report a problem. A create that failed once, and quickly, is only retried; so is
- *       one that waits for a deletion, unless that takes too long. */
+ * one that waits for a deletion, unless that takes too long. */
 static bool record_problem(struct jobmemory *m, const struct actions_result *r,
                            const struct jobmemory_pass *pass, int64_t mono_ms)
 {

@@ -3,11 +3,11 @@
  *
  * Ownership: borrows loop and options' ctx; strings are copied. poller_free ends all exchanges without a call
  *            of `answered`.
- * Units:     monotonic milliseconds. * Order:     the first poll of a job is at a random time within the
- *            interval, so that jobs are spread over it. At most POLLER_SLOTS polls are in flight, and
- *            POLLER_NS_MAX of one namespace; namespaces are served in turn (kube/fairqueue.h). When a job
- *            gives no answer, or another job's, the poller doubles the delay before its next poll, up to
- *            POLLER_BACKOFF_MS; a good answer resets the delay.
+ * Units:     monotonic milliseconds.
+ * Order:     the first poll of a job is at a random time within the interval, so that jobs are spread over
+ *            it. At most POLLER_SLOTS polls are in flight, and POLLER_NS_MAX of one namespace; namespaces are
+ *            served in turn (kube/fairqueue.h). When a job gives no answer, or another job's, the poller
+ *            doubles the delay before its next poll, up to POLLER_BACKOFF_MS; a good answer resets the delay.
  * Errors:    none: the poller counts them.
  */
 #ifndef TK_OPERATOR_POLLER_H

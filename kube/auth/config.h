@@ -4,7 +4,7 @@
  * Ownership: kube_config_release frees all; a zeroed struct is a valid empty one.
  * Units:     monotonic milliseconds.
  * Errors:    ERR_NOT_FOUND (not in a pod, no such file), ERR_INVALID (names the variable, option or file). *c
- *            is  *            untouched on failure.
+ *            is untouched on failure.
  */
 #ifndef TK_KUBE_AUTH_CONFIG_H
 #define TK_KUBE_AUTH_CONFIG_H

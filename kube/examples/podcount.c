@@ -1,9 +1,10 @@
 /* podcount.c - an example of a complete controller: it keeps a ConfigMap "pod-count" in each namespace with
  * the number of the namespace's pods.
  *
- * Usage: podcount [NAMESPACE [SERVER]]       (default: all namespaces, and the API server of the pod that it
- *        runs in) A template for your own: caches of the objects you read, a queue of keys, one function that
- *        compares the actual state with the desired state and sends one request.
+ * Usage: podcount [NAMESPACE [SERVER]]       (default: all namespaces, and the API server of the pod that it runs in)
+ *
+ * A template for your own: caches of the objects you read, a queue of keys, one function that compares the actual
+ * state with the desired state and sends one request.
  */
 #include "kube/manager.h"
 #include "kube/reconciler.h"

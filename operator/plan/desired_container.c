@@ -120,7 +120,7 @@ static void add_env(struct env *e, const char *name, const char *value)
 }
 
 /* Not optional: a kubelet that does not see the Secret yet would start this pod without the key that its
- *               peers have. */
+ * peers have. */
 static void add_key(struct planner *p, struct env *e)
 {
     cJSON *item = guards_key(p) ? env_item(e, CONTRACT_ENV_JOB_KEY) : NULL;

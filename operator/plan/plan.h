@@ -3,9 +3,9 @@
  *
  * Ownership: *in is borrowed for the call. All of *out lives in `a` and points to nothing else, so the caches
  *            may change afterwards.
- * Units:     times are milliseconds since the Unix epoch; 0 is "not set". * Errors:    none: an invalid spec
- *            leads to a status, not to an error. A job that is being deleted, or whose managedBy names
- *            another controller, gets no actions.
+ * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
+ * Errors:    none: an invalid spec leads to a status, not to an error. A job that is being deleted, or whose
+ *            managedBy names another controller, gets no actions.
  * Order:     actions run first to last, and the first failure ends the reconcile. The status is written
  *            before the actions that follow from it, so that restarts are counted exactly once. Only guards,
  *            the Service and the first pods of a new job are created before its first status: no count exists

@@ -2,8 +2,8 @@
  *
  * Torchkeeper's launcher writes a report there, 1 KiB at most. A report that is cut (the kubelet cuts
  * messages in pods with more than 12 containers) is ignored:
- * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"...","noProgress":true} PyTorch's torchrun
- * exits with 1 for any failure of its workers. Their exit codes are in the last lines of its log, in the
+ *     {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"...","noProgress":true}
+ * PyTorch's torchrun exits with 1 for any failure of its workers. Their exit codes are in the last lines of its log, in the
  * report of ChildFailedError, in the format of torch/distributed/elastic/multiprocessing/errors. Its root
  * cause is accepted unless that is itself a consequence (terminated by torchrun, or an exception about a lost
  * peer) and the report has another worker that failed by itself.
