@@ -1,7 +1,7 @@
 /* podlog.c - GET .../pods/NAME/log with its query. */
 #include "cli/podlog.h"
 
-#include "kube/status.h"
+#include "kube/apistatus.h"
 
 enum { SILENCE_MS = 10000 };
 

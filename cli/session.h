@@ -1,7 +1,7 @@
 /* session.h - the connection of one kubectl-ptj process to the API server, through kubectl (proxy.h). For the verbs.
  *
  * Ownership: session_close frees all. What session_call returns is the caller's.
- * Errors:    those of kube/status.h and kube/transport.h, for users: a 403 names the missing permission, an
+ * Errors:    those of kube/apistatus.h and kube/transport.h, for users: a 403 names the missing permission, an
  *            unreachable server has kubectl's message.
  */
 #ifndef TK_CLI_SESSION_H

@@ -1,4 +1,5 @@
-/* backoff.h - how long to wait before the next try: exponential, with jitter and a memory where that is wanted. Pure.
+/* backoff.h - how long to wait before the next try: an exponential delay, optionally with jitter and a count
+ * of failures. Pure.
  *
  * Units:     milliseconds; of a struct backoff, those of one monotonic clock.
  */
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* first_ms after the first failure, twice as long after each further one, max_ms at most; `earlier` failures came before. */
+/* first_ms after the first failure, doubled for each of the `earlier` failures before it, max_ms at most. */
 static inline int64_t backoff_delay_ms(int64_t first_ms, int64_t max_ms, int earlier)
 {
     int64_t delay = first_ms;
@@ -20,12 +21,12 @@ static inline int64_t backoff_delay_ms(int64_t first_ms, int64_t max_ms, int ear
     return delay < max_ms ? delay : max_ms;
 }
 
-/* Those of client-go's reflector (tools/cache/reflector.go): against a server that stays down the delay is 30 to 60 s, 45 s
- * on average. */
+/* The values of client-go's reflector (tools/cache/reflector.go). While a server stays down the delay is 30
+ * to 60 s, 45 s on average. */
 enum {
     BACKOFF_MIN_MS = 800,
-    BACKOFF_MAX_MS = 30000,    /* before jitter, which adds less than as much again */
-    BACKOFF_QUIET_MS = 120000, /* after so long without a failure it starts over */
+    BACKOFF_MAX_MS = 30000,    /* before jitter, which adds less than 100 % */
+    BACKOFF_QUIET_MS = 120000, /* after this long without a failure it starts over */
 };
 
 struct backoff {

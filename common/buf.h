@@ -1,10 +1,11 @@
-/* buf.h - a growable byte buffer with a size limit that is set when it is made.
+/* buf.h - a growable byte buffer with a fixed size limit.
  *
  * Ownership: buf_release frees the bytes. `data` moves when the buffer grows.
- * Errors:    beyond the limit a function returns -1 (ERR_INVALID) and leaves the buffer as it was. With err NULL
- *            the buffer also remembers it: until buf_clear or buf_release it takes nothing more from such calls,
- *            and one buf_check after the last of them is enough. Out of memory ends the process (memory.h).
- * Order:     the bytes are always followed by a NUL that is not counted, so that text can be read in place.
+ * Errors:    beyond the limit a function returns -1 (ERR_INVALID) and does not change the buffer. With err
+ *            NULL it also sets `full`: further calls with err NULL add nothing until buf_clear or
+ *            buf_release, and one buf_check after the last call is enough. Out of memory ends the process
+ *            (memory.h).
+ * Order:     a NUL that is not counted always follows the bytes, so `data` is also a C string.
  */
 #ifndef TK_COMMON_BUF_H
 #define TK_COMMON_BUF_H
@@ -19,7 +20,7 @@ struct buf {
     char *data; /* NULL until the first append that fits */
     size_t len;
     size_t cap;
-    size_t max; /* limit in bytes; a zeroed buffer takes no bytes */
+    size_t max; /* limit in bytes; a zeroed buffer accepts none */
     bool full;  /* an append with err NULL did not fit */
 };
 

@@ -101,7 +101,7 @@ void clock_local(int64_t wall_ms, char out[static CLOCK_RFC3339_BYTES])
         snprintf(out, CLOCK_RFC3339_BYTES, "unknown");
 }
 
-/* `n` digits at *p, in min..max; moves *p behind them. */
+/* Read `n` digits at *p, a number in min..max; move *p behind them. */
 static bool digits(const char **p, int n, int min, int max, int *ret)
 {
     int v = 0;

@@ -1,7 +1,7 @@
 /* clock.h - an interface for reading time, which tests replace, and RFC 3339 text.
  *
- * Units:     milliseconds. `wall` counts from the Unix epoch and may step; `mono` and `boot` never go back, and
- *            `boot` also goes on while the machine is suspended.
+ * Units:     milliseconds. `wall` counts from the Unix epoch and may step. `mono` and `boot` never go back;
+ *            `boot` also counts while the machine is suspended.
  */
 #ifndef TK_COMMON_CLOCK_H
 #define TK_COMMON_CLOCK_H
@@ -31,8 +31,8 @@ void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_B
 /* Write "2026-01-02_03:04:05" in the machine's time zone, as PyTorch's launcher writes times. */
 void clock_local(int64_t wall_ms, char out[static CLOCK_RFC3339_BYTES]);
 
-/* Parse RFC 3339 with 'Z' or an offset and an optional fraction, as Kubernetes writes it. False when it is
- * not such a time. Pure. */
+/* Parse RFC 3339 with 'Z' or an offset and an optional fraction, as Kubernetes writes it. False: not such a
+ * time. Pure. */
 bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* However long the path in a message is, this many bytes are left for the system's reason. */
+/* Bytes of a message reserved for the system's reason, so that a long path does not push it out. */
 enum { REASON_BYTES = 64 };
 
 __attribute__((format(printf, 4, 0))) static void fill(struct err *err, enum err_kind kind, int code,

@@ -1,4 +1,4 @@
-/* err.h - errors by value: a kind that decides what the caller does, a code, and one line of text for people.
+/* err.h - errors by value: a kind that decides what the caller does, a code, and a one-line message.
  *
  * Ownership: the caller owns the struct, usually on its stack; it holds no pointers.
  * Errors:    a function that takes `struct err *err` returns -1 (or NULL) and fills it on failure, and leaves
@@ -18,14 +18,14 @@ enum err_kind {
     ERR_NONE = 0,
     ERR_INVALID,   /* the input is wrong: report it, do not retry */
     ERR_NOT_FOUND, /* it does not exist: often no problem */
-    ERR_CONFLICT,  /* someone else changed it first: read again, decide again */
+    ERR_CONFLICT,  /* another process changed it first: read again, decide again */
     ERR_TRANSIENT, /* retry with backoff */
     ERR_TIMEOUT,   /* a deadline passed */
     ERR_PEER,      /* the peer closed the connection or is lost */
-    ERR_FATAL,     /* this process cannot go on */
+    ERR_FATAL,     /* this process cannot continue */
 };
 
-/* A sentence of 1 KiB, as a server may write, and what is put before it. */
+/* Room for a server's message of 1 KiB and the text before it. */
 enum { ERR_MSG_BYTES = 1280 };
 
 struct err {
@@ -34,7 +34,8 @@ struct err {
     char msg[ERR_MSG_BYTES];
 };
 
-/* Fill *err, with code 0; a message that is too long ends between two words, with "…". Always returns -1, for `return err_set(...)`. */
+/* Fill *err, with code 0. A message that is too long is cut between two words and ends with "…". Always
+ * returns -1, for `return err_set(...)`. */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* As err_set, with `code` stored and ": <strerror(code)>" appended. */
@@ -44,8 +45,8 @@ int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ..
 /* As err_set, ERR_FATAL with the code ENOMEM. */
 int err_memory(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whether its code is the errno of a temporary shortage of memory, processes or descriptors, so that a retry
- * may succeed. */
+/* Whether err->code is the errno of a temporary shortage of memory, processes or descriptors: a retry may
+ * succeed. */
 bool err_is_shortage(const struct err *err);
 
 /* Put "outer: " before the message; kind and code stay. Always returns -1. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The rest of an open file; `path` is for messages, each_piece may be NULL. */
+/* Read the rest of an open file; `path` is for messages, each_piece may be NULL. */
 static int read_on(int fd, const char *path, struct buf *out, void (*each_piece)(void), struct err *err)
 {
     for (;;) {
@@ -39,7 +39,7 @@ void fs_fill_standard(void)
     int fd;
 
     do
-        fd = open("/dev/null", O_RDWR | O_NOCTTY); /* gets the lowest number that is free */
+        fd = open("/dev/null", O_RDWR | O_NOCTTY); /* gets the lowest free number */
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0)
         close(fd);
@@ -105,8 +105,7 @@ int fs_atomic_begin(struct fs_atomic *f, const char *path, struct err *err)
     if (snprintf(f->path, sizeof(f->path), "%s", path) >= (int)sizeof(f->path) ||
         snprintf(f->tmp, sizeof(f->tmp), "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof(f->tmp))
         return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", path);
-    /* Its name is predictable: a file there was left by a killed writer, or is a link planted by someone
-     * else. */
+    /* The name is predictable: a file there was left by a killed writer, or is a link planted by an attacker. */
     (void)unlink(f->tmp);
     f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return f->fd < 0 ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;

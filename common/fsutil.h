@@ -12,8 +12,8 @@
 
 #include <limits.h>
 
-/* Open /dev/null as each of stdin, stdout and stderr that is closed: else the next file that is opened would be it. First in
- * main. */
+/* Open /dev/null for each of stdin, stdout and stderr that is closed: otherwise the next file opened would
+ * get that number. Call it first in main. */
 void fs_fill_standard(void);
 
 /* Append the file's bytes to *out, at most to out->max. */
@@ -47,7 +47,7 @@ void fs_atomic_abort(struct fs_atomic *f);
 /* mkdir -p, mode 0777 less the umask. */
 int fs_mkdirs(const char *path, struct err *err) MUST_CHECK;
 
-/* The same, and no folder that it makes is lost with a power cut. */
+/* The same, with an fsync of each parent, so that new folders survive a power cut. */
 int fs_mkdirs_synced(const char *path, struct err *err) MUST_CHECK;
 
 /* Call write(2) until all bytes are written. Returns -1 with errno set. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Set once, before there is any table. */
+/* Set once, before the first table exists. */
 static uint64_t seed[2];
 
 void hash_seed(const uint64_t random[2])

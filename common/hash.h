@@ -1,5 +1,5 @@
 /* hash.h - two 64-bit hashes of byte strings: FNV-1a, which is the same everywhere and may be stored, and
- * SipHash-2-4 with a seed of this process, for tables of names that somebody else chooses. Pure.
+ * SipHash-2-4 with a seed of this process, for tables whose keys an attacker may choose. Pure.
  *
  * Source:    offset basis and prime from the authors' reference (Fowler, Noll, Vo); SipHash by Aumasson and
  *            Bernstein.
@@ -22,11 +22,11 @@ static inline uint64_t hash_fnv1a(uint64_t h, const void *bytes, size_t len)
     return h;
 }
 
-/* The hash of `h` and the bytes. Whoever does not know the seed cannot choose bytes that collide. */
+/* The hash of `h` and the bytes. Without the seed nobody can choose bytes that collide. */
 uint64_t hash_seeded(uint64_t h, const void *bytes, size_t len);
 
-/* For the whole process: main calls it with random numbers before there is any table. Without, the seed is 0,
- * so that tests repeat exactly. */
+/* For the whole process: main calls it with random numbers before the first table exists. Without it the seed
+ * is 0, so that tests are reproducible. */
 void hash_seed(const uint64_t random[2]);
 
 #endif

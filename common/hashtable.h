@@ -1,10 +1,10 @@
-/* hashtable.h - a chained hash table whose links lie in the caller's structs.
+/* hashtable.h - an intrusive chained hash table: its links are members of the caller's structs.
  *
- * Ownership: nodes are the caller's, and stay where they are while they are in a table. A zeroed table is empty;
- *            hashtable_release frees its buckets and leaves the nodes alone.
- * Order:     hashes are the caller's (hash.h), equality too: walk over the nodes of one hash and compare.
+ * Ownership: the caller owns the nodes and does not move them while they are in a table. A zeroed table is
+ *            empty. hashtable_release frees only the buckets.
+ * Order:     the caller computes hashes (hash.h) and compares: walk over the nodes of one hash.
  *                for (n = hashtable_first_of(t, hash); n && !is_it(n); n = hashtable_next_of(n)) ;
- *            Nothing may be added or removed during a walk over all, but for the node that the walk has just left.
+ *            During a walk over all nodes, add none and remove only the node that the walk has just left.
  */
 #ifndef TK_COMMON_HASHTABLE_H
 #define TK_COMMON_HASHTABLE_H
@@ -23,7 +23,7 @@ struct hashtable {
     size_t count;
 };
 
-/* 64 bits of hash.h as the 32 that a table keeps. */
+/* The 32 bits that a table stores of a 64-bit hash. */
 static inline uint32_t hashtable_fold(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
@@ -37,7 +37,7 @@ void hashtable_release(struct hashtable *t);
 struct hashtable_node *hashtable_first_of(const struct hashtable *t, uint32_t hash);
 struct hashtable_node *hashtable_next_of(const struct hashtable_node *n);
 
-/* All nodes, in no order. */
+/* All nodes, unordered. */
 struct hashtable_node *hashtable_first(const struct hashtable *t);
 struct hashtable_node *hashtable_next(const struct hashtable *t, const struct hashtable_node *n);
 

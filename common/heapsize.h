@@ -1,4 +1,4 @@
-/* heapsize.h - the heap memory that a block takes: its usable size plus the allocator's header of one word.
+/* heapsize.h - the heap memory of a block: its usable size plus the allocator's header of one word.
  *
  * Units:     bytes; 0 for NULL. Exact for glibc, an estimate for other allocators such as musl's.
  */

@@ -1,4 +1,4 @@
-/* jobkey.c - the key of a job, proofs and nonces. */
+/* jobkey.c - parse a job's key; compute proofs and nonces. */
 #include "common/jobkey.h"
 #include "common/sv.h"
 

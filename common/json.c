@@ -20,7 +20,7 @@ static int unreadable(struct err *err)
     return -1;
 }
 
-/* A word that begins as a number. cJSON would take 01 and 1. as well; it refuses whatever else is no number. */
+/* Check a word that begins as a number. cJSON also accepts 01 and 1.; it refuses all other malformed numbers. */
 static int check_number(struct sv word, size_t at, struct err *err)
 {
     const size_t sign = word.p[0] == '-';
@@ -38,7 +38,7 @@ static int check_number(struct sv word, size_t at, struct err *err)
     return unreadable(err);
 }
 
-/* What cJSON does not report: the size of the tree, strings that it would cut, numbers that it would change. */
+/* Check what cJSON does not: the size of the tree, strings that it would cut, numbers that it would change. */
 static int check(struct sv text, int depth_max, struct err *err)
 {
     struct jsontok t = {0};
@@ -141,8 +141,8 @@ int json_err(const struct json_at *at, struct err *err, const char *fmt, ...)
     return err_set(err, ERR_INVALID, "%s: %s", path, what);
 }
 
-/* A text that reads back as the same double: an integer of 64 bits by its digits, others as short as possible,
- * since 0.1 must not become 0.10000000000000001, a larger quantity. */
+/* Text that reads back as the same double: a 64-bit integer without an exponent, other numbers as short as
+ * possible, since 0.1 must not become 0.10000000000000001, a larger quantity. */
 static void print_number(double v, char out[NUMBER_PRINT_BYTES])
 {
     if (isinf(v))
@@ -157,7 +157,7 @@ static void print_number(double v, char out[NUMBER_PRINT_BYTES])
         }
 }
 
-/* What a reader got instead, short enough for a message. */
+/* The actual value, shortened for a message. */
 static void describe(const cJSON *node, char out[static 64], size_t size)
 {
     if (cJSON_IsString(node))
@@ -368,7 +368,7 @@ uint64_t json_hash(const cJSON *node)
     int type = node ? node->type & 0xff : 0;
 
     h = hash_fnv1a(h, &type, sizeof(type));
-    if (cJSON_IsString(node)) /* with its NUL, since a member's name is hashed after it */
+    if (cJSON_IsString(node)) /* including the NUL, since a member's name is hashed after it */
         return hash_fnv1a(h, node->valuestring, strlen(node->valuestring) + 1);
     if (cJSON_IsNumber(node)) {
         double value = node->valuedouble + 0.0; /* -0 becomes 0 */

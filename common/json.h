@@ -1,10 +1,10 @@
 /* json.h - parse JSON within bounds, read cJSON trees with paths in the errors, and write them.
  *
- * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings that
- *            are read point into the tree.
+ * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Returned
+ *            strings point into the tree.
  * Errors:    ERR_INVALID with "spec.replicas: expected an integer 1..1024, got \"a\""; outputs are untouched.
- * Order:     an absent member and an explicit null are the same: "not set". Reading one succeeds and leaves
- *            the output as it was, so that the caller's initial value is the default; json_has says whether
+ * Order:     an absent member and an explicit null are the same: "not set". Reading one succeeds and does not
+ *            change the output, so that the caller's initial value is the default. json_has returns whether
  *            it is set.
  */
 #ifndef TK_COMMON_JSON_H
@@ -30,18 +30,17 @@ struct json_at {
 enum {
     JSON_DEPTH_MAX = 64, /* nesting depth; a PodTemplateSpec needs about 12 */
     /* Values of one document. A job with 256 KiB of small variables, repeated in managedFields, and 1,024
-     * replicas in its status has 75,000. A value takes at most 144 bytes of heap (node 80, name 32, text 32)
-     * and the part of its strings beyond 24 bytes, so that the tree of a text of N bytes takes at most 18 MiB
-     * + 1.1 N. */
+     * replicas in its status has 75,000. A value needs at most 144 bytes of heap (node 80, name 32, text 32)
+     * plus its strings beyond 24 bytes. So the tree of a text of N bytes needs at most 18 MiB + 1.1 N. */
     JSON_VALUES_MAX = 128 << 10,
-    /* err.code of a text that is too deep, or has too many values, a NUL or a number too long; it may be
-     * valid JSON. */
+    /* err.code of a text that is too deep, or has too many values, a NUL or a number too long. It may be valid
+     * JSON. */
     JSON_UNREADABLE = 1,
 };
 
-/* From now on a failed allocation of cJSON ends the process, as for an arena; by default cJSON leaves the
- * member out, and an incomplete document would be sent. For the whole process: main calls it before there is
- * any tree. */
+/* From now on a failed allocation in cJSON ends the process, as for an arena. By default cJSON leaves the
+ * member out, and we would send an incomplete document. For the whole process: main calls it before the first
+ * tree exists. */
 void json_memory_must(void);
 
 /* Parse exactly `len` bytes. Refused: trailing text, nesting over JSON_DEPTH_MAX, more than JSON_VALUES_MAX
@@ -58,10 +57,10 @@ static inline void json_deletep(cJSON **j)
 }
 #define cleanup_json __attribute__((cleanup(json_deletep)))
 
-/* The position of the document itself. Errors begin with `name`, e.g. "spec" or "PyTorchTrainingJob ns/a". */
+/* The position of the root. Errors begin with `name`, e.g. "spec" or "PyTorchTrainingJob ns/a". */
 struct json_at json_root(const cJSON *node, const char *name);
 
-/* A member of an object: node NULL when it is absent or null, or `at` is no object. */
+/* A member of an object: node NULL when it is absent or null, or `at` is not an object. */
 struct json_at json_member(const struct json_at *at, const char *key);
 
 /* Item `index` of an array, whose node the caller has from cJSON_ArrayForEach. */
@@ -88,8 +87,8 @@ int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t
 int json_get_i32(const struct json_at *at, const char *key, int32_t min, int32_t max, int32_t *ret,
                  struct err *err) MUST_CHECK;
 
-/* Lookups without errors, for objects that the API server has validated. Absent or of another type: NULL or
- * the fallback. */
+/* Lookups without errors, for objects that the API server has validated. For an absent member, or one of
+ * another type, they return NULL or the fallback. */
 const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends with NULL */
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
@@ -100,9 +99,9 @@ bool json_is_exact(const cJSON *node);
 /* The node's own value; the fallback unless it is an integer that a double holds exactly. */
 int64_t json_exact_i64(const cJSON *node, int64_t fallback);
 
-/* Append compact JSON. Numbers read back as the same double; integers of 64 bits have no exponent (cJSON's own
- * printer writes 1e15 as "1e+15", which the API server refuses for an integer field); a cJSON_Raw is written as it is.
- * ERR_INVALID: a NAN. */
+/* Append compact JSON. Numbers read back as the same double. 64-bit integers have no exponent (cJSON's
+ * printer writes 1e15 as "1e+15", which the API server refuses for an integer field). A cJSON_Raw is copied
+ * verbatim. ERR_INVALID: a NAN. */
 int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 
 /* Append `s` as a JSON string, in quotes. */
@@ -111,8 +110,8 @@ int json_write_string(const char *s, struct buf *out, struct err *err) MUST_CHEC
 /* Like json_write, into an arena. */
 char *json_print(const cJSON *node, struct arena *a);
 
-/* A hash of the content. Members count in any order, since servers sort them; items in theirs; numbers by
- * value. Not for input chosen to collide. */
+/* A hash of the content. It does not depend on the order of members, since servers sort them; it depends on
+ * the order of items. Numbers count by value. Not for input chosen to collide. */
 uint64_t json_hash(const cJSON *node);
 
 #endif

@@ -24,7 +24,7 @@ static bool is_word(char c)
     }
 }
 
-static void keep(struct jsontok *t, const char *p, size_t n)
+static void keep_text(struct jsontok *t, const char *p, size_t n)
 {
     const size_t room = sizeof(t->text) - 1 - t->len;
 
@@ -36,7 +36,7 @@ static void keep(struct jsontok *t, const char *p, size_t n)
     t->text[t->len] = '\0';
 }
 
-/* One byte behind a backslash. False: it does not belong to the escape. */
+/* Handle one byte after a backslash. False: it does not belong to the escape. */
 static bool escaped(struct jsontok *t, const char *p)
 {
     const bool first = t->escape == 1;
@@ -48,7 +48,7 @@ static bool escaped(struct jsontok *t, const char *p)
     return first || of_nul;
 }
 
-/* From behind the opening quote to behind the closing one. False: the piece ends before. */
+/* Skip from after the opening quote to after the closing one. False: the piece ends before. */
 static bool string(struct jsontok *t, struct sv *bytes)
 {
     const char *const end = bytes->p + bytes->len;
@@ -63,7 +63,7 @@ static bool string(struct jsontok *t, struct sv *bytes)
         }
         while (p < end && is_plain(*p))
             p++;
-        keep(t, plain, (size_t)(p - plain));
+        keep_text(t, plain, (size_t)(p - plain));
         if (p == end)
             break;
         closed = *p == '"';

@@ -13,7 +13,7 @@ struct line {
     bool truncated;
 };
 
-/* Room kept for the closing `,"truncated":true}` and the newline. */
+/* Room for the closing `,"truncated":true}` and the newline. */
 enum { LINE_TAIL_BYTES = 24 };
 
 static void put(struct line *l, const char *bytes, size_t len)
@@ -28,7 +28,7 @@ static void put(struct line *l, const char *bytes, size_t len)
 
 static void put_string(struct line *l, const char *s)
 {
-    /* The closing quote must fit whatever is cut. */
+    /* The closing quote always fits: LINE_TAIL_BYTES are reserved. */
     put(l, "\"", 1);
     for (; *s && l->len + 8 < sizeof(l->text) - LINE_TAIL_BYTES; s++) {
         unsigned char c = (unsigned char)*s;
@@ -47,7 +47,7 @@ static void put_string(struct line *l, const char *s)
     put(l, "\"", 1);
 }
 
-/* A pair that does not fit is left out whole. */
+/* Append the pair, or nothing of it if it does not fit. */
 static void put_pair(struct line *l, const char *key, const char *value)
 {
     size_t keep = l->len;

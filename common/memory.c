@@ -13,9 +13,9 @@ enum { LINE_BYTES = 96, PATIENCE_MS = 1000 };
 static void (*also)(void *ctx);
 static void *also_ctx;
 
-void memory_tell(void (*tell)(void *ctx), void *ctx)
+void memory_on_exhausted(void (*report)(void *ctx), void *ctx)
 {
-    also = tell;
+    also = report;
     also_ctx = ctx;
 }
 
@@ -26,8 +26,8 @@ void memory_exhausted(void)
     struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
 
     signal(SIGPIPE, SIG_IGN); /* the exit code must not become that of SIGPIPE */
-    const ssize_t told = poll(&to, 1, PATIENCE_MS) > 0 ? write(to.fd, line, (size_t)len) : 0;
-    (void)told; /* without a reader the exit code has to suffice */
+    const ssize_t sent = poll(&to, 1, PATIENCE_MS) > 0 ? write(to.fd, line, (size_t)len) : 0;
+    (void)sent; /* if the write failed, only the exit code reports it */
     if (also)
         also(also_ctx);
     _exit(EXIT_CODE_RETRYABLE);

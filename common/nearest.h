@@ -6,8 +6,8 @@
  * more.
  *
  * Ownership: texts are borrowed.
- * Order:     nearest_to, nearest_offer for each known word, nearest_hint. Of words that are equally near the
- *            first is taken.
+ * Order:     nearest_to, nearest_offer for each known word, nearest_hint. Of equally near words the first one
+ *            wins.
  */
 #ifndef TK_COMMON_NEAREST_H
 #define TK_COMMON_NEAREST_H

@@ -14,7 +14,7 @@ static bool find_in(const char *dir, const char *file, char path[static PATH_MAX
     return snprintf(path, PATH_MAX, "%s/%s", dir, file) < PATH_MAX && access(path, R_OK) == 0;
 }
 
-static int find(const struct plugin *p, const char *dir, char path[static PATH_MAX], struct err *err)
+static int find_file(const struct plugin *p, const char *dir, char path[static PATH_MAX], struct err *err)
 {
     char self[PATH_MAX];
     char lib[PATH_MAX + 32];
@@ -40,7 +40,7 @@ const void *plugin_load(const struct plugin *p, const char *dir, struct err *err
     char path[PATH_MAX];
     uint32_t abi;
 
-    if (find(p, dir, path, err))
+    if (find_file(p, dir, path, err))
         return NULL;
     void *handle = dlopen(path, RTLD_NOW | (p->global ? RTLD_GLOBAL : RTLD_LOCAL));
     const void *table = handle ? dlsym(handle, p->symbol) : NULL;

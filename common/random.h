@@ -1,4 +1,5 @@
-/* random.h - a small random generator for jitter and test data (splitmix64, by Sebastiano Vigna), and secret bytes of the kernel's. */
+/* random.h - a small random generator for jitter and test data (splitmix64, by Sebastiano Vigna), and random
+ * bytes from the kernel for secrets. */
 #ifndef TK_COMMON_RANDOM_H
 #define TK_COMMON_RANDOM_H
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* The next number of the sequence that *state stands in; any value begins one. */
+/* The next number of the sequence with this state; any value begins a sequence. */
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
@@ -17,7 +18,7 @@ static inline uint64_t random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* At most 256 bytes that nobody can foretell, for ids, keys and nonces. Where the kernel gives none the process ends. */
+/* At most 256 unpredictable bytes, for ids, keys and nonces. If the kernel gives none, the process ends. */
 static inline void random_fill(void *bytes, size_t len)
 {
     if (getrandom(bytes, len, 0) == (ssize_t)len)

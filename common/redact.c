@@ -1,4 +1,4 @@
-/* redact.c - find secrets in text by tables of how they begin and what they are called, and replace them. */
+/* redact.c - find secrets in text by tables of their prefixes and their names, and replace them. */
 #include "common/redact.h"
 
 #include "common/cleanup.h"
@@ -15,13 +15,14 @@
 
 enum { SHAPE_BYTES = 16, VALUE_BYTES = 8 }; /* at least */
 
-/* A word that begins so is a secret if a digit is among the rest. */
+/* A word with such a prefix is a secret if its rest contains a digit. */
 static const char *const SHAPES[] = {
     "hf_",  "ghp_", "gho_",  "ghu_",  "ghs_",   "ghr_", "github_pat_", "glpat-",    "AKIA",      "ASIA",
     "AIza", "sk-",  "xoxb-", "xoxp-", "nvapi-", "npm_", "pypi-",       "dckr_pat_", "wandb_v1_", "eyJ"};
 
-/* What stands behind a name with this text in it, or at its end, is a secret. Where MAYBE, it may also be a count or a word of a
- * language; behind BEARER it needs no sign between; of a HEADER it is the whole line, if it begins as HTTP wants it. */
+/* The value after a name that contains this text (`ends`: ends in it) is a secret. MAYBE: or a count, or a
+ * word of ordinary text. BEARER: the value may follow without = or colon. HEADER: the whole line is secret if
+ * its value begins with one of SCHEMES. */
 static const struct name {
     const char *text;
     bool ends;
@@ -36,7 +37,7 @@ static const struct name {
              {"bearer", true, BEARER}};
 static const char *const SCHEMES[] = {"basic ", "bearer ", "digest ", "negotiate ", "token ", "aws4-"};
 
-/* From here on: so many bytes are kept, then so many are the secret. No secret: {0, 0}. */
+/* Bytes to keep, then bytes of the secret. No secret: {0, 0}. */
 struct found {
     size_t keep, hide;
 };
@@ -67,7 +68,7 @@ static struct found by_shape(const char *p, bool wandb)
     for (size_t i = 0; i < ARRAY_LEN(SHAPES); i++) {
         const size_t keep = strlen(SHAPES[i]);
         size_t len = strncmp(p, SHAPES[i], keep) == 0 ? strspn(p + keep, WORD) : 0;
-        while (len && p[keep + len - 1] == '.') /* of the sentence */
+        while (len && p[keep + len - 1] == '.') /* the period of a sentence */
             len--;
         if (len >= SHAPE_BYTES && strcspn(p + keep, DIGITS) < len)
             return (struct found){keep, len};
@@ -94,7 +95,7 @@ bool redact_names_secret(const char *name)
     return of_secret(name, strlen(name)) != NULL;
 }
 
-/* Quotes, also as they stand in a string of JSON. */
+/* Skip quotes, also those escaped in a JSON string. */
 static const char *skip_quotes(const char *p)
 {
     while (strchr(QUOTES, *p) ? *p != '\0' : p[0] == '\\' && p[1] && strchr(QUOTES, p[1]))
@@ -102,7 +103,8 @@ static const char *skip_quotes(const char *p)
     return p;
 }
 
-/* To the blank, the quote or the end of the line behind it; in quotes, to the closing one. A report in JSON writes "\n". */
+/* The length of a value: up to the closing quote, or without quotes up to a blank, a quote or the end of the
+ * line. JSON text has "\n" for that end. */
 static size_t value_length(const char *p, char quote, bool line)
 {
     size_t n = 0;
@@ -115,7 +117,7 @@ static size_t value_length(const char *p, char quote, bool line)
     return n;
 }
 
-/* NAME=VALUE, NAME: VALUE, ["NAME"] = VALUE; of an option and of "Bearer" also NAME VALUE. */
+/* Match NAME=VALUE, NAME: VALUE, ["NAME"] = VALUE; for an option and for "Bearer" also NAME VALUE. */
 static struct found by_name(const char *p)
 {
     const size_t len = strspn(p, WORD);
@@ -147,7 +149,7 @@ static struct found by_name(const char *p)
     return secret ? (struct found){(size_t)(begin - p), n} : NONE;
 }
 
-static struct found find(const char *p, bool word_begins, bool wandb)
+static struct found find_secret(const char *p, bool word_begins, bool wandb)
 {
     struct found f = userinfo(p);
 
@@ -165,8 +167,9 @@ void redact_secrets(char *s)
     char *to = s;
 
     for (const char *p = s; *p;) {
-        const bool escape = p[0] == '\\' && p[1] && strchr("nrt", p[1]); /* the end of a line, in JSON */
-        const struct found f = escape ? NONE : find(p, word_begins, wandb);
+        const bool escape =
+            p[0] == '\\' && p[1] && strchr("nrt", p[1]); /* the escape of a line's end, in JSON */
+        const struct found f = escape ? NONE : find_secret(p, word_begins, wandb);
         const size_t keep = f.hide ? f.keep : escape ? 2 : 1;
         memmove(to, p, keep);
         to += keep;

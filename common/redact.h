@@ -1,20 +1,22 @@
-/* redact.h - take secrets out of text that other people are to read, such as what a program wrote last. Pure.
+/* redact.h - remove secrets from text that other people will read, such as a program's last lines. Pure.
  *
- * It knows secrets by their surroundings and by their shape, so it may miss one, and may hide a word that is none:
+ * It recognises secrets by the text around them and by their prefix. It may miss one, and may hide a word
+ * that is not a secret:
  *   scheme://USER:PASSWORD@host
  *   NAME=VALUE, NAME: VALUE, "NAME": "VALUE", ["NAME"] = "VALUE", --NAME VALUE
- *     where NAME speaks of a token, secret, password, credential or key
- *   Bearer VALUE, and all behind Authorization:
- *   words that begin as those of well-known services do: hf_, ghp_, AKIA, eyJ, ...; Weights & Biases' 40 hex digits
- *   what stands between BEGIN PRIVATE KEY and END
- * Values behind "token" and "key" that are numbers or short are kept: programs count tokens and name keys.
+ *     where NAME contains token, secret, password, credential or key
+ *   Bearer VALUE, and the line after Authorization:
+ *   words with the prefixes of well-known services: hf_, ghp_, AKIA, eyJ, ...; Weights & Biases' 40 hex digits
+ *   the text between BEGIN PRIVATE KEY and END
+ * It keeps values after "token" and "key" that are numbers or short: programs count tokens and name keys.
  */
 #ifndef TK_COMMON_REDACT_H
 #define TK_COMMON_REDACT_H
 
 #include <stdbool.h>
 
-/* Each secret in s becomes "***", or fewer stars where it is shorter. The text never grows, and a second pass changes nothing. */
+/* Replace each secret in s by "***", or fewer stars if it is shorter. The text never grows, and a second call
+ * changes nothing. */
 void redact_secrets(char *s);
 
 /* Whether the value behind this name may be a secret: HF_TOKEN, aws_secret_access_key, password. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether they are equal. The time does not depend on where they differ. */
+/* Whether the bytes are equal. The time does not depend on where they differ. */
 static inline bool secret_equal(const void *a, const void *b, size_t len)
 {
     const volatile unsigned char *p = a, *q = b;

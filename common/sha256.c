@@ -19,7 +19,7 @@ static uint32_t turn(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-/* Add a block to the hash. */
+/* Add one block to the hash. */
 static void mix(uint32_t h[static 8], const uint8_t *block)
 {
     uint32_t w[64], v[8];

@@ -1,6 +1,6 @@
 /* sha256.h - SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104). Pure.
  *
- * For proofs of a few hundred bytes: it is plain C, at about 0.2 GB/s. The launcher is linked with no library that has them.
+ * For proofs of a few hundred bytes: plain C, about 0.2 GB/s. The launcher links no library that has them.
  */
 #ifndef TK_COMMON_SHA256_H
 #define TK_COMMON_SHA256_H
@@ -18,10 +18,10 @@ struct sha256 {
 
 void sha256_begin(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *bytes, size_t len);
-/* The hash of all that was added; *s is wiped. */
+/* The hash of all bytes added. Wipes *s. */
 void sha256_end(struct sha256 *s, uint8_t out[static SHA256_BYTES]);
 
-/* What is to be covered is added to `inner`. */
+/* Add the message to `inner`. */
 struct hmac {
     struct sha256 inner, outer;
 };

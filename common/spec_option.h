@@ -1,8 +1,8 @@
 /* spec_option.h - the keys of a YAML mapping as rows of a table: name, type, range and default of each.
  *
- * A kind of layer, optimizer or data set lists its keys once: the reader of presets, the errors, the manual and the kind's own
- * code follow that list. The value of row i is number[i] of a number, text[i] of a text, else option[i]: an integer, 0 or 1, or the
- * place in `choices`.
+ * A kind of layer, optimizer or data set lists its keys once. The reader of presets, the errors, the manual
+ * and the kind's code use that list. The value of row i is number[i] for SPEC_NUMBER, text[i] for SPEC_TEXT,
+ * else option[i]: the integer, 0 or 1 for a flag, or the index in `choices`.
  */
 #ifndef TK_COMMON_SPEC_OPTION_H
 #define TK_COMMON_SPEC_OPTION_H
@@ -23,13 +23,13 @@ enum spec_option_type {
 struct spec_option {
     const char *key; /* NULL ends a list */
     enum spec_option_type type;
-    double min, max; /* integers and numbers, both included; texts: the most bytes */
+    double min, max; /* of integers and numbers, inclusive; of texts max is the length in bytes */
     bool required;
     double fallback;            /* when not required; a text's is NULL */
     const char *const *choices; /* NULL-terminated */
 };
 
-/* Every value at its default, 0 where one is required. */
+/* Set every value to its default; 0 if it is required. */
 static inline void spec_defaults(const struct spec_option *o, int64_t *option, double *number)
 {
     for (int i = 0; o[i].key; i++)

@@ -58,8 +58,7 @@ bool sv_next(struct sv *rest, char sep, struct sv *part)
     return true;
 }
 
-/* Copy into `out` for strtoll and strtod; false when it is empty, too long, holds a NUL or begins with a
- * space. */
+/* Copy into `out` for strtoll and strtod. False: it is empty or too long, has a NUL or begins with a space. */
 static bool number_text(struct sv a, char out[static 64])
 {
     if (!a.len || a.len >= 64 || isspace((unsigned char)a.p[0]))

@@ -22,18 +22,16 @@ static inline bool sv_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* What is behind the first n bytes, at most all of them. */
+/* The view without its first n bytes; empty if it has fewer. */
 static inline struct sv sv_skip(struct sv a, size_t n)
 {
     return (struct sv){a.p + n, a.len - n};
 }
 
-/* Split at the first `sep`: *part is what is before it, *rest what is behind it. False when *rest was used
- * up. */
+/* Split at the first `sep`: *part is the text before it, *rest the text after it. False: *rest was used up. */
 bool sv_next(struct sv *rest, char sep, struct sv *part);
 
-/* All of `a` as a decimal number. False when it is not one or does not fit min..max; *ret is set on success
- * only. */
+/* All of `a` as a decimal number. False: it is not one, or not in min..max; *ret is then unchanged. */
 bool sv_i64(struct sv a, int64_t min, int64_t max, int64_t *ret);
 bool sv_f64(struct sv a, double *ret);
 

@@ -62,7 +62,7 @@ void text_ellipsis(char *out, size_t size, size_t full)
     memcpy(out + end, MORE, sizeof(MORE));
 }
 
-/* No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
+/* Refuses surrogates, code points above U+10FFFF and overlong forms. */
 size_t text_character(const char *s, size_t len, uint32_t *ret)
 {
     const unsigned char first = (unsigned char)s[0];
@@ -95,7 +95,7 @@ bool text_is_hidden(uint32_t c)
     return false;
 }
 
-void text_mend(char *s)
+void text_repair(char *s)
 {
     uint32_t c;
 
@@ -116,10 +116,10 @@ void text_plain(char *s)
         else
             *out++ = *s++;
     *out = '\0';
-    text_mend(begin);
+    text_repair(begin);
 }
 
-bool text_tells_of_lost_peer(struct sv text)
+bool text_is_lost_peer(struct sv text)
 {
     static const char *const WORDS[] = {
         "gloo/transport",

@@ -7,7 +7,7 @@
 
 struct anchor {
     const char *name;
-    const struct yaml_tree *node; /* NULL: its end has not been read */
+    const struct yaml_tree *node; /* NULL: not complete yet */
     const struct anchor *next;    /* an earlier one */
 };
 
@@ -17,7 +17,7 @@ struct reader {
     yaml_parser_t parser;
     const struct anchor *anchors; /* of this document */
     int nodes;
-    size_t copied; /* bytes of text that aliases stand for */
+    size_t copied; /* bytes of text copied for aliases */
 };
 
 static void parser_release(struct reader *r)
@@ -31,7 +31,7 @@ static int next_event(struct reader *r, yaml_event_t *event, struct err *err)
 {
     if (yaml_parser_parse(&r->parser, event))
         return 0;
-    if (!r->parser.problem) /* there is a word on everything else */
+    if (!r->parser.problem) /* libyaml sets `problem` for all errors but lack of memory */
         return err_memory(err, "%s: no memory to read YAML", r->file);
     return err_set(err, ERR_INVALID, "%s:%zu: %s", r->file, r->parser.problem_mark.line + 1,
                    r->parser.problem);
@@ -85,7 +85,7 @@ static struct anchor *remember(struct reader *r, const yaml_char_t *name)
     return a;
 }
 
-/* ---- aliases: each is a copy, so that what they stand for is within the bounds of what is written out */
+/* ---- aliases: each is replaced by a copy, so that the limits hold for the expanded document */
 
 static const struct yaml_tree *anchored(const struct reader *r, const yaml_event_t *alias, struct err *err)
 {
@@ -96,7 +96,7 @@ static const struct yaml_tree *anchored(const struct reader *r, const yaml_event
         a = a->next;
     if (a && a->node)
         return a->node;
-    err_set(err, ERR_INVALID, "%s:%zu: *%.60s: no anchor &%.60s stands before it", r->file,
+    err_set(err, ERR_INVALID, "%s:%zu: *%.60s: no anchor &%.60s is defined before it", r->file,
             alias->start_mark.line + 1, name, name);
     return NULL;
 }
@@ -106,7 +106,7 @@ static int count_copied(struct reader *r, const yaml_event_t *alias, const char 
     r->copied += text ? strlen(text) : 0;
     if (r->copied <= YAML_TREE_BYTES_MAX)
         return 0;
-    return err_set(err, ERR_INVALID, "%s:%zu: aliases stand for more than %d bytes", r->file,
+    return err_set(err, ERR_INVALID, "%s:%zu: aliases expand to more than %d bytes", r->file,
                    alias->start_mark.line + 1, YAML_TREE_BYTES_MAX);
 }
 
@@ -137,13 +137,13 @@ static int read_alias(struct reader *r, const yaml_event_t *event, int depth, st
     *ret = from ? copy(r, event, from, depth, err) : NULL;
     if (!*ret)
         return -1;
-    (*ret)->line = (int)event->start_mark.line + 1; /* where it is used */
+    (*ret)->line = (int)event->start_mark.line + 1; /* the line of the alias */
     return 0;
 }
 
 /* ---- mappings and sequences */
 
-/* Where the member with this key hangs, or, without one, the next is to hang. */
+/* The link to the member with this key, or, if there is none, the link for a new last member. */
 static struct yaml_tree **find_key(struct yaml_tree *mapping, const char *key)
 {
     struct yaml_tree **at = &mapping->first;
@@ -156,11 +156,11 @@ static struct yaml_tree **find_key(struct yaml_tree *mapping, const char *key)
 static int key_twice(const struct reader *r, const yaml_event_t *event, const char *key,
                      const struct yaml_tree *first, struct err *err)
 {
-    return err_set(err, ERR_INVALID, "%s:%zu: key \"%.60s\" stands here and in line %d", r->file,
+    return err_set(err, ERR_INVALID, "%s:%zu: key \"%.60s\" is given here and in line %d", r->file,
                    event->start_mark.line + 1, key, first->line);
 }
 
-/* A key of a mapping. One that << put there gives way to it. */
+/* Read a key of a mapping. It replaces a member of the same key that came from <<. */
 static int read_key(struct reader *r, const yaml_event_t *event, struct yaml_tree *mapping, const char **ret,
                     struct err *err)
 {
@@ -194,7 +194,7 @@ static bool is_merge(const yaml_event_t *event)
            strcmp((const char *)event->data.scalar.value, "<<") == 0;
 }
 
-/* The members of a mapping that << names; of several mappings the first wins. */
+/* Add the members of a mapping given after <<; of several mappings the first wins. */
 static int merge(struct reader *r, struct yaml_tree *into, const struct yaml_tree *from, int line,
                  struct err *err)
 {
@@ -203,22 +203,22 @@ static int merge(struct reader *r, struct yaml_tree *into, const struct yaml_tre
                        line);
     for (const struct yaml_tree *c = from->first; c; c = c->next) {
         struct yaml_tree **at = find_key(into, c->key);
-        /* YAML says that the mapping's own key wins; kubectl takes whichever comes last. */
+        /* In YAML the mapping's own key wins; in kubectl the last one does. */
         if (*at && !(*at)->merged)
             return err_set(err, ERR_INVALID,
-                           "%s:%d: key \"%.60s\" stands in line %d and in what << puts here: write << first",
-                           r->file, line, c->key, (*at)->line);
+                           "%s:%d: key \"%.60s\" is given in line %d and by <<: write << first", r->file,
+                           line, c->key, (*at)->line);
         if (*at)
             continue;
         *at = arena_new(r->arena, struct yaml_tree);
-        **at = *c; /* the other may have an anchor */
+        **at = *c; /* a copy, since an anchor may name the original */
         (*at)->merged = true;
         (*at)->next = NULL;
     }
     return 0;
 }
 
-/* What stands behind <<. `at`: an earlier one of this mapping, then this one. */
+/* Read the value of <<. *at: in: an earlier << of this mapping, or NULL; out: this one. */
 static int read_merge(struct reader *r, const yaml_event_t *key, struct yaml_tree *mapping, int depth,
                       struct yaml_tree **at, struct err *err)
 {
@@ -264,7 +264,7 @@ static int read_children(struct reader *r, struct yaml_tree *parent, int depth, 
         if (read_node(r, mapping ? &value : &event, depth + 1, &child, err))
             return -1;
         child->key = key;
-        if (merged) /* what it put behind, or took away */
+        if (merged) /* it may have appended members or removed some */
             tail = find_key(parent, NULL);
         *tail = child;
         tail = &child->next;
@@ -313,7 +313,8 @@ static int read_node(struct reader *r, const yaml_event_t *event, int depth, str
         anchor = event->data.sequence_start.anchor;
         tag = event->data.sequence_start.tag;
     }
-    struct anchor *a = anchor ? remember(r, anchor) : NULL; /* before its node, which must not hold itself */
+    struct anchor *a =
+        anchor ? remember(r, anchor) : NULL; /* before the node: a node with an alias of itself is refused */
     if (read_plain(r, event, tag, depth, ret, err) < 0)
         return -1;
     if (a)
@@ -330,8 +331,8 @@ static int expect_event(struct reader *r, yaml_event_type_t type, const char *wh
     return event.type == type ? 0 : refuse(r, &event, err, what);
 }
 
-/* Byte order marks of UTF-8 stand before a file, and before each of several that were joined. libyaml reads them as signs of
- * their line, and those of UTF-16 as they are meant. */
+/* A file may begin with a byte order mark of UTF-8, and several joined files have one before each. libyaml
+ * would read it as a character of the line. It handles the marks of UTF-16. */
 static const char *without_marks(struct arena *a, const char *text, size_t *len)
 {
     char *copy = arena_alloc(a, *len + 1);
@@ -360,7 +361,7 @@ static int begin(struct reader *r, const char *text, size_t len, struct err *err
     return expect_event(r, YAML_STREAM_START_EVENT, "not YAML", err);
 }
 
-/* From behind the document's start to behind its end. */
+/* Read from after the document's start event to after its end event. */
 static int read_document(struct reader *r, struct yaml_tree **ret, struct err *err)
 {
     cleanup_event yaml_event_t root = {0};

@@ -1,8 +1,9 @@
-/* yaml.h - a small YAML document as a tree, read with places in the errors.
+/* yaml.h - a small YAML document as a tree; errors contain line and path.
  *
- * What is read is what kubectl reads: mappings, sequences, scalars; aliases and the merge key << as if they were written out; byte
- * order marks, and UTF-16 with one. Refused are tags (but !!str), duplicate keys, a << behind a key that it holds, too, and what
- * exceeds the bounds below with its aliases written out; several documents in one file are, but by yaml_documents.
+ * It accepts what kubectl accepts: mappings, sequences, scalars; aliases and the merge key <<, which it
+ * expands; byte order marks, and UTF-16 with a mark. It refuses tags (except !!str), duplicate keys, a <<
+ * after a key that it also has, documents beyond the limits below (after expansion), and, except in
+ * yaml_documents, several documents in one file.
  *
  * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
  *            reader's stack.
@@ -33,29 +34,29 @@ struct yaml_tree {
     const char *key;         /* in a mapping; else NULL */
     const char *text;        /* of a scalar, never NULL there */
     bool quoted;             /* a scalar in quotes is text, never a number, bool or null */
-    bool merged;             /* it came by <<, which gives way to a key of the mapping's own */
+    bool merged;             /* it came from <<: a key of the mapping itself replaces it */
     struct yaml_tree *first; /* children in the order of the file */
     struct yaml_tree *next;
 };
 
-/* The one document of `text`, which `file` names in errors (kept by reference). */
+/* Parse the only document of `text`. `file` is its name in errors (kept by reference). */
 int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
                     struct err *err) MUST_CHECK;
 
-/* All documents of a file that separates them with "---", in a list by `next`; empty ones are left out, NULL: there is none.
- * The bounds are those of one document, for all together. */
+/* All documents of a file that separates them with "---", linked by `next`, without empty ones. NULL: none.
+ * The limits of one document hold for all together. */
 int yaml_documents(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
                    struct err *err) MUST_CHECK;
 
 /* A plain scalar that is empty, ~ or null. */
 bool yaml_is_null(const struct yaml_tree *node);
 
-/* The same data as JSON, to be freed with cJSON_Delete. Typed are plain null, decimal numbers, and what kubectl also takes for
- * booleans (true, yes, on and their opposites, in lower case, capitalised or in capitals) and octal numbers (0644, 0o644);
- * every other scalar is a string. What is no number has its line in valueint. */
+/* The same data as JSON. Free it with cJSON_Delete. Types follow kubectl: plain null, decimal and octal
+ * (0644, 0o644) numbers, booleans (true, yes, on and their opposites, in lower case, capitalised or in
+ * capitals); every other scalar is a string. Nodes other than numbers have their line in valueint. */
 cJSON *yaml_json(const struct yaml_tree *node);
 
-/* A place in the document. node NULL: absent. */
+/* A position in the document. node NULL: absent. */
 struct yaml_at {
     const struct yaml_tree *node;
     const struct yaml_at *parent; /* NULL at the root */
@@ -72,10 +73,10 @@ struct yaml_at yaml_item(const struct yaml_at *at, const struct yaml_tree *item,
 int yaml_err(const struct yaml_at *at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The place must hold a mapping with no other keys than these (NULL ends the list). An absent place passes. */
+/* The node must be a mapping with no other keys than these (NULL ends the list). An absent node is accepted. */
 int yaml_expect_mapping(const struct yaml_at *at, const char *const *keys, struct err *err) MUST_CHECK;
 
-/* The place must hold a sequence of min..max items. An absent place passes as an empty one. */
+/* The node must be a sequence of min..max items. An absent node counts as an empty one. */
 int yaml_expect_sequence(const struct yaml_at *at, int min, int max, struct err *err) MUST_CHECK;
 
 /* Typed members. Ranges include both ends. */
@@ -93,11 +94,11 @@ int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct e
 int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret,
                   struct err *err) MUST_CHECK;
 
-/* One of `names` (NULL ends the list); *ret is its place in the list. */
+/* One of `names` (NULL ends the list); *ret is its index in the list. */
 int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const *names, int *ret,
                     struct err *err) MUST_CHECK;
 
-/* The member must be there. */
+/* The member must be present. */
 int yaml_require(const struct yaml_at *at, const char *key, struct err *err) MUST_CHECK;
 
 #endif

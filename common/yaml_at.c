@@ -49,7 +49,7 @@ static size_t path_of(const struct yaml_at *at, char *out, size_t size)
     return want < size ? want : size - 1;
 }
 
-/* The line of the place, or of the nearest thing around it that is there. */
+/* The line of the node, or of its nearest parent that is present. */
 static int line_of(const struct yaml_at *at)
 {
     for (; at; at = at->parent)
@@ -71,7 +71,7 @@ int yaml_err(const struct yaml_at *at, struct err *err, const char *fmt, ...)
     return err_set(err, ERR_INVALID, "%s:%d: %s%s%s", at->file, line_of(at), path, len ? ": " : "", what);
 }
 
-/* What the place holds, for "got ...": cut to fit a message. */
+/* The node's value for "got ...", cut to fit a message. */
 static const char *shown(const struct yaml_at *at, char *out, size_t size)
 {
     if (at->node->kind == YAML_TREE_SCALAR)

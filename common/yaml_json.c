@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether `s` is this word in lower case, capitalised or in capitals: a tRUE is text. */
+/* Whether `s` is this word in lower case, capitalised or in capitals; tRUE is text. */
 static bool is_word(const char *s, const char *word)
 {
     const char *rest = s[0] ? s + 1 : s;
@@ -18,7 +18,7 @@ static bool is_word(const char *s, const char *word)
     return strcmp(rest, word + 1) == 0 || strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
 }
 
-/* 1 or 0; -1: it is no boolean. */
+/* 1 or 0; -1: not a boolean. */
 static int boolean(const char *s)
 {
     static const char *const WORDS[] = {"false", "no", "off", "true", "yes", "on"};
@@ -29,7 +29,7 @@ static int boolean(const char *s)
     return -1;
 }
 
-/* 0644 and 0o644: how people write the mode of a file. -1: it is none. */
+/* 0644 and 0o644, as people write file modes. -1: not octal. */
 static double octal(const char *s)
 {
     double number = 0;

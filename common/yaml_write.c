@@ -22,7 +22,7 @@ static int on_bytes(void *ctx, unsigned char *bytes, size_t len)
     return buf_append(w->out, bytes, len, NULL) == 0;
 }
 
-/* libyaml frees the event, also where it fails. */
+/* libyaml frees the event, also on failure. */
 static int emit(struct writer *w, yaml_event_t *event)
 {
     if (yaml_emitter_emit(&w->emitter, event))
@@ -33,7 +33,7 @@ static int emit(struct writer *w, yaml_event_t *event)
                    w->emitter.problem ? w->emitter.problem : "no memory");
 }
 
-/* Words that some reader takes for null, a boolean, a number or a merge key. */
+/* Words that some readers parse as null, a boolean, a number or a merge key. */
 static bool is_word(const char *s)
 {
     static const char *const WORDS[] = {"null", "true", "false", "yes",   "no",    "on",   "off",
@@ -45,7 +45,7 @@ static bool is_word(const char *s)
     return strcmp(s, "~") == 0 || strcmp(s, "<<") == 0 || strcmp(s, "=") == 0;
 }
 
-/* Numbers in all bases, times of day in base 60, dates. 2Gi and 100m are none. */
+/* Numbers in all bases, times of day in base 60, dates; not 2Gi or 100m. */
 static bool is_like_number(const char *s)
 {
     return strchr("0123456789+-.", s[0]) && strpbrk(s, "0123456789") &&
@@ -58,7 +58,7 @@ static bool has_odd_breaks(const char *s)
     return strchr(s, '\r') || strstr(s, "\xc2\x85") || strstr(s, "\xe2\x80\xa8") || strstr(s, "\xe2\x80\xa9");
 }
 
-/* The style to ask for; libyaml takes a stricter one where the text needs it. */
+/* The style to request; libyaml uses a stricter one if the text needs it. */
 static yaml_scalar_style_t style_of(const char *s)
 {
     if (has_odd_breaks(s))
@@ -84,7 +84,7 @@ static int put_text(struct writer *w, const char *text)
     return put_scalar(w, text, style_of(text));
 }
 
-/* YAML 1.1 takes 1e3 for text: it wants 1.0e+3, which all others read as well. */
+/* In YAML 1.1 1e3 is text. All readers accept 1.0e+3. */
 static int put_number(struct writer *w, const cJSON *node)
 {
     cleanup_buf struct buf json = BUF_INIT(1024);
@@ -175,7 +175,7 @@ static int write_in(const cJSON *node, bool unicode, struct buf *out, struct err
     return failed;
 }
 
-/* In text that libyaml wrote. */
+/* Whether text written by libyaml has a hidden character. */
 static bool has_hidden(const char *s)
 {
     uint32_t c = 0;

@@ -1,4 +1,4 @@
-/* cgroup.c - read the files in which the kernel shows a process's cgroup. */
+/* cgroup.c - read the kernel's files of this process's cgroup. */
 #include "host/cgroup.h"
 
 #include <stdio.h>

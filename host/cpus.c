@@ -18,7 +18,7 @@ static int quota_cpus(long long quota, long long period)
     return n > INT_MAX ? INT_MAX : (int)n;
 }
 
-/* "max 100000" or "150000 100000". */
+/* The file has "max 100000" or "150000 100000" (quota, period). */
 static uint64_t read_cpu_max(const char *root, const char *group)
 {
     char path[CGROUP_PATH_BYTES], line[CGROUP_LINE_BYTES];
@@ -51,7 +51,8 @@ int cpus_usable_under(const char *root, int affinity)
     return v1 < n ? v1 : n;
 }
 
-/* Of the affinity mask. The kernel refuses a mask that is smaller than its own (EINVAL), which may be larger than cpu_set_t. */
+/* The CPUs of the affinity mask. The kernel's mask may be larger than cpu_set_t; it refuses a smaller one
+ * (EINVAL). */
 static int in_mask(void)
 {
     for (size_t cpus = CPU_SETSIZE; cpus <= CPUS_MAX; cpus *= 2) {

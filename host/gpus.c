@@ -17,7 +17,7 @@ int gpus_devices(const char *dev)
     int n = 0;
 
     if (!d && errno == ENOMEM)
-        memory_exhausted(); /* "none" would compute on CPUs */
+        memory_exhausted(); /* returning 0 would train on CPUs */
     for (const struct dirent *e; d && (e = readdir(d));) {
         const char *digits = strncmp(e->d_name, "nvidia", 6) == 0 ? e->d_name + 6 : "";
         n += digits[0] && strspn(digits, "0123456789") == strlen(digits);
@@ -25,7 +25,7 @@ int gpus_devices(const char *dev)
     return n;
 }
 
-/* The number that an entry begins with, as strtoul reads it: "1gpu2" is 1. -1: none, or it is negative. */
+/* The number at the begin of an entry, as strtoul reads it: "1gpu2" is 1. -1: no number, or a negative one. */
 static int64_t number_of(struct sv entry)
 {
     const struct sv text = sv_trim(entry);
@@ -37,7 +37,7 @@ static int64_t number_of(struct sv entry)
     return end == sign || (sign && text.p[0] == '-' && n) ? -1 : n;
 }
 
-/* Entries up to the first without the prefix. */
+/* The number of entries before the first one without the prefix. */
 static int count_names(struct sv list, const char *prefix)
 {
     struct sv seen[VISIBLE_MAX], entry;
@@ -66,7 +66,7 @@ static int count_numbers(struct sv list, int devices)
         if (x < 0)
             break;
         if (x >= devices && there < 0)
-            there = n; /* a number twice behind it would still leave none */
+            there = n; /* continue: a duplicate after it still leaves none */
         seen[n++] = x;
     }
     return there < 0 ? n : there;

@@ -1,4 +1,4 @@
-/* memory_file.c - make a launcher's memory file, and open it in a rank. */
+/* memory_file.c - create a launcher's memory file, and open it in a rank. */
 #include "host/memory_file.h"
 
 #include <fcntl.h>

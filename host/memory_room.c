@@ -1,4 +1,4 @@
-/* memory_room.c - read a cgroup's memory limit and what of it is in use. */
+/* memory_room.c - read a cgroup's memory limit and usage. */
 #include "host/memory_room.h"
 
 #include "host/cgroup.h"

@@ -1,7 +1,8 @@
-/* memory_room.h - the memory that this process's container may still take before its limit.
+/* memory_room.h - the memory that this process's container may still use before its limit.
  *
- * Units:     bytes: the limit less what is in use, without the page cache of files, which the kernel gives back. The least of all
- *            levels of the cgroup (v2 memory.max, v1 memory.limit_in_bytes); MEMORY_ROOM_ANY where there is no limit.
+ * Units:     bytes: the limit less the usage; the page cache of files does not count, since the kernel can
+ *            free it. The least value over all levels of the cgroup (v2 memory.max, v1
+ *            memory.limit_in_bytes). MEMORY_ROOM_ANY: no limit.
  */
 #ifndef TK_HOST_MEMORY_ROOM_H
 #define TK_HOST_MEMORY_ROOM_H

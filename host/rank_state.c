@@ -1,4 +1,4 @@
-/* rank_state.c - make the file of the ranks' states in the launcher, and find a rank's slot in it. */
+/* rank_state.c - create the file of the ranks' states in the launcher, and find a rank's slot in it. */
 #include "host/rank_state.h"
 
 #include "common/memory.h"
@@ -49,7 +49,7 @@ void rank_state_clear(struct rank_slot *slots, int n)
     }
 }
 
-static struct rank_slot *find(const char *where)
+static struct rank_slot *open_slot(const char *where)
 {
     const char *cut = where ? strrchr(where, '/') : NULL;
     struct stat st;
@@ -70,7 +70,7 @@ static struct rank_slot *of_process;
 
 struct rank_slot *rank_state_join(const char *where)
 {
-    struct rank_slot *s = find(where);
+    struct rank_slot *s = open_slot(where);
 
     of_process = s ? s : memory_must(map(-1, sizeof(*s)));
     return of_process;
@@ -87,13 +87,13 @@ void rank_state_sign(struct rank_slot *s)
         atomic_fetch_add_explicit(&s->signs, 1, memory_order_relaxed);
 }
 
-/* Of a number that one thread writes: no locked instruction. */
+/* Add to a number that only one thread writes: no locked instruction is needed. */
 static void add(_Atomic uint64_t *count, uint64_t n)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-/* The time since the last call of this, into *to or nowhere. */
+/* Add the time since the last call of this function to *to, unless that is NULL. */
 static void count_time(struct rank_slot *s, _Atomic uint64_t *to)
 {
     struct timespec ts;

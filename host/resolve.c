@@ -21,7 +21,7 @@ enum {
     CONNECT_MS = 3000, /* per address; a retry resolves the name again */
 };
 
-/* Shared by the resolver and the thread; the last of them frees it. */
+/* Shared by the resolver and the thread; the last user frees it. */
 struct lookup {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -40,10 +40,10 @@ struct resolver {
     char *host, service[SERVICE_BYTES];
     struct lookup *under_way; /* NULL: none */
     int code;                 /* of the last lookup: EAI_*, or UNANSWERED */
-    int connect_errno;        /* where that has succeeded; 0: no address has answered */
+    int connect_errno;        /* of the connection after a successful lookup; 0: no address has answered */
 };
 
-/* The domains of the last line that names some, as resolv.conf(5) says. */
+/* The domains of the last "search" or "domain" line, as in resolv.conf(5). */
 static struct sv search_domains(struct sv conf)
 {
     struct sv line, found = {"", 0};
@@ -84,7 +84,7 @@ static int get_addresses(void *arg, const char *host, const char *service, const
     (void)arg;
     const int code = getaddrinfo(host, service, hints, ret);
 
-    return code == EAI_NODATA ? EAI_NONAME : code; /* it has a record, but no address */
+    return code == EAI_NODATA ? EAI_NONAME : code; /* the name has a record, but no address */
 }
 
 static int look_system(void *arg, const char *host, const char *service, const struct addrinfo *hints,
@@ -111,7 +111,7 @@ struct resolver *resolver_new(const char *host, int port)
     return resolver_new_with(host, port, look_system, NULL);
 }
 
-static void let_go(struct lookup *l)
+static void drop(struct lookup *l)
 {
     pthread_mutex_lock(&l->lock);
     const bool last = --l->refs == 0;
@@ -139,7 +139,7 @@ static void *run(void *arg)
     l->done = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    let_go(l);
+    drop(l);
     return NULL;
 }
 
@@ -164,8 +164,8 @@ static struct lookup *start(const struct resolver *r)
         pthread_detach(thread);
         return l;
     }
-    l->refs = 1; /* no thread: the same as a host that cannot be resolved yet */
-    let_go(l);
+    l->refs = 1; /* no thread: treat it as a host that cannot be resolved yet */
+    drop(l);
     return NULL;
 }
 
@@ -181,7 +181,7 @@ static bool wait_done(struct lookup *l, int64_t deadline_ms)
     return done;
 }
 
-int resolver_ask(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret)
+int resolver_wait(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret)
 {
     const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
 
@@ -197,7 +197,7 @@ int resolver_ask(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret)
     r->code = l->code;
     r->connect_errno = 0;
     *ret = TAKE(l->found);
-    let_go(l);
+    drop(l);
     return *ret ? 1 : -1;
 }
 
@@ -216,7 +216,7 @@ void resolver_free(struct resolver *r)
     if (!r)
         return;
     if (r->under_way)
-        let_go(r->under_way);
+        drop(r->under_way);
     free(r->host);
     free(r);
 }
@@ -255,7 +255,7 @@ int resolver_dial(struct resolver *r, int64_t deadline_ms)
     struct addrinfo *all = NULL;
     int fd = -1, left = 0;
 
-    if (resolver_ask(r, deadline_ms, &all) <= 0)
+    if (resolver_wait(r, deadline_ms, &all) <= 0)
         return -1;
     for (const struct addrinfo *at = all; at; at = at->ai_next)
         left++;

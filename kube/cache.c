@@ -1,4 +1,4 @@
-/* cache.c - keep a store up to date by a reflector. */
+/* cache.c - keep a store up to date with a reflector. */
 #include "kube/cache.h"
 
 #include "common/json.h"
@@ -39,8 +39,8 @@ static void report_replaced(struct kube_cache *c, const struct kube_store_entry 
         c->o.changed(c->o.ctx, old);
 }
 
-static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns, const char *name,
-                                           const char *uid, const struct kube_cache_item *item)
+static const struct kube_store_entry *store_entry(struct kube_cache *c, const char *ns, const char *name,
+                                                  const char *uid, const struct kube_cache_item *item)
 {
     if (!item->name)
         return kube_store_put(c->store, ns, name, uid, item->group, item->value);
@@ -48,14 +48,14 @@ static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns,
         c->store, &(struct kube_store_entry){item->ns, item->name, item->uid, item->group, item->value});
 }
 
-static void drop(struct kube_cache *c, const struct kube_store_entry *old)
+static void remove_entry(struct kube_cache *c, const struct kube_store_entry *old)
 {
     report_gone(c, old);
     kube_store_remove(c->store, old->ns, old->name, NULL);
 }
 
-/* The last good entry stays, also when the list under way is complete. */
-static void leave(struct kube_cache *c, const struct kube_store_entry *e)
+/* Keep the last good entry, also when the current list ends without it. */
+static void keep_old(struct kube_cache *c, const struct kube_store_entry *e)
 {
     kube_store_unmark_one(e);
     if (!c->o.unsure)
@@ -64,7 +64,7 @@ static void leave(struct kube_cache *c, const struct kube_store_entry *e)
     c->o.changed(c->o.ctx, e);
 }
 
-/* KUBE_CACHE_KEEP, KUBE_CACHE_DROP, or -1 with *why set: nothing is to be made of it. */
+/* KUBE_CACHE_KEEP, KUBE_CACHE_DROP, or -1 with *why set: the object cannot be stored. */
 static int decode(struct kube_cache *c, const cJSON *object, const struct err *unreadable,
                   struct kube_cache_item *item, struct err *why)
 {
@@ -91,15 +91,15 @@ static void put(struct kube_cache *c, const cJSON *object, const struct err *unr
     if (rc == KUBE_CACHE_KEEP) {
         if (old)
             report_replaced(c, old, uid, item.group);
-        c->o.changed(c->o.ctx, keep(c, ns, name, uid, &item));
+        c->o.changed(c->o.ctx, store_entry(c, ns, name, uid, &item));
         return;
     }
     if (rc < 0)
         c->o.problem(c->o.ctx, &why);
     if (same && why.msg[0]) /* the object exists, and its owner cannot be read */
-        leave(c, old);
+        keep_old(c, old);
     else if (old)
-        drop(c, old);
+        remove_entry(c, old);
 }
 
 static void on_upsert(void *ctx, const cJSON *object)
@@ -121,10 +121,10 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
         return;
     }
     c->o.problem(c->o.ctx, why);
-    if (!placed) /* any of that namespace that the list does not name */
+    if (!placed) /* it may be any object of that namespace that the list does not name */
         kube_store_doubt(c->store, ns);
     else if (old)
-        leave(c, old);
+        keep_old(c, old);
 }
 
 static void on_removed(void *ctx, const cJSON *object)
@@ -136,7 +136,7 @@ static void on_removed(void *ctx, const cJSON *object)
         kube_store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
 
     if (old && uid && strcmp(old->uid, uid) == 0)
-        drop(c, old);
+        remove_entry(c, old);
 }
 
 static void on_replace_begin(void *ctx)
@@ -150,7 +150,7 @@ static void on_replace_end(void *ctx)
 
     for (const struct kube_store_entry *e = kube_store_first(c->store); e; e = kube_store_next(c->store, e))
         if (kube_store_is_doubted(e))
-            leave(c, e);
+            keep_old(c, e);
     kube_store_sweep(c->store, report_gone, c);
     c->o.synced(c->o.ctx);
 }

@@ -4,8 +4,8 @@
  *            free_value.
  * Order:     `changed` is called after an object was stored, with its new entry, and before an object is
  *            removed, with its last entry. For an object that moves to another group it is called with the
- *            old entry and then with the new one. `gone` is called just before the `changed` of a removal; an
- *            object whose name another object (another UID) takes is removed, too. Neither callback may
+ *            old entry and then with the new one. `gone` is called just before the `changed` of a removal. An
+ *            object is also removed when another object (another UID) takes its name. Neither callback may
  *            change the store. `synced` is called after every complete list.
  */
 #ifndef TK_KUBE_CACHE_H
@@ -34,12 +34,13 @@ struct kube_cache_options {
      * if its object had been deleted. -1 with *err: the object cannot be read. NULL: store only the names,
      * grouped by namespace. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
-    /* The same for an object that the watcher or `decode` could not read. `names` has at least what
-     * skim.h finds. NULL, KUBE_CACHE_DROP or -1: the object is not stored, `problem` is called, and an entry
-     * with its UID stays. */
+    /* The same for an object that the watcher or `decode` could not read. `names` has at least what skim.h
+     * finds. If this is NULL or returns KUBE_CACHE_DROP or -1, the cache does not store the object, calls
+     * `problem`, and keeps an entry with the same UID. */
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
-    /* The value may be out of date: nothing but the object's name can be read, or a complete list did not name the object and
-     * has an item without a readable name. The entry stays until an event or a list names it; `changed` follows. May be NULL. */
+    /* The value may be out of date: only the object's name can be read, or a complete list lacks the object
+     * but has an item without a readable name. The entry stays until an event or a list names it. The cache
+     * then calls `changed`. May be NULL. */
     void (*unsure)(void *value);
     void (*free_value)(void *value); /* NULL: nothing to free */
     void (*changed)(void *ctx, const struct kube_store_entry *e);
@@ -49,19 +50,20 @@ struct kube_cache_options {
     void *ctx;
 };
 
-/* It begins to list in the next turn of the loop. */
+/* The first list begins in the next turn of the loop. */
 struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transport *t,
                                   const struct kube_cache_options *options);
 void kube_cache_free(struct kube_cache *c);
 
-/* List again, as reflector_relist does; the copy keeps what it has until the list is complete. */
+/* List again, as reflector_relist does. Entries stay until the list is complete. */
 void kube_cache_relist(struct kube_cache *c, bool at_once);
 
-/* Lists that were begun so far; and whether one that was begun after the first `lists` is complete. */
+/* The number of lists begun so far; and whether a list begun after the first `lists` of them is complete. */
 uint64_t kube_cache_lists(const struct kube_cache *c);
 bool kube_cache_is_listed(const struct kube_cache *c, uint64_t lists);
 
-/* Whether the copy shows what was written at this version: the watch is there or later, or a list came as above. */
+/* Whether the cache includes the write at this version: the watch has reached it, or
+ * kube_cache_is_listed(lists). */
 bool kube_cache_shows(const struct kube_cache *c, const char *version, uint64_t lists);
 
 const struct kube_store *kube_cache_store(const struct kube_cache *c);

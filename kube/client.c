@@ -14,7 +14,7 @@ struct kube_request_run {
     void *ctx;
 };
 
-/* Names from what came of the body; a cut one may end before them. */
+/* Names from the part of the body that was received. NULL: it was cut before them. */
 static cJSON *skim_names(struct sv body)
 {
     cleanup_skim struct skim s;
@@ -54,7 +54,7 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
             reply.names = skimmed = skim_names(r->body);
             reply.unreadable = &err;
         } else if (!reply.object) {
-            /* Not the author's fault but of something on the way. */
+            /* The body was damaged in transit: the request itself is valid. */
             err.kind = ERR_TRANSIENT;
             reply.err = &err;
         }

@@ -2,17 +2,17 @@
  *
  * Ownership: the transport outlives the request. The reply is borrowed for the callback, which may keep
  *            reply.object by TAKE.
- * Errors:    reply.err has the kinds of status.h and transport.h, and ERR_TRANSIENT for a 2xx answer that is
+ * Errors:    reply.err has the kinds of apistatus.h and transport.h, and ERR_TRANSIENT for a 2xx answer that is
  *            not JSON. A 2xx body that is too long or too deep, or has too many values or a NUL in a string,
- *            is no error, since a retry would bring the same: object is NULL then, and a caller that needs
- *            the object checks `unreadable`.
+ *            is not an error, since a retry would return the same body. `object` is then NULL. A caller that
+ *            needs the object checks `unreadable`.
  * Order:     `done` is called exactly once, from the loop; after kube_request_cancel it is not called.
  */
 #ifndef TK_KUBE_CLIENT_H
 #define TK_KUBE_CLIENT_H
 
+#include "kube/apistatus.h"
 #include "kube/request.h"
-#include "kube/status.h"
 
 struct kube_reply {
     cJSON *

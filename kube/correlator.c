@@ -1,4 +1,5 @@
-/* correlator.c - count repeated Events, and limit how many an object has; two tables that evict the least recently used row. */
+/* correlator.c - count repeated Events and limit the rate of each object, in two tables that evict the least
+ * recently used row. */
 #include "kube/correlator.h"
 
 #include "common/hash.h"
@@ -11,8 +12,8 @@ static uint64_t hash_more(uint64_t h, const char *s)
     return hash_seeded(h, s, strlen(s));
 }
 
-/* The row with this key; one that is new is zeroed but for the key and used_ms. */
-static struct correlator_row *find(struct correlator_table *t, uint64_t key, int64_t now_ms)
+/* The row with this key. A new row is zeroed except for key and used_ms. */
+static struct correlator_row *find_row(struct correlator_table *t, uint64_t key, int64_t now_ms)
 {
     struct correlator_row *oldest = &t->rows[0];
 
@@ -30,7 +31,7 @@ static struct correlator_row *find(struct correlator_table *t, uint64_t key, int
 
 static bool may_send(struct correlator *c, uint64_t object, int64_t now_ms)
 {
-    struct correlator_row *o = find(&c->objects, object, now_ms);
+    struct correlator_row *o = find_row(&c->objects, object, now_ms);
 
     o->spent -= (double)(now_ms - o->used_ms) / CORRELATOR_REFILL_MS;
     o->spent = o->spent > 0 ? o->spent : 0;
@@ -48,7 +49,8 @@ const struct correlator_event *correlator_see(struct correlator *c, const char *
 
     if (!may_send(c, object_key, now_ms))
         return NULL;
-    struct correlator_row *e = find(&c->events, hash_more(hash_more(object_key, reason), message), now_ms);
+    struct correlator_row *e =
+        find_row(&c->events, hash_more(hash_more(object_key, reason), message), now_ms);
     e->used_ms = now_ms;
     if (e->event.count++ == 0) {
         e->event.first_wall_ms = wall_ms;

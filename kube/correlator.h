@@ -15,15 +15,15 @@
 enum { CORRELATOR_ROWS = 512, CORRELATOR_BURST = 25, CORRELATOR_REFILL_MS = 300000 };
 
 struct correlator_event {
-    uint64_t id; /* of no other Event of this process */
-    int count;   /* 1: the first; else it repeats one that was sent under this id */
+    uint64_t id; /* unique in this process */
+    int count;   /* 1: the first; else it repeats an Event that was sent under this id */
     int64_t first_wall_ms;
 };
 
 struct correlator_row {
     uint64_t key;
     int64_t used_ms;
-    double spent;                  /* of an object: Events sent, less those that time has given back */
+    double spent;                  /* of an object: Events sent, less those refilled since */
     struct correlator_event event; /* of an Event */
 };
 
@@ -37,8 +37,8 @@ struct correlator {
     uint16_t sequence;
 };
 
-/* object: identifies the object that the Event is about. reason: type and reason. Returns NULL when the object has
- * had too many; else a row that is valid until the next call. */
+/* object: identifies the object that the Event is about. reason: type and reason. Returns NULL when the
+ * object has sent too many Events; else a row that is valid until the next call. */
 const struct correlator_event *correlator_see(struct correlator *c, const char *object, const char *reason,
                                               const char *message, int64_t now_ms, int64_t wall_ms);
 

@@ -1,4 +1,5 @@
-/* elector.c - leader election: the lease's requests, its deadlines, and the gate that stops writes without the lease. */
+/* elector.c - leader election: the lease's requests, its deadlines, and the gate that refuses writes without
+ * the lease. */
 #include "kube/elector.h"
 
 #include "common/memory.h"
@@ -17,7 +18,7 @@ struct elector {
     struct elector_sink sink;
     struct lease *lease;
     char *ns, *name;
-    int64_t request_ms; /* an answer that takes longer counts as none */
+    int64_t request_ms; /* timeout of a request */
     struct kube_request_run *run;
     int64_t sent_ms;
     struct kube_loop_timer timer;
@@ -29,7 +30,7 @@ struct elector {
 
 static void advance(void *ctx);
 
-/* Lease time: it goes on while the machine is suspended, since the other candidates go on. */
+/* Lease time continues while the machine is suspended, since other candidates continue. */
 static int64_t boot_ms(const struct elector *e)
 {
     struct clock clock = kube_loop_clock(e->loop);
@@ -56,8 +57,8 @@ static struct kube_transfer *fenced_start(void *ctx, const struct kube_http_requ
     if (strcmp(req->method, "GET") == 0)
         return kube_transport_start(&e->transport, req, handler, err);
     if (!elector_is_held(e)) {
-        err_set(err, ERR_TRANSIENT, "%s %.120s: not sent, since this process may not write any more",
-                req->method, req->path);
+        err_set(err, ERR_TRANSIENT, "%s %.120s: not sent: this process does not hold the lease", req->method,
+                req->path);
         return NULL;
     }
     fenced.gate = &e->gate;
@@ -84,7 +85,7 @@ struct kube_transport elector_transport(struct elector *e)
         .start = fenced_start, .cancel = fenced_cancel, .ctx = e, .is_full = is_full};
 }
 
-/* Requests for the lease wait in no queue, and end before the next one is due. */
+/* Requests for the lease bypass the queue, and time out before the next one is due. */
 static struct kube_transfer *lease_start(void *ctx, const struct kube_http_request *req,
                                          const struct kube_http_handler *handler, struct err *err)
 {
@@ -178,7 +179,7 @@ static void send_step(struct elector *e, enum lease_step step)
         failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
 }
 
-/* The earliest of: the next step, an answer that is overdue, the end of the lease that we hold. */
+/* The earliest of: the next step, the timeout of a request, the end of the lease that we hold. */
 static void set_timer(struct elector *e)
 {
     const struct clock clock = kube_loop_clock(e->loop);
@@ -226,11 +227,11 @@ void elector_start(struct elector *e)
     advance(e);
 }
 
-void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx)
+void elector_release(struct elector *e, void (*done)(void *ctx), void *ctx)
 {
     e->done = done;
     e->done_ctx = ctx;
-    lease_let_go(e->lease, boot_ms(e));
+    lease_release(e->lease, boot_ms(e));
     advance(e);
 }
 

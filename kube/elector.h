@@ -1,13 +1,13 @@
-/* elector.h - leader election in the event loop: acquires and renews the Lease, and lets writes pass only
- * while it is held.
+/* elector.h - leader election in the event loop: acquires and renews the Lease, and blocks writes while the
+ * process does not hold it.
  *
  * Ownership: borrows loop and transport; copies the strings of the options. elector_free cancels its request
  *            without releasing the lease.
- * Errors:    none is final: each is passed to `problem`, and the request is tried again.
- * Order:     callbacks are called from the loop, and from inside elector_start and elector_let_go. `changed`
+ * Errors:    none is final: the elector passes each to `problem` and retries the request.
+ * Order:     callbacks are called from the loop, and from inside elector_start and elector_release. `changed`
  *            is called once for each change: true when this process becomes the leader, false when it no
- *            longer is, at the latest when the renew deadline passes. Losing the lease ends nothing: it is tried for
- *            again, and the caller goes on as a standby (manager.h).
+ *            longer is, at the latest when the renew deadline passes. After a loss the elector competes
+ *            again, and the caller continues as a standby (manager.h).
  */
 #ifndef TK_KUBE_ELECTOR_H
 #define TK_KUBE_ELECTOR_H
@@ -29,18 +29,18 @@ struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
                             const struct lease_options *options, const struct elector_sink *sink);
 void elector_start(struct elector *e);
 
-/* Whether a write may be sent now. It reads the clock itself instead of the loop's time, so that a process
- * that was suspended and continues gets the right answer. */
+/* Whether a write may be sent now. It reads the clock instead of the loop's time, so the answer is right also
+ * after the process was suspended. */
 bool elector_is_held(const struct elector *e);
 
-/* The transport with a gate for writes: GET requests pass; any other request fails with ERR_TRANSIENT
- * unless the lease is held, both when it is started and when it is about to be sent. Valid as long as the
- * elector. */
+/* The transport with a gate for writes. GET requests are always sent. Any other request fails with
+ * ERR_TRANSIENT unless the process holds the lease, both when the request is started and when it is about to
+ * be sent. Valid as long as the elector. */
 struct kube_transport elector_transport(struct elector *e);
 
-/* Release the lease so that another candidate can take it at once; then call `done`, perhaps before this
- * returns. */
-void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx);
+/* Release the lease so that another candidate can acquire it immediately; then call `done`, perhaps before
+ * this returns. */
+void elector_release(struct elector *e, void (*done)(void *ctx), void *ctx);
 void elector_free(struct elector *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* endpoint.c - set URL, timeouts, socket options, authority and headers of a libcurl transfer. */
+/* endpoint.c - set URL, timeouts, socket options, CA and headers of a libcurl transfer. */
 #include "kube/endpoint.h"
 #include "common/memory.h"
 
@@ -11,17 +11,18 @@
 
 enum {
     CONNECT_TIMEOUT_MS = 30000,
-    /* Of the pool. A watch waits less: a request has a timeout of its own, and one that TCP gave up before it would be sent again. */
+    /* For connections of the pool. Those of watches have shorter times. A shorter time here would make libcurl send a
+     * request twice: it retries when a reused connection dies before the answer. */
     KEEPALIVE_IDLE_S = 30,
     KEEPALIVE_INTERVAL_S = 5,
     KEEPALIVE_COUNT = 3,
-    USER_TIMEOUT_MS = 30000, /* sent bytes, probes as well, that nobody acknowledges: the peer is gone */
-    /* A second less than at the probe that finds it so: its timer must not come a tick too early. */
+    USER_TIMEOUT_MS = 30000, /* the peer acknowledged no byte and no probe for this long: it is gone */
+    /* A second less than DEAD_S, so that the probe at DEAD_S finds the time exceeded. */
     WATCH_USER_TIMEOUT_MS = 1000 * ENDPOINT_WATCH_DEAD_S - 1000,
 };
 
 _Static_assert(ENDPOINT_WATCH_IDLE_S + ENDPOINT_WATCH_PROBE_S <= ENDPOINT_WATCH_DEAD_S,
-               "a probe is out by then");
+               "a probe has been sent by then");
 _Static_assert(3 * ENDPOINT_WATCH_DEAD_S <= 45, "the goal: see endpoint.h");
 
 static char *url_part(CURLU *url, CURLUPart part)
@@ -34,7 +35,7 @@ static char *url_part(CURLU *url, CURLUPart part)
 static bool is_loopback(const char *host)
 {
     struct in_addr v4;
-    bool is_address = inet_pton(AF_INET, host, &v4) == 1; /* anyone may have a name that begins with 127. */
+    bool is_address = inet_pton(AF_INET, host, &v4) == 1; /* a host name may also begin with "127." */
 
     return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
            (is_address && ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET);
@@ -51,11 +52,12 @@ static int check(const char *server, CURLU *url, struct err *err)
     if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||
         (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
         rc = err_set(err, ERR_INVALID,
-                     "server \"%.120s\": expected https://HOST:PORT, or of this machine itself "
+                     "server \"%.120s\": expected https://HOST:PORT, or on this machine "
                      "http://127.0.0.1:PORT or unix:SOCKET",
                      server);
     else if (!is_tls && !is_loopback(host))
-        rc = err_set(err, ERR_INVALID, "server \"%.120s\": plain http only to this machine itself", server);
+        rc = err_set(err, ERR_INVALID, "server \"%.120s\": plain http is allowed only to this machine",
+                     server);
     curl_free(scheme);
     curl_free(host);
     return rc;
@@ -79,7 +81,7 @@ void endpoint_release(struct endpoint *e)
     *e = (struct endpoint){0};
 }
 
-/* Both are refinements: a system without them still has the idle timeout. */
+/* Both options are optional: a system without them still has the idle timeout. */
 static void refine(curl_socket_t fd, int user_timeout_ms)
 {
     int count = KEEPALIVE_COUNT;
@@ -114,13 +116,13 @@ static void setup_keepalive(bool watch, CURL *easy)
     (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, watch ? on_watch_socket : on_pool_socket);
 }
 
-/* Options that cannot fail but for lack of memory. */
+/* Options that fail only for lack of memory. */
 static void setup_connection(const struct kube_http_request *req, CURL *easy)
 {
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-    /* One watch per connection: it cannot be held up by others, and its end is the connection's. */
+    /* HTTP/1.1 gives each watch its own connection: others cannot delay it, and it ends with the connection. */
     (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, req->own_connection ? 1L : 0L);
     (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, req->own_connection ? 1L : 0L);
@@ -141,7 +143,7 @@ static CURLcode setup_request(const struct endpoint *e, const struct kube_http_r
         rc = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR,
                               strncasecmp(e->config->server, "https:", 6) == 0 ? "https" : "http");
     if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* libcurl would look into the environment */
+        rc = curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* otherwise libcurl reads the environment */
     if (rc == CURLE_OK && req->body.len) {
         (void)curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->body.len);
         rc = curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, req->body.p);
@@ -172,7 +174,7 @@ static CURLcode setup_tls(const struct kube_config *c, CURL *easy)
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 
     if (rc == CURLE_OK && ca.len) {
-        /* This CA and no other: libcurl would add the system's folder of authorities. */
+        /* Only this CA: by default libcurl adds the system's folder of CA certificates. */
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
         (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
         rc = curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
@@ -184,7 +186,7 @@ static CURLcode setup_tls(const struct kube_config *c, CURL *easy)
     return rc;
 }
 
-/* The line may have a secret: no copy stays but libcurl's. */
+/* The header may contain a secret: wipe our copy. */
 static void add_header(struct curl_slist **list, const char *name, const char *value)
 {
     char *line = NULL;

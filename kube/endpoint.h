@@ -13,11 +13,11 @@
 #include <curl/curl.h>
 
 /* TCP keepalive of a watch's connection: the first probe is sent after IDLE_S without traffic, further ones
- * every PROBE_S, and the connection is dropped when nothing was acknowledged for DEAD_S (TCP_USER_TIMEOUT).
- * Where only the packets to the server are lost, the server retransmits its last data in pauses that double,
- * and each retransmission counts as a sign of life. The first such pause of DEAD_S or more has ended after
- * three times DEAD_S, 45 s. That is also when client-go drops a dead connection (apimachinery:
- * util/net/http.go, 30 s and 15 s). */
+ * every PROBE_S, and the kernel drops the connection when nothing was acknowledged for DEAD_S
+ * (TCP_USER_TIMEOUT). Where only the packets to the server are lost, the server retransmits its last data at
+ * intervals that double, and each retransmission resets that timeout. The first such interval of DEAD_S or
+ * more ends after three times DEAD_S, 45 s. client-go drops a dead connection after the same time
+ * (apimachinery: util/net/http.go, 30 s and 15 s). */
 enum { ENDPOINT_WATCH_IDLE_S = 10, ENDPOINT_WATCH_PROBE_S = 5, ENDPOINT_WATCH_DEAD_S = 15 };
 
 struct endpoint {
@@ -33,8 +33,8 @@ void endpoint_release(struct endpoint *e);
 int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req, CURL *easy,
                    struct err *err) MUST_CHECK;
 
-/* Set headers and TLS from the present credentials, just before it is sent. *ret_headers must live as long as
- * the easy handle. */
+/* Set headers and TLS from the current credentials. Call it just before the transfer is sent. *ret_headers
+ * must live as long as the easy handle. */
 int endpoint_sign(const struct endpoint *e, const char *content_type, CURL *easy,
                   struct curl_slist **ret_headers, struct err *err) MUST_CHECK;
 

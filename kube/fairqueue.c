@@ -1,4 +1,4 @@
-/* fairqueue.c - round-robin queue over shares (namespaces), with limits on what is out at once. */
+/* fairqueue.c - round-robin queue over shares (namespaces), with limits on the items in flight. */
 #include "kube/fairqueue.h"
 
 #include "common/hash.h"
@@ -12,8 +12,8 @@ enum { NOW, LATER, KINDS };
 
 /* A share exists while it has items. */
 struct fairqueue_share {
-    struct hashtable_node by_name;     /* first: a node's address is its share's */
-    struct fairqueue_link ring[KINDS]; /* in the queue's, while its line is not empty */
+    struct hashtable_node by_name;     /* the first member: node and share have one address */
+    struct fairqueue_link ring[KINDS]; /* in the queue's rings, while the share's line is not empty */
     struct fairqueue_link lines[KINDS];
     size_t n_items;
     int out, slow;
@@ -27,7 +27,7 @@ struct fairqueue {
     struct fairqueue_link later, young; /* by age, the oldest first */
     size_t n_waiting;
     int out;
-    int excused; /* slow ones, of each share slow_share_max at most */
+    int excused; /* slow items, at most slow_share_max of each share */
 };
 
 static struct fairqueue_item *item_of_line(struct fairqueue_link *link)
@@ -99,7 +99,7 @@ static uint32_t hash_of(const char *name)
     return hashtable_fold(hash_seeded(0, name, strlen(name)));
 }
 
-static struct fairqueue_share *find(const struct fairqueue *f, const char *name)
+static struct fairqueue_share *find_share(const struct fairqueue *f, const char *name)
 {
     struct hashtable_node *n = hashtable_first_of(&f->shares, hash_of(name));
 
@@ -110,7 +110,7 @@ static struct fairqueue_share *find(const struct fairqueue *f, const char *name)
 
 void fairqueue_join(struct fairqueue *f, struct fairqueue_item *it, const char *share)
 {
-    struct fairqueue_share *s = find(f, share);
+    struct fairqueue_share *s = find_share(f, share);
 
     if (!s) {
         size_t len = strlen(share) + 1;
@@ -222,14 +222,14 @@ int64_t fairqueue_due_ms(const struct fairqueue *f)
     return slow < old ? slow : old;
 }
 
-/* ---- places */
+/* ---- slots */
 
 static int taken(const struct fairqueue *f)
 {
     return f->out - (f->excused < f->limits.slow_max ? f->excused : f->limits.slow_max);
 }
 
-/* Whether a place is free for a share that has nothing out. */
+/* Whether a slot is free for a share that has nothing out. */
 static bool may_go(const struct fairqueue *f, const struct fairqueue_share *s)
 {
     const struct fairqueue_limits *l = &f->limits;
@@ -237,16 +237,16 @@ static bool may_go(const struct fairqueue *f, const struct fairqueue_share *s)
     if (s->out == 0)
         return true;
     if (s->slow && s->out >= l->slow_share_max)
-        return s->out < l->share_max && taken(f) < l->places / 2;
-    return s->out < l->share_max && taken(f) < l->places;
+        return s->out < l->share_max && taken(f) < l->slots / 2;
+    return s->out < l->share_max && taken(f) < l->slots;
 }
 
 bool fairqueue_is_full(struct fairqueue *f, const char *share)
 {
-    const struct fairqueue_share *s = find(f, share);
+    const struct fairqueue_share *s = find_share(f, share);
 
     if (!s || s->out == 0)
-        return taken(f) >= f->limits.places + f->limits.reserved;
+        return taken(f) >= f->limits.slots + f->limits.reserved;
     return !may_go(f, s);
 }
 
@@ -254,7 +254,7 @@ struct fairqueue_item *fairqueue_next(struct fairqueue *f, int64_t now_ms)
 {
     grow_old(f, now_ms);
     for (int kind = NOW; kind < KINDS; kind++) {
-        if (taken(f) >= f->limits.places + (kind == NOW ? f->limits.reserved : 0))
+        if (taken(f) >= f->limits.slots + (kind == NOW ? f->limits.reserved : 0))
             break;
         for (struct fairqueue_link *at = f->rings[kind].next; at != &f->rings[kind]; at = at->next) {
             struct fairqueue_share *s = share_of_ring(at, kind);
@@ -265,7 +265,7 @@ struct fairqueue_item *fairqueue_next(struct fairqueue *f, int64_t now_ms)
     return NULL;
 }
 
-/* Its share goes to the end of the ring. */
+/* The item's share moves to the end of the ring. */
 void fairqueue_go(struct fairqueue *f, struct fairqueue_item *it, int64_t now_ms)
 {
     struct fairqueue_share *s = it->share;
@@ -278,7 +278,7 @@ void fairqueue_go(struct fairqueue *f, struct fairqueue_item *it, int64_t now_ms
     }
     it->since_ms = now_ms;
     it->state = FAIRQUEUE_OUT;
-    if (it->keeps_place)
+    if (it->keeps_slot)
         link_init(&it->age);
     else
         link_append(&f->young, &it->age);

@@ -1,8 +1,7 @@
-/* gather.h - collect one JSON object from a stream: kept as text up to a limit, beyond it only skimmed
- * (skim.h). Pure.
+/* gather.h - collect one JSON object from a stream: as text up to a limit, beyond it only its names (skim.h).
+ * Pure.
  *
- * Ownership: gather_release frees all. An object is borrowed for the callback, which may take what was
- *            skimmed.
+ * Ownership: gather_release frees all. The callback borrows the object, and may take the skimmed names.
  * Errors:    ERR_INVALID beyond GATHER_MAX_BYTES: no object is that long, so the stream has lost its framing.
  * Order:     gather_init; then for each object gather_add and gather_end, or gather_lines for all of them.
  */
@@ -13,7 +12,7 @@
 #include "common/cleanup.h"
 #include "kube/skim.h"
 
-/* etcd stores 1.5 MiB per object. JSON's escapes can make it six times as long, and managedFields repeat its
+/* etcd stores 1.5 MiB per object. JSON escapes can make it six times as long, and managedFields repeats its
  * field names. */
 enum { GATHER_MAX_BYTES = 64 << 20 };
 
@@ -25,15 +24,15 @@ struct gather {
     struct skim skim;
 };
 
-/* Gets one object; or, for one over the limit, an empty `text` and what was skimmed of it. -1 (with *err set)
- * is what gather_end then returns. */
+/* Receives one object. For an object over the limit `text` is empty and `over` has its names. gather_end
+ * returns what this returns. */
 typedef int gather_on_object(void *ctx, struct sv text, struct skim *over, struct err *err);
 
 void gather_init(struct gather *g, size_t text_max_bytes, bool event);
 int gather_add(struct gather *g, struct sv bytes, struct err *err) MUST_CHECK;
 
-/* Add the last bytes, give the object out and forget it. One that lies in `bytes` is not copied; a '\r' at its
- * end is cut off, and an empty one is skipped. */
+/* Add the last bytes, pass the object to the callback and forget it. An object that lies in `bytes` is not
+ * copied. A '\r' at its end is removed, and an empty object is skipped. */
 int gather_end(struct gather *g, struct sv bytes, gather_on_object *on_object, void *ctx,
                struct err *err) MUST_CHECK;
 

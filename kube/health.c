@@ -19,14 +19,14 @@ enum {
     REQUEST_MAX_BYTES = 4096,
     ANSWER_MAX_BYTES = 1 << 20,
     CLIENT_TIMEOUT_MS = 5000,
-    /* When all places are taken, a new client replaces the oldest, if that is at least so old. A probe asks at once; without this
-     * a few silent connections would keep it out until the kubelet ends the process. */
+    /* When all slots are taken, a new client replaces the oldest, if that is at least this old. A probe sends its
+     * request immediately; without this rule a few silent connections would block it until the kubelet kills us. */
     PATIENCE_MS = 100,
 };
 
 struct client {
     struct health *h;
-    struct kube_loop_fd io; /* io.fd -1: this place is free */
+    struct kube_loop_fd io; /* io.fd -1: this slot is free */
     struct kube_loop_timer deadline;
     int64_t came_ms;
     struct buf in, out;
@@ -38,12 +38,12 @@ struct health {
     const struct health_page *pages;
     size_t n_pages;
     struct kube_loop_fd listener;
-    struct kube_loop_timer reopen; /* the listener, when the oldest client has had its time */
+    struct kube_loop_timer reopen; /* resumes accepting when the oldest client is PATIENCE_MS old */
     int port;
     struct client clients[HEALTH_CLIENTS_MAX];
 };
 
-/* host: a numeric address; "::" takes IPv4 as well. -1: errno; EINVAL: it is none. */
+/* host: a numeric address; "::" accepts IPv4 as well. Returns -1 with errno; EINVAL: not an address. */
 static int listen_at(const char *host, const char *port)
 {
     static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
@@ -63,8 +63,8 @@ static int listen_at(const char *host, const char *port)
     return ok ? TAKE_FD(fd) : -1;
 }
 
-/* "host:port" with the host empty, an address, or an IPv6 address in brackets. ":8081" means every address of every family,
- * where the machine has IPv6. */
+/* "host:port" with the host empty, an address, or an IPv6 address in brackets. ":8081" means all addresses,
+ * IPv6 included if the machine has it. */
 static int listen_on(const char *address, struct err *err)
 {
     const char *colon = strrchr(address, ':');
@@ -102,7 +102,7 @@ static void answer(struct client *c, int status, const char *type, const struct 
 {
     const char *reason = status == 200 ? "OK" : status == 404 ? "Not Found" : "Error";
 
-    /* The limit leaves room for body and head together. */
+    /* The limit leaves room for head and body. */
     buf_printf(&c->out, NULL,
                "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
                status, reason, type, body->len);
@@ -186,8 +186,9 @@ static void on_reopen(void *ctx)
     h->listener.events = POLLIN;
 }
 
-/* A free place, or that of the oldest client. NULL while that is younger than PATIENCE_MS: new ones wait in the backlog. */
-static struct client *find_place(struct health *h)
+/* A free slot, or the oldest client's. NULL while that client is younger than PATIENCE_MS: new clients wait
+ * in the backlog. */
+static struct client *find_slot(struct health *h)
 {
     struct client *oldest = &h->clients[0];
 
@@ -208,7 +209,7 @@ static void on_listener(void *ctx, short revents)
 {
     struct health *h = ctx;
     struct err ignored;
-    struct client *c = find_place(h);
+    struct client *c = find_slot(h);
 
     (void)revents;
     if (!c)
@@ -241,7 +242,7 @@ struct health *health_new(struct kube_loop *l, const char *address, const struct
     (void)getsockname(fd, (struct sockaddr *)&sa, &len);
     struct health *h = memory_must(calloc(1, sizeof(*h)));
     *h = (struct health){.loop = l, .pages = pages, .n_pages = n_pages};
-    h->port = ntohs(sa.sin6_port); /* the same place in both families */
+    h->port = ntohs(sa.sin6_port); /* sin_port has the same offset in both families */
     for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++)
         h->clients[i].io.fd = -1;
     h->reopen = (struct kube_loop_timer){.fire = on_reopen, .ctx = h};

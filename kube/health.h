@@ -2,7 +2,7 @@
  *
  * Ownership: borrows the loop and the pages.
  * Limits:    64 connections, 4 KiB of request, 1 MiB of answer. A client that takes more than 5 s is dropped.
- *            When the table is full, a new connection displaces the oldest one as soon as that is 100 ms old.
+ *            When the table is full, a new connection replaces the oldest one as soon as that is 100 ms old.
  * Errors:    ERR_INVALID (the address), ERR_FATAL (the socket; code = errno).
  */
 #ifndef TK_KUBE_HEALTH_H
@@ -28,7 +28,7 @@ struct health *health_new(struct kube_loop *l, const char *address, const struct
                           size_t n_pages, struct err *err) MUST_CHECK;
 void health_free(struct health *h);
 
-/* The port it listens on: that of the address, or the one that the kernel chose for 0. */
+/* The port: that of the address, or the one that the kernel chose for 0. */
 int health_port(const struct health *h);
 
 static inline void health_freep(struct health **h)

@@ -1,4 +1,5 @@
-/* http.c - the request pool over libcurl: queues transfers, limits how many are out, keeps connections. */
+/* http.c - the request pool over libcurl: queues transfers, limits how many are in flight, reuses
+ * connections. */
 #include "kube/http.h"
 
 #include "common/memory.h"
@@ -11,16 +12,16 @@
 
 enum {
     WAITING_MAX = 100000, /* more than any working program has */
-    CONNECTIONS_IDLE = HTTP_PLACES + HTTP_RESERVED,
+    CONNECTIONS_IDLE = HTTP_SLOTS + HTTP_RESERVED,
     COUNTS_MAX = 64,
-    /* The API server closes what was idle for 90 s (apiserver: pkg/server/secure_serving.go): a request that leaves just then
-     * dies with the connection. */
+    /* The API server closes connections that were idle for 90 s (apiserver: pkg/server/secure_serving.go). A request
+     * sent at that moment would fail. */
     IDLE_MAX_S = 80,
 };
 
-static const struct fairqueue_limits LIMITS = {.places = HTTP_PLACES,
+static const struct fairqueue_limits LIMITS = {.slots = HTTP_SLOTS,
                                                .reserved = HTTP_RESERVED,
-                                               .share_max = HTTP_PLACES,
+                                               .share_max = HTTP_SLOTS,
                                                .slow_ms = HTTP_SLOW_MS,
                                                .slow_share_max = HTTP_SLOW_SHARE_MAX,
                                                .slow_max = HTTP_SLOW_MAX,
@@ -30,9 +31,9 @@ struct http {
     struct kube_loop *loop;
     struct endpoint endpoint;
     struct kube_transfer *transfers; /* all of them */
-    struct fairqueue *turns;         /* of ordinary transfers: for a place */
-    int64_t suspect_ms;              /* kept connections that were not used since are not trusted */
-    struct kube_loop_timer again;    /* when a place may let one go */
+    struct fairqueue *turns;         /* ordinary transfers that wait for a slot */
+    int64_t suspect_ms;              /* connections idle since before this are not reused */
+    struct kube_loop_timer again;    /* when a slot may become free */
     struct http_count counts[COUNTS_MAX];
     size_t n_counts;
 };
@@ -57,7 +58,7 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const cha
     h->turns = fairqueue_new(&LIMITS);
     h->again = (struct kube_loop_timer){.fire = launch_waiting, .ctx = h};
     h->suspect_ms = kube_loop_now_ms(l) - 1000 * IDLE_MAX_S;
-    /* About 50 KiB each. What many slow transfers needed is not kept after them. */
+    /* About 50 KiB each. Connections opened for many slow transfers are closed after them. */
     kube_loop_connections(l, CONNECTIONS_IDLE);
     return h;
 }
@@ -117,8 +118,8 @@ const struct http_count *http_counts(const struct http *h, size_t *ret_n)
     return h->counts;
 }
 
-/* A request got no answer. Where one connection died silently, those that were idle then are dead, too: each would cost
- * another request its time-out, and the leader its lease. */
+/* A request got no answer, so its connection may have died silently. Connections that were idle at that time
+ * may be dead, too: each would cost another request its timeout, and the leader its lease. */
 static void suspect(struct http *h, const struct kube_transfer *c)
 {
     if (!c->own_connection && c->running && c->launched_ms > h->suspect_ms)
@@ -144,7 +145,7 @@ static void on_ended(void *ctx, struct kube_transfer *c, int status)
     launch_waiting(h);
 }
 
-/* A transfer that is sent again keeps its place. */
+/* A transfer that is sent again keeps its slot. */
 static bool on_refused(void *ctx, struct kube_transfer *c, int status)
 {
     struct http *h = ctx;
@@ -161,7 +162,7 @@ static struct kube_transfer *transfer_of_turn(struct fairqueue_item *it)
     return (void *)((char *)it - offsetof(struct kube_transfer, turn));
 }
 
-/* Its turn has come. */
+/* Send the transfer that leaves the queue. */
 static void launch(struct http *h, struct kube_transfer *c)
 {
     kube_config_refresh(h->endpoint.config, kube_loop_now_ms(h->loop));
@@ -170,7 +171,7 @@ static void launch(struct http *h, struct kube_transfer *c)
     transfer_launch(c, idle_max_s(h));
 }
 
-/* Called when a transfer waits or has ended, and when a slow one frees its place. */
+/* Called when a transfer is queued or has ended, and when a slow one frees its slot. */
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;
@@ -210,8 +211,9 @@ static struct kube_transfer *http_start(void *ctx, const struct kube_http_reques
         return c;
     }
     fairqueue_join(h->turns, &c->turn, req->ns ? req->ns : "");
-    /* Admission cannot slow a read; and 64 answers of objects of the largest size would be too much memory. */
-    c->turn.keeps_place = strcmp(req->method, "GET") == 0;
+    /* Only writes free their slot when slow: admission webhooks do not delay reads, and 64 answers of the largest
+     * size would need too much memory. */
+    c->turn.keeps_slot = strcmp(req->method, "GET") == 0;
     fairqueue_wait(h->turns, &c->turn, req->later, kube_loop_now_ms(h->loop));
     launch_waiting(h);
     return c;

@@ -1,16 +1,16 @@
 /* http.h - the transport (transport.h) to one API server over libcurl: queues requests, limits how many are
- * out, keeps connections.
+ * in flight, reuses connections.
  *
- * TLS 1.2 or later, verified unless the configuration turns that off. No redirects. Plain http only to a
- * loopback address, for tests and for proxies on the same machine.
+ * TLS 1.2 or later, verified. No redirects. Plain http only to a loopback address, for tests and for proxies
+ * on the same machine.
  * Ownership: borrows the loop and the configuration; http_free cancels all transfers without a `done`.
  * Errors:    those of transport.h.
- * Order:     ordinary transfers are sent by namespace in turn, first in first out inside one, by the rules of
- *            fairqueue.h: 8 at a time, and 2 more for namespaces that have none out. A write that is out for
- *            over 1 s frees its place for another one, up to 4 of a namespace and 64 in all. So a slow namespace has at most
- *            8 transfers out and does not delay the others. Those marked `later` go behind. Watches and urgent
- *            transfers start at once. Connections are kept. After a transfer without an answer no connection is
- *            reused that was idle since before that one was sent.
+ * Order:     the pool serves namespaces in turn, first in first out inside one, by the rules of fairqueue.h:
+ *            8 transfers at a time, and 2 more for namespaces that have none in flight. A write in flight for
+ *            over 1 s frees its slot, up to 4 writes of a namespace and 64 in all. So a slow namespace has at
+ *            most 8 transfers in flight and does not delay the others. Transfers marked `later` come last.
+ *            Watches and urgent transfers start immediately. After a transfer without an answer the pool does
+ *            not reuse connections that were idle since before that transfer was sent.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H
@@ -20,7 +20,7 @@
 #include "kube/transport.h"
 
 enum {
-    HTTP_PLACES = 8,
+    HTTP_SLOTS = 8,
     HTTP_RESERVED = 2,
     HTTP_SLOW_MS = 1000,
     HTTP_SLOW_SHARE_MAX = 4,
@@ -44,7 +44,7 @@ void http_free(struct http *h);
 
 struct kube_transport http_transport(struct http *h);
 
-/* The rows are in no order; the array is valid until the next turn of the loop. */
+/* The rows are unordered. The array is valid until the next turn of the loop. */
 const struct http_count *http_counts(const struct http *h, size_t *ret_n);
 
 static inline void http_freep(struct http **h)

@@ -1,4 +1,5 @@
-/* items.c - cut a Kubernetes list into its items by counting brackets, so that lists of any size pass in bounded memory. */
+/* items.c - split a Kubernetes list into its items by counting brackets, so that a list of any size needs
+ * bounded memory. */
 #include "kube/items.h"
 
 #include "common/json.h"
@@ -29,8 +30,8 @@ static int check(const struct items *s, char c, size_t before, struct err *err)
     return 0;
 }
 
-/* Part of the item, or of what is around the items; nothing is kept of what is between them. */
-static int keep(struct items *s, struct sv part, struct err *err)
+/* Store part of the item, or of the list around the items; bytes between items are dropped. */
+static int store_part(struct items *s, struct sv part, struct err *err)
 {
     if (s->in_items)
         return s->tokens.depth < ITEM ? 0 : gather_add(&s->item, part, err);
@@ -40,7 +41,7 @@ static int keep(struct items *s, struct sv part, struct err *err)
 int items_feed(struct items *s, struct sv bytes, gather_on_object *on_item, void *ctx, struct err *err)
 {
     struct jsontok *const t = &s->tokens;
-    const char *from = bytes.p; /* of what is not kept yet */
+    const char *from = bytes.p; /* the first byte that is not stored yet */
     size_t before = t->depth;
 
     for (char c; (c = jsontok_next(t, &bytes)); before = t->depth) {
@@ -55,12 +56,12 @@ int items_feed(struct items *s, struct sv bytes, gather_on_object *on_item, void
                 return -1;
             from = bytes.p;
         } else if (before == LIST && c == '[' && !t->odd && strcmp(t->text, "items") == 0) {
-            if (keep(s, (struct sv){from, (size_t)(bytes.p - from)}, err) < 0)
+            if (store_part(s, (struct sv){from, (size_t)(bytes.p - from)}, err) < 0)
                 return -1;
             s->in_items = true;
         }
     }
-    return keep(s, (struct sv){from, (size_t)(bytes.p - from)}, err);
+    return store_part(s, (struct sv){from, (size_t)(bytes.p - from)}, err);
 }
 
 cJSON *items_finish(struct items *s, struct err *err)

@@ -1,10 +1,10 @@
-/* items.h - cut a Kubernetes list into its items while it arrives, without ever holding all of it. Pure.
+/* items.h - split a Kubernetes list into its items while it arrives, without holding all of it. Pure.
  *
  * The members around the items (kind, metadata) are kept and parsed at the end, as if `items` were empty.
- * Ownership: items_release frees all. An item is borrowed for the callback.
+ * Ownership: items_release frees all. The callback borrows the item.
  * Errors:    ERR_INVALID: an item that does not end (gather.h), other members over 64 KiB, or text that
- *            cannot be a JSON object. Items are cut by brackets and strings only; whether each is JSON is for
- *            its parser to check.
+ *            cannot be a JSON object. The splitter follows only brackets and strings; the parser of an item
+ *            checks that it is JSON.
  */
 #ifndef TK_KUBE_ITEMS_H
 #define TK_KUBE_ITEMS_H
@@ -24,8 +24,8 @@ void items_init(struct items *s, size_t item_max_bytes);
 int items_feed(struct items *s, struct sv bytes, gather_on_object *on_item, void *ctx,
                struct err *err) MUST_CHECK;
 
-/* Once all bytes were fed: the list without its items, to be freed with cJSON_Delete. NULL: it is incomplete
- * or not JSON. */
+/* After the last byte: the list without its items. Free it with cJSON_Delete. NULL: the list is incomplete or
+ * not JSON. */
 cJSON *items_finish(struct items *s, struct err *err) MUST_CHECK;
 
 void items_reset(struct items *s);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No lease makes us wait longer than this, whatever stands in it. */
+/* Upper bound of a duration read from a lease. */
 enum { DURATION_MAX_S = 3600 };
 
 struct lease {
@@ -21,14 +21,14 @@ struct lease {
     int64_t due_ms;
     bool under_way;
     int64_t sent_ms;
-    bool second_try; /* the write under way follows a read: no other read at once when it fails */
-    cJSON *seen;     /* NULL: there is none */
+    bool second_try; /* the current write follows a read: if it conflicts, the next read waits */
+    cJSON *seen;     /* the lease last read; NULL: it does not exist */
     uint64_t seen_hash;
-    int64_t changed_ms; /* when its spec was last seen to change */
+    int64_t changed_ms; /* when we last saw its spec change */
     bool leader;
     bool in_doubt; /* someone else wrote the lease since our last renewal */
     int64_t renewed_ms;
-    bool letting_go, over;
+    bool releasing, over;
 };
 
 struct lease *lease_new(const struct lease_options *o)
@@ -82,7 +82,7 @@ int64_t lease_held_until_ms(const struct lease *l)
 
 bool lease_is_leader(const struct lease *l, int64_t now_ms)
 {
-    return l->leader && !l->letting_go && now_ms < lease_held_until_ms(l);
+    return l->leader && !l->releasing && now_ms < lease_held_until_ms(l);
 }
 
 bool lease_is_held(const struct lease *l, int64_t now_ms)
@@ -111,7 +111,7 @@ enum lease_step lease_next(struct lease *l, int64_t now_ms)
 {
     if (l->under_way || l->over)
         return LEASE_WAIT;
-    if (l->leader && !l->letting_go && now_ms >= lease_held_until_ms(l)) {
+    if (l->leader && !l->releasing && now_ms >= lease_held_until_ms(l)) {
         l->leader = false;
         set_step(l, LEASE_READ, l->due_ms);
     }
@@ -172,15 +172,15 @@ const char *lease_body(const struct lease *l, int64_t wall_ms, struct arena *a)
         put(o, "spec", cJSON_CreateObject());
         spec = cJSON_GetObjectItemCaseSensitive(o, "spec");
     }
-    put(spec, "holderIdentity", cJSON_CreateString(l->letting_go ? "" : l->identity));
+    put(spec, "holderIdentity", cJSON_CreateString(l->releasing ? "" : l->identity));
     put(spec, "leaseDurationSeconds",
-        cJSON_CreateNumber(l->letting_go ? 1 : (double)((l->duration_ms + 999) / 1000)));
+        cJSON_CreateNumber(l->releasing ? 1 : (double)((l->duration_ms + 999) / 1000)));
     put(spec, "renewTime", micro_time(wall_ms));
-    if (l->step == LEASE_CREATE || l->letting_go || !ours || !json_str(spec, "acquireTime"))
+    if (l->step == LEASE_CREATE || l->releasing || !ours || !json_str(spec, "acquireTime"))
         put(spec, "acquireTime", micro_time(wall_ms));
     if (l->step == LEASE_CREATE)
         transitions = 0;
-    else if (!l->letting_go && !ours && transitions < INT32_MAX)
+    else if (!l->releasing && !ours && transitions < INT32_MAX)
         transitions++;
     put(spec, "leaseTransitions", cJSON_CreateNumber((double)transitions));
     return json_print(o, a);
@@ -231,7 +231,7 @@ static void after_read(struct lease *l, int64_t now_ms)
         return;
     }
     l->leader = false;
-    if (l->letting_go) {
+    if (l->releasing) {
         finish(l);
     } else if (may_be_taken(l, now_ms)) {
         l->second_try = true;
@@ -243,8 +243,8 @@ static void after_read(struct lease *l, int64_t now_ms)
 
 static void after_write(struct lease *l, int64_t now_ms)
 {
-    if (!lease_is_ours(l)) { /* we released it, or the server changed what we wrote */
-        if (l->letting_go)
+    if (!lease_is_ours(l)) { /* we released it, or the server changed our write */
+        if (l->releasing)
             finish(l);
         else
             set_step(l, LEASE_READ, now_ms + jittered(l));
@@ -253,13 +253,13 @@ static void after_write(struct lease *l, int64_t now_ms)
     }
     l->leader = true;
     l->in_doubt = false;
-    /* From when it was sent: the others may have seen it that early. */
+    /* The time of sending: other candidates may have seen the renewal that early. */
     l->renewed_ms = l->sent_ms;
     l->second_try = false;
-    set_step(l, LEASE_WRITE, l->letting_go ? now_ms : now_ms + l->retry_ms);
+    set_step(l, LEASE_WRITE, l->releasing ? now_ms : now_ms + l->retry_ms);
 }
 
-/* Another candidate wrote the lease first: read it at once, but only once. */
+/* Another candidate wrote the lease first: read it without waiting, but only once. */
 static void after_conflict(struct lease *l, int64_t now_ms)
 {
     l->in_doubt = true;
@@ -271,16 +271,16 @@ static void after_failure(struct lease *l, const struct kube_status *status, int
 {
     int64_t wait_ms = jittered(l);
 
-    if (l->letting_go) { /* the others wait until the lease expires; nothing else is lost */
+    if (l->releasing) { /* the others wait until the lease expires; nothing else is lost */
         finish(l);
         return;
     }
-    /* Retry-After counts, up to a bound: beyond it we would lose the lease, or leave a free one unused. */
+    /* Honour Retry-After up to a bound: beyond it we would lose the lease, or leave a free one unused. */
     int64_t patience_ms = l->renew_deadline_ms / 2;
     int64_t asked_ms = status->retry_after_ms < patience_ms ? status->retry_after_ms : patience_ms;
     if (asked_ms > wait_ms)
         wait_ms = asked_ms;
-    /* A write without an answer may have taken place: then the next one conflicts, and a read shows who holds it. */
+    /* A write without an answer may have succeeded: then the next write conflicts, and a read shows the holder. */
     set_step(l, l->leader && l->step == LEASE_WRITE ? LEASE_WRITE : LEASE_READ, now_ms + wait_ms);
 }
 
@@ -297,7 +297,7 @@ void lease_answer(struct lease *l, const cJSON *object, const struct kube_status
             after_write(l, now_ms);
     } else if (step == LEASE_READ && status->code == 404) {
         forget(l);
-        if (l->letting_go) {
+        if (l->releasing) {
             finish(l);
             return;
         }
@@ -310,12 +310,12 @@ void lease_answer(struct lease *l, const cJSON *object, const struct kube_status
     }
 }
 
-void lease_let_go(struct lease *l, int64_t now_ms)
+void lease_release(struct lease *l, int64_t now_ms)
 {
-    if (l->letting_go)
+    if (l->releasing)
         return;
-    l->letting_go = true;
-    if (l->under_way) /* a write under way must be taken back: its answer says whether it happened */
+    l->releasing = true;
+    if (l->under_way) /* a write in flight may succeed: wait for its answer, then release */
         return;
     if (l->seen && lease_is_ours(l))
         set_step(l, LEASE_WRITE, now_ms);

@@ -1,11 +1,11 @@
 /* lease.h - the rules of leader election on a Lease object: what to send next, and whether this process
  * leads. Pure: time and answers are arguments.
  *
- * The rules are those of client-go. A lease may be taken when nobody renewed it for its whole duration,
- * measured on this machine's clock since its boot, suspended time included, from when its last change was seen
- * here. The times written in
- * the lease are informational, so clocks may differ and step. Every update carries the resourceVersion that
- * it was decided on. A server's Retry-After is honoured for half the renew deadline at most.
+ * The rules are those of client-go. A candidate may acquire a lease that was not renewed for its whole
+ * duration. It measures that with its own clock (CLOCK_BOOTTIME, so suspended time counts), from the last
+ * change of the lease that it saw. The times written in the lease are informational, so clocks may differ and
+ * step. Every update carries the resourceVersion that it was decided on. A server's Retry-After is honoured
+ * for half the renew deadline at most.
  * Ownership: lease_new copies its strings, lease_answer the object; lease_body's text lives in the arena.
  * Units:     milliseconds of that clock; wall milliseconds only for the times written.
  * Order:     lease_next -> send it -> lease_sent -> lease_answer -> lease_next ...; one request at a time.
@@ -15,14 +15,14 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
-#include "kube/status.h"
+#include "kube/apistatus.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
     LEASE_DURATION_MS = 15000,       /* other candidates wait so long after the last renewal */
-    LEASE_RENEW_DEADLINE_MS = 10000, /* so long after its last renewal was sent the leader stops */
+    LEASE_RENEW_DEADLINE_MS = 10000, /* the leader stops this long after it sent its last renewal */
     LEASE_RETRY_MS = 2000,
 };
 
@@ -40,7 +40,7 @@ struct lease;
 struct lease *lease_new(const struct lease_options *options);
 void lease_free(struct lease *l);
 
-/* The request to send now. LEASE_WAIT: none before lease_due_ms, or one is under way. */
+/* The request to send now. LEASE_WAIT: none before lease_due_ms, or one is in flight. */
 enum lease_step lease_next(struct lease *l, int64_t now_ms);
 int64_t lease_due_ms(const struct lease *l); /* INT64_MAX: not before the answer, or never again */
 
@@ -49,25 +49,24 @@ const char *lease_body(const struct lease *l, int64_t wall_ms, struct arena *a);
 
 void lease_sent(struct lease *l, int64_t now_ms);
 
-/* object: the Lease that the server returned; NULL on failure. status: of the failure; its code 0: no answer
- * came. */
+/* object: the Lease that the server returned; NULL on failure. status: of the failure; code 0: no answer. */
 void lease_answer(struct lease *l, const cJSON *object, const struct kube_status *status, int64_t now_ms);
 
 /* Whether this process leads. Without a renewal this ends at lease_held_until_ms. */
 bool lease_is_leader(const struct lease *l, int64_t now_ms);
 
-/* Whether a write may be sent now: this process leads, and no conflict shows that another one wrote the
+/* Whether a write may be sent now: this process leads, and no conflict shows that another process wrote the
  * lease. */
 bool lease_is_held(const struct lease *l, int64_t now_ms);
 int64_t lease_held_until_ms(const struct lease *l); /* INT64_MIN: not leading */
 
-/* The holder as last seen; "" for none. */
+/* The holder last seen; "": none. */
 const char *lease_holder(const struct lease *l);
-bool lease_is_ours(const struct lease *l); /* as last seen; not enough for a write: lease_is_held */
+bool lease_is_ours(const struct lease *l); /* as last seen; before a write check lease_is_held instead */
 
-/* Release it: it is not held from now on. One write lets the others take it without waiting; then every step
- * is LEASE_WAIT. */
-void lease_let_go(struct lease *l, int64_t now_ms);
+/* Release it. From now on it is not held. The next step is one write that lets another candidate acquire it
+ * without waiting; after that every step is LEASE_WAIT. */
+void lease_release(struct lease *l, int64_t now_ms);
 bool lease_is_over(const struct lease *l); /* released, and nothing is left to send */
 
 #endif

@@ -1,4 +1,4 @@
-/* loop.c - the event loop; the only place of the process that blocks. */
+/* loop.c - the event loop; the only code of the process that blocks. */
 #include "kube/loop.h"
 #include "common/memory.h"
 
@@ -18,9 +18,9 @@ struct kube_loop {
     CURLM *multi;
     struct heap timers;
     struct kube_loop_task *tasks, **last_task;
-    struct kube_loop_task fence; /* between the tasks of this turn and those of the next */
+    struct kube_loop_task fence; /* separates the tasks of this turn from those of the next */
     struct kube_loop_fd *fds[FDS_MAX];
-    struct curl_waitfd waits[FDS_MAX]; /* of the same index */
+    struct curl_waitfd waits[FDS_MAX]; /* same index as fds */
     size_t n_fds;
     struct kube_loop_fd signal_fd;
     void (*on_signal)(void *ctx, int signal);
@@ -198,8 +198,9 @@ static int poll_all(struct kube_loop *l, int timeout_ms, struct err *err)
     return rc == CURLM_OK ? 0 : err_set(err, ERR_FATAL, "event loop: %s", curl_multi_strerror(rc));
 }
 
-/* From the last to the first: a callback may remove any descriptor, and the one that is moved into its place has had its turn.
- * A callback may also change what another one waits for. libcurl reports an error as both, asked for or not. */
+/* From the last to the first: a callback may remove any descriptor, and the descriptor that moves to its
+ * index was handled already. A callback may also change the events of another descriptor. libcurl reports an
+ * error as POLLIN and POLLOUT, requested or not. */
 static void run_fds(struct kube_loop *l)
 {
     for (size_t i = l->n_fds; i-- > 0;) {
@@ -231,7 +232,7 @@ static int run_transfers(struct kube_loop *l, struct err *err)
     return 0;
 }
 
-/* Only those queued before: a task that queues itself again runs in the next turn. */
+/* Run the tasks queued before this call: a task that queues itself again runs in the next turn. */
 static void run_tasks(struct kube_loop *l)
 {
     kube_loop_task_add(l, &l->fence);
@@ -248,7 +249,7 @@ static struct kube_loop_timer *timer_of(struct heap_node *n)
     return (struct kube_loop_timer *)(void *)((char *)n - offsetof(struct kube_loop_timer, node));
 }
 
-/* Those due by this turn's clock; one that sets itself again in the past waits for the next turn. */
+/* Fire the timers due by this turn's clock. A timer that sets itself to a past time waits for the next turn. */
 static void run_timers(struct kube_loop *l)
 {
     uint64_t before = l->timers.order;

@@ -57,17 +57,18 @@ struct kube_loop_transfer {
 };
 
 struct kube_loop *kube_loop_new(struct clock clock, struct err *err) MUST_CHECK;
-void kube_loop_free(struct kube_loop *l); /* free everything that uses it before */
+void kube_loop_free(struct kube_loop *l); /* free everything that uses the loop first */
 
 int64_t kube_loop_now_ms(const struct kube_loop *l);
 struct clock kube_loop_clock(const struct kube_loop *l);
 int64_t kube_loop_wall_ms(const struct kube_loop *l); /* of that clock, read now */
 
 void kube_loop_timer_set(struct kube_loop *l, struct kube_loop_timer *t,
-                         int64_t at_ms); /* one that is set moves */
+                         int64_t at_ms); /* a timer that is set moves */
 void kube_loop_timer_cancel(struct kube_loop *l, struct kube_loop_timer *t);
 
-void kube_loop_task_add(struct kube_loop *l, struct kube_loop_task *t); /* one that is queued runs once */
+void kube_loop_task_add(struct kube_loop *l,
+                        struct kube_loop_task *t); /* a task that is queued already runs once */
 void kube_loop_task_cancel(struct kube_loop *l, struct kube_loop_task *t);
 
 int kube_loop_fd_add(struct kube_loop *l, struct kube_loop_fd *f, struct err *err) MUST_CHECK;
@@ -80,9 +81,9 @@ int kube_loop_signals(struct kube_loop *l, const int *signals, size_t n,
 /* The CURLM of this loop. */
 void *kube_loop_curl(struct kube_loop *l);
 
-/* Change how many connections libcurl keeps, in use or idle: its limit holds for both, and beyond it a transfer that ends
- * closes an idle one of any user. Each user adds one for each transfer that it runs, while it runs, and as many as are to stay
- * idle. */
+/* Change how many connections libcurl keeps. Its limit counts connections in use and idle ones; beyond it, a
+ * transfer that ends closes an idle connection of any user. So each user adds one per running transfer, while
+ * it runs, plus the number of connections that it wants to keep idle. */
 void kube_loop_connections(struct kube_loop *l, int change);
 
 /* Run one turn, which waits at most max_wait_ms. */

@@ -20,19 +20,19 @@ struct kube_manager {
     struct kube_loop *loop;
     struct http *http;
     struct elector *elector;         /* NULL without leader election */
-    struct kube_transport transport; /* the elector's, or the plain one */
+    struct kube_transport transport; /* the elector's; without election http's */
     struct kube_recorder *recorder;
     struct health_page metrics_page, probe_pages[2];
-    struct buf page; /* of metrics, as it was written last */
+    struct buf page; /* the last /metrics page, written at page_ms */
     int64_t page_ms;
     struct health *metrics, *probes;
     struct kube_reconciler **reconcilers;
     size_t n_reconcilers;
-    size_t unsynced; /* of them, until it stands for election */
+    size_t unsynced; /* reconcilers whose caches are not complete yet */
     bool leads;
     struct kube_loop_timer hard_stop;
-    int64_t stop_ms;  /* when that fires */
-    size_t undrained; /* reconcilers with work under way, once it stops */
+    int64_t stop_ms;  /* when hard_stop fires */
+    size_t undrained; /* reconcilers that still have works, during a stop */
 };
 
 static void report(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
@@ -58,7 +58,7 @@ static int answer(struct buf *body, int status, const char *text)
     return status;
 }
 
-/* Answers as long as the loop turns: a server that is away is no reason to restart the process. */
+/* Answers as long as the loop runs: an unreachable API server is no reason to restart the process. */
 static int on_healthz(void *ctx, struct buf *body)
 {
     (void)ctx;
@@ -86,7 +86,8 @@ static void write_metrics(const struct kube_manager *m, struct buf *body)
         m->o.metrics(m->o.ctx, body);
 }
 
-/* Writing the page visits every cached object, in the only thread: more frequent requests get the last page again. */
+/* Writing the page visits every cached object in the only thread, so more frequent requests get the last
+ * page. */
 static int on_metrics(void *ctx, struct buf *body)
 {
     struct kube_manager *m = ctx;
@@ -166,7 +167,7 @@ const char *kube_manager_namespace(const struct kube_manager *m)
     return pods_own && pods_own[0] ? pods_own : m->config->namespace_name;
 }
 
-/* The host's name (a pod's is its own) and a number: a restarted process is another candidate. */
+/* The host name (in a pod: the pod's name) and a random number: a restarted process is another candidate. */
 static struct elector *new_elector(struct kube_manager *m, const struct kube_transport *t)
 {
     char host[64] = "";
@@ -189,7 +190,7 @@ static struct elector *new_elector(struct kube_manager *m, const struct kube_tra
                        &sink);
 }
 
-/* ---- the end, step by step */
+/* ---- shutdown, step by step */
 
 static void stop(void *ctx)
 {
@@ -203,12 +204,12 @@ static void on_flushed(void *ctx)
     struct kube_manager *m = ctx;
 
     if (m->elector)
-        elector_let_go(m->elector, stop, m);
+        elector_release(m->elector, stop, m);
     else
         stop(m);
 }
 
-/* Nothing of ours is under way any more. Events are written, so they go before the lease does. */
+/* No key is in work any more. Events are writes, so send them before releasing the lease. */
 static void on_drained(void *ctx)
 {
     struct kube_manager *m = ctx;
@@ -224,18 +225,18 @@ static void on_signal(void *ctx, int number)
     struct kube_manager *m = ctx;
 
     report(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
-    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal gives no more time */
+    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal does not extend the time */
         return;
     m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
     kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
-    /* One more, so that all reconcilers drain before the last one counts. */
+    /* One extra count, so that on_drained acts only after all reconcilers were started draining. */
     m->undrained = m->n_reconcilers + 1;
     for (size_t i = 0; i < m->n_reconcilers; i++)
         kube_reconciler_drain(m->reconcilers[i], on_drained, m);
     on_drained(m);
 }
 
-/* ---- putting it together */
+/* ---- construction */
 
 static int set_up(struct kube_manager *m, struct err *err)
 {
@@ -310,7 +311,7 @@ void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
     kube_reconciler_lead(r, m->leads);
 }
 
-/* A process that cannot list what it needs does not take the lease from one that can. */
+/* A process that cannot fill its caches does not acquire the lease. */
 static void on_synced(void *ctx)
 {
     struct kube_manager *m = ctx;
@@ -321,7 +322,7 @@ static void on_synced(void *ctx)
 
 static void stand_for_election(struct kube_manager *m)
 {
-    m->unsynced = m->n_reconcilers + 1; /* one more, so that none starts it in between */
+    m->unsynced = m->n_reconcilers + 1; /* one extra count, so that only the last call starts the election */
     for (size_t i = 0; i < m->n_reconcilers; i++)
         kube_reconciler_await(m->reconcilers[i], on_synced, m);
     on_synced(m);

@@ -4,11 +4,13 @@
  * Ownership: the strings of the options and `config` outlive the manager. Reconcilers and all else that uses
  *            its loop exist while kube_manager_run runs and are freed before the manager.
  * Errors:    of kube_manager_new and kube_manager_run: those of http.h, health.h and loop.h.
- * Leader:    it stands for election once the caches of its reconcilers have been complete. Without the lease the process stays, as a
- *            standby: caches are kept fresh, no key is begun, writes are refused.
- * Order:     after SIGTERM or SIGINT no key is begun. Once nothing is under way, the waiting Events are sent
- *            (for KUBE_MANAGER_FLUSH_MS at most), then the lease is released and kube_manager_run returns. After
- *            KUBE_MANAGER_STOP_MS it returns in any case; a lease that is not released by then expires.
+ * Leader:    the manager competes for the lease once the caches of its reconcilers have been complete.
+ *            Without the lease the process is a standby: it keeps its caches up to date, begins no key and
+ *            refuses writes.
+ * Order:     after SIGTERM or SIGINT the manager begins no key. Once no key is in work, it sends the waiting
+ *            Events (for KUBE_MANAGER_FLUSH_MS at most), then releases the lease, and kube_manager_run
+ *            returns. After KUBE_MANAGER_STOP_MS it returns in any case; a lease that is not released by then
+ *            expires.
  */
 #ifndef TK_KUBE_MANAGER_H
 #define TK_KUBE_MANAGER_H
@@ -25,11 +27,11 @@ enum {
 };
 
 enum kube_manager_news {
-    KUBE_MANAGER_STARTED, /* detail: the server's URL */
-    KUBE_MANAGER_LISTENS, /* a page's path and its port, once per listener: an address may leave the port open */
+    KUBE_MANAGER_STARTED,       /* detail: the server's URL */
+    KUBE_MANAGER_LISTENS,       /* a page's path and its port; once per listener */
     KUBE_MANAGER_LEADS,         /* NULL */
     KUBE_MANAGER_LEADS_NO_MORE, /* NULL */
-    KUBE_MANAGER_WAITS,         /* the holder; once for each */
+    KUBE_MANAGER_WAITS,         /* the holder; once per holder */
     KUBE_MANAGER_LEASE_FAILED,  /* the error of a request for the lease */
     KUBE_MANAGER_STOPS,         /* the signal's name */
 };
@@ -37,9 +39,9 @@ enum kube_manager_news {
 struct kube_manager_options {
     const char *name; /* source of Events; with the version, the user agent */
     const char *version;
-    const char *lease; /* name of the Lease to lead by; NULL: always lead */
+    const char *lease; /* name of the Lease; NULL: no election, always lead */
     const char *lease_ns;
-    /* Duration of the lease; the times of the renewals (lease.h) are in proportion to it. 0: the default. */
+    /* Duration of the lease; the renewal times (lease.h) are in proportion to it. 0: the default. */
     int64_t lease_ms;
     const char *metrics_address, *probe_address; /* as in health.h; NULL or "0": none */
     void *ctx;
@@ -56,15 +58,15 @@ void kube_manager_free(struct kube_manager *m);
 
 struct kube_loop *kube_manager_loop(const struct kube_manager *m);
 const struct kube_transport *
-kube_manager_transport(const struct kube_manager *m); /* writes pass while it leads, see elector.h */
+kube_manager_transport(const struct kube_manager *m); /* refuses writes while it does not lead: elector.h */
 const char *kube_manager_namespace(const struct kube_manager *m); /* the pod's; outside of one: "default" */
 struct kube_recorder *kube_manager_recorder(const struct kube_manager *m);
 uint64_t kube_manager_seed(void); /* random, for jitter and tables */
 
-/* Before kube_manager_run. From now on the manager says when the reconciler leads and when it stops. */
+/* Call it before kube_manager_run. From then on the manager starts and stops the reconciler. */
 void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r);
 
-/* Run until a signal; see above. */
+/* Run until a signal: see Order above. */
 int kube_manager_run(struct kube_manager *m, struct err *err) MUST_CHECK;
 
 static inline void kube_manager_freep(struct kube_manager **m)

@@ -63,7 +63,7 @@ struct queue {
 
 enum kind { KEYS, COUNT, MILLISECONDS, HISTOGRAM };
 
-/* field: in a struct queue, of the type that belongs to the kind. */
+/* field: its offset in struct queue; its type follows from the kind. */
 static void write_sample(struct buf *out, const char *family, const char *label, enum kind kind,
                          const void *field)
 {
@@ -122,7 +122,7 @@ static void write_queues(const struct prometheus_sources *s, struct buf *out)
     }
 }
 
-/* ---- the caches, each of a resource of its own */
+/* ---- the caches, one per resource */
 
 static void write_caches(const struct prometheus_sources *s, struct buf *out, const char *family,
                          const char *help, bool failures)
@@ -141,7 +141,7 @@ static void write_caches(const struct prometheus_sources *s, struct buf *out, co
 
 /* ---- the process */
 
-/* client-go's name and its word for "no answer". */
+/* client-go's metric name, and its code label for a request without an answer. */
 static void write_requests(const struct http *http, struct buf *out)
 {
     size_t n;

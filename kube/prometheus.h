@@ -3,7 +3,7 @@
  *
  * Ownership: everything is borrowed for the call.
  * Units:     seconds. Durations are measured with the loop's clock, in milliseconds.
- * Errors:    the buffer remembers that it was too small: buf_check.
+ * Errors:    none here: buf_check reports a buffer that was too small.
  * Order:     family after family, each with its HELP and TYPE. No label has a value that users choose.
  */
 #ifndef TK_KUBE_PROMETHEUS_H

@@ -9,7 +9,7 @@ struct source {
     struct source *next;
     struct kube_reconciler_source o;
     struct kube_cache *cache;
-    uint64_t lists; /* begun before this term */
+    uint64_t lists; /* lists begun before this term */
 };
 
 struct kube_reconciler {
@@ -79,7 +79,7 @@ static void report_synced(struct kube_reconciler *r)
     synced(r->synced_ctx);
 }
 
-/* Keys queue while the caches fill; when the last cache is complete they may be taken. */
+/* Keys wait in the queue while the caches fill. When the last cache is complete they may be taken. */
 static void on_synced(void *ctx)
 {
     struct source *s = ctx;
@@ -128,7 +128,7 @@ void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx),
     report_synced(r);
 }
 
-/* Each cache holds what earlier leaders wrote. */
+/* Whether each cache has completed a list of this term, so that it includes the writes of earlier leaders. */
 static bool is_listed(const struct kube_reconciler *r)
 {
     for (const struct source *s = r->sources; s; s = s->next)
@@ -158,7 +158,7 @@ const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, 
     return s->cache;
 }
 
-/* ---- its life */
+/* ---- creation, leadership, shutdown */
 
 static void report_drained(struct kube_reconciler *r)
 {

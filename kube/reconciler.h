@@ -1,17 +1,18 @@
-/* reconciler.h - the core of a controller: changes of watched objects become keys in a queue, each key
- * becomes one call of `reconcile`, and the way in which that ends decides when the key comes again.
+/* reconciler.h - the core of a controller: changes of watched objects add keys to a queue, the reconciler
+ * calls `reconcile` for each key, and the result decides when the key is queued again.
  *
  *     kube_reconciler_watch -> cache -map-> kube_reconciler_add(key) -> queue -> reconcile(work) -> kube_work_done
  *                                                               ^                         kube_work_after
  *                                                               '------ back-off -------- kube_work_retry
  *
  * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
- *            kube_reconciler_free cancels what is under way without a callback and, if the process leads, calls
- *            `ends`.
+ *            kube_reconciler_free cancels the works in progress without a callback and, if the process leads,
+ *            calls `ends`.
  * Units:     monotonic milliseconds.
- * Order:     nothing is reconciled while the process does not lead, nor before every cache, but for spare ones, holds a
- *            list that was begun in this term. A key is worked on once at a time; a key added meanwhile comes again.
- *            kube/manager.c calls kube_reconciler_lead and kube_reconciler_drain.
+ * Order:     it reconciles nothing while the process does not lead, nor before every cache (except spare
+ *            ones) holds a list that was begun in this term of leadership. A key has one work at a time; a
+ *            key added meanwhile is queued again. kube/manager.c calls kube_reconciler_lead and
+ *            kube_reconciler_drain.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H
@@ -19,10 +20,10 @@
 #include "kube/cache.h"
 #include "kube/work.h"
 
-/* Keys worked on at once; of one namespace fewer: see workqueue.h. */
+/* Keys in work at once; the limit per namespace is in workqueue.h. */
 enum {
     KUBE_RECONCILER_PARALLEL = WORKQUEUE_PARALLEL,
-    /* After so long spent on keys the loop gets a turn, so that lease and probes do not wait. */
+    /* After this long on keys the loop runs a turn, so that the lease and the probes do not wait. */
     KUBE_RECONCILER_TURN_MS = 50,
 };
 
@@ -33,11 +34,12 @@ struct kube_reconciler_options {
     void *ctx;
     /* `reconcile` ends its work exactly once, now or in a later callback (work.h). */
     void (*reconcile)(void *ctx, struct kube_work *w);
-    /* A term of leadership begins; it ends: its works were freed. What is learned in a term ends with it. May be NULL. */
+    /* A term of leadership begins; it ends, after its works were freed. Discard in `ends` what was recorded
+     * during the term. May be NULL. */
     void (*begins)(void *ctx);
     void (*ends)(void *ctx);
-    /* For the log. what: a resource's plural, or a key. The reconciler continues by itself. `problem` must not be
-     * NULL. */
+    /* For the log. what: a resource's plural, or a key. The reconciler retries by itself. `problem` must not
+     * be NULL. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
     uint64_t seed; /* of the jitter of its watches */
 };
@@ -50,7 +52,8 @@ void kube_reconciler_free(struct kube_reconciler *r);
 
 struct kube_reconciler_source {
     struct kube_watcher_options watch; /* the reconciler sets its seed */
-    /* Keys are worked on before it is listed: `reconcile` checks kube_cache_is_listed where it needs it. */
+    /* Keys are reconciled before this cache is complete: `reconcile` checks kube_cache_is_listed where it
+     * needs it. */
     bool spare;
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
@@ -74,17 +77,19 @@ void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *
 
 /* ---- leadership and shutdown */
 
-/* Begin or end a term of leadership; a new reconciler does not lead. At the begin every cache is listed again, so that it has
- * what earlier leaders wrote, and each object of these lists adds its key. At the end the queue is emptied, and what is
- * under way is cancelled without a callback. The caches are kept up to date either way. Do not call it from
- * `reconcile` or a reply handler: the end of a term frees all works. */
+/* Begin or end a term of leadership; a new reconciler does not lead. At the start of a term every cache lists
+ * again, so that it has what earlier leaders wrote, and each object of these lists adds its key. At the end
+ * of a term the reconciler empties the queue and cancels the works in progress without a callback. The caches
+ * stay up to date either way. Do not call it from `reconcile` or a reply handler: the end of a term frees all
+ * works. */
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads);
 bool kube_reconciler_leads(const struct kube_reconciler *r);
 
-/* Call `synced` once, when every cache but spare ones has been complete for the first time, perhaps before this returns. */
+/* Call `synced` once, when every cache (except spare ones) has been complete for the first time, perhaps
+ * before this returns. */
 void kube_reconciler_await(struct kube_reconciler *r, void (*synced)(void *ctx), void *ctx);
 
-/* Begin no more keys; call `drained` from a later turn, once nothing is under way. */
+/* Begin no more keys; call `drained` from a later turn, once no key is in work. */
 void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx);
 
 bool kube_reconciler_synced(const struct kube_reconciler *r); /* what kube_reconciler_await waits for */

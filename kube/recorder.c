@@ -1,4 +1,4 @@
-/* recorder.c - keep Events until they are sent, one per namespace at a time; drop what exceeds the bounds. */
+/* recorder.c - queue Events and send them, one per namespace at a time; drop Events beyond the limits. */
 #include "kube/recorder.h"
 
 #include "common/arena.h"
@@ -17,13 +17,13 @@ enum {
     QUEUE_MAX = 512,
     TRIES_MAX = 3,
     RETRY_MS = 10000,
-    RETRY_MAX_MS = 60000, /* whatever the server asks for: others of its namespace wait behind it */
+    RETRY_MAX_MS = 60000, /* upper bound of Retry-After: other Events of the namespace wait behind this one */
     LAST_RETRY_MS = 100,
     MESSAGE_MAX_BYTES = 1024,
     NAME_MAX_BYTES = 254,
 };
 
-/* An Event that was not sent yet. The oldest one of a namespace is with the transport, or waits for its next try. */
+/* An Event that is not sent yet. The oldest one of a namespace is in flight, or waits for its next try. */
 struct pending {
     struct pending *next;
     struct kube_recorder *recorder;
@@ -103,7 +103,7 @@ struct kube_recorder_stats kube_recorder_stats(const struct kube_recorder *r)
     return r->stats;
 }
 
-/* It was sent, or is given up: the next one of its namespace follows. */
+/* The Event was sent or dropped: start the next one of its namespace. */
 static void end_event(struct pending *p)
 {
     struct kube_recorder *r = p->recorder;
@@ -141,7 +141,7 @@ static void on_sent(void *ctx, struct kube_reply *reply)
         r->stats.sent++;
         end_event(p);
     } else if (reply->err->kind == ERR_NOT_FOUND && p->patch) {
-        /* Events live for an hour: begin a new one under the same name. */
+        /* The server deletes Events after an hour: create a new one under the same name. */
         p->patch = false;
         send_event(p);
     } else if (reply->err->kind == ERR_TRANSIENT || reply->err->kind == ERR_TIMEOUT) {
@@ -217,8 +217,8 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
     return memory_strdup(json_print(e, &a));
 }
 
-/* It replaces the body of the same Event if that was not sent yet. No namespace has more waiting than places are free: half
- * of the queue alone, a third beside another that is as busy. */
+/* Replace the body of the same Event if that is not sent yet. A namespace never has more Events waiting than
+ * the queue has free slots: half of the queue alone, a third beside an equally busy namespace. */
 static void enqueue(struct kube_recorder *r, const char *ns, const char *name, bool patch, char *body)
 {
     struct pending **at = &r->pending;

@@ -1,12 +1,13 @@
 /* recorder.h - send Kubernetes Events about objects, as `kubectl describe` shows them.
  *
- * Repeated Events are counted in one, and each object is limited in rate: see correlator.h.
+ * It counts repeated Events in one object, and limits the rate of each object: see correlator.h.
  * Ownership: borrows loop and transport; copies its arguments.
- * Errors:    none to the caller: Events are best effort. A request that fails is tried 3 times, then the
- *            Event is dropped and counted. At most 512 wait; a new Event is dropped when its namespace has as
- *            many waiting as places are free.
- * Order:     one Event of a namespace at a time, in order; the transport serves the namespaces in turn, and Events
- *            behind all else. A namespace whose requests get no answer delays only its own.
+ * Errors:    none to the caller: Events are best effort. The recorder tries a request 3 times, then drops the
+ *            Event and counts it. At most 512 wait; it drops a new Event when its namespace has as many
+ *            waiting as the queue has free slots.
+ * Order:     one Event of a namespace at a time, in order. The transport serves the namespaces in turn, and
+ *            Events after all other requests. A namespace whose requests get no answer delays only its own
+ *            Events.
  */
 #ifndef TK_KUBE_RECORDER_H
 #define TK_KUBE_RECORDER_H
@@ -32,8 +33,8 @@ struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_t
                                         const char *component);
 void kube_recorder_free(struct kube_recorder *r); /* unsent Events are lost */
 
-/* Before a shutdown: send what waits, and repeat failed requests soon. Then call `done` once, perhaps before
- * this returns, at until_ms (of the loop's clock) at the latest. */
+/* Before a shutdown: send the waiting Events, and retry failed requests soon. Then call `done` once, perhaps
+ * before this returns, at until_ms (of the loop's clock) at the latest. */
 void kube_recorder_flush(struct kube_recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx);
 
 /* warning: type Warning, else Normal. reason is CamelCase. */

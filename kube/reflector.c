@@ -11,7 +11,7 @@ struct reflector {
     struct watcher *watcher;
     struct kube_transfer *transfer;
     struct kube_loop_timer next, trim;
-    struct kube_watcher_stats trimmed; /* as they were when memory was last given back */
+    struct kube_watcher_stats trimmed; /* stats at the last malloc_trim */
     int64_t trimmed_ms;
 };
 
@@ -83,8 +83,8 @@ static void trim(void *ctx)
 #endif
 }
 
-/* A list leaves holes in the heap, and so do the events of TRIM_BYTES of objects: give the free pages back, once a second at
- * most. */
+/* A list fragments the heap, and so do events of TRIM_BYTES: return the free pages to the system, at most
+ * once a second. */
 static void trim_after_much(struct reflector *r)
 {
     struct kube_watcher_stats s = watcher_stats(r->watcher);

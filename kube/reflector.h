@@ -4,13 +4,13 @@
  * Ownership: borrows loop and transport; copies its options. Objects given to the sink are borrowed for the
  *            call.
  * Units:     monotonic milliseconds.
- * Errors:    none ends it: it backs off (backoff.h) and continues; each failure is passed to sink.problem
- *            once, for the log.
- * Order:     a list is replace_begin, an upsert (or unreadable) for each object, replace_end: what was not
- *            named in between is gone, though no `removed` may have come. A list that fails half way is begun
- *            again; nothing counts as gone until replace_end. Between lists upsert and removed come as they
- *            happen. An object that was deleted and created again under the same name may come as one upsert
- *            with another UID.
+ * Errors:    none ends it: it passes each failure to sink.problem once, for the log, backs off (backoff.h)
+ *            and continues.
+ * Order:     a list is replace_begin, an upsert (or unreadable) for each object, replace_end. Objects not
+ *            named in between no longer exist, also without a call of `removed`. A list that fails half way
+ *            is begun again; no object counts as deleted until replace_end. Between lists, upsert and removed
+ *            are called for each event. An object that was deleted and created again under the same name may
+ *            appear as one upsert with another UID.
  */
 #ifndef TK_KUBE_REFLECTOR_H
 #define TK_KUBE_REFLECTOR_H
@@ -25,8 +25,8 @@ struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport
 void reflector_start(struct reflector *r);
 void reflector_free(struct reflector *r); /* cancels its request */
 
-/* List again, by a request that is sent from now on: after the list that is under way, or after the wait for a failure that is not
- * over. at_once: without either. */
+/* List again, by a request that is sent from now on: after the list in progress, or after the current
+ * back-off. at_once: cancel the list and skip the back-off. */
 void reflector_relist(struct reflector *r, bool at_once);
 
 const char *reflector_version(const struct reflector *r); /* as watcher_version */

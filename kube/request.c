@@ -17,7 +17,7 @@ const struct kube_resource KUBE_NETWORK_POLICIES = {"networking.k8s.io", "v1", "
                                                     "NetworkPolicy", false};
 const struct kube_resource KUBE_LEASES = {"coordination.k8s.io", "v1", "leases", "Lease", false};
 
-/* Long selectors are refused here rather than by some proxy on the way. */
+/* Refuse long selectors here, before a proxy on the path to the server does. */
 enum { PATH_MAX_BYTES = 16 << 10 };
 
 static const struct {
@@ -32,7 +32,7 @@ static const struct {
     [KUBE_DELETE] = {"delete", "DELETE", "application/json"},
 };
 
-/* Without a name a DELETE is one of the whole collection. */
+/* Without a name, DELETE would delete the whole collection. */
 static bool lacks_name(const struct kube_request *r)
 {
     return !r->name && r->verb != KUBE_LIST && r->verb != KUBE_WATCH && r->verb != KUBE_CREATE;

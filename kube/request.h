@@ -1,8 +1,8 @@
 /* request.h - build the HTTP request for a Kubernetes verb and its parameters. Pure.
  *
  * Ownership: the result lives in the arena; bodies are borrowed.
- * Errors:    ERR_INVALID: no name where the verb needs one, a part of the path that is not a name, or a path of over
- *            16 KiB. Parameters that do not belong to the verb are the caller's fault and not checked.
+ * Errors:    ERR_INVALID: no name where the verb needs one, a part of the path that is not a name, or a path
+ *            of over 16 KiB. Parameters that do not belong to the verb are not checked.
  */
 #ifndef TK_KUBE_REQUEST_H
 #define TK_KUBE_REQUEST_H
@@ -15,7 +15,7 @@
 enum {
     /* Limit of an object's JSON; the same for a watch and a GET. */
     KUBE_OBJECT_MAX_BYTES = 3 << 20,
-    /* Limit of the answer to a write: of a longer one only the names are needed. */
+    /* Limit of the answer to a write: of a longer answer the names are enough. */
     KUBE_WRITE_ANSWER_BYTES = 512 << 10,
 };
 
@@ -52,7 +52,7 @@ struct kube_request {
     const char *resource_version; /* watch: from here on */
     const char *continue_token;   /* list: the next page */
     const char *field_manager;    /* create, update, patch */
-    const char *field_validation; /* create: "Strict" or "Ignore"; NULL: as the server does */
+    const char *field_validation; /* create: "Strict" or "Ignore"; NULL: the server's default */
     int limit;                    /* list: items per page */
     int timeout_s;                /* watch: the server ends it after this */
     bool bookmarks;               /* watch */
@@ -60,13 +60,13 @@ struct kube_request {
     struct sv body;               /* JSON; create, update, patch, delete */
 };
 
-/* Sets the timeout and the limit of the answer: TRANSPORT_* of transport.h or those above; no timeout for a
- * watch. */
+/* Also sets the timeout and the limit of the answer: TRANSPORT_* of transport.h or those above; a watch has
+ * no timeout. */
 int kube_request_build(const struct kube_request *r, struct arena *a, struct kube_http_request *out,
                        struct err *err) MUST_CHECK;
 
-/* A DeleteOptions body. uid, resource_version and propagation ("Foreground", "Background", "Orphan") may be
- * NULL, grace_s negative: not set. */
+/* A DeleteOptions body. uid, resource_version, propagation ("Foreground", "Background", "Orphan"): NULL if
+ * not set; grace_s: negative if not set. */
 struct sv kube_delete_options(struct arena *a, const char *uid, const char *resource_version,
                               const char *propagation, int64_t grace_s);
 

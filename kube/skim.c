@@ -1,4 +1,4 @@
-/* skim.c - extract namespace, name, UID and a few other strings from a JSON text without building a tree of all of it. */
+/* skim.c - extract namespace, name, UID and a few other strings from a JSON text without parsing all of it. */
 #include "kube/skim.h"
 
 #include "common/cleanup.h"
@@ -6,17 +6,17 @@
 
 #include <string.h>
 
-/* What a bracket at one of the first levels has opened. */
-enum place { OTHER_LIST, OTHER, EVENT, OBJECT, METADATA, OWNERS, OWNER, SPEC, POLICY, STATUS };
+/* The meaning of an open bracket at one of the first levels. */
+enum scope { OTHER_LIST, OTHER, EVENT, OBJECT, METADATA, OWNERS, OWNER, SPEC, POLICY, STATUS };
 
-/* Sizes with the NUL: a DNS label, a name. */
+/* Sizes including the NUL: a DNS label, a name. */
 enum { LABEL_BYTES = 64, NAME_BYTES = 254 };
 
 struct skim_member {
-    enum place in;
+    enum scope in;
     const char *key;
-    enum place opens; /* OTHER: it is a string */
-    size_t size;      /* of the string; 0: it is true or false */
+    enum scope opens; /* OTHER: the value is a string */
+    size_t size;      /* of the string; 0: the value is true or false */
 };
 
 static const struct skim_member MEMBERS[] = {
@@ -27,7 +27,7 @@ static const struct skim_member MEMBERS[] = {
     {OBJECT, "spec", SPEC, 0},
     {METADATA, "namespace", OTHER, LABEL_BYTES},
     {METADATA, "name", OTHER, NAME_BYTES},
-    {METADATA, "uid", OTHER, 65}, /* the API server makes 36 characters */
+    {METADATA, "uid", OTHER, 65}, /* the API server's UIDs have 36 characters */
     {METADATA, "resourceVersion", OTHER, 32},
     {METADATA, "deletionTimestamp", OTHER, LABEL_BYTES},
     {METADATA, "ownerReferences", OWNERS, 0},
@@ -46,12 +46,12 @@ void skim_init(struct skim *s, bool event)
     *s = (struct skim){.event = event, .tokens.keep_depth = SKIM_LEVELS};
 }
 
-static enum place place_at(const struct skim *s, size_t level)
+static enum scope scope_at(const struct skim *s, size_t level)
 {
-    return level >= 1 && level <= SKIM_LEVELS ? (enum place)s->places[level - 1] : OTHER_LIST;
+    return level >= 1 && level <= SKIM_LEVELS ? (enum scope)s->scopes[level - 1] : OTHER_LIST;
 }
 
-static bool is_list(enum place p)
+static bool is_list(enum scope p)
 {
     return p == OTHER_LIST || p == OWNERS;
 }
@@ -59,7 +59,7 @@ static bool is_list(enum place p)
 /* The member that the last string names. */
 static const struct skim_member *find_member(const struct skim *s)
 {
-    const enum place in = place_at(s, s->tokens.depth);
+    const enum scope in = scope_at(s, s->tokens.depth);
 
     for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
         if (MEMBERS[i].in == in && !s->tokens.odd && strcmp(s->tokens.text, MEMBERS[i].key) == 0)
@@ -67,7 +67,7 @@ static const struct skim_member *find_member(const struct skim *s)
     return NULL;
 }
 
-/* Add what was found of the member, unless it came before. NULL: it did. */
+/* Add the value of a member unless the tree has that member already; then NULL. */
 static cJSON *add(cJSON *to, const struct skim_member *m, cJSON *node)
 {
     if (!cJSON_GetObjectItemCaseSensitive(to, m->key) && cJSON_AddItemToObjectCS(to, m->key, node))
@@ -80,14 +80,14 @@ static void open_bracket(struct skim *s, bool list, size_t level)
 {
     const struct skim_member *m = TAKE(s->member);
     cJSON *node = NULL;
-    enum place p = OTHER;
+    enum scope p = OTHER;
 
     if (level >= SKIM_LEVELS)
         return;
     if (level == 0) {
         p = s->event ? EVENT : OBJECT;
         node = s->tree = cJSON_CreateObject();
-    } else if (place_at(s, level) == OWNERS && !list) {
+    } else if (scope_at(s, level) == OWNERS && !list) {
         p = OWNER;
         node = cJSON_CreateObject();
         cJSON_AddItemToArray(s->nodes[level - 1], node);
@@ -101,10 +101,10 @@ static void open_bracket(struct skim *s, bool list, size_t level)
     if (!node || cJSON_IsNull(node))
         p = list ? OTHER_LIST : OTHER;
     s->nodes[level] = node;
-    s->places[level] = (unsigned char)p;
+    s->scopes[level] = (unsigned char)p;
 }
 
-/* Only the first owner that is the controller is kept. */
+/* Keep only the first owner that is the controller. */
 static void close_owner(cJSON *owners, const cJSON *owner)
 {
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(owner, "controller")) || owner != owners->child)
@@ -113,14 +113,14 @@ static void close_owner(cJSON *owners, const cJSON *owner)
 
 static void close_bracket(struct skim *s, bool list, size_t level)
 {
-    s->broken |= level <= SKIM_LEVELS && is_list(place_at(s, level)) != list;
-    if (!s->broken && place_at(s, level) == OWNER)
+    s->broken |= level <= SKIM_LEVELS && is_list(scope_at(s, level)) != list;
+    if (!s->broken && scope_at(s, level) == OWNER)
         close_owner(s->nodes[level - 2], s->nodes[level - 1]);
     s->member = NULL;
     s->ended = level == 1;
 }
 
-/* A string or a word. */
+/* A string, or true, false, null or a number. */
 static void value(struct skim *s, char c)
 {
     const struct skim_member *m = TAKE(s->member);
@@ -132,7 +132,7 @@ static void value(struct skim *s, char c)
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateBool(c == 't'));
     else if (c != '"' || m->opens != OTHER || (fits && !s->tokens.len) || (!fits && m->in != POLICY))
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateNull());
-    else /* "?": some other controller, whatever its name */
+    else /* "?": the name of some other controller */
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateString(fits ? s->tokens.text : "?"));
 }
 

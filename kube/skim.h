@@ -1,12 +1,12 @@
-/* skim.h - read an object's names out of a JSON text that is too long, or that json.h refuses. Pure.
+/* skim.h - extract an object's names from a JSON text that is too long, or that json.h refuses. Pure.
  *
- * Only brackets and strings are followed; nothing else is validated. What is found is a tree that has only
- * these members: metadata with namespace, name, uid, resourceVersion, deletionTimestamp and, of
- * ownerReferences, the first with controller: true (apiVersion, kind, name, uid); spec.runPolicy.managedBy;
- * status.reason. Where a member comes twice the first one counts, as in cJSON. A string with an escape, or
- * longer than its grammar allows, is null; as managedBy it is "?".
+ * It follows only brackets and strings, and validates nothing else. The result is a tree with only these
+ * members: metadata with namespace, name, uid, resourceVersion, deletionTimestamp and, of ownerReferences,
+ * the first with controller: true (apiVersion, kind, name, uid); spec.runPolicy.managedBy; status.reason.
+ * Where a member appears twice the first one counts, as in cJSON. A string with an escape, or longer than its
+ * grammar allows, becomes null; as managedBy it becomes "?".
  *
- * Ownership: skim_release frees the tree, skim_take hands it over. It takes a few kilobytes at most.
+ * Ownership: skim_release frees the tree, skim_take hands it over. It needs a few kilobytes at most.
  * Order:     skim_init, then any number of skim_feed, in pieces of any size.
  */
 #ifndef TK_KUBE_SKIM_H
@@ -16,14 +16,16 @@
 
 #include <cjson/cJSON.h>
 
-enum { SKIM_LEVELS = 6 }; /* nesting levels followed: event, object, metadata, ownerReferences, its item */
+enum {
+    SKIM_LEVELS = 6
+}; /* levels of nesting that are read: event, object, metadata, ownerReferences, its item */
 
 struct skim {
     struct jsontok tokens;
     cJSON *tree;
-    cJSON *nodes[SKIM_LEVELS]; /* what is found at each open level; NULL: the level is not followed */
-    unsigned char places[SKIM_LEVELS];
-    const struct skim_member *member; /* its value comes next; NULL: not one that is followed */
+    cJSON *nodes[SKIM_LEVELS]; /* the result at each open level; NULL: the level is skipped */
+    unsigned char scopes[SKIM_LEVELS];
+    const struct skim_member *member; /* the member whose value comes next; NULL: it is skipped */
     bool event;                       /* the object is the member "object" of the text, beside "type" */
     bool ended, broken;
 };
@@ -35,7 +37,7 @@ void skim_feed(struct skim *s, struct sv bytes);
 /* Whether the text was one JSON object, as far as brackets and strings show. */
 bool skim_complete(const struct skim *s);
 
-/* What was found so far; NULL: the text did not begin. Free it with cJSON_Delete. */
+/* The names found so far; NULL: no text yet. Free it with cJSON_Delete. */
 cJSON *skim_take(struct skim *s);
 
 /* Whether an object has name, uid and resourceVersion. */

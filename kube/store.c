@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One allocation per object; `text` holds namespace, name, uid and group, each with its NUL, unless the value has them. */
+/* One allocation per object. `text` holds namespace, name, uid and group, each with its NUL, unless the value has them. */
 struct node {
-    struct kube_store_entry e; /* first: an entry's address is its node's */
+    struct kube_store_entry e; /* the first member: entry and node have one address */
     struct hashtable_node by_name;
-    struct hashtable_node by_group; /* of objects that have one */
+    struct hashtable_node by_group; /* only if it has a group */
     enum { UNMARKED, MARKED, DOUBTED } mark;
     char text[];
 };
@@ -58,7 +58,7 @@ static struct node *by_group(struct hashtable_node *n)
     return n ? (void *)((char *)n - offsetof(struct node, by_group)) : NULL;
 }
 
-static struct node *find(const struct kube_store *s, const char *ns, const char *name)
+static struct node *find_node(const struct kube_store *s, const char *ns, const char *name)
 {
     struct hashtable_node *n = hashtable_first_of(&s->names, hash_key(ns, name));
 
@@ -96,7 +96,7 @@ static struct node *node_new(const struct kube_store_entry *e, size_t text)
 
 static const struct kube_store_entry *put(struct kube_store *s, struct node *n)
 {
-    struct node *old = find(s, n->e.ns, n->e.name);
+    struct node *old = find_node(s, n->e.ns, n->e.name);
 
     if (old)
         drop(s, old);
@@ -110,7 +110,7 @@ const struct kube_store_entry *kube_store_put(struct kube_store *s, const char *
                                               const char *uid, const char *group, void *value)
 {
     struct kube_store_entry e = {ns ? ns : "", name, uid ? uid : "", group ? group : "", value};
-    /* The new node first: the caller may pass strings of the old one. */
+    /* Create the new node before freeing the old one: the caller may pass the old one's strings. */
     struct node *n = node_new(&e, strlen(e.ns) + strlen(e.name) + strlen(e.uid) + strlen(e.group) + 4);
     char *to = n->text;
 
@@ -128,14 +128,14 @@ const struct kube_store_entry *kube_store_put_view(struct kube_store *s, const s
 
 const struct kube_store_entry *kube_store_get(const struct kube_store *s, const char *ns, const char *name)
 {
-    struct node *n = find(s, ns ? ns : "", name);
+    struct node *n = find_node(s, ns ? ns : "", name);
 
     return n ? &n->e : NULL;
 }
 
 bool kube_store_remove(struct kube_store *s, const char *ns, const char *name, const char *uid)
 {
-    struct node *n = find(s, ns ? ns : "", name);
+    struct node *n = find_node(s, ns ? ns : "", name);
 
     if (!n || (uid && strcmp(n->e.uid, uid) != 0))
         return false;

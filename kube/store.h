@@ -47,23 +47,23 @@ size_t kube_store_count(const struct kube_store *s);
  * returns for each value. Visits all objects. */
 size_t kube_store_bytes(const struct kube_store *s, size_t (*value_bytes)(const void *value));
 
-/* The members of a group, in no order: for (e = kube_store_group(s, uid); e; e = kube_store_group_next(e)). No put or
- * remove meanwhile. */
+/* The members of a group, unordered: for (e = kube_store_group(s, uid); e; e = kube_store_group_next(e)). Do
+ * not put or remove inside the loop. */
 const struct kube_store_entry *kube_store_group(const struct kube_store *s, const char *group);
 const struct kube_store_entry *kube_store_group_next(const struct kube_store_entry *e);
 
-/* All objects, in no order: for (e = kube_store_first(s); e; e = kube_store_next(s, e)). */
+/* All objects, unordered: for (e = kube_store_first(s); e; e = kube_store_next(s, e)). */
 const struct kube_store_entry *kube_store_first(const struct kube_store *s);
 const struct kube_store_entry *kube_store_next(const struct kube_store *s, const struct kube_store_entry *e);
 
-/* For a new list: mark all objects, put those of the list (which unmarks them), sweep the others. `gone` (may
- * be NULL) is called for each before it is freed and must not change the store. Returns how many were
- * removed. */
+/* For a new list: mark all objects, put those of the list (which unmarks them), sweep the others.
+ * kube_store_sweep calls `gone` (may be NULL) for each object before it is freed; it must not change the
+ * store. */
 void kube_store_mark(struct kube_store *s);
 void kube_store_unmark_one(const struct kube_store_entry *e); /* as if it had been put */
 
-/* The list has an item that may be any of the marked objects of this namespace (NULL: of all): those that are not put later are
- * not swept, but stay `doubted`. */
+/* The list has an item without a readable name, which may be any marked object of this namespace (NULL: of
+ * all namespaces). Marked objects that are not put later stay as `doubted` instead of being swept. */
 void kube_store_doubt(struct kube_store *s, const char *ns);
 bool kube_store_is_doubted(const struct kube_store_entry *e);
 size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const struct kube_store_entry *e),

@@ -1,11 +1,11 @@
-/* transfer.c - run one libcurl transfer: collect bytes in libcurl's callbacks, and call the handler from the event loop. */
+/* transfer.c - run one libcurl transfer: libcurl's callbacks collect bytes, and the event loop calls the handler. */
 #include "kube/transfer.h"
 #include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a stream: read and not yet delivered. Beyond that the peer waits. */
+/* Bytes of a stream that were received but not delivered. Beyond this, stop reading. */
 enum { PENDING_MAX_BYTES = 64 << 10 };
 
 void transfer_free(struct kube_transfer *c)
@@ -23,7 +23,7 @@ void transfer_free(struct kube_transfer *c)
     free(c);
 }
 
-/* The first reason counts. */
+/* Keep the first reason. */
 static void fail(struct kube_transfer *c, enum err_kind kind, const char *why)
 {
     if (c->failure.kind == ERR_NONE)
@@ -34,11 +34,11 @@ static bool is_shut(struct kube_transfer *c)
 {
     if (!c->gate || c->gate->is_open(c->gate->ctx))
         return false;
-    fail(c, ERR_TRANSIENT, "not sent, since this process may not write any more");
+    fail(c, ERR_TRANSIENT, "not sent: this process does not hold the lease");
     return true;
 }
 
-/* Inside libcurl: keep the bytes, or make the peer wait; nothing else happens here. */
+/* Called inside libcurl: only store the bytes, or pause the transfer. */
 static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 {
     struct kube_transfer *c = ctx;
@@ -63,7 +63,7 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
     return n;
 }
 
-/* Inside libcurl: the connection stands, and the first byte is about to leave. To get here may have taken long. */
+/* Called inside libcurl: connected, and about to send the first byte. Connecting may have taken long. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
     struct kube_transfer *c = ctx;
@@ -72,7 +72,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
     return is_shut(c) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
-/* False when the handler cancelled the transfer, which is then gone. */
+/* False: the handler cancelled the transfer, which no longer exists. */
 static bool deliver_chunk(struct kube_transfer *c)
 {
     struct buf bytes = c->body;
@@ -102,11 +102,11 @@ static void finish(struct kube_transfer *c)
 
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
-    /* Such a request was not processed: it is safe to send it again with new credentials. */
+    /* After a 401 or a TLS failure the server has not processed the request: it may be sent again. */
     if (!c->again && (failed ? c->no_tls : status == 401) && c->refused(c->pool, c, failed ? 0 : (int)status))
         return;
     r.status = (int)status;
-    r.cut = c->over; /* what was asked for is done, or refused: the status says which */
+    r.cut = c->over; /* a cut body is not an error: the status says whether the request succeeded */
     if (retry_s > 0)
         r.retry_after_ms = (int64_t)(retry_s < 86400 ? retry_s : 86400) * 1000;
     cleanup_buf struct buf body = c->body;
@@ -117,7 +117,7 @@ static void finish(struct kube_transfer *c)
     handler.done(handler.ctx, failed ? NULL : &r, failed ? &failure : NULL);
 }
 
-/* A task of the loop: first what came, then the end. */
+/* A task of the loop: deliver the received bytes, then the end. */
 static void deliver(void *ctx)
 {
     struct kube_transfer *c = ctx;
@@ -166,7 +166,7 @@ static void on_idle(void *ctx)
     struct kube_transfer *c = ctx;
     char why[48];
 
-    if (c->held) /* the peer waits for us */
+    if (c->held) /* we do not read: the peer's silence is our doing */
         c->last_byte_ms = kube_loop_now_ms(c->loop);
     int64_t due = c->last_byte_ms + c->idle_timeout_ms;
     if (kube_loop_now_ms(c->loop) < due) {

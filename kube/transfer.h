@@ -1,10 +1,9 @@
-/* transfer.h - one HTTP exchange over libcurl, from its easy handle to its handler. Used by http.c
- * only.
+/* transfer.h - one HTTP exchange over libcurl, from its easy handle to its handler. Used by http.c only.
  *
- * Ownership: made by transfer_new. It frees itself at its end; transfer_free cancels and frees it before.
+ * Ownership: a transfer frees itself at its end; transfer_free cancels and frees it before that.
  * Order:     libcurl's callbacks only collect bytes; the handler is called from a task of the loop. At the
- *            end `ended` is called while the transfer still exists, then the transfer is freed, then the handler's
- *            `done` is called.
+ *            end `ended` is called while the transfer still exists, then the transfer is freed, then the
+ *            handler's `done` is called.
  */
 #ifndef TK_KUBE_TRANSFER_H
 #define TK_KUBE_TRANSFER_H
@@ -40,7 +39,7 @@ struct kube_transfer {
     struct kube_loop_timer idle;
     struct buf body; /* received and not yet delivered */
     char *content_type;
-    struct err failure; /* why there is no whole answer; ERR_NONE: there is one, or none yet */
+    struct err failure; /* why there is no complete answer; ERR_NONE: no failure so far */
     char shown[100];    /* the path without its query, for messages */
     char curl_error[CURL_ERROR_SIZE];
     int64_t idle_timeout_ms, last_byte_ms;
@@ -59,9 +58,9 @@ struct kube_transfer {
 struct kube_transfer *transfer_new(struct kube_loop *l, const struct endpoint *e,
                                    const struct kube_http_request *req,
                                    const struct kube_http_handler *handler, struct err *err) MUST_CHECK;
-/* Send it, over a kept connection only if that was used in the last idle_max_s seconds (at least 1). */
+/* Send it. Reuse a connection only if it was used in the last idle_max_s seconds (at least 1). */
 void transfer_launch(struct kube_transfer *c, int64_t idle_max_s);
-/* Send it again from its beginning, after the server refused it without processing it (401, TLS). */
+/* Send it again from the beginning, after the server refused it without processing it (401, TLS). */
 void transfer_again(struct kube_transfer *c, int64_t idle_max_s);
 void transfer_hold(struct kube_transfer *c, bool held);
 void transfer_free(struct kube_transfer *c);

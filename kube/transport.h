@@ -5,7 +5,7 @@
  *            transport; it ends with exactly one `done`, or with `cancel` and without one. Bytes given to
  *            callbacks are borrowed.
  * Errors:    a request without a complete answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all else
- *            (connection, TLS). An HTTP error is an answer: see status.h. So is an answer longer than its
+ *            (connection, TLS). An HTTP error is an answer: see apistatus.h. So is an answer longer than its
  *            limit: its first bytes, with `cut`.
  * Order:     callbacks are called from the loop, never from inside `start` or `cancel`; each may start and
  *            cancel transfers. After `done` the transfer no longer exists.
@@ -26,8 +26,9 @@ enum {
     KUBE_TRANSPORT_ERROR_MAX_BYTES = 64 << 10, /* the body of an HTTP error on a stream */
 };
 
-/* Asked when a request's turn has come, and again when its first byte is about to be sent: each may be long
- * after `start`. It may read a clock, and must not start anything. */
+/* Whether a request may be sent. The transport calls it when the request leaves the queue, and again when its
+ * first byte is about to be sent: each may be long after `start`. It may read a clock, and must not start
+ * anything. */
 struct kube_transport_gate {
     bool (*is_open)(void *ctx);
     void *ctx;
@@ -38,16 +39,16 @@ struct kube_http_request {
     const char *path;         /* begins with '/', percent-encoded, query included */
     const char *content_type; /* NULL without a body */
     struct sv body;
-    /* Namespace of the request: namespaces are served in turn. NULL: none, which counts as one more. */
+    /* Namespace of the request: namespaces are served in turn. NULL: none; counts as a namespace of its own. */
     const char *ns;
     int64_t timeout_ms;      /* for the whole exchange; 0: none, for watches */
-    int64_t idle_timeout_ms; /* without a byte for so long, and not held: ERR_TIMEOUT; 0: none */
+    int64_t idle_timeout_ms; /* ERR_TIMEOUT after this long without a byte, unless held; 0: none */
     size_t body_max_bytes;   /* a collected answer is cut there; 0: KUBE_TRANSPORT_BODY_MAX_BYTES */
     bool own_connection;     /* for watches: a connection outside of the pool */
     bool urgent;             /* bypasses the queue */
     bool later;              /* low priority: behind all others until it has waited for 5 s */
-    /* If it is closed, the request is not sent and ends with ERR_TRANSIENT. NULL: none. It lives as long as
-     * the transport. */
+    /* If it is closed, the request is not sent and ends with ERR_TRANSIENT. NULL: no gate. The gate lives as
+     * long as the transport. */
     const struct kube_transport_gate *gate;
 };
 
@@ -91,8 +92,8 @@ static inline void kube_transport_cancel(const struct kube_transport *t, struct 
     t->cancel(t->ctx, transfer);
 }
 
-/* While a transfer is held none of its callbacks is called, and the peer waits once about 80 KiB are pending. `chunk` may hold its
- * own transfer. */
+/* While a transfer is held, none of its callbacks is called, and it stops reading from the peer once about 80
+ * KiB are pending. `chunk` may hold its own transfer. */
 static inline void kube_transport_hold(const struct kube_transport *t, struct kube_transfer *transfer,
                                        bool held)
 {
@@ -100,8 +101,8 @@ static inline void kube_transport_hold(const struct kube_transport *t, struct ku
         t->hold(t->ctx, transfer, held);
 }
 
-/* Whether one more request of this namespace would wait for others that are out. Requests that can wait had
- * better come later. */
+/* Whether one more request of this namespace would wait for others in flight. Start a request that can wait
+ * only when this is false. */
 static inline bool kube_transport_is_full(const struct kube_transport *t, const char *ns)
 {
     return t->is_full && t->is_full(t->ctx, ns);

@@ -1,4 +1,4 @@
-/* validate.c - check what a server sends of a collection: watch events, objects, list metadata, bookmarks. */
+/* validate.c - check what the server sends for a collection: watch events, objects, list metadata, bookmarks. */
 #include "kube/validate.h"
 
 #include "common/cleanup.h"

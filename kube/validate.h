@@ -1,4 +1,4 @@
-/* validate.h - check and read what the server sends of a collection: watch events, objects, list metadata.
+/* validate.h - check and read what the server sends for a collection: watch events, objects, list metadata.
  * Pure.
  *
  * Ownership: results point into the JSON that they were read from.
@@ -34,9 +34,9 @@ struct watch_event {
 int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
                    struct err *err) MUST_CHECK;
 
-/* The same for an event that could not be parsed, from what was skimmed of it; NULL: it is not even complete.
- * -1 as well for an error, for a bookmark and for an object without readable names: which entry of a cache
- * such an event makes out of date is unknown. */
+/* The same for an event that could not be parsed, from its skimmed names; NULL: the event is incomplete. Also
+ * -1 for an error, for a bookmark and for an object without readable names: such an event does not show which
+ * entry of a cache it makes out of date. */
 int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err) MUST_CHECK;
 
 struct list_meta {

@@ -4,8 +4,8 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/random.h"
+#include "kube/apistatus.h"
 #include "kube/items.h"
-#include "kube/status.h"
 #include "kube/validate.h"
 #include "kube/version.h"
 
@@ -24,20 +24,20 @@ struct watcher {
     struct gather line;
     char *resource_version; /* watch from here */
     char *continue_token;
-    bool whole_list; /* the next list comes in one piece: a continue token expired */
+    bool whole_list; /* request the next list without pages: a continue token expired */
     bool replacing;  /* replace_begin was called for this list */
-    bool heard;      /* this watch named a version */
+    bool heard;      /* this watch sent a version */
     bool advanced;   /* this watch moved resource_version */
-    bool listing;    /* a request for a list was begun, and it is not complete */
+    bool listing;    /* a list was begun and is not complete */
     bool again;      /* another list follows it */
-    bool broken;     /* feed failed: why and stream_status say how */
+    bool broken;     /* feed failed, with `why` and stream_status */
     struct err why;
     struct kube_status stream_status;
     int resumes;     /* watches that failed in a row */
     int64_t lost_ms; /* when the first of these watches failed */
     struct backoff backoff;
-    int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
-    bool doubted;              /* some text was no JSON, last at doubted_ms */
+    int64_t begin_ms, byte_ms; /* of this request: its start, its last byte */
+    bool doubted;              /* some text was not JSON, last at doubted_ms */
     int64_t doubted_ms;
 };
 
@@ -102,12 +102,12 @@ int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request
     return 0;
 }
 
-/* Everything again. */
+/* Begin a new list. */
 static void start_over(struct watcher *w)
 {
     w->resumes = 0;
     w->state = LIST;
-    w->again = w->listing = w->replacing = false; /* this list begins after every request for one */
+    w->again = w->listing = w->replacing = false; /* this new list satisfies every relist requested before */
     set_text(&w->continue_token, NULL);
 }
 
@@ -151,8 +151,8 @@ static void begin_replace(struct watcher *w)
     w->replacing = true;
 }
 
-/* Whether the object itself is unreadable. Text that is no JSON may have been damaged on the way: once it is listed again, twice
- * within two minutes it is the object. */
+/* Whether the object itself is unreadable. Text that is not JSON may have been damaged in transit: the first
+ * time the watcher lists again; a second time within two minutes the object is at fault. */
 static bool is_object_bad(struct watcher *w, const struct err *why)
 {
     bool again = w->doubted && w->byte_ms - w->doubted_ms < WATCHER_QUIET_MS;
@@ -164,7 +164,7 @@ static bool is_object_bad(struct watcher *w, const struct err *why)
     return again;
 }
 
-/* The tree; or NULL, and what can be said without one in *ret_names, where it is complete. */
+/* The tree; or NULL with *err, and in *ret_names the object's names if the text is complete. */
 static cJSON *read_text(struct watcher *w, struct sv text, struct skim *over, cJSON **ret_names,
                         struct err *err)
 {
@@ -205,10 +205,10 @@ static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err
     return 0;
 }
 
-/* All of the list came. */
+/* The list is complete. */
 static void end_replace(struct watcher *w, const char *version)
 {
-    begin_replace(w); /* it may have been empty */
+    begin_replace(w); /* needed if the list was empty */
     set_text(&w->resource_version, version);
     w->state = w->again ? LIST : WATCH;
     w->again = w->listing = false;
@@ -228,7 +228,7 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
 {
     if (e->kind == WATCH_ERROR)
         return kube_status_object(e->object, &w->stream_status, err);
-    /* Events of one watch come in the order of their versions, which are revisions of etcd. */
+    /* Within a watch, versions (revisions of etcd) never decrease. */
     if (version_is_newer(w->resource_version, e->version))
         return err_set(err, ERR_INVALID, "resourceVersion %.20s after %.20s: expected none that is lower",
                        e->version, w->resource_version);
@@ -250,7 +250,7 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
     return 0;
 }
 
-/* err: why it cannot be read; after a failure what ends the stream. */
+/* err: in: why the event cannot be read; out, on failure: why the stream ends. */
 static int on_unreadable_event(struct watcher *w, const cJSON *names, struct err *err)
 {
     struct err unreadable = *err;
@@ -283,7 +283,7 @@ int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
     return rc;
 }
 
-/* A request failed: where to go on, and when. */
+/* A request failed: decide the next state; return the delay. */
 static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
                     const struct kube_status *status)
 {
@@ -301,7 +301,7 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
     if (!resume)
         start_over(w);
     int64_t delay = backoff_failed(&w->backoff, now_ms, status->retry_after_ms);
-    /* A version expires in normal operation: the first such failure needs no wait. */
+    /* Versions expire in normal operation: the first such failure needs no back-off. */
     return expired && first ? 0 : delay;
 }
 
@@ -326,14 +326,14 @@ static int64_t list_ended(struct watcher *w, int64_t now_ms)
     return 0;
 }
 
-/* An orderly end, as a server gives it that stops or that has served long enough. */
+/* The server ended the watch in order: at its timeout, or because it shuts down. */
 static int64_t watch_ended(struct watcher *w, int64_t now_ms)
 {
     static const struct kube_status none = {.retry_after_ms = -1};
     struct err err;
 
     if (w->advanced || now_ms - w->begin_ms >= WATCHER_SHORT_MS) {
-        if (w->heard) /* else the version is as unknown as before */
+        if (w->heard) /* otherwise this watch confirmed no version */
             w->resumes = 0;
         return 0;
     }

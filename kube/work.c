@@ -1,4 +1,4 @@
-/* work.c - one key under reconciliation: its requests, and the ways in which it ends. */
+/* work.c - the reconcile of one key: its requests, and the ways to end it. */
 #include "kube/work.h"
 
 #include "common/memory.h"
@@ -9,7 +9,7 @@
 struct kube_work {
     struct kube_works *ws;
     struct kube_work *next, **at;
-    struct workqueue_key key; /* the queue's, until workqueue_done */
+    struct workqueue_key key; /* borrowed from the queue until workqueue_done */
     void *data;
     void (*free_data)(void *data);
     void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);

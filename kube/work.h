@@ -1,9 +1,9 @@
-/* work.h - one key under reconciliation: send requests for it, then end it as done, done for now, or failed.
+/* work.h - the reconcile of one key: send requests for it, then end it as done, done for now, or failed.
  *
- * Ownership: a work and what is attached to it are freed when it is ended. It borrows what struct kube_works
- *            names.
+ * Ownership: ending a work frees it and the memory attached to it. It borrows the members of struct
+ *            kube_works.
  * Units:     monotonic milliseconds.
- * Order:     each work is ended exactly once, inside `reconcile` or later, but not after kube_works_free.
+ * Order:     `reconcile` or a later callback ends each work exactly once, before kube_works_free.
  */
 #ifndef TK_KUBE_WORK_H
 #define TK_KUBE_WORK_H
@@ -14,7 +14,7 @@
 
 struct kube_work;
 
-const char *kube_work_key(const struct kube_work *w); /* the key's name, and below its namespace */
+const char *kube_work_key(const struct kube_work *w); /* the key's name */
 const char *kube_work_ns(const struct kube_work *w);
 
 /* Attach memory that is freed with the work, however that ends. Once per work. */
@@ -22,20 +22,20 @@ void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *d
 
 void kube_work_done(struct kube_work *w); /* success: earlier failures are forgotten */
 void kube_work_after(struct kube_work *w,
-                     int64_t delay_ms); /* as kube_work_done, and the key comes again after so long */
+                     int64_t delay_ms); /* as kube_work_done, and queue the key again after delay_ms */
 void kube_work_retry(
     struct kube_work *w,
-    int64_t retry_after_ms); /* failure: it comes again after its back-off, no sooner than this */
+    int64_t retry_after_ms); /* failure: queue the key again after its back-off, no sooner than this */
 
-/* Send one request for this key. `done` gets the answer, also when the request could not be sent, and goes on
- * with the work or ends it. NULL: success is kube_work_done; failure is kube_work_retry, and is passed to `problem`
- * unless it is a conflict, which only means that the object has changed. One request at a time. */
+/* Send one request for this key, one at a time. `done` gets the answer, also when the request could not be
+ * sent, and continues the work or ends it. NULL: success is kube_work_done, failure is kube_work_retry;
+ * failures other than conflicts are passed to `problem`. */
 void kube_work_send(struct kube_work *w, const struct kube_request *request,
                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
 
 /* ---- for reconciler.c */
 
-/* The works under way. */
+/* The works in progress. */
 struct kube_works {
     struct kube_loop *loop;
     const struct kube_transport *transport;

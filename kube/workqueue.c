@@ -1,4 +1,4 @@
-/* workqueue.c - keys that are due now, in turn, and keys that are due later, in a heap. */
+/* workqueue.c - due keys in a fair queue, delayed keys in a heap. */
 #include "kube/workqueue.h"
 
 #include "common/backoff.h"
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key lives while it is due, delayed, being processed, or has failures to remember. */
+/* A key exists while it is due, delayed, being processed, or has failures to count. */
 struct item {
-    struct heap_node later; /* first: a node's address is its item's */
+    struct heap_node later; /* the first member: node and item have one address */
     struct hashtable_node by_key;
     struct fairqueue_item turn; /* idle, waiting: due, out: being processed */
-    int64_t dirty_ms;           /* when dirty: due again from then on */
-    int64_t not_before_ms;      /* from a server's Retry-After: nothing makes it due sooner */
+    int64_t dirty_ms;           /* if dirty: when it is due again */
+    int64_t not_before_ms;      /* from a server's Retry-After: never due before this */
     int failures;
     bool dirty; /* being processed, and added again */
     char name[];
@@ -30,12 +30,13 @@ struct workqueue {
     struct kube_workqueue_stats stats;
 };
 
-static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WORKQUEUE_RESERVED,
+static const struct fairqueue_limits LIMITS = {.slots = WORKQUEUE_PARALLEL - WORKQUEUE_RESERVED,
                                                .reserved = WORKQUEUE_RESERVED,
                                                .share_max = WORKQUEUE_NAMESPACE,
                                                .slow_ms = INT64_MAX};
 
-/* Printed as Go prints what client-go reaches by multiplying: sums over `le` join both kinds of controllers. */
+/* The labels that Go prints for client-go's buckets, so that queries over `le` can sum both kinds of
+ * controllers. */
 const struct histogram_bound WORKQUEUE_BOUNDS[11] = {{0, "1e-08"},
                                                      {0, "1e-07"},
                                                      {0, "1e-06"},
@@ -115,7 +116,7 @@ static bool has_key(const struct item *it, struct workqueue_key key)
     return strcmp(it->name, key.name) == 0 && strcmp(fairqueue_share(&it->turn), key.ns) == 0;
 }
 
-static struct item *find(const struct workqueue *q, struct workqueue_key key)
+static struct item *find_item(const struct workqueue *q, struct workqueue_key key)
 {
     struct hashtable_node *n = hashtable_first_of(&q->items, hash_key(key));
 
@@ -126,7 +127,7 @@ static struct item *find(const struct workqueue *q, struct workqueue_key key)
 
 static struct item *find_or_add(struct workqueue *q, struct workqueue_key key)
 {
-    struct item *it = find(q, key);
+    struct item *it = find_item(q, key);
 
     if (it)
         return it;
@@ -155,7 +156,7 @@ static void make_due(struct workqueue *q, struct item *it, int64_t since_ms)
     q->stats.adds++;
 }
 
-/* Wait for at_ms; a time in the past is due at the next take. */
+/* Make the key due at at_ms; a past time: due at the next take. */
 static void schedule(struct workqueue *q, struct item *it, int64_t at_ms)
 {
     if (is_due(it))
@@ -198,7 +199,7 @@ void workqueue_retry(struct workqueue *q, struct workqueue_key key, int64_t now_
 
 void workqueue_forget(struct workqueue *q, struct workqueue_key key)
 {
-    struct item *it = find(q, key);
+    struct item *it = find_item(q, key);
 
     if (!it)
         return;
@@ -224,7 +225,7 @@ struct workqueue_key workqueue_take(struct workqueue *q, int64_t now_ms)
 
 void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_ms)
 {
-    struct item *it = find(q, key);
+    struct item *it = find_item(q, key);
 
     if (!it || !is_processed(it))
         return;
@@ -244,7 +245,8 @@ void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_m
 
 int64_t workqueue_next_ms(const struct workqueue *q)
 {
-    if (fairqueue_next(q->turns, 0)) /* time changes nothing there */
+    if (fairqueue_next(q->turns,
+                       0)) /* this queue has no slow and no later items, so the time does not matter */
         return INT64_MIN;
     return q->later.n ? heap_first(&q->later)->at_ms : INT64_MAX;
 }

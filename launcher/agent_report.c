@@ -34,7 +34,7 @@ static enum exit_words words_of(const struct agent *g, int local)
     const char *text = left.traceback ? left.traceback : left.message;
 
     if (text)
-        return text_tells_of_lost_peer(sv_from(text)) ? EXIT_WORDS_LOST : EXIT_WORDS_OWN;
+        return text_is_lost_peer(sv_from(text)) ? EXIT_WORDS_LOST : EXIT_WORDS_OWN;
     return clock_mono_ms() - log->streams[1].heard_ms < FRESH_MS
                ? exit_words_on_stderr(buf_str(&log->streams[1].tail))
                : EXIT_WORDS_NONE;

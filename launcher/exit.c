@@ -123,9 +123,7 @@ enum exit_words exit_words_on_stderr(const char *tail)
         raised = raised || (frames && line.len && *line.p > ' ' && line.p[line.len]);
         frames = sv_starts(line, "  File \"") || (frames && sv_starts(line, " "));
     }
-    return text_tells_of_lost_peer(sv_from(tail)) ? EXIT_WORDS_LOST
-           : raised                               ? EXIT_WORDS_OWN
-                                                  : EXIT_WORDS_NONE;
+    return text_is_lost_peer(sv_from(tail)) ? EXIT_WORDS_LOST : raised ? EXIT_WORDS_OWN : EXIT_WORDS_NONE;
 }
 
 /* What a character of a rank takes: lines are indented by 2. */

@@ -1,4 +1,4 @@
-/* actions.c - send the requests of a plan, and decide what each answer means for the pass. */
+/* actions.c - send the requests of a plan, and decide what each answer means for the reconcile. */
 #include "operator/actions.h"
 
 #include "common/memory.h"
@@ -12,21 +12,21 @@
 #include <string.h>
 
 enum {
-    /* Creates or deletes of pods at a time: as many as there are connections. */
+    /* Parallel creates or deletes of pods: the number of connections. */
     STEPS_MAX = 8,
-    /* However long a server, or an admission webhook through it, asks us to wait: a corrected job is not held up for longer. */
+    /* Upper bound of a Retry-After from the server or a webhook, so that a corrected job does not wait longer. */
     RETRY_AFTER_MAX_MS = 60000,
 };
 
 const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                         false};
 
-/* One action under way. */
+/* One action in progress. */
 struct step {
     struct actions *as;
-    const struct action *act; /* NULL: the step is free */
+    const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
-    bool lenient; /* what the server does not know is left out */
+    bool lenient; /* send with fieldValidation=Ignore */
 };
 
 struct actions {
@@ -39,9 +39,9 @@ struct actions {
     void *ctx;
     int at; /* the next action */
     struct step steps[STEPS_MAX];
-    int n_steps;  /* under way */
-    int n_before; /* pods created before the last one that went alone */
-    bool running; /* inside run: what ends there is seen there */
+    int n_steps;  /* in progress */
+    int n_before; /* pods created before the last create with `first` */
+    bool running; /* inside run(), which itself handles steps that end meanwhile */
     struct actions_result result;
 };
 
@@ -87,13 +87,13 @@ static struct kube_request request_of(const struct action *act, const char *ns, 
     if (act->kind != ACTION_DELETE)
         r.field_manager = "ptj-operator";
     if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
-        r.field_validation = "Strict"; /* a field of the template that the server does not know */
+        r.field_validation = "Strict"; /* refuse fields of the template that the server does not know */
     if (act->kind == ACTION_DELETE)
         r.body = kube_delete_options(a, act->uid, act->version, "Background", act->force ? 0 : -1);
     return r;
 }
 
-/* ---- one step: its request, and what the answer means */
+/* ---- one step: its request and the answer */
 
 static void end_step(struct step *s)
 {
@@ -105,7 +105,7 @@ static void end_step(struct step *s)
         run(as);
 }
 
-/* The first failure is the one that the pass ends with; later ones change nothing. */
+/* Record the first failure as the result; later ones change nothing. */
 static bool note_failure(struct step *s, enum problem_kind kind, const struct err *err,
                          int64_t retry_after_ms)
 {
@@ -128,37 +128,37 @@ static bool note_failure(struct step *s, enum problem_kind kind, const struct er
 static void fail_step(struct step *s, const struct err *err, const struct kube_status *status)
 {
     bool create = s->act->kind == ACTION_CREATE;
-    struct err told = *err;
+    struct err wrapped = *err;
 
     if (create)
-        err_wrap(&told, "creating %s %s", resource_of(s->act->child)->kind, s->act->name);
-    (void)note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &told,
+        err_wrap(&wrapped, "creating %s %s", resource_of(s->act->child)->kind, s->act->name);
+    (void)note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
                        status ? status->retry_after_ms : -1);
     end_step(s);
 }
 
-/* A create that the API server will not have: not a failure of ours, but the job's problem. */
+/* The API server refused a create: a problem of the job, not a failure of the operator. */
 static void refuse(struct step *s, enum problem_kind kind, const struct err *err)
 {
     (void)note_failure(s, kind, err, -1);
     end_step(s);
 }
 
-/* Nothing went wrong, but the pass cannot go on before something is gone. */
+/* Not a failure, but the reconcile cannot continue before an object is deleted. */
 static void wait_for(struct step *s)
 {
     struct err err;
 
     err_set(
         &err, ERR_CONFLICT,
-        "%s %s is being deleted, or of an earlier job or attempt, and does not go: look at its finalizers",
+        "%s %s is being deleted, or of an earlier job or attempt, and still exists: look at its finalizers",
         resource_of(s->act->child)->kind, s->act->name);
     if (note_failure(s, PROBLEM_NAME_CONFLICT, &err, -1))
         s->as->result.wait = true;
     end_step(s);
 }
 
-/* A write of this action's kind was answered. False: the answer names no version. */
+/* Record the version in the answer to a write. False: the answer has none. */
 static bool note_version(struct step *s, const struct kube_reply *reply)
 {
     char *highest = s->as->result.versions[s->act->child];
@@ -183,7 +183,7 @@ static void on_older_deleted(void *ctx, struct kube_reply *reply)
         wait_for(s);
 }
 
-/* One more request of this step: the step has ended if nothing is to be sent any more. */
+/* Send another request of this step, or end the step if no more may be sent. */
 static void send(struct step *s, const struct kube_request *r,
                  void (*done)(void *ctx, struct kube_reply *reply))
 {
@@ -199,7 +199,7 @@ static void send(struct step *s, const struct kube_request *r,
         fail_step(s, &err, NULL);
 }
 
-/* `version`: only this one; NULL: any. */
+/* `version`: delete only at this version; NULL: at any. */
 static void delete_it(struct step *s, const char *uid, const char *version,
                       void (*done)(void *ctx, struct kube_reply *reply))
 {
@@ -210,7 +210,8 @@ static void delete_it(struct step *s, const char *uid, const char *version,
     send(s, &r, done);
 }
 
-/* Ours is what was wanted, and the cache will show what is wrong with it. */
+/* The existing object cannot be read. If it is ours, the create counts as done: the cache will report it as
+ * unreadable. */
 static void judge_unreadable(struct step *s, const struct kube_reply *reply)
 {
     const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
@@ -225,7 +226,7 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
     end_step(s);
 }
 
-/* The name is taken: by what we wanted, by something of ours that has to go first, or by someone else. */
+/* The name is taken: by the object to create, by an older one of ours to delete first, or by another owner's. */
 static void on_existing(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
@@ -251,7 +252,7 @@ static void on_existing(void *ctx, struct kube_reply *reply)
         s->as->result.unseen = true;
         end_step(s);
         return;
-    case EXISTING_OLDER: /* the cache does not show it, since someone took its labels away; or of an earlier attempt */
+    case EXISTING_OLDER: /* not in the cache because its labels were removed, or of an earlier attempt */
         delete_it(s, uid ? uid : "", NULL, on_older_deleted);
         return;
     case EXISTING_LEAVING:
@@ -286,27 +287,29 @@ static void begin_request(struct step *s)
     send(s, &r, on_reply);
 }
 
-/* A job that ran goes on without a field that the server does not know, as it was begun; any other has it corrected first. */
+/* If the server does not know a field: a job that ran before continues without the field, as it did; in any
+ * other job the user has to correct it. */
 static void on_refused(struct step *s, const struct err *err)
 {
     struct actions_result *result = &s->as->result;
-    struct err told = *err;
+    struct err wrapped = *err;
     enum refusal by = refusal_of(resource_of(s->act->child)->kind, err->msg);
 
     if (by == REFUSAL_FIELD && s->act->child == CHILD_POD)
-        refusal_put_paths(&told, s->act->body);
+        refusal_put_paths(&wrapped, s->act->body);
     if (by == REFUSAL_FIELD && s->act->lenient && !s->lenient) {
         s->lenient = true;
         if (!result->ignored)
             result->ignored = arena_printf(
-                s->as->arena, "the pods are made without what the API server does not know: %s", told.msg);
+                s->as->arena, "the pods are created without a field that the API server does not know: %s",
+                wrapped.msg);
         begin_request(s);
         return;
     }
-    refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &told);
+    refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &wrapped);
 }
 
-/* Without the label that children are watched by, no watch would ever show it. */
+/* Whether the created object lacks the label that our watches select. */
 static bool is_out_of_sight(const cJSON *made)
 {
     return json_find(made, (const char *[]){"metadata", "uid", NULL}) && !existing_is_labelled(made);
@@ -326,7 +329,7 @@ static void on_created(struct step *s, struct kube_reply *reply)
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
         end_step(s);
     } else if (!reply->err && is_out_of_sight(reply->object)) {
-        err_set(&err, ERR_INVALID, "a webhook or a policy took the label %s from %s %s", LABEL_JOB,
+        err_set(&err, ERR_INVALID, "a webhook or a policy removed the label %s from %s %s", LABEL_JOB,
                 resource_of(s->act->child)->kind, s->act->name);
         refuse(s, PROBLEM_REFUSED, &err);
     } else if (!reply->err) {
@@ -342,8 +345,9 @@ static void on_created(struct step *s, struct kube_reply *reply)
     }
 }
 
-/* 404: it is gone. 409: another object has the name now, and that one is not meant. A delete of one version may also have met a
- * newer one. The job itself has no other event that would bring it back. */
+/* 404 and 409 (another object has the name now) mean that the object is deleted. They are failures if the
+ * delete has a version, since the object may be at a newer one, and for the job itself, since no later event
+ * would trigger a reconcile. */
 static void on_deleted(struct step *s, struct kube_reply *reply)
 {
     struct actions_result *r = &s->as->result;
@@ -370,11 +374,11 @@ static void on_status(struct step *s, struct kube_reply *reply)
         return;
     }
     r->status_written = true;
-    r->doubt = !note_version(s, reply); /* the answer was cut before it */
+    r->doubt = !note_version(s, reply); /* the answer was cut before the version */
     end_step(s);
 }
 
-/* The server may have done it: it did not answer, not in JSON, or failed on its own side. */
+/* Whether the server may have done the write although it sent no answer, no JSON, or a 5xx. */
 static bool is_lost(const struct kube_reply *reply)
 {
     return reply->err && (reply->status.code < 300 || reply->status.code >= 500);
@@ -389,8 +393,8 @@ static void on_replaced(void *ctx, struct kube_reply *reply)
     on_deleted(s, reply);
 }
 
-/* Where the operator may not patch a pod, it deletes the pod, and its log with it: others need its room. A 404 is a failure: the
- * cache shows it, and nothing else would tell when that was not so. */
+/* If the operator may not patch a pod, it deletes the pod and so its log, to free its resources for others. A
+ * 404 is a failure: the cache has the pod, and no other check would find a wrong cache. */
 static void on_patched(struct step *s, struct kube_reply *reply)
 {
     if (s->act->child == CHILD_POD && is_refusal(reply)) {
@@ -431,7 +435,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     }
 }
 
-/* ---- all of them, in order */
+/* ---- all actions, in order */
 
 static void record(struct actions *as, const struct action *act)
 {
@@ -446,7 +450,7 @@ static void record(struct actions *as, const struct action *act)
 
 static void finish(struct actions *as)
 {
-    if (as->result.ignored && !as->target.ignored_told)
+    if (as->result.ignored && !as->target.ignored_reported)
         record(as, &(struct action){.warning = true, .reason = "Ignored", .message = as->result.ignored});
     as->done(as->ctx, &as->result);
     free(as);
@@ -454,7 +458,7 @@ static void finish(struct actions *as)
 
 static void begin(struct actions *as, const struct action *act)
 {
-    bool told = as->target.ignored_told || as->result.ignored;
+    bool reported = as->target.ignored_reported || as->result.ignored;
     struct step *s = as->steps;
 
     while (s->act)
@@ -462,13 +466,13 @@ static void begin(struct actions *as, const struct action *act)
     as->n_steps++;
     if (act->first)
         as->n_before = as->result.pods_created;
-    *s = (struct step){.as = as, .act = act, .lenient = act->lenient && told};
+    *s = (struct step){.as = as, .act = act, .lenient = act->lenient && reported};
     begin_request(s);
 }
 
-/* Alone, but for guards, which go beside the create before them, and for pods. Pods may be deleted beside each other. They may be
- * created beside each other, too: first one of each replicaSpec, and one more at a time with each that went well, so that a quota
- * that is used up is asked once. */
+/* Actions run one at a time, with these exceptions: guards run in parallel to the create before them; deletes
+ * of pods run in parallel; so do creates of pods, after the first one of a replicaSpec, and one more in
+ * parallel per success, so that an exhausted quota refuses one request. */
 static bool may_begin(const struct actions *as, const struct action *act)
 {
     if (as->n_steps == 0 || (is_guard(act) && act[-1].kind == ACTION_CREATE))
@@ -480,7 +484,7 @@ static bool may_begin(const struct actions *as, const struct action *act)
                                           as->n_steps <= as->result.pods_created - as->n_before);
 }
 
-/* From the next action on, as far as one may go. */
+/* Begin the next actions, as many as may begin now. */
 static void run(struct actions *as)
 {
     const struct actions_target *t = &as->target;

@@ -1,18 +1,18 @@
-/* actions.h - run the actions of a plan in order, and report their results to the controller; the first failure ends
- * the pass.
+/* actions.h - send the requests of a plan in order, and report their results to the controller. The first
+ * failure ends the reconcile.
  *
- * Ownership: actions_new copies nothing: plan, arena and target's strings live until `done`, and so does the result
- *            that is passed to it. The result's strings live in the arena.
- * Errors:    in result.err. Reaching what was wanted is no error: creating an object that exists and is this job's,
- *            deleting one that is gone.
- * Order:     one request after the other. Only creates of guards and of the Service before them run in parallel,
- *            consecutive creates of pods, and consecutive deletes of pods, up to 8. Of the creates the first pod of each
- *            replicaSpec runs alone, then, for each create that succeeded, one more at a time, so that an exhausted quota
- *            is asked once. After a failure, or when the
- *            target says that nothing may go on, nothing more is begun, and `done` is called when the requests under
- *            way have ended; their effects are part of the result. `done` is called exactly once, unless cancelled, and
- *            the struct is freed after it. Events are recorded at their place in the order, so that a status that could
- *            not be written announces nothing.
+ * Ownership: actions_new copies nothing: plan, arena, the target's strings and the result live until `done`
+ *            returns. The result's strings live in the arena.
+ * Errors:    in result.err. An action whose effect exists already is not an error: creating this job's object
+ *            that exists, deleting an object that is gone.
+ * Order:     one request after the other. In parallel, up to 8: consecutive creates of pods, consecutive
+ *            deletes of pods, and creates of guards with the create before them. The first pod of each
+ *            replicaSpec is created alone; then each create that succeeds allows one more at a time, so that
+ *            an exhausted quota refuses one request, not eight. After a failure, or when may_go_on returns
+ *            false, no action is begun, and `done` is called when the requests in flight have ended; the
+ *            result includes their effects. `done` is called exactly once, unless cancelled; then the struct
+ *            is freed. Events are recorded in the order of the actions, so that none reports a status that
+ *            could not be written.
  */
 #ifndef TK_OPERATOR_ACTIONS_H
 #define TK_OPERATOR_ACTIONS_H
@@ -26,30 +26,31 @@ enum { ACTIONS_VERSION_BYTES = DECODE_VERSION_BYTES + 1 };
 extern const struct kube_resource TRAINJOBS;
 
 struct actions_result {
-    bool ok;                /* nothing has failed so far */
-    struct err err;         /* when not ok; else why a pod was deleted that was to be patched, or empty */
+    bool ok;                /* no failure so far */
+    struct err err;         /* when not ok; else why a pod was deleted instead of patched, or empty */
     int64_t retry_after_ms; /* -1: not given */
-    /* Not ok, but only because an object must be deleted first. `problem` is reported if that lasts. */
+    /* Not ok, but only because an object must be deleted first. The status reports `problem` if that lasts. */
     bool wait;
     struct plan_problem problem; /* kind NONE unless a create failed */
     bool status_written;
-    /* By enum child_kind, the highest resourceVersion that an answer to a write named; "": none. */
+    /* By enum child_kind: the highest resourceVersion in an answer to a write; "": none. */
     char versions[CHILD_KINDS][ACTIONS_VERSION_BYTES];
-    bool unseen; /* something is as it was wanted, and no version tells when the cache shows that */
-    bool lost;   /* the answer to a write did not come */
-    /* The job may be at another version than the one that was planned: a write of it was refused by 409 or 404, or its
-     * answer did not come or named no version. */
+    bool unseen; /* an action's effect existed already: no version shows when the cache includes it */
+    bool lost;   /* a write got no answer */
+    /* The job may be at another version than the planned one: a write of it got 409 or 404, no answer, or an
+     * answer without a version. */
     bool doubt;
     int pods_created, pods_deleted;
-    const char *ignored; /* what of their template pods were made without; NULL: nothing */
+    const char *ignored; /* the fields of the template without which pods were created; NULL: none */
 };
 
 /* The job that is reconciled. */
 struct actions_target {
     const char *ns, *job, *uid;
-    bool (*may_go_on)(void *ctx); /* asked before each request; NULL: always */
+    bool (*may_go_on)(void *ctx); /* called before each request; NULL: always */
     void *ctx;
-    bool ignored_told; /* actions_result.ignored of this generation; the rest is sent leniently */
+    /* actions_result.ignored of this generation was reported: send creates with fieldValidation=Ignore. */
+    bool ignored_reported;
 };
 
 struct actions;

@@ -1,4 +1,4 @@
-/* budget.c - count the memory that passes hold, in all and for each namespace. */
+/* budget.c - count the memory that reconciles hold, in total and per namespace. */
 #include "operator/budget.h"
 
 #include "operator/plan/plan.h"

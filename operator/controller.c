@@ -1,4 +1,4 @@
-/* controller.c - when a job is worked on, and one pass over it: gather, plan, act, learn, come again. */
+/* controller.c - schedule the reconciles of jobs, and run one: collect input, plan, act, record, requeue. */
 #include "operator/controller.h"
 
 #include "common/backoff.h"
@@ -6,29 +6,29 @@
 #include "common/random.h"
 #include "operator/budget.h"
 #include "operator/jobmemory.h"
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    NO_ROOM_MS = 250, /* for a pass that found no room in the budget */
+    NO_ROOM_MS = 250, /* delay of a reconcile that does not fit into the budget */
     LOOK_AGAIN_MS = 1000,
     LOOK_AGAIN_MAX_MS = 60000,
     SAME_NAME_MS = 1000,
-    PUT_OFF_MS = 500,
-    PUT_OFF_MAX_MS = 5000,
+    POSTPONE_MS = 500,
+    POSTPONE_MAX_MS = 5000,
     REST_TIMES = 10,
     REST_MAX_MS = 1000,
 };
 
-/* What is known in one term of leadership, besides the passes under way, which the reconciler has. */
+/* The state of one term of leadership, besides the reconciles in progress, which the reconciler owns. */
 struct term {
     struct kube_store *memories; /* struct jobmemory by UID */
-    struct poller *poller;       /* of those that run */
-    struct budget budget;        /* of the passes under way */
-    uint64_t deployments;        /* lists of them that were begun before */
+    struct poller *poller;       /* of the running jobs */
+    struct budget budget;        /* of the reconciles in progress */
+    uint64_t deployments;        /* lists of Deployments begun before this term */
 };
 
 struct controller {
@@ -39,16 +39,16 @@ struct controller {
     struct controller_options options;
     struct kube_reconciler *reconciler;
     struct watches watches;
-    struct term *term; /* NULL: it does not lead */
+    struct term *term; /* NULL: this process does not lead */
     struct controller_counts counts;
-    int64_t begun_ms; /* of mono_ms: when the key in hand came */
+    int64_t begun_ms; /* by mono_ms: when the current key was taken */
 };
 
-/* What goes with one key while it is worked on. */
+/* One reconcile in progress. */
 struct pass {
     struct controller *c;
     struct kube_work *work;
-    struct jobmemory *memory; /* NULL: the job is gone, and nothing is to be learned any more */
+    struct jobmemory *memory; /* NULL: the job is gone; record nothing */
     struct arena names;
     struct actions_target target; /* strings in `names` */
     struct arena arena;           /* of the plan and its requests */
@@ -56,7 +56,7 @@ struct pass {
     int64_t begun_ms;
     struct plan plan;
     int attempt;
-    int64_t generation;  /* of the spec that was planned */
+    int64_t generation;  /* of the planned spec */
     const char *version; /* of the job */
     struct actions *actions;
 };
@@ -66,7 +66,7 @@ static int64_t now_ms(const struct controller *c)
     return kube_loop_now_ms(c->loop);
 }
 
-/* The clock of now_ms, which stands still within a turn of the loop. */
+/* The current time by the clock of now_ms, which is read once per turn of the loop. */
 static int64_t mono_ms(const struct controller *c)
 {
     return kube_loop_clock(c->loop).mono_ms(kube_loop_clock(c->loop).ctx);
@@ -111,7 +111,7 @@ static void log_pass(const struct pass *p, enum log_level level, const char *msg
                               err_kind_name(err->kind), NULL});
 }
 
-/* ---- a pass */
+/* ---- one reconcile */
 
 static void pass_free(void *data)
 {
@@ -126,7 +126,7 @@ static void pass_free(void *data)
     free(p);
 }
 
-/* Not when the job is gone, or when what its user wants has changed. */
+/* False: the job is gone, or its user has changed the spec or deleted it. */
 static bool may_go_on(void *ctx)
 {
     const struct pass *p = ctx;
@@ -154,7 +154,7 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
         .uid = arena_strdup(&p->names, job->uid),
         .may_go_on = may_go_on,
         .ctx = p,
-        .ignored_told = m->ignored_generation && m->ignored_generation == job->generation,
+        .ignored_reported = m->ignored_generation && m->ignored_generation == job->generation,
     };
     kube_work_attach(w, p, pass_free);
     c->counts.passes++;
@@ -187,27 +187,28 @@ static void count(const struct pass *p, const struct actions_result *r)
     count_wait(&n->running_again, waits->running_again_ms, wall_ms(p->c));
 }
 
-static void after_failure(struct pass *p, const struct actions_result *r, bool told)
+static void after_failure(struct pass *p, const struct actions_result *r, bool reported)
 {
-    if (told) {
+    if (reported) {
         log_pass(p, LOG_WARN, "create refused", &r->err);
-        kube_work_after(p->work, 0); /* to say so in the status */
+        kube_work_after(p->work, 0); /* to report it in the status */
     } else if (r->wait) {
         kube_work_after(p->work, SAME_NAME_MS);
     } else {
         bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
-        log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "pass failed", &r->err);
+        log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "reconcile failed", &r->err);
         kube_work_retry(p->work, r->retry_after_ms);
     }
 }
 
-/* What was written adds the key when a watch shows it. Where nothing new shows, this is the next look. */
+/* The watch events of our writes queue the key again. If there will be none, queue it here. */
 static void after_success(struct pass *p, const struct actions_result *r)
 {
     int64_t delay = INT64_MAX;
 
     if (r->err.msg[0])
-        log_pass(p, LOG_WARN, "pods are deleted, and their logs with them: they may not be patched", &r->err);
+        log_pass(p, LOG_WARN, "pods are deleted, and so their logs, since the operator may not patch them",
+                 &r->err);
     if (p->plan.requeue_ms)
         delay = p->plan.requeue_ms - wall_ms(p->c);
     if (p->plan.n_actions > 0) {
@@ -231,7 +232,7 @@ static void on_done(void *ctx, const struct actions_result *r)
         kube_work_done(p->work);
         return;
     }
-    bool told = jobmemory_learn(
+    bool reported = jobmemory_record(
         p->memory, &c->watches, r,
         &(struct jobmemory_pass){&p->plan, p->version, p->generation, now_ms(c) - p->begun_ms}, wall_ms(c),
         now_ms(c));
@@ -239,13 +240,13 @@ static void on_done(void *ctx, const struct actions_result *r)
     if (r->ok)
         after_success(p, r);
     else
-        after_failure(p, r, told);
+        after_failure(p, r, reported);
 }
 
-/* The plan, what its steps will note, and each request's body once more, since libcurl copies it. */
+/* The plan, the notes of its actions, and each body twice, since libcurl copies it. */
 static size_t bytes_of(const struct pass *p)
 {
-    enum { NOTES_BYTES = 256 }; /* of an action: the options of a delete */
+    enum { NOTES_BYTES = 256 }; /* per action: the options of a delete */
     size_t bytes = p->arena.used_bytes + (size_t)p->plan.n_actions * NOTES_BYTES;
 
     for (int i = 0; i < p->plan.n_actions; i++)
@@ -253,24 +254,25 @@ static size_t bytes_of(const struct pass *p)
     return bytes;
 }
 
-/* While requests of its namespace wait for each other, pods of all jobs come before the statuses of any. Planned again
- * later it may tell more at once. */
-static bool is_put_off(struct pass *p)
+/* While requests of its namespace queue, creates of pods go before writes of statuses. A later plan may also
+ * combine several status writes. */
+static bool is_postponed(struct pass *p)
 {
     struct jobmemory *m = p->memory;
     int64_t now = now_ms(p->c);
     bool wait =
         p->plan.may_wait && p->plan.n_actions > 0 && kube_transport_is_full(p->c->transport, p->target.ns);
 
-    if (wait && !m->put_off_ms)
-        m->put_off_ms = now;
-    if (wait && now - m->put_off_ms < PUT_OFF_MAX_MS)
+    if (wait && !m->postponed_ms)
+        m->postponed_ms = now;
+    if (wait && now - m->postponed_ms < POSTPONE_MAX_MS)
         return true;
-    m->put_off_ms = 0;
+    m->postponed_ms = 0;
     return false;
 }
 
-/* A write of the job itself names the version that it was planned from; nothing else shows whether that is the present one. */
+/* Whether the job's version is in doubt and the plan does not begin with a write of the job. Such a write
+ * carries the version, so the server checks it. */
 static bool is_doubtful(const struct pass *p)
 {
     const struct action *first = p->plan.actions;
@@ -279,7 +281,8 @@ static bool is_doubtful(const struct pass *p)
            jobmemory_doubts(p->memory, &p->c->watches, p->version);
 }
 
-/* Known without planning again: the same spec, and no smaller portion of pods to plan it with. */
+/* Whether the last plan would still not fit, which holds if neither the spec nor the limit of pod bodies
+ * changed. */
 static bool still_lacks_room(const struct controller *c, const struct jobmemory *m, const struct jobtext *job)
 {
     return m->need_bytes && m->need_generation == job->generation &&
@@ -300,8 +303,9 @@ static bool finds_room(struct pass *p, size_t create_bytes)
     return room;
 }
 
-/* When a job whose Deployment cannot be seen is planned again, if no list of Deployments comes before: after as long again, 1 s
- * to a minute. 0: it can be seen. */
+/* If the cache of Deployments is incomplete or late: when to plan a job with TensorBoard again, unless a list
+ * of Deployments comes before. The delay is the time waited so far, 1 s to a minute. 0: the cache is
+ * complete. */
 static int64_t look_for_tensorboard(const struct controller *c, struct jobmemory *m,
                                     const struct trainjob *job)
 {
@@ -332,8 +336,8 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     *in = (struct plan_input){
         .now_ms = wall_ms(c),
         .status_first = m->lost || m->waits > 0 || m->unseen > 0,
-        .tb_look_ms = c->options.tensorboard_image ? look_for_tensorboard(c, m, job) : 0,
-        .unreadable_told = strcmp(m->unreadable_told, job->resource_version) == 0,
+        .tb_again_ms = c->options.tensorboard_image ? look_for_tensorboard(c, m, job) : 0,
+        .unreadable_reported = strcmp(m->unreadable_reported, job->resource_version) == 0,
         .problem = jobmemory_problem(m, job->generation),
         .status_written_ms = m->status_written_ms ? m->status_written_ms + mono_to_wall_ms : 0,
         .seen = m->seen,
@@ -348,7 +352,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     in->guards.new_key = c->options.job_keys ? new_key(a) : NULL;
 }
 
-/* So that events of a large job, each of which plans all of it, do not fill the thread. */
+/* Each event of a large job plans the whole job: limit the share of the thread that this takes. */
 static void set_rest(const struct controller *c, struct jobmemory *m)
 {
     int64_t took_ms = mono_ms(c) - c->begun_ms;
@@ -370,8 +374,8 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
     set_rest(c, m);
     if (is_doubtful(p)) {
         kube_work_after(p->work, LOOK_AGAIN_MS);
-    } else if (is_put_off(p)) {
-        kube_work_after(p->work, PUT_OFF_MS);
+    } else if (is_postponed(p)) {
+        kube_work_after(p->work, POSTPONE_MS);
     } else if (!finds_room(p, in.create_bytes)) {
         kube_work_after(p->work, NO_ROOM_MS);
     } else {
@@ -380,10 +384,11 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
     }
 }
 
-/* ---- when */
+/* ---- scheduling */
 
-/* Whether a cache has yet to show what was written for the job, or that the job is at another version. What takes long is
- * listed anew. Deployments hold up TensorBoard's part of the plan alone. */
+/* How long to wait for caches that do not include our last writes, or for another version of a doubted job;
+ * 0: no wait. Kinds that take long are listed again. The Deployments only delay TensorBoard's part of the
+ * plan. */
 static int64_t wait_for_caches(struct controller *c, struct jobmemory *m, const struct jobtext *job)
 {
     bool doubted = jobmemory_doubts(m, &c->watches, job->resource_version);
@@ -399,7 +404,7 @@ static int64_t wait_for_caches(struct controller *c, struct jobmemory *m, const 
     return waits ? LOOK_AGAIN_MS : jobmemory_rest_ms(m, job->resource_version, now_ms(c));
 }
 
-/* When it may be planned: 0 is now. */
+/* How long to wait before planning; 0: plan now. */
 static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct jobtext *job)
 {
     if (still_lacks_room(c, m, job))
@@ -418,7 +423,7 @@ static void reconcile(void *ctx, struct kube_work *w)
 
     if (!cached)
         forget(c, uid);
-    /* Or it is the key of someone's child in another namespace, that says it is this job's. */
+    /* The second case: an object in another namespace names this job as its owner. */
     if (!cached || strcmp(cached->ns, kube_work_ns(w)) != 0) {
         kube_work_done(w);
         return;
@@ -446,10 +451,10 @@ static void on_job_gone(void *ctx, const struct kube_store_entry *job)
     if (!c->term)
         return;
     c->counts.deleted++;
-    forget(c, job->uid); /* its key may not come any more: the term may end */
+    forget(c, job->uid); /* now, since its key may not be taken again before the term ends */
 }
 
-/* Jobs that wait for their TensorBoard's Deployment are planned at once. */
+/* Plan jobs that wait for their TensorBoard's Deployment. */
 static void on_deployments_listed(void *ctx)
 {
     struct controller *c = ctx;

@@ -1,10 +1,10 @@
-/* controller.h - reconcile PyTorchTrainingJobs: key -> caches -> plan -> actions -> when again. A key is the namespace
- * and the UID of a job.
+/* controller.h - reconcile PyTorchTrainingJobs: key -> caches -> plan -> actions -> next time. A key is the
+ * namespace and the UID of a job.
  *
- * Ownership: borrows loop, transport, recorder and log; options are copied, their strings borrowed. What is remembered of jobs
- *            lives as long as the term of leadership.
- * Order:     it works while its reconciler leads. After a pass has written something, its key is not planned again
- *            before the caches show that; see "Why these rules are enough" in DESIGN.md.
+ * Ownership: borrows loop, transport, recorder and log; options are copied, their strings borrowed. The
+ *            memory of jobs (jobmemory.h) lives as long as the term of leadership.
+ * Order:     it works while its reconciler leads. After a write for a job, it does not plan the job again
+ *            before the caches include that write; see "Why these rules are enough" in DESIGN.md.
  */
 #ifndef TK_OPERATOR_CONTROLLER_H
 #define TK_OPERATOR_CONTROLLER_H
@@ -21,21 +21,21 @@ struct controller_options {
     const char *ns;                /* NULL: all namespaces */
     const char *tensorboard_image; /* NULL: no TensorBoards, and Deployments are not watched */
     const char *launcher_image;
-    struct plan_guards guards; /* but for the key */
+    struct plan_guards guards; /* except the key */
     bool job_keys;
     uint64_t seed;
     /* For tests, whose pods have no address: as in poller_options. NULL: podaddress_url. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
 };
 
-/* Counters since the program's start, of the times when it led. */
+/* Counters since the program's start, over all terms of leadership. */
 struct controller_counts {
     uint64_t created, succeeded, failed, restarted, deleted;
     uint64_t pods_created, pods_deleted;
     uint64_t passes, failures;
     struct poller_counts polls;
     struct histogram first_pod, running, running_again; /* see plan_waits; their bounds: LATENCY_BOUNDS */
-    /* No counters: memory of the passes under way, see budget.h, and jobs of which something is remembered. */
+    /* Gauges: memory of the reconciles in progress (budget.h), and the number of jobs with a jobmemory. */
     size_t pass_bytes, remembered;
 };
 

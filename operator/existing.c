@@ -1,4 +1,4 @@
-/* existing.c - compare an existing object with the one that we wanted to create: controller, deletion, attempt, restart. */
+/* existing.c - compare an existing object with the one to create: controller, deletion, attempt, restart. */
 #include "operator/existing.h"
 
 #include "common/sv.h"
@@ -16,7 +16,7 @@ static int64_t number_label(const cJSON *object, const char *key, int64_t fallba
     return n;
 }
 
-/* Attempt and restart as one number; -1: not one of ours to tell. */
+/* Attempt and restart as one number; -1: the labels are missing or invalid. */
 static int64_t life_of(const cJSON *object)
 {
     int64_t attempt = number_label(object, LABEL_ATTEMPT, -1);
@@ -36,7 +36,7 @@ static bool is(const cJSON *object, const char *key, const char *want)
     return s && strcmp(s, want) == 0;
 }
 
-/* Its controller had this job's name and another UID, so it is gone: names are unique at a time. */
+/* Whether its controller has this job's name but another UID: that job is deleted, since names are unique. */
 static bool is_of_namesake(const cJSON *meta, const char *job)
 {
     const cJSON *ref;
@@ -61,7 +61,7 @@ enum existing existing_judge(const struct action *act, const cJSON *there, const
         return EXISTING_LEAVING;
     if (strcmp(api_controller_uid(meta), job_uid) != 0)
         return is_of_namesake(meta, job) ? EXISTING_LEAVING : EXISTING_FOREIGN;
-    if (act->child != CHILD_POD) /* without the label the cache would never show it */
+    if (act->child != CHILD_POD) /* without the label it would never enter the cache */
         return existing_is_labelled(there) ? EXISTING_WANTED : EXISTING_OLDER;
     cleanup_json cJSON *wanted = json_parse(act->body, strlen(act->body), &err);
     int64_t want = life_of(wanted);

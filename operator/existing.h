@@ -1,21 +1,22 @@
-/* existing.h - decide what an AlreadyExists means: whose object has the name that a create wanted. Pure. */
+/* existing.h - decide what an AlreadyExists means: who owns the object with the name of a create. Pure. */
 #ifndef TK_OPERATOR_EXISTING_H
 #define TK_OPERATOR_EXISTING_H
 
 #include "operator/plan/plan.h"
 
 enum existing {
-    EXISTING_WANTED, /* this job's, and what the create wanted: done */
-    /* Being deleted, or a child of a deleted job of the same name, soon garbage-collected: wait. */
+    EXISTING_WANTED, /* this job's, and the one to create: done */
+    /* Being deleted, or a child of a deleted job of the same name that the garbage collector will delete:
+     * wait. */
     EXISTING_LEAVING,
-    /* This job's, but without the label that children are watched by, or a pod of an earlier attempt or restart: delete it
-     * first. */
+    /* This job's, but without the label that our watches select, or a pod of an earlier attempt or restart:
+     * delete it first. */
     EXISTING_OLDER,
     EXISTING_NEWER,   /* this job's, a pod of a later attempt: the cache is behind */
     EXISTING_FOREIGN, /* another owner's */
 };
 
-/* act: the create that met AlreadyExists. there: the existing object. job, job_uid: of the job. */
+/* act: the create that got AlreadyExists. there: the existing object. job, job_uid: of the job. */
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job,
                              const char *job_uid);
 

@@ -1,4 +1,4 @@
-/* jobmemory.c - remember own writes, doubts and problems of one job between passes. */
+/* jobmemory.c - record our writes, doubts and problems of one job between reconciles. */
 #include "operator/jobmemory.h"
 
 #include "common/backoff.h"
@@ -17,7 +17,7 @@ enum {
     PROBLEM_DELAY_MS = 1000,
     PROBLEM_DELAY_MAX_MS = 60000,
     IN_VAIN_MS = 300000,
-    PROBLEM_WORDS_MS = 600000,
+    PROBLEM_MESSAGE_MS = 600000,
     SLOW_MS = 1000,
     WAITS_MAX = 60,
 };
@@ -36,7 +36,7 @@ void jobmemory_free(void *memory)
     free(m);
 }
 
-/* ---- what the caches have to show */
+/* ---- what the caches have to include */
 
 bool jobmemory_is_shown(struct jobmemory *m, const struct watches *w, enum child_kind kind)
 {
@@ -73,8 +73,8 @@ bool jobmemory_is_overdue(struct jobmemory *m, enum child_kind kind, bool late, 
     return true;
 }
 
-/* A version that falls, as after a restore of etcd, is passed by a list. */
-static void learn_versions(struct jobmemory *m, const struct watches *w, const struct actions_result *r)
+/* After a restore of etcd versions are lower; then a later list satisfies the mark. */
+static void record_versions(struct jobmemory *m, const struct watches *w, const struct actions_result *r)
 {
     for (int kind = 0; kind < CHILD_KINDS; kind++) {
         struct jobmemory_mark *mark = &m->written[kind];
@@ -86,8 +86,8 @@ static void learn_versions(struct jobmemory *m, const struct watches *w, const s
     }
 }
 
-static void learn_doubt(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
-                        const struct jobmemory_pass *pass, int64_t mono_ms)
+static void record_doubt(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
+                         const struct jobmemory_pass *pass, int64_t mono_ms)
 {
     m->lost = (m->lost && !r->status_written) || r->lost;
     if (!r->doubt)
@@ -99,25 +99,25 @@ static void learn_doubt(struct jobmemory *m, const struct watches *w, const stru
 }
 
 /* ---- problems of creates */
-/* The server's words change from try to try (times, counts): the first ones are kept for a while, so that a try that meets
- * the same again costs no write of the status. */
+/* The server's message changes from try to try (times, counts). Keep the first one for a while, so that a
+ * retry with the same problem causes no status write. */
 static bool same_again(const struct jobmemory *m, const struct actions_result *r, int64_t generation,
                        int64_t mono_ms)
 {
     return m->problem.kind == r->problem.kind && m->problem_code == r->err.code &&
            m->problem_generation == generation && strcmp(m->problem_name, r->problem.name) == 0 &&
-           mono_ms < m->problem_said_ms + PROBLEM_WORDS_MS;
+           mono_ms < m->problem_since_ms + PROBLEM_MESSAGE_MS;
 }
 
-static void keep_problem(struct jobmemory *m, const struct actions_result *r, int64_t generation,
-                         int64_t mono_ms)
+static void store_problem(struct jobmemory *m, const struct actions_result *r, int64_t generation,
+                          int64_t mono_ms)
 {
     int64_t delay = backoff_delay_ms(PROBLEM_DELAY_MS, PROBLEM_DELAY_MAX_MS, m->problem_count);
 
     delay = delay > r->retry_after_ms ? delay : r->retry_after_ms;
     m->problem_count++;
     if (!same_again(m, r, generation, mono_ms)) {
-        m->problem_said_ms = mono_ms;
+        m->problem_since_ms = mono_ms;
         m->problem_code = r->err.code;
         snprintf(m->problem_name, sizeof(m->problem_name), "%s", r->problem.name);
         snprintf(m->problem_message, sizeof(m->problem_message), "%s", r->problem.message);
@@ -129,10 +129,10 @@ static void keep_problem(struct jobmemory *m, const struct actions_result *r, in
     m->problem.retry_ms = mono_ms + delay;
 }
 
-/* True: there is one to be told. A create that failed once, and quickly, is just tried again; so is one that waits for
- * something to go, unless that takes too long. */
-static bool learn_problem(struct jobmemory *m, const struct actions_result *r,
-                          const struct jobmemory_pass *pass, int64_t mono_ms)
+/* True: the status has to report a problem. A create that failed once, and quickly, is only retried; so is
+ * one that waits for a deletion, unless that takes too long. */
+static bool record_problem(struct jobmemory *m, const struct actions_result *r,
+                           const struct jobmemory_pass *pass, int64_t mono_ms)
 {
     bool failed = r->problem.kind == PROBLEM_FAILED;
 
@@ -146,47 +146,48 @@ static bool learn_problem(struct jobmemory *m, const struct actions_result *r,
     m->create_failed &= r->pods_created == 0;
     if (r->problem.kind == PROBLEM_NONE || (r->wait && m->waits < WAITS_MAX))
         return false;
-    bool told = !failed || m->problem.kind != PROBLEM_NONE || m->create_failed || pass->took_ms > SLOW_MS;
+    bool reported = !failed || m->problem.kind != PROBLEM_NONE || m->create_failed || pass->took_ms > SLOW_MS;
     m->create_failed = failed;
-    if (told)
-        keep_problem(m, r, pass->generation, mono_ms);
-    return told;
+    if (reported)
+        store_problem(m, r, pass->generation, mono_ms);
+    return reported;
 }
 
-/* Whether it was in vain: the API server drops a field that its schema lacks, as an older CRD's does. */
-static bool learn_status(struct jobmemory *m, const struct actions_result *r,
-                         const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms)
+/* Returns whether the write changed nothing: the API server drops fields that an older CRD lacks. */
+static bool record_status(struct jobmemory *m, const struct actions_result *r,
+                          const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms)
 {
     const char *version = r->versions[CHILD_JOB];
-    bool in_vain = version[0] && strcmp(pass->version, version) == 0;
+    bool write_dropped = version[0] && strcmp(pass->version, version) == 0;
 
     if (pass->plan->progressed) {
         m->progress.written_ms = wall_ms;
-        m->progress.in_vain = in_vain;
+        m->progress.write_dropped = write_dropped;
     }
     if (!pass->plan->progress_only)
-        m->status_written_ms = mono_ms + (in_vain ? IN_VAIN_MS : 0);
-    snprintf(m->unreadable_told, sizeof(m->unreadable_told), "%s", pass->plan->unreadable ? version : "");
-    return in_vain;
+        m->status_written_ms = mono_ms + (write_dropped ? IN_VAIN_MS : 0);
+    snprintf(m->unreadable_reported, sizeof(m->unreadable_reported), "%s",
+             pass->plan->unreadable ? version : "");
+    return write_dropped;
 }
 
-bool jobmemory_learn(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
-                     const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms)
+bool jobmemory_record(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
+                      const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms)
 {
-    learn_versions(m, w, r);
-    learn_doubt(m, w, r, pass, mono_ms);
-    bool in_vain = r->status_written && learn_status(m, r, pass, wall_ms, mono_ms);
-    m->unseen = r->unseen || in_vain ? m->unseen + 1 : 0;
+    record_versions(m, w, r);
+    record_doubt(m, w, r, pass, mono_ms);
+    bool write_dropped = r->status_written && record_status(m, r, pass, wall_ms, mono_ms);
+    m->unseen = r->unseen || write_dropped ? m->unseen + 1 : 0;
     if (r->ok && pass->plan->slow_rank)
-        m->progress.slow_told_ms = wall_ms;
+        m->progress.slow_reported_ms = wall_ms;
     if (r->ignored)
         m->ignored_generation = pass->generation;
     if (pass->plan->pods_first)
         m->status_written_ms = mono_ms;
-    return learn_problem(m, r, pass, mono_ms);
+    return record_problem(m, r, pass, mono_ms);
 }
 
-/* A changed spec is a new try: at once. */
+/* After a change of the spec, try without waiting. */
 struct plan_problem jobmemory_problem(const struct jobmemory *m, int64_t job_generation)
 {
     return job_generation == m->problem_generation ? m->problem : (struct plan_problem){0};

@@ -1,8 +1,8 @@
-/* jobmemory.h - what the controller remembers of one job between two passes, within one term of leadership.
+/* jobmemory.h - the controller's memory of one job between two reconciles, within one term of leadership.
  *
- * Ownership: the term's store (controller.c) owns each jobmemory, by job UID. It frees it with jobmemory_free when
- *            the job is gone or the term ends. jobmemory_free sets *holder to NULL: a pass under way then knows that
- *            its job is gone.
+ * Ownership: the term's store (controller.c) owns each jobmemory, by job UID. It frees it with jobmemory_free
+ *            when the job is gone or the term ends. jobmemory_free sets *holder to NULL: a reconcile in
+ *            progress sees by that that its job is gone.
  * Units:     monotonic milliseconds; `progress`, `seen` and `shown` are Unix time.
  */
 #ifndef TK_OPERATOR_JOBMEMORY_H
@@ -11,81 +11,83 @@
 #include "operator/actions.h"
 #include "operator/watches.h"
 
-/* What a cache has to show: this version or a later one, or a list that was begun after the first `lists` of its kind. */
+/* What a cache has to include: this version or a later one, or a list begun after the first `lists` of its
+ * kind. */
 struct jobmemory_mark {
     char version[ACTIONS_VERSION_BYTES]; /* "": nothing */
     uint64_t lists;
 };
 
-/* A cache that does not show it yet. */
+/* A cache that does not include it yet. */
 struct jobmemory_late {
-    int64_t since_ms; /* or since this job last had the kind listed anew; 0: it is not late */
-    int lists;        /* that this job asked for */
+    int64_t since_ms; /* or since this job last requested a new list of the kind; 0: not late */
+    int lists;        /* that this job requested */
 };
 
 struct jobmemory {
-    struct jobmemory **holder;                  /* of the pass under way; NULL: none is */
-    struct jobmemory_mark written[CHILD_KINDS]; /* the highest version of an own write, by enum child_kind */
-    struct jobmemory_mark
-        doubt;              /* the job's version that may not be the present one: see actions_result.doubt */
-    int doubts;             /* of this version, in a row */
-    int64_t doubt_until_ms; /* the job is not planned sooner from that version */
-    bool lost;              /* an answer was lost, and no status was written since */
+    struct jobmemory **holder;                  /* of the reconcile in progress; NULL: none */
+    struct jobmemory_mark written[CHILD_KINDS]; /* the highest version of our writes, by enum child_kind */
+    struct jobmemory_mark doubt; /* the job's version that may be out of date: see actions_result.doubt */
+    int doubts;                  /* consecutive doubts of this version */
+    int64_t doubt_until_ms;      /* do not plan the job from that version before this time */
+    bool lost;                   /* a write got no answer, and no status was written since */
     struct jobmemory_late late[CHILD_KINDS]; /* by enum child_kind */
-    int64_t tb_unseen_ms; /* since when the Deployment of its TensorBoard cannot be seen; 0: it can */
-    int unseen; /* passes in a row that met actions_result.unseen, or whose status write changed nothing */
+    int64_t tb_unseen_ms; /* since when the cache of Deployments is incomplete or late; 0: it is not */
+    int unseen; /* consecutive reconciles with actions_result.unseen, or whose status write changed nothing */
     struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
     char problem_name[128];
     char problem_message[ERR_MSG_BYTES];
-    int problem_code;        /* HTTP status */
-    int64_t problem_said_ms; /* when problem_message was set */
+    int problem_code;         /* HTTP status */
+    int64_t problem_since_ms; /* when problem_message was set */
     int64_t problem_generation;
-    int64_t ignored_generation; /* of the spec of which fields were ignored, and that was told; 0: none */
+    int64_t ignored_generation; /* the spec generation whose ignored fields were reported; 0: none */
     int problem_count;          /* consecutive problems */
-    bool create_failed;         /* a create failed once, and quickly: not reported yet */
-    int waits;                  /* consecutive passes that waited for an object to be deleted */
-    /* The last pass had no room in the budget for need_bytes; 0: it had. It planned this generation, with
-     * need_create bytes for bodies of pods. */
+    bool create_failed;         /* a create failed once, and quickly: the status does not report it yet */
+    int waits;                  /* consecutive reconciles that waited for an object to be deleted */
+    /* The last plan did not fit into the budget: it needed need_bytes (0: it fitted), for this generation and
+     * with need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;
     int64_t need_generation;
-    int64_t status_written_ms; /* creating the first pods of a new job counts, too */
-    int64_t rest_until_ms;     /* the job is not planned sooner: its last plan took long */
+    int64_t status_written_ms; /* also set when the first pods of a new job are created */
+    int64_t rest_until_ms;     /* do not plan the job before this time: its last plan took long */
     struct plan_seen seen;
-    int64_t put_off_ms;            /* since when actions that may wait are put off; 0: they are not */
+    int64_t postponed_ms;          /* since when actions that may wait are postponed; 0: they are not */
     struct plan_progress progress; /* its times are Unix time */
-    struct jobprogress shown;      /* what the status said of it when it was planned last */
-    char unreadable_told
-        [ACTIONS_VERSION_BYTES]; /* the job's, once a status reported something unreadable; "": none did */
+    struct jobprogress shown;      /* the progress in the status at the last plan */
+    char unreadable_reported
+        [ACTIONS_VERSION_BYTES]; /* the job's version after a status that reported an unreadable object; "": none */
 };
 
 struct jobmemory *jobmemory_new(void);
 void jobmemory_free(void *memory);
 
-/* True: the cache shows the last write of this kind. Then the mark is cleared. Without a mark always true. */
+/* Whether the cache includes the last write of this kind; if so it clears the mark. Without a mark always
+ * true. */
 bool jobmemory_is_shown(struct jobmemory *m, const struct watches *w, enum child_kind kind);
 
-/* Whether the job may be at another version than this one, which the cache shows. */
+/* Whether the job may be at another version than this one, the cached one. */
 bool jobmemory_doubts(const struct jobmemory *m, const struct watches *w, const char *job_version);
 
-/* For how long the job is not planned from this version, since a write from it was refused or lost; 0: it may be planned. */
+/* How long not to plan the job from this version, since a write from it was refused or lost; 0: it may be
+ * planned. */
 int64_t jobmemory_rest_ms(const struct jobmemory *m, const char *job_version, int64_t now_ms);
 
-/* late: the cache of this kind does not show what it has to. True: that has lasted so long (5 s, then twice as long each time,
- * up to a minute) that the kind is to be listed anew. */
+/* late: the cache of this kind does not include what it has to. Returns true when that has lasted so long (5
+ * s, doubling up to a minute) that the kind has to be listed again. */
 bool jobmemory_is_overdue(struct jobmemory *m, enum child_kind kind, bool late, int64_t now_ms);
 
-/* A pass that has ended. */
+/* A reconcile that has ended. */
 struct jobmemory_pass {
     const struct plan *plan;
-    const char *version; /* of the job that was planned, and of its spec: */
+    const char *version; /* of the planned job, and the generation of its spec: */
     int64_t generation;
     int64_t took_ms;
 };
 
-/* Remember what a pass wrote and met. True: it met a problem that the status has to report, so plan again at
- * once; the create that failed is not tried again before plan_problem.retry_ms. */
-bool jobmemory_learn(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
-                     const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms);
+/* Record the writes and problems of a reconcile. True: the status has to report a problem, so plan again
+ * without waiting; the failed create is not retried before plan_problem.retry_ms. */
+bool jobmemory_record(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
+                      const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms);
 
 struct plan_problem jobmemory_problem(const struct jobmemory *m, int64_t job_generation);
 

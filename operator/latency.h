@@ -1,4 +1,4 @@
-/* latency.h - the bounds of the histograms of users' waits, from 0.1 s to an hour. */
+/* latency.h - the buckets of the latency histograms, from 0.1 s to an hour. */
 #ifndef TK_OPERATOR_LATENCY_H
 #define TK_OPERATOR_LATENCY_H
 

@@ -12,8 +12,9 @@ static void write_phases(const struct controller *c, struct buf *out)
     size_t n;
     const struct phases_row *rows = phases_count(controller_jobs(c), &a, &n);
 
-    prometheus_head(out, "pytorchtrainingjob_jobs", "gauge",
-                    "Jobs by namespace and phase; namespace \"\" is all but the 100 with most jobs.");
+    prometheus_head(
+        out, "pytorchtrainingjob_jobs", "gauge",
+        "Jobs by namespace and phase; namespace \"\" is the sum of all but the 100 with most jobs.");
     for (size_t i = 0; i < n; i++) {
         for (int phase = 0; phase < JOB_PHASES; phase++) {
             if (!rows[i].by_phase[phase])
@@ -61,9 +62,9 @@ void metrics_write(const struct metrics_sources *s, struct buf *out)
         {"pytorchtrainingjob_deleted_total", "", "counter", "Jobs that were deleted.", c.deleted},
         {"pytorchtrainingjob_pods_created_total", "", "counter", "Pods created.", c.pods_created},
         {"pytorchtrainingjob_pods_deleted_total", "", "counter", "Pods deleted.", c.pods_deleted},
-        {"pytorchtrainingjob_passes_total", "", "counter", "Planning passes.", c.passes},
-        {"pytorchtrainingjob_pass_failures_total", "", "counter", "Passes that an API request ended.",
-         c.failures},
+        {"pytorchtrainingjob_passes_total", "", "counter", "Reconciles of a job that planned.", c.passes},
+        {"pytorchtrainingjob_pass_failures_total", "", "counter",
+         "Reconciles that ended with a failed request.", c.failures},
         {"pytorchtrainingjob_progress_polls_total", "{result=\"ok\"}", "counter",
          "Requests for the progress of running jobs; dropped: the answer was of another job or attempt.",
          c.polls.ok},
@@ -73,7 +74,7 @@ void metrics_write(const struct metrics_sources *s, struct buf *out)
         {"pytorchtrainingjob_cached_pods", "", "gauge", "Pods in the local copy.", w.pods},
         {"pytorchtrainingjob_cached_pod_bytes", "", "gauge", "Memory of the pods in the local copy.",
          w.pod_bytes},
-        {"pytorchtrainingjob_pass_bytes", "", "gauge", "Memory of the passes under way.", c.pass_bytes},
+        {"pytorchtrainingjob_pass_bytes", "", "gauge", "Memory of the reconciles in progress.", c.pass_bytes},
         {"ptj_unreadable_objects", "{resource=\"pods\"}", "gauge",
          "Objects in the local copy of which only the names could be read.", w.unreadable[CHILD_POD]},
         {"ptj_unreadable_objects", "{resource=\"services\"}", "", "", w.unreadable[CHILD_SERVICE]},
@@ -81,7 +82,8 @@ void metrics_write(const struct metrics_sources *s, struct buf *out)
         {"ptj_unreadable_objects", "{resource=\"pytorchtrainingjobs\"}", "", "", w.unreadable[CHILD_JOB]},
         {"pytorchtrainingjob_caches_synced", "", "gauge", "1 once the local copies are complete.",
          kube_reconciler_synced(controller_reconciler(s->controller))},
-        {"pytorchtrainingjob_events_sent_total", "", "counter", "Events that the API server took.", r.sent},
+        {"pytorchtrainingjob_events_sent_total", "", "counter", "Events that the API server accepted.",
+         r.sent},
         {"pytorchtrainingjob_events_dropped_total", "", "counter", "Events that were not sent.",
          r.dropped + r.failed},
         {"pytorchtrainingjob_build_info", version, "gauge", "The program.", 1},
@@ -90,7 +92,7 @@ void metrics_write(const struct metrics_sources *s, struct buf *out)
     snprintf(version, sizeof(version), "{version=\"%s\"}", s->version);
     prometheus_families(out, families, ARRAY_LEN(families));
     write_latencies(&c, out);
-    /* Of who leads only, so that a sum over all replicas is right. */
+    /* Only from the leader, so that a sum over all replicas is right. */
     if (kube_reconciler_leads(controller_reconciler(s->controller)))
         write_phases(s->controller, out);
 }

@@ -1,5 +1,5 @@
-/* metrics.h - write the metrics of this operator in Prometheus' text format; prometheus.h has those of every
- * controller.
+/* metrics.h - write this operator's metrics in Prometheus' text format; prometheus.h has those common to all
+ * controllers.
  *
  * The only label whose values users choose is the namespace; at most 100 namespaces are named, see phases.h.
  */

@@ -1,4 +1,4 @@
-/* phases.c - count jobs by namespace and phase, with a bound on the namespaces that are named. */
+/* phases.c - count jobs by namespace and phase, with a limit of named namespaces. */
 #include "operator/phases.h"
 
 #include <stdlib.h>

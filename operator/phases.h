@@ -2,8 +2,8 @@
  *
  * Ownership: borrows the jobs for the call; the result lives in the arena and borrows the namespaces' names
  *            from the jobs.
- * Order:     the namespaces with most jobs first, equal ones by name. All other namespaces are added up in
- *            one row at the end, with the namespace "", which no job has.
+ * Order:     the namespaces with most jobs first, equal ones by name. The last row is the sum of all other
+ *            namespaces, under the name "", which no job has.
  */
 #ifndef TK_OPERATOR_PHASES_H
 #define TK_OPERATOR_PHASES_H

@@ -1,4 +1,4 @@
-/* podaddress.c - which addresses may be asked for progress. */
+/* podaddress.c - check which addresses may be polled for progress. */
 #include "operator/podaddress.h"
 
 #include "common/cleanup.h"
@@ -14,8 +14,8 @@ struct prefix {
     int bits;
 };
 
-/* IANA's registries of special-purpose addresses. Private ones (10/8, 100.64/10, 172.16/12, 192.168/16, fc00::/7) are what
- * pods have. */
+/* From IANA's registries of special-purpose addresses, without the private ones that pods have (10/8,
+ * 100.64/10, 172.16/12, 192.168/16, fc00::/7). */
 static const struct prefix V4_REFUSED[] = {
     {{0}, 8},          /* this network */
     {{127}, 8},        /* loopback */
@@ -28,7 +28,7 @@ static const struct prefix V6_ALLOWED[] = {
     {{0xfc}, 7}, /* unique local */
 };
 static const struct prefix V6_REFUSED[] = {
-    {{0x20, 0x01}, 23}, /* protocol assignments, Teredo among them */
+    {{0x20, 0x01}, 23}, /* protocol assignments, including Teredo */
     {{0x20, 0x02}, 16}, /* 6to4 */
 };
 

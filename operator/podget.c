@@ -6,7 +6,7 @@
 #include <curl/curl.h>
 #include <string.h>
 
-/* Inside libcurl. Anything but `n` ends the exchange. */
+/* Called inside libcurl. A result other than `n` ends the exchange. */
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct podget *g = ctx;

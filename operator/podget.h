@@ -1,12 +1,13 @@
-/* podget.h - one GET of a small document from a server that is not trusted, over libcurl; used again and again.
+/* podget.h - a reusable GET of a small document from an untrusted server, over libcurl.
  *
- * http only, no redirect, no proxy, no credential, no cookie, no answer longer than PODGET_BYTES or with more than
- * PODGET_HEADER_BYTES of headers, and no exchange longer than PODGET_TIMEOUT_MS. Only a 200 is an answer. The connection is
- * closed after it: an idle one to each of many pods would cost both sides more than a new one each time.
+ * http only, no redirect, proxy, credential or cookie. Limits: PODGET_BYTES of body, PODGET_HEADER_BYTES of
+ * headers, PODGET_TIMEOUT_MS for the exchange. Only a 200 counts as an answer. It closes the connection after
+ * each exchange: idle connections to many pods would cost both sides more than new ones.
  *
  * Ownership: borrows the loop. podget_release ends an exchange without `done`.
- * Order:     podget_start, then `done` from the loop, exactly once, unless released. The body is borrowed for that call.
- * Errors:    no error is reported: `done` gets a NULL body.
+ * Order:     podget_start, then `done` from the loop, exactly once, unless released. The body is borrowed for
+ *            that call.
+ * Errors:    after any failure `done` gets a NULL body.
  */
 #ifndef TK_OPERATOR_PODGET_H
 #define TK_OPERATOR_PODGET_H
@@ -27,7 +28,8 @@ struct podget {
     size_t len, header_bytes;
 };
 
-/* A zeroed one with loop, done and ctx is ready for use. False: it did not begin, and `done` is not called. */
+/* A zeroed struct with loop, done and ctx set is ready for use. False: it did not begin, and `done` is not
+ * called. */
 bool podget_start(struct podget *g, const char *url);
 void podget_release(struct podget *g);
 

@@ -1,4 +1,4 @@
-/* poller.c - when to ask which job for its progress, and what its answer is worth. */
+/* poller.c - poll the progress of running jobs, and check their answers. */
 #include "operator/poller.h"
 
 #include "common/backoff.h"
@@ -6,7 +6,7 @@
 #include "common/random.h"
 #include "kube/fairqueue.h"
 #include "kube/store.h"
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 #include "operator/podget.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { RESERVED = 2, FAILURES_MAX = 16 };
 
-static const struct fairqueue_limits LIMITS = {.places = POLLER_PLACES - RESERVED,
+static const struct fairqueue_limits LIMITS = {.slots = POLLER_SLOTS - RESERVED,
                                                .reserved = RESERVED,
                                                .share_max = POLLER_NS_MAX,
                                                .slow_ms = INT64_MAX,
@@ -22,16 +22,16 @@ static const struct fairqueue_limits LIMITS = {.places = POLLER_PLACES - RESERVE
 
 struct slot {
     struct podget get;
-    struct asked *of; /* NULL: free */
+    struct polled *of; /* NULL: free */
     struct poller *poller;
 };
 
 /* One job. */
-struct asked {
+struct polled {
     struct poller *poller;
-    struct poller_target target; /* its strings are its own */
+    struct poller_target target; /* with copies of the strings */
     struct fairqueue_item turn;
-    struct heap_node due; /* not while it waits for its turn, or is out */
+    struct heap_node due; /* in the heap unless the job is queued or in flight */
     struct slot *out;
     int64_t begun_ms;
     int failures; /* in a row */
@@ -40,18 +40,18 @@ struct asked {
 struct poller {
     struct kube_loop *loop;
     struct poller_options o;
-    struct kube_store *jobs; /* struct asked by UID */
+    struct kube_store *jobs; /* struct polled by UID */
     struct fairqueue *turns;
     struct heap due;
     struct kube_loop_timer timer;
-    struct slot slots[POLLER_PLACES];
+    struct slot slots[POLLER_SLOTS];
     struct poller_counts counts;
     uint64_t random;
 };
 
-static struct asked *asked_of(void *p, size_t offset)
+static struct polled *polled_of(void *p, size_t offset)
 {
-    return (struct asked *)(void *)((char *)p - offset);
+    return (struct polled *)(void *)((char *)p - offset);
 }
 
 static void set_timer(struct poller *p)
@@ -64,7 +64,7 @@ static void set_timer(struct poller *p)
         kube_loop_timer_cancel(p->loop, &p->timer);
 }
 
-static void end(struct asked *j, enum jobprogress_verdict verdict)
+static void end(struct polled *j, enum jobprogress_verdict verdict)
 {
     struct poller *p = j->poller;
 
@@ -88,7 +88,7 @@ static void end(struct asked *j, enum jobprogress_verdict verdict)
              j->begun_ms + backoff_delay_ms(POLLER_INTERVAL_MS, POLLER_BACKOFF_MS, j->failures));
 }
 
-static void begin(struct poller *p, struct asked *j)
+static void begin(struct poller *p, struct polled *j)
 {
     struct slot *s = p->slots;
     char url[PODADDRESS_URL_BYTES];
@@ -107,7 +107,7 @@ static void begin(struct poller *p, struct asked *j)
 
 static void asked_free(void *value)
 {
-    struct asked *j = value;
+    struct polled *j = value;
     struct poller *p = j->poller;
 
     if (j->out) {
@@ -123,8 +123,8 @@ static void asked_free(void *value)
     free(j);
 }
 
-/* Let those go whose time and turn have come. */
-static void go_on(void *ctx)
+/* Queue the due jobs, and start polls while slots are free. */
+static void start_due(void *ctx)
 {
     struct poller *p = ctx;
     int64_t now = kube_loop_now_ms(p->loop);
@@ -132,19 +132,19 @@ static void go_on(void *ctx)
     struct fairqueue_item *it;
 
     while ((n = heap_first(&p->due)) && n->at_ms <= now) {
-        struct asked *j = asked_of(n, offsetof(struct asked, due));
+        struct polled *j = polled_of(n, offsetof(struct polled, due));
         heap_remove(&p->due, n);
         fairqueue_wait(p->turns, &j->turn, false, now);
     }
     while ((it = fairqueue_next(p->turns, now)))
-        begin(p, asked_of(it, offsetof(struct asked, turn)));
+        begin(p, polled_of(it, offsetof(struct polled, turn)));
     set_timer(p);
 }
 
 static void on_done(void *ctx, struct podget *g, const struct sv *body)
 {
     struct slot *s = ctx;
-    struct asked *j = s->of;
+    struct polled *j = s->of;
     struct poller *p = s->poller;
     struct jobprogress_answer answer;
     enum jobprogress_verdict verdict = JOBPROGRESS_GARBAGE;
@@ -157,7 +157,7 @@ static void on_done(void *ctx, struct podget *g, const struct sv *body)
     end(j, verdict);
     if (verdict == JOBPROGRESS_OK)
         p->o.answered(p->o.ctx, &j->target, &answer);
-    go_on(p);
+    start_due(p);
 }
 
 struct poller *poller_new(struct kube_loop *l, const struct poller_options *options)
@@ -169,8 +169,8 @@ struct poller *poller_new(struct kube_loop *l, const struct poller_options *opti
     p->random = options->seed;
     p->jobs = kube_store_new(asked_free);
     p->turns = fairqueue_new(&LIMITS);
-    p->timer = (struct kube_loop_timer){.fire = go_on, .ctx = p};
-    for (int i = 0; i < POLLER_PLACES; i++) {
+    p->timer = (struct kube_loop_timer){.fire = start_due, .ctx = p};
+    for (int i = 0; i < POLLER_SLOTS; i++) {
         p->slots[i].poller = p;
         p->slots[i].get = (struct podget){.loop = l, .done = on_done, .ctx = &p->slots[i]};
     }
@@ -183,7 +183,7 @@ void poller_free(struct poller *p)
         return;
     kube_store_free(p->jobs);
     kube_loop_timer_cancel(p->loop, &p->timer);
-    for (int i = 0; i < POLLER_PLACES; i++)
+    for (int i = 0; i < POLLER_SLOTS; i++)
         podget_release(&p->slots[i].get);
     fairqueue_free(p->turns);
     heap_release(&p->due);
@@ -196,17 +196,17 @@ static bool is_same(const struct poller_target *a, const struct poller_target *b
            a->attempt == b->attempt;
 }
 
-void poller_ask(struct poller *p, const struct poller_target *target)
+void poller_add(struct poller *p, const struct poller_target *target)
 {
     const struct kube_store_entry *e = kube_store_get(p->jobs, "", target->job_uid);
     char url[PODADDRESS_URL_BYTES];
 
-    if (e && is_same(&((const struct asked *)e->value)->target, target))
+    if (e && is_same(&((const struct polled *)e->value)->target, target))
         return;
     poller_forget(p, target->job_uid);
     if (!p->o.url(target->ip, url))
         return;
-    struct asked *j = memory_must(calloc(1, sizeof(*j)));
+    struct polled *j = memory_must(calloc(1, sizeof(*j)));
     j->poller = p;
     j->target =
         (struct poller_target){memory_strdup(target->ns), memory_strdup(target->job_uid),
@@ -223,14 +223,14 @@ void poller_follow(struct poller *p, const struct plan_input *in)
     const struct pod *pod = progress_pod(in);
 
     if (pod)
-        poller_ask(p, &(struct poller_target){in->job->ns, in->job->uid, pod->uid, pod->ip, pod->attempt});
+        poller_add(p, &(struct poller_target){in->job->ns, in->job->uid, pod->uid, pod->ip, pod->attempt});
     else
         poller_forget(p, in->job->uid);
 }
 
 void poller_forget(struct poller *p, const char *job_uid)
 {
-    if (kube_store_remove(p->jobs, "", job_uid, NULL)) /* its place may be another's */
+    if (kube_store_remove(p->jobs, "", job_uid, NULL)) /* its slot may be free for another job */
         kube_loop_timer_set(p->loop, &p->timer, kube_loop_now_ms(p->loop));
 }
 
@@ -238,7 +238,7 @@ struct poller_counts poller_counts(const struct poller *p)
 {
     struct poller_counts c = p->counts;
 
-    for (int i = 0; i < POLLER_PLACES; i++)
+    for (int i = 0; i < POLLER_SLOTS; i++)
         c.out += p->slots[i].of != NULL;
     return c;
 }

@@ -1,4 +1,4 @@
-/* refusal.c - read who refused a create from the message, and put the paths in it as the user wrote them. */
+/* refusal.c - find out from the message who refused a create, and rewrite its paths to those in the job. */
 #include "operator/refusal.h"
 
 #include "common/json.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOLD_BYTES = 4096 };
+enum { TEXT_BYTES = 4096 };
 
 static const char FIELD[] = "field \"";
 
@@ -16,7 +16,7 @@ enum refusal refusal_of(const char *kind, const char *message)
 {
     size_t len = strlen(kind);
 
-    /* Behind the kind a group may follow: Deployment.apps "x" is invalid. */
+    /* A group may follow the kind: Deployment.apps "x" is invalid. */
     if (strncmp(message, kind, len) != 0 || !strchr(". ", message[len]))
         return REFUSAL_POLICY;
     if (strncmp(message + len, " in version \"", 13) == 0)
@@ -24,7 +24,8 @@ enum refusal refusal_of(const char *kind, const char *message)
     return strstr(message, "\" is invalid: ") ? REFUSAL_VALUE : REFUSAL_POLICY;
 }
 
-/* Append the path up to its quote; `at` is the object that it begins in. Returns the quote, or the end of the text. */
+/* Append the path up to its closing quote; `at` is the object in which it begins. Returns the quote, or the
+ * end of the text. */
 static const char *put_path(char *out, const cJSON *at, const char *path)
 {
     while (*path && *path != '"') {
@@ -33,14 +34,14 @@ static const char *put_path(char *out, const cJSON *at, const char *path)
         if (path[n] == ']') {
             at = cJSON_GetArrayItem(at, atoi(key));
             const char *name = json_str(at, "name");
-            text_add(out, TOLD_BYTES, "%s", name ? name : key);
+            text_add(out, TEXT_BYTES, "%s", name ? name : key);
         } else {
             at = n ? json_find(at, (const char *[]){key, NULL}) : at;
-            text_add(out, TOLD_BYTES, "%s", key);
+            text_add(out, TEXT_BYTES, "%s", key);
         }
         path += n;
         if (*path && *path != '"')
-            text_add(out, TOLD_BYTES, "%c", *path++);
+            text_add(out, TEXT_BYTES, "%c", *path++);
     }
     return path;
 }
@@ -48,19 +49,19 @@ static const char *put_path(char *out, const cJSON *at, const char *path)
 void refusal_put_paths(struct err *err, const char *body)
 {
     struct err ignored;
-    char told[TOLD_BYTES] = "";
+    char text[TEXT_BYTES] = "";
     cleanup_json cJSON *pod = json_parse(body, strlen(body), &ignored);
     const char *type = json_str(json_find(pod, (const char *[]){"metadata", "labels", NULL}), LABEL_TYPE);
     const char *rest = err->msg;
 
     for (const char *at; (at = strstr(rest, FIELD)) != NULL;) {
         at += strlen(FIELD);
-        text_add(told, sizeof(told), "%.*sspec.replicaSpecs[%s].template.", (int)(at - rest), rest,
+        text_add(text, sizeof(text), "%.*sspec.replicaSpecs[%s].template.", (int)(at - rest), rest,
                  type ? type : "");
-        rest = put_path(told, pod, at);
+        rest = put_path(text, pod, at);
     }
-    text_add(told, sizeof(told), "%s", rest);
+    text_add(text, sizeof(text), "%s", rest);
     int code = err->code;
-    err_set(err, err->kind, "%s", told);
+    err_set(err, err->kind, "%s", text);
     err->code = code;
 }

@@ -8,8 +8,8 @@
 
 enum { RELIST_SPACING_MS = 60000 };
 
-/* Of an entry that may be older than it is known: its job is frozen. */
-#define UNSURE "the API server's answer does not tell its name, UID or owner"
+/* The error of an entry that may be out of date: its job is frozen. */
+#define UNSURE "its name, UID or owner cannot be read in the API server's answer"
 
 static int keep_job(struct jobtext *job, struct kube_cache_item *ret)
 {
@@ -35,7 +35,7 @@ static int keep_child(struct child *child, struct kube_cache_item *ret)
     return KUBE_CACHE_KEEP;
 }
 
-/* Others' objects are not kept, whatever label they carry: anyone may make them. */
+/* Only objects controlled by a job are cached: anyone can set labels. */
 static bool is_ours(const cJSON *object)
 {
     return api_controller_uid(json_find(object, (const char *[]){"metadata", NULL}))[0];
@@ -187,7 +187,7 @@ static const char *say_unreadable(struct arena *a, const char *kind, const char 
     return why[0] ? arena_printf(a, "the %s %s cannot be read: %s", kind, name, why) : NULL;
 }
 
-/* The first of them, the job before its children. */
+/* The first unreadable object, the job before its children. */
 static const char *find_unreadable(const struct plan_input *in, struct arena *a)
 {
     const struct child *const children[] = {in->service, in->tb_service, in->tb_deployment};
@@ -250,7 +250,7 @@ const struct kube_store *watches_children(const struct watches *w, enum child_ki
     return kube_cache_store(w->kinds[kind]);
 }
 
-/* Why only the object's names could be read; "": it was read. */
+/* Why only the object's names could be read; "": it was read completely. */
 static const char *unreadable(enum child_kind kind, const struct kube_store_entry *e)
 {
     switch (kind) {

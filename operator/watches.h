@@ -1,5 +1,5 @@
 /* watches.h - the operator's caches: all jobs, and the pods, Services and Deployments that carry LABEL_JOB
- * and have a job as controller. Of an object that cannot be read the names and the reason are kept.
+ * and have a job as controller. For an unreadable object they store its names and the reason.
  *
  * Ownership: the caches belong to the reconciler and live as long as it.
  * Order:     each change adds the key of the job it concerns: the job's UID, in the namespace of the changed
@@ -15,11 +15,11 @@
 struct watches {
     struct kube_cache
         *kinds[CHILD_KINDS];     /* indexed by enum child_kind; NULL: Deployments that are not watched */
-    uint64_t lists[CHILD_KINDS]; /* of each kind, begun before the last one that watches_relist asked for */
+    uint64_t lists[CHILD_KINDS]; /* of each kind, begun before the last one of watches_relist */
 };
 
-/* ns NULL: all namespaces. The callbacks get the ctx of the reconciler's options; deployments_listed comes after each list of
- * Deployments; NULL: these are not watched. */
+/* ns NULL: all namespaces. The callbacks get the ctx of the reconciler's options; deployments_listed is
+ * called after each list of Deployments; NULL: they are not watched. */
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job),
                  void (*deployments_listed)(void *ctx));
@@ -27,20 +27,20 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
 /* The job with this UID; NULL: none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
-/* What the caches hold of this job, by its UID and in its namespace only: its pods and other children, and the first of them all
- * that cannot be read. The array lives in the arena; what it points to stays valid until the next turn of the loop. */
+/* Collect the cached objects of this job (by its UID, in its namespace): pods, other children, and the first
+ * unreadable one. The array lives in the arena; the objects are valid until the next turn of the loop. */
 void watches_gather(const struct watches *w, const struct trainjob *job, struct arena *a,
                     struct plan_input *in);
 
-/* As in kube/cache.h, of the cache of one kind. */
+/* kube_cache_shows for the cache of one kind. */
 bool watches_show(const struct watches *w, enum child_kind kind, const char *version, uint64_t lists);
 bool watches_listed(const struct watches *w, enum child_kind kind, uint64_t lists);
 uint64_t watches_lists(const struct watches *w, enum child_kind kind);
 
-/* List this kind anew: of such lists there is one a minute at most. */
+/* List this kind again, at most once a minute. */
 void watches_relist(struct watches *w, enum child_kind kind, int64_t now_ms);
 
-/* The store of one kind, for kube_store_group by the UID of the controlling job (of a job: its own). */
+/* The store of one kind, for kube_store_group by the UID of the controlling job (for jobs: its own UID). */
 const struct kube_store *watches_children(const struct watches *w, enum child_kind kind);
 
 struct watches_counts {

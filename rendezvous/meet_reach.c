@@ -105,7 +105,7 @@ static bool knows_leader(const struct meet *m)
 /* Where to dial is known: 1; 0: the name is being looked up; -1: it cannot be found. */
 static int find(struct meet *m, int64_t now_ms)
 {
-    return m->found || knows_leader(m) ? 1 : resolver_ask(m->at, now_ms, &m->found);
+    return m->found || knows_leader(m) ? 1 : resolver_wait(m->at, now_ms, &m->found);
 }
 
 static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)

@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     char *error_file = getenv("TORCHELASTIC_ERROR_FILE");
 
     if (error_file && error_file[0])
-        memory_tell(error_file_exhausted, error_file);
+        memory_on_exhausted(error_file_exhausted, error_file);
     json_memory_must(); /* a lack of memory is not to look like a damaged manifest */
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.bar = isatty(STDERR_FILENO) ? stderr : NULL;

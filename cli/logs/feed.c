@@ -1,7 +1,7 @@
 /* feed.c - one request after the other for a container's log. */
 #include "cli/logs/feed.h"
 
-#include "kube/status.h"
+#include "kube/apistatus.h"
 
 enum {
     FAILURES_MAX = 3,     /* of a log that is read once */

@@ -37,7 +37,7 @@ static bool is_text(const char *bytes, size_t len, struct arena *a)
     if (memchr(bytes, '\0', len))
         return false;
     char *copy = arena_strndup(a, bytes, len);
-    text_mend(copy);
+    text_repair(copy);
     return memcmp(copy, bytes, len) == 0;
 }
 

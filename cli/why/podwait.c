@@ -1,8 +1,8 @@
-/* podwait.c - why a pod does not start or end: what its object shows (plan/waiting.h), in the words of events, PVCs and nodes. */
+/* podwait.c - why a pod does not start or end: what its object shows (plan/podwaiting.h), in the words of events, PVCs and nodes. */
 #include "cli/why/podwait.h"
 
 #include "common/clock.h"
-#include "operator/plan/waiting.h"
+#include "operator/plan/podwaiting.h"
 
 #include <string.h>
 

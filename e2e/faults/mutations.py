@@ -62,7 +62,7 @@ POD_FIELDS = [
 # Rules about several fields: the API server names what holds them all, and says the rule's text, which has to name the field.
 STARTED = "types and replicas are immutable once the job has started"
 ELASTIC = "enabled, minReplicas and maxReplicas are immutable once the job has started"
-LOG_DIR = 'spec.tensorboardSpec.logDir: Invalid value: "object": expected at least one claim in pvc'
+LOG_DIR = 'spec.tensorboardSpec.logDir: Invalid value: "object": expected at least one PVC in pvc'
 ONE_OF_TWO = "expected it or trainingLogFilesets, one of them"
 RULES = {
     ("elastic", "enabled"): ["elastic jobs need torchrunConfig.enabled", ELASTIC],

@@ -1,4 +1,4 @@
-/* config.c - find the API server and read its authority and the token, once and again when their files change. */
+/* config.c - find the API server, and read its CA and our token from files that may change. */
 #include "kube/auth/config.h"
 
 #include "common/fsutil.h"
@@ -16,8 +16,8 @@ void kube_config_release(struct kube_config *c)
     free(c->server);
     free(c->socket);
     free(c->namespace_name);
-    kube_secret_release(&c->ca);
-    kube_secret_release(&c->token);
+    kube_credential_release(&c->ca);
+    kube_credential_release(&c->token);
     *c = (struct kube_config){0};
 }
 
@@ -31,11 +31,11 @@ static char *server_url(const char *host, const char *port)
     return url;
 }
 
-static int read_token(struct kube_secret *s, const char *path, struct err *err)
+static int read_token(struct kube_credential *s, const char *path, struct err *err)
 {
-    if (kube_secret_from_file(s, path, err) < 0)
+    if (kube_credential_from_file(s, path, err) < 0)
         return -1;
-    return kube_secret_check_token(s, err) < 0 ? err_wrap(err, "%s", path) : 0;
+    return kube_credential_check_token(s, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 static int read_account(struct kube_config *c, const char *dir, struct err *err)
@@ -47,7 +47,7 @@ static int read_account(struct kube_config *c, const char *dir, struct err *err)
     if (read_token(&c->token, path, err) < 0)
         return -1;
     snprintf(path, sizeof(path), "%s/ca.crt", dir);
-    if (kube_secret_from_file(&c->ca, path, err) < 0)
+    if (kube_credential_from_file(&c->ca, path, err) < 0)
         return -1;
     snprintf(path, sizeof(path), "%s/namespace", dir);
     if (fs_read(path, &ns, err) < 0)
@@ -88,7 +88,7 @@ static int read_given(struct kube_config *c, const struct kube_config_given *g, 
         len--;
     fresh.server = is_socket ? memory_strdup("http://localhost") : memory_must(strndup(g->server, len));
     fresh.socket = is_socket ? memory_strdup(g->server + 5) : NULL;
-    if ((g->ca_file && kube_secret_from_file(&fresh.ca, g->ca_file, err) < 0) ||
+    if ((g->ca_file && kube_credential_from_file(&fresh.ca, g->ca_file, err) < 0) ||
         (g->token_file && read_token(&fresh.token, g->token_file, err) < 0))
         return -1;
     *c = fresh;
@@ -109,24 +109,24 @@ int kube_config_find(struct kube_config *c, const struct kube_config_given *give
     return 0;
 }
 
-static bool same_secret(const struct kube_secret *a, const struct kube_secret *b)
+static bool same_secret(const struct kube_credential *a, const struct kube_credential *b)
 {
     return a->bytes.len == b->bytes.len &&
            (!a->bytes.len || memcmp(a->bytes.data, b->bytes.data, a->bytes.len) == 0);
 }
 
-/* Whether it changed anything. */
-static bool reread(struct kube_secret *s,
-                   int (*read)(struct kube_secret *s, const char *path, struct err *err))
+/* Returns whether the bytes changed. */
+static bool reread(struct kube_credential *s,
+                   int (*read)(struct kube_credential *s, const char *path, struct err *err))
 {
-    struct kube_secret fresh = {0};
+    struct kube_credential fresh = {0};
     struct err ignored;
 
     if (!s->file || read(&fresh, s->file, &ignored) < 0 || same_secret(s, &fresh)) {
-        kube_secret_release(&fresh);
+        kube_credential_release(&fresh);
         return false;
     }
-    kube_secret_release(s);
+    kube_credential_release(s);
     *s = fresh;
     return true;
 }
@@ -134,7 +134,7 @@ static bool reread(struct kube_secret *s,
 static void read_again(struct kube_config *c, int64_t now_ms)
 {
     c->read_ms = now_ms;
-    const bool token = reread(&c->token, read_token), ca = reread(&c->ca, kube_secret_from_file);
+    const bool token = reread(&c->token, read_token), ca = reread(&c->ca, kube_credential_from_file);
     c->generation += token || ca;
 }
 

@@ -1,16 +1,15 @@
-/* config.h - the address of the API server and who asks: a pod's service account, or what the command line names.
+/* config.h - the API server's address and our credentials: a pod's service account, or the options of the
+ * command line.
  *
  * Ownership: kube_config_release frees all; a zeroed struct is a valid empty one.
  * Units:     monotonic milliseconds.
- * Errors:    ERR_NOT_FOUND (not in a pod, no such file), ERR_INVALID (names the variable, option or file). *c is
- *            untouched on failure.
- *
- * The files may be replaced while the process runs: they are read again.
+ * Errors:    ERR_NOT_FOUND (not in a pod, no such file), ERR_INVALID (names the variable, option or file). *c
+ *            is untouched on failure.
  */
 #ifndef TK_KUBE_AUTH_CONFIG_H
 #define TK_KUBE_AUTH_CONFIG_H
 
-#include "kube/auth/secret.h"
+#include "kube/auth/credential.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,13 +18,13 @@
 #define KUBE_SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 struct kube_config {
-    char *server;             /* "https://host:port", possibly with a path, never with a trailing slash */
-    char *socket;             /* the path of a unix socket that is connected to instead; NULL: none */
-    char *namespace_name;     /* of the pod; "default" elsewhere */
-    struct kube_secret ca;    /* len 0: the system's authorities */
-    struct kube_secret token; /* len 0: none */
-    int64_t read_ms;          /* when the files were last read */
-    uint64_t generation;      /* incremented when a refresh changed something */
+    char *server;                 /* "https://host:port", possibly with a path, never with a trailing slash */
+    char *socket;                 /* the path of a unix socket to connect to instead; NULL: none */
+    char *namespace_name;         /* of the pod; "default" elsewhere */
+    struct kube_credential ca;    /* len 0: the system's CA certificates */
+    struct kube_credential token; /* len 0: none */
+    int64_t read_ms;              /* when the files were last read */
+    uint64_t generation;          /* incremented when a refresh changed something */
 };
 
 /* Read the pod's service account from `dir`. host and port: the values of KUBERNETES_SERVICE_HOST and
@@ -33,22 +32,23 @@ struct kube_config {
 int kube_config_in_cluster(struct kube_config *c, const char *host, const char *port, const char *dir,
                            struct err *err) MUST_CHECK;
 
-/* Of the command line, for work outside a cluster; each may be NULL. */
+/* Options of the command line, for use outside a cluster; each may be NULL. */
 struct kube_config_given {
     const char *server;     /* "https://host:port", "http://127.0.0.1:8001", "unix:/path/of/a/socket" */
-    const char *ca_file;    /* NULL: the system's authorities */
+    const char *ca_file;    /* NULL: the system's CA certificates */
     const char *token_file; /* NULL: none, as for `kubectl proxy` */
 };
 
-/* What is given, or without a server the pod's service account. */
+/* The options given, or without a server the pod's service account. */
 int kube_config_find(struct kube_config *c, const struct kube_config_given *given,
                      struct err *err) MUST_CHECK;
 
-/* Read the files again when they are older than 60 s. What cannot be read keeps its old value. */
+/* Read the files again if the last read was over 60 s ago: token and CA may be replaced while the process
+ * runs. A file that cannot be read keeps its old value. */
 void kube_config_refresh(struct kube_config *c, int64_t now_ms);
 
-/* A request sent with the credentials of this `generation` was refused, or did not accept the server's certificate: read the files
- * again. Returns whether the configuration is newer now, so that a retry makes sense. */
+/* A request with the credentials of this `generation` got a 401 or failed to verify the server's certificate:
+ * read the files again. Returns whether the configuration is newer now, so that a retry makes sense. */
 bool kube_config_renewed(struct kube_config *c, uint64_t generation, int64_t now_ms);
 
 void kube_config_release(struct kube_config *c);

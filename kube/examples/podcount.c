@@ -1,8 +1,10 @@
-/* podcount.c - an example of a whole controller: a ConfigMap "pod-count" in each namespace says how many pods it has.
+/* podcount.c - an example of a complete controller: it keeps a ConfigMap "pod-count" in each namespace with
+ * the number of the namespace's pods.
  *
  * Usage: podcount [NAMESPACE [SERVER]]       (default: all namespaces, and the API server of the pod that it runs in)
- * Start your own from here: caches of what you read, a queue of keys, one function that compares what is with
- * what should be and sends one request.
+ *
+ * A template for your own: caches of the objects you read, a queue of keys, one function that compares the actual
+ * state with the desired state and sends one request.
  */
 #include "kube/manager.h"
 #include "kube/reconciler.h"
@@ -15,7 +17,7 @@ struct app {
     struct kube_cache *pods, *counts; /* grouped by namespace */
 };
 
-/* What we keep of our ConfigMaps: the text of their count. Of pods it is enough that they exist. */
+/* Of our ConfigMaps we store the text of the count. Of pods we store only the names. */
 static int count_decode(const cJSON *map, struct kube_cache_item *ret, struct err *err)
 {
     const char *count = cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(map, "data"), "count"));
@@ -37,7 +39,7 @@ static int failed(const struct err *err)
     return 1;
 }
 
-/* What is, what should be, one request. The key is a namespace. */
+/* Compare actual and desired state, then send one request. The key is a namespace. */
 static void reconcile(void *ctx, struct kube_work *w)
 {
     struct app *app = ctx;
@@ -61,7 +63,7 @@ static void reconcile(void *ctx, struct kube_work *w)
                                           .ns = ns,
                                           .name = have ? "pod-count" : NULL,
                                           .body = sv_from(body)},
-                   NULL); /* that it worked ends the key; that it failed brings it back later */
+                   NULL); /* success ends the work; a failure queues the key again, later */
 }
 
 static struct kube_reconciler *podcount_new(struct kube_loop *loop, const struct kube_transport *transport,

@@ -1,4 +1,4 @@
-/* child.c - decode what the planner reads of a Service or Deployment. */
+/* child.c - decode the parts of a Service or Deployment that the planner uses. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/text.h"
@@ -23,21 +23,21 @@ static const char *copy(char **to, const char *s)
     return p;
 }
 
-/* The weightiest condition that tells of trouble; of a Service there is none. */
+/* Read the most important condition that reports a problem; a Service has none. */
 static void read_conditions(const cJSON *status, struct child *c)
 {
-    static const char *const TELLS[][2] = {
+    static const char *const PROBLEMS[][2] = {
         {"ReplicaFailure", "True"}, {"Progressing", "False"}, {"Available", "False"}};
     const cJSON *cond;
-    size_t best = ARRAY_LEN(TELLS);
+    size_t best = ARRAY_LEN(PROBLEMS);
 
     c->trouble = "";
     cJSON_ArrayForEach(cond, at(status, "conditions", NULL))
     {
         const char *type = json_str(cond, "type"), *state = json_str(cond, "status");
         const char *message = json_str(cond, "message"), *since = json_str(cond, "lastTransitionTime");
-        for (size_t i = 0; type && state && i < ARRAY_LEN(TELLS); i++) {
-            if (strcmp(type, TELLS[i][0]) != 0 || strcmp(state, TELLS[i][1]) != 0)
+        for (size_t i = 0; type && state && i < ARRAY_LEN(PROBLEMS); i++) {
+            if (strcmp(type, PROBLEMS[i][0]) != 0 || strcmp(state, PROBLEMS[i][1]) != 0)
                 continue;
             c->refused |= i == 0;
             if (i == 2 && since && !clock_parse_rfc3339(since, &c->unavailable_ms))

@@ -26,7 +26,7 @@ int decode_names(const cJSON *metadata, const char *kind, struct object_names *r
 
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         bool may_lack =
-            i == ARRAY_LEN(ROWS) - 1; /* its version is of use, but does not say which object it is */
+            i == ARRAY_LEN(ROWS) - 1; /* the version may be missing: it does not identify the object */
         texts[i] = json_str(metadata, ROWS[i].key);
         texts[i] = texts[i] ? texts[i] : "";
         if (!texts[i][0] && !may_lack)

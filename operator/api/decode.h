@@ -1,4 +1,4 @@
-/* decode.h - strict decoding of JSON for the files of api/: known members and words only, with bounds on
+/* decode.h - strict decoding of JSON for the files of api/: only known members and words, with limits of
  * length.
  *
  * Errors:    ERR_INVALID with the path, as in common/json.h.
@@ -13,9 +13,9 @@ struct opt_i64 {
     int64_t v;
 };
 
-/* Limits of strings that others write, by their grammar: a DNS subdomain, a DNS label or a label's value, a
- * UID (the API server makes 36 characters), a resourceVersion (a number of etcd), a machine-readable reason,
- * the explanation why an object is unreadable. */
+/* Limits of strings from other writers, by their grammar: a DNS subdomain, a DNS label or a label's value, a
+ * UID (36 characters from the API server), a resourceVersion (a number of etcd), a machine-readable reason,
+ * the error of an unreadable object. */
 enum {
     DECODE_NAME_BYTES = 253,
     DECODE_LABEL_BYTES = 63,
@@ -25,21 +25,21 @@ enum {
     DECODE_UNREADABLE_BYTES = 240,
 };
 
-/* Names in `metadata`. ERR_INVALID when one is longer than its limit or missing; only the version may be
- * missing, and is "" then. */
+/* Names in `metadata`. ERR_INVALID when one is missing or longer than its limit. Only the version may be
+ * missing; it is "" then. */
 struct object_names {
     const char *ns, *name, *uid, *version;
 };
 int decode_names(const cJSON *metadata, const char *kind, struct object_names *ret,
                  struct err *err) MUST_CHECK;
 
-/* Check that each member of the object `at` is in `known`. One in `refused` is reported as not supported
- * by this version, any other as unknown. Both lists end with NULL; `refused` may be NULL. An absent `at`
- * passes. */
+/* Check that each member of the object `at` is in `known`. The error for a member in `refused` is "not
+ * supported by this version", for any other "unknown field". Both lists end with NULL; `refused` may be NULL.
+ * An absent `at` is accepted. */
 int decode_members(const struct json_at *at, const char *const *known, const char *const *refused,
                    struct err *err) MUST_CHECK;
 
-/* Refuse a number anywhere in `at` that cJSON may have rounded: in a pod it would be another one. */
+/* Refuse numbers anywhere in `at` that cJSON may have rounded: the pod would get another number. */
 int decode_numbers(const struct json_at *at, struct err *err) MUST_CHECK;
 
 /* Decode one of `words` (ends with NULL); *ret is its index. Absent: *ret is unchanged. */

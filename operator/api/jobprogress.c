@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The slowest rank takes at most so many times the median; more is not believed. */
+/* Upper bound of the slowest rank's ratio to the median; a larger one counts as invalid. */
 static const double RATIO_MAX = 1e6;
 
 static const struct {
@@ -34,7 +34,7 @@ static const cJSON *member(const cJSON *node, const char *key)
     return json_find(node, (const char *[]){key, NULL});
 }
 
-/* NAN: none, or one that JSON has no text for, as 1e400. */
+/* NAN: no number, or one outside the range of a double, such as 1e400. */
 static double number(const cJSON *node, const char *key)
 {
     const cJSON *m = member(node, key);
@@ -42,7 +42,7 @@ static double number(const cJSON *node, const char *key)
     return cJSON_IsNumber(m) && isfinite(m->valuedouble) ? m->valuedouble : NAN;
 }
 
-/* Rounded down; -1: none, or not within 0..max. */
+/* Rounded down; -1: no number, or not in 0..max. */
 static int64_t count(const cJSON *node, const char *key, double max)
 {
     double v = number(node, key);

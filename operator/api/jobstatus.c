@@ -1,4 +1,4 @@
-/* jobstatus.c - decode the status of a PyTorchTrainingJob; the tables of its words. */
+/* jobstatus.c - decode the status of a PyTorchTrainingJob; the tables of its enum values. */
 #include "operator/api/jobstatus.h"
 
 #include "common/clock.h"
@@ -110,7 +110,7 @@ static void read_conditions(const cJSON *node, struct arena *a, struct jobstatus
 
     s->listed = list(node, "conditions");
     if (cJSON_GetArraySize(s->listed) > JOBSTATUS_CONDITIONS_MAX)
-        s->listed = NULL; /* the CRD is another one: each is compared with all */
+        s->listed = NULL; /* beyond the CRD's limit: comparing each with all would be slow */
     cJSON_ArrayForEach(c, list(node, "conditions"))
     {
         int type = condition_type_of(c);

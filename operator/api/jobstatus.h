@@ -2,8 +2,8 @@
  *
  * Ownership: strings and arrays live in the arena given, or are literals.
  * Units:     milliseconds since the Unix epoch, in JSON with whole seconds; 0 means not set.
- * Errors:    reading never fails: a value of a wrong type or out of bounds counts as absent, and the status
- *            is rebuilt from the pods.
+ * Errors:    decoding never fails: a value of a wrong type or out of bounds counts as absent, and the planner
+ *            rebuilds the status from the pods.
  */
 #ifndef TK_OPERATOR_API_JOBSTATUS_H
 #define TK_OPERATOR_API_JOBSTATUS_H
@@ -64,8 +64,8 @@ enum {
     JOBSTATUS_OLD_MESSAGE_BYTES = 256,
 };
 
-/* The highest count that is accepted, in the status and in labels. Counting never reaches it, and counting on
- * from it does not overflow. */
+/* The highest count accepted in the status and in labels. Real counts never reach it, and incrementing it
+ * does not overflow. */
 enum { COUNT_MAX = INT32_MAX / 2 };
 
 static inline int32_t count_up(int32_t n)
@@ -117,7 +117,7 @@ struct jobstatus {
     int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
     const cJSON *
-        listed; /* all conditions, as they were read; others' are written where they stand. Borrowed; NULL: none */
+        listed; /* all conditions as decoded; those of other controllers keep their index. Borrowed; NULL: none */
     struct task_status *tasks;
     int n_tasks;
     const char *ready;
@@ -129,7 +129,7 @@ struct jobstatus {
     struct failure *failures; /* oldest first */
     int n_failures;
     struct tensorboard_status tensorboard;
-    struct jobprogress progress; /* the last one of the newest attempt that told any */
+    struct jobprogress progress; /* the last progress of the newest attempt that reported one */
 };
 
 /* Decode the JSON of a status. `node` NULL gives an empty status. */
@@ -142,22 +142,22 @@ const char *job_phase_name(enum job_phase p);
 enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE if absent or unknown */
 const char *condition_type_name(enum condition_type t);
 int condition_type_of(const cJSON *condition); /* -1: another controller's */
-/* Whether another controller's condition fits in the status beside ours and all younger ones of others. */
+/* Whether another controller's condition fits into the status with ours and all newer ones of other
+ * controllers. */
 bool jobstatus_fits(const struct jobstatus *s, const cJSON *condition);
 const char *replica_phase_name(enum replica_phase p);
 
-/* The restarts that have a counter of their own; `restarts` includes those for a changed template, too. */
+/* The sum of the restart counters; `restarts` also includes restarts for a changed template. */
 static inline int64_t jobstatus_counted(const struct jobstatus *s)
 {
     return (int64_t)s->backoff_count + s->disruption_count + s->admission_count;
 }
 
-/* Reason of condition Paused, and of the job, while its pods are being deleted for a pause: Paused is still
- * False. */
+/* The reason of the job and of condition Paused (still False) while its pods are being deleted for a pause. */
 #define JOBSTATUS_PAUSING "Pausing"
 
-/* Whether the status says that the job is paused or going to be: the pods that ran are not replaced, though
- * they may still exist. */
+/* Whether the job is paused or being paused by its status: its pods are not replaced, though they may still
+ * exist. */
 bool jobstatus_pause_begun(const struct jobstatus *s);
 
 /* Succeeded or Failed: the job does not run again. */

@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-/* Messages quote what others wrote, and are cut. */
+/* Repair the UTF-8: messages quote text of other programs, and are cut. */
 static void put_any(cJSON *o, const char *key, const char *s)
 {
-    text_mend(cJSON_AddStringToObject(o, key, s)->valuestring);
+    text_repair(cJSON_AddStringToObject(o, key, s)->valuestring);
 }
 
 static void put_text(cJSON *o, const char *key, const char *s)
@@ -49,7 +49,7 @@ static void put_condition(cJSON *list, enum condition_type t, const struct condi
     cJSON_AddItemToArray(list, item);
 }
 
-/* Each where it stands already: whoever writes the list in another order would otherwise be answered by a write. */
+/* Each condition keeps its index: otherwise we would rewrite the list whenever another writer reorders it. */
 static void put_conditions(cJSON *o, const struct jobstatus *s)
 {
     cJSON *list = cJSON_AddArrayToObject(o, "conditions");
@@ -137,7 +137,7 @@ static cJSON *failure_json(const struct failure *f, size_t message_bytes)
         put_number(o, "signal", f->signal);
     put_text(o, "reason", f->reason);
     if (f->message) {
-        /* The end of a message says most; a cut must not begin inside a UTF-8 character. */
+        /* Keep the end of a message, which is the most informative part, from a whole UTF-8 character on. */
         struct sv tail = text_tail(f->message, message_bytes);
         snprintf(message, sizeof(message), "%.*s", (int)tail.len, tail.p);
         put_text(o, "message", message);

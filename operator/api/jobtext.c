@@ -1,17 +1,17 @@
-/* jobtext.c - pack what the cache keeps of a job into one block of memory, and decode it again. */
+/* jobtext.c - pack the cached part of a job into one block of memory, and decode it again. */
 #include "operator/api/jobtext.h"
 #include "common/memory.h"
 
 #include <string.h>
 
-/* What is kept of the object and of its metadata. The rest is written by everyone who ever touched it, and read by none of us;
- * often it is the larger part. */
+/* The members of the object and of its metadata that are stored. The rest (managedFields) is often larger,
+ * and unused here. */
 static const char *const MEMBERS[] = {"metadata", "spec", "status", NULL};
 static const char *const META_MEMBERS[] = {"namespace",         "name",       "uid",
                                            "resourceVersion",   "generation", "creationTimestamp",
                                            "deletionTimestamp", NULL};
 
-/* An object with these members, which stay where they are. */
+/* A new object that refers to these members of `object`. */
 static cJSON *view_of(const cJSON *object, const char *const *keys)
 {
     cJSON *view = cJSON_CreateObject();
@@ -55,7 +55,7 @@ static struct jobtext *pack(const struct jobtext *from)
     return t;
 }
 
-/* As the API server writes it: Go escapes what could end a script in a page. */
+/* The length as the API server encodes it: Go escapes characters that are special in HTML. */
 static size_t served_bytes(const struct buf *text)
 {
     const char *p = text->data;
@@ -79,7 +79,7 @@ static bool fits(const cJSON *node, size_t max)
     return json_write(node, &text, &full) == 0 && served_bytes(&text) <= max;
 }
 
-/* What a spec that is not kept still says: what becomes of the job in the end. */
+/* Drop the spec except runPolicy, which decides what happens to the job in the end. */
 static void drop_spec(cJSON *view, const cJSON *spec)
 {
     const cJSON *policy = json_find(spec, (const char *[]){"runPolicy", NULL});
@@ -91,7 +91,7 @@ static void drop_spec(cJSON *view, const cJSON *spec)
     cJSON_ReplaceItemInObjectCaseSensitive(view, "spec", rest);
 }
 
-/* The whole text in *text, with a spec and a status that fit. */
+/* Write the JSON to *text, with spec and status within their limits. */
 static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large, struct err *err)
 {
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(object, "spec");
@@ -102,7 +102,7 @@ static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large
         view, "metadata", view_of(cJSON_GetObjectItemCaseSensitive(object, "metadata"), META_MEMBERS));
     if (json_write(view, text, err) < 0)
         return -1;
-    /* Only where the whole is too large do its parts have to be measured. */
+    /* Measure the parts only if the whole text exceeds the limit. */
     bool large = served_bytes(text) > JOBTEXT_SPEC_BYTES;
     if (large && status && !fits(status, JOBTEXT_STATUS_BYTES))
         return err_set(err, ERR_INVALID, "status: over %d bytes of JSON", JOBTEXT_STATUS_BYTES);
@@ -156,8 +156,8 @@ static void keep_manager(const cJSON *names, cJSON *few)
                                 "managedBy", strlen(who) <= DECODE_NAME_BYTES ? who : "?");
 }
 
-/* Of a job that could be read but for its status, say, as little is believed as of any other; but whose it is, and that it
- * is being deleted, stays so. */
+/* Of an unreadable job store only the names, managedBy and deletionTimestamp, also if other parts could be
+ * read. */
 struct jobtext *jobtext_new_unreadable(const cJSON *names, const struct err *why, struct err *err)
 {
     const cJSON *meta = json_find(names, (const char *[]){"metadata", NULL});

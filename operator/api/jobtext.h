@@ -1,5 +1,5 @@
-/* jobtext.h - a PyTorchTrainingJob in the cache: its names, and the rest as JSON text. That takes a few KiB,
- * and the decoded job about ten times as much; so a job is decoded for a pass and freed after it.
+/* jobtext.h - a PyTorchTrainingJob in the cache: its names, and the rest as JSON text. That needs a few KiB.
+ * A decoded job needs about ten times as much, so each reconcile decodes it and frees it.
  *
  * Ownership: one block of memory, freed by jobtext_free. Strings point into it.
  * Errors:    ERR_INVALID when the object has no usable metadata, or its status is larger than the operator
@@ -11,13 +11,14 @@
 #include "operator/api/trainjob.h"
 
 enum {
-    /* Limit of the spec, measured as the API server writes it (<, >, &, U+2028 and U+2029 take six bytes), so
-     * that objects made from it stay bounded when they are read back. kubectl apply has the same limit. */
+    /* Limit of the spec, measured as the API server encodes it (<, >, &, U+2028 and U+2029 need six bytes),
+     * so that objects created from it stay within limits when they are read back. kubectl apply has the same
+     * limit. */
     JOBTEXT_SPEC_BYTES = 256 << 10,
     /* Limit of the status: 1,024 replicas take 300 KiB, all messages together 60 KiB,
      * others' conditions 64 KiB. */
     JOBTEXT_STATUS_BYTES = 512 << 10,
-    JOBTEXT_POLICY_BYTES = 4 << 10, /* limit of runPolicy in a spec that is not kept */
+    JOBTEXT_POLICY_BYTES = 4 << 10, /* limit of runPolicy in a spec that is too large to store */
 };
 
 struct jobtext {
@@ -25,10 +26,10 @@ struct jobtext {
     int64_t generation;
     bool deleting;
     enum job_phase phase;
-    const char *unreadable; /* why only what skim.h finds is known; "": it was read */
+    const char *unreadable; /* why only the names of skim.h are known; "": the job was read */
     const char *json;       /* spec, status, and the members of metadata that are used */
     size_t json_len;
-    bool too_large; /* its spec is over the limit: an invalid spec, of which only runPolicy is kept */
+    bool too_large; /* the spec is over the limit: it counts as invalid, and only runPolicy is stored */
 };
 
 /* `object` is borrowed for the call. */

@@ -1,4 +1,4 @@
-/* pod.c - decode what the planner reads of a Pod. */
+/* pod.c - decode the parts of a Pod that the planner uses. */
 #include "operator/api/pod.h"
 
 #include "common/clock.h"
@@ -17,14 +17,14 @@
 enum {
     MESSAGE_BYTES = 2048,
     WAIT_MESSAGE_BYTES = 512,
-    KUBELET_BYTES = 4096, /* of a container's message, as it is read */
+    KUBELET_BYTES = 4096, /* of a container's message, before it is cut */
     ADDRESS_BYTES = 45,
     HOLDER_BYTES = 128,
     WORKING_BYTES = 256
 };
 
-/* Every string of struct pod, for packing them behind the struct. What is longer than its bound was not written by anyone we
- * work with: a word or a name counts as absent then, what is for people to read is cut. */
+/* Every string of struct pod, for packing them after the struct. If one exceeds its limit, a name or an enum
+ * value counts as absent, and a message is cut. */
 static const struct {
     size_t at, max;
     bool cut;
@@ -160,7 +160,8 @@ static void set_unplaced(struct pod *p, enum pod_unplaced why, const char *by)
     }
 }
 
-/* What keeps a pod from a node before any scheduler has said so in a condition. The last one that holds is the one to name. */
+/* Why a pod has no node, also before a scheduler reports it in a condition. The last reason that applies
+ * wins. */
 static void read_unplaced(const cJSON *spec, const cJSON *status, struct pod *p)
 {
     const cJSON *claim;
@@ -203,7 +204,7 @@ static void read_conditions(const cJSON *status, struct pod *p)
     }
 }
 
-/* NULL when there is no exit code that could be one: without it nothing is known of the end, least of all success. */
+/* NULL: no valid exit code. Without one the end is unknown, and must not count as success. */
 static const cJSON *how_it_ended(const cJSON *terminated)
 {
     int64_t code = json_i64(terminated, "exitCode", INT64_MAX);
@@ -229,7 +230,7 @@ static void read_container(const cJSON *status, struct pod_container *c)
     c->finished_ms = instant(ended, "finishedAt");
 }
 
-/* An init container with restartPolicy Always runs beside the training: its end decides nothing. */
+/* An init container with restartPolicy Always runs beside the training, and its end does not count. */
 static bool is_sidecar(const cJSON *object, const char *name)
 {
     const cJSON *c;
@@ -243,7 +244,8 @@ static bool is_sidecar(const cJSON *object, const char *name)
     return false;
 }
 
-/* Between two runs it waits, or runs and may end again: how the last one ended tells what is wrong. */
+/* Read how the last run of a restarted container ended: that shows the problem, also while it waits or runs
+ * again. */
 static bool read_last_end(const cJSON *status, struct pod_container *c)
 {
     const cJSON *ended = how_it_ended(json_find(status, (const char *[]){"lastState", "terminated", NULL}));
@@ -257,7 +259,7 @@ static bool read_last_end(const cJSON *status, struct pod_container *c)
     return true;
 }
 
-/* Whether the containers after it wait for this one: an init container to its end, a sidecar until it has started. */
+/* Whether later containers wait for this one: for the end of an init container, for the start of a sidecar. */
 static bool is_awaited(const struct pod_container *c, bool sidecar, const cJSON *status, const struct pod *p)
 {
     if (p->training.state == CONTAINER_RUNNING)
@@ -268,7 +270,7 @@ static bool is_awaited(const struct pod_container *c, bool sidecar, const cJSON 
            (c->state == CONTAINER_TERMINATED && sidecar && p->phase == POD_PENDING);
 }
 
-/* The first that failed; while none did, the first that is awaited. */
+/* Find the first init container that failed; if none did, the first that the training waits for. */
 static void read_init_containers(const cJSON *object, const cJSON *status, struct pod *p)
 {
     const cJSON *c;
@@ -319,8 +321,8 @@ bool pod_has_env(const cJSON *container, const char *name)
     return false;
 }
 
-/* containerStatuses come in the order of names, not of the spec: look ours up by its name. `working` is filled, and what it
- * has no room for cut. */
+/* containerStatuses are sorted by name, not in the order of the spec: find ours by name. Fills `working`, cut
+ * to its size. */
 static void read_containers(const cJSON *object, const cJSON *status, struct pod *p,
                             char working[static WORKING_BYTES + 1])
 {
@@ -359,7 +361,7 @@ static const char **string_at(struct pod *p, size_t i)
     return (const char **)(void *)((char *)p + STRINGS[i].at);
 }
 
-/* One block: the struct and its strings behind it. */
+/* Copy into one block: the struct, then its strings. */
 static struct pod *pack(struct pod *from)
 {
     size_t lens[ARRAY_LEN(STRINGS)];
@@ -390,8 +392,9 @@ static struct pod *pack(struct pod *from)
     return p;
 }
 
-/* NULL unless the text begins with a report of our launcher's (plan/rootcause.h), which stays one: its strings are searched as they
- * are read, not as JSON writes them. */
+/* If the text begins with a report of our launcher (plan/rootcause.h), return it with secrets hidden in its
+ * decoded strings; else NULL. Searching the JSON text could mistake a closing quote for the begin of a
+ * secret. */
 static const char *hide_in_report(char *text, struct arena *a)
 {
     static const char *const MEMBERS[] = {"rank", "exitCode", "signal", "host", "message", "noProgress"};
@@ -417,7 +420,7 @@ static const char *hide_in_report(char *text, struct arena *a)
     return arena_printf(a, "%s%s", json, behind);
 }
 
-/* Secrets go before the message is cut, while the words before them are there. */
+/* Hide secrets before the message is cut: they are recognised by the words before them. */
 static void hide_secrets(struct pod_container *c, bool ended, struct arena *a)
 {
     if (!c->message || !c->message[0])

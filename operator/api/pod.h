@@ -22,18 +22,18 @@
 /* Annotation of a job's pod: the name of its training container. */
 #define ANNOTATION_TRAINING_CONTAINER "batch.tensorstack.dev/training-container"
 
-/* Annotation of the TensorBoard Deployment: a hash of what its spec was made from. */
+/* Annotation of the TensorBoard Deployment: a hash of its spec's inputs. */
 #define ANNOTATION_SPEC_HASH "batch.tensorstack.dev/spec-hash"
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_UNKNOWN };
 
-/* Why it has no node. */
+/* Why the pod has no node. */
 enum pod_unplaced {
-    UNPLACED_NO,            /* it has one, or nothing is known */
+    UNPLACED_NO,            /* it has a node, or the reason is unknown */
     UNPLACED_GATE,          /* unplaced_by: the first of its scheduling gates */
     UNPLACED_UNSCHEDULABLE, /* the message of PodScheduled=False with reason Unschedulable */
-    UNPLACED_CLAIM,         /* the ResourceClaimTemplate from which no claim has been made */
-    UNPLACED_SCHEDULER,     /* the scheduler that has written no condition yet */
+    UNPLACED_CLAIM,         /* unplaced_by: the ResourceClaimTemplate without a ResourceClaim so far */
+    UNPLACED_SCHEDULER,     /* unplaced_by: the scheduler, which has written no condition yet */
 };
 
 enum container_state { CONTAINER_NONE, CONTAINER_WAITING, CONTAINER_RUNNING, CONTAINER_TERMINATED };
@@ -42,7 +42,7 @@ enum container_state { CONTAINER_NONE, CONTAINER_WAITING, CONTAINER_RUNNING, CON
 struct pod_container {
     const char *name;
     const char *reason;  /* waiting or terminated */
-    const char *message; /* its last 2 KiB, or 512 bytes while waiting */
+    const char *message; /* the last 2 KiB, or 512 bytes while waiting */
     enum container_state state;
     int32_t exit_code;
     int32_t signal;
@@ -52,43 +52,45 @@ struct pod_container {
 struct pod {
     const char *ns, *name, *uid, *owner_uid;
     const char *version;    /* resourceVersion */
-    const char *unreadable; /* why only the members above are known; "": it was read */
+    const char *unreadable; /* why only the members above are known; "": the pod was read */
     const char *type;
     const char *hash;
     const char *node;
-    const char *ip;               /* of its status: anyone who may write that may have written it */
-    const char *reason, *message; /* of the pod's status */
+    const char *ip;                          /* from its status, so not trusted */
+    const char *reason, *message;            /* of the pod's status */
     const char *disruption, *disruption_msg; /* reason and message of a true DisruptionTarget condition */
-    const char *unplaced_by;                 /* of what `unplaced` says */
+    const char *unplaced_by;                 /* see enum pod_unplaced */
     const char *finalizer;                   /* the first one */
-    /* Names of the other containers that have not ended. "": there are none, the training has not ended, or the phase is final. */
+    /* Names of other containers still running after the training ended. "": none, the training has not ended,
+     * or the phase is final. */
     const char *working;
     int32_t index;   /* -1: label missing or bad */
-    int32_t attempt; /* -1 likewise */
+    int32_t attempt; /* -1: the same */
     int32_t restart;
     int32_t deadline_s;       /* activeDeadlineSeconds; 0: none */
-    enum pod_phase phase : 8; /* a byte, as what follows: there are many pods */
+    enum pod_phase phase : 8; /* bit-field and bytes to save memory: there are many pods */
     enum pod_unplaced unplaced : 8;
     bool forced;       /* deleted with a grace period of 0 */
     bool host_network; /* its ports are the node's */
-    bool beside;       /* `init` is no init container */
-    bool sidecar;      /* it is one with restartPolicy Always */
+    bool beside;       /* `init` is not an init container but one beside the training */
+    bool sidecar;      /* `init` is an init container with restartPolicy Always */
     bool keyed;        /* its training container's env has CONTRACT_ENV_JOB_KEY */
-    bool crashed;      /* it ended and is started again: its exit_code and message are of its last end */
+    bool crashed; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
     int64_t created_ms;
-    int64_t since_ms;    /* since when `init` runs, if it does, else since when it has a node; 0: not known */
+    int64_t since_ms;    /* when `init` started, if it runs; else when the pod got a node; 0: unknown */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
-    /* The first init container that failed, sidecars excepted; if none did, the first that the training waits for. Of a pod whose
-     * training runs: one beside it that has not started. */
+    /* The first init container that failed (not a sidecar); if none did, the first that the training waits
+     * for. If the training runs: a container beside it that has not started. */
     struct pod_container init;
 };
 
-/* The training container in the spec of a pod, borrowed: the one that its annotation names. A pod without the annotation, or
- * without such a container: as in a template. A mesh's webhook may have put its own container before, between or behind. */
+/* The training container in the spec of a pod, borrowed: the one that its annotation names, since a mesh's
+ * webhook may add containers anywhere in the list. Without the annotation, or without such a container, the
+ * rule for templates (trainjob_training_container) applies. */
 const cJSON *pod_training_container(const cJSON *object);
 
-/* Whether the container's env, which nobody can change in a pod that exists, sets the variable. */
+/* Whether the container's env sets the variable. The env of an existing pod cannot change. */
 bool pod_has_env(const cJSON *container, const char *name);
 
 /* `object` is borrowed for the call. */
@@ -98,14 +100,14 @@ void pod_free(struct pod *p);
 
 size_t pod_bytes(const struct pod *p); /* heap memory of p */
 
-/* Whether the training container's part is over: it has terminated, or can never start. */
+/* Whether the training container has terminated or can never start. */
 bool pod_ended(const struct pod *p);
 
-/* Whether its training container runs and the pod is not being deleted. */
+/* Whether the training container runs and the pod is not being deleted. */
 bool pod_is_running(const struct pod *p);
 
-/* The UID of the controller in ownerReferences, borrowed. "": there is none, it is not a PyTorchTrainingJob,
- * or the UID is too long. */
+/* The UID of the controller in ownerReferences, borrowed. "": no controller, one that is not a
+ * PyTorchTrainingJob, or a UID that is too long. */
 const char *api_controller_uid(const cJSON *metadata);
 
 /* A Service or Deployment. */
@@ -113,13 +115,13 @@ struct child {
     const char *ns, *name, *uid, *owner_uid;
     const char *unreadable; /* as in struct pod */
     const char *spec_hash;
-    /* Of Deployments only. */
+    /* Only for Deployments: */
     int64_t replicas, available;
-    /* Message of the most important condition that reports a problem: ReplicaFailure, else Progressing, else
+    /* Message of the most important condition with a problem: ReplicaFailure, else Progressing, else
      * Available. */
     const char *trouble;
     bool refused; /* its pod cannot be created (ReplicaFailure) */
-    /* Since when too few pods are available; 0: enough are, or it is not known. */
+    /* Since when too few pods are available; 0: enough are available, or unknown. */
     int64_t unavailable_ms;
     bool deleting;
 };

@@ -28,7 +28,7 @@ bool quantity_is(const char *text)
     return *s && !*skip_digits(s);
 }
 
-/* The API server takes blanks around it. */
+/* The API server accepts blanks around a quantity. */
 static bool is_quantity(const cJSON *node)
 {
     char text[64];
@@ -39,7 +39,7 @@ static bool is_quantity(const cJSON *node)
         return false;
     const struct sv v = sv_trim(sv_from(node->valuestring));
     if (v.len >= sizeof(text))
-        return true; /* its business */
+        return true; /* not a quantity to check: left to the API server */
     memcpy(text, v.p, v.len);
     text[v.len] = '\0';
     return quantity_is(text);
@@ -56,7 +56,7 @@ static int check_list(const struct json_at *resources, const char *key, struct e
     {
         if (is_quantity(q))
             continue;
-        /* A look-up walks the list: only for the one that is refused. */
+        /* json_member walks the list, so call it only for an error. */
         const struct json_at at = json_member(&list, q->string);
         return json_err(&at, err, "expected a quantity such as 1, 500m or 2Gi, got %s%.40s%s",
                         cJSON_IsString(q) ? "\"" : "", cJSON_IsString(q) ? q->valuestring : "something else",

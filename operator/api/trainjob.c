@@ -1,4 +1,4 @@
-/* trainjob.c - decode a PyTorchTrainingJob: metadata, spec or the error in it, status. */
+/* trainjob.c - decode a PyTorchTrainingJob: metadata, spec or its error, status. */
 #include "operator/api/trainjob.h"
 
 #include "common/clock.h"
@@ -29,7 +29,7 @@ const cJSON *trainjob_training_container(const cJSON *pod_spec)
     return containers->child;
 }
 
-/* An empty UID would own whatever has no owner. */
+/* An empty UID would match objects without an owner. */
 static bool is_given(const char *text)
 {
     return text && text[0];
@@ -54,8 +54,7 @@ static int read_metadata(struct trainjob *job, struct err *err)
     return 0;
 }
 
-/* Names of children are made from the job's: they must fit a DNS label, and the name must begin with a
- * letter. */
+/* Names of children contain the job's name: they must be valid DNS labels and begin with a letter. */
 static int check_names(const struct trainjob *job, struct err *err)
 {
     size_t name = strlen(job->name);
@@ -86,13 +85,14 @@ static int check_names(const struct trainjob *job, struct err *err)
     return 0;
 }
 
-/* The next attempt is one after a pause: also while the pause lasts, so that the hash stays when it ends. */
+/* Whether the next attempt follows a pause; also true during the pause, so that the hash does not change at
+ * its end. */
 static bool resumes(const struct jobstatus *st)
 {
     return st->resume_count > 0 || (jobstatus_pause_begun(st) && st->attempt > 0);
 }
 
-/* Over what shapes a pod: a pod of another hash belongs to another version of the job. */
+/* Hash the fields that affect a pod: a pod with another hash was created from another template. */
 static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
 {
     uint64_t h = json_hash(member(member(job->tree, "spec"), "torchrunConfig"));
@@ -118,7 +118,8 @@ static bool has_run(const struct jobstatus *st)
     return st->ran_attempt >= 0 || st->conditions[COND_RUNNING].state == COND_TRUE || jobstatus_finished(st);
 }
 
-/* What a bad spec still says: whose job it is and, as a whole or not at all, what becomes of it in the end. */
+/* Read runPolicy of an invalid spec: managedBy, and, if all of them are valid, the fields about the job's
+ * end. */
 static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
 {
     struct json_at spec = json_member(root, "spec");

@@ -3,9 +3,9 @@
  * Ownership: trainjob_decode takes the tree. The job owns it and an arena; all strings live in one of the
  *            two, and trainjob_free frees both. A decoded job does not change.
  * Units:     milliseconds since the Unix epoch; `_s` seconds.
- * Errors:    ERR_INVALID when the object has no usable metadata. An invalid spec is no error: `spec_error`
- *            says what is wrong, with its path, and `spec` is then empty but for what could be read of
- *            runPolicy; the status can still be written.
+ * Errors:    ERR_INVALID when the object has no usable metadata. An invalid spec is not an error:
+ *            `spec_error` has the message with its path, and `spec` is empty except for the readable part of
+ *            runPolicy. The status can still be written.
  */
 #ifndef TK_OPERATOR_API_TRAINJOB_H
 #define TK_OPERATOR_API_TRAINJOB_H
@@ -43,10 +43,10 @@ struct replica_spec {
 
 enum rdzv_backend { RDZV_C10D, RDZV_STATIC, RDZV_ETCD, RDZV_ETCD_V2 };
 
-/* Whose torchrun the training container runs: its image's, or the operator's own. */
+/* Which torchrun the training container runs: its image's, or the operator's own. */
 enum launcher { LAUNCHER_IMAGE, LAUNCHER_TORCHKEEPER };
 
-/* What the operator's own launcher takes of a pod: its init container and volume, and where it lies. */
+/* Names that the operator's own launcher uses in a pod: of its init container and volume, and its folder. */
 #define TRAINJOB_LAUNCHER_NAME "torchkeeper-launcher"
 #define TRAINJOB_LAUNCHER_FOLDER "/torchkeeper"
 #define TRAINJOB_LAUNCHER_PROGRAM TRAINJOB_LAUNCHER_FOLDER "/torchrun"
@@ -82,7 +82,7 @@ struct run_policy {
     int n_retryable_exit_codes;
     const char *managed_by; /* NULL: this operator */
     bool open_network;      /* networkPolicy: false */
-    bool no_last_words;     /* lastWords: false: what programs wrote stands in no status and no event */
+    bool no_last_words;     /* lastWords: false: statuses and events contain no output of programs */
 };
 
 /* spec.elastic: the number of pods may change while the job runs. `expected` is also the replicas of the one
@@ -93,8 +93,8 @@ struct elastic {
 };
 
 struct tensorboard_log {
-    const char *claim;
-    const char *path; /* normalised, relative to the claim's root; "" is the root */
+    const char *pvc;
+    const char *path; /* normalised, relative to the volume's root; "" is the root */
 };
 
 struct tensorboard_spec {
@@ -107,11 +107,11 @@ struct tensorboard_spec {
     struct opt_i64 ttl_after_finished_s;
 };
 
-/* What the training container of one type runs instead of its template's command. */
+/* The command that the training container of one type runs instead of its template's. */
 struct run_instead {
     const char *type;
     bool skip_init;
-    bool has_command, has_args; /* set, even to an empty list, which means the image's own */
+    bool has_command, has_args; /* set; an empty list means the image's own */
     const char *const *command;
     int n_command;
     const char *const *args;
@@ -137,8 +137,8 @@ struct trainjob_spec {
     struct run_mode debug;
     struct run_mode resume; /* enabled: paused; the items apply after the pause */
     struct tensorboard_spec tensorboard;
-    char hash[17]; /* of everything that shapes a pod */
-    /* Set before decoding: an unknown key of a template is not refused, since the job once ran with it. */
+    char hash[17]; /* of all fields that affect a pod */
+    /* Set before decoding: accept unknown keys of a template, since the job has run with them. */
     bool lenient;
     const char *unknown; /* "PATH: unknown field": the first of these keys; NULL: none */
 };
@@ -149,11 +149,11 @@ struct trainjob {
     int64_t created_ms;
     bool deleting;
     const char *spec_error; /* NULL: the spec is valid */
-    /* Why only names and perhaps status.reason are known; NULL: it was read. */
+    /* Why only names and perhaps status.reason are known; NULL: the job was read. */
     const char *unreadable;
     struct trainjob_spec spec;
     struct jobstatus status;
-    const cJSON *status_tree; /* as it was read; NULL: none */
+    const cJSON *status_tree; /* as received; NULL: none */
     cJSON *tree;
     struct arena arena;
 };
@@ -161,13 +161,13 @@ struct trainjob {
 struct trainjob *trainjob_decode(cJSON *tree, struct err *err) MUST_CHECK;
 void trainjob_free(struct trainjob *job);
 
-/* Parts of trainjob_decode, in files of their own. Strings point into the tree or live in the arena. */
+/* Parts of trainjob_decode, in separate files. Strings point into the tree or live in the arena. */
 int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct trainjob_spec *ret,
                          struct err *err) MUST_CHECK;
 int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct torchrun_config *ret,
                              struct err *err) MUST_CHECK;
-/* With the operator's launcher: that no template uses its names and its folder. After torchrunConfig and
- * replicaSpecs. */
+/* With the operator's launcher: check that no template uses its names and its folder. Call it after
+ * torchrunConfig and replicaSpecs. */
 int trainjob_check_launcher(const struct json_at *spec, const struct trainjob_spec *s,
                             struct err *err) MUST_CHECK;
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret,
@@ -175,16 +175,16 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
 int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
                              struct err *err) MUST_CHECK; /* after replicaSpecs */
 int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *ret,
-                            struct err *err) MUST_CHECK; /* after all that it changes */
+                            struct err *err) MUST_CHECK; /* after the fields that it changes */
 int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
                                 struct err *err) MUST_CHECK;
 
-/* The training container, whose exit decides: the first one named "python" or "pytorch", else the first; NULL
- * without containers. */
+/* The training container, whose exit decides over the pod: the first one named "python" or "pytorch", else
+ * the first; NULL without containers. */
 const cJSON *trainjob_training_container(const cJSON *pod_spec);
 
-/* The number of GPUs in a container's limits. *ret_some: it has any, or a resource such as GPU memory, which
- * is not counted. */
+/* The number of GPUs in a container's limits. *ret_some: it has GPUs, or a resource such as GPU memory, which
+ * does not count. */
 int64_t trainjob_gpus(const cJSON *container, bool *ret_some);
 
 static inline void trainjob_freep(struct trainjob **j)

@@ -14,7 +14,7 @@ static int check_rest(const struct json_at *at, const struct trainjob_spec *spec
     if (t->min_nodes)
         return json_err(
             at, err,
-            "torchrunConfig.minNodes is the old way to ask for an elastic job: with elastic, remove it");
+            "torchrunConfig.minNodes is the old way to request an elastic job: with elastic, remove it");
     if (t->rdzv_backend == RDZV_STATIC)
         return json_err(at, err, "elastic jobs need another torchrunConfig.rdzvBackend than static");
     return 0;

@@ -1,4 +1,4 @@
-/* trainjob_launcher.c - refuse templates that use what the operator's own launcher needs in a pod. */
+/* trainjob_launcher.c - refuse templates that use names or folders of the operator's own launcher. */
 #include "operator/api/trainjob.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #define NAME TRAINJOB_LAUNCHER_NAME
 #define FOLDER TRAINJOB_LAUNCHER_FOLDER
 
-/* The rest of an absolute path behind its first `name`, "" or "/..."; NULL: the path begins otherwise. Repeated slashes
- * and "." count for nothing, as on the node. The path has no ".." part. */
+/* The rest of an absolute path after its first component `name`, "" or "/..."; NULL: the first component
+ * differs. Repeated slashes and "." are ignored, as on the node. The path has no ".." component. */
 static const char *below(const char *path, const char *name)
 {
     size_t len = strlen(name);
@@ -56,13 +56,13 @@ static int check_mount_path(const struct json_at *mount, struct err *err)
     return 0;
 }
 
-/* The plan adds to the lists, and would have to replace what is none. A list that is not there is NULL. */
+/* The plan appends to the list, so another type is an error. An absent list is NULL. */
 static int check_list(const struct json_at *list, struct err *err)
 {
     return list->node && !cJSON_IsArray(list->node) ? json_err(list, err, "expected a list") : 0;
 }
 
-/* Of a pod spec's list, or of the mounts in a container: no item has our name. */
+/* Check that no item of a pod spec's list, or of a container's mounts, has our name. */
 static int check_names(const struct json_at *parent, const char *key, bool with_paths, struct err *err)
 {
     struct json_at list = json_member(parent, key);

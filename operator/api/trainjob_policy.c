@@ -8,7 +8,7 @@
 
 enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253, PROGRESS_TIMEOUT_MIN_S = 30 };
 
-/* Both spellings that torchrun takes. */
+/* torchrun accepts both spellings. */
 static bool names_endpoint(const struct torchrun_config *t)
 {
     for (int i = 0; i < t->n_extra_options; i++) {
@@ -19,7 +19,7 @@ static bool names_endpoint(const struct torchrun_config *t)
     return false;
 }
 
-/* An integer of at least 1, as a number or as text, or one of torchrun's words. */
+/* An integer of at least 1, as a number or as text, or one of torchrun's keywords. */
 static int decode_proc_per_node(const struct json_at *at, struct arena *a, const char **ret, struct err *err)
 {
     struct json_at m = json_member(at, "procPerNode");

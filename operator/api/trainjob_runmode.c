@@ -1,4 +1,4 @@
-/* trainjob_runmode.c - decode spec.runMode: debug, pause, and what runs instead of the template. */
+/* trainjob_runmode.c - decode spec.runMode: debug, pause, and commands that replace the template's. */
 #include "operator/api/trainjob.h"
 
 #include <string.h>

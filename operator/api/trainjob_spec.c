@@ -1,4 +1,4 @@
-/* trainjob_spec.c - decode spec.replicaSpecs, and refuse what this version does not support. */
+/* trainjob_spec.c - decode spec.replicaSpecs, and refuse fields that this version does not support. */
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"
@@ -22,8 +22,8 @@ static int check_quantities(const struct json_at *containers, struct err *err)
     return 0;
 }
 
-/* The user's template: only that there is a pod with named containers in it, and quantities, which the API server would refuse
- * without saying where they stand; it knows the rest. */
+/* Check the user's template: that it has named containers, and quantities, which the API server would refuse
+ * without their path. The API server checks the rest. */
 static int check_template(const struct json_at *template, struct err *err)
 {
     struct json_at spec = json_member(template, "spec");
@@ -46,7 +46,7 @@ static int check_template(const struct json_at *template, struct err *err)
     return check_quantities(&containers, err) < 0 || check_quantities(&before, err) < 0 ? -1 : 0;
 }
 
-/* What else stands there is not copied into pods, so the API server never sees it. */
+/* Refuse other keys of the template: they are not copied into pods, so the API server would not report them. */
 static int check_template_keys(const struct json_at *template, struct err *err)
 {
     static const char *const KNOWN[] = {"metadata", "spec", NULL};
@@ -81,8 +81,8 @@ static int64_t quantity_whole(const cJSON *q)
     return cJSON_IsString(q) && sv_i64(sv_from(q->valuestring), 0, 1000000000, &v) ? v : 0;
 }
 
-/* Whole devices or slices of one, as device plugins name them. Others count a GPU's memory or cores
- * (aliyun.com/gpu-mem, nvidia.com/gpucores), which are no GPUs. */
+/* Whole devices or slices of one, by the names of device plugins. Other resources count a GPU's memory or
+ * cores (aliyun.com/gpu-mem, nvidia.com/gpucores), not GPUs. */
 static bool counts_gpus(const char *resource)
 {
     static const char *const NAMES[] = {"gpu", "gpu.shared", "vgpu", "dcu"};
@@ -186,7 +186,7 @@ static int decode_replica_specs(const struct json_at *spec, struct arena *a, str
     return 0;
 }
 
-/* torchrun would wait for nodes that never come. */
+/* With more minNodes than pods torchrun would wait forever. */
 static int check_min_nodes(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
 {
     struct json_at torchrun = json_member(spec, "torchrunConfig");
@@ -198,7 +198,7 @@ static int check_min_nodes(const struct json_at *spec, const struct trainjob_spe
     return 0;
 }
 
-/* PyTorch's own torchrun does not know when its ranks stand still. */
+/* PyTorch's torchrun does not detect ranks without progress. */
 static int check_progress_timeout(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
 {
     struct json_at policy = json_member(spec, "runPolicy");

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512, FILESET_BYTES = 776, IMAGE_BYTES = 4096 };
+enum { LOGS_MAX = 16, PVCS_MAX = 8, SUBPATH_BYTES = 512, FILESET_BYTES = 776, IMAGE_BYTES = 4096 };
 
-/* "./log//a/." -> "log/a". NULL when it leaves the claim with "..". */
+/* "./log//a/." -> "log/a". NULL: the path leaves the volume with "..". */
 static const char *normalise(struct arena *a, const char *path)
 {
     char *out = arena_alloc(a, strlen(path) + 2);
@@ -35,41 +35,41 @@ static int add_path(const struct json_at *at, struct arena *a, struct tensorboar
 {
     log->path = normalise(a, path);
     if (!log->path)
-        return json_err(at, err, "expected a path inside the claim, got \"%.80s\"", path);
-    /* TensorBoard's own list of log folders has no quoting. */
+        return json_err(at, err, "expected a path inside the volume, got \"%.80s\"", path);
+    /* TensorBoard's list of log folders has no quoting. */
     if (strpbrk(log->path, ",:"))
         return json_err(at, err, "expected a path without ',' and ':', got \"%.80s\"", path);
     return 0;
 }
 
-/* The name may be followed by the path, which the caller reads. */
-static bool is_claim(struct sv name)
+/* Whether `name` is a valid PVC name. A path may follow it in the text. */
+static bool is_pvc(struct sv name)
 {
     return name.len > 0 && name.len <= 253 && !memchr(name.p, ',', name.len) &&
            !memchr(name.p, ':', name.len) && !memchr(name.p, '/', name.len);
 }
 
-static int decode_claim(const struct json_at *at, struct arena *a, struct tensorboard_log *logs, int *n,
-                        struct err *err)
+static int decode_pvc(const struct json_at *at, struct arena *a, struct tensorboard_log *logs, int *n,
+                      struct err *err)
 {
     static const char *const KNOWN[] = {"name", "subPath", NULL};
     struct json_at name = json_member(at, "name");
     struct json_at list = json_member(at, "subPath");
-    const char *claim = NULL;
+    const char *pvc = NULL;
     const char *const *paths = NULL;
     int n_paths = 0;
 
-    if (decode_members(at, KNOWN, NULL, err) < 0 || json_get_str(at, "name", &claim, err) < 0 ||
+    if (decode_members(at, KNOWN, NULL, err) < 0 || json_get_str(at, "name", &pvc, err) < 0 ||
         decode_strings(at, "subPath", LOGS_MAX, SUBPATH_BYTES, a, &paths, &n_paths, err) < 0)
         return -1;
-    if (!claim || !is_claim(sv_from(claim)))
+    if (!pvc || !is_pvc(sv_from(pvc)))
         return json_err(&name, err, "expected the name of a PersistentVolumeClaim");
     for (int i = 0; i < (n_paths ? n_paths : 1); i++) {
         struct json_at item = json_item(&list, NULL, i);
         if (*n == LOGS_MAX)
             return json_err(at, err, "expected at most %d log folders in all", LOGS_MAX);
         struct tensorboard_log *log = &logs[(*n)++];
-        log->claim = claim;
+        log->pvc = pvc;
         if (add_path(&item, a, log, n_paths ? paths[i] : "", err) < 0)
             return -1;
     }
@@ -86,24 +86,24 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     const cJSON *node;
     int i = 0;
 
-    if (decode_members(&dir, KNOWN, REFUSED, err) < 0 || json_expect_array(&pvc, CLAIMS_MAX, err) < 0)
+    if (decode_members(&dir, KNOWN, REFUSED, err) < 0 || json_expect_array(&pvc, PVCS_MAX, err) < 0)
         return -1;
     if (cJSON_GetArraySize(pvc.node) < 1)
-        return json_err(&pvc, err, "expected at least one claim");
+        return json_err(&pvc, err, "expected at least one PVC");
     struct tensorboard_log *logs = arena_array(a, LOGS_MAX, struct tensorboard_log);
     cJSON_ArrayForEach(node, pvc.node)
     {
         struct json_at item = json_item(&pvc, node, i++);
         if (!cJSON_IsObject(node))
             return json_err(&item, err, "expected an object");
-        if (decode_claim(&item, a, logs, &ret->n_logs, err) < 0)
+        if (decode_pvc(&item, a, logs, &ret->n_logs, err) < 0)
             return -1;
     }
     ret->logs = logs;
     return 0;
 }
 
-/* T9k's own way to write the same: t9k://pvc/NAME/PATH. */
+/* T9k's notation: t9k://pvc/NAME/PATH. */
 static int decode_filesets(const struct json_at *tb, struct arena *a, struct tensorboard_spec *ret,
                            struct err *err)
 {
@@ -120,12 +120,12 @@ static int decode_filesets(const struct json_at *tb, struct arena *a, struct ten
     for (int i = 0; i < n; i++) {
         struct json_at item = json_item(&list, NULL, i);
         const bool known = sv_starts(sv_from(texts[i]), SCHEME);
-        struct sv rest = sv_from(texts[i] + (known ? strlen(SCHEME) : 0)), claim;
-        if (!known || !sv_next(&rest, '/', &claim) || !is_claim(claim))
+        struct sv rest = sv_from(texts[i] + (known ? strlen(SCHEME) : 0)), pvc;
+        if (!known || !sv_next(&rest, '/', &pvc) || !is_pvc(pvc))
             return json_err(&item, err,
                             "expected t9k://pvc/NAME/PATH; other storage is not supported, got \"%.80s\"",
                             texts[i]);
-        logs[i].claim = arena_strndup(a, claim.p, claim.len);
+        logs[i].pvc = arena_strndup(a, pvc.p, pvc.len);
         if (add_path(&item, a, &logs[i], rest.len ? rest.p : "", err) < 0)
             return -1;
     }

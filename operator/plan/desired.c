@@ -67,7 +67,7 @@ void desired_port(cJSON *parent, const char *key, const char *name, int number)
     cJSON_AddItemToArray(cJSON_AddArrayToObject(parent, "ports"), port);
 }
 
-/* Names resolve before pods are ready, since the pods meet before any is ready. */
+/* publishNotReadyAddresses: the pods resolve each other's names before any pod is ready. */
 cJSON *desired_service(struct planner *p)
 {
     cJSON *o = desired_child(p, "v1", "Service", desired_service_name(p->a, p->job->name), NULL);

@@ -1,6 +1,6 @@
 /* desired.h - build the objects that the operator creates: names, pods, Service, TensorBoard. Pure.
  *
- * Ownership: what is returned as cJSON is freed with cJSON_Delete.
+ * Ownership: free returned cJSON trees with cJSON_Delete.
  */
 #ifndef TK_OPERATOR_PLAN_DESIRED_H
 #define TK_OPERATOR_PLAN_DESIRED_H
@@ -12,22 +12,23 @@
 
 enum { TENSORBOARD_PORT = 6006 };
 
-/* The names never change, so that a second create meets AlreadyExists. */
+/* The names never change, so that a second create gets AlreadyExists. */
 char *desired_pod_name(struct arena *a, const char *job, const char *type,
                        int index);                                /* <job>-<type>-<index> */
 char *desired_service_name(struct arena *a, const char *job);     /* <job>-rdzv */
 char *desired_tensorboard_name(struct arena *a, const char *job); /* <job>-tensorboard */
 
-/* The user's template, unchanged but for the fields that the operator owns. */
+/* The user's template, unchanged except for the fields that the operator owns. */
 cJSON *desired_pod(struct planner *p, const struct slot *s);
 
-/* Warn, in events, about a template that will probably not work as intended; once, when the job starts. */
+/* Add Warning events about a template that will probably not work as intended; once, when the job starts. */
 void desired_pod_warnings(struct planner *p);
 
 /* The headless Service through which the pods resolve each other's names. */
 cJSON *desired_service(struct planner *p);
 
-/* `hash` becomes the annotation ANNOTATION_SPEC_HASH of the Deployment. replicas: -1 for what is hashed. */
+/* `hash` becomes the annotation ANNOTATION_SPEC_HASH of the Deployment. replicas -1: build the input of the
+ * hash. */
 cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const char *hash);
 cJSON *desired_tensorboard_service(struct planner *p);
 
@@ -39,24 +40,28 @@ cJSON *desired_tensorboard_affinity(const struct planner *p);
 /* Set the member; an existing one is replaced. `value` then belongs to the object. */
 void desired_set(cJSON *object, const char *key, cJSON *value);
 
-/* The apiVersion, kind and metadata of a child that is no pod. `hash`: of the annotation ANNOTATION_SPEC_HASH; NULL: none. */
+/* The apiVersion, kind and metadata of a child other than a pod. `hash`: for the annotation
+ * ANNOTATION_SPEC_HASH; NULL: none. */
 cJSON *desired_child(const struct planner *p, const char *version, const char *kind, const char *name,
                      const char *hash);
 
-/* Add the list `ports` with this one port. `key`: of its number, which is port in a Service and containerPort in a container. */
+/* Add the list `ports` with this one port. `key`: the name of its number, "port" in a Service,
+ * "containerPort" in a container. */
 void desired_port(cJSON *parent, const char *key, const char *name, int number);
 
 /* Set ownerReferences: {apiVersion, kind, name, uid, controller, blockOwnerDeletion} of the job. */
 void desired_owner(const struct trainjob *job, cJSON *metadata);
 
-/* Add what the operator sets in the training container: torchrun's command line, or environment variables (RANK, ...). */
+/* Set the operator's fields in the training container: torchrun's command line, or environment variables
+ * (RANK, ...). */
 void desired_container(struct planner *p, const struct slot *s, cJSON *container);
 
-/* torchrunConfig.launcher: Torchkeeper. Whether the pods of this plan run it: not in debug mode, where no torchrun runs. */
+/* Whether the pods of this plan run the launcher of torchrunConfig.launcher: Torchkeeper. Not in debug mode,
+ * which runs no torchrun. */
 bool desired_launcher_runs(const struct planner *p);
 
-/* Bring it into a pod whose image need not have one: an init container copies it into an emptyDir, where the training container
- * finds it. spec: the pod's. After resumeSpecs, which may remove init containers. */
+/* Add that launcher to a pod: an init container copies it into an emptyDir, which the training container
+ * mounts. spec: the pod's. Call it after resumeSpecs, which may remove init containers. */
 void desired_launcher_add(const struct planner *p, cJSON *spec, cJSON *container);
 
 #endif

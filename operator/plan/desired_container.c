@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* c10d elects no host from such an endpoint by itself, and gives up after 60 s while pod 0 pulls its image.
- * */
+/* With such an endpoint c10d does not choose the host itself, and its default timeout is 60 s, shorter than
+ * an image pull of pod 0. */
 enum { READ_TIMEOUT_S = 600, JOIN_TIMEOUT_S = 3600 };
 
 static char *master_address(struct planner *p)
@@ -20,7 +20,7 @@ static void add_arg(cJSON *args, const char *arg)
     cJSON_AddItemToArray(args, cJSON_CreateString(arg));
 }
 
-/* The value of an extra option --rdzv_conf, in either spelling, `i` moved to its last word; NULL: another. */
+/* If extra option `i` is --rdzv_conf, in either spelling: its value; moves `i` to its last word. Else NULL. */
 static const char *users_rdzv_conf(const struct torchrun_config *t, int *i)
 {
     const char *option = t->extra_options[*i];
@@ -35,8 +35,8 @@ static const char *users_rdzv_conf(const struct torchrun_config *t, int *i)
     return NULL;
 }
 
-/* torchrun takes the last --rdzv_conf alone, and in it the last value of a key: one option, the user's behind
- * ours, so that who sets a timeout does not lose is_host. */
+/* torchrun uses only the last --rdzv_conf, and in it the last value of a key. So pass one option with the
+ * user's values after ours: a user who sets a timeout keeps is_host. */
 static void add_rdzv_conf(struct planner *p, const struct slot *s, cJSON *args)
 {
     const struct torchrun_config *t = &p->spec->torchrun;
@@ -97,10 +97,10 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
 
 struct env {
     cJSON *ours;
-    const cJSON *container; /* with the user's */
+    const cJSON *container; /* the container, with the user's env */
 };
 
-/* The item of this name; NULL: the user has set it. */
+/* A new item of this name; NULL: the user has set it. */
 static cJSON *env_item(struct env *e, const char *name)
 {
     if (pod_has_env(e->container, name))
@@ -119,7 +119,8 @@ static void add_env(struct env *e, const char *name, const char *value)
         cJSON_AddStringToObject(item, "value", value);
 }
 
-/* Not optional: a kubelet that does not see the Secret yet would start this pod without what its peers have. */
+/* Not optional: a kubelet that does not see the Secret yet would start this pod without the key that its
+ * peers have. */
 static void add_key(struct planner *p, struct env *e)
 {
     cJSON *item = guards_key(p) ? env_item(e, CONTRACT_ENV_JOB_KEY) : NULL;
@@ -139,7 +140,7 @@ static bool on_host_network(const struct slot *s)
 static void add_plain_env(struct planner *p, const struct slot *s, struct env *e)
 {
     const struct torchrun_config *t = &p->spec->torchrun;
-    /* Pod 0's own name is in its /etc/hosts before it is in DNS; on the node's network that is the node's file. */
+    /* Pod 0 uses its short name, which is in its /etc/hosts before DNS has it; with hostNetwork that file is the node's. */
     const char *address = s->order == 0 && !on_host_network(s) ? s->name : master_address(p);
     const char *port = arena_printf(p->a, "%d", CONTRACT_MASTER_PORT);
     const char *nodes = arena_printf(p->a, "%d", p->spec->pods);
@@ -167,7 +168,8 @@ static bool restarts_inside(const struct planner *p)
     return t->enabled && !p->spec->debug.enabled && t->rdzv_backend == RDZV_C10D && t->max_restarts > 0;
 }
 
-/* What our launcher reads; others pass it by. Pods on the node's network would serve, and be asked, on the node's port. */
+/* Variables for our launcher; others ignore them. With hostNetwork the progress port would be the node's, so
+ * it is not set. */
 static void add_launcher_env(struct planner *p, const struct slot *s, struct env *e)
 {
     const struct opt_i64 *timeout = &p->spec->run_policy.progress_timeout_s;
@@ -187,20 +189,20 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
 {
     struct env e = {cJSON_CreateArray(), container};
     const char *report = json_str(container, "terminationMessagePath");
-    /* Neither a report nor the end of the log in the pod's status. */
+    /* lastWords: false: neither a report nor the end of the log in the pod's status. */
     const bool silent = p->spec->run_policy.no_last_words;
     const cJSON *v;
 
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
     if (!silent)
         add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
-    /* A site's ConfigMap may set these, and a container's env beats its envFrom. Our launcher sets them where nobody did. */
+    /* A site's ConfigMap may set these by envFrom, which env would override. Our launcher sets them if they are not set. */
     if (cJSON_GetArraySize(json_find(container, (const char *[]){"envFrom", NULL})) == 0) {
         add_env(&e, "PYTHONUNBUFFERED", "1");
         add_env(&e, "NCCL_DEBUG", "WARN");
     }
-    /* Else torch's workers share torchrun's own store, and after a restart inside the pods some find there what
-     * others left before it (torch 2.4 and newer). */
+    /* Otherwise torch's workers share torchrun's store, and after a restart inside the pods some find values of the round
+     * before (torch 2.4 and newer). */
     if (restarts_inside(p))
         add_env(&e, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
     if (p->spec->torchrun.enabled && !p->spec->debug.enabled) {
@@ -209,7 +211,7 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
     } else {
         add_plain_env(p, s, &e);
     }
-    /* Ours come first, so that the user's may refer to them as $(NAME). */
+    /* Our variables come first, so that the user's may refer to them as $(NAME). */
     cJSON_ArrayForEach(v, json_find(container, (const char *[]){"env", NULL}))
         cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
     desired_set(container, "env", e.ours);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The file has 0.2 MB. The memory is what a container's runtime needs to start any program; the copy itself lies in the
- * page cache, which the kernel may take back. */
+/* The file has 0.2 MB. A container runtime needs this much memory to start any program; the copy is in the
+ * page cache, which the kernel can free. */
 static const char CPU[] = "100m";
 static const char MEMORY[] = "32Mi";
 static const char DISK[] = "16Mi";
@@ -19,7 +19,7 @@ static const cJSON *find(const cJSON *o, const char *a, const char *b)
     return json_find(o, (const char *[]){a, b, NULL});
 }
 
-/* The member; an empty list if it is not there or is null. trainjob_check_launcher has refused anything else. */
+/* The member; creates an empty list if it is absent or null. trainjob_check_launcher has refused other types. */
 static cJSON *list_of(cJSON *object, const char *key)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -41,8 +41,9 @@ static void add_mount(cJSON *container, bool read_only)
     cJSON_AddItemToArray(list_of(container, "volumeMounts"), m);
 }
 
-/* Restricted Pod Security. The user is the training container's, or else the image's: a pod may be allowed certain users
- * only. runAsNonRoot is always set, since the pod's may contradict the training container's. */
+/* For the restricted Pod Security level. The user is the training container's, or else the image's: a policy
+ * may allow only certain users. runAsNonRoot is always set, since the pod's value may contradict the training
+ * container's. */
 static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
 {
     const cJSON *of_container = find(training, "securityContext", "runAsUser");
@@ -60,8 +61,9 @@ static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
     cJSON_AddBoolToObject(s, "runAsNonRoot", !cJSON_IsNumber(user) || user->valuedouble != 0);
 }
 
-/* Requests = limits, so that a pod of class Guaranteed stays one. The disk is limited only where the training container's is:
- * the kubelet takes the sum for the pod's, and would evict a pod that has no limit of its own. */
+/* Requests = limits, so that a Guaranteed pod stays Guaranteed. Limit the disk only if the training container
+ * does: the kubelet uses the containers' limits for the whole pod, and would evict a pod whose training has
+ * no limit. */
 static void add_resources(const cJSON *training, cJSON *c)
 {
     cJSON *resources = cJSON_AddObjectToObject(c, "resources");

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Whose log and shell kubectl takes unless told otherwise. */
+/* The container that kubectl logs and exec use by default. */
 static const char DEFAULT_CONTAINER[] = "kubectl.kubernetes.io/default-container";
 
 static void set_text(cJSON *object, const char *key, const char *value)
@@ -32,8 +32,8 @@ static cJSON *object_of(cJSON *parent, const char *key)
     return o;
 }
 
-/* Labels, annotations and finalizers come from the template, as for any controller's pods; the rest is ours.
- * */
+/* Labels, annotations and finalizers come from the template, as for other controllers; the rest is the
+ * operator's. */
 static void add_metadata(struct planner *p, const struct slot *s, const cJSON *training, cJSON *pod)
 {
     static const char *const COPIED[] = {"labels", "annotations", "finalizers"};
@@ -74,7 +74,7 @@ static const struct run_instead *instead(const struct run_mode *mode, const char
     return NULL;
 }
 
-/* Those with restartPolicy Always run beside the training: they are sidecars, and stay. */
+/* Keep those with restartPolicy Always: they are sidecars, which run beside the training. */
 static void drop_init_containers(cJSON *spec)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, "initContainers");
@@ -95,7 +95,7 @@ static void set_words(cJSON *container, const char *key, const char *const *word
     desired_set(container, key, cJSON_CreateStringArray(words, n));
 }
 
-/* What the pod runs instead of its template's command: debug mode has precedence. */
+/* Replace the template's command by that of debug mode, or else of resumeSpecs. */
 static void apply_mode(const struct planner *p, const struct slot *s, cJSON *spec, cJSON *container)
 {
     static const char *const SLEEP[] = {"sleep", "inf"};
@@ -162,7 +162,7 @@ static bool has_shared_memory(const cJSON *container)
     return false;
 }
 
-/* With hostIPC /dev/shm is the node's. */
+/* Whether a pod with GPUs mounts nothing at /dev/shm. With hostIPC it is the node's. */
 static bool lacks_shared_memory(const cJSON *spec, const cJSON *container)
 {
     bool gpus;

@@ -11,7 +11,7 @@ static const cJSON *find(const cJSON *o, const char *a, const char *b)
     return json_find(o, (const char *[]){a, b, NULL});
 }
 
-/* TensorBoard's pods are not the job's: they carry a label of their own. Returns the labels. */
+/* TensorBoard's pods do not count as the job's pods: they have a separate label. Returns the labels. */
 static cJSON *add_selector(struct planner *p, cJSON *parent, const char *key)
 {
     cJSON *labels = cJSON_AddObjectToObject(parent, key);
@@ -52,10 +52,10 @@ cJSON *desired_tensorboard_affinity(const struct planner *p)
     return affinity;
 }
 
-/* /logs/<claim>[/<path>] */
+/* /logs/<pvc>[/<path>] */
 static const char *log_path(struct planner *p, const struct tensorboard_log *log)
 {
-    return arena_printf(p->a, "/logs/%s%s%s", log->claim, log->path[0] ? "/" : "", log->path);
+    return arena_printf(p->a, "/logs/%s%s%s", log->pvc, log->path[0] ? "/" : "", log->path);
 }
 
 static void add_arg(cJSON *args, const char *arg)
@@ -74,7 +74,7 @@ static void add_log_dirs(struct planner *p, cJSON *args)
     }
     for (int i = 0; i < tb->n_logs; i++) {
         const struct tensorboard_log *log = &tb->logs[i];
-        list = arena_printf(p->a, "%s%s%s%s%s:%s", list, i ? "," : "", log->claim, log->path[0] ? "/" : "",
+        list = arena_printf(p->a, "%s%s%s%s%s:%s", list, i ? "," : "", log->pvc, log->path[0] ? "/" : "",
                             log->path, log_path(p, log));
     }
     add_arg(args, arena_printf(p->a, "--logdir_spec=%s", list));
@@ -90,18 +90,18 @@ static void add_volumes(struct planner *p, cJSON *pod, cJSON *container)
     for (int i = 0; i < tb->n_logs; i++) {
         bool known = false;
         for (int k = 0; k < i; k++)
-            known |= strcmp(tb->logs[k].claim, tb->logs[i].claim) == 0;
+            known |= strcmp(tb->logs[k].pvc, tb->logs[i].pvc) == 0;
         if (known)
             continue;
         char *name = arena_printf(p->a, "logs-%d", n++);
         cJSON *v = cJSON_CreateObject();
         cJSON_AddStringToObject(v, "name", name);
         cJSON_AddStringToObject(cJSON_AddObjectToObject(v, "persistentVolumeClaim"), "claimName",
-                                tb->logs[i].claim);
+                                tb->logs[i].pvc);
         cJSON_AddItemToArray(volumes, v);
         cJSON *m = cJSON_CreateObject();
         cJSON_AddStringToObject(m, "name", name);
-        cJSON_AddStringToObject(m, "mountPath", arena_printf(p->a, "/logs/%s", tb->logs[i].claim));
+        cJSON_AddStringToObject(m, "mountPath", arena_printf(p->a, "/logs/%s", tb->logs[i].pvc));
         cJSON_AddBoolToObject(m, "readOnly", true);
         cJSON_AddItemToArray(mounts, m);
     }
@@ -115,7 +115,7 @@ static void add_volumes(struct planner *p, cJSON *pod, cJSON *container)
     cJSON_AddItemToArray(mounts, tmp_mount);
 }
 
-/* The training container's user wrote the logs and can read them. */
+/* The training container's user or group, who wrote the logs and can read them. */
 static int64_t inherited_id(struct planner *p, const char *key)
 {
     const cJSON *spec = find(p->slots[0].spec->template, "spec", NULL);

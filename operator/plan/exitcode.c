@@ -1,4 +1,4 @@
-/* exitcode.c - judge how one pod ended by a table of evidence; the first row that matches decides. */
+/* exitcode.c - classify how one pod ended by a table of evidence; the first row that matches decides. */
 #include "operator/plan/exitcode.h"
 
 #include "common/contract.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What container runtimes end a container with that they cannot start, or that they lost. */
+/* Exit codes that container runtimes report for containers that they could not start, or lost. */
 enum { NOT_EXECUTABLE = 126, NOT_STARTED = 128, LOST = 255 };
 
 static const char STATUS_UNKNOWN[] = "ContainerStatusUnknown";
@@ -31,7 +31,7 @@ bool exitcode_is_disruption(const char *reason)
     return false;
 }
 
-/* The pod never got to run here; a new one may, elsewhere or later. */
+/* The pod never ran on this node; a new pod may, elsewhere or later. */
 static bool refused_by_node(const struct pod *pod)
 {
     static const char *const REASONS[] = {"UnexpectedAdmissionError", "NodeAffinity", "Terminated",
@@ -83,7 +83,7 @@ static void judge_code(struct verdict *v, const char *container_reason, const st
         }
 }
 
-/* Codes that only a signal gives; 138 and 140 are chosen by programs. */
+/* The signal of an exit code; programs choose 138 and 140 themselves. */
 static int32_t signal_of(int32_t code)
 {
     int32_t n = code - EXIT_CODE_SIGNAL_BASE;
@@ -91,8 +91,9 @@ static int32_t signal_of(int32_t code)
     return n >= 1 && n <= 31 && code != EXIT_CODE_RETRYABLE && code != EXIT_CODE_PEER_LOST ? n : 0;
 }
 
-/* Nobody saw how it ended. The kubelet says ContainerStatusUnknown of a container that it does not find any more; containerd
- * says Unknown of one whose end it missed, as after a restart of the node. The reason of a program's own exit(255) is Error. */
+/* Whether the container's real end is unknown. The kubelet reports ContainerStatusUnknown for a container
+ * that it no longer finds, containerd Unknown for one whose end it missed, as after a restart of the node.
+ * For a program's exit(255) the reason is Error. */
 static bool is_lost(const struct pod_container *c)
 {
     return strcmp(c->reason, STATUS_UNKNOWN) == 0 ||
@@ -106,7 +107,8 @@ static int32_t container_signal(const struct pod_container *c)
     return c->signal ? c->signal : signal_of(c->exit_code);
 }
 
-/* The container's runtime was refused what desired_launcher.c put there, in the words of any runtime. */
+/* Whether the container runtime could not execute the launcher from desired_launcher.c, by any runtime's
+ * message. */
 static bool launcher_refused(const struct pod_container *c)
 {
     return (c->exit_code == NOT_EXECUTABLE || c->exit_code == NOT_STARTED) &&
@@ -120,19 +122,19 @@ static struct verdict from_container(const struct pod_container *c, const struct
                         .rank = -1,
                         .finished_ms = c->finished_ms};
     struct rootcause cause = {.rank = -1};
-    bool told = rootcause_parse(c->message, &cause);
+    bool known = rootcause_parse(c->message, &cause);
 
     if (is_lost(c)) {
         v.class = VERDICT_DISRUPTION;
         v.reason = STATUS_UNKNOWN;
         if (strcmp(c->reason, STATUS_UNKNOWN) == 0)
-            v.message = c->message; /* the kubelet's own */
+            v.message = c->message; /* the kubelet's text, not a program's */
         if (!v.message[0])
             v.message = "the container runtime lost the container, as after a restart of the node";
         return v;
     }
     v.signal = container_signal(c);
-    /* Ours ends with the code of the rank it names. Another code: a node that names a rank of another node. */
+    /* Our launcher exits with the code of the rank in its report. Another code: the report names a rank of another node. */
     if (c->exit_code == EXIT_CODE_ERROR || c->exit_code == cause.exit_code)
         v.rank = cause.rank;
     if (strcmp(c->reason, "OOMKilled") == 0) {
@@ -140,8 +142,8 @@ static struct verdict from_container(const struct pod_container *c, const struct
         v.reason = "OOMKilled";
         return v;
     }
-    /* PyTorch's ends with 1 whatever happened. */
-    if (c->exit_code == EXIT_CODE_ERROR && told) {
+    /* PyTorch's torchrun exits with 1 after any failure. */
+    if (c->exit_code == EXIT_CODE_ERROR && known) {
         v.exit_code = cause.exit_code;
         v.signal = cause.signal;
     }
@@ -161,7 +163,7 @@ static struct verdict from_container(const struct pod_container *c, const struct
     return v;
 }
 
-/* The container's name is what a person looks for first. */
+/* The verdict on a failed init container, with its name. */
 static struct verdict from_init_container(const struct pod *pod, const struct run_policy *policy)
 {
     struct verdict v = from_container(&pod->init, policy);

@@ -1,5 +1,5 @@
-/* exitcode.h - classify how one pod ended: success, disruption (evicted, preempted, drained, deleted), out of memory, signal,
- * retryable or permanent exit code. Pure. What follows from it for the job: restart.h.
+/* exitcode.h - classify how one pod ended: success, disruption (evicted, preempted, drained, deleted), out of
+ * memory, signal, retryable or permanent exit code. Pure. restart.h decides what happens to the job.
  *
  * Ownership: strings of a verdict are literals or borrowed from the pod.
  */
@@ -9,7 +9,7 @@
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
-/* In the order of evidence, the strongest last: an attempt is judged by its strongest verdict. */
+/* From weak to strong evidence: the strongest verdict of an attempt decides. */
 enum verdict_class {
     VERDICT_NONE, /* not ended */
     VERDICT_SUCCESS,
@@ -35,8 +35,7 @@ struct verdict {
 
 struct verdict exitcode_verdict(const struct pod *pod, const struct run_policy *policy);
 
-/* The verdict on a pod that disappeared though the operator did not delete it. exit_code: -1, or what the
- * status has of its end. */
+/* The verdict on a pod that disappeared without the operator deleting it. exit_code: from the status, or -1. */
 struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy);
 
 /* Whether a recorded failure with this reason was a disruption: a restart after one is not delayed. */

@@ -1,4 +1,4 @@
-/* finish.c - how a job ends, which pods are deleted then and when the job is, and pods that stay Terminating. */
+/* finish.c - end a job, delete its pods and later the job, and delete pods that stay Terminating. */
 #include "operator/plan/finish.h"
 
 #include "operator/plan/status.h"
@@ -15,7 +15,7 @@ bool finish_if_succeeded(struct planner *p)
     return true;
 }
 
-/* Pausing clears startTime, restarts do not. */
+/* A pause clears startTime; restarts do not. */
 bool finish_if_overdue(struct planner *p)
 {
     const struct opt_i64 *limit = &p->spec->run_policy.active_deadline_s;
@@ -34,9 +34,10 @@ bool finish_if_overdue(struct planner *p)
     return true;
 }
 
-/* ---- what is deleted then */
+/* ---- deletions after the end */
 
-/* Of a pod whose training has ended the phase follows. */
+/* Whether cleanUpPolicy keeps the pod. A pod whose training has ended counts as finished, since its phase
+ * will follow. */
 static bool wanted(const struct planner *p, const struct pod *pod)
 {
     enum cleanup_policy policy = p->spec->run_policy.cleanup_policy;
@@ -44,7 +45,7 @@ static bool wanted(const struct planner *p, const struct pod *pod)
     return policy == CLEANUP_NONE || (policy == CLEANUP_UNFINISHED && pod_ended(pod));
 }
 
-/* After the master's success the others get a while to end by themselves. */
+/* After the master's success, the other pods get some time to end by themselves. */
 static bool grace_over(struct planner *p)
 {
     int64_t due = p->st.completion_ms + TRAINING_GRACE_MS;
@@ -58,7 +59,7 @@ static bool grace_over(struct planner *p)
     return false;
 }
 
-/* Not when its user has just changed its mind. */
+/* Only at the planned version: the user may just have changed the job. */
 static void delete_job(struct planner *p)
 {
     struct action *act = planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
@@ -79,7 +80,8 @@ static void time_to_live(struct planner *p)
         delete_job(p);
 }
 
-/* What is unfinished as far as we know may have finished since, and then it stays. */
+/* by_policy: cleanUpPolicy deletes the pod because it is unfinished. It may have finished meanwhile, so the
+ * delete names the version. */
 static void delete_pod(struct planner *p, const struct pod *pod, bool by_policy)
 {
     struct action *act = planner_delete_pod(p, pod);
@@ -88,7 +90,8 @@ static void delete_pod(struct planner *p, const struct pod *pod, bool by_policy)
         act->version = arena_strdup(p->a, pod->version);
 }
 
-/* The kubelet ends what still runs in a pod beyond its activeDeadlineSeconds, which may be set or lowered at any time. */
+/* The kubelet ends the containers of a pod after its activeDeadlineSeconds, which may be set or lowered at
+ * any time. */
 static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_s)
 {
     cleanup_json cJSON *doc = cJSON_CreateObject();
@@ -105,29 +108,30 @@ static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_
     act->body = planner_json(p, doc);
     planner_event_in(
         p, &p->deletes, true, "SidecarEnded",
-        "pod %s: the operator ends %s: still there sidecarGraceSeconds (%d) after the training had ended",
+        "pod %s: the operator ends %s: still running sidecarGraceSeconds (%d) after the training ended",
         pod->name, pod->working, (int)p->spec->run_policy.sidecar_grace_s);
 }
 
-/* The kubelet counts from the pod's start, which follows its placement. A deadline that has passed without effect: nothing on
- * the node looks at it, as on a virtual one. */
+/* The kubelet counts from the pod's start, after its placement. If a deadline has passed without effect, the
+ * node does not enforce deadlines, as a virtual node. */
 static void end_sidecars(struct planner *p, const struct pod *pod)
 {
     int64_t placed_ms = pod->since_ms ? pod->since_ms : pod->created_ms;
     int64_t age_s = (p->now_ms - placed_ms) / 1000;
-    int64_t in_vain_ms = placed_ms + pod->deadline_s * INT64_C(1000) + KUBELET_WAIT_MS;
+    int64_t expired_ms = placed_ms + pod->deadline_s * INT64_C(1000) + KUBELET_WAIT_MS;
 
     age_s = age_s > 1 ? age_s : 1;
     if (!pod->deadline_s || pod->deadline_s > age_s)
         lower_deadline(p, pod, age_s);
-    else if (p->now_ms < in_vain_ms)
-        planner_requeue(p, in_vain_ms);
+    else if (p->now_ms < expired_ms)
+        planner_requeue(p, expired_ms);
     else
         delete_pod(p, pod, true);
 }
 
-/* Containers that still work in a pod whose training has ended may go on for sidecarGraceSeconds. A node's clock is believed as
- * far as the training may have gone on after the job's end. */
+/* Containers that still run in a pod whose training has ended may continue for sidecarGraceSeconds. The end
+ * of the training is of the node's clock, so it is limited to the time for which the training may continue
+ * after the job's end. */
 static void finish_pod(struct planner *p, const struct pod *pod)
 {
     int64_t from_ms = pod->training.finished_ms;
@@ -181,7 +185,7 @@ void finish_force_deletes(struct planner *p)
     for (int i = 0; limit->set && i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         if (!pod->deletion_ms || pod->forced)
-            continue; /* forced and still there: a finalizer holds it, and asking again changes nothing */
+            continue; /* deleted with force, but a finalizer keeps it: another delete changes nothing */
         int64_t due = pod->deletion_ms + limit->v * 1000;
         if (due > p->now_ms)
             planner_requeue(p, due);

@@ -1,10 +1,10 @@
-/* guards.c - decide on the NetworkPolicy and the key of a job, and build them. */
+/* guards.c - decide whether a job gets a NetworkPolicy and a key, and build them. */
 #include "operator/plan/guards.h"
 
 #include "common/contract.h"
 #include "operator/plan/desired.h"
 
-/* As deploy/manager labels the operator's pods. */
+/* The labels of the operator's pods in deploy/manager. */
 #define OPERATOR                                                                                             \
     "\"podSelector\":{\"matchLabels\":{\"app.kubernetes.io/name\":\"torchkeeper\","                          \
     "\"app.kubernetes.io/component\":\"operator\"}}"
@@ -14,7 +14,7 @@ char *guards_name(struct arena *a, const struct trainjob *job)
     return arena_printf(a, "%s-%s", job->name, job->uid);
 }
 
-/* Pods on the node's network have no policy, and to others they come from their node's address. */
+/* Policies do not apply to pods with hostNetwork, and other pods see their traffic as the node's. */
 bool guards_isolate(const struct planner *p)
 {
     if (!p->in->guards.isolate || p->spec->run_policy.open_network)
@@ -26,7 +26,7 @@ bool guards_isolate(const struct planner *p)
     return true;
 }
 
-/* Launchers of several nodes may meet. */
+/* Whether launchers of several nodes may run a rendezvous. */
 static bool has_launchers(const struct planner *p)
 {
     const struct torchrun_config *t = &p->spec->torchrun;
@@ -35,7 +35,7 @@ static bool has_launchers(const struct planner *p)
     return t->enabled && ours && !p->spec->debug.enabled && (p->spec->pods > 1 || p->spec->elastic.enabled);
 }
 
-/* Of the attempt, in its place: any other one may be anybody's. */
+/* Whether a slot of the attempt has a pod. Other pods with the job's labels may be anybody's. */
 static bool has_pods(const struct planner *p)
 {
     for (int i = 0; i < p->n_slots; i++)
@@ -59,7 +59,7 @@ bool guards_key(const struct planner *p)
     return !any && p->in->guards.new_key;
 }
 
-/* Names need no escapes. */
+/* A label selector as JSON. The values are names and need no escapes. */
 static char *selects(struct arena *a, const char *what, const char *label, const char *value)
 {
     return arena_printf(a, "\"%s\":{\"matchLabels\":{\"%s\":\"%s\"}}", what, label, value);
@@ -70,8 +70,8 @@ static char *of_namespace(struct arena *a, const char *name)
     return selects(a, "namespaceSelector", "kubernetes.io/metadata.name", name);
 }
 
-/* From the job's pods to any port; from the operator, and a Prometheus, to the launcher's that tells progress; from the job's
- * namespace to TensorBoard's. */
+/* Ingress from the job's pods to all ports; from the operator and a Prometheus to the launcher's progress
+ * port; from the job's namespace to TensorBoard's port. */
 static char *policy_spec(const struct planner *p)
 {
     const struct plan_guards *g = &p->in->guards;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The fields that are ignored for one reason: the first one's path, and how many there are. */
+/* The fields ignored for one reason: the path of the first, and their number. */
 struct found {
     const char *first;
     int n;
@@ -15,7 +15,7 @@ static void note(struct found *f, const char *path)
         f->first = path;
 }
 
-static void tell(struct planner *p, const struct found *f, const char *why)
+static void report(struct planner *p, const struct found *f, const char *why)
 {
     if (f->n == 1)
         planner_event(p, true, "Ignored", "spec.%s: %s", f->first, why);
@@ -37,13 +37,13 @@ static void find_command(struct planner *p, int type, const cJSON *pod_spec, str
     }
 }
 
-void ignored_tell_change(struct planner *p, int attempt)
+void ignored_report_change(struct planner *p, int attempt)
 {
-    int64_t told = p->job->status.observed_generation;
+    int64_t reported = p->job->status.observed_generation;
 
-    /* Of a job that has ended and whose pods are gone nobody knows. */
+    /* The job has ended and its pods are gone: whether its template changed is unknown. */
     bool unknown = p->in->n_pods == 0 && jobstatus_finished(&p->st);
-    if (told == 0 || told >= p->job->generation || p->st.attempt != attempt ||
+    if (reported == 0 || reported >= p->job->generation || p->st.attempt != attempt ||
         !(unknown || planner_has_other_template(p)))
         return;
     if (jobstatus_finished(&p->st))
@@ -53,10 +53,11 @@ void ignored_tell_change(struct planner *p, int attempt)
                       "apply it again");
     else if (!p->spec->paused && (p->st.ran_attempt == attempt || planner_gang_runs(p)))
         planner_event(p, false, "TemplateWaits",
-                      "attempt %d goes on; the changed template takes effect with the next attempt", attempt);
+                      "attempt %d continues; the changed template takes effect with the next attempt",
+                      attempt);
 }
 
-void ignored_tell(struct planner *p)
+void ignored_report(struct planner *p)
 {
     const struct trainjob_spec *spec = p->spec;
     bool torchrun = spec->torchrun.enabled && !spec->debug.enabled;
@@ -81,11 +82,11 @@ void ignored_tell(struct planner *p)
     for (int i = 0; i < spec->resume.n && torchrun; i++)
         if (spec->resume.items[i].n_command > 0)
             note(&commands, arena_printf(p->a, "runMode.pause.resumeSpecs[%d].command", i));
-    tell(p, &commands,
-         "torchrun is enabled and is what runs: put the training program and its arguments into args");
-    tell(p, &policies,
-         "pods are made with Never: what follows a failure stands in replicaSpecs[].restartPolicy");
-    tell(p, &names, "the pod's own name and the job's Service are what the pods find each other by");
+    report(p, &commands,
+           "torchrun is enabled and runs instead: put the training program and its arguments into args");
+    report(p, &policies, "pods are created with Never: set replicaSpecs[].restartPolicy instead");
+    report(p, &names, "the pods find each other by their own names and the job's Service");
     if (spec->unknown)
-        planner_event(p, true, "Ignored", "%s; the job ran without it, and goes on so", spec->unknown);
+        planner_event(p, true, "Ignored", "%s; the job ran without it, and continues without it",
+                      spec->unknown);
 }

@@ -1,10 +1,11 @@
-/* judge.c - find the strongest evidence among the failed pods of an attempt, and whether each is replaced for itself. */
+/* judge.c - find the strongest evidence among the failed pods of an attempt, and whether they are replaced
+ * one by one. */
 #include "operator/plan/judge.h"
 
 #include <signal.h>
 #include <string.h>
 
-enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank die of broken connections first */
+enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank often fail first, with broken connections */
 
 void judge_apply_policy(struct verdict *v, enum restart_policy policy)
 {
@@ -24,7 +25,7 @@ void judge_apply_policy(struct verdict *v, enum restart_policy policy)
     }
 }
 
-/* A pod that the status knows was there. It is gone, or someone changed its labels. */
+/* A pod in the status that is not in the cache: it was deleted, or its labels were changed. */
 static struct verdict judge_missing(const struct planner *p, const struct slot *s)
 {
     if (!s->seen || !s->seen->uid || planner_slot_done(s))
@@ -32,8 +33,8 @@ static struct verdict judge_missing(const struct planner *p, const struct slot *
     return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
 }
 
-/* Whether a, of the same class, comes before b: b aborted, which gloo and NCCL also do to the peers of a rank that is gone, and a has
- * said why it ended. */
+/* Whether `a` explains the failure better than `b` of the same class: b aborted, which gloo and NCCL also do
+ * in the peers of a lost rank, and `a` has a message. */
 static bool explains_abort(const struct verdict *a, const struct verdict *b)
 {
     return b->signal == SIGABRT && a->signal != SIGABRT && a->message[0];
@@ -43,7 +44,7 @@ struct judgement judge_attempt(struct planner *p)
 {
     struct verdict *verdicts = arena_array(p->a, (size_t)p->n_slots, struct verdict);
     struct judgement j = {.all_ended = true, .verdicts = verdicts};
-    enum verdict_class evidence = VERDICT_NONE; /* of j.v, whatever the policy makes of it */
+    enum verdict_class evidence = VERDICT_NONE; /* the class of j.v before the restart policy */
 
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
@@ -52,13 +53,13 @@ struct judgement judge_attempt(struct planner *p)
         judge_apply_policy(&v, s->spec->restart_policy);
         verdicts[i] = v;
         if (v.class == VERDICT_NONE && (s->pod || (s->seen && s->seen->uid)) && !planner_slot_done(s))
-            j.all_ended = false; /* a pod that was never made gives no evidence */
+            j.all_ended = false; /* a pod that was never created gives no evidence */
         if (v.class <= VERDICT_SUCCESS)
             continue;
-        /* 0: nothing to count from: no wait, or it would begin anew in every pass. */
+        /* 0: unknown time. Do not wait then, since the wait would begin again in every plan. */
         if (!j.slot || v.finished_ms < j.first_failure_ms)
             j.first_failure_ms = v.finished_ms;
-        /* restartPolicy may give all failures one class: the pod to blame is chosen by the class that it had before. */
+        /* restartPolicy may give all failures one class; then the class before that selects the pod to blame. */
         if (!j.slot || v.class > j.v.class ||
             (v.class == j.v.class && (own > evidence || (own == evidence && explains_abort(&v, &j.v))))) {
             evidence = own;
@@ -85,7 +86,7 @@ bool judge_may_act(struct planner *p, const struct judgement *j)
 
 /* ---- restartScope Replica */
 
-/* Ended by its own decision, and not by a signal from outside: it has closed the rendezvous for everyone. */
+/* Whether torchrun ended by itself, not by a signal: it has then closed the rendezvous for all pods. */
 static bool torchrun_gave_up(const struct pod *pod)
 {
     const struct pod_container *c = &pod->training;

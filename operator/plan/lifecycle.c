@@ -18,8 +18,8 @@ enum {
     MASTER_WAIT_MS = 10000
 };
 
-/* One event, however many pods: an object's events are few, and others than these must get through. */
-static void tell_created(struct planner *p, int n, const struct slot *first)
+/* One event for all pods: the rate of events per object is limited, and others must not be dropped. */
+static void report_created(struct planner *p, int n, const struct slot *first)
 {
     int restarts = n && first->seen ? first->seen->restarts : 0;
     const int attempt = p->st.attempt;
@@ -33,7 +33,7 @@ static void tell_created(struct planner *p, int n, const struct slot *first)
         planner_event_in(p, &p->creates, false, "ReplicaCreated", "pod %s, attempt %d", first->name, attempt);
 }
 
-/* Pods of earlier attempts go, and so does a pod that no slot of the spec knows; of a paused job all. */
+/* Delete pods of earlier attempts and pods without a slot in the spec; of a paused job all pods. */
 static void delete_leftovers(struct planner *p)
 {
     for (int i = 0; i < p->in->n_pods; i++) {
@@ -53,7 +53,7 @@ static bool may_create(const struct slot *s)
         return false;
     if (!s->seen || !s->seen->uid)
         return true;
-    /* It was here in this attempt. Only Always brings a finished one back; any other one is judged first. */
+    /* The pod existed in this attempt. Only Always repeats a finished one; any other is judged first. */
     return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && planner_slot_done(s);
 }
 
@@ -65,7 +65,8 @@ static bool has_missing(const struct planner *p)
     return false;
 }
 
-/* A problem with a child of this pass's kind: say so, and leave it alone until its time. */
+/* If the last reconcile had a problem with a child that this plan would create: report it, and wait for its
+ * retry time. */
 static bool creation_held(struct planner *p)
 {
     static const char *const REASONS[] = {"", "NameConflict", "PodRefused", "InvalidSpec", "CreateFailed"};
@@ -95,7 +96,7 @@ static bool has_pods(const struct planner *p, int type)
     return false;
 }
 
-/* Gang schedulers start nothing before they have seen all pods of a job. */
+/* A gang scheduler starts no pod before all pods of the job exist. */
 static bool has_own_scheduler(const struct slot *s)
 {
     const char *name =
@@ -104,8 +105,8 @@ static bool has_own_scheduler(const struct slot *s)
     return name && name[0] && strcmp(name, "default-scheduler") != 0;
 }
 
-/* Until when the other pods wait for pod 0 to have an address: a program without torchrun may look its name up only once. Nor
- * does it help to wait while something holds pod 0. 0: they do not wait. */
+/* Until when the other pods wait for pod 0 to have an address: a program without torchrun may resolve its
+ * name only once. 0: do not wait; also if pod 0 has a problem. */
 static int64_t others_due_ms(struct planner *p)
 {
     const struct slot *first = &p->slots[0];
@@ -119,16 +120,17 @@ static int64_t others_due_ms(struct planner *p)
     if (pod->ip[0] || pod_is_running(pod) || planner_waiting(p, first).reason)
         return 0;
     int64_t due = pod->created_ms + MASTER_WAIT_MS;
-    return due <= p->now_ms + 2 * MASTER_WAIT_MS ? due : 0; /* else the API server's clock is far ahead */
+    return due <= p->now_ms + 2 * MASTER_WAIT_MS ? due
+                                                 : 0; /* otherwise the API server's clock is far ahead */
 }
 
-/* The bodies that a pass has made. */
+/* The pod bodies of this plan so far. */
 struct portion {
     int64_t others_due_ms;
     int n;
     size_t bytes;
-    size_t unsure_bytes; /* of them, of those that may be refused as the first one is */
-    size_t last_bytes;   /* the next one is about as large */
+    size_t unsure_bytes; /* part of `bytes`: of pods that may be refused like the first one */
+    size_t last_bytes;   /* estimate for the next one */
     const struct slot *first;
     bool *done; /* of each slot */
     bool full;
@@ -143,8 +145,8 @@ static bool is_full(const struct planner *p, const struct portion *made, bool un
                             (unsure && made->unsure_bytes + made->last_bytes > PLAN_FIRST_BYTES)));
 }
 
-/* A refused pod is tried before all others, and of each replicaSpec without pods one before any second one: what is refused as it
- * stands runs in no part. */
+/* The order of creates: a pod that was refused, then one pod of each replicaSpec without pods, then the rest.
+ * So a job whose spec is refused does not run in part. */
 enum turn { TURN_REFUSED, TURN_FIRST, TURN_REST, TURNS };
 
 static void create_pod(struct planner *p, int i, bool unsure, bool alone, struct portion *made)
@@ -195,7 +197,7 @@ static void create_turn(struct planner *p, enum turn turn, struct portion *made)
     }
 }
 
-/* As many as one pass may. */
+/* Create missing pods, up to the limits of one plan. */
 static void create_pods(struct planner *p)
 {
     struct portion made = {.others_due_ms = others_due_ms(p),
@@ -203,7 +205,7 @@ static void create_pods(struct planner *p)
 
     for (int turn = TURN_REFUSED; turn < TURNS; turn++)
         create_turn(p, (enum turn)turn, &made);
-    tell_created(p, made.n, made.first);
+    report_created(p, made.n, made.first);
 }
 
 static void create_missing(struct planner *p)
@@ -226,7 +228,7 @@ static void create_missing(struct planner *p)
     create_pods(p);
 }
 
-/* Under Always a pod that ended well comes again, by itself, not sooner than 10 s after it ended. */
+/* restartPolicy Always: repeat a pod that succeeded, alone, at the earliest 10 s after its end. */
 static void repeat_finished(struct planner *p)
 {
     for (int i = 1; i < p->n_slots; i++) {
@@ -241,8 +243,8 @@ static void repeat_finished(struct planner *p)
     }
 }
 
-/* From the second time on, an attempt gets this long before another template replaces it. 0: at once, also where the API
- * server's clock is ahead. */
+/* The earliest time for a changed template to replace the attempt, from the second change on. 0: now; also if
+ * the API server's clock is ahead. */
 static int64_t template_due_ms(const struct planner *p)
 {
     int64_t began = p->now_ms + 1;
@@ -255,9 +257,9 @@ static int64_t template_due_ms(const struct planner *p)
     return began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
 }
 
-/* An attempt whose pods never all ran is replaced when the template changes. One that ran goes on with the template it
- * has, until a pod is missing: pods of two templates never run together. What has ended in it is judged first. False: no
- * pod is made in this pass. */
+/* A changed template replaces an attempt whose pods never all ran. An attempt that ran continues with its
+ * template until a pod is missing: pods of two templates never run together. Failures in it are judged first.
+ * False: this plan must not create pods. */
 static bool follow_template(struct planner *p, bool judged)
 {
     bool ran = p->st.ran_attempt == p->st.attempt || planner_gang_runs(p);
@@ -277,8 +279,8 @@ static bool follow_template(struct planner *p, bool judged)
     return true;
 }
 
-/* Pods of a job that never ran, and of which another pod is refused as it stands: they would hold their places until someone
- * corrects it. */
+/* Whether the job never ran, some of its pods exist, and another pod's spec is refused: the existing pods
+ * would occupy their nodes until a user corrects the spec. */
 static bool is_refused_in_part(const struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
@@ -292,7 +294,7 @@ static bool is_refused_in_part(const struct planner *p)
     return false;
 }
 
-/* A job that was created suspended, and never ran, starts now: that is no resuming. */
+/* End a pause. For a job that was created suspended and never ran, this is a start, not a resume. */
 static void leave_pause(struct planner *p)
 {
     bool ran_before = p->st.attempt > 0;
@@ -305,7 +307,7 @@ static void leave_pause(struct planner *p)
     planner_event(p, false, "Resumed", "attempt %d begins", p->st.attempt);
 }
 
-/* Its pods may have come before its status. */
+/* The pods of a new job may be older than its first status. */
 static int64_t start_time(const struct planner *p)
 {
     int64_t ms = p->now_ms;
@@ -325,7 +327,7 @@ static void begin(struct planner *p)
     if (!p->st.start_ms)
         p->st.start_ms = start_time(p);
     if (p->st.n_tasks == 0 && p->in->n_pods > 0) {
-        observe_tasks(p); /* what ended before the first status is judged as if it stood there */
+        observe_tasks(p); /* so that pods which ended before the first status are judged, too */
         planner_fill_slots(p);
     }
     if (p->st.phase == JOB_NONE) {
@@ -359,8 +361,9 @@ void lifecycle_run(struct planner *p)
         create_missing(p);
 }
 
-/* Pausing raises the attempt, counts nothing and keeps no pods. That is written before the first one goes; the job is Paused,
- * for whoever waits for its places, when the last one is gone. */
+/* A pause increments the attempt, changes no counter and deletes all pods. The status reports it before the
+ * first delete. The job is Paused when its last pod is gone, since a queueing system then gives its quota to
+ * others. */
 void lifecycle_pause(struct planner *p)
 {
     bool paused = p->st.conditions[COND_PAUSED].state == COND_TRUE;

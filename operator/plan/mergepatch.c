@@ -4,14 +4,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Each value is looked at once. cJSON_Compare goes into objects from both sides, which doubles its time with each level. */
+/* Compares each value once. cJSON_Compare compares objects in both directions, which doubles its time with
+ * each level. */
 static bool same(const cJSON *a, const cJSON *b)
 {
     bool objects = cJSON_IsObject(a) && cJSON_IsObject(b);
     const cJSON *x, *y;
 
     if (!objects && !(cJSON_IsArray(a) && cJSON_IsArray(b)))
-        return cJSON_Compare(a, b, true); /* by its type, if not a scalar */
+        return cJSON_Compare(a, b, true); /* scalars, or values of different types */
     for (x = a->child, y = b->child; x && y; x = x->next, y = y->next) {
         const cJSON *other = objects ? cJSON_GetObjectItemCaseSensitive(b, x->string) : y;
         if (!other || !same(x, other))

@@ -4,8 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Returns the patch, to be freed with cJSON_Delete; NULL when both are equal. `from` NULL counts as an empty
- * object. */
+/* Returns the patch; free it with cJSON_Delete. NULL: both are equal. `from` NULL counts as an empty object. */
 cJSON *mergepatch_diff(const cJSON *from, const cJSON *to);
 
 #endif

@@ -1,9 +1,9 @@
 /* observe.c - derive tasks, ready count, phase and REASON from the pods. */
 #include "operator/plan/observe.h"
 
+#include "operator/plan/podwaiting.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
-#include "operator/plan/waiting.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static void observe_replica(struct planner *p, const struct slot *s, struct repl
     }
     r->uid = s->pod->uid;
     if (s->pod->restart > r->restarts)
-        r->restarts = s->pod->restart; /* the status was lost */
+        r->restarts = s->pod->restart; /* the status was lost: use the pod's label */
     r->phase = replica_phase(s->pod);
     r->container = s->pod->training.name;
     r->state = STATES[s->pod->training.state];
@@ -55,7 +55,7 @@ void observe_tasks(struct planner *p)
 
     for (int t = 0; t < p->spec->n_replica_specs; t++) {
         tasks[t].type = p->spec->replica_specs[t].type;
-        tasks[t].n_replicas = scale_places(p, t);
+        tasks[t].n_replicas = scale_entries(p, t);
         tasks[t].replicas = arena_array(p->a, (size_t)tasks[t].n_replicas, struct replica_status);
         for (int i = p->spec->replica_specs[t].replicas; i < tasks[t].n_replicas; i++)
             scale_remember(p, t, i, &tasks[t].replicas[i]);
@@ -73,7 +73,7 @@ static void observe_waiting(struct planner *p, const struct slot *s)
     struct waiting w;
 
     if (p->st.reason)
-        return; /* the first pod's is the one that is told */
+        return; /* report only the first pod with a problem */
     if (!s->pod)
         return;
     w = planner_waiting(p, s);
@@ -97,8 +97,8 @@ static void observe_stuck(struct planner *p)
     }
 }
 
-/* Image errors alternate between two texts, a program that ends again and again may have new last words each time; the first
- * text stays, so that they are not written for ever. */
+/* Image errors alternate between two messages, and a program that keeps failing may have a new message each
+ * time. Keep the first message, so that they do not cause endless status writes. */
 static const char *steady_message(const struct planner *p, const char *reason, const char *message)
 {
     const struct condition *old = &p->job->status.conditions[COND_RUNNING];
@@ -110,7 +110,7 @@ static const char *steady_message(const struct planner *p, const char *reason, c
     return message;
 }
 
-/* A condition's reason is one CamelCase word; the column may add what it is about. */
+/* A condition's reason is one CamelCase word; the REASON column may append a subject. */
 static const char *first_word(struct planner *p, const char *reason)
 {
     return arena_strndup(p->a, reason, strcspn(reason, " "));
@@ -119,7 +119,7 @@ static const char *first_word(struct planner *p, const char *reason)
 static void observe_live(struct planner *p, int running, int done, bool unknown)
 {
     bool restarting = p->st.last_failure && p->st.last_failure->attempt >= p->st.attempt - 1 &&
-                      p->st.last_failure->time_ms >= p->st.start_ms; /* else it was paused since */
+                      p->st.last_failure->time_ms >= p->st.start_ms; /* otherwise the job was paused since */
     bool all = running > 0 && running + done == p->n_slots;
     bool failing = false;
     const char *count = arena_printf(p->a, "%d of %d pods are running", running, p->n_slots);
@@ -152,12 +152,12 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
                       steady_message(p, reason, p->reason_message ? p->reason_message : count));
 }
 
-/* The pods of a job that is to be paused are on their way out. */
+/* The pods of a job that is being paused are being deleted. */
 static void observe_pausing(struct planner *p)
 {
     if (p->st.phase == JOB_PAUSED)
         return;
-    planner_reason(p, JOBSTATUS_PAUSING, arena_printf(p->a, "pods still there: %d", p->in->n_pods));
+    planner_reason(p, JOBSTATUS_PAUSING, arena_printf(p->a, "pods that still exist: %d", p->in->n_pods));
     planner_condition(p, COND_RUNNING, false, first_word(p, p->st.reason), p->reason_message);
 }
 
@@ -184,7 +184,7 @@ void observe_job(struct planner *p)
     }
     observe_stuck(p);
     p->st.ready = over ? "-" : arena_printf(p->a, "%d/%d", running, p->n_slots);
-    /* Who waits for a paused job's places may have them when its last pod is gone, not when that is being deleted. */
+    /* A queueing system may give a paused job's quota to others when its last pod is gone, not while it is being deleted. */
     p->st.replicas = over ? 0 : live ? active : p->in->n_pods;
     p->st.gpus = p->spec->gpus;
     p->st.selector = arena_printf(p->a, LABEL_JOB "=%s", p->job->name);

@@ -1,4 +1,4 @@
-/* plan.c - one planning pass: which state the job is in, and the order of the actions. */
+/* plan.c - plan one job: determine its state, and order the actions. */
 #include "operator/plan/plan.h"
 
 #include "operator/plan/finish.h"
@@ -6,8 +6,8 @@
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
-#include "operator/plan/progress.h"
 #include "operator/plan/status.h"
+#include "operator/plan/statusprogress.h"
 #include "operator/plan/tensorboard.h"
 #include "operator/plan/timing.h"
 
@@ -31,14 +31,14 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->restarted = jobstatus_counted(&p->st) > jobstatus_counted(old) && !jobstatus_finished(&p->st);
 }
 
-/* Of a job that has no status at all, nor a pod: nothing is counted yet. */
+/* Whether pods may precede the first status: the job has no status and no pod, so no count exists yet. */
 static bool may_begin_with_pods(const struct planner *p)
 {
     return !p->job->status_tree && p->st.attempt == 0 && p->in->n_pods == 0 && !p->in->status_first &&
            p->in->problem.kind == PROBLEM_NONE;
 }
 
-/* What shows how the job stands, and no more. */
+/* Whether the plan only reports the job's state. */
 static bool may_wait(const struct planner *p, const struct action_list *all)
 {
     for (int i = 0; i < all->n; i++)
@@ -47,7 +47,7 @@ static bool may_wait(const struct planner *p, const struct action_list *all)
     return p->st.attempt == p->job->status.attempt;
 }
 
-/* The status first: nothing else happens before it is written that a count depends on. */
+/* The status comes first: actions that depend on a count follow its write. */
 static void assemble(struct planner *p, struct plan *out)
 {
     struct action_list all = {0};
@@ -81,7 +81,8 @@ static void assemble(struct planner *p, struct plan *out)
     timing_note(p, out);
 }
 
-/* No pod is made before the status that tells of its attempt: where that is not there, somebody changed it. */
+/* The status of an attempt is written before its pods are created. So if the status has a lower attempt than
+ * a pod, the status was edited: use the pod's label. */
 static void believe_labels(struct planner *p)
 {
     for (int i = 0; i < p->in->n_pods; i++)
@@ -91,28 +92,28 @@ static void believe_labels(struct planner *p)
 
 static const char UNREADABLE[] = "Unreadable";
 
-/* The job or a child cannot be read: the plan reports that once, for a job that has not finished, and does nothing else. */
+/* The job or a child cannot be read: report that once, if the job has not finished, and do nothing else. */
 static void plan_unreadable(struct planner *p, struct plan *out)
 {
     const struct jobstatus *st = &p->job->status;
     struct action_list all = {0};
 
-    /* The reason may be out of sight in a job that is too long. */
-    if (p->in->unreadable_told || jobstatus_finished(st) ||
+    /* unreadable_reported: the reason in the status may be unreadable in a job that is too long. */
+    if (p->in->unreadable_reported || jobstatus_finished(st) ||
         (st->reason && strcmp(st->reason, UNREADABLE) == 0))
         return;
     cleanup_json cJSON *diff = cJSON_CreateObject();
     cJSON_AddStringToObject(diff, "reason", UNREADABLE);
-    planner_event(
-        p, true, UNREADABLE,
-        "%s; what runs goes on, but nothing is made or removed for this job until that is changed or deleted",
-        p->in->unreadable);
+    planner_event(p, true, UNREADABLE,
+                  "%s; running pods continue, but nothing is created or deleted for this job until that "
+                  "object is changed or deleted",
+                  p->in->unreadable);
     *planner_add(p, &all, ACTION_STATUS) = status_action(p, diff);
     append(p, &all, &p->events);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .unreadable = true};
 }
 
-/* Of a finished job: status.reason, or what it was before UNREADABLE replaced it. */
+/* Of a finished job: status.reason, or the reason that UNREADABLE replaced. */
 static const char *final_reason(const struct jobstatus *st)
 {
     bool frozen = st->reason && strcmp(st->reason, UNREADABLE) == 0;
@@ -143,17 +144,17 @@ static void plan_valid(struct planner *p)
     status_init_conditions(p);
     if (jobstatus_finished(&p->st)) {
         p->st.reason = final_reason(&p->job->status);
-        ignored_tell_change(p, p->st.attempt);
+        ignored_report_change(p, p->st.attempt);
         finish_clean_up(p);
     } else {
         int attempt = p->st.attempt;
-        ignored_tell(p);
+        ignored_report(p);
         if (p->spec->paused)
             lifecycle_pause(p);
         else
             lifecycle_run(p);
         if (!jobstatus_finished(&p->st))
-            ignored_tell_change(p, attempt);
+            ignored_report_change(p, attempt);
     }
     finish_force_deletes(p);
     observe_job(p);

@@ -26,7 +26,7 @@ static void add_event(struct planner *p, struct action_list *list, bool warning,
     struct action *act = planner_add(p, list, ACTION_EVENT);
 
     act->warning = warning;
-    act->reason = arena_strdup(p->a, reason); /* it may be a pod's own word */
+    act->reason = arena_strdup(p->a, reason); /* it may point into a pod */
     act->message = message;
 }
 
@@ -146,7 +146,7 @@ struct task_status *planner_task(const struct planner *p, const char *type)
     return NULL;
 }
 
-/* The slot of that name: labels say where to look, the name (which nobody can change) decides. */
+/* The slot of the pod: its labels select a slot, and its name, which cannot change, must match. */
 static struct slot *slot_of(struct planner *p, const struct pod *pod)
 {
     int first = 0;

@@ -1,23 +1,23 @@
-/* planner.h - the state of one planning pass; shared by the files of plan/ only.
+/* planner.h - the state of one plan under construction; only for the files of plan/.
  *
- * Ownership: everything lives in the pass's arena or is borrowed from the input.
+ * Ownership: everything lives in the plan's arena or is borrowed from the input.
  */
 #ifndef TK_OPERATOR_PLAN_PLANNER_H
 #define TK_OPERATOR_PLAN_PLANNER_H
 
 #include "operator/plan/plan.h"
-#include "operator/plan/waiting.h"
+#include "operator/plan/podwaiting.h"
 
-/* One pod of the gang, as the spec asks for it. */
+/* One pod of the gang, as specified. */
 struct slot {
     const struct replica_spec *spec;
     int type;  /* index in replicaSpecs */
     int index; /* index within the type */
     int order; /* index within the job: the node rank; 0 is the master */
     const char *name;
-    const struct pod *pod;             /* of the present attempt and restart; NULL: none */
+    const struct pod *pod;             /* of the current attempt and restart; NULL: none */
     bool leaving;                      /* the pod of an earlier restart still exists */
-    const struct replica_status *seen; /* its entry in the status of this attempt; NULL: none */
+    const struct replica_status *seen; /* the slot's entry in the status of this attempt; NULL: none */
 };
 
 struct action_list {
@@ -31,23 +31,23 @@ struct planner {
     const struct trainjob_spec *spec;
     struct arena *a;
     int64_t now_ms;
-    struct jobstatus st; /* the new status; begins as a copy of the old one */
+    struct jobstatus st; /* the new status; initially a copy of the old one */
     struct slot *slots;
     int n_slots;
     int n_old_pods; /* of earlier attempts, Terminating ones included */
     const char *reason_message;
-    /* In the order in which they run, after the status. */
+    /* In the order of execution, after the status. */
     struct action_list events, deletes, creates, tensorboard;
     int64_t requeue_ms;
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool creates_wait;                         /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
-    bool others_follow;                        /* pod 0 is there alone, and the others come after it */
+    bool others_follow;                        /* only pod 0 exists, and the other pods follow */
 };
 
-/* Make the slots of the spec and assign the pods of the status's attempt to them. To be called again after
- * the attempt has changed. */
+/* Create the slots of the spec and assign the pods of the status's attempt to them. Call it again when the
+ * attempt has changed. */
 void planner_fill_slots(struct planner *p);
 
 /* Whether spec.runPolicy.managedBy leaves the job to this operator. */
@@ -56,28 +56,28 @@ bool planner_is_ours(const struct trainjob *job);
 /* Whether the slot's pod has succeeded and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);
 
-/* Whether a pod of the attempt was made from another template. */
+/* Whether a pod of the attempt was created from another template. */
 bool planner_has_other_template(const struct planner *p);
 
-/* Whether all pods run or have succeeded; for an elastic job, at least minReplicas. */
+/* Whether all pods (of an elastic job: at least minReplicas) run or have succeeded. */
 bool planner_gang_runs(const struct planner *p);
 
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);
 
-/* What holds the slot's pod; where lastWords is false, without what a program wrote. */
+/* Why the slot's pod waits; with lastWords: false without output of programs. */
 struct waiting planner_waiting(const struct planner *p, const struct slot *s);
 
-/* The caller completes what is added, before it adds another one to the list. */
+/* The caller fills in the returned action before it adds another one to the list. */
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
 void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same among other actions: the operator emits the event after the actions before it succeed. */
+/* The same in a list of actions: the operator sends the event after the actions before it succeeded. */
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* `body` is freed. */
+/* Frees `body`. */
 struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
                               const char *name, cJSON *body);
 struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
@@ -86,8 +86,8 @@ struct action *planner_delete(struct planner *p, struct action_list *list, enum 
 /* NULL: the pod is Terminating already. */
 struct action *planner_delete_pod(struct planner *p, const struct pod *pod);
 
-/* The moment that it was seen first (0: now), of struct plan_seen; or `ms`, which another machine's clock gave, where
- * that is earlier. */
+/* seen_ms, a time of struct plan_seen (0: now), or `ms`, a time of another machine's clock, if that is
+ * earlier. */
 int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms);
 
 /* Plan again at `at_ms` or sooner. */
@@ -97,10 +97,10 @@ void planner_requeue(struct planner *p, int64_t at_ms);
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
                        const char *message);
 
-/* Set status.reason (the REASON column) and the message that explains it. The first call of a pass counts. */
+/* Set status.reason (the REASON column) and its message. Only the first call in a plan has an effect. */
 void planner_reason(struct planner *p, const char *reason, const char *message);
 
-/* The same with a subject behind the word: "ClaimNotFound data". NULL: none. */
+/* The same with a subject after the reason: "ClaimNotFound data". NULL: none. */
 void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message);
 
 char *planner_json(struct planner *p, const cJSON *node);

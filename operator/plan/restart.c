@@ -1,5 +1,5 @@
-/* restart.c - after a failure, or a start that takes too long: go on, wait, restart or fail; what is counted, and how long the
- * next attempt waits. */
+/* restart.c - after a failure, or a start that takes too long: continue, wait, restart or fail; the counters,
+ * and the delay of the next attempt. */
 #include "operator/plan/restart.h"
 
 #include "common/backoff.h"
@@ -19,17 +19,17 @@ enum {
 
 static const char LATE_START[] = "StartDeadlineExceeded";
 
-/* ---- how long a restart waits */
+/* ---- the delay of a restart */
 
-/* The n-th failure in a row: none, 10 s, 20 s, 40 s ... 10 min. */
+/* The delay after the n-th consecutive failure: 0, 10 s, 20 s, 40 s ... 10 min. */
 static int64_t delay_ms(int in_a_row)
 {
     return in_a_row <= 1 ? 0 : backoff_delay_ms(FIRST_DELAY_MS, DELAY_MAX_MS, in_a_row - 2);
 }
 
-/* Failures in a row, up to the one at `last`, are those with less than 10 min between the start of an attempt and
- * its end. The last ten are kept, and eight in a row already wait longest. Disruptions neither wait nor break the
- * row. `pod` NULL: of all pods. */
+/* The delay after the failure at `last`. Failures are consecutive if each attempt failed within 10 min of its
+ * start. The status keeps ten; the delay is longest after eight. Disruptions cause no delay and do not
+ * interrupt the sequence. `pod`: count only its failures; NULL: all. */
 static int64_t delay_after(const struct jobstatus *st, int last, const char *pod)
 {
     int64_t earlier = 0;
@@ -78,7 +78,8 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Without a pod nothing is held and nothing can be given back: 0. */
+/* Since when the attempt has waited to run. 0: it has no pod, so it holds no resources that the deadline
+ * could free. */
 static int64_t waiting_since(struct planner *p)
 {
     const struct jobstatus *st = &p->st;
@@ -93,7 +94,7 @@ static int64_t waiting_since(struct planner *p)
         return 0;
     p->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
     created = planner_first_seen(p, p->seen.waiting_ms, created);
-    /* Pods are created after that; but it is the API server's clock that says when they were. */
+    /* Not before the end of the last attempt: creation times are of the API server's clock, which may be behind. */
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
         created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
     for (int i = 0; i < p->n_slots; i++)
@@ -146,9 +147,9 @@ static bool check_start(struct planner *p, struct judgement *ret)
     return true;
 }
 
-/* ---- what is counted and told */
+/* ---- counters and reports */
 
-/* A rendezvous gives ranks to nodes as they come: only the launcher knows them. */
+/* With a rendezvous, ranks depend on the order of arrival, and only the launcher knows them. */
 static int32_t failure_rank(const struct planner *p, const struct judgement *j)
 {
     const struct torchrun_config *t = &p->spec->torchrun;
@@ -192,7 +193,7 @@ static void record_failure(struct planner *p, const struct judgement *j)
     st->last_exit = f->exit_code >= 0 ? arena_printf(p->a, "%d %s", f->exit_code, f->reason) : f->reason;
 }
 
-/* "exit code 137 (signal 9): OOMKilled: the last line", as much of it as is known. */
+/* "exit code 137 (signal 9): OOMKilled: the last line", without unknown parts. */
 static const char *describe_end(struct planner *p, const struct verdict *v)
 {
     static const char *const SAY_NO_MORE[] = {"PermanentExitCode", "RetryableExitCode", "NoProgress",
@@ -212,7 +213,7 @@ static const char *describe_end(struct planner *p, const struct verdict *v)
                         line[0] ? ": " : "", line);
 }
 
-/* The rank names a process. Where no container ended, or an init container did, it is the pod that failed. */
+/* Names the rank; or the pod, if no container ended or an init container failed. */
 static char *describe(struct planner *p, const struct verdict *v, const struct failure *f)
 {
     const char *who = f->rank >= 0 && f->exit_code >= 0 && !v->init ? arena_printf(p->a, "rank %d", f->rank)
@@ -244,14 +245,14 @@ void restart_next_attempt(struct planner *p)
     planner_fill_slots(p);
 }
 
-/* The gang restarts together; replicas[].restarts is for those replaced alone. */
+/* The whole gang restarts; replicas[].restarts counts only pods that were replaced alone. */
 static void count_task_restarts(struct planner *p)
 {
     for (int t = 0; t < p->st.n_tasks; t++)
         p->st.tasks[t].restart_count = count_up(p->st.tasks[t].restart_count);
 }
 
-/* A hundred in each day since the job was made; pausing, which clears startTime, takes no day away. */
+/* A hundred per day since the job's creation; pauses, which clear startTime, do not change that. */
 static bool disruptions_spent(const struct planner *p)
 {
     int64_t days = (p->now_ms - p->job->created_ms) / (24LL * 3600 * 1000);
@@ -265,13 +266,13 @@ static void count_one(struct jobstatus *st, int32_t *counter)
     st->restarts = count_up(st->restarts);
 }
 
-/* Why the job must fail now; NULL: it restarts, and the counter of its class has been raised. */
+/* Why the job fails now; NULL: it restarts, and the counter of the failure's class was incremented. */
 static const char *count_restart(struct planner *p, const struct judgement *j)
 {
     struct jobstatus *st = &p->st;
 
     if (j->v.class > VERDICT_SUCCESS && j->v.class != VERDICT_PERMANENT && st->attempt == COUNT_MAX)
-        return "AttemptLimitExceeded"; /* someone wrote it there; a number for the next one would not be believed */
+        return "AttemptLimitExceeded"; /* an edited status; a larger number would not be accepted */
     switch (j->v.class) {
     case VERDICT_NONE:
     case VERDICT_SUCCESS:
@@ -309,7 +310,7 @@ static void fail_job(struct planner *p, const char *reason, const char *what)
                                p->spec->run_policy.backoff_limit, what);
     else if (strcmp(reason, "DisruptionLimitExceeded") == 0)
         message = arena_printf(
-            p->a, "%d disruptions before, and %d are the limit for each day since the job's creation; %s",
+            p->a, "%d disruptions before; the limit is %d for each day since the job's creation; %s",
             p->st.disruption_count, DISRUPTIONS_PER_DAY, what);
     else if (strcmp(reason, "AdmissionLimitExceeded") == 0)
         message = arena_printf(p->a, "not started or refused by a node %d times before; %s",
@@ -319,7 +320,7 @@ static void fail_job(struct planner *p, const char *reason, const char *what)
         planner_event(p, true, reason, "%s", message);
 }
 
-/* `who` begins at `due`. */
+/* Add the event that `who` begins at `due`. */
 static void announce_restart(struct planner *p, enum verdict_class class, const char *who, int64_t due)
 {
     int64_t wait_s = due > p->now_ms ? (due - p->now_ms) / 1000 : 0;
@@ -340,7 +341,7 @@ static void announce_restart(struct planner *p, enum verdict_class class, const 
                       p->spec->run_policy.backoff_limit, who, when);
 }
 
-/* Written down, told and counted. False: with it the job has failed. */
+/* Record, report and count the failure. False: the job fails. */
 static bool count_failure(struct planner *p, const struct judgement *j)
 {
     record_failure(p, j);
@@ -364,7 +365,7 @@ static void end_attempt(struct planner *p, const struct judgement *j)
     announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), restart_due_ms(&p->st));
 }
 
-/* The pod of this slot is replaced: the status says so before it is deleted and the next one is created. */
+/* Record in the status that the slot's pod is replaced, before its delete and the next create. */
 static void write_ahead(struct planner *p, const struct slot *s)
 {
     struct task_status *task = planner_task(p, s->spec->type);
@@ -379,8 +380,8 @@ static void write_ahead(struct planner *p, const struct slot *s)
     task->restart_count = count_up(task->restart_count);
 }
 
-/* Each for itself, but a permanent code beside stronger evidence is taken for its consequence. Nothing is
- * replaced when one of them is the job's end. */
+/* Replace each failed pod. A permanent exit code beside stronger evidence counts as its consequence. If one
+ * failure ends the job, nothing is replaced. */
 static void replace_failed(struct planner *p, const struct judgement *all)
 {
     for (int i = 0; i < p->n_slots; i++) {

@@ -10,18 +10,18 @@
 #include <string.h>
 
 enum { SIGNAL_MAX = 64, SIGNAL_ABORT = 6, SIGNAL_TERM = 15, LINE_BYTES = 256 };
-enum { TAIL_BYTES = 2045 }; /* the kubelet takes 2,048 bytes of a log, whole characters only */
+enum { TAIL_BYTES = 2045 }; /* the kubelet keeps 2,048 bytes of a log, in whole characters */
 
 static const char ROOT_MARK[] = "Root Cause (first observed failure)";
 
 /* One worker in the report. */
 struct entry {
-    int64_t rank; /* -1: not said */
-    int64_t code; /* 0: not said; -n: signal n */
+    int64_t rank; /* -1: not given */
+    int64_t code; /* 0: not given; -n: signal n */
     bool root;
-    struct sv text; /* what it left */
-    bool recorded;  /* it left the exception it died of */
-    bool peer_lost; /* and that one tells of a broken connection */
+    struct sv text; /* its error text */
+    bool recorded;  /* the text has its exception */
+    bool peer_lost; /* the exception is about a broken connection */
 };
 
 static bool contains(struct sv text, const char *what)
@@ -29,7 +29,7 @@ static bool contains(struct sv text, const char *what)
     return memmem(text.p, text.len, what, strlen(what)) != NULL;
 }
 
-/* The number behind "<key> : " on a line of the report, e.g. "  exitcode  : -9 (pid: 28379)". */
+/* The number after "<key> : " on a line of the report, e.g. "  exitcode  : -9 (pid: 28379)". */
 static bool line_number(struct sv line, const char *key, int64_t min, int64_t max, int64_t *ret)
 {
     struct sv rest = sv_trim(line);
@@ -44,7 +44,7 @@ static bool line_number(struct sv line, const char *key, int64_t min, int64_t ma
     return sv_i64((struct sv){rest.p, len}, min, max, ret);
 }
 
-/* "[3]:" begins a worker. As the headings it begins its line: what a worker said stands indented. */
+/* "[3]:" at the begin of a line starts a worker's entry. Output of workers is indented. */
 static bool begins_entry(struct sv line)
 {
     struct sv t = sv_trim(line);
@@ -54,7 +54,7 @@ static bool begins_entry(struct sv line)
            sv_i64((struct sv){t.p + 1, t.len - 3}, 0, INT32_MAX, &n);
 }
 
-/* Headings are drawn with these. */
+/* Whether a line only has characters of which headings are drawn. */
 static bool is_rule(struct sv line)
 {
     return sv_starts(line, "=====") || sv_starts(line, "-----");
@@ -65,7 +65,8 @@ static struct sv from(struct sv line, const char *p)
     return (struct sv){p, (size_t)(line.p + line.len - p)};
 }
 
-/* Behind what a progress bar drew over, and behind prefixes: torch's "[rank1]:", --tee's "[default1]:". */
+/* The line without text that a progress bar has overwritten, and without prefixes: torch's "[rank1]:",
+ * --tee's "[default1]:". */
 static struct sv own_part(struct sv line)
 {
     const char *p = line.len ? memrchr(line.p, '\r', line.len - 1) : NULL;
@@ -78,19 +79,19 @@ static struct sv own_part(struct sv line)
     return line;
 }
 
-/* `File "train.py", line 3, in main`; of a syntax error without what it is in. Not faulthandler's `line 3 in main`. */
+/* `File "train.py", line 3, in main`; for a syntax error without `in`. Not faulthandler's `line 3 in main`. */
 static bool is_frame(struct sv said)
 {
     return sv_starts(said, "File \"") && contains(said, "\", line ") &&
            (contains(said, ", in ") || !contains(said, " in "));
 }
 
-/* The line that names the error: the one behind a traceback's last frame, whatever follows; empty: none does. Tracebacks of
- * groups of exceptions have a tree of | and + before them. */
+/* The line with the error: the one after the last frame of a traceback; empty: none. Tracebacks of exception
+ * groups have a tree of | and + before them. */
 static struct sv named_line(struct sv text, struct sv *last)
 {
     struct sv line, said, named = {"", 0};
-    size_t frame = 0, indent; /* how far the last frame is indented; 0: none is open */
+    size_t frame = 0, indent; /* indentation of the last frame; 0: not in a traceback */
 
     for (*last = named; sv_next(&text, '\n', &line);) {
         line = own_part(line);
@@ -117,7 +118,8 @@ static struct sv error_line(struct sv text)
     return named.len ? named : last;
 }
 
-/* What a worker left is all behind "traceback :"; where that is nothing the report tells how to make it say more. */
+/* A worker's error text is all text after "traceback :". If there is none, the report has a hint how to
+ * enable it. */
 static void read_line(struct entry *e, struct sv line)
 {
     struct sv t = sv_trim(line), key;
@@ -136,22 +138,23 @@ static void read_line(struct entry *e, struct sv line)
         e->text = t;
         e->recorded = contains(t, "Traceback (most recent call last)");
     }
-    e->peer_lost |= e->recorded && text_tells_of_lost_peer(line);
+    e->peer_lost |= e->recorded && text_is_lost_peer(line);
 }
 
-/* torchrun puts first whose exception is the oldest, which may be a consequence of an end that left none; and
- * it terminates the others when one has failed, so that 15, or 143 of a rank that ended by itself then, says nothing of
- * who has not left another reason. A peer of a lost rank that left no exception may have ended by SIGABRT, or with 1. */
+/* How likely an entry is the root cause. torchrun lists the oldest exception first, which may be a
+ * consequence of a process that died without one. It terminates the others after a failure, so signal 15 (or
+ * exit code 143) without an exception means nothing. A peer of a lost rank without an exception may have
+ * ended by SIGABRT, or with 1. */
 static int weight(const struct entry *e)
 {
-    const bool asked = e->code == -SIGNAL_TERM || e->code == EXIT_CODE_SIGNAL_BASE + SIGNAL_TERM;
+    const bool terminated = e->code == -SIGNAL_TERM || e->code == EXIT_CODE_SIGNAL_BASE + SIGNAL_TERM;
     const bool open = !e->recorded && (e->code == -SIGNAL_ABORT || (e->code == EXIT_CODE_ERROR && !e->root));
-    int own = asked ? 0 : e->peer_lost ? 1 : open ? 2 : 3;
+    int own = terminated ? 0 : e->peer_lost ? 1 : open ? 2 : 3;
 
     return 2 * own + e->root;
 }
 
-/* An entry is complete: the heaviest is kept, of equals the first. */
+/* An entry is complete: keep the one with the highest weight, of equal ones the first. */
 static void consider(struct entry *e, struct entry *best, bool *root_has_code)
 {
     if (!e->code)
@@ -163,8 +166,8 @@ static void consider(struct entry *e, struct entry *best, bool *root_has_code)
         *best = *e;
 }
 
-/* The last line in [from, end) that begins with the mark; NULL: none. torchrun's own headings begin their line, what a
- * worker said stands indented below them. */
+/* The last line in [from, end) that begins with the mark; NULL: none. torchrun's headings begin a line;
+ * output of workers is indented. */
 static const char *last_line(const char *from, const char *end, const char *mark)
 {
     const char *found = NULL;
@@ -175,7 +178,7 @@ static const char *last_line(const char *from, const char *end, const char *mark
     return found;
 }
 
-/* Where the report of this root cause begins, as far as the message holds it. */
+/* The begin of the report with this root cause, or of its part in the message. */
 static const char *report_begin(const char *message, const char *root)
 {
     const char *earlier = last_line(message, root, ROOT_MARK);
@@ -215,8 +218,8 @@ static bool parse_report(const char *begin, const char *root, struct rootcause *
     return true;
 }
 
-/* "SignalException: Process 7 got signal: 15": torchrun was asked to stop. The traceback above it may quote the
- * line that raised it, without a number. */
+/* "SignalException: Process 7 got signal: 15": torchrun received a signal. The traceback above it may quote
+ * the source line that raised it, which has no number. */
 static bool parse_signal(const char *message, struct rootcause *ret)
 {
     static const char MARK[] = "got signal: ";
@@ -238,29 +241,30 @@ static bool parse_signal(const char *message, struct rootcause *ret)
     return true;
 }
 
-/* torchrun reads the error file that a worker leaves. It terminates the others when one has failed; a worker that was
- * writing its own file then leaves half of it, torchrun dies of reading it, and its report of who failed is lost
- * (PyTorch 2.15, ProcessFailure.__post_init__). All that is known is that some rank went before. */
+/* torchrun terminates the other workers after a failure. A worker that is writing its error file then leaves
+ * half a file; torchrun fails to parse it, and its report is lost (PyTorch 2.15,
+ * ProcessFailure.__post_init__). So some other rank failed first, but which one is unknown. */
 static bool died_of_torn_error_file(struct sv message, struct sv last)
 {
     return sv_starts(last, "json.decoder.JSONDecodeError: ") &&
            contains(message, "self.error_file_data = json.load(fp)");
 }
 
-/* The last words of a program that ended with an exception, or of a report whose heading was cut off. */
+/* The last line of a program that ended with an exception, or of a report whose heading was cut off. */
 static bool parse_exception(const char *message, struct rootcause *ret)
 {
     struct sv last;
 
     (void)named_line(sv_from(message), &last);
-    if (!text_tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
+    if (!text_is_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
         return false;
     *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true, .line = last};
     return true;
 }
 
-/* Our launcher's report, whole, at the beginning of the message; what stands behind it is not looked at. The user's program can
- * write there, too, and its log may be JSON: it has our members, and the numbers are those of an end. NULL: it is none. */
+/* Our launcher's report: complete, at the begin of the message; text after it is ignored. The user's program
+ * can write to the same file, and its log may be JSON, so check that it has our members with valid numbers.
+ * NULL: not a report. */
 static cJSON *own_report(const char *message, struct rootcause *ret)
 {
     const char *behind;
@@ -280,8 +284,8 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
         .signal = (int32_t)signal,
         .rank = (int32_t)rank,
         .no_progress = cJSON_IsTrue(json_find(o, (const char *[]){"noProgress", NULL})),
-        /* PyTorch's programs end with 1 when they have lost a peer. */
-        .peer_lost = code == EXIT_CODE_ERROR && text_tells_of_lost_peer(sv_from(text)),
+        /* PyTorch's programs exit with 1 when they have lost a peer. */
+        .peer_lost = code == EXIT_CODE_ERROR && text_is_lost_peer(sv_from(text)),
     };
     return TAKE(o);
 }
@@ -293,8 +297,8 @@ static bool parse_own(const char *message, struct rootcause *ret)
     return o != NULL;
 }
 
-/* PyTorch's block. The last one counts: earlier ones belong to restarts inside the pod, or to a torchrun that the
- * program ran. */
+/* PyTorch's report. Only the last one counts: earlier ones are of restarts inside the pod, or of a torchrun
+ * inside the program. */
 static bool parse_block(const char *message, struct rootcause *ret)
 {
     const char *root = last_line(message, message + strlen(message), ROOT_MARK);
@@ -308,7 +312,7 @@ bool rootcause_parse(const char *message, struct rootcause *ret)
            parse_exception(message, ret);
 }
 
-/* Its message, for people. */
+/* The message of the report. */
 static const char *report_text(const cJSON *report, struct arena *a)
 {
     char *out = arena_strdup(a, json_str(report, "message"));
@@ -328,7 +332,7 @@ const char *rootcause_text(const char *message, struct arena *a)
     return report ? report_text(report, a) : message;
 }
 
-/* Where the launcher's failure block begins, or PyTorch's own traceback above it: what its programs wrote stands before. */
+/* The length of the programs' output: up to the launcher's failure report, or PyTorch's traceback above it. */
 static size_t own_len(const char *text)
 {
     static const char THEIRS[] = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError";
@@ -342,7 +346,7 @@ static size_t own_len(const char *text)
     return traceback ? (size_t)(traceback - text) : 0;
 }
 
-/* PyTorch's launcher, or another rank as torch marks it. */
+/* Whether the line is of PyTorch's launcher, or of another rank by torch's prefix. */
 static bool of_others(struct sv line, int32_t rank)
 {
     int n = rank;
@@ -376,7 +380,7 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
     if (report) {
         line = error_line(sv_from(report_text(report, a)));
     } else if (parse_block(message, &cause)) {
-        if (strlen(message) >= TAIL_BYTES) /* it begins within a line */
+        if (strlen(message) >= TAIL_BYTES) /* the message was cut, so it begins inside a line */
             message = strchrnul(message, '\n');
         line = named_line(sv_from(log[0] ? log : rootcause_log(message, cause.rank, a)), &last);
         if (cause.line.len && (!line.len || !sv_starts(cause.line, "Signal ")))
@@ -387,7 +391,7 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
     }
     char *text = arena_strndup(a, line.p ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES),
          *end = text;
-    text_mend(text);
+    text_repair(text);
     for (const char *c = text; *c; c += *c != '\0')
         if (c[0] == '\x1b' && c[1] == '[') /* a colour, to its last letter */
             c += strcspn(c, "ABCDEFGHJKSTfhlmnsu");

@@ -1,12 +1,12 @@
 /* rootcause.h - find the cause of a failure in the termination message of a container. Pure.
  *
- * torchkeeper's launcher writes a report there, of 1 KiB at most; one that is cut, as the kubelet cuts where a pod has more
- * than 12 containers, is none:
- * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"...","noProgress":true}
- * PyTorch's torchrun exits with 1 for any failure of its workers; their exit codes are in the last lines of its log, in the
- * report of ChildFailedError, in the format of torch/distributed/elastic/multiprocessing/errors. The root cause that it names
- * is accepted unless that is itself a consequence (terminated by torchrun, or an exception about a lost peer) and the report
- * has another worker that failed by itself.
+ * Torchkeeper's launcher writes a report there, 1 KiB at most. A report that is cut (the kubelet cuts
+ * messages in pods with more than 12 containers) is ignored:
+ *     {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"...","noProgress":true}
+ * PyTorch's torchrun exits with 1 for any failure of its workers. Their exit codes are in the last lines of its log, in the
+ * report of ChildFailedError, in the format of torch/distributed/elastic/multiprocessing/errors. Its root
+ * cause is accepted unless that is itself a consequence (terminated by torchrun, or an exception about a lost
+ * peer) and the report has another worker that failed by itself.
  */
 #ifndef TK_OPERATOR_PLAN_ROOTCAUSE_H
 #define TK_OPERATOR_PLAN_ROOTCAUSE_H
@@ -22,22 +22,23 @@ struct rootcause {
      * file. */
     bool peer_lost;
     bool no_progress; /* by our launcher's report: the run hung */
-    /* Of the message: what names the worker's error in PyTorch's report; empty: nothing does. */
+    /* The line of the message with the worker's error, from PyTorch's report; empty: none. */
     struct sv line;
 };
 
-/* False when the message names no cause. */
+/* False: the message has no cause. */
 bool rootcause_parse(const char *message, struct rootcause *ret);
 
-/* The message for people: that of the launcher's report, otherwise all of it. */
+/* The message to show: that of the launcher's report, otherwise all of it. */
 const char *rootcause_text(const char *message, struct arena *a);
 
-/* The line that names the error: 256 bytes at most, without control characters; "" when there is none. `log` is what
- * rootcause_log gives, where it was read, else "": a message that PyTorch's launcher left mostly holds its own words only. */
+/* The line with the error: 256 bytes at most, without control characters; "": none. `log` is the result of
+ * rootcause_log if the log was read, else "": the messages of PyTorch's launcher mostly have only its own
+ * text. */
 const char *rootcause_line(const char *message, const char *log, struct arena *a);
 
-/* What the programs wrote into a container's log: without the failure block at its end, what PyTorch's torchrun wrote, and lines
- * that torch marked as those of a rank other than this one (-1: of all). */
+/* The programs' part of a container's log: without the failure report at its end, without lines of PyTorch's
+ * torchrun, and without lines that torch marked with a rank other than this one (-1: keep all ranks). */
 char *rootcause_log(const char *log, int32_t rank, struct arena *a);
 
 #endif

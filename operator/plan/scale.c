@@ -1,4 +1,5 @@
-/* scale.c - shrink an elastic job: indices that left stay in the status, so that their old pods are never reused. */
+/* scale.c - shrink an elastic job: removed indices stay in the status, so that their old pods are never
+ * reused. */
 #include "operator/plan/scale.h"
 
 #include "operator/plan/desired.h"
@@ -15,8 +16,8 @@ static const struct pod *pod_at(const struct planner *p, const char *type, int i
     return NULL;
 }
 
-/* Told with the status that says so, and not again while the pod takes its time. */
-static bool told(const struct planner *p, const struct pod *pod)
+/* Whether an event announced the pod's removal, together with the status; not again while the pod terminates. */
+static bool was_announced(const struct planner *p, const struct pod *pod)
 {
     const struct task_status *task = planner_task(p, pod->type);
 
@@ -29,13 +30,13 @@ void scale_announce(struct planner *p)
 
     for (int i = 0; p->spec->elastic.enabled && i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
-        if (pod->attempt == p->st.attempt && pod->index >= expected && !told(p, pod))
-            planner_event(p, false, "Scaled", "pod %s leaves: %d expected", arena_strdup(p->a, pod->name),
+        if (pod->attempt == p->st.attempt && pod->index >= expected && !was_announced(p, pod))
+            planner_event(p, false, "Scaled", "pod %s is removed: %d expected", arena_strdup(p->a, pod->name),
                           expected);
     }
 }
 
-int scale_places(const struct planner *p, int type)
+int scale_entries(const struct planner *p, int type)
 {
     const struct replica_spec *r = &p->spec->replica_specs[type];
     const struct task_status *task = planner_task(p, r->type);

@@ -1,17 +1,18 @@
-/* status.c - repair, begin, finish and encode a job's status; observe.c fills in what the pods show. */
+/* status.c - repair, begin, finish and encode a job's status; observe.c fills in the part that follows from
+ * the pods. */
 #include "operator/plan/status.h"
 
 #include "operator/plan/mergepatch.h"
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 
 #include <string.h>
 
 enum { WRITE_SPACING_MS = 1000, CLOCK_SKEW_MAX_MS = 600000 };
 
-/* ---- repair: what somebody edited, or wrote under a wrong clock */
+/* ---- repair of an edited status, or one with times of a wrong clock */
 
-/* A time far ahead comes from a wrong clock, or someone wrote it: delays and deadlines that run from it would not end
- * before it. Clocks of two machines may well be a little apart. */
+/* A time far in the future is of a wrong clock, or was edited: delays and deadlines that count from it would
+ * be too long. Clocks of two machines may differ a little. */
 int64_t status_time(const struct planner *p, int64_t ms)
 {
     return ms > p->now_ms + CLOCK_SKEW_MAX_MS ? p->now_ms : ms;
@@ -42,8 +43,8 @@ static void correct_times(struct planner *p)
         st->last_failure = mended_failures(p, st->last_failure, 1);
 }
 
-/* An end is told by phase, condition and time. Where someone took part of it away, the rest brings it back: no job ends
- * twice. */
+/* Phase, condition and completionTime record a job's end. If some of them were removed, restore them from the
+ * others: no job ends twice. */
 static void restore_end(struct planner *p)
 {
     struct jobstatus *st = &p->st;
@@ -127,7 +128,7 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Pods go only after it is written that they are of the past. */
+/* The sum of all counters after which pods are deleted. The status is written before those deletes. */
 static int64_t restarts_of(const struct jobstatus *st)
 {
     int64_t n = 0;
@@ -144,7 +145,7 @@ static const char *awaited_reason(const char *reason)
     return reason && strncmp(reason, STATUS_PODS_STARTING, strlen(STATUS_PODS_STARTING)) == 0 ? NULL : reason;
 }
 
-/* What someone may be waiting for: these are written at once. */
+/* Whether the change is one that users or programs wait for: write those without delay. */
 static bool is_transition(const struct jobstatus *old, const struct jobstatus *st)
 {
     for (int t = 0; t < COND_TYPES; t++)
@@ -159,10 +160,11 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
            !same_text(awaited_reason(old->reason), awaited_reason(st->reason));
 }
 
-/* Reasons that also raise an event when they appear; a Warning, but for the first three: waiting may be what was wanted. */
-static bool is_told(const char *reason, bool *warning)
+/* Reasons that also raise an event when they appear: Warnings, except the first three, where the user may
+ * have intended the wait. */
+static bool raises_event(const char *reason, bool *warning)
 {
-    static const char *const TOLD[] = {
+    static const char *const REASONS[] = {
         "SchedulingGated",      "ContainerCreating",  "InitContainerRunning",
         "SidecarNotStarted",    "CrashLoopBackOff",   "ResourceClaimNotCreated",
         "NotScheduled",         "PodHeldByFinalizer", "InvalidSpec",
@@ -173,16 +175,16 @@ static bool is_told(const char *reason, bool *warning)
     };
     size_t len = strcspn(reason, " ");
 
-    for (size_t i = 0; i < ARRAY_LEN(TOLD); i++)
-        if (strlen(TOLD[i]) == len && strncmp(TOLD[i], reason, len) == 0) {
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        if (strlen(REASONS[i]) == len && strncmp(REASONS[i], reason, len) == 0) {
             *warning = i > 2;
             return true;
         }
     return false;
 }
 
-/* A pod whose UID the status does not know would be made again, uncounted, if it vanished. How one ended shows in
- * `replicas` too. */
+/* Whether the status already has the UIDs of the pods: a pod whose UID it lacks would be created again,
+ * uncounted, if it vanished. `replicas` also shows how a pod ended. */
 static bool same_pods(const struct jobstatus *old, const struct jobstatus *st)
 {
     if (old->n_tasks != st->n_tasks)
@@ -199,8 +201,8 @@ static bool same_pods(const struct jobstatus *old, const struct jobstatus *st)
     return true;
 }
 
-/* What no column shows and nothing is decided on comes with the next write, and causes none. The progress has a rule of
- * its own. */
+/* Whether a change causes a write. Details, which no column shows and no decision uses, wait for the next
+ * write. The progress has its own rule. */
 static bool has_more_than_details(const struct planner *p, const cJSON *diff)
 {
     static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt", "progress"};
@@ -224,7 +226,7 @@ void status_announce(struct planner *p)
 
     bool warning;
 
-    if (p->st.reason && !same_text(old->reason, p->st.reason) && is_told(p->st.reason, &warning)) {
+    if (p->st.reason && !same_text(old->reason, p->st.reason) && raises_event(p->st.reason, &warning)) {
         const char *word = arena_strndup(p->a, p->st.reason, strcspn(p->st.reason, " "));
         planner_event(p, warning, word, "%s", p->reason_message ? p->reason_message : word);
     }
@@ -258,7 +260,7 @@ struct action status_action(struct planner *p, const cJSON *diff)
                            .body = planner_json(p, doc)};
 }
 
-/* A state that went there and back within the pass did not change. */
+/* A condition that changed and changed back within one plan did not change. */
 static void keep_transition_times(struct planner *p)
 {
     for (int t = 0; t < COND_TYPES; t++) {
@@ -268,7 +270,7 @@ static void keep_transition_times(struct planner *p)
     }
 }
 
-/* The first status of a job whose pods came before it waits for them a little: often the first word is Running. */
+/* Whether to delay the first status of a job whose pods precede it a little: often it then reports Running. */
 static bool just_begins(const struct planner *p)
 {
     return !p->job->status_tree && (p->in->n_pods == p->n_slots || p->others_follow) &&
@@ -291,8 +293,8 @@ bool status_patch(struct planner *p, struct action *out)
     if (!more && !(progressed && progress_is_due(p)))
         return false;
     int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
-    bool others = p->others_follow && p->creates.n > 0; /* they bring a write of their own */
-    /* A delete takes the evidence with it: what it showed is written first. */
+    bool others = p->others_follow && p->creates.n > 0; /* their creation causes a write soon */
+    /* A delete removes evidence, so write the status first. */
     if (more && !awaited && p->deletes.n == 0 && (due > p->now_ms || others)) {
         planner_requeue(p, others ? p->now_ms + WRITE_SPACING_MS : due);
         return false;

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { UNAVAILABLE_MS = 60000 }; /* an image is pulled, a server starts */
+enum { UNAVAILABLE_MS = 60000 }; /* time to pull the image and start the server */
 
-/* While pod 0 of a live job has no node, TensorBoard could bind or hold the volume on the wrong one. */
+/* Before pod 0 of a running job has a node, TensorBoard could bind the volume to the wrong node. */
 static bool waits_for_master(const struct planner *p)
 {
     const struct pod *master = p->slots[0].pod;
@@ -18,7 +18,7 @@ static bool waits_for_master(const struct planner *p)
     return !master || !master->node[0];
 }
 
-/* Of the Deployment as it would be made with no replicas, no node and no policy: for none of these it is made anew. */
+/* The hash of the Deployment without replicas, node and policy: changes of these do not replace it. */
 static char *spec_hash(struct planner *p)
 {
     cleanup_json cJSON *d = desired_tensorboard_deployment(p, -1, "");
@@ -73,8 +73,8 @@ static bool expired(struct planner *p)
     return due <= p->now_ms;
 }
 
-/* A wrong spec means a new Deployment: its strategy is Recreate anyway, and no field of the old one stays
- * behind. */
+/* If the spec differs, replace the Deployment: its strategy is Recreate anyway, and a merge patch would leave
+ * old fields. */
 static void keep_deployment(struct planner *p, int replicas)
 {
     const struct child *d = p->in->tb_deployment;
@@ -92,8 +92,8 @@ static void keep_deployment(struct planner *p, int replicas)
     }
 }
 
-/* A problem of the last pass. Only one is remembered: while it is another child's, a refusal of ours would push
- * it out, and that one ours again, with no wait between them. */
+/* Whether a problem of the last reconcile delays TensorBoard. The memory has only one problem. If it is
+ * another child's, a refusal of TensorBoard would replace it, and vice versa, so that neither would wait. */
 static bool held(struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
@@ -112,9 +112,9 @@ static bool held(struct planner *p)
     return true;
 }
 
-/* Its pods are not watched: what the Deployment's conditions say is what can be said. A pod that is not scheduled and one whose
- * image is not there look the same in them. */
-static void tell_unavailable(struct planner *p)
+/* TensorBoard's pods are not watched, so report the Deployment's conditions. They do not distinguish an
+ * unscheduled pod from a missing image. */
+static void report_unavailable(struct planner *p)
 {
     struct tensorboard_status *tb = &p->st.tensorboard;
     const struct child *d = p->in->tb_deployment;
@@ -139,8 +139,8 @@ static void wait_for_sight(struct planner *p)
     bool wanted = p->spec->tensorboard.present;
 
     if (tb->present || wanted)
-        planner_requeue(p, p->in->tb_look_ms);
-    if (!wanted || tb->reason || p->in->tb_look_ms < p->now_ms + UNAVAILABLE_MS)
+        planner_requeue(p, p->in->tb_again_ms);
+    if (!wanted || tb->reason || p->in->tb_again_ms < p->now_ms + UNAVAILABLE_MS)
         return;
     *tb = (struct tensorboard_status){.present = true,
                                       .reason = "NotListed",
@@ -152,7 +152,7 @@ void tensorboard_plan(struct planner *p)
     struct tensorboard_status *tb = &p->st.tensorboard;
     const struct child *d = p->in->tb_deployment;
 
-    if (p->in->tb_look_ms) {
+    if (p->in->tb_again_ms) {
         wait_for_sight(p);
         return;
     }
@@ -174,7 +174,7 @@ void tensorboard_plan(struct planner *p)
     tb->reason = off ? "Suspended" : tb->ready ? "Available" : waits ? "WaitingForPod" : "Starting";
     tb->note = waits && !off ? "starts once pod 0 has a node" : NULL;
     if (!off && !waits && !tb->ready)
-        tell_unavailable(p);
+        report_unavailable(p);
     if (held(p))
         return;
     if (!p->in->tb_service)

@@ -1,4 +1,4 @@
-/* timing.c - since when users wait for the first pod, for all pods to run, and to run again. */
+/* timing.c - the waits of users: for the first pod, for all pods to run, and to run again. */
 #include "operator/plan/timing.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static bool creates_pod(const struct plan *plan)
     return false;
 }
 
-/* The way back from Unknown is no start: its pods ran all the time. */
+/* A change from Unknown is not a start: the pods may have run all the time. */
 static bool begins_to_run(const struct planner *p)
 {
     enum job_phase old = p->job->status.phase;

@@ -1,6 +1,4 @@
-/* timing.h - compute since when the user has waited for what a plan achieves, for the latency histograms of
- * /metrics. Pure.
- */
+/* timing.h - compute the waits that a plan ends, for the latency histograms of /metrics. Pure. */
 #ifndef TK_OPERATOR_PLAN_TIMING_H
 #define TK_OPERATOR_PLAN_TIMING_H
 

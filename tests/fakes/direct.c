@@ -189,7 +189,7 @@ static void step(void *ctx)
     else if (c->conn)
         answer(c);
     else if (c->gate && !c->gate->is_open(c->gate->ctx))
-        finish(c, "not sent, since this process may not write any more", ERR_TRANSIENT);
+        finish(c, "not sent: this process does not hold the lease", ERR_TRANSIENT);
     else if (!c->d->cut_off)
         carry_out(c);
 }

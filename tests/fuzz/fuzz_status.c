@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "common/json.h"
-#include "kube/status.h"
+#include "kube/apistatus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -15,7 +15,7 @@
  * torch.distributed.elastic writes it. Pure. */
 int error_file_encode(const char *message, int64_t wall_ms, struct buf *out, struct err *err) MUST_CHECK;
 
-/* The same for a process without memory: a handler for memory_tell; `path` is the file's path. */
+/* The same for a process without memory: a handler for memory_on_exhausted; `path` is the file's path. */
 void error_file_exhausted(void *path);
 
 int error_file_write(const char *path, const char *message, int64_t wall_ms, struct err *err) MUST_CHECK;

@@ -165,7 +165,7 @@ static void with_somebody_else_to_tell(void)
 {
     static int fd = STDOUT_FILENO;
 
-    memory_tell(write_to, &fd);
+    memory_on_exhausted(write_to, &fd);
     exhaust();
 }
 

@@ -54,17 +54,17 @@ static void refuses_documents(void **state)
         const char *text, *says;
     } cases[] = {
         {"", "f.yaml:1: expected a YAML document, found none"},
-        {"a: 1\nb: *x\n", "f.yaml:2: *x: no anchor &x stands before it"},
-        {"a: &x [1, *x]\n", "f.yaml:1: *x: no anchor &x stands before it"},
+        {"a: 1\nb: *x\n", "f.yaml:2: *x: no anchor &x is defined before it"},
+        {"a: &x [1, *x]\n", "f.yaml:1: *x: no anchor &x is defined before it"},
         {"a: !!int 1\n", "f.yaml:1: tags (!name) are not accepted"},
         {"a: !t [1]\n", "f.yaml:1: tags (!name) are not accepted"},
         {"a: !!binary eA==\n", "f.yaml:1: tags (!name) are not accepted"},
         {"a: 1\n<<: 2\n", "f.yaml:2: <<: expected a mapping, or a list of mappings"},
         {"x: &x {k: 1}\ny:\n  <<: [*x, 1]\n", "f.yaml:3: <<: expected a mapping, or a list of mappings"},
-        {"<<: {a: 1}\n<<: {b: 1}\n", "f.yaml:2: key \"<<\" stands here and in line 1"},
+        {"<<: {a: 1}\n<<: {b: 1}\n", "f.yaml:2: key \"<<\" is given here and in line 1"},
         {"x: &x {k: 1}\ny:\n  k: 2\n  <<: *x\n",
-         "f.yaml:4: key \"k\" stands in line 3 and in what << puts here: write << first"},
-        {"a: 1\nb: 2\na: 3\n", "f.yaml:3: key \"a\" stands here and in line 1"},
+         "f.yaml:4: key \"k\" is given in line 3 and by <<: write << first"},
+        {"a: 1\nb: 2\na: 3\n", "f.yaml:3: key \"a\" is given here and in line 1"},
         {"? [a]\n: 1\n", "f.yaml:1: a key must be a plain word"},
         {"a: 1\n---\nb: 2\n", "expected one YAML document, found another"},
         {"a: [1\n", "f.yaml:2: "},
@@ -181,7 +181,7 @@ static void reads_marks_of_each_document(void **state)
         fail_msg("%s", err.msg);
     assert_string_equal(tree->first->next->key, "b");
     assert_int_equal(yaml_documents("f.yaml", OVER, sizeof(OVER) - 1, &a, &tree, &err), -1);
-    assert_string_equal(err.msg, "f.yaml:3: *x: no anchor &x stands before it");
+    assert_string_equal(err.msg, "f.yaml:3: *x: no anchor &x is defined before it");
 }
 
 /* Ten anchors of ten aliases each stand for 10^10 values, 30 aliases of a long text for 3 MB. Levels are counted, too. */
@@ -210,7 +210,7 @@ static void bounds_what_aliases_stand_for(void **state)
     for (int i = 0; i < 30; i++)
         assert_int_equal(buf_printf(&text, &err, "\nb%d: *a", i), 0);
     assert_int_equal(parse(buf_str(&text), &a, &tree, &err), -1);
-    assert_non_null(strstr(err.msg, "aliases stand for more than 1048576 bytes"));
+    assert_non_null(strstr(err.msg, "aliases expand to more than 1048576 bytes"));
 
     buf_clear(&text);
     assert_int_equal(buf_puts(&text, "a0: &a0 [1]\n", &err), 0);

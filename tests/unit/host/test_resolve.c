@@ -91,10 +91,10 @@ static void test_numbers_need_no_thread(void **state)
     cleanup_resolver struct resolver *v6 = resolver_new_with("::1", 80, look, &s);
 
     (void)state;
-    assert_int_equal(resolver_ask(v4, 0, &all), 1);
+    assert_int_equal(resolver_wait(v4, 0, &all), 1);
     assert_int_equal(((struct sockaddr_in *)(void *)all->ai_addr)->sin_port, htons(80));
     freeaddrinfo(all);
-    assert_int_equal(resolver_ask(v6, 0, &all), 1);
+    assert_int_equal(resolver_wait(v6, 0, &all), 1);
     freeaddrinfo(all);
     assert_int_equal(asked(&s), 0);
 }
@@ -108,18 +108,18 @@ static void test_slow_server_is_asked_once(void **state)
 
     (void)state;
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(resolver_ask(r, in(i % 3), &all), 0);
+        assert_int_equal(resolver_wait(r, in(i % 3), &all), 0);
         assert_null(all);
     }
     assert_true(asked(&s) <= 1);
     open_up(&s);
-    assert_int_equal(resolver_ask(r, in(LONG_MS), &all), 1);
+    assert_int_equal(resolver_wait(r, in(LONG_MS), &all), 1);
     assert_int_equal(((struct sockaddr_in *)(void *)all->ai_addr)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
     freeaddrinfo(all);
     wait_answered(&s, 1);
     assert_int_equal(asked(&s), 1);
     /* What was answered is asked anew: addresses change. */
-    assert_int_equal(resolver_ask(r, in(LONG_MS), &all), 1);
+    assert_int_equal(resolver_wait(r, in(LONG_MS), &all), 1);
     freeaddrinfo(all);
     wait_answered(&s, 2);
     assert_int_equal(asked(&s), 2);
@@ -133,7 +133,7 @@ static void test_no_such_host(void **state)
 
     (void)state;
     open_up(&s);
-    assert_int_equal(resolver_ask(r, in(LONG_MS), &all), -1);
+    assert_int_equal(resolver_wait(r, in(LONG_MS), &all), -1);
     assert_int_equal(resolver_dial(r, in(LONG_MS)), -1);
     assert_string_equal(why(r, true), gai_strerror(EAI_NONAME));
     wait_answered(&s, 2);
@@ -205,7 +205,7 @@ static void test_left_behind(void **state)
     struct resolver *r = resolver_new_with("some.host", 80, look, &s);
 
     (void)state;
-    assert_int_equal(resolver_ask(r, in(5), &all), 0);
+    assert_int_equal(resolver_wait(r, in(5), &all), 0);
     assert_int_equal(resolver_dial(r, in(5)), -1);
     assert_string_equal(why(r, true), "no name server has answered");
     resolver_free(r);
@@ -268,7 +268,7 @@ static void test_localhost(void **state)
     cleanup_resolver struct resolver *r = resolver_new("localhost", 1);
 
     (void)state;
-    assert_int_equal(resolver_ask(r, in(LONG_MS), &all), 1);
+    assert_int_equal(resolver_wait(r, in(LONG_MS), &all), 1);
     freeaddrinfo(all);
 }
 

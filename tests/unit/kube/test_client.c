@@ -190,7 +190,7 @@ static void replace_token(struct rig *r, char path[64], const char *token)
 
     snprintf(path, 64, "/tmp/test_http_token_%d", (int)getpid());
     write_token(path, "old");
-    assert_int_equal(kube_secret_from_file(&r->config.token, path, &err), 0);
+    assert_int_equal(kube_credential_from_file(&r->config.token, path, &err), 0);
     r->config.read_ms = kube_loop_now_ms(r->loop);
     write_token(path, token);
 }

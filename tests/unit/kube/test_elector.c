@@ -181,7 +181,7 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
         kube_request_cancel(hanging[i]);
     rig_until(a.loop, rig_is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_TRANSIENT);
-    assert_non_null(strstr(reply.err.msg, "may not write any more"));
+    assert_non_null(strstr(reply.err.msg, "does not hold the lease"));
     RIG_UNTIL(a.loop, a.lost > 0);
     RIG_UNTIL(a.loop, a.waits_for[0]);
     assert_string_equal(a.waits_for, "b");

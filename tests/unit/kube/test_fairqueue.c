@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Those of http.c and of workqueue.c. */
-static const struct fairqueue_limits REQUESTS = {.places = 8,
+static const struct fairqueue_limits REQUESTS = {.slots = 8,
                                                  .reserved = 2,
                                                  .share_max = 8,
                                                  .slow_ms = 1000,
@@ -16,7 +16,7 @@ static const struct fairqueue_limits REQUESTS = {.places = 8,
                                                  .slow_max = 64,
                                                  .later_ms = 5000};
 static const struct fairqueue_limits WORKS = {
-    .places = 48, .reserved = 16, .share_max = 16, .slow_ms = INT64_MAX};
+    .slots = 48, .reserved = 16, .share_max = 16, .slow_ms = INT64_MAX};
 
 enum { ITEMS = 600 };
 
@@ -96,7 +96,7 @@ static void test_what_keeps_its_place(void **ctx)
     for (int i = 0; i < 20; i++, name[0]++)
         add(&r, name, 20, false, 0);
     for (int i = 0; i < r.n; i++)
-        r.items[i].keeps_place = true;
+        r.items[i].keeps_slot = true;
     int out = 0;
     for (int64_t now = 0; now < 60000; now += 100)
         (void)go(&r, now);
@@ -116,7 +116,7 @@ static void test_when_later_comes_of_age(void **ctx)
     setup_rig(&r, &REQUESTS);
     add(&r, "a", 9, false, 0);
     for (int i = 0; i < r.n; i++)
-        r.items[i].keeps_place = true;
+        r.items[i].keeps_slot = true;
     assert_string_equal(go(&r, 0), "aaaaaaaa");
     assert_true(fairqueue_due_ms(r.f) == INT64_MAX);
     add(&r, "l", 1, true, 100);
@@ -184,7 +184,7 @@ static bool model_may_go(const struct model *m, int s, bool later)
 {
     int slow = model_count(m, s, FAIRQUEUE_SLOW);
     int out = model_count(m, s, FAIRQUEUE_OUT) + slow;
-    int limit = m->l->places;
+    int limit = m->l->slots;
 
     if (out == 0)
         limit += later ? 0 : m->l->reserved;
@@ -308,7 +308,7 @@ static void random_run(const struct fairqueue_limits *limits, uint32_t seed)
 
 static void test_random_against_a_model(void **ctx)
 {
-    static const struct fairqueue_limits SMALL = {.places = 4,
+    static const struct fairqueue_limits SMALL = {.slots = 4,
                                                   .reserved = 1,
                                                   .share_max = 3,
                                                   .slow_ms = 300,

@@ -309,7 +309,7 @@ static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
     int came = fake_connections(r->server);
     for (int i = 0; i < 40; i++)
         run_plain(r, &p[0], &GET);
-    assert_in_range(rig_client_ports(r, ports, 100), 1, HTTP_PLACES + HTTP_RESERVED + 1);
+    assert_in_range(rig_client_ports(r, ports, 100), 1, HTTP_SLOTS + HTTP_RESERVED + 1);
     assert_int_equal(fake_connections(r->server), came); /* and what was used stayed open */
 }
 
@@ -407,7 +407,7 @@ static void test_servers_that_cannot_be(void **ctx)
         if (http_new(r->loop, &c, NULL, &err))
             fail_msg("accepted %s", url);
         assert_int_equal(err.kind, ERR_INVALID);
-        if (!strstr(err.msg, strncmp(url, "http:", 5) == 0 ? "plain http only to this machine"
+        if (!strstr(err.msg, strncmp(url, "http:", 5) == 0 ? "plain http is allowed only to this machine"
                                                            : "127.0.0.1:PORT or unix:SOCKET"))
             fail_msg("%s", err.msg);
     }

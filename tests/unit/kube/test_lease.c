@@ -183,7 +183,7 @@ static void test_graceful_hand_over(void **ctx)
 
     settle(a, &w->s, 0);
     settle(b, &w->s, 100);
-    lease_let_go(a, 500);
+    lease_release(a, 500);
     assert_false(lease_is_held(a, 500));
     assert_false(lease_is_over(a));
     assert_int_equal(act(a, &w->s, 500), LEASE_WRITE);
@@ -201,7 +201,7 @@ static void test_graceful_hand_over(void **ctx)
 }
 
 /* Given up while a renewal is on its way: that one takes place, then is taken back. */
-static void test_let_go_with_a_write_under_way(void **ctx)
+static void test_release_with_a_write_under_way(void **ctx)
 {
     struct world *w = *ctx;
     struct lease *l = w->a;
@@ -211,7 +211,7 @@ static void test_let_go_with_a_write_under_way(void **ctx)
     assert_int_equal(lease_next(l, 2000), LEASE_WRITE);
     const char *body = lease_body(l, 0, &a);
     lease_sent(l, 2000);
-    lease_let_go(l, 2001);
+    lease_release(l, 2001);
     assert_false(lease_is_over(l));
     store(&w->s, body);
     lease_answer(l, w->s.lease, &NONE, 2002);
@@ -221,14 +221,14 @@ static void test_let_go_with_a_write_under_way(void **ctx)
     assert_string_equal(json_str(spec(&w->s), "holderIdentity"), "");
 }
 
-static void test_let_go_without_it_writes_nothing(void **ctx)
+static void test_release_without_it_writes_nothing(void **ctx)
 {
     struct world *w = *ctx;
     struct lease *a = w->a, *b = w->b;
 
     settle(a, &w->s, 0);
     settle(b, &w->s, 0);
-    lease_let_go(b, 1);
+    lease_release(b, 1);
     assert_true(lease_is_over(b));
     assert_int_equal(w->s.writes, 1);
 }
@@ -386,8 +386,8 @@ int main(void)
         T(test_takeover_only_after_the_whole_duration),
         T(test_never_two),
         T(test_graceful_hand_over),
-        T(test_let_go_with_a_write_under_way),
-        T(test_let_go_without_it_writes_nothing),
+        T(test_release_with_a_write_under_way),
+        T(test_release_without_it_writes_nothing),
         T(test_patience_has_an_end),
         T(test_renewals_survive_429_and_5xx),
         T(test_a_write_whose_answer_was_lost),

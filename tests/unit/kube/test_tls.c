@@ -61,7 +61,7 @@ static struct result get(int port, struct given g)
     cleanup_kube_config struct kube_config c;
     rig_config(&c, url);
     if (g.ca)
-        assert_int_equal(kube_secret_from_file(&c.ca, g.ca, &err), 0);
+        assert_int_equal(kube_credential_from_file(&c.ca, g.ca, &err), 0);
     if (g.renewed)
         renew(g.renewed);
     c.read_ms = INT64_MAX / 2; /* not yet time to look again */

@@ -69,7 +69,7 @@ static bool finished(struct lab *l)
 
 static void on_drained(void *ctx)
 {
-    elector_let_go(ctx, NULL, NULL);
+    elector_release(ctx, NULL, NULL);
 }
 
 static void follow(struct story *st, enum follows follows)

@@ -180,7 +180,7 @@ static void read_progress(const cJSON *doc, struct arena *a, struct plan_progres
     ret->answered =
         jobprogress_answer(sv_from(text), uid ? uid : "", ret->attempt, &ret->answer) == JOBPROGRESS_OK;
     ret->written_ms = read_time(brief, "written");
-    ret->slow_told_ms = read_time(brief, "slowTold");
+    ret->slow_reported_ms = read_time(brief, "slowTold");
 }
 
 static int read_input(struct input *i, const cJSON *doc, const struct trainjob *job, struct err *err)
@@ -197,7 +197,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
     int64_t look_s = json_i64(doc, "tensorboardUnknown", 0);
-    in->tb_look_ms = look_s ? in->now_ms + look_s * 1000 : 0;
+    in->tb_again_ms = look_s ? in->now_ms + look_s * 1000 : 0;
     in->status_written_ms = read_time(doc, "statusWritten");
     read_progress(doc, &i->arena, &i->progress);
     in->progress = &i->progress;

@@ -289,7 +289,7 @@ static void test_who_refused_decides(void **state)
     refused(403, STATUS(403, "exceeded quota"), PROBLEM_REFUSED, "exceeded quota (HTTP 403)");
     /* It was made, and would be made and removed again for ever. */
     refused(201, "{\"metadata\":{\"uid\":\"u\",\"labels\":{\"a\":\"b\"}}}", PROBLEM_REFUSED,
-            "a webhook or a policy took the label " LABEL_JOB " from Pod pod");
+            "a webhook or a policy removed the label " LABEL_JOB " from Pod pod");
 }
 
 /* A group stands behind the kinds of some. */

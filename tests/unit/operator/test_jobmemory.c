@@ -60,8 +60,8 @@ static int tear_down(void **state)
 static bool learn(const struct actions_result *r, const struct plan *plan, int64_t generation,
                   int64_t mono_ms)
 {
-    return jobmemory_learn(W.m, &W.watches, r, &(struct jobmemory_pass){plan, "99", generation, 10}, 5000,
-                           mono_ms);
+    return jobmemory_record(W.m, &W.watches, r, &(struct jobmemory_pass){plan, "99", generation, 10}, 5000,
+                            mono_ms);
 }
 
 static const struct plan PLAN;
@@ -171,21 +171,21 @@ static void test_progress_keeps_its_own_time(void **state)
     (void)learn(&r, &ONLY, 1, 50);
     assert_int_equal(W.m->status_written_ms, 0);
     assert_int_equal(W.m->progress.written_ms, 5000); /* a time to come would count as a clock set back */
-    assert_true(W.m->progress.in_vain);
-    assert_int_equal(W.m->progress.slow_told_ms, 5000);
-    W.m->progress.written_ms = W.m->progress.slow_told_ms = 1;
+    assert_true(W.m->progress.write_dropped);
+    assert_int_equal(W.m->progress.slow_reported_ms, 5000);
+    W.m->progress.written_ms = W.m->progress.slow_reported_ms = 1;
     r = written("100");
     (void)learn(&r, &TOO, 1, 50);
     assert_int_equal(W.m->status_written_ms, 50);
     assert_int_equal(W.m->progress.written_ms, 5000);
-    assert_false(W.m->progress.in_vain);
+    assert_false(W.m->progress.write_dropped);
     W.m->progress.written_ms = 1;
     (void)learn(&r, &PLAN, 1, 50);
     assert_int_equal(W.m->progress.written_ms, 1);
     r.ok = r.status_written = false;
     (void)learn(&r, &SLOW, 1, 50);
     assert_int_equal(W.m->progress.written_ms, 1);
-    assert_int_equal(W.m->progress.slow_told_ms, 1);
+    assert_int_equal(W.m->progress.slow_reported_ms, 1);
 }
 
 static void refuse(int64_t generation, int64_t mono_ms)
@@ -242,7 +242,7 @@ static void play(const struct create_row *rows, size_t n)
                                    .retry_after_ms = row->retry_after_ms ? row->retry_after_ms : -1};
         r.problem = (struct plan_problem){row->kind, CHILD_POD, "j-node-0", "words", 0};
         const struct jobmemory_pass pass = {&PLAN, "99", 1, row->took_ms};
-        if (jobmemory_learn(m, &W.watches, &r, &pass, 0, mono_ms) != row->told)
+        if (jobmemory_record(m, &W.watches, &r, &pass, 0, mono_ms) != row->told)
             fail_msg("row %zu: told is %d", i, !row->told);
         struct plan_problem p = jobmemory_problem(m, 1);
         if (row->told && (p.kind != row->kind || p.retry_ms != mono_ms + row->delay_ms))
@@ -282,8 +282,8 @@ static const char *words_after(int code, const char *words, int64_t generation, 
     struct actions_result r = {.ok = false, .retry_after_ms = -1, .err.code = code};
 
     r.problem = (struct plan_problem){PROBLEM_FAILED, CHILD_POD, "j-node-0", words, 0};
-    (void)jobmemory_learn(W.m, &W.watches, &r, &(struct jobmemory_pass){&PLAN, "99", generation, 2000}, 0,
-                          mono_ms);
+    (void)jobmemory_record(W.m, &W.watches, &r, &(struct jobmemory_pass){&PLAN, "99", generation, 2000}, 0,
+                           mono_ms);
     return jobmemory_problem(W.m, generation).message;
 }
 

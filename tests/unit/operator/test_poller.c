@@ -118,7 +118,7 @@ static void ask_attempt(struct rig *r, const char *ns, const char *uid, const ch
     char ip[64];
 
     snprintf(ip, sizeof(ip), "%s-%s", kind, uid);
-    poller_ask(r->poller, &(struct poller_target){ns, uid, "pod", ip, attempt});
+    poller_add(r->poller, &(struct poller_target){ns, uid, "pod", ip, attempt});
 }
 
 static void ask(struct rig *r, const char *ns, const char *uid, const char *kind)
@@ -188,7 +188,7 @@ static void test_places(void **state)
         ask_many(r, ns, "silent", 3);
     }
     pass(r, POLLER_INTERVAL_MS);
-    assert_int_equal(r->pods.open_max, POLLER_PLACES);
+    assert_int_equal(r->pods.open_max, POLLER_SLOTS);
     assert_int_equal(ended(r), 0);
 }
 
@@ -295,8 +295,8 @@ static void test_addresses_that_are_not_asked(void **state)
     poller_free(r->poller);
     r->poller = poller_new(
         r->loop, &(struct poller_options){.ctx = r, .answered = on_answered, .url = podaddress_url});
-    poller_ask(r->poller, &(struct poller_target){"ns", "u", "pod", "127.0.0.1", 2});
-    poller_ask(r->poller, &(struct poller_target){"ns", "v", "pod", "169.254.169.254", 2});
+    poller_add(r->poller, &(struct poller_target){"ns", "u", "pod", "127.0.0.1", 2});
+    poller_add(r->poller, &(struct poller_target){"ns", "v", "pod", "169.254.169.254", 2});
     pass(r, 10 * POLLER_INTERVAL_MS);
     assert_int_equal(ended(r), 0);
 }

@@ -76,7 +76,7 @@ static void test_docs_list_each_field(void **state)
                  "`apiVersion: batch.tensorstack.dev/v1beta1`, short name `ptj`. Written from "
                  "`crds/pytorchtrainingjob.yaml` by\n"
                  "`GOLDEN_UPDATE=1 <build>/tests/unit_operator_api_test_apidoc`; `kubectl explain ptj "
-                 "--recursive` tells the same.\n",
+                 "--recursive` prints the same.\n",
                  &err),
         0);
     for (int i = 0; i < 2; i++) {

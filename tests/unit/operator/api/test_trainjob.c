@@ -36,7 +36,7 @@ static void test_filesets(void **state)
     assert_null(job->spec_error);
     assert_int_equal(job->spec.tensorboard.n_logs, 3);
     for (int i = 0; i < 3; i++) {
-        assert_string_equal(job->spec.tensorboard.logs[i].claim, LOGS[i][0]);
+        assert_string_equal(job->spec.tensorboard.logs[i].pvc, LOGS[i][0]);
         assert_string_equal(job->spec.tensorboard.logs[i].path, LOGS[i][1]);
     }
 }
@@ -191,7 +191,7 @@ static const struct row REFUSED[] = {
      "spec.elastic.expectedReplicas: expected 2..3 (minReplicas..maxReplicas), got 1 from replicas"},
     {WITH("'torchrunConfig':{'enabled':true,'maxRestarts':1,'minNodes':1},'elastic':{'enabled':true,'"
           "minReplicas':1,'maxReplicas':2}"),
-     "spec.elastic: torchrunConfig.minNodes is the old way to ask for an elastic job: with elastic, remove "
+     "spec.elastic: torchrunConfig.minNodes is the old way to request an elastic job: with elastic, remove "
      "it"},
     {WITH("'torchrunConfig':{'enabled':true,'maxRestarts':1,'rdzvBackend':'static'},'elastic':{'enabled':"
           "true,'minReplicas':1,'maxReplicas':2}"),
@@ -200,17 +200,18 @@ static const struct row REFUSED[] = {
      "spec.torchrunConfig.minNodes: expected at most the number of pods (1), got 2"},
     {WITH(TORCHRUN "'elastic':{'enabled':true,'minReplicas':0}"),
      "spec.elastic.minReplicas: expected an integer 1..1024, got 0"},
-    {WITH("'tensorboardSpec':{}"), "spec.tensorboardSpec.logDir.pvc: expected at least one claim"},
+    {WITH("'tensorboardSpec':{}"), "spec.tensorboardSpec.logDir.pvc: expected at least one PVC"},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'a','subPath':['x,y']}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].subPath[0]: expected a path without ',' and ':', got \"x,y\""},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'a','subPath':['log','./a//../../b']}]}}"),
-     "spec.tensorboardSpec.logDir.pvc[0].subPath[1]: expected a path inside the claim, got \"./a//../../b\""},
+     "spec.tensorboardSpec.logDir.pvc[0].subPath[1]: expected a path inside the volume, got "
+     "\"./a//../../b\""},
     {WITH("'tensorboardSpec':{'logDir':{'pvc':[{'name':'../a'}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("'tensorboardSpec':{'trainingLogFilesets':[]}"),
-     "spec.tensorboardSpec.logDir.pvc: expected at least one claim"},
+     "spec.tensorboardSpec.logDir.pvc: expected at least one PVC"},
     {WITH("'tensorboardSpec':{'trainingLogFilesets':['t9k://pvc/a','s3://b/c']}"),
      "spec.tensorboardSpec.trainingLogFilesets[1]: expected t9k://pvc/NAME/PATH; other storage is not "
      "supported, got \"s3://b/c\""},
@@ -218,7 +219,7 @@ static const struct row REFUSED[] = {
      "spec.tensorboardSpec.trainingLogFilesets[0]: expected t9k://pvc/NAME/PATH; other storage is not "
      "supported, got \"t9k://pvc//log\""},
     {WITH("'tensorboardSpec':{'trainingLogFilesets':['t9k://pvc/a/../b']}"),
-     "spec.tensorboardSpec.trainingLogFilesets[0]: expected a path inside the claim, got \"../b\""},
+     "spec.tensorboardSpec.trainingLogFilesets[0]: expected a path inside the volume, got \"../b\""},
     {WITH("'tensorboardSpec':{'trainingLogFilesets':['t9k://pvc/a'],'logDir':{'pvc':[{'name':'a'}]}}"),
      "spec.tensorboardSpec.trainingLogFilesets: expected it or logDir, not both"},
     {WITH("'torchrunConfig':{'enabled':true,'rdzvBackend':'etcd'}"),

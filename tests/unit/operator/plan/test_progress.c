@@ -1,7 +1,7 @@
 /* test_progress.c - which pod is asked for progress, and which answer is worth a pass; golden cases (progress-*) show what a plan
  * makes of it.
  */
-#include "operator/plan/progress.h"
+#include "operator/plan/statusprogress.h"
 #include "test.h"
 
 #define NOW INT64_C(1795514400000)
@@ -127,7 +127,7 @@ static void test_news(void **state)
                                     .answer = {.progress = {.time_ms = NOW, .percent = ROWS[i].percent},
                                                .slow_rank = (int32_t)ROWS[i].slow_rank},
                                     .written_ms = NOW - ROWS[i].written_before_ms,
-                                    .slow_told_ms = NOW - ROWS[i].told_before_ms};
+                                    .slow_reported_ms = NOW - ROWS[i].told_before_ms};
         if (progress_is_news(&in, &shown, NOW) != ROWS[i].want)
             fail_msg("row %zu", i);
         in.answered = false;
@@ -136,10 +136,10 @@ static void test_news(void **state)
     in = (struct plan_progress){.answered = true, .answer.slow_rank = -1}; /* it has seen nothing yet */
     assert_false(progress_is_news(&in, &shown, NOW));
     in.answer.progress = (struct jobprogress){.time_ms = NOW, .percent = 48};
-    in.in_vain = true; /* the API server dropped it */
+    in.write_dropped = true; /* the API server dropped it */
     in.written_ms = NOW - PROGRESS_REFRESH_MS;
     assert_false(progress_is_news(&in, &shown, NOW));
-    in.written_ms = NOW - PROGRESS_IN_VAIN_MS;
+    in.written_ms = NOW - PROGRESS_DROPPED_MS;
     assert_true(progress_is_news(&in, &shown, NOW));
     in = (struct plan_progress){.answered = true, /* the training stands still: nothing to write */
                                 .answer = {.progress = shown, .slow_rank = -1},

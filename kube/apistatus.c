@@ -1,5 +1,5 @@
-/* status.c - map an HTTP status and a Status object to an error kind. */
-#include "kube/status.h"
+/* apistatus.c - map an HTTP status and a Status object to an error kind. */
+#include "kube/apistatus.h"
 
 #include "common/json.h"
 #include "common/text.h"
@@ -30,7 +30,7 @@ static enum err_kind kind_of(int code)
     }
 }
 
-/* The server's own word decides where one code has two meanings. */
+/* Where one code has two meanings, the Status object's reason decides. */
 static enum kube_reason reason_of(int code, const char *word)
 {
     if (word && code == 409 && strcmp(word, "AlreadyExists") == 0)
@@ -40,7 +40,7 @@ static enum kube_reason reason_of(int code, const char *word)
     return KUBE_REASON_OTHER;
 }
 
-/* Of the message the first `len` bytes. */
+/* Use the first `len` bytes of the message. */
 static int fill(int code, const char *word, const char *message, size_t len, struct kube_status *ret,
                 struct err *err)
 {
@@ -55,7 +55,7 @@ static int fill(int code, const char *word, const char *message, size_t len, str
     return -1;
 }
 
-/* Status.details.retryAfterSeconds, for those that come without the header. */
+/* Status.details.retryAfterSeconds, for answers without the header. */
 static int64_t details_retry_ms(const cJSON *status)
 {
     int64_t s = json_i64(json_find(status, (const char *[]){"details", NULL}), "retryAfterSeconds", 0);
@@ -75,7 +75,7 @@ int kube_status_object(const cJSON *status, struct kube_status *ret, struct err 
                 strlen(message), ret, err);
 }
 
-/* Plain text, as proxies and wrong paths give it: its first line is the message. */
+/* A plain-text body, as proxies and unknown paths return it: its first line is the message. */
 static int fill_text(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
 {
     size_t n = 0;
@@ -101,7 +101,7 @@ int kube_status_check(const struct kube_http_response *r, struct kube_status *re
     kube_status_object(status, ret, err);
     if (r->retry_after_ms >= 0)
         ret->retry_after_ms = r->retry_after_ms;
-    /* The code of the HTTP answer counts, not the one in the body: a proxy may have replaced it. */
+    /* Use the code of the HTTP answer, not the one in the body: a proxy may have replaced it. */
     if (ret->code != r->status) {
         ret->code = r->status;
         ret->reason = reason_of(r->status, json_str(status, "reason"));

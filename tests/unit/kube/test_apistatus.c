@@ -1,5 +1,5 @@
-/* test_status.c - what answers mean: a table of codes, reasons and bodies. */
-#include "kube/status.h"
+/* test_apistatus.c - what answers mean: a table of codes, reasons and bodies. */
+#include "kube/apistatus.h"
 
 #include "common/json.h"
 #include "jsontext.h"

@@ -1,5 +1,6 @@
-/* waiting.c - explain why a pod does not start or end: gates, claims, scheduling, images, containers, finalizers. */
-#include "operator/plan/waiting.h"
+/* podwaiting.c - explain why a pod does not start or end: gates, PVCs, scheduling, images, containers,
+ * finalizers. */
+#include "operator/plan/podwaiting.h"
 
 #include "operator/plan/rootcause.h"
 
@@ -9,7 +10,7 @@ enum { CLAIMS_SHOWN = 3, CLAIM_BYTES = 253, STARTING_MS = 30000, STUCK_MS = 3000
 
 static const struct waiting NOTHING = {.message = "", .words = ""};
 
-/* The word for what the kubelet says of a container that it cannot start. NULL: it says no such thing. */
+/* Our reason for the kubelet's message about a container that it cannot start. NULL: another message. */
 static const char *start_problem(const char *said)
 {
     static const char IMAGE[] = "ImagePullFailed";
@@ -30,7 +31,7 @@ static const char *start_problem(const char *said)
     return NULL;
 }
 
-/* Nothing, while it may only just be starting. */
+/* `w`, or nothing while the pod may still be starting normally. */
 static struct waiting if_late(struct waiting w, int64_t since_ms, int64_t now_ms)
 {
     if (since_ms && now_ms >= since_ms + STARTING_MS)
@@ -38,7 +39,7 @@ static struct waiting if_late(struct waiting w, int64_t since_ms, int64_t now_ms
     return (struct waiting){.message = "", .words = "", .due_ms = since_ms ? since_ms + STARTING_MS : 0};
 }
 
-/* The claim of a volume; of an ephemeral one with the class that its template names. NULL: the volume has none. */
+/* The PVC of a volume; for an ephemeral volume also the storage class of its template. NULL: none. */
 static const char *claim_of(const cJSON *volume, const struct pod *pod, const char **ret_class,
                             struct arena *a)
 {
@@ -55,7 +56,7 @@ static const char *claim_of(const cJSON *volume, const struct pod *pod, const ch
     return arena_printf(a, "%s-%.*s", pod->name, CLAIM_BYTES, name);
 }
 
-/* The pod's claims, "a, b, c, ..."; *only: the one that there is, NULL: there are others. */
+/* The pod's PVCs, "a, b, c, ..."; *only: the name if there is exactly one, else NULL. */
 static const char *claims(const struct pod *pod, const cJSON *object, const char **only, struct arena *a)
 {
     static const char *const VOLUMES[] = {"spec", "volumes", NULL};
@@ -76,8 +77,8 @@ static const char *claims(const struct pod *pod, const cJSON *object, const char
     return n > CLAIMS_SHOWN ? arena_printf(a, "%s, ...", list) : list;
 }
 
-/* The scheduler names a claim that is missing: persistentvolumeclaim "data" not found. Of claims that are there and have no
- * volume it only says that there are such: pod has unbound immediate PersistentVolumeClaims. */
+/* The scheduler names a missing PVC: persistentvolumeclaim "data" not found. It does not name PVCs without a
+ * volume: pod has unbound immediate PersistentVolumeClaims. */
 static struct waiting unschedulable(const struct pod *pod, const cJSON *object, struct arena *a)
 {
     static const char NAMED[] = "persistentvolumeclaim \"";
@@ -95,7 +96,7 @@ static struct waiting unschedulable(const struct pod *pod, const cJSON *object, 
         const char *all = claims(pod, object, &w.subject, a);
         w.reason = "ClaimNotBound";
         w.message =
-            arena_printf(a, "no volume is bound to its claim%s %s: %s", w.subject ? "" : "s", all, text);
+            arena_printf(a, "no volume is bound to its PVC%s %s: %s", w.subject ? "" : "s", all, text);
     }
     return w;
 }
@@ -117,11 +118,11 @@ static struct waiting unplaced(const struct pod *pod, const cJSON *object, int64
         return w;
     case UNPLACED_CLAIM:
         w.reason = "ResourceClaimNotCreated";
-        w.message = arena_printf(a, "no ResourceClaim has been made from ResourceClaimTemplate %s", by);
+        w.message = arena_printf(a, "no ResourceClaim has been created from ResourceClaimTemplate %s", by);
         break;
     case UNPLACED_SCHEDULER:
         w.reason = "NotScheduled";
-        w.message = arena_printf(a, "scheduler %s has not looked at it", by);
+        w.message = arena_printf(a, "scheduler %s has not processed it yet", by);
         break;
     }
     return if_late(w, pod->created_ms, now_ms);
@@ -141,7 +142,7 @@ static struct waiting about(const struct pod *pod, const struct pod_container *c
     };
 }
 
-/* The container that the others wait for: it cannot start, ends again and again, or takes its time. */
+/* The container that the others wait for: it cannot start, keeps failing, or takes long. */
 static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, struct arena *a)
 {
     const bool init = pod->init.state != CONTAINER_NONE;
@@ -153,7 +154,7 @@ static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, s
         return about(pod, c, problem, words, a);
     if (init && pod->crashed) {
         words = rootcause_line(c->message, "", a);
-        words = arena_printf(a, "it ended with exit code %d and is started again%s%s", c->exit_code,
+        words = arena_printf(a, "it ended with exit code %d and is being restarted%s%s", c->exit_code,
                              words[0] ? ": " : "", words);
         return about(pod, c, "CrashLoopBackOff", words, a);
     }
@@ -190,7 +191,7 @@ struct waiting waiting_for_end(const struct pod *pod, int64_t now_ms, struct are
     }
     w.reason = "PodStuckTerminating";
     w.message = arena_printf(a, "pod %s on node %s is still there after its grace period", pod->name, node);
-    /* With a grace period of 0 the API server waits for no kubelet. */
+    /* With a grace period of 0 the API server does not wait for the kubelet, so the finalizer is the reason. */
     if (pod->forced && pod->finalizer[0]) {
         w.reason = "PodHeldByFinalizer";
         w.subject = pod->finalizer;

@@ -1,5 +1,5 @@
-/* secret.c - hold a credential in memory, and wipe it when it is released. */
-#include "kube/auth/secret.h"
+/* credential.c - hold a credential in memory, and wipe it when it is released. */
+#include "kube/auth/credential.h"
 
 #include "common/fsutil.h"
 #include "common/memory.h"
@@ -18,7 +18,7 @@ static void wipe(struct buf *b)
 
 #define cleanup_wipe __attribute__((cleanup(wipe)))
 
-int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err)
+int kube_credential_from_file(struct kube_credential *s, const char *path, struct err *err)
 {
     cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
 
@@ -26,20 +26,20 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
         return -1;
     if (!bytes.len)
         return err_set(err, ERR_INVALID, "%s: empty", path);
-    kube_secret_release(s);
-    *s = (struct kube_secret){bytes, memory_strdup(path)};
+    kube_credential_release(s);
+    *s = (struct kube_credential){bytes, memory_strdup(path)};
     bytes = (struct buf){0};
     return 0;
 }
 
-void kube_secret_release(struct kube_secret *s)
+void kube_credential_release(struct kube_credential *s)
 {
     wipe(&s->bytes);
     free(s->file);
-    *s = (struct kube_secret){0};
+    *s = (struct kube_credential){0};
 }
 
-int kube_secret_check_token(struct kube_secret *s, struct err *err)
+int kube_credential_check_token(struct kube_credential *s, struct err *err)
 {
     struct buf *b = &s->bytes;
 

@@ -1,5 +1,5 @@
-/* progress.c - what the status says of a training's progress, and when that is worth a write. */
-#include "operator/plan/progress.h"
+/* statusprogress.c - set the progress in the status, and decide when a change of it is written. */
+#include "operator/plan/statusprogress.h"
 
 #include "operator/plan/desired.h"
 #include "operator/plan/planner.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Pod 0 of this attempt, whose launcher has rank 0. NULL: there is none, or the job runs no torchrun. */
+/* Pod 0 of this attempt, whose launcher has rank 0. NULL: no such pod, or the job runs no torchrun. */
 static const struct pod *first_pod(const struct plan_input *in)
 {
     const struct trainjob_spec *spec = &in->job->spec;
@@ -32,7 +32,7 @@ const struct pod *progress_pod(const struct plan_input *in)
     return pod && pod_is_running(pod) && pod->ip[0] && !pod->host_network ? pod : NULL;
 }
 
-/* A clock that was set back counts as time that has passed. */
+/* If the clock was set back, the time counts as passed. */
 static bool has_passed(int64_t since_ms, int64_t ms, int64_t now_ms)
 {
     return !since_ms || now_ms < since_ms || now_ms - since_ms >= ms;
@@ -40,10 +40,10 @@ static bool has_passed(int64_t since_ms, int64_t ms, int64_t now_ms)
 
 static bool tells_slow_rank(const struct plan_progress *in, int64_t now_ms)
 {
-    return in->answer.slow_rank >= 0 && has_passed(in->slow_told_ms, PROGRESS_SLOW_MS, now_ms);
+    return in->answer.slow_rank >= 0 && has_passed(in->slow_reported_ms, PROGRESS_SLOW_MS, now_ms);
 }
 
-/* The launcher has observed nothing since. */
+/* Whether both come from the same observation of the launcher. */
 static bool is_same_look(const struct jobprogress *a, const struct jobprogress *b)
 {
     return a->time_ms == b->time_ms && a->step == b->step;
@@ -51,7 +51,7 @@ static bool is_same_look(const struct jobprogress *a, const struct jobprogress *
 
 static bool is_worth_a_write(const struct plan_progress *in, const struct jobprogress *shown, int64_t now_ms)
 {
-    if (in->in_vain && !has_passed(in->written_ms, PROGRESS_IN_VAIN_MS, now_ms))
+    if (in->write_dropped && !has_passed(in->written_ms, PROGRESS_DROPPED_MS, now_ms))
         return false;
     return jobprogress_moved(shown, &in->answer.progress) ||
            (!is_same_look(shown, &in->answer.progress) &&
@@ -64,7 +64,7 @@ bool progress_is_news(const struct plan_progress *in, const struct jobprogress *
                             (in->answer.progress.time_ms && is_worth_a_write(in, shown, now_ms)));
 }
 
-/* The answer of the attempt that the status speaks of; NULL: none, or the job had ended before this pass. */
+/* The answer for the status's attempt; NULL: none, or the job had ended before this plan. */
 static const struct plan_progress *answer_of(const struct planner *p)
 {
     const struct plan_progress *in = p->in->progress;
@@ -74,7 +74,7 @@ static const struct plan_progress *answer_of(const struct planner *p)
     return in->attempt == p->job->status.attempt ? in : NULL;
 }
 
-static void take(struct planner *p, const struct jobprogress *from)
+static void set_progress(struct planner *p, const struct jobprogress *from)
 {
     if (!from->time_ms)
         return;
@@ -82,7 +82,7 @@ static void take(struct planner *p, const struct jobprogress *from)
     p->st.progress.time_ms = status_time(p, from->time_ms);
 }
 
-/* What pod 0's launcher left when it ended, which is later than any answer. */
+/* Use the progress in the termination message of pod 0's launcher, which is newer than any answer. */
 static void take_last(struct planner *p)
 {
     const struct pod *pod = first_pod(p->in);
@@ -91,7 +91,7 @@ static void take_last(struct planner *p)
     if (pod && !jobstatus_finished(&p->job->status) &&
         jobprogress_answer(sv_from(pod->training.message), p->job->uid, pod->attempt, &left) ==
             JOBPROGRESS_OK)
-        take(p, &left.progress);
+        set_progress(p, &left.progress);
 }
 
 void progress_observe(struct planner *p)
@@ -100,7 +100,7 @@ void progress_observe(struct planner *p)
     struct jobprogress *to = &p->st.progress;
 
     if (in)
-        take(p, &in->answer.progress);
+        set_progress(p, &in->answer.progress);
     if (p->st.phase == JOB_SUCCEEDED) {
         take_last(p);
         to->percent = to->percent >= 0 ? 100 : -1;
@@ -109,7 +109,7 @@ void progress_observe(struct planner *p)
     if (!in || jobstatus_finished(&p->st) || !tells_slow_rank(in, p->now_ms))
         return;
     planner_event_in(p, &p->creates, true, "SlowRank", "rank %d takes %.2f times the median step time",
-                     in->answer.slow_rank, in->answer.slow_ratio); /* it needs no status */
+                     in->answer.slow_rank, in->answer.slow_ratio); /* independent of the status */
     p->slow_rank = true;
 }
 
