@@ -1,4 +1,5 @@
-/* layout.h - group the ranks of a run into pods, from what each rank reported. No system calls.
+/* layout.h - group the ranks of a run into pods, from the values that each rank reported. pods_meet.c calls
+ * it. No system calls.
  *
  * Order:     a pod's ranks must be consecutive, because sums pass through the pods in rank order (pods_chain.c);
  *            launchers number them so. When one rank of a pod cannot share memory with the others, each rank of
@@ -14,14 +15,14 @@
 
 #include <stdint.h>
 
-/* What one rank reported when it registered (watch_wire.h); sent over the network as it is. */
+/* The values that a rank reports when it registers (watch_wire.h), in the layout that is sent. */
 struct member {
     uint8_t addr[16];  /* IPv6, or IPv4 mapped into it */
     uint32_t port;     /* TCP port where it accepts links from other pods */
     int32_t group;     /* GROUP_RANK */
     int32_t local;     /* LOCAL_RANK */
     int32_t per_group; /* LOCAL_WORLD_SIZE */
-    uint32_t alone;    /* 1: it cannot share memory (host_can_share) */
+    uint32_t alone;    /* 1: it cannot share memory (host_can_share is false) */
     uint32_t pad;
     uint64_t net; /* inode number of its network namespace (host_network) */
 };

@@ -1,9 +1,10 @@
 /* pods_meet.c - connect the ranks of several pods.
  *
- * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id and have the job's key,
- *        if there is one; it sends every rank's address to all when the last has registered. Then the ranks of each pod connect (host_meet.c),
- *        each rank connects to the pods before its own (pods_links.c), and a first collective call of all ranks
- *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
+ * Order: all ranks register with rank 0's watch at MASTER_PORT, which checks the run id and the proof of the
+ *        job's key, if there is one. When the last rank has registered, the watch sends all addresses to all
+ *        ranks. Then the ranks of each pod connect (host_meet.c), each rank connects to the pods before its
+ *        own (pods_links.c), and a first collective call of all ranks completes the open. A rank that finds
+ *        the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/pods.h"
 

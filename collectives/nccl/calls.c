@@ -1,4 +1,4 @@
-/* calls.c - the calls that are queued on a stream: all_reduce, send, recv. */
+/* calls.c - queue all_reduce, send and recv on a stream. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
 #include "host/rank_state.h"

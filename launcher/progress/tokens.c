@@ -1,4 +1,4 @@
-/* tokens.c - find the numbers of a line of output, with the words in front of them. */
+/* tokens.c - find the numbers in a line of output, with the words before them. */
 #include "launcher/progress/tokens.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ bool tokens_is(struct sv word, const char *const *list)
     return false;
 }
 
-/* The first run of letters that is one of the list, or that is none. */
+/* The first run of letters that is in the list, or that is not. */
 static const char *find(struct sv text, const char *const *list, bool is_one)
 {
     while (text.len) {
@@ -63,8 +63,8 @@ static size_t digits_end(struct sv s, size_t n)
     return n;
 }
 
-/* Take an unsigned number, with commas between groups of three. *whole becomes false unless it is one of digits only. NAN: it is too
- * long. */
+/* Take an unsigned number, with commas between groups of three. *whole becomes false unless it has digits
+ * only. NAN: it is too long. */
 static double take_number(struct sv *rest, bool *whole)
 {
     char digits[40];
@@ -125,7 +125,7 @@ static void forget_words(struct tokens *t)
     t->key = t->before = (struct sv){t->rest.p, 0};
 }
 
-/* At a digit. False: the number says nothing. */
+/* Read the number at a digit. False: it is part of a word, path or date. */
 static bool read_number(struct tokens *t, struct number *ret)
 {
     *ret = (struct number){.key = t->key, .before = t->before, .count = true, .start = t->rest.p};

@@ -69,7 +69,7 @@ static void to_watch(const uint8_t *data, size_t size, bool known)
 
 static void to_rank(const uint8_t *data, size_t size)
 {
-    struct member members[WORLD] = {0};
+    struct json_member members[WORLD] = {0};
     bool left[WORLD] = {0};
     struct watch w = {.world = WORLD,
                       .proved = true,

@@ -541,7 +541,7 @@ static void test_no_called_rank_without_a_proof(void **state)
         close(fds[1]);
         one_rank_said(fds[0], said, sizeof(said));
         assert_string_equal(
-            said, i ? "open: who answers at the address of rank 0 does not have the key of this job" : "");
+            said, i ? "open: the process at the address of rank 0 does not have the key of this job" : "");
         close(fds[0]);
     }
     alarm(0);
