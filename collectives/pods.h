@@ -19,7 +19,7 @@
 #define TK_COLLECTIVES_PODS_H
 
 #include "collectives/host.h"
-#include "collectives/layout.h"
+#include "collectives/pod_layout.h"
 #include "rendezvous/service.h"
 
 #include <poll.h>
@@ -61,7 +61,7 @@ struct pending {
 struct pods {
     int rank, world;
     struct host *host; /* the ranks of this pod */
-    struct layout layout;
+    struct pod_layout layout;
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
     char run_id[COLLECTIVES_RUN_ID_BYTES];

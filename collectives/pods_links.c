@@ -76,7 +76,7 @@ static int go_on(const struct pods *p, int fd, const struct link_hello *h, short
 static int connect_link(struct pods *p, int rank, enum link_kind kind, const char *what, int64_t deadline_ms,
                         struct err *err)
 {
-    const struct member *m = &p->watch.members[rank];
+    const struct rank_member *m = &p->watch.members[rank];
     struct link_hello hello = {
         .magic = WATCH_MAGIC, .kind = kind, .from = (uint32_t)p->rank, .to = (uint32_t)rank};
     struct err why = {0};
@@ -128,7 +128,7 @@ static int *entry_for(struct pods *p, const struct link_hello *h)
     if (h->magic != WATCH_MAGIC || !secret_equal(h->token, want.token, sizeof(h->token)) ||
         h->to != (uint32_t)p->rank || h->from >= (uint32_t)p->world)
         return NULL;
-    const int pod = layout_pod_of(&p->layout, (int)h->from);
+    const int pod = pod_layout_of(&p->layout, (int)h->from);
     if (h->kind == LINK_MESSAGE && p->from[h->from] < 0 && pod != p->pod)
         return &p->from[h->from];
     if (h->kind == LINK_SUMS && wants_link(p, pod) && pod > p->pod && p->links[pod] < 0 &&

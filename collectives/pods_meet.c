@@ -8,7 +8,7 @@
  */
 #include "collectives/pods.h"
 
-static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct member *me,
+static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct rank_member *me,
                       int64_t deadline_ms, struct err *err)
 {
     const char *host = cfg->rank == 0 ? "127.0.0.1" : cfg->master_addr;
@@ -34,9 +34,9 @@ static int look(void *arg, const char *what, struct err *err)
 
 static int set_layout(struct pods *p, const struct collectives_config *cfg, struct err *err)
 {
-    if (layout_make(&p->layout, p->watch.members, p->world, err) < 0)
+    if (pod_layout_make(&p->layout, p->watch.members, p->world, err) < 0)
         return -1;
-    p->pod = layout_pod_of(&p->layout, p->rank);
+    p->pod = pod_layout_of(&p->layout, p->rank);
     struct collectives_config in_pod = *cfg;
     in_pod.local_rank = p->rank - p->layout.first[p->pod];
     in_pod.local_world = p->layout.first[p->pod + 1] - p->layout.first[p->pod];
@@ -66,12 +66,12 @@ int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t dead
 
     if (service_open(&p->door, 0, err) < 0)
         return err_wrap(err, "collectives");
-    const struct member me = {.port = (uint32_t)p->door.port,
-                              .group = cfg->group_rank,
-                              .local = cfg->local_rank,
-                              .per_group = cfg->local_world,
-                              .alone = !host_can_share(),
-                              .net = host_network()};
+    const struct rank_member me = {.port = (uint32_t)p->door.port,
+                                   .group = cfg->group_rank,
+                                   .local = cfg->local_rank,
+                                   .per_group = cfg->local_world,
+                                   .alone = !host_can_share(),
+                                   .net = host_network()};
     if (join_watch(p, cfg, &me, deadline_ms, err) < 0 || set_layout(p, cfg, err) < 0)
         return -1;
     if (meet(p, cfg, deadline_ms, &why) == 0)

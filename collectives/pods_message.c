@@ -23,7 +23,7 @@ static int message_begin(struct pods *p, const char *what, int rank, int64_t tim
 
 static bool in_our_pod(const struct pods *p, int rank)
 {
-    return layout_pod_of(&p->layout, rank) == p->pod;
+    return pod_layout_of(&p->layout, rank) == p->pod;
 }
 
 static int transfer(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, struct err *err)

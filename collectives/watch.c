@@ -312,7 +312,7 @@ static enum tried wait_for_all(struct watch *w, int64_t deadline_ms, struct err 
 
 /* Connect and send the first message. -1: no connection, *err says why. */
 static int enter(struct watch *w, struct resolver *at, enum watch_type type, int rank, int world,
-                 const struct pass *pass, const struct member *me, int64_t deadline_ms, struct err *err)
+                 const struct pass *pass, const struct rank_member *me, int64_t deadline_ms, struct err *err)
 {
     struct watch_register *r = &w->first.body;
 
@@ -345,7 +345,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
 }
 
 int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
-               const struct member *me, int64_t deadline_ms, struct err *err)
+               const struct rank_member *me, int64_t deadline_ms, struct err *err)
 {
     for (;;) {
         enum tried rc = AGAIN;
@@ -379,7 +379,7 @@ int watch_await_end(struct resolver *at, const struct pass *pass, int restart_co
     for (;;) {
         struct watch w;
         enum tried rc = AGAIN;
-        if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0)
+        if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct rank_member){0}, deadline_ms, err) == 0)
             rc = await_end(&w, restart_count, deadline_ms, err);
         *exit_code = w.exit_code;
         watch_close(&w, false);

@@ -20,7 +20,7 @@
 struct watch {
     int fd;
     int world;
-    struct member *members;           /* [world] after watch_join */
+    struct rank_member *members;      /* [world] after watch_join */
     uint8_t token[WATCH_TOKEN_BYTES]; /* of this run's links, after watch_join */
     const struct pass *pass;          /* during watch_join */
     struct watch_first first;         /* with a key: this rank's first message */
@@ -49,7 +49,7 @@ struct watch {
  * has ended, it tries again until the deadline. 1: the deadline passed, *err has the last reason; -1: *err
  * has the failure. */
 int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
-               const struct member *me, int64_t deadline_ms, struct err *err) MUST_CHECK;
+               const struct rank_member *me, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
 /* For a waiting rank: wait until the run has ended. 0: *exit_code is its exit status. If rank 0 goes away and
  * its restart count differs, it may belong to an earlier round, so this function connects again. 1, -1: as

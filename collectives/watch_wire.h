@@ -7,8 +7,8 @@
 #ifndef TK_COLLECTIVES_WATCH_WIRE_H
 #define TK_COLLECTIVES_WATCH_WIRE_H
 
-#include "collectives/layout.h"
 #include "collectives/pass.h"
+#include "collectives/pod_layout.h"
 
 /* Random bytes of the token, by which ranks accept links; the run id, filled up with 0; the longest text; the longest message
  * from a rank. */
@@ -49,7 +49,7 @@ struct watch_register {
     uint32_t version;
     uint32_t world;
     char run_id[WATCH_RUN_ID_BYTES];
-    struct member member; /* the watch fills in addr */
+    struct rank_member member; /* the watch fills in addr */
     uint32_t has_key, pad;
     uint8_t nonce[JOBKEY_NONCE_BYTES]; /* with a key */
 };
@@ -67,7 +67,7 @@ struct watch_challenge {
 
 struct watch_go {
     uint8_t token[WATCH_TOKEN_BYTES];
-    struct member members[]; /* [world] */
+    struct rank_member members[]; /* [world] */
 };
 
 static const uint64_t WATCH_MAGIC = 0x3168637461774b54; /* "TKwatch1" */

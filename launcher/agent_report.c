@@ -6,7 +6,7 @@
 #include "host/rank_contract.h"
 #include "launcher/agent_state.h"
 #include "launcher/error_file.h"
-#include "launcher/report.h"
+#include "launcher/termination.h"
 
 enum { FRESH_MS = 60000 }; /* an older traceback on stderr is not the reason why the rank ended */
 
@@ -66,7 +66,7 @@ static void write_message(struct agent *g, const struct buf *text)
 {
     struct err err;
 
-    if (report_write(g->report, text, &err) < 0)
+    if (termination_write(g->report, text, &err) < 0)
         agent_say(g, "torchrun: no report (" CONTRACT_ENV_TERMINATION_LOG "): %s\n", err.msg);
 }
 
@@ -83,12 +83,12 @@ void agent_leave_progress(struct agent *g)
  * end of the container's log, which has more information. */
 static void leave_report(struct agent *g, const struct exit_worker *w)
 {
-    cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(TERMINATION_BYTES);
     const char *tail = buf_str(&g->logs.ranks[w->local_rank].streams[1].tail);
 
     if (!g->report || (!*tail && !w->message))
         return;
-    report_encode(w, g->host, tail, &text);
+    termination_encode(w, g->host, tail, &text);
     write_message(g, &text);
 }
 

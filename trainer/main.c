@@ -6,7 +6,7 @@
 #include "common/memory.h"
 #include "trainer/cli/config.h"
 #include "trainer/cli/help.h"
-#include "trainer/run/error_file.h"
+#include "trainer/run/error_writer.h"
 #include "trainer/run/run.h"
 #include "trainer/run/spawn.h"
 
@@ -30,7 +30,7 @@ static int fail(const struct run_env *env, int rank, int exit_code, const struct
     struct err write_err;
 
     say(rank, err);
-    if (path && path[0] && error_file_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
+    if (path && path[0] && error_writer_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
         say(rank, &write_err);
     return exit_code;
 }
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     char *error_file = getenv("TORCHELASTIC_ERROR_FILE");
 
     if (error_file && error_file[0])
-        memory_tell(error_file_exhausted, error_file);
+        memory_tell(error_writer_exhausted, error_file);
     json_memory_must(); /* a lack of memory is not to look like a damaged manifest */
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.bar = isatty(STDERR_FILENO) ? stderr : NULL;

@@ -1,6 +1,6 @@
 /* buffer.c - allocate device memory and register it with NCCL: as a symmetric window where the library supports
  * it, else with ncclCommRegister. */
-#include "collectives/nccl/state.h"
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 
 #include <cuda_runtime_api.h>

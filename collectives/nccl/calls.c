@@ -1,5 +1,5 @@
 /* calls.c - queue all_reduce, send and recv on a stream. */
-#include "collectives/nccl/state.h"
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 #include "host/rank_state.h"
 

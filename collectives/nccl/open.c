@@ -3,7 +3,7 @@
 #include "collectives/noted.h"
 #include "common/memory.h"
 
-#include "collectives/nccl/state.h"
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 
 #include <cuda_runtime_api.h>

@@ -2,7 +2,7 @@
 #include "launcher/progress/recognise.h"
 #include "common/cleanup.h"
 #include "common/text.h"
-#include "launcher/progress/tokens.h"
+#include "launcher/progress/line_tokens.h"
 
 #include <math.h>
 #include <string.h>
@@ -144,15 +144,15 @@ static bool has_unit(const struct number *n, struct sv line)
 
     rest.len = rest.len < 12 ? rest.len : 12; /* the longest unit is shorter */
     sv_next(&rest, ' ', &unit);
-    return tokens_is(unit, RATES);
+    return line_tokens_is(unit, RATES);
 }
 
 static enum role role_of(const struct reading *r, const struct number *n)
 {
     for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
         const struct form *f = &FORMS[i];
-        const bool fits = !f->before || (n->before.len ? tokens_is(n->before, f->before) : !**f->before);
-        if (fits && tokens_is(n->key, f->key) && may_be(r, n, f->role))
+        const bool fits = !f->before || (n->before.len ? line_tokens_is(n->before, f->before) : !**f->before);
+        if (fits && line_tokens_is(n->key, f->key) && may_be(r, n, f->role))
             return f->role;
     }
     return has_unit(n, r->line) && may_be(r, n, ROLE_RATE) ? ROLE_RATE : ROLES;
@@ -160,7 +160,7 @@ static enum role role_of(const struct reading *r, const struct number *n)
 
 static bool is_aside(struct reading *r, const struct number *n)
 {
-    if (!r->aside && !(r->aside = tokens_find(r->line, ASIDE)))
+    if (!r->aside && !(r->aside = line_tokens_find(r->line, ASIDE)))
         r->aside = r->line.p + r->line.len;
     return n->start >= r->aside;
 }
@@ -171,7 +171,7 @@ static void take_number(struct reading *r, const struct number *n)
     const bool aside = (role < ROLES || is_pair(n)) && is_aside(r, n);
 
     role = aside ? ROLES : role;
-    r->any_loss = r->any_loss || tokens_find(n->key, WORDS("loss"));
+    r->any_loss = r->any_loss || line_tokens_find(n->key, WORDS("loss"));
     if (r->words.p && n->start < r->words.p + r->words.len) {
         if (n->start == r->line.p && is_pair(n) && is_count(n))
             r->numbered = *n;
@@ -236,16 +236,16 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
     const struct number *epoch = numbered ? &r->numbered : &r->of[ROLE_EPOCH];
 
     if (!is_count(&r->bar) || (epoch->start && epoch->start > r->bar.start) ||
-        (r->other_number && !numbered) || !tokens_all(r->words, OF_BARS) ||
-        (r->tqdm ? !rate.len || !tokens_all(rate, OF_BARS) : !epoch->start || rich == numbered))
+        (r->other_number && !numbered) || !line_tokens_all(r->words, OF_BARS) ||
+        (r->tqdm ? !rate.len || !line_tokens_all(rate, OF_BARS) : !epoch->start || rich == numbered))
         return false;
     if (epoch->start) {
         const int more = !r->tqdm && rich; /* Lightning counts from 0 to the last one's number */
         s->epoch = (int64_t)epoch->value + more;
         s->total_epochs = is_pair(epoch) ? (int64_t)epoch->of + more : -1;
         step_of(s, &r->bar, true);
-    } else if (tokens_find(r->words, WORDS("epoch", "epochs")) ||
-               tokens_find(rate, WORDS("epoch", "epochs"))) {
+    } else if (line_tokens_find(r->words, WORDS("epoch", "epochs")) ||
+               line_tokens_find(rate, WORDS("epoch", "epochs"))) {
         s->epoch = (int64_t)r->bar.value + 1; /* at the end it shows one epoch too many */
         s->total_epochs = (int64_t)r->bar.of;
     } else {
@@ -284,7 +284,7 @@ static bool leaves_open(const struct reading *r)
     const char *first = epoch->start ? epoch->start : step->start;
 
     return r->other_pair || (epoch->start && step->start && is_pair(step) && step->start < epoch->start) ||
-           (first && tokens_find((struct sv){r->line.p, (size_t)(first - r->line.p)}, SERIES));
+           (first && line_tokens_find((struct sv){r->line.p, (size_t)(first - r->line.p)}, SERIES));
 }
 
 static void take_text(struct reading *r, struct progress_seen *s)
@@ -307,7 +307,7 @@ static void take_text(struct reading *r, struct progress_seen *s)
                    : (counts && step->of >= FEW_STEPS) || (has(r, ROLE_STEP) && has(r, ROLE_LOSS)))
         step_of(s, step, json);
     else if (total && r->any_loss &&
-             !tokens_find(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
+             !line_tokens_find(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
         s->within = 1; /* a line with epoch and loss comes at the epoch's end */
     if (leaves_open(r))
         s->step = s->total_steps = s->total_epochs = -1;
@@ -322,21 +322,21 @@ static bool is_build(const struct reading *r)
     while (rest.len && (*rest.p == ' ' || *rest.p == ':'))
         rest = sv_skip(rest, 1);
     sv_next(&rest, ' ', &word);
-    return tokens_is(word, BUILDS);
+    return line_tokens_is(word, BUILDS);
 }
 
 static void recognise_text(struct sv line, struct progress_seen *s)
 {
     struct reading r = {.line = line};
-    struct tokens t = {.rest = line};
+    struct line_tokens t = {.rest = line};
     struct number n;
 
     find_bar(&r);
-    while (tokens_next(&t, &n))
+    while (line_tokens_next(&t, &n))
         take_number(&r, &n);
     if (is_build(&r))
         return;
-    s->several = has(&r, ROLE_SERIES) || tokens_find(line, WORDS("fold", "trial", "episode"));
+    s->several = has(&r, ROLE_SERIES) || line_tokens_find(line, WORDS("fold", "trial", "episode"));
     if (r.bar.start) {
         if (!take_bar(&r, s))
             return;
@@ -344,8 +344,8 @@ static void recognise_text(struct sv line, struct progress_seen *s)
         take_text(&r, s);
     /* a loss alone is ambiguous: "GPU 0 Loss: 147" may be a sum, or of a test */
     const struct number *loss = &r.of[ROLE_LOSS];
-    if (loss->start && (s->step >= 0 || s->epoch >= 0 || tokens_find(loss->key, WORDS(TRAIN)) ||
-                        tokens_is(loss->before, WORDS(TRAIN))))
+    if (loss->start && (s->step >= 0 || s->epoch >= 0 || line_tokens_find(loss->key, WORDS(TRAIN)) ||
+                        line_tokens_is(loss->before, WORDS(TRAIN))))
         s->loss = loss->value;
     if (has(&r, ROLE_RATE))
         s->samples_per_second = r.of[ROLE_RATE].value;

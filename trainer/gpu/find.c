@@ -28,7 +28,7 @@ static bool has_driver(const char *dev)
     return false;
 }
 
-int gpu_find(const struct gpu_ask *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
+int gpu_find(const struct gpu_request *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
              struct gpu_choice *ret, struct err *err)
 {
     const bool nccl = ask->backend == COLLECTIVES_NCCL;

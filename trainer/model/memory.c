@@ -1,6 +1,6 @@
 /* memory.c - weights and buffers in the process, for whoever reads and writes files, and all that passes use, where they
  * run: the same on the CPU, another copy on a device. */
-#include "trainer/model/memory.h"
+#include "trainer/model/build.h"
 
 #include "common/memory.h"
 #include "kernels/device.h"
@@ -58,8 +58,10 @@ static void add_layer_state(struct model *m, int i, size_t *at)
     for (int p = 0; p < l->params; p++) {
         const struct param_row *row = &m->row[m->row_of[i][p]];
         struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){
-            .dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p], .turned = l->turned[p]};
+        *s = (struct state_row){.dims = row->dims,
+                                .data = m->values + row->offset,
+                                .tied = l->tied[p],
+                                .transposed = l->transposed[p]};
         s->bytes = row->len * sizeof(float);
         if (s->tied)
             model_name(l, l->param[p].suffix, s->name);
@@ -122,7 +124,7 @@ int model_make_activations(struct model *m, struct err *err)
 {
     size_t grad, scratch;
 
-    if (m->numbers.elsewhere && !m->device)
+    if (m->numbers.on_device && !m->device)
         return 0;
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
@@ -229,7 +231,7 @@ void model_free(struct model *m)
     free(m);
 }
 
-int model_place(struct model *m, struct kctx *ctx, struct err *err)
+int model_to_device(struct model *m, struct kctx *ctx, struct err *err)
 {
     if (device_is_host(ctx))
         return 0;
@@ -253,7 +255,7 @@ struct queued_params model_trained(const struct model *m)
 {
     return (struct queued_params){.p = m->here.values,
                                   .copy = m->here.copies,
-                                  .by_chance = m->numbers.by_chance,
+                                  .by_chance = m->numbers.stochastic,
                                   .seed = m->numbers.seed,
                                   .n = m->len};
 }

@@ -1,5 +1,5 @@
 /* model.c - run a model's layers: forward, backward and the loss's head. */
-#include "trainer/model/memory.h"
+#include "trainer/model/build.h"
 
 #include "common/memory.h"
 

@@ -1,5 +1,5 @@
 /* plan.c - compute each layer's shapes, parameters and memory from a model's spec. */
-#include "trainer/model/memory.h"
+#include "trainer/model/build.h"
 
 #include <string.h>
 

@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct pipeline_place *ret,
-                      struct err *err)
+int pipeline_position_of(const struct model_spec *spec, int rank, int world, struct pipeline_position *ret,
+                         struct err *err)
 {
     int stages = spec->stages && world > 1 ? spec->stages : 1;
 
     if (stages > 1 && world != stages)
         return err_set(err, ERR_INVALID, "model.stages: %d stages for %d ranks, expected 1 or %d ranks",
                        stages, world, stages);
-    *ret = stages > 1 ? (struct pipeline_place){.stages = stages, .stage = rank, .replicas = 1}
-                      : (struct pipeline_place){.stages = 1, .replicas = world, .replica = rank};
+    *ret = stages > 1 ? (struct pipeline_position){.stages = stages, .stage = rank, .replicas = 1}
+                      : (struct pipeline_position){.stages = 1, .replicas = world, .replica = rank};
     return 0;
 }
 

@@ -55,7 +55,7 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
 /* Before there are twins. Who trains a model that is not cut on a device places it. */
 static int place(struct pipeline *p, struct err *err)
 {
-    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, err) : 0;
+    return p->at.stages > 1 ? model_to_device(p->model, p->o.ctx, err) : 0;
 }
 
 /* A model that is not cut goes back right after it went forward: it needs no twins. */
@@ -120,8 +120,9 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
                        o->micro_batches, MICRO_BATCHES_MAX, o->batch);
     int micro = micro_batch_at(o->batch, p->o.micro_batches, 0).rows;
     int most = micro > o->evaluate ? micro : o->evaluate;
-    if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_stages(p, most, err) ||
-        place(p, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
+    if (pipeline_position_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) ||
+        make_stages(p, most, err) || place(p, err) || make_twins(p, err) ||
+        make_between(p, micro, most, err) ||
         (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
         kctx_reserve(o->ctx,
                      model_workspace_bytes(p->model, device_is_host(o->ctx) ? kctx_threads(o->ctx) : 1),

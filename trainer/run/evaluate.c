@@ -14,7 +14,7 @@ enum { LOSS, CORRECT, COUNT, SUMS };
 struct chunk {
     float *x;
     struct feed_targets to;
-    uint32_t *places;
+    uint32_t *positions;
 };
 
 static int add_chunk(const struct train *t, const struct feed *f, int64_t first, int n, const struct chunk *c,
@@ -28,8 +28,8 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
     if (t->resident && !f->part.tokens)
         return resident_evaluate_chunk(t->resident, first, n, err);
     for (int i = 0; i < n; i++)
-        c->places[i] = (uint32_t)(first + i);
-    if (feed_batch(f, c->places, n, c->x, &c->to, err))
+        c->positions[i] = (uint32_t)(first + i);
+    if (feed_batch(f, c->positions, n, c->x, &c->to, err))
         return -1;
     if (t->resident)
         return resident_evaluate_windows(t->resident, c->x, c->to.labels, n, err);
@@ -119,12 +119,12 @@ int evaluate(const struct train *t, const struct feed *f, int64_t items, struct 
     cleanup_free float *x = calloc(most * f->len, sizeof(float));
     cleanup_free int32_t *labels = calloc(most * (size_t)f->labels, sizeof(*labels));
     cleanup_free float *values = calloc(most * (size_t)(f->values ? f->values : 1), sizeof(*values));
-    cleanup_free uint32_t *places = calloc(most, sizeof(*places));
+    cleanup_free uint32_t *positions = calloc(most, sizeof(*positions));
     double sums[SUMS] = {0};
 
-    if (!x || !labels || !values || !places)
+    if (!x || !labels || !values || !positions)
         return err_memory(err, "no memory for an evaluation");
-    const struct chunk c = {x, {labels, values}, places};
+    const struct chunk c = {x, {labels, values}, positions};
     /* A device is waited for there, under a deadline. */
     if ((t->resident && resident_evaluate_begin(t->resident, f, items, err)) || share_buffers(pl, err))
         return -1;

@@ -10,13 +10,13 @@
 
 enum { STOPPED_MS = 1000 };
 
-void run_say_stop(struct session *s, uint32_t stop, const char *during)
+void run_print_stop(struct session *s, uint32_t stop, const char *during)
 {
     report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
                 s->cursor.epoch_step);
 }
 
-void run_say_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss)
+void run_print_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss)
 {
     struct lines_values v = session_lines(s, epoch - 1);
 
@@ -50,7 +50,7 @@ static int save_epoch(struct session *s, int64_t epoch, struct err *err)
         return -1;
     rank_state_phase(s->slot, was);
     if (s->comm->rank == 0)
-        run_say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
+        run_print_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
 }
 
@@ -125,7 +125,7 @@ static int finish(struct session *s, uint32_t *stop, struct err *err)
             return -1;
         *stop = r.stop;
         if (r.stop) {
-            run_say_stop(s, r.stop, "test");
+            run_print_stop(s, r.stop, "test");
             return cfg->eval_only ? 0 : stop_together(s, err);
         }
         if (run_check_loss(s, "test", r.loss, err))
@@ -181,7 +181,7 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
 
 int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
 {
-    cleanup_rig struct session s;
+    cleanup_session struct session s;
 
     *ret = (struct run_result){.rank = -1};
     int rc = run_with(&s, cfg, env, ret, err);

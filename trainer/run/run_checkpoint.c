@@ -5,7 +5,7 @@
 
 enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
 
-void run_tell_saves(struct session *s, bool last)
+void run_report_saves(struct session *s, bool last)
 {
     struct saver_outcome o;
 
@@ -36,7 +36,7 @@ int run_settle(struct session *s, bool last, struct err *err)
         if (s->comm->broadcast(s->comm, &busy, sizeof(busy), 0, s->timeout_ms, err))
             return -1;
     }
-    run_tell_saves(s, last);
+    run_report_saves(s, last);
     return 0;
 }
 
@@ -69,5 +69,5 @@ int run_last_checkpoint(struct session *s, struct err *err)
 void run_await_checkpoint(struct session *s)
 {
     (void)saver_wait(&s->saver, -1);
-    run_tell_saves(s, false);
+    run_report_saves(s, false);
 }

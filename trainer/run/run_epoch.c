@@ -64,7 +64,7 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    run_tell_saves(s, false);
+    run_report_saves(s, false);
     s->saver.wanted = s->saver.wanted || (r->flags & COLLECTIVES_SAVE);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
@@ -106,7 +106,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
     if (*ended ||
         run_has_all_steps(s)) /* its lines were written by the attempt that took its steps, if any */
         return 0;
-    run_say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
+    run_print_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
     for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
         if (run_has_all_steps(s))
             break;
@@ -121,15 +121,15 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
         if (after_step(s, steps, taken + 1, &r, stop, err))
             return -1;
         if (r.flags & STOP)
-            run_say_stop(s, *stop = r.flags & STOP, NULL);
+            run_print_stop(s, *stop = r.flags & STOP, NULL);
     }
     if (train_sums(&s->train, &own, &mean, err))
         return -1;
     *ended = c->epoch_step == steps;
     s->times.train_s += session_seconds_since(s, start);
     s->times.samples += c->consumed - consumed;
-    run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
+    run_print_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
     if (s->comm->rank == 0)
-        run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
+        run_print_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
     return 0;
 }

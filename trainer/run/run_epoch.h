@@ -18,7 +18,7 @@ bool run_has_all_steps(const struct session *s);
 
 /* After a step: rank 0 reports the checkpoint that it has written, or could not write. `last`, here and below: for
  * run_last_checkpoint, which has words of its own for a success. */
-void run_tell_saves(struct session *s, bool last);
+void run_report_saves(struct session *s, bool last);
 
 /* Save this step, which rank 0 has asked for when it was idle, or run_settle came first. The training goes on
  * meanwhile; rank 0 reports a failed write later. */
@@ -49,9 +49,9 @@ int run_validate(struct session *s, uint32_t *stop, struct err *err) MUST_CHECK;
 void run_report_speed(struct session *s);
 
 /* This rank's own line about an epoch (from 1). */
-void run_say_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss);
+void run_print_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss);
 
 /* during: as report_stop. */
-void run_say_stop(struct session *s, uint32_t stop, const char *during);
+void run_print_stop(struct session *s, uint32_t stop, const char *during);
 
 #endif

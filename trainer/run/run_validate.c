@@ -59,7 +59,7 @@ int run_validate(struct session *s, uint32_t *stop, struct err *err)
     rank_state_phase(s->slot, was);
     *stop = r.stop;
     if (r.stop) {
-        run_say_stop(s, r.stop, "validation");
+        run_print_stop(s, r.stop, "validation");
         return 0;
     }
     if (run_check_loss(s, "validation", r.loss, err))

@@ -188,7 +188,7 @@ static int make_report(struct session *s, struct err *err)
 }
 
 /* Ranks save, gather and write histograms together, so all must know what rank 0 will do. */
-static int tell_saving(struct session *s, struct err *err)
+static int share_save_options(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
@@ -260,7 +260,7 @@ struct lines_values session_lines(const struct session *s, int64_t epoch)
 }
 
 /* Rank 0's first line comes before any other rank's. */
-static int say_start(struct session *s, struct err *err)
+static int print_start(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct lines_values v = session_lines(s, 0);
@@ -278,9 +278,9 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
 {
     struct kctx_options machine = {0};
 
-    *s = (struct session){.cfg = &s->own,
-                          .asked = cfg,
-                          .own = *cfg,
+    *s = (struct session){.cfg = &s->effective,
+                          .given = cfg,
+                          .effective = *cfg,
                           .env = env,
                           .slot = rank_state_join(env->get(CONTRACT_ENV_RANK_STATE)),
                           .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
@@ -304,7 +304,7 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
         session_begin(s, err) || make_report(s, err))
         return -1;
     open_saver(s);
-    if (tell_saving(s, err) || say_start(s, err))
+    if (share_save_options(s, err) || print_start(s, err))
         return -1;
     if (s->idle.ranks)
         report_note(s->report, true, s->idle.why);

@@ -32,9 +32,9 @@ struct session_speed {
 
 /* Members are in the order in which they are acquired. */
 struct session {
-    const struct config *cfg;   /* &own: what this run does */
-    const struct config *asked; /* as it was given: for what must not depend on the number of ranks */
-    struct config own; /* `asked`, with each rank's batch and the precision that session_open chooses */
+    const struct config *cfg;   /* &effective */
+    const struct config *given; /* the command line's, for what must not depend on the number of ranks */
+    struct config effective; /* `given`, plus each rank's batch and the precision that session_open chooses */
     const struct run_env *env;
     int64_t timeout_ms;
     struct rank_slot *slot;          /* what this rank does, for its launcher */
@@ -115,6 +115,6 @@ void session_leave(struct session *s);
 void session_release(struct session *s);
 /* After train_release, before the ranks are left: whether the device was lost, so that its memory cannot be freed (collectives/device.h). */
 bool session_device_lost(const struct session *s);
-#define cleanup_rig __attribute__((cleanup(session_release)))
+#define cleanup_session __attribute__((cleanup(session_release)))
 
 #endif

@@ -18,7 +18,7 @@ static int fits(const struct session *s, int64_t rows, size_t room, bool *ret, s
 {
     size_t bytes;
 
-    if (resident_needs(&s->own.model, (int)rows, &bytes, err))
+    if (resident_needs(&s->effective.model, (int)rows, &bytes, err))
         return -1;
     *ret = bytes <= room;
     return 0;
@@ -29,7 +29,7 @@ static int fits(const struct session *s, int64_t rows, size_t room, bool *ret, s
 static int most_at_a_time(const struct session *s, int64_t sequences, int64_t *ret, struct err *err)
 {
     const bool host = device_is_host(s->ctx);
-    const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->own.model.input.rows;
+    const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->effective.model.input.rows;
     const size_t room = host ? 0 : device_room(s->ctx) / 100 * ROOM_PERCENT / (size_t)s->gpu.sharers;
     bool enough = false;
 
@@ -61,21 +61,21 @@ static int least_of_ranks(const struct session *s, int64_t *rows, struct err *er
 /* Where tokens are not divisible by ranks and sequences, config_batch says so. */
 static int choose(struct session *s, int replicas, struct err *err)
 {
-    const int64_t tokens = s->own.model.input.sequence ? s->own.model.input.rows : 1;
-    const int64_t sequences = s->own.total_batch_tokens / (tokens * replicas);
+    const int64_t tokens = s->effective.model.input.sequence ? s->effective.model.input.rows : 1;
+    const int64_t sequences = s->effective.total_batch_tokens / (tokens * replicas);
 
-    s->own.batch_size = 1;
-    if (s->own.model.input.sequence && most_at_a_time(s, sequences, &s->own.batch_size, err))
+    s->effective.batch_size = 1;
+    if (s->effective.model.input.sequence && most_at_a_time(s, sequences, &s->effective.batch_size, err))
         return -1;
-    return least_of_ranks(s, &s->own.batch_size, err);
+    return least_of_ranks(s, &s->effective.batch_size, err);
 }
 
 int session_share_batch(struct session *s, struct err *err)
 {
-    struct pipeline_place at;
+    struct pipeline_position at;
 
-    if (pipeline_place_of(&s->own.model, s->comm->rank, s->comm->world, &at, err) ||
-        (!s->own.batch_size && choose(s, at.replicas, err)))
+    if (pipeline_position_of(&s->effective.model, s->comm->rank, s->comm->world, &at, err) ||
+        (!s->effective.batch_size && choose(s, at.replicas, err)))
         return -1;
-    return config_batch(&s->own, at.replicas, err);
+    return config_batch(&s->effective, at.replicas, err);
 }

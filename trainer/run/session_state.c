@@ -20,7 +20,7 @@ struct snapshot session_snapshot(struct session *s)
         all.model = s->pipeline.whole;
     }
     /* The moments of the training lie elsewhere: in stages, or on a device. */
-    all.moments_stay = all.optim != &s->optim || !device_is_host(s->ctx);
+    all.moments_gathered = all.optim != &s->optim || !device_is_host(s->ctx);
     return all;
 }
 
@@ -76,15 +76,15 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
 {
     const struct config *cfg = s->cfg;
     struct run_id other = s->run_id;
-    int held = 0;
+    int lock_fd = 0;
 
     if (!cfg->eval_only && run_id_take_over(&other, s->resumed.run_id)) {
         struct err cannot; /* then no checkpoint is written either, and the saver says why */
         if (run_id_dir(cfg->ckpt_dir, other.text, o->config, s->run_dir, err))
             return -1;
         if (fs_mkdirs_synced(s->run_dir, &cannot) == 0)
-            held = ckpt_hold(s->run_dir);
-        if (held >= 0)
+            lock_fd = ckpt_lock(s->run_dir);
+        if (lock_fd >= 0)
             s->run_id = other;
     }
     if (run_id_dir(cfg->ckpt_dir, s->run_id.text, o->config, s->run_dir, err))
@@ -97,8 +97,8 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .run_id = o->run_id,
                               .launch = o->launch,
                               .rank = s->comm->rank,
-                              .holds = s->run_id.made_up,
-                              .held = held,
+                              .locks = s->run_id.made_up,
+                              .lock_fd = lock_fd,
                               .clock = s->env->clock,
                               .last_ms = session_now_ms(s),
                               .last_step = -1};
@@ -113,7 +113,7 @@ int session_begin(struct session *s, struct err *err)
         return -1;
     struct resume_options o = {.how = cfg->resume,
                                .dir = cfg->ckpt_dir,
-                               .config = config_resumable(s->asked),
+                               .config = config_resumable(s->given),
                                .run_id = s->run_id.text,
                                .later_attempt = s->run_id.later_attempt,
                                .launch = s->run_id.launch,

@@ -38,9 +38,9 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->dlogits = takes_loss ? calloc(kept * p->pipeline->forward_len, sizeof(float)) : NULL;
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
     t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
-    t->places = calloc(batch, sizeof(*t->places));
+    t->positions = calloc(batch, sizeof(*t->positions));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
-    if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->places && t->order) {
+    if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->positions && t->order) {
         if (device_is_host(o->ctx) || (t->resident = resident_open(p, err)))
             return 0;
         train_release(t);
@@ -58,14 +58,14 @@ void train_release(struct train *t)
     free(t->dlogits);
     free(t->labels);
     free(t->values);
-    free(t->places);
+    free(t->positions);
     free(t->order);
     *t = (struct train){0};
 }
 
-void train_skip(struct train *t, int64_t places)
+void train_skip(struct train *t, int64_t positions)
 {
-    t->p.sampler.first = places;
+    t->p.sampler.first = positions;
 }
 
 void train_epoch(struct train *t, int64_t epoch)
@@ -136,14 +136,15 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     struct feed_targets to = {t->labels, t->values};
     double sum = 0;
 
-    int rows = (int)sampler_batch(&p->sampler, t->order, step, pl->o.batch, t->places);
+    int rows = (int)sampler_batch(&p->sampler, t->order, step, pl->o.batch, t->positions);
     if ((pipeline_is_first(pl) || pipeline_is_last(pl)) &&
-        feed_batch(&p->feed, t->places, rows, t->x, &to, err))
+        feed_batch(&p->feed, t->positions, rows, t->x, &to, err))
         return -1;
     int n = micro_batches(rows, pl->o.micro_batches);
     for (int i = 0; i < n; i++) {
         struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
-        struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places + at.first};
+        struct model_step this = {
+            .seed = p->seed, .step = p->optim->step, .samples = t->positions + at.first};
         const void *out;
         if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.len, &this, &out, err) ||
             (out && own_loss(t, &at, rows, out, &sum, err)) || (alone && back(t, &at, err)))

@@ -25,7 +25,7 @@ struct train {
     float *dlogits;
     int32_t *labels;           /* (batch, labels of a sample), or */
     float *values;             /* (batch, values) */
-    uint32_t *places;          /* (batch) */
+    uint32_t *positions;       /* (batch) */
     uint32_t *order;           /* (items) of the epoch */
     uint32_t raise;            /* flags that this rank sends with the next step */
     bool exact;                /* wait for the device, so that the next result is that of its own step */
@@ -40,8 +40,8 @@ void train_release(struct train *t);
 /* Draw the order of the samples of an epoch (from 0). */
 void train_epoch(struct train *t, int64_t epoch);
 
-/* Resume inside the epoch: step 0 begins after its first `places` samples. */
-void train_skip(struct train *t, int64_t places);
+/* Resume inside the epoch: step 0 begins after its first `positions` samples. */
+void train_skip(struct train *t, int64_t positions);
 
 /* Sums of the epoch's losses: of this rank's, and of the means. */
 int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST_CHECK;

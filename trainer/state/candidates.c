@@ -35,7 +35,7 @@ static int last_written(const void *x, const void *y)
     return newest_step(a, b);
 }
 
-static struct candidate look_at(const char *path, int64_t step, struct whose own)
+static struct candidate look_at(const char *path, int64_t step, struct candidate_key own)
 {
     struct candidate c = {.path = path, .step = step};
     struct manifest m = {0};
@@ -53,7 +53,7 @@ static struct candidate look_at(const char *path, int64_t step, struct whose own
 }
 
 /* Append those of one folder; *list is what is in it. */
-static int append(const char *dir, struct whose own, struct arena *a, struct ckpt_list *list,
+static int append(const char *dir, struct candidate_key own, struct arena *a, struct ckpt_list *list,
                   struct candidates *ret, struct err *err)
 {
     if (ckpt_list(dir, a, list, &ret->why)) {
@@ -80,7 +80,8 @@ static void sort(struct candidates *c, int (*order)(const void *x, const void *y
         qsort(c->of, c->len, sizeof(*c->of), order);
 }
 
-int candidates_in(const char *dir, struct whose own, struct arena *a, struct candidates *ret, struct err *err)
+int candidates_in(const char *dir, struct candidate_key own, struct arena *a, struct candidates *ret,
+                  struct err *err)
 {
     struct ckpt_list list;
 
@@ -91,7 +92,7 @@ int candidates_in(const char *dir, struct whose own, struct arena *a, struct can
     return 0;
 }
 
-int candidates_below(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+int candidates_below(const char *dir, struct candidate_key own, struct arena *a, struct candidates *ret,
                      struct err *err)
 {
     struct ckpt_list list, run;

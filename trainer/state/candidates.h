@@ -29,18 +29,18 @@ struct candidates {
 };
 
 /* The run that asks. */
-struct whose {
+struct candidate_key {
     const char *run_id;
     uint32_t config;
 };
 
 /* Those in `dir` itself, the highest step first. */
-int candidates_in(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+int candidates_in(const char *dir, struct candidate_key own, struct arena *a, struct candidates *ret,
                   struct err *err) MUST_CHECK;
 
 /* These and those in the runs' folders in it: of the same configuration first, and of them the one that was written last, since
  * steps of different runs do not compare. One whose manifest cannot be read stands before all whose place it may have had. */
-int candidates_below(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+int candidates_below(const char *dir, struct candidate_key own, struct arena *a, struct candidates *ret,
                      struct err *err) MUST_CHECK;
 
 #endif

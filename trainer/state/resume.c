@@ -82,7 +82,7 @@ static void tell_folder(const struct candidates *c, struct resume_result *ret)
 }
 
 /* Nothing was resumed: whose checkpoints are there? */
-static void tell_others(const struct candidates *all, const char *dir, struct resume_result *ret)
+static void note_others(const struct candidates *all, const char *dir, struct resume_result *ret)
 {
     const struct candidate *best = NULL;
 
@@ -103,7 +103,7 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
                struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    const struct whose me = {o->run_id, o->config};
+    const struct candidate_key me = {o->run_id, o->config};
     struct candidates here, mine, all;
     char dir[PATH_MAX];
 
@@ -128,7 +128,7 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
     tell_folder(&here, ret);
     tell_folder(&mine, ret);
     if (tell)
-        tell_others(&all, o->dir, ret);
+        note_others(&all, o->dir, ret);
     return 0;
 }
 
@@ -156,7 +156,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
         err->kind = err->kind == ERR_CONFLICT ? ERR_INVALID : err->kind;
         return err_wrap(err, "--resume");
     }
-    if (candidates_below(o->how, (struct whose){o->run_id, o->config}, &a, &all, err))
+    if (candidates_below(o->how, (struct candidate_key){o->run_id, o->config}, &a, &all, err))
         return err_wrap(err, "--resume");
     if (all.why.kind) {
         *err = all.why;
@@ -186,7 +186,7 @@ static int search(const struct snapshot *into, const struct resume_options *o, s
 }
 
 /* What rank 0 tells. */
-struct word {
+struct resume_message {
     int32_t found; /* -1: it failed */
     int32_t pad;
     struct cursor cursor;
@@ -195,7 +195,7 @@ struct word {
 int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
            struct resume_result *ret, struct err *err)
 {
-    struct word word = {0};
+    struct resume_message word = {0};
     struct err own = {0};
 
     *ret = (struct resume_result){0};

@@ -32,8 +32,8 @@ struct saver {
     uint32_t launch;
     int rank;
     bool
-        holds; /* the folder, from the first checkpoint until saver_close: no other run by hand takes it over meanwhile */
-    int held; /* of ckpt_hold; 0: not yet */
+        locks; /* the folder, from the first checkpoint until saver_close: no other run by hand takes it over meanwhile */
+    int lock_fd; /* of ckpt_lock; 0: not yet */
     struct clock clock;
     int64_t last_ms;   /* of the clock, when the last one was begun */
     int64_t last_step; /* the step of the newest one on disk; -1: none of this process */
@@ -43,7 +43,7 @@ struct saver {
     bool asynchronous, wanted;
 
     /* Rank 0's: */
-    bool due, asked; /* a checkpoint; and all ranks have been asked for it */
+    bool due, requested; /* a checkpoint; and all ranks have been asked for it */
     bool open, has_thread;
     struct snapshot_copy copy;
     struct snapshot what; /* is written, as the checkpoint of this manifest */

@@ -30,7 +30,7 @@ struct snapshot {
     unsigned char *values, *buffers;
     /* optim's moments are rank 0's memory to gather them in, not those that training updates: only the next gathering
      * (session_gather) changes them */
-    bool moments_stay;
+    bool moments_gathered;
 };
 
 /* ERR_FATAL: a weight, float buffer or moment is not finite. The message names the tensor, or the optimizer's state.

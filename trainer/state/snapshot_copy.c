@@ -15,7 +15,7 @@ static size_t aligned(size_t bytes)
 
 static size_t moment_bytes(const struct snapshot *s, const float *moment)
 {
-    return moment && !s->moments_stay ? s->optim->len * sizeof(float) : 0;
+    return moment && !s->moments_gathered ? s->optim->len * sizeof(float) : 0;
 }
 
 size_t snapshot_copy_bytes(const struct snapshot *s)

@@ -124,7 +124,7 @@ static void plan_params(struct layer *l)
             (struct layer_param){pair[i].weight, pair[i].in ? 2 : 1, {pair[i].out * c, pair[i].in * c}};
         l->param[2 * i + 1] = (struct layer_param){pair[i].bias, 1, {pair[i].out * c}};
         l->f32[2 * i] = l->f32[2 * i + 1] = !pair[i].in;
-        l->turned[2 * i] = pair[i].in;
+        l->transposed[2 * i] = pair[i].in;
     }
 }
 

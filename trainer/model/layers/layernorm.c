@@ -32,7 +32,7 @@ static struct layernorm_shape shape_of(const struct layer *l, int batch)
 
 /* Parameters lie channels first, as PyTorch's, and an image channels last. Where that is not the same they are turned
  * round for each pass: one image's worth, which is less than the batch. */
-static bool turned(const struct layer *l)
+static bool transposed(const struct layer *l)
 {
     return is_image(l) && l->in.channels > 1 && l->in.rows * l->in.cols > 1;
 }
@@ -60,7 +60,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     l->param[1] = param_of(l, "bias");
     l->f32[0] = l->f32[1] = true;
     l->saved_bytes = (size_t)(is_image(l) ? 1 : l->in.rows) * 2 * sizeof(float);
-    if (turned(l))
+    if (transposed(l))
         l->kept_bytes = 4 * shape_len(&l->in) * sizeof(float);
     return 0;
 }
@@ -91,7 +91,7 @@ static const float *turn(const struct layer *l, struct kctx *ctx, const struct l
 {
     struct flatten_shape image = image_of(l);
 
-    if (!turned(l) || !p->param[which])
+    if (!transposed(l) || !p->param[which])
         return p->param[which];
     flatten_backward(ctx, &image, kept(l, p, which), p->param[which]);
     return kept(l, p, which);
@@ -112,11 +112,11 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     struct flatten_shape image = image_of(l);
     float *grad[2] = {p->grad[0], p->grad[1]};
 
-    for (int i = 0; i < 2 && turned(l); i++)
+    for (int i = 0; i < 2 && transposed(l); i++)
         grad[i] = p->grad[i] ? kept(l, p, 2 + i) : NULL;
     layernorm_backward(ctx, &s, p->din, grad[0], grad[1], p->dout, NULL, p->in, means(p), means(p) + s.rows,
-                       turned(l) ? kept(l, p, 0) : p->param[0]);
-    for (int i = 0; i < 2 && turned(l); i++)
+                       transposed(l) ? kept(l, p, 0) : p->param[0]);
+    for (int i = 0; i < 2 && transposed(l); i++)
         if (grad[i])
             flatten_forward(ctx, &image, p->grad[i], grad[i]);
 }

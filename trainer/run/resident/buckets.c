@@ -6,7 +6,7 @@
  * so all ranks launch the same sums in the same order. What the first layer adds, an embedding that the head shares, is a
  * last bucket that nothing is left to hide behind.
  */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 /* Buckets begin at multiples of 256 bytes, as cudaMalloc's memory does: NCCL copies 16 at a time. */
 enum { ALIGN = 64 };

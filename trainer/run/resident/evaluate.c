@@ -1,5 +1,5 @@
 /* evaluate.c - evaluate on a GPU: losses and hits are summed in its memory. */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 /* Its places' sample numbers, kept from one evaluation of the same subset to the next. */
 static int take_subset(struct resident *r, const struct feed *f, int64_t items, struct err *err)

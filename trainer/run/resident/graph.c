@@ -1,6 +1,6 @@
 /* graph.c - the recorded CUDA graphs of a step, one for each size of batch. */
 #include "host/rank_state.h"
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 void resident_forget(struct resident *r, struct recorded *g)
 {

@@ -1,5 +1,5 @@
 /* memory.c - allocate and free what training keeps in a GPU's memory. */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 #include "common/memory.h"
 #include "kernels/queued.h"
@@ -29,13 +29,13 @@ static bool take_gradient(struct resident *r, struct err *err)
     struct device_comm *all = r->p.pipeline->o.device_comm;
     const size_t tail = 1 + (all ? QUEUED_FLAGS : 0);
 
-    r->grad = summed(r, gradient_comm(r), r->len + (r->apart ? 0 : tail), err);
-    r->loss_sum = !r->grad ? NULL : r->apart ? summed(r, all, tail, err) : r->grad + r->len;
+    r->grad = summed(r, gradient_comm(r), r->len + (r->separate_loss ? 0 : tail), err);
+    r->loss_sum = !r->grad ? NULL : r->separate_loss ? summed(r, all, tail, err) : r->grad + r->len;
     r->flags = all && r->loss_sum ? r->loss_sum + 1 : NULL;
     return r->loss_sum;
 }
 
-/* As model_place, take_memory and take_scratch take it, with two moments and a second gradient. */
+/* As model_to_device, take_memory and take_scratch take it, with two moments and a second gradient. */
 int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct err *err)
 {
     struct model_needs m;
@@ -119,14 +119,14 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->len = r->model->len;
     r->stages = p->pipeline->at.stages > 1;
     r->whole = p->pipeline->o.device_comm || p->pipeline->o.comm->world == 1;
-    r->apart = r->stages && p->pipeline->o.device_comm;
+    r->separate_loss = r->stages && p->pipeline->o.device_comm;
     r->labels = !loss_wants_values(&p->loss);
     r->outputs = p->feed.labels;
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
     r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if ((!r->stages && model_place(r->model, r->ctx, err)) || take_memory(r, err) || take_scratch(r, err) ||
-        resident_windows_take(r, err) ||
+    if ((!r->stages && model_to_device(r->model, r->ctx, err)) || take_memory(r, err) ||
+        take_scratch(r, err) || resident_windows_take(r, err) ||
         (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
          !(r->train_items = resident_copied(r->ctx, p->feed.subset,

@@ -1,5 +1,5 @@
 /* ring.c - the ring of orders and records between process and GPU, and waiting for a record. */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 #include <math.h>
 

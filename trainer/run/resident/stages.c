@@ -3,7 +3,7 @@
  *
  * Every stage has the samples: those in the middle want to know which they are (dropout), and no more.
  */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 /* What goes by way of the process cannot be recorded. */
 bool resident_stages_recordable(const struct resident *r)

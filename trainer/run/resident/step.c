@@ -1,5 +1,5 @@
 /* step.c - queue one training step on a GPU, with the exchange between ranks. */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 #include "trainer/model/loss.h"
 
@@ -162,7 +162,7 @@ static int queue_sums(struct resident *r, struct err *err)
     struct device_comm *c = r->p.pipeline->o.device_comm;
 
     if (r->stages)
-        return r->apart ? resident_stages_sum(r, err) : 0;
+        return r->separate_loss ? resident_stages_sum(r, err) : 0;
     if (c && !resident_has_buckets(r) &&
         c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;

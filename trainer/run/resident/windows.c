@@ -2,7 +2,7 @@
  * reaches, and the step begins by fetching them. So a data set may be larger than any device, tokens are checked where a
  * file and a place can be named, and what goes over is eight bytes a token.
  */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 int resident_windows_take(struct resident *r, struct err *err)
 {

@@ -62,7 +62,7 @@ static void step_name(const char *before, int64_t step, const char *behind, char
     snprintf(out, CKPT_NAME_BYTES, "%sstep-%0*" PRId64 "%s", before, CKPT_STEP_DIGITS, step, behind);
 }
 
-int ckpt_hold(const char *dir)
+int ckpt_lock(const char *dir)
 {
     cleanup_close int fd = open_folder(AT_FDCWD, dir);
 

@@ -48,7 +48,7 @@ void ckpt_abort(struct ckpt_writer *w);
 
 /* Hold the run's folder until the descriptor that comes back is closed. -1: another process holds it. 0: there is none, or it is on a
  * file system without locks. */
-int ckpt_hold(const char *dir);
+int ckpt_lock(const char *dir);
 
 struct ckpt_entry {
     const char *name;

@@ -23,7 +23,7 @@ struct pt_tensor {
     int32_t dims;
     int64_t dim[PT_DIMS_MAX];
     bool
-        turned; /* `data` are f32 and lie as (dim[1], dim[0]); only .safetensors files are written from such */
+        transposed; /* `data` are f32 and lie as (dim[1], dim[0]); only .safetensors files are written from such */
 };
 
 struct tensor_row {

@@ -17,7 +17,7 @@
 /* Where a row of the model's state comes from. */
 struct fill_source {
     const struct pt_tensor *from; /* NULL: a second name that the file does not have */
-    bool turned;                  /* it lies as (in, out) */
+    bool transposed;              /* it lies as (in, out) */
 };
 
 /* Find and check every tensor: one source for each row, in the arena. */

@@ -1,11 +1,11 @@
-/* state.h - the struct that the files of resident/ share: device memory, graphs, streams. No other file includes it.
+/* resident_state.h - the struct that the files of resident/ share: device memory, graphs, streams. No other file includes it.
  *
  * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
  * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it,
  * stages.c what it is of a model in stages; evaluate.c what an evaluation is.
  */
-#ifndef TK_TRAINER_RUN_RESIDENT_STATE_H
-#define TK_TRAINER_RUN_RESIDENT_STATE_H
+#ifndef TK_TRAINER_RUN_RESIDENT_RESIDENT_STATE_H
+#define TK_TRAINER_RUN_RESIDENT_RESIDENT_STATE_H
 
 #include "collectives/device.h"
 #include "kernels/device.h"
@@ -30,7 +30,7 @@ struct resident {
     bool
         stages; /* the model is cut into several: all micro-batches are under way at once, each with its own activations */
     bool
-        apart; /* stages with NCCL: ranks sum the loss and the flags in an exchange of their own, without a gradient */
+        separate_loss; /* stages with NCCL: ranks sum the loss and the flags in an exchange of their own, without a gradient */
     float *loss_sum; /* behind the gradient; where `apart`, by itself */
     float *flags;    /* behind the loss, with NCCL; else NULL */
     bool labels;     /* targets are labels; else values */

@@ -1,5 +1,5 @@
-/* report.c - write the launcher's JSON report for Kubernetes' termination message. */
-#include "launcher/report.h"
+/* termination.c - write the launcher's JSON report for Kubernetes' termination message. */
+#include "launcher/termination.h"
 #include "common/fsutil.h"
 #include "common/memory.h"
 #include "common/text.h"
@@ -70,7 +70,7 @@ static void put_text(struct buf *out, struct sv text)
         buf_append(out, bytes, (size_t)escape(text.p[i], bytes), NULL);
 }
 
-void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
+void termination_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
 {
     while (((unsigned char)*tail & 0xc0) == 0x80) /* it begins in the middle of a character */
         tail++;
@@ -83,11 +83,11 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
     put_text(out, sv_from(host));
     buf_puts(out, "\",\"message\":\"", NULL);
     text_plain(plain);
-    put_text(out, end_of(useful(plain, w->message), REPORT_BYTES - sizeof(END_HUNG) - out->len));
+    put_text(out, end_of(useful(plain, w->message), TERMINATION_BYTES - sizeof(END_HUNG) - out->len));
     buf_puts(out, w->hung ? END_HUNG : END, NULL); /* it fits: host names are short */
 }
 
-int report_write(const char *path, const struct buf *text, struct err *err)
+int termination_write(const char *path, const struct buf *text, struct err *err)
 {
     struct stat st;
     /* O_NONBLOCK: do not wait for a reader if the file is a FIFO. */

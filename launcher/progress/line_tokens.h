@@ -1,4 +1,4 @@
-/* tokens.h - find the numbers in a line of output, each with the words before it. recognise.c calls it. Pure.
+/* line_tokens.h - find the numbers in a line of output, each with the words before it. recognise.c calls it. Pure.
  *
  *   "Epoch 3/10, train loss: 0.53"  has  3 of 10 (key "Epoch"), 0.53 (key "loss", before it "train")
  *
@@ -7,8 +7,8 @@
  *
  * Ownership: words and numbers point into the line.
  */
-#ifndef TK_LAUNCHER_PROGRESS_TOKENS_H
-#define TK_LAUNCHER_PROGRESS_TOKENS_H
+#ifndef TK_LAUNCHER_PROGRESS_LINE_TOKENS_H
+#define TK_LAUNCHER_PROGRESS_LINE_TOKENS_H
 
 #include "common/sv.h"
 
@@ -20,26 +20,26 @@ struct number {
     const char *start, *end;
 };
 
-struct tokens {
+struct line_tokens {
     struct sv rest;
     struct sv key, before; /* the last two words, if nothing else followed */
     bool cut;              /* more than blanks follows the last word */
 };
 
 /* Find the next number in `rest`; begin with {.rest = line}. False: there is none. */
-bool tokens_next(struct tokens *t, struct number *ret);
+bool line_tokens_next(struct line_tokens *t, struct number *ret);
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Whether the word is one of the list; "load*" matches every word that begins with "load". Case is
  * ignored. */
-bool tokens_is(struct sv word, const char *const *list);
+bool line_tokens_is(struct sv word, const char *const *list);
 
 /* The first run of letters in the text that is in the list ("train_loss2" has the runs "train" and "loss");
  * NULL: none. */
-const char *tokens_find(struct sv text, const char *const *list);
+const char *line_tokens_find(struct sv text, const char *const *list);
 
 /* Whether all runs of letters in the text are in the list. */
-bool tokens_all(struct sv text, const char *const *list);
+bool line_tokens_all(struct sv text, const char *const *list);
 
 #endif
