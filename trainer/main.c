@@ -23,7 +23,7 @@ static void say(int rank, const struct err *err)
         fprintf(stderr, "trainer: %s\n", err->msg);
 }
 
-/* On stderr for people, and where the launcher looks for the cause. */
+/* Print the error on stderr, and write it to the launcher's error file. */
 static int fail(const struct run_env *env, int rank, int exit_code, const struct err *err)
 {
     const char *path = env->get("TORCHELASTIC_ERROR_FILE");
@@ -35,7 +35,7 @@ static int fail(const struct run_env *env, int rank, int exit_code, const struct
     return exit_code;
 }
 
-/* `code`, unless it is for lack of memory or the like that it failed: another try may have it. */
+/* `code`, or 138 if the error is a lack of memory or other resources: a retry may succeed. */
 static int code_of(int code, const struct err *err)
 {
     return err_is_shortage(err) ? EXIT_CODE_RETRYABLE : code;
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 
     if (error_file && error_file[0])
         memory_tell(error_writer_exhausted, error_file);
-    json_memory_must(); /* a lack of memory is not to look like a damaged manifest */
+    json_memory_must(); /* so that lack of memory does not look like a damaged manifest */
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.bar = isatty(STDERR_FILENO) ? stderr : NULL;
     if (argc < 2 || is_help(argv[1])) {

@@ -33,7 +33,7 @@ static bool is_for(const struct location *p, enum dataset_name name)
     return name == DATASET_ANY || p->name == DATASET_ANY || p->name == name;
 }
 
-/* The plain file, else the .gz one; false when neither can be seen. Out of range when the path is too long. */
+/* Find the plain file, else the .gz file; false: neither exists, or the path is too long. */
 static bool locate(const char *dir, const char *folder, const char *file, char out[static PATH_MAX])
 {
     static const char *const suffixes[] = {"", ".gz"};
@@ -60,8 +60,8 @@ static int locate_all(const char *dir, const char *folder, char path[static DATA
     return found;
 }
 
-/* A file that says that it is one of the four by another name, as train-images.idx3-ubyte: to be renamed, since a download
- * would give other data than the user has. */
+/* Refuse a file that is almost named like one of the four, such as train-images.idx3-ubyte: the user has to
+ * rename it, since a download could give other data. */
 static int check_names(const char *dir, const char *folder, struct err *err)
 {
     static const char ours[] =
@@ -95,7 +95,7 @@ static int not_found(const char *dir, enum dataset_name name, struct err *err)
                    DATASET_FILE[DATASET_TRAIN_IMAGES], where);
 }
 
-/* With no name asked for, files of both in named folders leave open which one is meant. */
+/* With DATASET_ANY, refuse files of both data sets in named folders. */
 static int check_single(const char *dir, size_t chosen, struct err *err)
 {
     char other[DATASET_PARTS][PATH_MAX];

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why there is no GPU to use at all; "" when there is one. CUDA 13.5 is 13050. */
+/* Write why there is no usable GPU; "": there is one. CUDA 13.5 is 13050. */
 static void why_none(const struct gpu_request *ask, const struct gpu_facts *f, char *out, size_t size)
 {
     out[0] = '\0';
@@ -19,7 +19,7 @@ static void why_none(const struct gpu_request *ask, const struct gpu_facts *f, c
                  f->why_none[0] ? ", " : "", f->why_none);
 }
 
-/* CUDA counts up to the first entry that is no device: "" and "-1" are how people ask for none. */
+/* CUDA uses the entries before the first invalid one: "" and "-1" mean no GPU. */
 static bool asked_for_none(const char *visible)
 {
     return visible && (!visible[0] || visible[0] == '-');
@@ -32,7 +32,7 @@ static bool may_share(const struct gpu_request *ask)
 
 static int check_share(const struct gpu_request *ask, const struct gpu_facts *f, struct err *err)
 {
-    /* One visible device and LOCAL_RANK=0 may be a launcher that gives each rank a device of its own. */
+    /* With one visible device and LOCAL_RANK=0, the launcher may give each rank its own device. */
     bool short_of = f->devices > 1 ? ask->local_world > f->devices : ask->local_rank >= f->devices;
 
     if (!short_of || may_share(ask))

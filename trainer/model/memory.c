@@ -1,5 +1,5 @@
-/* memory.c - weights and buffers in the process, for whoever reads and writes files, and all that passes use, where they
- * run: the same on the CPU, another copy on a device. */
+/* memory.c - allocate a model's memory: weights and buffers on the host, for files and other ranks, and the
+ * passes' memory, which on a device is a separate copy. */
 #include "trainer/model/build.h"
 
 #include "common/memory.h"
@@ -11,7 +11,7 @@
 
 enum { ALIGN_BYTES = 64 };
 
-/* Of the process, whatever the device. */
+/* Allocate host memory, whatever the device is. */
 static void *zeroed(size_t bytes, struct err *err)
 {
     void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
@@ -99,7 +99,7 @@ int model_make_state(struct model *m, struct err *err)
     return 0;
 }
 
-/* Of the largest batch. A head's outputs are never kept. */
+/* Bytes for the largest batch; 0 for a head, whose outputs are never stored. */
 static size_t output_bytes(const struct model *m, const struct layer *l)
 {
     const size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out);
@@ -107,10 +107,10 @@ static size_t output_bytes(const struct model *m, const struct layer *l)
     return len * (size_t)m->batch_max * element_bytes(m->numbers.element);
 }
 
-/* The memory that a pass has for one layer at a time: for a gradient of activations, for scratch. */
+/* The most memory that one layer needs: for a gradient of activations, and for scratch. */
 static void most_of_a_layer(const struct model *m, size_t *ret_grad, size_t *ret_scratch)
 {
-    *ret_grad = sizeof(float); /* never none */
+    *ret_grad = sizeof(float); /* at least one float */
     *ret_scratch = 0;
     for (int i = 0; i < m->layers; i++) {
         const size_t out = output_bytes(m, &m->layer[i]);
@@ -145,7 +145,7 @@ int model_make_activations(struct model *m, struct err *err)
     return 0;
 }
 
-/* The logits that a head has at a time (kernels/queued.h). */
+/* Bytes of a head's logits (kernels/queued.h). */
 static size_t head_bytes(const struct model *m)
 {
     const struct shape *out = &m->layer[m->layers - 1].out;
@@ -156,7 +156,7 @@ static size_t head_bytes(const struct model *m)
 
 int model_needs(const struct model_spec *spec, int batch, struct model_needs *ret, struct err *err)
 {
-    cleanup_free struct model *m = memory_must(calloc(1, sizeof(*m))); /* planned alone: it has no memory */
+    cleanup_free struct model *m = memory_must(calloc(1, sizeof(*m))); /* planned, but without memory */
     size_t grad, scratch;
 
     m->batch_max = batch;
@@ -236,7 +236,7 @@ int model_to_device(struct model *m, struct kctx *ctx, struct err *err)
     if (device_is_host(ctx))
         return 0;
     if (device_element(ctx) != m->numbers.element)
-        abort(); /* the same who chose the one chose the other */
+        abort(); /* a mismatch is a bug of the caller */
     release_activations(m);
     release_here(m);
     m->device = ctx;

@@ -1,4 +1,4 @@
-/* cut.c - compute which layers and which rows of a batch a rank of a pipeline works on. */
+/* cut.c - compute a rank's layers and rows of a batch in a pipeline. */
 #include "trainer/pipeline/cut.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ struct micro_batch micro_batch_at(int rows, int asked, int index)
 {
     int n = micro_batches(rows, asked);
     int each = rows / n;
-    int more = rows % n; /* the first `more` hold one sample more */
+    int more = rows % n; /* the first `more` have one more sample */
 
     return (struct micro_batch){
         .index = index, .first = index * each + (index < more ? index : more), .rows = each + (index < more)};

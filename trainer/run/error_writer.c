@@ -31,7 +31,7 @@ int error_writer_write(const char *path, const char *message, int64_t wall_ms, s
     return fs_write_atomic(path, buf_str(&text), text.len, err);
 }
 
-/* Not by way of another name: the launcher reads when the rank is gone. */
+/* Writes in place, without a rename: the launcher reads the file only after the rank has ended. */
 void error_writer_exhausted(void *path)
 {
     char text[160];
@@ -39,5 +39,5 @@ void error_writer_exhausted(void *path)
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     const ssize_t told = fd >= 0 ? write(fd, text, (size_t)len) : 0;
 
-    (void)told; /* its stderr has the words, too */
+    (void)told; /* the message is also on stderr */
 }

@@ -1,4 +1,5 @@
-/* error_writer.h - write why a rank failed to the file that its launcher reads (TORCHELASTIC_ERROR_FILE).
+/* error_writer.h - write the error of a failed rank to the file that its launcher reads
+ * (TORCHELASTIC_ERROR_FILE). main.c calls it.
  *
  * Errors: ERR_FATAL (cannot write; code = errno).
  */
@@ -15,7 +16,8 @@
  * torch.distributed.elastic writes it. Pure. */
 int error_writer_encode(const char *message, int64_t wall_ms, struct buf *out, struct err *err) MUST_CHECK;
 
-/* The same for a process without memory: a handler for memory_tell; `path` is the file's path. */
+/* Write the error "out of memory" without allocating: a handler for memory_tell; `path` is the file's
+ * path. */
 void error_writer_exhausted(void *path);
 
 int error_writer_write(const char *path, const char *message, int64_t wall_ms, struct err *err) MUST_CHECK;

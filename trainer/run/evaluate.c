@@ -1,4 +1,4 @@
-/* evaluate.c - run the model forward over a shard of the data and sum losses and hits. */
+/* evaluate.c - run the model forward over a shard of the data and sum losses and correct answers. */
 #include "trainer/run/evaluate.h"
 
 #include "collectives/noted.h"
@@ -10,7 +10,7 @@
 
 enum { LOSS, CORRECT, COUNT, SUMS };
 
-/* Where a chunk of samples is decoded. */
+/* Buffers for a chunk of samples. */
 struct chunk {
     float *x;
     struct feed_targets to;
@@ -35,7 +35,7 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
         return resident_evaluate_windows(t->resident, c->x, c->to.labels, n, err);
     if (pipeline_forward(pl, &all, c->x, NULL, &logits, err))
         return -1;
-    if (!logits) /* the last stage counts */
+    if (!logits) /* only the last stage computes the loss */
         return 0;
     if (train_loss(&t->p, &all, &c->to, logits, 0, NULL, NULL, &r, err))
         return -1;
@@ -45,7 +45,7 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
     return 0;
 }
 
-/* Whether any rank has been told to stop. */
+/* Exchange whether any rank has received a stop signal. */
 static int ask(const struct train *t, uint32_t *ret, struct err *err)
 {
     const struct pipeline_options *o = &t->p.pipeline->o;
@@ -58,7 +58,8 @@ static int ask(const struct train *t, uint32_t *ret, struct err *err)
     return 0;
 }
 
-/* Shards differ by a sample, and so perhaps by a chunk: all ranks ask as often as the one with the longest. */
+/* Shards may differ by a sample, and so by a chunk: all ranks exchange as often as the one with the longest
+ * shard. */
 static int add_shard(const struct train *t, const struct feed *f, int64_t items, const struct chunk *c,
                      double *sums, uint32_t *ret_stop, struct err *err)
 {
@@ -79,7 +80,7 @@ static int add_shard(const struct train *t, const struct feed *f, int64_t items,
     return 0;
 }
 
-/* Those of rank 0, as in DDP. */
+/* Broadcast rank 0's buffers, as DDP does. */
 static int share_buffers(const struct pipeline *pl, struct err *err)
 {
     struct model *m = pl->model;
@@ -93,7 +94,7 @@ static int share_buffers(const struct pipeline *pl, struct err *err)
     return 0;
 }
 
-/* Of a shard that a device has evaluated. */
+/* Evaluate a shard on a device. */
 static int device_sums(const struct train *t, const struct feed *f, int64_t items, double *sums,
                        struct err *err)
 {
@@ -125,7 +126,7 @@ int evaluate(const struct train *t, const struct feed *f, int64_t items, struct 
     if (!x || !labels || !values || !positions)
         return err_memory(err, "no memory for an evaluation");
     const struct chunk c = {x, {labels, values}, positions};
-    /* A device is waited for there, under a deadline. */
+    /* resident_evaluate_begin waits for the device under a deadline. */
     if ((t->resident && resident_evaluate_begin(t->resident, f, items, err)) || share_buffers(pl, err))
         return -1;
     *ret = (struct evaluate_result){0};

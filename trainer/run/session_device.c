@@ -1,4 +1,4 @@
-/* session_device.c - the GPU of a run: choosing it, its context, NCCL over it, and whether it is lost. */
+/* session_device.c - the GPU of a run: choose it, open its context and NCCL, detect whether it is lost. */
 #include "collectives/device.h"
 #include "trainer/run/session.h"
 
@@ -16,11 +16,11 @@ int session_find_device(struct session *s, struct err *err)
     if (!s->plugin || s->ranks.backend != COLLECTIVES_NCCL)
         return 0;
     s->nccl = s->ranks.world > 1;
-    s->ranks.backend = COLLECTIVES_GLOO; /* for what lies in the process's memory */
+    s->ranks.backend = COLLECTIVES_GLOO; /* for data in host memory */
     return 0;
 }
 
-/* On a device. Layers of images know f32 alone. */
+/* The element type on a device. Layers of images support only f32. */
 static struct model_numbers numbers_of(const struct config *cfg)
 {
     const bool bf16 = cfg->precision == PRECISION_BF16 && cfg->model.input.sequence;
@@ -63,7 +63,7 @@ int session_open_device(struct session *s, struct err *err)
     return 0;
 }
 
-/* An NCCL that has not come up may still be at it, on threads of its own. */
+/* If NCCL failed to initialise, its threads may still use the device. */
 bool session_device_lost(const struct session *s)
 {
     bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* For the gradients and the loss behind them: what ranks sum lies in the collectives' memory, a stage's gradients are its own. */
+/* Allocate the gradients, followed by the loss: in memory of the collectives if ranks sum them, else (stages)
+ * in own_grad. */
 static float *gradient_memory(struct train *t, struct err *err)
 {
     const struct pipeline *p = t->p.pipeline;
@@ -97,8 +98,8 @@ int train_pull(struct train *t, enum train_reads reads, struct err *err)
     return t->resident ? resident_pull(t->resident, reads, err) : 0;
 }
 
-/* Where a micro-batch's gradient of the outputs lies, on the last stage. Without stages it goes back at once, and the next takes
- * its place. */
+/* The gradient of a micro-batch's outputs, on the last stage. Without stages its backward pass runs at once,
+ * so all micro-batches use the same memory. */
 static float *dlogits_of(const struct train *t, const struct micro_batch *at)
 {
     const struct pipeline *pl = t->p.pipeline;
@@ -106,7 +107,7 @@ static float *dlogits_of(const struct train *t, const struct micro_batch *at)
     return t->dlogits && pl->at.stages > 1 ? t->dlogits + (size_t)at->first * pl->forward_len : t->dlogits;
 }
 
-/* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
+/* On the last stage: compute a micro-batch's loss and the gradient of its outputs. */
 static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
                     struct err *err)
 {
@@ -126,13 +127,14 @@ static int back(struct train *t, const struct micro_batch *at, struct err *err)
     return pipeline_backward(t->p.pipeline, at, dlogits_of(t, at), t->grad, err);
 }
 
-/* This rank's part of the gradient and of the loss, into t->grad. */
+/* Compute this rank's gradient and loss in t->grad. */
 static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct err *err)
 {
     const struct train_parts *p = &t->p;
     struct pipeline *pl = p->pipeline;
     const bool alone =
-        pl->at.stages == 1; /* then nobody waits for forwards, and one micro-batch is kept at a time */
+        pl->at.stages == 1; /* then no stage waits for activations, and one micro-batch is in memory at a
+                             * time */
     struct feed_targets to = {t->labels, t->values};
     double sum = 0;
 
@@ -160,7 +162,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     return 0;
 }
 
-/* The norm that is bounded is one over all stages' gradients. */
+/* Update the parameters. Clipping uses the norm over all stages' gradients. */
 static int update(struct train *t, double lr, struct err *err)
 {
     struct pipeline *pl = t->p.pipeline;

@@ -18,7 +18,7 @@ static int newest_step(const void *x, const void *y)
     return by_step ? by_step : descending(a->saved_ms, b->saved_ms);
 }
 
-/* Rules from the weightiest down; the first that tells two apart decides. */
+/* The rules in order of weight; the first one by which two candidates differ decides. */
 static int last_written(const void *x, const void *y)
 {
     const struct candidate *a = x;
@@ -52,7 +52,7 @@ static struct candidate look_at(const char *path, int64_t step, struct candidate
     return c;
 }
 
-/* Append those of one folder; *list is what is in it. */
+/* Append the checkpoints of one folder; *list is the folder's content. */
 static int append(const char *dir, struct candidate_key own, struct arena *a, struct ckpt_list *list,
                   struct candidates *ret, struct err *err)
 {
@@ -104,7 +104,7 @@ int candidates_below(const char *dir, struct candidate_key own, struct arena *a,
     for (size_t i = list.len; i < list.len + list.runs; i++)
         if (append(arena_printf(a, "%s/%s", dir, list.entry[i].name), own, a, &run, ret, err))
             return -1;
-    ret->why = why; /* a run's folder that cannot be opened is nobody's to go on from */
+    ret->why = why; /* a run's folder that cannot be opened: no checkpoints to resume from */
     sort(ret, last_written);
     return 0;
 }

@@ -29,7 +29,7 @@ static void write_now(struct saver *s)
         s->outcome = (struct err){0};
 }
 
-/* Of this thread alone: Linux has a nice value for each. */
+/* Raise this thread's nice value: Linux has one per thread. */
 static void give_way(void)
 {
     const int nice = getpriority(PRIO_PROCESS, 0) + SAVER_NICE;
@@ -148,7 +148,7 @@ bool saver_wait(struct saver *s, int64_t timeout_ms)
     return idle;
 }
 
-/* Where there is no code the text says which it is. */
+/* Without a code, compare the messages. */
 static bool same_reason(const struct err *a, const struct err *b)
 {
     return a->kind && a->kind == b->kind && a->code == b->code && (a->code || strcmp(a->msg, b->msg) == 0);

@@ -75,7 +75,7 @@ void state_dict_copy(const struct tensor_list *want, const struct tensor_list *l
 {
     for (size_t i = 0; i < want->len; i++) {
         const struct pt_tensor *t = state_dict_find(list, want->row[i].name);
-        void *to = (void *)(uintptr_t)want->row[i].tensor.data; /* a model's, as ours, is not constant */
+        void *to = (void *)(uintptr_t)want->row[i].tensor.data; /* the model's memory is not const */
         memcpy(to, t->data, (size_t)pt_tensor_bytes(t));
     }
 }

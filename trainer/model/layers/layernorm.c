@@ -1,5 +1,5 @@
-/* layernorm.c - {type: layernorm, name, eps, bias}: as torch.nn.LayerNorm over a vector, over each of a
- * sequence, or over a whole image. */
+/* layernorm.c - {type: layernorm, name, eps, bias}: as torch.nn.LayerNorm over a vector, over each vector of
+ * a sequence, or over a whole image. */
 #include "trainer/model/layer.h"
 
 #include "kernels/flatten.h"
@@ -18,7 +18,7 @@ static bool is_image(const struct layer *l)
     return !l->in.flat && !l->in.sequence;
 }
 
-/* How many numbers are taken together. */
+/* The number of elements that are normalised together. */
 static int32_t len_of(const struct layer *l)
 {
     return is_image(l) ? (int32_t)shape_len(&l->in) : l->in.channels;
@@ -30,8 +30,8 @@ static struct layernorm_shape shape_of(const struct layer *l, int batch)
         .rows = is_image(l) ? batch : batch * l->in.rows, .channels = len_of(l), .eps = l->spec->number[EPS]};
 }
 
-/* Parameters lie channels first, as PyTorch's, and an image channels last. Where that is not the same they are turned
- * round for each pass: one image's worth, which is less than the batch. */
+/* Parameters are channels first, as in PyTorch, and images channels last. If the two differ, each pass
+ * transposes the parameters, which is less work than the batch. */
 static bool transposed(const struct layer *l)
 {
     return is_image(l) && l->in.channels > 1 && l->in.rows * l->in.cols > 1;
@@ -75,13 +75,13 @@ static void init(const struct layer *l, struct torch_rng *g, float *const *param
     }
 }
 
-/* Of a batch: means first, then what the rows are multiplied by. */
+/* A batch's means, followed by the factors of the rows. */
 static float *means(const struct layer_pass *p)
 {
     return (float *)(void *)p->saved;
 }
 
-/* What is kept of a turned layer: weight and bias, and room for their gradients. */
+/* For transposed parameters: weight, bias and their gradients. */
 static float *kept(const struct layer *l, const struct layer_pass *p, int which)
 {
     return (float *)p->kept + (size_t)which * shape_len(&l->in);

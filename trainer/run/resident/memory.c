@@ -1,4 +1,4 @@
-/* memory.c - allocate and free what training keeps in a GPU's memory. */
+/* memory.c - allocate and free the GPU memory for training. */
 #include "trainer/run/resident/resident_state.h"
 
 #include "common/memory.h"
@@ -16,14 +16,15 @@ static struct device_comm *gradient_comm(const struct resident *r)
     return r->stages ? NULL : r->p.pipeline->o.device_comm;
 }
 
-/* Memory for n numbers that `by` reduces: allocated and freed by that communicator; NULL: by the device. */
+/* Memory for n numbers that communicator `by` reduces; it allocates and frees them. NULL: the device does. */
 static float *summed(struct resident *r, struct device_comm *by, size_t n, struct err *err)
 {
     return by ? by->buffer(by, n * sizeof(float), r->p.pipeline->o.timeout_ms, err)
               : device_alloc(r->ctx, n * sizeof(float), err);
 }
 
-/* Gradient, loss and flags in one piece, which one call sums; but of stages the ranks sum loss and flags alone. */
+/* Allocate gradient, loss and flags in one piece, which one call reduces. With stages, ranks reduce only loss
+ * and flags. */
 static bool take_gradient(struct resident *r, struct err *err)
 {
     struct device_comm *all = r->p.pipeline->o.device_comm;
@@ -35,7 +36,8 @@ static bool take_gradient(struct resident *r, struct err *err)
     return r->loss_sum;
 }
 
-/* As model_to_device, take_memory and take_scratch take it, with two moments and a second gradient. */
+/* The memory that model_to_device, take_memory and take_scratch allocate, with two moments and a second
+ * gradient. */
 int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct err *err)
 {
     struct model_needs m;
@@ -44,7 +46,8 @@ int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct 
         return -1;
     const size_t batch = (size_t)rows, targets = (size_t)spec->input.rows;
     const size_t copies = spec->numbers.element == ELEMENT_F32 ? 0 : element_bytes(spec->numbers.element);
-    const size_t each = 5 * sizeof(float) + copies; /* values, moments, gradients; copies that passes read */
+    const size_t each = 5 * sizeof(float) + copies; /* values, moments, gradients; and the copies that passes
+                                                     * read */
     *ret = m.bytes + m.len * each +
            batch * sizeof(float) * (m.forward_len + shape_len(&spec->input) + targets + 2);
     return 0;
@@ -54,7 +57,7 @@ static int take_memory(struct resident *r, struct err *err)
 {
     const struct train_parts *p = &r->p;
     size_t batch = (size_t)r->model->batch_max;
-    if (r->stages && batch < (size_t)p->pipeline->o.batch) /* whose micro-batches are all kept */
+    if (r->stages && batch < (size_t)p->pipeline->o.batch) /* all micro-batches are in memory */
         batch = (size_t)p->pipeline->o.batch;
     struct sampler whole = p->sampler;
     size_t values = (size_t)(p->feed.values ? p->feed.values : 1);
@@ -88,7 +91,7 @@ static int take_memory(struct resident *r, struct err *err)
                : -1;
 }
 
-/* For the logits of a head, which never exist all at once: as many as make quick products. */
+/* Scratch for a head's logits: as many as give fast products, never all at once. */
 static int take_scratch(struct resident *r, struct err *err)
 {
     const struct pipeline *pl = r->p.pipeline;

@@ -41,7 +41,7 @@ static int check_names(const struct tensor_list *list, struct arena *a, struct e
     return 0;
 }
 
-/* One tensor's entry; its data lie from *at on, which then is their end. */
+/* Write one tensor's header entry; its data begin at offset *at, which is then set to their end. */
 static int describe(const struct tensor_row *row, int64_t *at, struct buf *out, struct err *err)
 {
     const struct pt_tensor *t = &row->tensor;
@@ -77,7 +77,7 @@ static int make_header(struct buf *out, const struct tensor_row **row, size_t n,
     return 0;
 }
 
-/* Some rows of the transpose at a time: as many numbers as lie side by side in a line of the cache. */
+/* Write the transpose, as many rows at a time as a cache line has numbers. */
 static int write_transposed(const struct pt_tensor *t, const struct pt_sink *sink, struct arena *a,
                             struct err *err)
 {
@@ -140,7 +140,7 @@ static int parse_dtype(const struct json_at *at, enum pt_dtype *ret, struct err 
                     name);
 }
 
-/* An array of integers from 0 to 2^53, `max` at most; their number, or -1. */
+/* Parse an array of at most `max` integers from 0 to 2^53; returns their number, or -1. */
 static int parse_array(const struct json_at *tensor, const char *key, int max, int64_t *v, struct err *err)
 {
     struct json_at at = json_member(tensor, key);
@@ -160,7 +160,7 @@ static int parse_array(const struct json_at *tensor, const char *key, int max, i
     return n;
 }
 
-/* {"dtype": ..., "shape": ..., "data_offsets": [begin, end]}, the bytes from `data` on. */
+/* Parse {"dtype": ..., "shape": ..., "data_offsets": [begin, end]}; offsets are relative to `data`. */
 static int parse_tensor(const struct json_at *at, const uint8_t *data, int64_t data_len, struct pt_tensor *t,
                         struct extent *extent, struct err *err)
 {
@@ -195,7 +195,7 @@ static int by_offset(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Every byte belongs to one tensor: nothing hides between them, nothing overlaps. */
+/* Check that every byte belongs to exactly one tensor. */
 static int check_extents(struct extent *extent, size_t n, int64_t data_len, struct err *err)
 {
     int64_t at = 0;

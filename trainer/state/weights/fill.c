@@ -22,7 +22,7 @@ static const char *bare_name(const char *name)
     return name;
 }
 
-/* By its name, else by that without what wrappers add. *twice: there are two such. */
+/* Find a tensor by its name, else by the name without wrappers' prefixes. *twice: there are two. */
 static const struct tensor_row *find(const struct tensor_list *list, const char *name, bool *twice)
 {
     const struct tensor_row *found = NULL;
@@ -87,7 +87,7 @@ static int check_tied(const struct state_row *row, int i, const struct fill_sour
                          row[i].name, row[first].name);
 }
 
-/* Do matrices of GPT-2's blocks lie as (in, out)? Told by one that is no square. */
+/* Whether the file has matrices of GPT-2's blocks as (in, out): decided by one that is not square. */
 static bool are_transposed(const struct tensor_list *list, const struct state_row *row, int rows)
 {
     bool ignored;
@@ -126,7 +126,7 @@ int fill_find(const struct tensor_list *list, const struct model *m, struct aren
     return 0;
 }
 
-/* The file's (in, out) into (out, in). */
+/* Copy an (in, out) matrix as (out, in). */
 static void copy_transposed(const struct pt_tensor *t, float *out)
 {
     const size_t in = (size_t)t->dim[0];
@@ -147,7 +147,7 @@ void fill_copy(const struct fill_source *from, struct model *m)
     const struct state_row *row = m->state;
 
     for (int i = 0; i < m->states; i++) {
-        rank_state_alive(); /* a file that is mapped is read here */
+        rank_state_alive(); /* copying reads the mapped file */
         if (row[i].tied)
             continue;
         if (row[i].type == STATE_I64)
