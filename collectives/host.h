@@ -55,7 +55,7 @@ struct host_call {
     uint32_t op; /* enum host_op */
     uint32_t root;
     uint64_t n;         /* elements, or bytes where the call counts bytes */
-    uint64_t shared_at; /* where the vector lies in the shared pieces (host_segment_find); 0: outside */
+    uint64_t shared_at; /* position of the vector in the shared pieces (host_segment_find); 0: outside */
     uint32_t flags;
     uint32_t has_flags;
 };

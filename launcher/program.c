@@ -179,7 +179,7 @@ int program_explain(const char *name, int code, struct err *err)
     else if (code == ENOENT && is_elf(head))
         why = ": its loader is not here (it was built for another system)";
     else if (code == ENOEXEC && is_marked(head))
-        why = ": a byte order mark stands first: save it as UTF-8 without one";
+        why = ": it begins with a byte order mark: save it as UTF-8 without one";
     else if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
         return err_errno(
             err, ERR_INVALID, code,

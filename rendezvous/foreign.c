@@ -16,7 +16,7 @@ static const char PING[] = "\x00\xce\xf7\x85\x3c\x0dTKpi";
 static const char PONG[] = "TKpi";
 static const char HEAD[] = "HEAD / HTTP/1.0\r\n\r\n";
 
-/* Connect, send a question, and read the first bytes of the answer: how many; -1: nobody listens. */
+/* Connect, send a question, and read the first bytes of the answer: returns their number; -1: nothing listens. */
 static int ask(struct resolver *at, const char *question, size_t len, int64_t answer_ms,
                char got[static WORDS_BYTES])
 {

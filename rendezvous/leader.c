@@ -150,14 +150,14 @@ static bool takes_nothing(const struct leader *l, struct leader_node *n, int64_t
 
 /* Pass a NODE message to the quorum. One from a connection that is not the node's newest is stale, so it is
  * ignored. */
-static void hear(struct leader *l, int link, const struct meeting_node *told, int64_t now_ms)
+static void hear(struct leader *l, int link, const struct meeting_node *record, int64_t now_ms)
 {
     struct leader_link *k = &l->links[link];
     struct leader_node *n = &l->nodes[k->ticket - 1];
 
-    if (k->hello.number < n->newest || told->beat <= n->beat)
+    if (k->hello.number < n->newest || record->beat <= n->beat)
         return;
-    struct meeting_node node = *told;
+    struct meeting_node node = *record;
     n->newest = k->hello.number;
     n->link = link;
     n->beat = k->beat = node.beat;

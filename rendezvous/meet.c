@@ -324,7 +324,7 @@ static void look_at_error(const struct meet *m, struct err *err)
                 c->host, c->port, n->line.why);
     else if (n->stage == NODE_OVER && n->over.why == NODE_WHY_LOST)
         err_set(err, ERR_PEER, "rendezvous at %.100s:%d: the node that hosts it was lost: %.150s", c->host,
-                c->port, n->line.why[0] ? n->line.why : "nothing was heard of it for too long");
+                c->port, n->line.why[0] ? n->line.why : "it sent nothing for too long");
 }
 
 /* With the lock held. */

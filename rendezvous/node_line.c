@@ -126,7 +126,7 @@ void node_check_leader(struct node *n, int64_t now_ms)
         l->met = l->met && k->at > LINE_HELLO;
         l->dial_ms = now_ms + NODE_REST_MS;
         snprintf(l->why, sizeof(l->why), "%s",
-                 k->at == LINE_DIALED ? "its address does not answer" : "nobody answers there");
+                 k->at == LINE_DIALED ? "its address does not answer" : "no launcher answers there");
     }
     struct node_link *mute = n->stage == NODE_REACHES ? node_current(n) : NULL;
     if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it sent WELCOME and no STATE */
@@ -258,7 +258,7 @@ static bool refused(struct node *n, struct node_link *k, int64_t why, int64_t no
     l->lost = l->lost || (n->stage != NODE_REACHES && why != REFUSED_CROWDED && !has_current(n) && !has_key);
     l->keyless = l->keyless || (why == REFUSED_AUTH && !has_key);
     snprintf(l->why, sizeof(l->why), "%s",
-             why == REFUSED_AUTH && has_key ? "the launcher there does not take this one's key"
+             why == REFUSED_AUTH && has_key                 ? "the launcher there rejects this one's key"
              : why >= REFUSED_RUN && why <= REFUSED_CROWDED ? words[why]
                                                             : "refused");
     return true;

@@ -166,12 +166,12 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
     if (s->disconnected && now_ms - s->disconnected_ms >= QUORUM_RECONNECT_MS)
         return "its launcher's connection ended";
     if (now_ms - s->heard_ms >= quorum_silence_ms(q))
-        return "nothing was heard of it for too long";
+        return "it sent nothing for too long";
     if (s->unreachable)
-        return "it takes nothing that it is sent (are long packets lost on the way?)";
+        return "it receives nothing (does the network drop large packets?)";
     if (is_idle(q, s, now_ms))
         return "it did not start its ranks";
-    return is_replaced(q, i) ? "its place was taken" : NULL;
+    return is_replaced(q, i) ? "another launcher has taken its node rank" : NULL;
 }
 
 /* Whether the loss of node i matters: it could join this round, or is a member that is not done. */

@@ -4,7 +4,7 @@
  *            request and 2 s from accept to close; 320 new connections and 1,000 reads per second. When all
  *            slots are taken, a new connection displaces the oldest one, once that is 100 ms old.
  * Ownership: serve_stop frees what serve_start returns.
- * Threads:   one thread of its own. serve_set copies *a under a lock that is held only for copies.
+ * Threads:   one own thread. serve_set copies *a under a lock that is locked only for copies.
  * Errors:    ERR_CONFLICT: the port is taken. ERR_FATAL: a system call failed.
  */
 #ifndef TK_LAUNCHER_PROGRESS_SERVE_H

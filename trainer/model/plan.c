@@ -74,7 +74,7 @@ static int check_head(const struct model *m, struct err *err)
     const struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
 
     if (last && last->spec->ops->loss)
-        return err_set(err, ERR_INVALID, "stands behind %s, expected that to be the last layer",
+        return err_set(err, ERR_INVALID, "comes after %s, expected that to be the last layer",
                        last->spec->ops->type);
     return 0;
 }

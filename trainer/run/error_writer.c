@@ -37,7 +37,7 @@ void error_writer_exhausted(void *path)
     char text[160];
     const int len = snprintf(text, sizeof(text), HEAD "\"out of memory\"" TAIL, (long long)time(NULL));
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    const ssize_t told = fd >= 0 ? write(fd, text, (size_t)len) : 0;
+    const ssize_t sent = fd >= 0 ? write(fd, text, (size_t)len) : 0;
 
-    (void)told; /* the message is also on stderr */
+    (void)sent; /* the message is also on stderr */
 }

@@ -344,7 +344,7 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
         fprintf(r->o.out, ",\"global_step\":%lld", (long long)step);
     else
         fprintf(r->o.out, "checkpoint of step %lld saved in %s%s%s%s", (long long)step, dir,
-                hint ? ": --resume " : "", hint ? dir : "", hint ? " goes on from it" : "");
+                hint ? ": --resume " : "", hint ? dir : "", hint ? " resumes from it" : "");
     end(r);
 }
 

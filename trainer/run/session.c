@@ -192,16 +192,16 @@ static int make_report(struct session *s, struct err *err)
 static int share_save_options(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
-                      s->saver.asynchronous, s->saver.save_steps};
+    int64_t options[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
+                         s->saver.asynchronous, s->saver.save_steps};
 
-    if (collectives_broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+    if (collectives_broadcast(s->comm, options, sizeof(options), 0, s->timeout_ms, err))
         return -1;
-    s->saves = told[0];
-    s->save_every = told[1];
-    s->histograms_every = told[2];
-    s->saver.asynchronous = told[3];
-    s->saver.save_steps = told[4];
+    s->saves = options[0];
+    s->save_every = options[1];
+    s->histograms_every = options[2];
+    s->saver.asynchronous = options[3];
+    s->saver.save_steps = options[4];
     return 0;
 }
 

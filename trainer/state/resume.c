@@ -68,11 +68,11 @@ static int refuse_older(const struct candidates *c, struct err *err)
 {
     for (size_t i = 0; i < c->len; i++)
         if (c->of[i].older_own)
-            return err_set(
-                err, ERR_INVALID,
-                "a checkpoint of this run has %.300s: go on with the version that wrote it, or remove it to "
-                "begin anew",
-                c->of[i].why.msg);
+            return err_set(err, ERR_INVALID,
+                           "a checkpoint of this run has %.300s: continue with the version that wrote it, or "
+                           "remove it to "
+                           "start afresh",
+                           c->of[i].why.msg);
     return 0;
 }
 
@@ -90,7 +90,7 @@ static void note_others(const struct candidates *all, const char *dir, struct re
     for (size_t i = 0; i < all->len && !best; i++)
         best = all->of[i].damaged ? NULL : &all->of[i];
     if (best && best->same_config)
-        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
+        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s resumes from it",
                     best->path, dir);
     else if (best)
         resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);

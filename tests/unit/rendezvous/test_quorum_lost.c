@@ -73,7 +73,7 @@ static void test_a_peer_is_gone(void **state)
         assert_int_equal(q.state.end, lost ? END_LOST : END_FAILED);
         assert_int_equal(q.state.blame, lost ? 1 : 2);
         if (lost)
-            assert_string_equal(q.state.why, "node 10.0.0.1 was lost: nothing was heard of it for too long");
+            assert_string_equal(q.state.why, "node 10.0.0.1 was lost: it sent nothing for too long");
         quorum_release(&q);
     }
 }
@@ -194,7 +194,7 @@ static void test_a_silence_while_forming(void **state)
         assert_true(first_is_lost(&c, 0, false, &q));
         assert_int_equal(q.state.end, END_LOST);
         assert_int_equal(q.state.blame, 1);
-        assert_non_null(strstr(q.state.why, "(10.0.0.1) was lost: nothing was heard of it for too long"));
+        assert_non_null(strstr(q.state.why, "(10.0.0.1) was lost: it sent nothing for too long"));
         quorum_release(&q);
         assert_false(first_is_lost(&c, 0, true, &q));
         quorum_release(&q);

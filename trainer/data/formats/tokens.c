@@ -21,7 +21,7 @@ static int accept(struct data_spec *d, const char **ret_key, struct err *err)
     d->in_order = !d->option[SHUFFLE];
     if (d->test && (d->split.val_items || d->split.val_fraction > 0)) {
         *ret_key = OPTIONS[VAL].key;
-        return err_set(err, ERR_INVALID, "stands for val_items and val_fraction: give one of the two");
+        return err_set(err, ERR_INVALID, "replaces val_items and val_fraction: give only one of them");
     }
     if (d->values || !d->sequence)
         return err_set(err, ERR_INVALID, "tokens need a model of sequences, with cross entropy");
