@@ -1,5 +1,6 @@
 /* collectives.h - collective operations (all_reduce, broadcast, barrier, ...) and point-to-point messages
- * between the ranks of one training run, as a table of functions that each transport fills in.
+ * between the ranks of one training run, as a table of functions that each transport fills in. The trainer
+ * opens it and calls it through noted.h.
  *
  * Shapes:    every rank makes the same collective calls in the same order with the same sizes. When ranks
  *            disagree, all of them get ERR_INVALID before any data moves.

@@ -1,4 +1,5 @@
-/* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between pods.
+/* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between
+ * pods. open.c opens it; only pods*.c use the rest.
  *
  * Sums:      are taken in rank order, 0 + 1 + 2 + ..., by one of two algorithms:
  *            - chain (pods_chain.c): the first pod sums its ranks' vectors and sends the partial sum to the next

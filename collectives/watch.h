@@ -1,5 +1,5 @@
-/* watch.h - a rank's client of the watch (watch_server.h): get the other ranks' addresses, and learn when a rank
- * is lost, leaves or fails.
+/* watch.h - a rank's client of the watch (watch_server.h): get the other ranks' addresses, and detect when a
+ * rank is lost, leaves or fails. pods*.c and open.c call it.
  *
  * Ownership: watch_join opens and fills *w, watch_close frees what it holds. Messages are copied into *err.
  * Threads:   one thread.

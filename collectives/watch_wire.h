@@ -1,4 +1,4 @@
-/* watch_wire.h - the protocol between the ranks and the watch (watch_server.h) over TCP.
+/* watch_wire.h - the protocol between the ranks (watch.c) and the watch (watch_*.c) over TCP.
  *
  * A message is a struct watch_head and `len` bytes of body. Numbers are in native byte order: the first message
  * carries a magic number, by which the watch refuses machines of another byte order, and the run id, by which

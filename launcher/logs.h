@@ -1,4 +1,4 @@
-/* logs.h - direct the ranks' stdout and stderr to the console, to files, or to both.
+/* logs.h - direct the ranks' stdout and stderr to the console, to files, or to both. agent*.c call it.
  *
  * A stream of a rank is
  *   - plain: the rank inherits the console, a file or /dev/null, and the launcher never sees its bytes;

@@ -1,4 +1,4 @@
-/* meet_state.h - struct meet, which the files meet*.c share. No other file includes it.
+/* meet_state.h - struct meet, which only the files meet*.c use.
  *
  * Threads: all but `thread` and `fd` is accessed with the lock held.
  */

@@ -1,4 +1,4 @@
-/* nccl_state.h - struct nccl and the functions that the files of this folder share. Internal to collectives/nccl.
+/* nccl_state.h - struct nccl and its functions, which only the files of collectives/nccl use.
  *
  * Ownership: struct nccl owns the communicator, its buffers, a stream and an event. When the table is lost, the
  *            abort thread owns the communicator, and device memory, stream and event are not freed.

@@ -1,4 +1,5 @@
-/* torch_rng.h - PyTorch's CPU random generator: the same seed gives the same bits.
+/* torch_rng.h - PyTorch's CPU random generator: the same seed gives the same bits. data/, model/ and
+ * pipeline/ call it.
  *
  * Pure: a plain struct, copied by assignment; no clock, environment or file.
  * Order:    every call draws in the order of PyTorch's call of the same name, so a program with the same
