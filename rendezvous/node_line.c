@@ -126,7 +126,7 @@ void node_check_leader(struct node *n, int64_t now_ms)
         l->met = l->met && k->at > LINE_HELLO;
         l->dial_ms = now_ms + NODE_REST_MS;
         snprintf(l->why, sizeof(l->why), "%s",
-                 k->at == LINE_DIALED ? "its address does not answer" : "no launcher answers there");
+                 k->at == LINE_DIALED ? "its address does not answer" : "nothing answers there");
     }
     struct node_link *mute = n->stage == NODE_REACHES ? node_current(n) : NULL;
     if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it sent WELCOME and no STATE */

@@ -216,7 +216,7 @@ static void test_a_node_of_a_silent_one(void **state)
         meet_look(m, &view);
     } while (!strstr(view.err.msg, "says nothing") && clock_mono_ms() < limit_ms);
     if (!strstr(view.err.msg,
-                "no launcher answers there (something accepts connections there and says nothing)") ||
+                "nothing answers there (something accepts connections there and says nothing)") ||
         strstr(view.err.msg, "no launcher"))
         fail_msg("%s", view.err.msg);
     meet_end(m, 0);
