@@ -1,5 +1,6 @@
 /* collectives.h - collective operations (all_reduce, broadcast, barrier, ...) and point-to-point messages
- * between the ranks of one training run, as a table of functions that each transport fills in.
+ * between the ranks of one training run, as a table of functions that each transport fills in. The trainer
+ * opens it and calls it through noted.h.
  *
  * Shapes:    every rank makes the same collective calls in the same order with the same sizes. When ranks
  *            disagree, all of them get ERR_INVALID before any data moves.
@@ -12,14 +13,14 @@
  *            ERR_PEER (140):    a peer process went away;
  *            ERR_TIMEOUT (138): the deadline passed; the message names the ranks that were missing;
  *            ERR_INVALID (1):   bad arguments, or ranks that disagree;
- *            ERR_CONFLICT (138): at the meeting a process of another round or version, or a port that is taken;
- *            ERR_FATAL (1):     a system call failed (138 when memory, processes or descriptors ran out).
- *            An argument that a rank can refuse by itself (a root or peer out of range, a negative timeout, too
- *            many shared pieces) leaves the table as if the call had not been made. After any other failure the
+ *            ERR_CONFLICT (138): while ranks connect: a process of another round or version, or a port that
+ *            is taken; ERR_FATAL (1): a system call failed (138 when memory, processes or descriptors ran
+ *            out). If a rank refuses its own argument (a root or peer out of range, a negative timeout, too
+ *            many shared pieces), the table is as if the call had not been made. After any other failure the
  *            contents of data buffers are unspecified, and every later call on the table fails with the same
  *            error. A process that waits for a dead one of the same pod is woken at once, one in another pod
- *            within 1 s; a lost host is detected within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT comes
- *            up to 1 s after the deadline.
+ *            within 1 s; a lost host is detected within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT
+ *            comes up to 1 s after the deadline.
  * Numerics:  sums are taken element by element in rank order, 0 + 1 + 2 + ...: bit-identical on every rank, in
  *            every run and with every algorithm.
  */
@@ -63,9 +64,9 @@ struct collectives {
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    /* Rank 0's, where there are ranks in other pods or ranks that take no part; else NULL. */
+    /* Rank 0's watch, if there are ranks in other pods or waiting ranks (`awaiting`); else NULL. */
     struct watch_server *watch;
-    /* Where noted.h notes calls; NULL: nowhere. */
+    /* Where noted.h records calls; NULL: it does not. */
     struct rank_slot *slot;
 
     /* x[i] = sum over ranks of x[i], for n floats. *flags becomes the OR over ranks (see collectives_flag);
@@ -84,20 +85,20 @@ struct collectives {
     /* Return when every rank has called it. */
     int (*barrier)(struct collectives *c, int64_t timeout_ms, struct err *err) MUST_CHECK;
 
-    /* A message of `len` bytes from one rank to another; other ranks take no part. Messages of a pair arrive in
-     * order, and both ends pass the same length. send may return before the receiver has read. */
+    /* A message of `len` bytes from one rank to another; the other ranks do not call it. Messages of a pair
+     * arrive in order, and both ends pass the same length. send may return before the receiver has read. */
     int (*send)(struct collectives *c, const void *bytes, size_t len, int to, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
     int (*recv)(struct collectives *c, void *bytes, size_t len, int from, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
 
-    /* Between two calls, without waiting: check that all peers are still there, for a caller that waits for
-     * something else (`what`, named in the message). Fails as a collective call would, usually with ERR_PEER. */
+    /* Between two calls: check that all peers are alive, for a caller that waits for something else (`what`,
+     * named in the message). Does not wait. Fails as a collective call would, usually with ERR_PEER. */
     int (*look)(struct collectives *c, const char *what, struct err *err);
 
-    /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce on it needs no staging
-     * copy when every rank passes the same range of it. A collective call; at most
-     * COLLECTIVES_SHARED_MAX per table. NULL on failure. */
+    /* Allocate a shared piece: `n` zeroed floats, 64-byte aligned. all_reduce on it needs no staging copy if
+     * every rank passes the same range of it. A collective call; at most COLLECTIVES_SHARED_MAX per table.
+     * NULL on failure. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
 
     /* Free what the transport holds; collectives_close calls it. */
@@ -106,8 +107,8 @@ struct collectives {
 
 enum { COLLECTIVES_SHARED_MAX = 16 };
 
-/* This process's place in the run, as its launcher set it. Strings are borrowed until collectives_open
- * returns. */
+/* This process's rank and the shape of the run, as its launcher set them. Strings are borrowed until
+ * collectives_open returns. */
 struct collectives_config {
     enum collectives_backend backend;
     int rank, world;
@@ -115,17 +116,18 @@ struct collectives_config {
     int group_rank;    /* index of this rank's pod (host) in the run */
     int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
-    struct jobkey key; /* ranks of several pods prove to each other that they have it */
-    /* Memory file with the key; NULL or "": use `key`. collectives_open reads it if ranks are in several pods, or
-     * cannot share memory, and on rank 0 if ranks await the end. collectives_await_end always reads it. */
+    struct jobkey key; /* by which ranks of several pods authenticate each other */
+    /* Memory file with the key; NULL or "": use `key`. collectives_open reads it if ranks are in several
+     * pods, or cannot share memory, and on rank 0 if `awaiting` > 0. collectives_await_end always reads
+     * it. */
     const char *key_file;
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
     /* TCP port at which rank 0's watch listens. collectives_config_read takes MASTER_PORT, or MASTER_PORT + 1 when
      * TORCHELASTIC_USE_AGENT_STORE is True, because PyTorch's launcher listens at MASTER_PORT. */
     int master_port;
-    int awaiting; /* ranks beyond `world` that take no part and call collectives_await_end */
+    int awaiting; /* ranks beyond `world`, which only call collectives_await_end */
     struct rank_slot
-        *slot; /* this process's (host/rank_state.h), valid until the table is closed; NULL: none */
+        *slot; /* this process's slot (host/rank_state.h), valid until the table is closed; NULL: none */
 };
 
 /* Fill *cfg from the environment (`get` is getenv or a test's substitute): RANK, WORLD_SIZE, LOCAL_RANK,
@@ -146,12 +148,13 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
  * ERR_PEER. */
 void collectives_close(struct collectives *c);
 
-/* For a rank that takes no part (collectives_config.awaiting): wait until rank 0 reports how the run has ended. timeout_ms
- * bounds the wait for rank 0 to be there. ERR_PEER: rank 0 went away without a report. */
+/* For a waiting rank (collectives_config.awaiting): wait until rank 0 reports how the run has ended.
+ * timeout_ms bounds the wait for rank 0 to start. ERR_PEER: rank 0 went away without a report. */
 int collectives_await_end(const struct collectives_config *cfg, int64_t timeout_ms, int *exit_code,
                           struct err *err) MUST_CHECK;
 
-/* On rank 0: what collectives_close reports to the ranks that await the end. It waits for them up to wait_ms. */
+/* On rank 0: set the exit code that collectives_close reports to waiting ranks, for which it waits up to
+ * wait_ms. */
 void collectives_end(struct collectives *c, int exit_code, int64_t wait_ms);
 
 static inline void collectives_closep(struct collectives **c)

@@ -1,7 +1,7 @@
 /* device.h - collective operations on GPU buffers: calls are queued on a stream, and waited for with a deadline.
  *
- * Each table is used together with a table of collectives.h (the host table), which carries data in host memory
- * (counts, checkpoint weights, data) and detects dead ranks.
+ * trainer/run/resident calls it. Each table needs a table of collectives.h (the host table), which carries
+ * data in host memory (counts, checkpoint weights, samples) and detects dead ranks.
  *
  * Shapes:    every rank queues the same calls in the same order with the same sizes. Streams and events are
  *            CUDA's cudaStream_t and cudaEvent_t, passed as void *.
@@ -14,11 +14,11 @@
  *            captured.
  * Errors:    those of collectives.h, with its exit codes: ERR_PEER 140 (a rank died), ERR_TIMEOUT and
  *            ERR_TRANSIENT 138 (the deadline passed; NCCL or CUDA reported an error), ERR_INVALID, ERR_FATAL.
- *            An argument that the table refuses by itself (a rank out of range, a negative timeout, too many
- *            buffers) leaves the table as it was. After any other failure the table is `lost`: all calls in
- *            flight are being aborted, and every later call on the table fails with the same error. Any other
- *            call on the device may fail too, or never return. So free nothing on the device, and end the
- *            process (_exit) within 2 seconds.
+ *            If the table refuses an argument (a rank out of range, a negative timeout, too many buffers), it
+ *            stays as it was. After any other failure the table is `lost`: all calls in flight are being
+ *            aborted, and every later call on the table fails with the same error. Any other call on the
+ *            device may fail too, or never return. So free nothing on the device, and end the process (_exit)
+ *            within 2 seconds.
  * Numerics:  all ranks get the same bits. NCCL chooses the order of summation, which is the same in every run of
  *            the same ranks on the same machines with the same NCCL_* environment.
  */
@@ -78,9 +78,9 @@ static inline void device_comm_closep(struct device_comm **c)
 }
 #define cleanup_device_comm __attribute__((cleanup(device_comm_closep)))
 
-/* all_reduce on a device has no flags argument, so the low DEVICE_FLAGS bits of enum collectives_flag are summed
- * as numbers stored behind the gradient: 0 or 1 for each bit, which is set where the sum is above 0. Sums are exact in f32, and in bf16 up to 256 ranks; with more, bf16 rounds them, but
- * never to 0. */
+/* all_reduce on a device has no flags argument. So the caller stores the low DEVICE_FLAGS bits of enum
+ * collectives_flag as numbers 0 or 1 after the gradient; a flag is set if its sum is above 0. Sums are exact
+ * in f32, and in bf16 for up to 256 ranks; with more ranks bf16 rounds them, but never to 0. */
 enum { DEVICE_FLAGS = 16 };
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* host.h - collectives between ranks on one host: a shared memory segment carries the data, a UNIX socket per
- * pair of ranks carries messages and shows by its end that a peer has exited. Used by itself (transport "host")
- * and inside each pod of the transport "pods".
+/* host.h - collectives between ranks on one host: a shared memory segment carries the data. A UNIX socket per
+ * pair of ranks carries messages, and closes when a peer exits. It is the transport "host", and the part
+ * inside each pod of the transport "pods".
  *
  * Ownership: struct host owns its sockets, the segment's descriptor and all mappings. The segment is an unnamed
  *            memory file (memfd), and abstract socket names exist only while the ranks connect, so the kernel
@@ -35,7 +35,8 @@ enum {
     HOST_SPINS_PER_YIELD = 64,
 };
 
-/* In host_head.generation: `lost` is set, so waiting ranks must look instead of sleep; the rest counts barriers. */
+/* In host_head.generation: bit HOST_LOST means that `lost` is set, so ranks must not sleep; the other bits
+ * count barriers. */
 enum { HOST_LOST = 1, HOST_BARRIER_STEP = 2 };
 
 enum host_op {
@@ -54,7 +55,7 @@ struct host_call {
     uint32_t op; /* enum host_op */
     uint32_t root;
     uint64_t n;         /* elements, or bytes where the call counts bytes */
-    uint64_t shared_at; /* where the vector lies in the shared pieces (host_segment_find); 0: outside */
+    uint64_t shared_at; /* position of the vector in the shared pieces (host_segment_find); 0: outside */
     uint32_t flags;
     uint32_t has_flags;
 };
@@ -84,8 +85,8 @@ struct host_piece {
     size_t n;      /* floats */
 };
 
-/* Vectors of `bytes` bytes: this host's ranks', in rank order, and n_dst places for the sum; dst[0] is written first and may be one
- * of src. */
+/* Vectors of `bytes` bytes: src, of this host's ranks in rank order, and n_dst destinations of the sum.
+ * dst[0] is written first and may be one of src. */
 struct host_vectors {
     enum reduce_type type;
     size_t bytes;
@@ -94,19 +95,21 @@ struct host_vectors {
     int n_dst;
 };
 
-/* Where the run has ranks on other hosts too (pods_meet.c); else all is NULL. */
+/* Set by pods_meet.c if the run has ranks on other hosts too; else all NULL. */
 struct host_others {
-    struct watch *watch; /* knows why a call cannot succeed, and is to know when this table has failed */
-    /* Called every HOST_SLICE_MS of a wait: 0 to wait on; -1 with *err to end the wait. `what` names the call in messages. */
+    struct watch *watch; /* reports why a call cannot succeed; host_fail reports this table's failure to it */
+    /* Called every HOST_SLICE_MS of a wait. 0: wait on; -1 with *err: end the wait. `what` names the call in
+     * messages. */
     int (*look)(void *arg, const char *what, struct err *err);
-    /* Sum the vectors and those of the other hosts. *flags: this host's in, all hosts' out. Called by ranks 0..parts - 1. */
+    /* Sum the vectors and those of the other hosts. *flags: in: this host's flags; out: all hosts'. Ranks
+     * 0..parts - 1 call it. */
     int (*sum)(void *arg, const struct host_call *call, const struct host_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err);
     void *arg;
     int parts;
 };
 
-/* See host_alarm.c. */
+/* The thread of host_alarm.c. */
 struct host_alarm {
     pthread_t thread;
     bool runs;
@@ -128,7 +131,7 @@ struct host {
     int n_pieces;
     uint32_t phase;   /* the phase that this rank is in */
     int spins;        /* iterations to spin before sleeping, adapted to success; 0: never spin */
-    int slice_ms;     /* HOST_SLICE_MS, of a wait in a phase; tests set another */
+    int slice_ms;     /* HOST_SLICE_MS; tests set another value */
     const void **src; /* [world] scratch of the reductions, and dst */
     void **dst;
     struct err failed;
@@ -194,16 +197,18 @@ int host_compare(int a, const struct host_call *x, int b, const struct host_call
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer on this host has exited or closed its table. Does not wait. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
-/* Rank lost - 1 has exited: tell all ranks of the host, and wake those that wait. For any thread. */
+/* Rank lost - 1 has exited: set `lost` for all ranks of the host, and wake those that wait. Any thread may
+ * call it. */
 void host_raise_lost(struct host *h, uint32_t lost);
 
-/* host_alarm.c: start and end the thread that notices exited peers. Where no thread can be started, or it
- * cannot poll, waiting ranks notice them at their next slice. */
+/* host_alarm.c: start and end the thread that detects exited peers. Without it, waiting ranks detect them
+ * within HOST_SLICE_MS. */
 void host_alarm_start(struct host *h);
 void host_alarm_stop(struct host *h);
 
-/* host_probe.c: whether this process may use memfd and abstract UNIX sockets, which host_meet.c needs. And the
- * inode number of its network namespace, in which abstract names are visible; 0: not known. */
+/* host_probe.c: host_can_share: whether this process may use memfd and abstract UNIX sockets, which
+ * host_meet.c needs. host_network: the inode number of its network namespace, in which abstract names are
+ * visible; 0: not known. */
 bool host_can_share(void);
 uint64_t host_network(void);
 

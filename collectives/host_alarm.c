@@ -13,8 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* pfds[r] is rank r's socket, the last one ends the thread. When poll fails the thread ends as well: waiting ranks still look
- * after every slice. */
+/* pfds[r] is rank r's socket, the last one stops the thread. If poll fails, the thread ends: waiting ranks
+ * still check their peers every HOST_SLICE_MS. */
 static void *watch(void *arg)
 {
     struct host *h = arg;

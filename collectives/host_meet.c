@@ -85,7 +85,7 @@ static int listen_at(const struct hello *hello, int rank, int world, struct err 
     return TAKE_FD(fd);
 }
 
-/* ERR_PEER when a rank that has connected already, or one on another host, goes away while others are awaited. */
+/* ERR_PEER if a connected rank, or one on another host, goes away while this rank waits for others. */
 static int still_there(const struct host *h, struct err *err)
 {
     for (int r = 0; r < h->world; r++) {

@@ -143,13 +143,14 @@ static bool spin_for(struct host *h, uint32_t generation)
     return false;
 }
 
-/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and look
- * at the others: not every rank can have an alarm, and ranks on other hosts raise none. */
+/* Sleep until the barrier is complete or a rank is lost. Also check the peers and the other hosts every
+ * HOST_SLICE_MS: not every rank can start an alarm thread, and that thread does not see other hosts. */
 static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
                     struct err *err)
 {
     struct host_head *head = host_head(h);
-    uint32_t expected = generation & ~(uint32_t)HOST_LOST; /* with HOST_LOST once that has been looked into */
+    uint32_t expected = generation & ~(uint32_t)HOST_LOST; /* includes HOST_LOST after this rank has handled
+                                                            * it */
     int rc = 0;
 
     if (spin_for(h, generation))

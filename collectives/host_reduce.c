@@ -1,6 +1,7 @@
 /* host_reduce.c - all_reduce between the ranks of one host. Three algorithms give the same bits: every rank sums the whole of a
- * small vector; vectors in a shared piece are summed in place; other vectors pass through the staging halves in chunks. The last two
- * also serve the ranks of several pods, of which the first ranks of each, which have links, sum a part each. */
+ * small vector; vectors in a shared piece are summed in place; other vectors pass through the staging halves
+ * in chunks. With several pods, the last two also apply: the first ranks of each pod, which have links, sum
+ * one part each. */
 #include "collectives/host.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ static int sum_part(struct host *h, enum reduce_type type, const struct host_cal
     if (h->rank >= parts(h))
         return 0;
     collectives_part(n, h->rank, parts(h), &begin, &end);
-    if (begin == end && h->rank > 0) /* rank 0's carries the flags */
+    if (begin == end && h->rank > 0) /* rank 0's part carries the flags */
         return 0;
     for (int r = 0; r < h->world; r++)
         h->src[r] = (const char *)h->src[r] + begin * size;
@@ -64,7 +65,7 @@ static int sum_part(struct host *h, enum reduce_type type, const struct host_cal
         *err = why;
         return host_fail(h, &why);
     }
-    if (h->rank == 0) /* the next phase repeats its call: all ranks read the flags of all there */
+    if (h->rank == 0) /* the next phase repeats the call with these flags, and all ranks read them there */
         host_slot(h, 0)->call[phase % 2].flags = flags;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* noted.h - wrappers that call a collectives table (collectives.h) and record each call in the rank's slot
- * (host/rank_state.h): which call the rank is in, how many it has made, and how long it was in them. Arguments and
- * errors are those of the table's functions.
+ * (host/rank_state.h): the call that the rank is in, the number of calls, and the time in them. The trainer
+ * calls these instead of the table's own functions. Arguments and errors are the same.
  */
 #ifndef TK_COLLECTIVES_NOTED_H
 #define TK_COLLECTIVES_NOTED_H
@@ -14,7 +14,7 @@ static inline int collectives_noted(const struct collectives *c, int rc)
     return rc;
 }
 
-/* Note that a call begins, make it, note that it has ended. */
+/* Record the begin of a call, make it, record its end. */
 #define COLLECTIVES_NOTED(c, call, made) (rank_state_begin((c)->slot, (call)), collectives_noted((c), (made)))
 
 static inline MUST_CHECK int collectives_all_reduce(struct collectives *c, float *x, size_t n,

@@ -96,8 +96,8 @@ static bool needs_pods(const struct collectives_config *cfg)
     return cfg->world > 1 && (cfg->local_world < cfg->world || !host_can_share());
 }
 
-/* The key of the job, from the launcher's memory file. Only who needs it reads it: the file is closed to ranks that run as another user
- * than the launcher, or in a PID namespace of their own. */
+/* Read the job's key from the launcher's memory file, only if this rank needs it: ranks that run as another
+ * user than the launcher, or in another PID namespace, cannot open the file. */
 static int read_key(struct collectives_config *cfg, struct err *err)
 {
     const char *file = cfg->key_file;
@@ -108,8 +108,8 @@ static int read_key(struct collectives_config *cfg, struct err *err)
     if (fd < 0 || pread(fd, cfg->key.bytes, sizeof(cfg->key.bytes), 0) != (ssize_t)sizeof(cfg->key.bytes))
         return err_set(
             err, ERR_INVALID,
-            "%s=%.40s: cannot read the launcher's key of the job, by which ranks of several pods know "
-            "each other: run the ranks as the launcher's user and in its PID namespace, or "
+            "%s=%.40s: cannot read the launcher's key of the job, by which ranks of several pods "
+            "authenticate each other: run the ranks as the launcher's user and in its PID namespace, or "
             "set " CONTRACT_ENV_JOB_KEY " to \"\" for all launchers",
             CONTRACT_ENV_KEY_FILE, file);
     cfg->key.has = true;

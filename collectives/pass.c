@@ -1,4 +1,4 @@
-/* pass.c - proofs of the watch and of the links. */
+/* pass.c - compute and check the proofs of the watch and of the links. */
 #include "collectives/pass.h"
 #include "collectives/collectives.h"
 #include "common/secret.h"

@@ -1,5 +1,5 @@
-/* pass.h - how processes of a run authenticate each other: by the run id and, where the job has one, by a proof that
- * they have its key (rendezvous/PROTOCOL.md, "The key of a job"). Internal to the library.
+/* pass.h - how processes of a run authenticate each other: by the run id and, if the job has a key, by a
+ * proof of it (rendezvous/PROTOCOL.md, "The key of a job"). watch*.c and pods_links.c use it.
  */
 #ifndef TK_COLLECTIVES_PASS_H
 #define TK_COLLECTIVES_PASS_H
@@ -15,7 +15,8 @@ struct pass {
 
 struct pass pass_of(const struct collectives_config *cfg);
 
-/* The proof of one side, which covers what one of them has said and a nonce; NULL: what was said has one in it. */
+/* Compute or check the proof of one side. It covers `len` bytes of the message `said`, and `nonce` unless
+ * that is NULL (the message then contains a nonce). */
 enum pass_side { PASS_WATCH, PASS_RANK, PASS_CALLER, PASS_CALLED };
 void pass_prove(const struct pass *p, enum pass_side side, const void *said, size_t len, const uint8_t *nonce,
                 uint8_t proof[static JOBKEY_PROOF_BYTES]);

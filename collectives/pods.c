@@ -54,7 +54,7 @@ static void pods_free(struct pods *p)
         close(p->pending[i].fd);
     service_close(&p->door);
     host_free(p->host);
-    layout_release(&p->layout);
+    pod_layout_release(&p->layout);
     free(p->links);
     free(p->area);
     free(p->src);

@@ -1,16 +1,17 @@
-/* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between pods.
+/* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between
+ * pods. open.c opens it; only pods*.c use the rest.
  *
  * Sums:      are taken in rank order, 0 + 1 + 2 + ..., by one of two algorithms:
  *            - chain (pods_chain.c): the first pod sums its ranks' vectors and sends the partial sum to the next
  *              pod, which adds its own; the last pod sends the result back the same way. The vector streams
  *              through, so the time is that of one vector, not of one per pod. Each link carries the vector once
  *              in each direction, about as much as in a ring.
- *            - direct (pods_direct.c), when every pod has one rank: each rank sums its part of the vector for
- *              all.
- *            All other collectives are sums too (pods_reduce.c).
- * Links:     rank i of a pod has a link to rank i of each neighbouring pod, for its part of a vector, as far as all pods
- *            have so many ranks (layout.lanes); where the direct algorithm serves, to every other rank. Messages have links
- *            of their own.
+ *            - direct (pods_direct.c), when every pod has one rank: each rank sums one part of the vector and
+ *              sends the result to all others.
+ *            The other collectives are sums too (pods_reduce.c).
+ * Links:     chain: rank i < layout.lanes of a pod has a link to rank i of each neighbouring pod, for one
+ *            part of the vector. direct: each rank has a link to every other rank. Messages (send, recv) use
+ *            separate links.
  * Ownership: struct pods owns all that it points to.
  * Threads:   one thread uses a struct pods; the watch has its own.
  * Errors:    those of collectives.h. The first failure is kept in host->failed.
@@ -19,13 +20,13 @@
 #define TK_COLLECTIVES_PODS_H
 
 #include "collectives/host.h"
-#include "collectives/layout.h"
+#include "collectives/pod_layout.h"
 #include "rendezvous/service.h"
 
 #include <poll.h>
 
 enum {
-    PODS_DIRECT_MAX = 16,          /* up to this many pods of one rank sum directly */
+    PODS_DIRECT_MAX = 16,          /* the largest number of pods for the direct algorithm */
     PODS_AREA_BYTES = 512 * 1024,  /* size of `area` */
     PODS_BLOCK_BYTES = 128 * 1024, /* how far the first pod sums ahead of what it has sent */
     PODS_PENDING_MAX = 64,         /* accepted connections whose hello has not arrived yet */
@@ -46,7 +47,7 @@ struct flow {
     bool out, ready; /* direction; ready: an outgoing header is filled in */
     struct wire_head head;
     size_t head_at; /* bytes of the header that have been transferred */
-    char *buf;      /* holds the data from offset `skip` on */
+    char *buf;      /* the data from offset `skip` on */
     /* Offsets in the data: transferred up to `at`; allowed for now up to `limit`; `len` in all. */
     size_t skip, at, limit, len;
 };
@@ -61,17 +62,17 @@ struct pending {
 struct pods {
     int rank, world;
     struct host *host; /* the ranks of this pod */
-    struct layout layout;
+    struct pod_layout layout;
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
     char run_id[COLLECTIVES_RUN_ID_BYTES];
-    struct pass pass; /* with this run_id: links are made as long as the table is open */
+    struct pass pass; /* with this run_id; used as long as the table is open */
     struct watch watch;
-    struct service door; /* where links from other pods come in; without a thread */
+    struct service door; /* accepts links from other pods; without a thread */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
-    int *links;       /* [world] to each pod; -1: none; and behind them: */
-    int *from, *to;   /* [world] links for messages from and to each rank; -1: none yet */
+    int *links;       /* [world] link to each pod; -1: none. `from` and `to` follow in the same allocation */
+    int *from, *to;   /* [world] links for messages from and to each rank; -1: not connected yet */
     char *area;       /* [PODS_AREA_BYTES] receive buffer of the sums */
     const void **src; /* [world + 1] scratch */
 };
@@ -89,8 +90,8 @@ int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t dead
               struct err *err) MUST_CHECK;
 /* pods_links.c: connect to lower pods, and accept the links of higher ones; fills `links`. */
 int pods_join(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* Store the authenticated links that have come in `links` and `from`, without waiting; and that after waiting until connections or
- * hellos arrive, or for a slice of time. */
+/* pods_take_links: store new authenticated links in `links` and `from`, without waiting. pods_accept: first
+ * wait until connections or hellos arrive, at most HOST_SLICE_MS. */
 void pods_take_links(struct pods *p);
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
 /* Connect to `rank` for messages; fills to[rank]. */
@@ -101,11 +102,11 @@ int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct e
  * ERR_INVALID. */
 int pods_flows(struct pods *p, struct flow *flows, int n, const struct wire_head *mine,
                void (*step)(void *ctx), void *ctx, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* Wait until one of n descriptors is ready, the watch has sent something, or HOST_SLICE_MS have passed. In the
- * last two cases check for lost peers and for the deadline. pfds has room for n + 1 entries. */
+/* Wait until one of n descriptors is ready, the watch has sent a message, or HOST_SLICE_MS have passed. In
+ * the last two cases check for lost peers and for the deadline. pfds has room for n + 1 entries. */
 int pods_wait(struct pods *p, struct pollfd *pfds, int n, const char *what, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
-/* Take links, and see what the watch has sent: as watch_look. */
+/* pods_take_links, then watch_look. */
 int pods_look(struct pods *p, const char *what, struct err *err) MUST_CHECK;
 /* The header of this rank for `call`. */
 struct wire_head pods_head(const struct pods *p, const struct host_call *call);
@@ -114,8 +115,9 @@ struct wire_head pods_head(const struct pods *p, const struct host_call *call);
 int pods_chain(void *arg, const struct host_call *call, const struct host_vectors *v, uint32_t *flags,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods_direct.c: the direct algorithm. Whether it serves: every pod is one rank, and there are at most
- * PODS_DIRECT_MAX. pods_direct sums n elements at x in place. *flags is set to the OR over ranks. */
+/* pods_direct.c: the direct algorithm. pods_direct_serves: whether it applies: every pod has one rank, and
+ * there are at most PODS_DIRECT_MAX pods. pods_direct sums n elements at x in place. *flags is set to the OR
+ * over ranks. */
 enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_DIRECT_MAX - 1) };
 bool pods_direct_serves(const struct pods *p);
 int pods_direct(struct pods *p, enum reduce_type type, const struct host_call *call, char *x, size_t n,

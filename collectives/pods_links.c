@@ -1,9 +1,10 @@
 /* pods_links.c - TCP links between ranks of different pods: those for sums are connected at open, those for messages
  * with the first message.
  *
- * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed. Where the job has a key, the hello
- * proves that the caller has it, and the called proves that it has it, too, before any data move: who has taken over a rank's address
- * gets none. A rank does so whenever it looks around in a call in which it waits, so that no two wait for each other.
+ * The connecting rank sends a hello first. The accepting rank closes a connection that sends none or a wrong
+ * one. If the job has a key, the hello contains the connecting rank's proof, and the accepting rank sends its
+ * own proof before any data: a process that has taken over a rank's address gets no data. A rank accepts
+ * links and sends proofs in every call in which it waits, so two ranks cannot deadlock.
  */
 #include "collectives/pods.h"
 #include "common/clock.h"
@@ -16,16 +17,17 @@
 #include <sys/socket.h>
 
 enum {
-    SPEAK_MS = 5000,   /* how long a connection may take to send its hello */
-    PATIENCE_MS = 250, /* how long when the table is full: then a new connection displaces the oldest */
-    EACH_MAX = 16,     /* connections of one address that have not sent it, where there is a key */
+    SPEAK_MS = 5000,      /* how long a connection may take to send its hello */
+    EVICT_AGE_MS = 250,   /* how long when the table is full: then a new connection displaces the oldest */
+    PER_ADDRESS_MAX = 16, /* with a key: connections of one address before their hello */
 };
 
 enum link_kind { LINK_SUMS = 1, LINK_MESSAGE };
 
 struct link_hello {
     uint64_t magic;
-    uint8_t token[WATCH_TOKEN_BYTES];  /* the watch's, or with a key a proof for this link, which covers it */
+    uint8_t token[WATCH_TOKEN_BYTES];  /* the watch's token, or with a key a proof for this link, which covers
+                                        * the token */
     uint8_t nonce[JOBKEY_NONCE_BYTES]; /* with a key: random */
     uint32_t kind, from, to, pad;
 };
@@ -41,7 +43,8 @@ static void fill_token(const struct pods *p, struct link_hello *h)
     }
 }
 
-/* The called's proof. 1: it holds; 0: it has not come; -1: the connection has ended, or *err says that it does not hold. */
+/* Read the accepting rank's proof. 1: valid; 0: not arrived yet; -1: the connection has ended, or *err: it is
+ * wrong. */
 static int take_proof(const struct pods *p, int fd, const struct link_hello *h, struct err *err)
 {
     uint8_t proof[JOBKEY_PROOF_BYTES];
@@ -52,11 +55,11 @@ static int take_proof(const struct pods *p, int fd, const struct link_hello *h, 
     if (n == (ssize_t)sizeof(proof) && pass_holds(&p->pass, PASS_CALLED, h, sizeof(*h), NULL, proof))
         return 1;
     return err_set(err, ERR_CONFLICT,
-                   "who answers at the address of rank %u does not have the key of this job", h->to);
+                   "the process at the address of rank %u does not have the key of this job", h->to);
 }
 
-/* How far a link is, which waits for *events: 1: it may be used; 0: it waits on; -1: it cannot be had, or *err says why not to ask
- * again. */
+/* Continue a link's handshake. 1: ready; 0: wait for *events; -1: it failed: try again, or *err says why not
+ * to. */
 static int go_on(const struct pods *p, int fd, const struct link_hello *h, short *events, struct err *err)
 {
     if (*events == POLLIN)
@@ -73,7 +76,7 @@ static int go_on(const struct pods *p, int fd, const struct link_hello *h, short
 static int connect_link(struct pods *p, int rank, enum link_kind kind, const char *what, int64_t deadline_ms,
                         struct err *err)
 {
-    const struct member *m = &p->watch.members[rank];
+    const struct rank_member *m = &p->watch.members[rank];
     struct link_hello hello = {
         .magic = WATCH_MAGIC, .kind = kind, .from = (uint32_t)p->rank, .to = (uint32_t)rank};
     struct err why = {0};
@@ -125,7 +128,7 @@ static int *entry_for(struct pods *p, const struct link_hello *h)
     if (h->magic != WATCH_MAGIC || !secret_equal(h->token, want.token, sizeof(h->token)) ||
         h->to != (uint32_t)p->rank || h->from >= (uint32_t)p->world)
         return NULL;
-    const int pod = layout_pod_of(&p->layout, (int)h->from);
+    const int pod = pod_layout_of(&p->layout, (int)h->from);
     if (h->kind == LINK_MESSAGE && p->from[h->from] < 0 && pod != p->pod)
         return &p->from[h->from];
     if (h->kind == LINK_SUMS && wants_link(p, pod) && pod > p->pod && p->links[pod] < 0 &&
@@ -162,31 +165,32 @@ static void hear_pending(struct pods *p, int i)
     drop_pending(p, i);
 }
 
-static bool look_at_pending(const void *arg, int at, struct service_guest *g)
+static bool look_at_pending(const void *arg, int at, struct service_conn *g)
 {
     const struct pending *c = &((const struct pods *)arg)->pending[at];
 
-    *g = (struct service_guest){.came_ms = c->came_ms, .addr = c->addr};
+    *g = (struct service_conn){.came_ms = c->came_ms, .addr = c->addr};
     return true;
 }
 
-/* Without a key no address has a share of its own: a link that is turned away would not be dialed again, and the call would fail. */
+/* Accept a connection. Without a key there is no limit per address: the peer would not dial a reset link
+ * again, and the call would fail. */
 static bool welcome(struct pods *p)
 {
-    const struct service_crowd crowd = {.places = p->n_pending,
-                                        .look = look_at_pending,
-                                        .arg = p,
-                                        .max = PODS_PENDING_MAX,
-                                        .each = p->pass.key.has ? EACH_MAX : 0,
-                                        .patience_ms = PATIENCE_MS};
+    const struct service_limits crowd = {.n = p->n_pending,
+                                         .get = look_at_pending,
+                                         .arg = p,
+                                         .max = PODS_PENDING_MAX,
+                                         .per_address = p->pass.key.has ? PER_ADDRESS_MAX : 0,
+                                         .evict_age_ms = EVICT_AGE_MS};
     uint8_t addr[16];
-    int gives_way;
-    const int fd = service_admit(&p->door, &crowd, addr, &gives_way);
+    int evicted;
+    const int fd = service_accept(&p->door, &crowd, addr, &evicted);
 
     if (fd < 0)
         return false;
-    if (gives_way >= 0)
-        drop_pending(p, gives_way);
+    if (evicted >= 0)
+        drop_pending(p, evicted);
     net_tune(fd, NET_LOST_MS, false);
     p->pending[p->n_pending] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
     memcpy(p->pending[p->n_pending++].addr, addr, sizeof(addr));

@@ -1,13 +1,14 @@
 /* pods_meet.c - connect the ranks of several pods.
  *
- * Order: all ranks register with rank 0's watch at MASTER_PORT, which accepts only ranks that know the run id and have the job's key,
- *        if there is one; it sends every rank's address to all when the last has registered. Then the ranks of each pod connect (host_meet.c),
- *        each rank connects to the pods before its own (pods_links.c), and a first collective call of all ranks
- *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
+ * Order: all ranks register with rank 0's watch at MASTER_PORT, which checks the run id and the proof of the
+ *        job's key, if there is one. When the last rank has registered, the watch sends all addresses to all
+ *        ranks. Then the ranks of each pod connect (host_meet.c), each rank connects to the pods before its
+ *        own (pods_links.c), and a first collective call of all ranks completes the open. A rank that finds
+ *        the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/pods.h"
 
-static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct member *me,
+static int join_watch(struct pods *p, const struct collectives_config *cfg, const struct rank_member *me,
                       int64_t deadline_ms, struct err *err)
 {
     const char *host = cfg->rank == 0 ? "127.0.0.1" : cfg->master_addr;
@@ -33,9 +34,9 @@ static int look(void *arg, const char *what, struct err *err)
 
 static int set_layout(struct pods *p, const struct collectives_config *cfg, struct err *err)
 {
-    if (layout_make(&p->layout, p->watch.members, p->world, err) < 0)
+    if (pod_layout_make(&p->layout, p->watch.members, p->world, err) < 0)
         return -1;
-    p->pod = layout_pod_of(&p->layout, p->rank);
+    p->pod = pod_layout_of(&p->layout, p->rank);
     struct collectives_config in_pod = *cfg;
     in_pod.local_rank = p->rank - p->layout.first[p->pod];
     in_pod.local_world = p->layout.first[p->pod + 1] - p->layout.first[p->pod];
@@ -65,12 +66,12 @@ int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t dead
 
     if (service_open(&p->door, 0, err) < 0)
         return err_wrap(err, "collectives");
-    const struct member me = {.port = (uint32_t)p->door.port,
-                              .group = cfg->group_rank,
-                              .local = cfg->local_rank,
-                              .per_group = cfg->local_world,
-                              .alone = !host_can_share(),
-                              .net = host_network()};
+    const struct rank_member me = {.port = (uint32_t)p->door.port,
+                                   .group = cfg->group_rank,
+                                   .local = cfg->local_rank,
+                                   .per_group = cfg->local_world,
+                                   .alone = !host_can_share(),
+                                   .net = host_network()};
     if (join_watch(p, cfg, &me, deadline_ms, err) < 0 || set_layout(p, cfg, err) < 0)
         return -1;
     if (meet(p, cfg, deadline_ms, &why) == 0)

@@ -23,7 +23,7 @@ static int message_begin(struct pods *p, const char *what, int rank, int64_t tim
 
 static bool in_our_pod(const struct pods *p, int rank)
 {
-    return layout_pod_of(&p->layout, rank) == p->pod;
+    return pod_layout_of(&p->layout, rank) == p->pod;
 }
 
 static int transfer(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, struct err *err)
@@ -36,7 +36,8 @@ static int transfer(struct pods *p, struct flow *f, size_t len, int64_t deadline
     return pods_flows(p, f, 1, &mine, NULL, NULL, deadline_ms, err);
 }
 
-/* The watch does not track messages, so the rank that a message waits for is named here, unless another rank's deadline passed. */
+/* The watch does not track messages, so this function names the rank that a message waits for, unless another
+ * rank's deadline has passed. */
 static int message_failed(struct pods *p, const char *what, int rank, int64_t deadline_ms, struct err *why,
                           struct err *err)
 {

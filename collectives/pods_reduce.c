@@ -1,7 +1,7 @@
-/* pods_reduce.c - the collectives over several pods. All are sums: of bytes, of which all but one rank's are 0, the OR is
- * a broadcast or an all_gather. With one rank per pod the ranks exchange their vectors directly (pods_direct.c). Else the
- * first ranks of each pod, which have links, sum a part each, of their pod's vectors and those of the others (host_reduce.c), along
- * the chain of pods (pods_chain.c). */
+/* pods_reduce.c - the collectives over several pods. All are sums. broadcast and all_gather are a bitwise OR
+ * of bytes that are 0 on all ranks but one. With one rank per pod the ranks exchange their vectors directly
+ * (pods_direct.c). Else the first ranks of each pod, which have links, sum one part each (host_reduce.c) and
+ * pass it along the chain of pods (pods_chain.c). */
 #include "collectives/pods.h"
 
 #include <string.h>

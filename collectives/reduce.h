@@ -1,4 +1,5 @@
 /* reduce.h - element-wise sum of several vectors, in the order given; for bytes their bitwise OR.
+ * host_reduce.c and pods_*.c call it.
  *
  * Shapes:    dst[d][i] = src[0][i] + src[1][i] + ... for n elements, n_src sources (at least 1) and n_dst
  *            destinations, which all get the same sum. A destination may be equal to a source; other overlaps

@@ -70,7 +70,7 @@ static void take_members(struct watch *w, const char *body)
     w->met = true;
 }
 
-/* Whether the watch has the key: then this rank proves that it has it, too. */
+/* Check the watch's proof, and send this rank's. */
 static void take_challenge(struct watch *w, const char *body)
 {
     const struct watch_head out = {.type = WATCH_PROOF, .len = JOBKEY_PROOF_BYTES};
@@ -79,7 +79,7 @@ static void take_challenge(struct watch *w, const char *body)
 
     memcpy(&c, body, sizeof(c));
     if (!pass_holds(w->pass, PASS_WATCH, &w->first, sizeof(w->first), c.nonce, c.proof)) {
-        set_failed(w, 0, ERR_TRANSIENT, "who answers there does not have the key of this job");
+        set_failed(w, 0, ERR_TRANSIENT, "the server there does not have the key of this job");
         return;
     }
     w->proved = true;
@@ -240,8 +240,9 @@ int watch_timed_out(struct watch *w, const char *what, struct err *err)
     }
     if (!w->answered)
         return err_set(err, ERR_TIMEOUT,
-                       w->orphaned ? "%s: deadline passed; rank 0 has left, which knew who is missing"
-                                   : "%s: deadline passed while waiting for rank 0, which does not answer",
+                       w->orphaned
+                           ? "%s: deadline passed; the missing ranks are not known, because rank 0 has left"
+                           : "%s: deadline passed while waiting for rank 0, which does not answer",
                        what);
     if (w->answer[0] == '\0')
         return err_set(err, ERR_TIMEOUT, "%s: deadline passed although every rank takes part", what);
@@ -276,14 +277,14 @@ void watch_fail(struct watch *w, const struct err *why)
 
 enum tried { JOINED, AGAIN, FAILED };
 
-/* What *err is, before all have met: of a connection that ended, or to a watch that has begun, or by one that has not proved that it
- * has the key, rank 0 is looked for again. */
+/* Before all ranks have registered: whether *err allows another try. It does if the connection ended, the
+ * watch belongs to a round that has begun, or the server has not proved that it has the key. */
 static enum tried again_or_failed(const struct watch *w, const struct err *err)
 {
     return !w->proved || err->kind == ERR_PEER || err->kind == ERR_TRANSIENT ? AGAIN : FAILED;
 }
 
-/* After a pause; false: the deadline has passed. */
+/* Sleep before the next try. False: the deadline has passed. */
 static bool try_again(int64_t deadline_ms)
 {
     return clock_mono_ms() < deadline_ms && net_wait(-1, 0, RETRY_MS) <= 0;
@@ -311,7 +312,7 @@ static enum tried wait_for_all(struct watch *w, int64_t deadline_ms, struct err 
 
 /* Connect and send the first message. -1: no connection, *err says why. */
 static int enter(struct watch *w, struct resolver *at, enum watch_type type, int rank, int world,
-                 const struct pass *pass, const struct member *me, int64_t deadline_ms, struct err *err)
+                 const struct pass *pass, const struct rank_member *me, int64_t deadline_ms, struct err *err)
 {
     struct watch_register *r = &w->first.body;
 
@@ -344,7 +345,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
 }
 
 int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
-               const struct member *me, int64_t deadline_ms, struct err *err)
+               const struct rank_member *me, int64_t deadline_ms, struct err *err)
 {
     for (;;) {
         enum tried rc = AGAIN;
@@ -358,13 +359,13 @@ int watch_join(struct watch *w, struct resolver *at, int rank, int world, const 
     }
 }
 
-/* One try, of which *err says why it has not succeeded. */
+/* Make one try; *err says why it failed. */
 static enum tried await_end(struct watch *w, int restart_count, int64_t deadline_ms, struct err *err)
 {
     for (; !w->ended && w->failed.kind == ERR_NONE && (w->awaited || clock_mono_ms() < deadline_ms);
          read_all(w))
         net_wait(w->fd, POLLIN, SLICE_MS);
-    /* Each pod's launcher counts its own restarts: another count may be of an earlier round, or not. */
+    /* Each pod's launcher counts its own restarts, so another count may or may not mean an earlier round. */
     const bool lost =
         w->awaited && (w->restarts == (uint64_t)restart_count || clock_mono_ms() >= deadline_ms);
     set_failed(w, 0, ERR_PEER, "it does not answer");
@@ -378,7 +379,7 @@ int watch_await_end(struct resolver *at, const struct pass *pass, int restart_co
     for (;;) {
         struct watch w;
         enum tried rc = AGAIN;
-        if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct member){0}, deadline_ms, err) == 0)
+        if (enter(&w, at, WATCH_AWAIT, 0, 0, pass, &(struct rank_member){0}, deadline_ms, err) == 0)
             rc = await_end(&w, restart_count, deadline_ms, err);
         *exit_code = w.exit_code;
         watch_close(&w, false);

@@ -1,5 +1,5 @@
-/* watch.h - a rank's client of the watch (watch_server.h): get the other ranks' addresses, and learn when a rank
- * is lost, leaves or fails.
+/* watch.h - a rank's client of the watch (watch_server.h): get the other ranks' addresses, and detect when a
+ * rank is lost, leaves or fails. pods*.c and open.c call it.
  *
  * Ownership: watch_join opens and fills *w, watch_close frees what it holds. Messages are copied into *err.
  * Threads:   one thread.
@@ -20,11 +20,11 @@
 struct watch {
     int fd;
     int world;
-    struct member *members;           /* [world] after watch_join */
+    struct rank_member *members;      /* [world] after watch_join */
     uint8_t token[WATCH_TOKEN_BYTES]; /* of this run's links, after watch_join */
-    const struct pass *pass;          /* while it joins */
-    struct watch_first first;         /* with a key: what this rank said first */
-    bool proved;                      /* the watch has, or there is no key */
+    const struct pass *pass;          /* during watch_join */
+    struct watch_first first;         /* with a key: this rank's first message */
+    bool proved;                      /* the watch has sent a valid proof, or there is no key */
     bool met;                         /* WATCH_GO has arrived */
     bool orphaned;                    /* rank 0 has left, and its watch has ended */
     uint64_t seq;                     /* the current collective call, or the last one */
@@ -34,35 +34,38 @@ struct watch {
     int left_rank;                    /* that rank */
     bool *left;                       /* [world] */
     struct err failed;                /* the first loss or failure reported; ERR_NONE: none */
-    uint64_t failed_from;             /* calls before this one may still succeed: their data are under way */
-    bool awaited;                     /* WATCH_AWAITED has arrived */
-    uint64_t restarts;                /* rank 0's, as it says */
-    bool ended;                       /* WATCH_END has arrived */
+    uint64_t failed_from; /* calls before this one may still succeed: their data may be in transit */
+    bool awaited;         /* WATCH_AWAITED has arrived */
+    uint64_t restarts;    /* rank 0's restart count, from WATCH_AWAITED */
+    bool ended;           /* WATCH_END has arrived */
     int exit_code;
     bool answered;
     char answer[WATCH_TEXT_BYTES]; /* to WATCH_QUERY */
     struct buf in;
 };
 
-/* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. 0: w->members and w->token are
- * filled. Without a connection, or where the watch belongs to another round or has ended, the next one is looked for. 1: until the
- * deadline, in vain, *err says why; -1: *err says what failed. */
+/* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. 0:
+ * w->members and w->token are filled in. Without a connection, or if the watch belongs to another round or
+ * has ended, it tries again until the deadline. 1: the deadline passed, *err has the last reason; -1: *err
+ * has the failure. */
 int watch_join(struct watch *w, struct resolver *at, int rank, int world, const struct pass *pass,
-               const struct member *me, int64_t deadline_ms, struct err *err) MUST_CHECK;
+               const struct rank_member *me, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* For a rank that takes no part: wait until the run has ended. 0: *exit_code is its exit status. Where rank 0 went away that was
- * restarted another number of times, perhaps in an earlier round, it is looked for again. 1, -1: as watch_join. */
+/* For a waiting rank: wait until the run has ended. 0: *exit_code is its exit status. If rank 0 goes away and
+ * its restart count differs, it may belong to an earlier round, so this function connects again. 1, -1: as
+ * watch_join. */
 int watch_await_end(struct resolver *at, const struct pass *pass, int restart_count, int64_t deadline_ms,
                     int *exit_code, struct err *err) MUST_CHECK;
 
-/* A collective call begins (the next seq), or, with `message`, a send or recv. */
+/* Begin a collective call (the next seq) or, with `message`, a send or recv. */
 void watch_enter(struct watch *w, bool message);
 
 /* Read what the watch has sent, without waiting. -1 with *err when the current call cannot succeed any more.
  * `what` names the call. */
 int watch_look(struct watch *w, const char *what, struct err *err) MUST_CHECK;
 
-/* Report to the watch, once per call, that this rank has come to the current collective call, or past the last one. */
+/* Report to the watch, once per call, that this rank has reached the current collective call, or has left the
+ * last one. */
 void watch_report(struct watch *w);
 
 /* The deadline has passed: ask the watch which ranks are missing. ERR_TIMEOUT names them; or the failure that

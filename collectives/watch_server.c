@@ -10,47 +10,47 @@
 #include <string.h>
 
 enum {
-    UNKNOWN_MAX = 256, /* connections that have not registered yet */
-    EACH_MAX = 64,     /* of one address: more than the ranks of a pod that come at a time */
-    PATIENCE_MS = 250, /* with UNKNOWN_MAX of them: the age at which a new connection displaces the oldest */
-    SPEAK_MS = 5000,   /* how long a connection has to register */
-    PARTING_MS = 500,  /* how long the last messages may take */
+    UNKNOWN_MAX = 256,    /* connections that have not registered yet */
+    PER_ADDRESS_MAX = 64, /* of one address: more than the ranks of a pod that connect at the same time */
+    EVICT_AGE_MS = 250, /* with UNKNOWN_MAX of them: the age at which a new connection displaces the oldest */
+    SPEAK_MS = 5000,    /* how long a connection has to register */
+    PARTING_MS = 500,   /* how long the last messages may take to send */
 };
 
 struct watch_server {
     struct service service;
     struct watch_table table;
     struct pollfd *pfds; /* [max_slots + 2] */
-    _Atomic bool ended;  /* watch_server_end was called, which has set the next two */
+    _Atomic bool ended;  /* watch_server_end has set the next two */
     int exit_code;
     int64_t end_wait_ms;
 };
 
-static bool look_at_unknown(const void *arg, int at, struct service_guest *g)
+static bool look_at_unknown(const void *arg, int at, struct service_conn *g)
 {
     const struct watch_table *r = arg;
     const struct watch_slot *t = r->slots[at];
 
-    *g = (struct service_guest){.came_ms = t->came_ms, .addr = t->addr};
+    *g = (struct service_conn){.came_ms = t->came_ms, .addr = t->addr};
     return watch_slot_unknown(t);
 }
 
 static void welcome(struct watch_server *s)
 {
-    const struct service_crowd unknown = {.places = s->table.n_slots,
-                                          .look = look_at_unknown,
-                                          .arg = &s->table,
-                                          .max = UNKNOWN_MAX,
-                                          .each = EACH_MAX,
-                                          .patience_ms = PATIENCE_MS};
+    const struct service_limits unknown = {.n = s->table.n_slots,
+                                           .get = look_at_unknown,
+                                           .arg = &s->table,
+                                           .max = UNKNOWN_MAX,
+                                           .per_address = PER_ADDRESS_MAX,
+                                           .evict_age_ms = EVICT_AGE_MS};
     uint8_t addr[16];
-    int gives_way;
-    const int fd = service_admit(&s->service, &unknown, addr, &gives_way);
+    int evicted;
+    const int fd = service_accept(&s->service, &unknown, addr, &evicted);
 
     if (fd < 0)
         return;
-    if (gives_way >= 0)
-        watch_table_drop(&s->table, gives_way);
+    if (evicted >= 0)
+        watch_table_drop(&s->table, evicted);
     s->table.slots[s->table.n_slots++] = watch_slot_new(fd, addr);
 }
 
@@ -100,8 +100,8 @@ static int turn(struct watch_server *s, int64_t until_ms)
     return stop;
 }
 
-/* Before the end: read rank 0's last messages, up to the end of its connection, send what is pending to the others, and how
- * the run has ended to those that await it. */
+/* Before the end: read rank 0's last messages until its connection closes, send pending messages to the
+ * others, and WATCH_END to the waiting ranks. */
 static void finish(struct watch_server *s)
 {
     const int64_t begin_ms = clock_mono_ms();
@@ -141,7 +141,8 @@ static void release(struct watch_server *s)
     free(s);
 }
 
-/* Of a world of no ranks, whose end others await, the lists have one entry, which stays empty. */
+/* Allocate the lists. With a world of 0 ranks, on which only waiting ranks connect, they have one unused
+ * entry. */
 static void make_room(struct watch_table *r, const struct pass *pass, int restart_count, int world,
                       int awaiting)
 {

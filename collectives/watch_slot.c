@@ -33,7 +33,7 @@ void watch_slot_say(struct watch_slot *t, const struct watch_head *head, const v
 {
     struct err ignored;
 
-    if (t->deaf)
+    if (t->write_failed)
         return;
     if (t->broken || buf_append(&t->out, head, sizeof(*head), &ignored) < 0 ||
         (head->len && buf_append(&t->out, body, head->len, &ignored) < 0))
@@ -80,7 +80,7 @@ void watch_slot_write(struct watch_slot *t)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n < 0) {
-            t->deaf = true; /* messages that it sent before can still be read */
+            t->write_failed = true; /* its earlier messages can still be read */
             buf_clear(&t->out);
             return;
         }

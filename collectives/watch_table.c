@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    GRACE_MS =
-        200,       /* delay of an answer, for reports: a rank that waits looks every 100 ms (HOST_SLICE_MS) */
-    NAMED_MAX = 8, /* ranks listed by number in an answer; the others are counted */
+    GRACE_MS = 200, /* before the watch answers a query: time for reports, which waiting ranks send every
+                    * HOST_SLICE_MS (100 ms) */
+    NAMED_MAX = 8,  /* ranks listed by number in an answer; the others are counted */
 };
 
 static const char NO_KEY_HERE[] =
@@ -60,7 +60,7 @@ static void take_rank(struct watch_table *s, struct watch_slot *t)
     }
 }
 
-/* A rank that takes no part. */
+/* Register a waiting rank. */
 static void take_awaiting(struct watch_table *s, struct watch_slot *t)
 {
     int n = 0;
@@ -95,7 +95,7 @@ static void challenge(const struct watch_table *s, struct watch_slot *t)
     watch_slot_say(t, &out, &c);
 }
 
-/* False: it does not have the key. */
+/* Register the slot after its proof. False: the proof is wrong. */
 static bool take_proof(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                        const void *body)
 {
@@ -190,7 +190,7 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
     if (watch_slot_unknown(t))
         return t->challenged ? take_proof(s, t, head, body) : take_first(s, t, head, body);
     if (t->awaits)
-        return false; /* it has nothing else to report */
+        return false; /* a waiting rank sends nothing else */
     struct watch_head out = *head;
     switch ((enum watch_type)head->type) {
     case WATCH_REPORT:
@@ -198,7 +198,7 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
         return true;
     case WATCH_QUERY:
         say_all(s, &(struct watch_head){.type = WATCH_QUERY}, NULL,
-                t->rank); /* who has reported says nothing */
+                t->rank); /* ranks that have reported already do not answer */
         t->query = head->seq;
         t->answer_ms = clock_mono_ms() + GRACE_MS;
         return true;

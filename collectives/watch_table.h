@@ -13,15 +13,16 @@
 
 struct watch_slot {
     int fd;
-    uint8_t addr[16]; /* where it comes from */
+    uint8_t addr[16]; /* the peer's */
     int rank;         /* -1: not registered yet, or `awaits` */
-    bool awaits;      /* a rank that takes no part and waits for WATCH_END */
+    bool awaits;      /* a waiting rank, which gets WATCH_END */
     int64_t came_ms;
     int64_t answer_ms; /* when to answer its query; 0: no query */
-    uint64_t query;    /* the call that it asked about */
-    /* left: it has sent WATCH_LEAVE, or been sent WATCH_END or WATCH_REFUSED; deaf: a write to it failed, nothing more is sent; broken: to be dropped. */
-    bool left, deaf, broken;
-    bool challenged; /* with a key: it has to prove the nonce; it is registered when it has */
+    uint64_t query;    /* the call that its query is about */
+    /* left: it has sent WATCH_LEAVE, or the watch has sent it WATCH_END or WATCH_REFUSED. write_failed: a
+     * write to it failed, so the watch sends nothing more. broken: the watch has to drop it. */
+    bool left, write_failed, broken;
+    bool challenged; /* with a key: WATCH_CHALLENGE was sent; it is registered after its WATCH_PROOF */
     struct watch_first first;
     uint8_t nonce[JOBKEY_NONCE_BYTES];
     size_t said;    /* bytes in `in` */
@@ -31,28 +32,28 @@ struct watch_slot {
 
 struct watch_table {
     int world, n_registered;
-    int n_awaiting;      /* ranks that take no part, less those that have gone again */
+    int n_awaiting;      /* connected waiting ranks */
     int restart_count;   /* rank 0's */
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
-    bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
+    bool lost_or_failed; /* a loss or failure has been sent to all ranks; later ones are not sent */
     char run_id[WATCH_RUN_ID_BYTES];
     struct pass pass;            /* with that run id */
-    struct watch_go *go;         /* what WATCH_GO sends */
+    struct watch_go *go;         /* the body of WATCH_GO */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
-    uint64_t *reported;          /* [world] the latest call that each has come to, as was reported */
+    uint64_t *reported;          /* [world] the latest call that each rank has reported */
     struct watch_slot **slots;   /* [max_slots] */
     int n_slots, max_slots;
 };
 
-/* watch_table.c: act on a message of slot t. False when it is not one that a rank of this run sends: drop the
+/* watch_table.c: act on a message of slot t. False: no rank of this run sends such a message; drop the
  * slot. */
 bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                       const void *body);
 /* Send WATCH_GO to all, once all ranks have registered. */
 void watch_table_go(struct watch_table *s);
-/* Answer the slot's query: which ranks are missing in the call that it asked about. */
+/* Answer the slot's query: which ranks have not reached that call. */
 void watch_table_answer(struct watch_table *s, struct watch_slot *t);
-/* Send WATCH_END to those that await it. */
+/* Send WATCH_END to the waiting ranks. */
 void watch_table_end(struct watch_table *s, int exit_code);
 /* Whether slot t has not identified itself. */
 static inline bool watch_slot_unknown(const struct watch_slot *t)

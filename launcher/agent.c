@@ -16,13 +16,14 @@
 
 static const char *random_id(struct arena *a)
 {
-    unsigned long long bits = (unsigned long long)clock_mono_ms(); /* where there is no getrandom */
+    unsigned long long bits = (unsigned long long)clock_mono_ms(); /* if getrandom is not available */
 
     (void)!getrandom(&bits, sizeof(bits), 0);
     return arena_printf(a, "%016llx", bits);
 }
 
-/* For ranks that prove to each other that they are of the job. Without it they would ask each other for less than the job wants. */
+/* Put the job's key into a memory file for the ranks. Without the key they would check the run id only, so a
+ * failure is an error. */
 static int keep_key(struct agent *g, struct err *err)
 {
     const struct jobkey *key = &g->options->meeting.node.key;
@@ -55,7 +56,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
 
 void agent_say(struct agent *g, const char *fmt, ...)
 {
-    const bool judges = g->hang.stage == HANG_LOOKS || g->hang.stage == HANG_ABORTS;
+    const bool judges = g->hang.stage == HANG_EXAMINING || g->hang.stage == HANG_ABORTING;
     va_list args;
 
     va_start(args, fmt);
@@ -111,7 +112,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Choose MASTER_PORT: the meeting's, the one given by option, or a free one for this round. */
+/* Choose MASTER_PORT: the leader's, the one given by option, or a free one for this round. */
 static int choose_port(struct agent *g, struct err *err)
 {
     if (g->meets)
@@ -136,8 +137,8 @@ int agent_start_round(struct agent *g, struct err *err)
                    g->identity.first_rank, err) < 0)
         return -1;
     process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
-    round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
-    arena_release(&g->said);
+    round_begin(&g->round, o->shutdown_timeout_ms); /* it resets the workers, which point to these texts */
+    arena_release(&g->errors);
     rank_state_clear(g->slots, o->nproc);
     straggler_begin(&g->straggler, g->identity.first_rank);
     g->look_ms = clock_mono_ms() + AGENT_LOOK_MS;
@@ -152,7 +153,7 @@ int agent_start_round(struct agent *g, struct err *err)
     return 0;
 }
 
-/* One that ends the run: the ranks get it. SIGINT or SIGQUIT as a second one kills them. */
+/* Handle a signal that ends the run: send it to the ranks. A second one, SIGINT or SIGQUIT, kills them. */
 static void take_signal(struct agent *g, int signal)
 {
     if (g->signal && (signal == SIGINT || signal == SIGQUIT) && !round_over(&g->round))
@@ -171,7 +172,7 @@ static void read_signals(struct agent *g)
     round_reap(&g->round);
 }
 
-/* How long poll may sleep; -1: for ever. */
+/* How long poll may sleep, in milliseconds; -1: no limit. */
 static int wait_ms(const struct agent *g)
 {
     const int64_t look_ms = round_over(&g->round) ? 0 : g->look_ms;
@@ -185,7 +186,7 @@ static int wait_ms(const struct agent *g)
     return first_ms == INT64_MAX ? -1 : left_ms < 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
-/* Tell a rank that is slower than the others. */
+/* Report a rank that is slower than the others. */
 static void look_at_steps(struct agent *g)
 {
     struct straggler *s = &g->straggler;
@@ -193,10 +194,10 @@ static void look_at_steps(struct agent *g)
     if (!g->slots)
         return;
     if (straggler_measure(s, g->slots) && g->meets)
-        meet_say_steps(g->nodes.meet, &s->steps);
+        meet_report_steps(g->nodes.meet, &s->steps);
     struct steps run = s->steps;
     if (g->meets && !meet_steps(g->nodes.meet, &run))
-        return; /* another node judges */
+        return; /* the leader's host reports */
     straggler_judge(s, &run);
     tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
     if (straggler_due(s, clock_mono_ms()))
@@ -226,7 +227,7 @@ void agent_turn(struct agent *g)
     read_signals(g);
     if (g->meets)
         meet_look(g->nodes.meet, g->nodes.view);
-    agent_hear_ranks(g);
+    agent_read_ranks(g);
     round_step(&g->round);
     agent_hang_step(g);
 }
@@ -314,7 +315,7 @@ int agent_run(const struct options *o, char *const *env)
     close_fd(&g.kept_data);
     close_fd(&g.key_file);
     close_fd(&g.rank_state);
-    arena_release(&g.said);
+    arena_release(&g.errors);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;
 }

@@ -1,4 +1,5 @@
-/* agent_hang.c - the launcher's main loop when a round hangs: see it, find the rank that holds it up, and end it. */
+/* agent_hang.c - the launcher's main loop when a round hangs: detect it, find the rank that blocks it, and
+ * end the round. */
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
@@ -51,7 +52,7 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
     h->ended = ended;
 }
 
-/* The last collective call that a rank of this node has begun. */
+/* Find the last collective call that a rank of this node has begun. */
 static void last_call(const struct agent *g, int64_t *number, int64_t *call)
 {
     *number = *call = 0;
@@ -66,7 +67,7 @@ static void last_call(const struct agent *g, int64_t *number, int64_t *call)
     }
 }
 
-/* Whether the round hangs: by the word of the meeting's leader, of a single node by its own. */
+/* Whether the round hangs. With several nodes the leader decides. */
 static bool hangs(struct agent *g, int64_t now_ms)
 {
     struct hang *h = &g->hang;
@@ -75,17 +76,17 @@ static bool hangs(struct agent *g, int64_t now_ms)
 
     if (state && state->hung)
         return true;
-    if (!h->said && now_ms < quiet_due_ms(&h->quiet))
+    if (!h->quiet_reported && now_ms < quiet_due_ms(&h->quiet))
         return false;
     look_for_signs(g, now_ms);
     const bool quiet = quiet_look(&h->quiet, now_ms);
     if (!g->meets)
         return quiet;
-    if (quiet != h->said) {
+    if (quiet != h->quiet_reported) {
         last_call(g, &number, &call);
         meet_quiet(g->nodes.meet, quiet, number, call);
     }
-    h->said = quiet;
+    h->quiet_reported = quiet;
     return false;
 }
 
@@ -103,7 +104,7 @@ static void look_first(struct agent *g, int64_t now_ms)
 {
     struct hang *h = &g->hang;
 
-    h->stage = HANG_LOOKS;
+    h->stage = HANG_EXAMINING;
     agent_say(g,
               "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
               "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
@@ -126,8 +127,8 @@ static void look_again(struct agent *g, int64_t now_ms)
     for (int i = 0; i < g->round.n; i++)
         g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
     round_hang(&g->round, 2 * HANG_STACK_MS);
-    h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the looks may take long on a busy machine */
-    h->stage = HANG_ABORTS;
+    h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the readings may take long on a busy machine */
+    h->stage = HANG_ABORTING;
 }
 
 static void tell_nodes(struct agent *g, const struct suspect *s)
@@ -158,7 +159,7 @@ static void tell(struct agent *g)
     snprintf(h->message, sizeof(h->message), "no progress for %" PRId64 " s: %s", h->limit_ms / 1000, s.text);
     h->blamed = s.index;
     agent_say(g, "torchrun: %s%s\n", g->meets ? "on this node: " : "", h->message);
-    h->stage = HANG_TOLD;
+    h->stage = HANG_REPORTED;
     if (g->meets)
         tell_nodes(g, &s);
 }
@@ -170,15 +171,16 @@ void agent_hang_step(struct agent *g)
 
     if (!h->limit_ms)
         return;
-    if (h->stage <= HANG_LOOKS && g->round.state != ROUND_RUNNING)
-        h->stage = HANG_WATCHES; /* a rank failed, or a signal came: that ends the round */
-    else if (h->stage == HANG_WATCHES && hangs(g, now_ms))
+    if (h->stage <= HANG_EXAMINING && g->round.state != ROUND_RUNNING)
+        h->stage = HANG_WATCHING; /* a rank failed, or a signal came: that ends the round */
+    else if (h->stage == HANG_WATCHING && hangs(g, now_ms))
         look_first(g, now_ms);
-    else if (h->stage == HANG_LOOKS && now_ms >= h->due_ms)
+    else if (h->stage == HANG_EXAMINING && now_ms >= h->due_ms)
         look_again(g, now_ms);
-    if (h->stage == HANG_ABORTS && g->round.state == ROUND_HUNG) {
+    if (h->stage == HANG_ABORTING && g->round.state == ROUND_HUNG) {
         const bool ended = agent_abort_ranks(g);
-        /* What they wrote last is read at the next turn: a launcher that was held up sees their end before it. */
+        /* Their last output is read in the next turn: a launcher that was stopped sees their exit before
+         * it. */
         h->ended_ms = !ended || h->aborting ? now_ms : h->ended_ms;
         h->aborting = !ended;
         const int64_t last_ms = last_heard_ms(g) > h->ended_ms ? last_heard_ms(g) : h->ended_ms;
@@ -194,26 +196,26 @@ int64_t agent_hang_due_ms(const struct agent *g)
 {
     const struct hang *h = &g->hang;
 
-    if (!h->limit_ms || h->stage == HANG_TOLD || round_over(&g->round))
+    if (!h->limit_ms || h->stage == HANG_REPORTED || round_over(&g->round))
         return 0;
-    if (h->stage == HANG_WATCHES)
+    if (h->stage == HANG_WATCHING)
         return g->round.state == ROUND_RUNNING ? quiet_due_ms(&h->quiet) : 0;
-    return h->stage == HANG_ABORTS ? clock_mono_ms() + HANG_POLL_MS : h->due_ms;
+    return h->stage == HANG_ABORTING ? clock_mono_ms() + HANG_POLL_MS : h->due_ms;
 }
 
 bool agent_hang_end(struct agent *g)
 {
     struct hang *h = &g->hang;
 
-    if (!h->limit_ms || h->stage < HANG_ABORTS)
+    if (!h->limit_ms || h->stage < HANG_ABORTING)
         return false;
-    if (h->stage == HANG_ABORTS)
+    if (h->stage == HANG_ABORTING)
         tell(g);
     return true;
 }
 
 void agent_hang_blame(struct agent *g)
 {
-    if (g->hang.limit_ms && g->hang.stage == HANG_TOLD)
+    if (g->hang.limit_ms && g->hang.stage == HANG_REPORTED)
         round_blame(&g->round, g->hang.blamed, EXIT_CODE_RETRYABLE, g->hang.message);
 }

@@ -1,5 +1,4 @@
-/* agent_nodes.c - the launcher's main loop when several nodes take part: the meeting's leader begins and ends
- * rounds. */
+/* agent_nodes.c - the launcher's main loop for several nodes: the leader begins and ends rounds. */
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
@@ -14,7 +13,7 @@ static void say_waiting(struct agent *g)
 
     if (!waiting_due(&g->waiting, g->nodes.view, now_ms))
         return;
-    waiting_say(&g->waiting, &g->nodes, now_ms, text);
+    waiting_format(&g->waiting, &g->nodes, now_ms, text);
     agent_say(g, "torchrun: %s\n", text);
 }
 
@@ -40,8 +39,8 @@ static int gather(struct agent *g)
     }
 }
 
-/* Run this node's ranks of a round: report failures and the end to the meeting; stop them when the round is
- * over. */
+/* Run this node's ranks of a round: report failures and their end to the leader, and stop them when the round
+ * is over. */
 static void run_among_nodes(struct agent *g)
 {
     bool unwanted = false;
@@ -99,8 +98,8 @@ static int conclude(struct agent *g)
         agent_say(g, "torchrun: %s\n", v->state.why);
     else if (nodes_surplus(&g->nodes))
         agent_say(g,
-                  "torchrun: the run has ended well without this node (%s): its %d places (--nnodes) were "
-                  "taken by others. Was it started twice, or has a stranger joined?\n",
+                  "torchrun: the run has ended well without this node (%s): other nodes filled its %d "
+                  "places (--nnodes). Was it started twice, or has a foreign launcher joined?\n",
                   g->host, g->options->nnodes);
     else if (v->err.kind && v->state.stage != STAGE_ENDED)
         agent_say(g, "torchrun: %s\n", v->err.msg);

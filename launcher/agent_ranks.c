@@ -1,4 +1,5 @@
-/* agent_ranks.c - look at what the processes of the ranks do when a round hangs, and abort Python's for their stacks. */
+/* agent_ranks.c - when a round hangs: examine the ranks' processes, and abort Python processes to get their
+ * stacks. */
 #include "launcher/agent_state.h"
 #include "launcher/evidence.h"
 #include "launcher/process.h"
@@ -50,7 +51,7 @@ void agent_look_at_ranks(struct agent *g)
     }
 }
 
-/* Who used the CPU, and who still is in uninterruptible sleep. */
+/* Read the CPU time, and whether the process is still in uninterruptible sleep. */
 void agent_look_again(struct agent *g, int local, int64_t now_ms)
 {
     struct suspect_rank *r = &g->hang.found[local];
@@ -92,13 +93,13 @@ bool agent_abort_ranks(struct agent *g)
     bool over = true;
 
     for (int i = 0; i < g->round.n; i++)
-        /* one in uninterruptible sleep would leave no stack */
+        /* a process in uninterruptible sleep would write no stack */
         over =
             (g->hang.found[i].state == 'D' || abort_next(&g->hang.ranks[i], g->round.workers[i].pid)) && over;
     return over;
 }
 
-/* A file server that is gone lets its callers be interrupted until the first signal. */
+/* A process that waits for a lost file server sleeps interruptibly until its first signal. */
 void agent_look_last(struct agent *g, int local)
 {
     struct suspect_rank *r = &g->hang.found[local];

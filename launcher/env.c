@@ -10,7 +10,7 @@
 
 enum { OWN_MAX = 32 };
 
-/* The variables of a rank: at most OWN_MAX of the launcher's, then the inherited ones. */
+/* The variables of a rank: at most OWN_MAX that the launcher sets, then the inherited ones. */
 struct set {
     char **vars;
     size_t n;
@@ -50,8 +50,8 @@ bool env_sets_omp(const struct options *o, char *const *base)
     return o->nproc > 1 && !find(base, "OMP_NUM_THREADS");
 }
 
-/* The entry of CUDA_VISIBLE_DEVICES for local rank `local`, of which options.c has seen that there is one; without that variable
- * `local` itself. */
+/* The entry of CUDA_VISIBLE_DEVICES for local rank `local` (options.c has checked that it exists); without
+ * that variable, `local`. */
 static char *own_device(char *const *base, int local, struct arena *a)
 {
     const char *list = find(base, "CUDA_VISIBLE_DEVICES");
@@ -80,8 +80,8 @@ static void put_identity(struct set *s, const struct options *o, const struct en
     put_int(s, a, "ROLE_WORLD_SIZE", round->role_world);
 }
 
-/* Not inherited: what was said to this launcher is not for one that a rank may start; and the memory of one that started
- * this launcher is for its ranks. */
+/* Whether ranks do not inherit the variable: it configures this launcher and not one that a rank may start,
+ * or it names the memory file of a parent launcher, whose ranks alone may use it. */
 static bool is_own(const char *variable)
 {
     static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",     CONTRACT_ENV_TERMINATION_LOG "=",
@@ -110,7 +110,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     put_int(&s, a, "TORCHELASTIC_RESTART_COUNT", round->restart_count);
     put_int(&s, a, "TORCHELASTIC_MAX_RESTARTS", o->max_restarts);
     put(&s, a, "TORCHELASTIC_RUN_ID", round->run_id);
-    /* At MASTER_PORT worker rank 0 serves PyTorch's store, not the launcher. */
+    /* Rank 0 serves PyTorch's store at MASTER_PORT, not the launcher. */
     put(&s, a, "TORCHELASTIC_USE_AGENT_STORE", "False");
     put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
     if (error_file)
@@ -123,7 +123,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (round->progress_file)
         put(&s, a, CONTRACT_ENV_PROGRESS_FILE, round->progress_file);
-    /* The operator leaves these to us where they may come from a ConfigMap. */
+    /* The operator does not set these, since they may come from a ConfigMap. */
     if (find(base, CONTRACT_ENV_JOB_UID) && !find(base, "PYTHONUNBUFFERED"))
         put(&s, a, "PYTHONUNBUFFERED", "1");
     if (find(base, CONTRACT_ENV_JOB_UID) && !find(base, "NCCL_DEBUG"))
@@ -131,7 +131,8 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (o->progress_timeout_ms && !find(base, "PYTHONFAULTHANDLER"))
-        put(&s, a, "PYTHONFAULTHANDLER", "1"); /* a rank of a run that hangs is aborted to get its stacks */
+        put(&s, a, "PYTHONFAULTHANDLER", "1"); /* when a run hangs, the launcher aborts ranks to get their
+                                                * stacks */
     if (env_sets_omp(o, base))
         put(&s, a, "OMP_NUM_THREADS", "1");
     if (o->virtual_local_rank)
@@ -147,7 +148,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     return s.vars;
 }
 
-/* How many bytes at `p`, behind a '$', name the local rank: "{local_rank}" or "local_rank"; 0: they do not. */
+/* The length of the name at `p`, after a '$': "{local_rank}" or "local_rank"; 0: another name. */
 static size_t names_local_rank(const char *p)
 {
     static const char braced[] = "{local_rank}", plain[] = "local_rank";
@@ -158,7 +159,7 @@ static size_t names_local_rank(const char *p)
     return after == '_' || isalnum((unsigned char)after) ? 0 : strlen(plain);
 }
 
-/* Replace $local_rank and ${local_rank} in an argument. "$$" in front of the name stands for a '$'. */
+/* Replace $local_rank and ${local_rank} in an argument. "$$" before the name becomes '$'. */
 static char *substitute(const char *word, const char *local, struct arena *a)
 {
     char *out = arena_alloc(a, strlen(word) + 1), *at = out; /* the number is shorter than the name */

@@ -1,4 +1,5 @@
-/* env.h - build the environment and the arguments of a rank, as torchrun does. No system calls.
+/* env.h - build the environment and the arguments of a rank, as torchrun does. agent.c calls it. No system
+ * calls.
  *
  * Ownership: results are allocated in the arena; they may point into the base environment and the options.
  * Order:     a variable that the launcher sets replaces an inherited one, except OMP_NUM_THREADS and
@@ -21,10 +22,10 @@ struct env_round {
     int master_port;
     /* Memory files (memory_file.h), for CONTRACT_ENV_KEPT_DATA, _KEY_FILE and, without the slot, _RANK_STATE; "": none. */
     char kept_data[MEMORY_FILE_BYTES], key_file[MEMORY_FILE_BYTES], rank_state[MEMORY_FILE_BYTES];
-    const char *progress_file; /* for CONTRACT_ENV_PROGRESS_FILE; NULL: an inherited one stays */
+    const char *progress_file; /* for CONTRACT_ENV_PROGRESS_FILE; NULL: keep an inherited one */
 };
 
-/* Whether the launcher sets OMP_NUM_THREADS=1: it is unset in `base`, and the node has several ranks. */
+/* Whether the launcher sets OMP_NUM_THREADS=1: `base` does not set it, and the node has several ranks. */
 bool env_sets_omp(const struct options *o, char *const *base);
 
 /* The environment of local rank `local`: `base` with the launcher's variables, ended by NULL. error_file: for
@@ -33,7 +34,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
                  char *const *base, struct arena *a);
 
 /* The argument vector of local rank `local`, ended by NULL. `python` is the interpreter, used when the program
- * needs one. "$local_rank" and "${local_rank}" in arguments are replaced, "$$" in front of the name is a "$". */
+ * needs one. Replaces "$local_rank" and "${local_rank}" in arguments; "$$" before the name becomes "$". */
 char **env_arguments(const struct options *o, int local, const char *python, struct arena *a);
 
 #endif

@@ -1,4 +1,4 @@
-/* error_file.c - read the file in which a rank left the exception that it died of, and hand it on. */
+/* error_file.c - read a rank's error file, and copy it to a parent launcher's. */
 #include "launcher/error_file.h"
 #include "common/fsutil.h"
 #include "common/sv.h"
@@ -14,7 +14,7 @@
 
 static const int64_t LATEST_S = 253402300799; /* the year 9999 */
 
-/* Where the value of the first member `quoted` ("\"name\"") at or after `p` begins; NULL: there is none. Inside a
+/* The begin of the value of the first member `quoted` ("\"name\"") at or after `p`; NULL: none. Inside a
  * string its quotes would be escaped. */
 static const char *value_of(const char *p, const char *quoted)
 {
@@ -27,7 +27,7 @@ static const char *value_of(const char *p, const char *quoted)
     return NULL;
 }
 
-/* The content of the first such member that is a string. */
+/* The content of the first such member whose value is a string. */
 static const char *string_of(const char *text, const char *quoted)
 {
     const char *p = text;
@@ -38,10 +38,10 @@ static const char *string_of(const char *text, const char *quoted)
     return NULL;
 }
 
-/* The last member "errorCode" of the object whose content begins at `p` itself, not of one in it. */
+/* The last member "errorCode" of the object whose content begins at `p`, not of a nested object. */
 static struct sv own_code(const char *p)
 {
-    struct member m;
+    struct json_member m;
     struct sv found = {0};
 
     while (members_next(&p, &m))
@@ -49,7 +49,7 @@ static struct sv own_code(const char *p)
     return found;
 }
 
-/* Four hexadecimal digits; -1: they are none. */
+/* Parse four hexadecimal digits; -1: not hexadecimal. */
 static int unit(const char *p)
 {
     char digits[5] = "";
@@ -74,7 +74,7 @@ static char *put_character(char *out, uint32_t c)
     return out;
 }
 
-/* Decode \uXXXX at *p, behind the u, with the low half of a pair that follows; moves *p behind it. */
+/* Decode \uXXXX, where *p is after the u, with a low surrogate that follows; moves *p past it. */
 static uint32_t escaped(const char **p)
 {
     const int high = unit(*p);
@@ -91,7 +91,8 @@ static uint32_t escaped(const char **p)
     return 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
 }
 
-/* Nothing that moves a terminal's cursor: controls become spaces, those of two bytes (C1) too. */
+/* Replace control characters, those of two bytes (C1) too, by spaces, so that no text moves a terminal's
+ * cursor. */
 static void disarm(char *s)
 {
     for (; *s; s++)
@@ -101,10 +102,10 @@ static void disarm(char *s)
             s[0] = s[1] = ' ';
 }
 
-/* Decode the JSON string whose content begins at `p`; one that is cut ends where the text ends. */
+/* Decode the JSON string whose content begins at `p`; a truncated one ends where the text ends. */
 static char *decode(const char *p, struct arena *a)
 {
-    char *out = arena_alloc(a, strlen(p) + 1), *at = out; /* nothing grows */
+    char *out = arena_alloc(a, strlen(p) + 1), *at = out; /* decoding never makes it longer */
 
     while (*p && *p != '"') {
         if (*p != '\\') {
@@ -127,7 +128,7 @@ static char *decode(const char *p, struct arena *a)
     return out;
 }
 
-/* NULL also for an empty one: the trainer has no traceback. */
+/* Decode a string member; NULL if it is missing or empty (the trainer has no traceback). */
 static char *decode_string(const char *text, const char *quoted, struct arena *a)
 {
     const char *content = string_of(text, quoted);
@@ -136,7 +137,7 @@ static char *decode_string(const char *text, const char *quoted, struct arena *a
     return decoded && *decoded ? decoded : NULL;
 }
 
-/* Seconds, as a number or as a string. */
+/* The timestamp in seconds, a number or a string. */
 static int64_t time_of(const char *text)
 {
     const char *p = value_of(text, "\"timestamp\"");
@@ -154,7 +155,7 @@ struct error_file error_file_read(const char *path, struct arena *a)
     cleanup_arena struct arena whole = {0};
     struct err ignored;
 
-    if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put a FIFO or a device there */
+    if (fs_read_regular(path, &text, &ignored) < 0) /* the path may be a FIFO or a device */
         return (struct error_file){0};
     const char *message = decode_string(buf_str(&text), "\"message\"", &whole);
     const char *traceback = decode_string(buf_str(&text), "\"py_callstack\"", &whole);
@@ -164,7 +165,7 @@ struct error_file error_file_read(const char *path, struct arena *a)
         .wall_ms = time_of(buf_str(&text))};
 }
 
-/* Put the exit code as "errorCode" into the object that is the message, if it is one: in place of the one it has. */
+/* Set "errorCode" to the exit code in the message, if the message is an object. */
 static void put_coded(const struct buf *text, int exit_code, struct buf *out)
 {
     const char *object = value_of(text->data, "\"message\"");
@@ -178,10 +179,10 @@ static void put_coded(const struct buf *text, int exit_code, struct buf *out)
     buf_append(out, rest, text->len - (size_t)(rest - text->data), NULL);
 }
 
-/* Write to what is there and no regular file: a device, a FIFO, or a link to anything. */
+/* Append to an existing file that is not regular: a device, a FIFO, or a link. */
 static int write_into(const char *path, const struct buf *text, struct err *err)
 {
-    /* O_NONBLOCK: do not wait for a reader. O_APPEND: /dev/stderr may be a link to a file, with what it holds. */
+    /* O_NONBLOCK: do not wait for a reader. O_APPEND: /dev/stderr may be a link to a file with content. */
     cleanup_close int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0 || fs_write_all(fd, text->data, text->len) < 0)
@@ -197,7 +198,7 @@ int error_file_pass(const char *from, const char *to, int exit_code, struct err 
 
     if (fs_read_regular(from, &text, &ignored) < 0 || !string_of(buf_str(&text), "\"message\""))
         return 0;
-    put_coded(&text, exit_code, &out); /* which has room for it */
+    put_coded(&text, exit_code, &out); /* it has room for it */
     if (lstat(to, &st) == 0 && !S_ISREG(st.st_mode))
         return write_into(to, &out, err);
     return fs_write_atomic(to, out.data, out.len, err);

@@ -18,7 +18,7 @@ static bool read_file(const char *proc, pid_t pid, const char *name, struct buf 
     return fs_read(path, out, &ignored) == 0;
 }
 
-/* "77 (a name) S 1 77 77 ...": the name may have any bytes, so what follows its last bracket counts. */
+/* "77 (a name) S 1 77 77 ...": the name may contain any bytes, so parse after the last bracket. */
 bool evidence_read(const char *proc, pid_t pid, struct evidence_process *ret)
 {
     cleanup_buf struct buf text = BUF_INIT(FILE_BYTES);
@@ -71,7 +71,7 @@ static const struct evidence_process *child(const struct evidence *e, pid_t pare
     return NULL;
 }
 
-/* The leader, or if that is gone the first of what it started. */
+/* The leader, or if it has ended the first process that it started. */
 static const struct evidence_process *first_of(const struct evidence *e, pid_t session)
 {
     const struct evidence_process *first = NULL;

@@ -1,10 +1,10 @@
-/* evidence.h - what /proc says of a rank's processes.
+/* evidence.h - read the state of a rank's processes from /proc. agent_ranks.c calls it when a round hangs.
  *
- * A rank is a session, whose leader the launcher started. Its process is the leader; where that is no Python and only started
- * another (a shell), that one. Its main thread's state counts.
+ * A rank is a session, whose leader the launcher started. Its main process is the leader, or the leader's
+ * child if the leader is not Python (a shell). The state is that of the main thread.
  *
- * Errors: none: a process that has ended, or may not be read, is not found. Only files are read that do not wait for a
- *         process's memory lock, which one in uninterruptible sleep may hold.
+ * Errors: none: a process that has ended, or that may not be read, is not found. It reads only files that do
+ *         not wait for the process's memory lock, which a process in uninterruptible sleep may hold.
  */
 #ifndef TK_LAUNCHER_EVIDENCE_H
 #define TK_LAUNCHER_EVIDENCE_H
@@ -22,7 +22,7 @@ struct evidence_process {
     uint64_t ticks; /* CPU time of all threads, in clock ticks */
 };
 
-/* All processes, as /proc lists them: in the order of their numbers. */
+/* All processes, in ascending order of pid. */
 struct evidence {
     struct evidence_process *processes; /* in the arena */
     int n;
@@ -31,19 +31,19 @@ struct evidence {
 /* `proc` is "/proc", or a test's folder. */
 struct evidence evidence_scan(const char *proc, struct arena *a);
 
-/* Read one process again. False: it is gone (or a zombie). */
+/* Read one process again. False: it has ended (or is a zombie). */
 bool evidence_read(const char *proc, pid_t pid, struct evidence_process *ret);
 
-/* The process of the rank with this leader; 0: none is left. */
+/* The main process of the rank with this leader; 0: none is left. */
 pid_t evidence_main(const struct evidence *e, const char *proc, pid_t leader);
 
-/* The Python processes of the session besides `main`; at most max. */
+/* Find the Python processes of the session other than `main`, at most max; returns how many. */
 int evidence_pythons(const struct evidence *e, const char *proc, pid_t session, pid_t main, pid_t *pids,
                      int max);
 
 bool evidence_is_python(const char *proc, pid_t pid);
 
-/* The name of the kernel function in which it sleeps; "" when not known. */
+/* The kernel function in which the process sleeps; "": not known. */
 void evidence_wchan(const char *proc, pid_t pid, char out[static SUSPECT_WCHAN_BYTES]);
 
 #endif

@@ -64,7 +64,8 @@ static bool failed_by_itself(const struct exit_worker *w)
     return w->status != 0 && (w->raised || (!w->running && !w->stopped_by_us));
 }
 
-/* 2: it lost a peer. 1: it may have: gloo and NCCL raise an exception then, or abort the process. 0: its end is its own. */
+/* 2: it lost a peer. 1: it may have lost one: gloo and NCCL then raise an exception or abort the process. 0:
+ * it failed on its own. */
 static int weakness(const struct exit_worker *w)
 {
     const int code = exit_status_code(w->status);
@@ -88,11 +89,11 @@ int exit_root_cause(const struct exit_worker *w, int n, int *unsure)
     }
     *unsure = root < 0 ? 2 : weakness(&w[root]);
     if (*unsure == 1 && exit_status_code(w[root].status) == EXIT_CODE_ERROR)
-        *unsure = 0; /* nobody could tell another such end from it */
+        *unsure = 0; /* another failure of this kind would not be more certain */
     return root;
 }
 
-bool exit_accuse(struct exit_worker *w, int n, bool asked, int64_t now_wall_ms)
+bool exit_mark_raised(struct exit_worker *w, int n, bool asked, int64_t now_wall_ms)
 {
     int unsure, root = exit_root_cause(w, n, &unsure);
     bool any = false;
@@ -126,14 +127,14 @@ enum exit_words exit_words_on_stderr(const char *tail)
     return text_is_lost_peer(sv_from(tail)) ? EXIT_WORDS_LOST : raised ? EXIT_WORDS_OWN : EXIT_WORDS_NONE;
 }
 
-/* What a character of a rank takes: lines are indented by 2. */
+/* The bytes that a character takes in the report: a new line is indented by 2. */
 static size_t indented(char c)
 {
     return c == '\n' ? 3 : 1;
 }
 
-/* Append what a rank left as PyTorch's launcher does: all lines but the first are indented, also the empty one behind the
- * last newline. So no line looks like a heading of the block. */
+/* Append a rank's text as PyTorch's launcher does: indent all lines but the first, also the empty one after
+ * the last newline. So no line of the text can look like a heading of the block. */
 static void put_indented(struct sv rest, struct buf *out)
 {
     struct sv line;
@@ -152,7 +153,7 @@ static void put_traceback(const char *text, struct buf *out)
     put_indented(sv_from(text + from), out);
 }
 
-/* The beginning, as far as it fits. */
+/* Append the beginning of the message, as much as fits. */
 static void put_message(const char *text, struct buf *out)
 {
     size_t len = 0;
@@ -167,7 +168,8 @@ static bool was_stopped(const struct exit_worker *w)
     return !w->running && w->status != 0 && w->stopped_by_us && !w->raised;
 }
 
-/* What stands behind "traceback : ". PyTorch's words where the rank left none: they are known. */
+/* Append the text after "traceback : ": the traceback, the message, or PyTorch's text if the rank left
+ * neither. */
 static void put_reason(const struct exit_worker *w, struct buf *out)
 {
     char name[32];
@@ -204,8 +206,8 @@ static void report_one(const struct exit_worker *w, int index, const char *host,
     put_reason(w, out);
 }
 
-/* List the failures besides the root cause: first the ranks that failed by themselves, among which the root cause is
- * counted, then those that the launcher stopped. Returns the root cause's number. */
+/* List the failures besides the root cause: first the ranks that failed on their own, numbered together with
+ * the root cause, then those that the launcher stopped. Returns the root cause's number. */
 static int report_others(const struct exit_worker *w, int n, int root, const char *host, struct buf *out)
 {
     int index = 0, counted = 0, shown = 0, more = 0;

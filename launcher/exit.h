@@ -1,9 +1,10 @@
-/* exit.h - find the root cause among the ranks' exits, and format the exit status and the failure report. No
- * system calls, but the time zone is read.
+/* exit.h - find the root cause among the ranks' exits, and format the exit status and the failure report.
+ * agent*.c call it. No system calls, but it reads the time zone.
  *
- * The root cause is the first rank that failed by itself. One whose end may follow from another rank's yields to one whose end
- * does not: first those that lost a peer (140, or their words say so), then those that ended with 1 or 134 and left no words.
- * A rank that the launcher stopped is never the root cause, unless it had raised (exit_accuse).
+ * The root cause is the first rank that failed on its own. Other ranks' failures rank lower if another rank
+ * may have caused them: lowest are ranks that lost a peer (exit code 140, or an exception that says so), then
+ * ranks that exited with 1 or 134 without an exception. A rank that the launcher stopped is never the root
+ * cause, unless it had raised an exception before (exit_mark_raised).
  */
 #ifndef TK_LAUNCHER_EXIT_H
 #define TK_LAUNCHER_EXIT_H
@@ -16,9 +17,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* EXIT_MESSAGE_BYTES: the longest message of a rank without traceback in the report, indented, so that its root cause fits
- * into a pod's termination message (2,048 bytes). EXIT_TRACEBACK_BYTES: the longest traceback; of a longer one the
- * end stands. EXIT_OTHERS_MAX: how many other failures the report lists. EXIT_REPORT_BYTES: room for all. */
+/* EXIT_MESSAGE_BYTES: the longest message in the report of a rank without traceback, indentation included, so
+ * that the root cause fits into a pod's termination message (2,048 bytes). EXIT_TRACEBACK_BYTES: the longest
+ * traceback; the report shows the end of a longer one. EXIT_OTHERS_MAX: how many other failures the report
+ * lists. EXIT_REPORT_BYTES: the longest report. */
 enum {
     EXIT_MESSAGE_BYTES = 1000,
     EXIT_TRACEBACK_BYTES = 16 * 1024,
@@ -26,7 +28,8 @@ enum {
     EXIT_REPORT_BYTES = 224 * 1024
 };
 
-/* What a rank says of its end: nothing, that a connection to a peer broke, or another exception. */
+/* The exception that a rank left when it ended: none, one that reports a lost connection to a peer, or
+ * another one. */
 enum exit_words { EXIT_WORDS_NONE, EXIT_WORDS_LOST, EXIT_WORDS_OWN };
 
 /* How one rank ended. */
@@ -35,23 +38,24 @@ struct exit_worker {
     pid_t pid;
     bool running;
     bool stopped_by_us; /* the launcher signalled it before it exited */
-    bool raised; /* it had left an exception of its own when the first rank failed: it counts as failed */
+    bool
+        raised; /* it had raised an exception (EXIT_WORDS_OWN) when the first rank failed: treat it as failed */
     enum exit_words words;
-    int status;      /* as waitpid returns it; exit code 1 of one that has raised, until it ends by itself */
+    int status;      /* as waitpid returns it; with `raised`, exit code 1 until it ends on its own */
     int order;       /* 1 for the first that exited, 2 for the next, ...; 0: it has raised */
-    int64_t wall_ms; /* Unix time at which the rank failed by its error file, else was seen to have ended */
+    int64_t wall_ms; /* Unix time of the failure: from the error file, else when the launcher reaped it */
     const char *error_file; /* NULL: none */
     const char *message;    /* from the error file, or NULL */
-    const char *traceback;  /* from there, or NULL; stands in the report instead of the message */
-    const char *host;       /* where it ran; NULL: this host */
-    bool hung;              /* it is blamed for a hang, which the message describes */
+    const char *traceback;  /* from the error file, or NULL; the report prints it instead of the message */
+    const char *host;       /* the host it ran on; NULL: this host */
+    bool hung;              /* it is the suspect of a hang, which the message describes */
 };
 
 /* The exit status as a shell reports it: the code, or 128 + signal. */
 int exit_status_code(int status);
 
-/* The launcher's exit status when it fails itself: 138 for errors that a retry may not meet (a timeout; the
- * machine lacks memory, threads, processes or descriptors), 140 for a peer that went away, else 1. */
+/* The launcher's exit status when the launcher itself fails: 138 if a retry may succeed (a timeout; lack of
+ * memory, threads, processes or descriptors), 140 for a peer that went away, else 1. */
 int exit_error_code(const struct err *err);
 
 /* "SIGKILL"; "signal 99" when it has no name. Returns buf. */
@@ -60,23 +64,24 @@ const char *exit_signal_name(int signal, char buf[static 32]);
 /* "exit code 3" or "SIGKILL". Returns buf. */
 const char *exit_describe(int status, char buf[static 48]);
 
-/* The index of the root cause among n workers, or -1 when none failed. *unsure: 0: no later failure replaces it; 1: it
- * aborted and left no words; 2: it lost a peer, or is -1. */
+/* The index of the root cause among n workers, or -1 when none failed. *unsure: 0: no later failure replaces
+ * it; 1: it aborted without an exception; 2: it lost a peer, or the result is -1. */
 int exit_root_cause(const struct exit_worker *w, int n, int *unsure);
 
-/* The first rank has failed, of this node or, if `asked`, of another, and its end may follow from another rank's: set
- * `raised` for the running ranks that have left an exception of their own. Returns whether there are any. */
-bool exit_accuse(struct exit_worker *w, int n, bool asked, int64_t now_wall_ms);
+/* Call it when the first rank has failed, on this node or (`asked`) on another, and another rank may have
+ * caused that. Sets `raised` for the running ranks that have left an exception of their own; returns whether
+ * there are any. */
+bool exit_mark_raised(struct exit_worker *w, int n, bool asked, int64_t now_wall_ms);
 
-/* What the end of a rank's stderr says: an exception is what Python, or torch with "[rank3]: " before each line, prints of
- * one that ends it. */
+/* Find an exception in the end of a rank's stderr: the lines that Python prints of an uncaught one, or torch
+ * with "[rank3]: " before each line. */
 enum exit_words exit_words_on_stderr(const char *tail);
 
-/* The exit status as PyTorch's torchrun tells it: the code, or -n for signal n. */
+/* The exit status as PyTorch's torchrun prints it: the code, or -n for signal n. */
 int exit_signed_code(int status);
 
-/* Append the failure block in torchrun's format: other failures, those that the launcher stopped last, then the
- * root cause. `out` has room for EXIT_REPORT_BYTES. */
+/* Append the failure block in torchrun's format: the other failures (ranks that the launcher stopped come
+ * last), then the root cause. `out` has room for EXIT_REPORT_BYTES. */
 void exit_report(const struct exit_worker *w, int n, int root, const char *program, const char *host,
                  struct buf *out);
 

@@ -1,8 +1,8 @@
-/* hang.h - what the launcher keeps to see that a round hangs and to find the rank that holds it up; agent_hang.c works on it.
+/* hang.h - the state by which agent_hang.c detects that a round hangs and finds the rank that blocks it.
  *
- * Order: a round is watched (HANG_WATCHES) until no rank of any node has shown a sign of life for the limit. Then the ranks'
- *        processes are looked at twice, HANG_LOOK_MS apart (HANG_LOOKS); Python ranks are aborted, and their stacks come
- *        through their stderr (HANG_ABORTS); and the launcher reports the suspect (HANG_TOLD).
+ * Order: HANG_WATCHING: the launcher waits until no rank of any node has made progress for the hang timeout.
+ *        HANG_EXAMINING: it examines the ranks' processes twice, HANG_LOOK_MS apart. HANG_ABORTING: it aborts
+ *        Python ranks and reads their stacks from their stderr. HANG_REPORTED: it has reported the suspect.
  */
 #ifndef TK_LAUNCHER_HANG_H
 #define TK_LAUNCHER_HANG_H
@@ -13,8 +13,10 @@
 
 #include <sys/types.h>
 
-/* HANG_STACK_MS: how long processes may write their stacks; a rank without one counts as uninterruptible, so a busy machine gets time. HANG_SETTLE_MS: after the last of them has ended its output is
- * complete when no more came for so long. HANG_STACK_BYTES: how much of it is kept of each rank. HANG_POLL_MS: how often it is looked whether one has ended. */
+/* HANG_STACK_MS: how long processes may take to write their stacks; long enough for a busy machine, since a
+ * rank without a stack counts as uninterruptible. HANG_SETTLE_MS: after the last process has ended, its
+ * output is complete when none has arrived for this long. HANG_STACK_BYTES: how much output is kept per rank.
+ * HANG_POLL_MS: how often to check whether a process has ended. */
 enum {
     HANG_LOOK_MS = 400,
     HANG_STACK_MS = 5000,
@@ -25,31 +27,32 @@ enum {
     HANG_MESSAGE_BYTES = SUSPECT_BYTES + 64
 };
 
-enum hang_stage { HANG_WATCHES, HANG_LOOKS, HANG_ABORTS, HANG_TOLD };
+enum hang_stage { HANG_WATCHING, HANG_EXAMINING, HANG_ABORTING, HANG_REPORTED };
 
 /* A rank of this node. */
 struct hang_rank {
-    struct rank_slot seen; /* its slot at the last look */
-    uint64_t ticks;        /* its CPU time at the first look */
-    /* Its Python processes, aborted one after the other so that their stacks do not mix: pids[at] is the one at present. */
+    struct rank_slot seen; /* its slot at the last reading */
+    uint64_t ticks;        /* its CPU time at the first reading */
+    /* Its Python processes, which the launcher aborts one at a time so that their stacks do not mix; pids[at]
+     * is next. */
     pid_t pids[HANG_PYTHONS_MAX];
     int n, at;
-    bool at_aborted; /* pids[at] has been */
+    bool at_aborted; /* pids[at] has been aborted */
 };
 
 struct hang {
-    int64_t limit_ms; /* 0: rounds are not watched, and nothing below counts */
+    int64_t limit_ms; /* the hang timeout; 0: none, and no other field is used */
     struct quiet quiet;
-    bool said;     /* the other nodes have been told that this one is quiet */
-    int64_t ended; /* at the last look: exited ranks here, plus nodes that the leader reports as done */
+    bool quiet_reported; /* this node has reported that it is quiet */
+    int64_t ended; /* at the last reading: exited ranks here, plus nodes that the leader reports as done */
     enum hang_stage stage;
-    int64_t since_ms; /* the first look */
-    bool aborting;    /* an aborted process was there at the last look */
-    int64_t ended_ms; /* when the last of them was first seen gone; 0: there was none */
-    int64_t due_ms;   /* the end of the stage */
+    int64_t since_ms; /* time of the first reading */
+    bool aborting;    /* an aborted process was still alive at the last check */
+    int64_t ended_ms; /* when the last aborted process was found to have ended; 0: none */
+    int64_t due_ms;   /* when the stage ends */
     struct hang_rank *ranks;
-    struct suspect_rank *found; /* [nproc] what is known of each */
-    int blamed;                 /* with HANG_TOLD: the local rank */
+    struct suspect_rank *found; /* [nproc] the evidence about each rank */
+    int blamed;                 /* with HANG_REPORTED: the local rank */
     char message[HANG_MESSAGE_BYTES];
 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether there is output for files: for files alone (STD_*), or for the console, too. */
+/* Whether some output goes to files; `alone`: to files and not to the console. */
 static bool wants_files(const struct options *o, bool alone)
 {
     for (int i = 0; i < o->nproc; i++)

@@ -1,5 +1,5 @@
 /* logs_tee.c - copy a rank's output from its pipe to files and to the console, without blocking on the
- * console; tee.h cuts it into lines. */
+ * console; tee.h splits it into lines. */
 #include "common/clock.h"
 #include "common/fsutil.h"
 #include "launcher/logs.h"
@@ -11,10 +11,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* A turn that read less than SMALL_BYTES, within BURST_MS of the last such one, is one of a burst. */
+/* A turn is part of a burst of small writes if it read less than SMALL_BYTES, and the last such turn was
+ * within BURST_MS. */
 enum { READ_BYTES = 8192, WRITE_US = 20000, SMALL_BYTES = 4096, BURST_MS = 10 };
 
-/* Write to a log file. A full disk must not stop the training, so bytes that cannot be written are lost. */
+/* Write to a log file. A full disk must not stop the training, so a failed write loses its bytes. */
 static void keep(int file, const char *bytes, size_t len)
 {
     if (file >= 0 && fs_write_all(file, bytes, len) < 0)
@@ -62,7 +63,7 @@ static void take(struct logs *l, int local, int s, const struct tee_out *out, co
         keep(stream->file, bytes, len);
         tee_take(&stream->line, out, bytes, len);
     } else if (buf_append(out->sink, bytes, len, &full) < 0)
-        return; /* cannot happen: no more was read than there is room for */
+        return; /* cannot happen: pump reads only as much as the sink has room for */
 }
 
 /* Read from the pipe once; false when there is nothing more to read now, or no room for it. */
@@ -95,8 +96,8 @@ static bool in_mid_line(const struct log_stream *stream)
     return !stream->teed && tail->len && tail->data[tail->len - 1] != '\n';
 }
 
-/* Read a stream that is readable. Of a watched one also read the rest of its line, as far as it is in the pipe,
- * so that other ranks' bytes do not split the line. */
+/* Read a readable stream. If it is watched, also read the rest of its line that is in the pipe, so that other
+ * ranks' bytes do not split the line. */
 static void pump_turn(struct logs *l, int local, int s)
 {
     for (int i = 0; i < LOGS_LINE_BYTES / READ_BYTES; i++)
@@ -109,8 +110,8 @@ static void interrupt(int signal)
     (void)signal;
 }
 
-/* How much to write at once: at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines, or states of a
- * bar, if at least one fits. */
+/* How much to write at once: at most PIPE_BUF bytes, which a pipe accepts atomically; complete lines or
+ * states of a progress bar, if at least one fits. */
 static size_t piece(const char *bytes, size_t len)
 {
     const size_t most = len < PIPE_BUF ? len : PIPE_BUF;
@@ -128,7 +129,8 @@ static bool has_room(int fd)
     return poll(&pfd, 1, 0) > 0;
 }
 
-/* Write to a console that is ready, piece by piece while it stays so. Returns how much; -1 when the console is closed. */
+/* Write to a console in pieces while it is writable. Returns the number of bytes; -1 when the console is
+ * closed. */
 static ssize_t write_pieces(int fd, const char *bytes, size_t len)
 {
     size_t done = 0;
@@ -141,9 +143,8 @@ static ssize_t write_pieces(int fd, const char *bytes, size_t len)
     return n > 0 || errno == EAGAIN || errno == EINTR ? (ssize_t)done : -1;
 }
 
-/* Write for WRITE_US at most, also to a console that blocks: ranks share it, and one may fill it between poll and write
- * here. It cannot be made non-blocking, because that would apply to the ranks' descriptors too. So a timer
- * interrupts the write. */
+/* Write for at most WRITE_US, also to a console that blocks: ranks share it, and one may fill it between poll
+ * and write here. O_NONBLOCK would apply to the ranks' descriptors too. So a timer interrupts the write. */
 static void drain_sink(struct buf *sink, int fd)
 {
     const struct sigaction catch = {.sa_handler = interrupt}; /* no SA_RESTART */
@@ -156,7 +157,7 @@ static void drain_sink(struct buf *sink, int fd)
     setitimer(ITIMER_REAL, &none, NULL);
     sigaction(SIGALRM, &before, NULL);
     if (done < 0)
-        buf_clear(sink); /* nobody reads any more */
+        buf_clear(sink); /* the console is closed */
     else
         buf_consume(sink, (size_t)done);
 }

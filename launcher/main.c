@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is asked of the launcher itself. */
+/* Handle --help, --version, --print-completion and --install-to. */
 static int answer(const struct options *o, const char *argv0)
 {
     struct err err = {0};
@@ -28,12 +28,13 @@ static int answer(const struct options *o, const char *argv0)
     } else if (program_install("/proc/self/exe", o->install_to, &err) < 0) {
         fprintf(stderr, "torchrun: --install-to: %s\n", err.msg);
         return err.code == ENOSPC ? EXIT_CODE_RETRYABLE
-                                  : exit_error_code(&err); /* another node may have room */
+                                  : exit_error_code(&err); /* another node may have disk space */
     }
     return EXIT_CODE_OK;
 }
 
-/* A signal that was ignored at exec stays so (nohup, the background job of a shell), unless it is named. */
+/* Keep ignoring signals that were ignored at exec (nohup, a shell's background job), unless
+ * --signals-to-handle names them. */
 static void keep_ignored(struct options *o)
 {
     struct sigaction now;
@@ -62,7 +63,7 @@ static int run(int argc, char **argv, struct arena *a)
         fprintf(stderr, "torchrun: %s\n", err.msg);
         return EXIT_CODE_USAGE;
     }
-    if ((secret = getenv(CONTRACT_ENV_JOB_KEY))) /* /proc/PID/environ shows it to others of this user */
+    if ((secret = getenv(CONTRACT_ENV_JOB_KEY))) /* other processes of this user can read /proc/PID/environ */
         explicit_bzero(secret, strlen(secret));
     for (int i = 0; i < options.warnings; i++)
         fprintf(stderr, "torchrun: warning: %s\n", options.warning[i]);

@@ -1,9 +1,9 @@
-/* members.c - walk through the members of a JSON object in a text. */
+/* members.c - iterate over the members of a JSON object in a text. */
 #include "launcher/members.h"
 
 #include <string.h>
 
-/* Behind the string whose content begins at `p`, or at the end of the text. */
+/* The end of the string whose content begins at `p`, or the end of the text. */
 static const char *behind_string(const char *p)
 {
     for (; *p && *p != '"'; p++)
@@ -11,7 +11,7 @@ static const char *behind_string(const char *p)
     return p + (*p == '"');
 }
 
-/* Behind the value that begins at `p`: at the comma or the bracket that follows, or at the end of the text. */
+/* The end of the value that begins at `p`: the comma or bracket that follows, or the end of the text. */
 static const char *behind_value(const char *p)
 {
     for (int depth = 0; *p; p++) {
@@ -30,7 +30,7 @@ static const char *behind_spaces(const char *p)
     return p + strspn(p, MEMBERS_SPACES);
 }
 
-bool members_next(const char **p, struct member *ret)
+bool members_next(const char **p, struct json_member *ret)
 {
     const char *name = *p = behind_spaces(*p);
 
@@ -41,8 +41,8 @@ bool members_next(const char **p, struct member *ret)
         return false;
     const char *value = behind_spaces(colon + 1);
     *p = behind_value(value);
-    *ret = (struct member){{name, (size_t)(end - name)}, {value, (size_t)(*p - value)}};
+    *ret = (struct json_member){{name, (size_t)(end - name)}, {value, (size_t)(*p - value)}};
     const char *next = **p == ',' ? behind_spaces(*p + 1) : *p;
-    *p = *next == '"' ? next : *p; /* a comma with nothing behind it stays */
+    *p = *next == '"' ? next : *p; /* do not skip a comma without a member after it */
     return true;
 }

@@ -1,9 +1,9 @@
-/* members.h - the members of a JSON object in a text that a rank's program wrote: the text may be truncated or not be
- * JSON. Pure.
+/* members.h - iterate over the members of a JSON object that a rank's program wrote; the text may be
+ * truncated or not be JSON. error_file.c and progress_file.c call it. Pure.
  *
- * Nothing is kept of it: no tree that a hostile text could make large. The time is linear.
+ * It builds no tree, which a hostile text could make large. The time is linear.
  *
- * Ownership: all point into the text, which ends with a NUL.
+ * Ownership: results point into the text, which ends with a NUL.
  */
 #ifndef TK_LAUNCHER_MEMBERS_H
 #define TK_LAUNCHER_MEMBERS_H
@@ -12,13 +12,13 @@
 
 #define MEMBERS_SPACES " \t\r\n"
 
-struct member {
+struct json_member {
     struct sv name; /* with its quotes, as written */
     struct sv value;
 };
 
-/* Take the next member of the object whose content, or what is left of it, begins at *p. False: there is none; *p is at the
- * object's end if that is what comes next. */
-bool members_next(const char **p, struct member *ret);
+/* Read the next member of the object whose remaining content begins at *p. False: there is none; *p is then
+ * at the object's end, if the text has one. */
+bool members_next(const char **p, struct json_member *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* nodes.c - this node's part in the meeting of several nodes, over rendezvous/meet.h. */
+/* nodes.c - this node in a run of several nodes, by rendezvous/meet.h. */
 #include "launcher/nodes.h"
 #include "common/contract.h"
 #include "common/memory.h"
@@ -25,7 +25,8 @@ int nodes_hold_port(int *ret, int *held, struct err *err)
     return 0;
 }
 
-/* Hold a free port for MASTER_PORT; 0: none. Only node 0 needs it; if this node becomes it without one, agent_start_round fails. */
+/* Reserve a free port for MASTER_PORT; 0: none. Only node 0 needs one; if this node becomes node 0 without a
+ * port, agent_start_round fails. */
 static int hold_port(struct nodes *n)
 {
     struct err ignored;
@@ -76,7 +77,7 @@ void nodes_close(struct nodes *n)
     free(n->view);
 }
 
-/* Of a longer text the beginning, cut at a character. */
+/* Copy a text; truncate it at a character's boundary. */
 static void put(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%.*s", text ? (int)text_head(text, size - 1) : 0, text ? text : "");
@@ -160,12 +161,12 @@ void nodes_broken(struct nodes *n, const struct err *why, const char *host)
     nodes_rested(n, false);
 }
 
-/* The port of this round's ranks is free; the next round may need one as soon as they have rested. */
+/* This round's ranks have freed their port; the next round may need one at once. */
 void nodes_rested(struct nodes *n, bool good)
 {
     release_port(n);
     meet_offer_port(n->meet, hold_port(n));
-    meet_rested(n->meet, good);
+    meet_ranks_ended(n->meet, good);
 }
 
 bool nodes_surplus(const struct nodes *n)
@@ -186,7 +187,7 @@ int nodes_verdict(const struct nodes *n, bool *mine)
     const struct meet_view *v = n->view;
 
     *mine = v->state.blame && v->state.blame == v->ticket;
-    if (v->state.stage != STAGE_ENDED) /* without an error: no place became free in time */
+    if (v->state.stage != STAGE_ENDED) /* no error: the run had no place for this node in time */
         return v->err.kind ? exit_error_code(&v->err) : EXIT_CODE_RETRYABLE;
     switch ((enum meeting_end)v->state.end) {
     case END_NONE:

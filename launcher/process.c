@@ -109,7 +109,7 @@ static int children(pid_t *pids, int n)
     return count;
 }
 
-/* Whether the process, a folder of /proc, is of this pid namespace and has the variable `mark`. */
+/* Whether the process (a folder of /proc) is in this PID namespace and has the variable `mark`. */
 static bool is_marked(const char *pid, const char *mark)
 {
     cleanup_buf struct buf env = BUF_INIT(ENVIRON_BYTES);
@@ -125,7 +125,7 @@ static bool is_marked(const char *pid, const char *mark)
     return stat(path, &there) == 0 && stat("/proc/self/ns/pid", &here) == 0 && here.st_ino == there.st_ino;
 }
 
-/* Returns how many there were. */
+/* Kill the processes with the variable `mark`; returns how many. */
 static int kill_marked(const char *mark)
 {
     cleanup_closedir DIR *all = opendir("/proc");
@@ -140,7 +140,7 @@ static int kill_marked(const char *mark)
     return n;
 }
 
-/* In the guard: wait until the launcher is gone. Every signal wakes it, and no other ends it than SIGKILL. */
+/* In the guard: wait until the launcher has ended. Every signal wakes the guard; only SIGKILL ends it. */
 static void stand_guard(pid_t launcher, const char *mark)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

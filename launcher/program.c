@@ -1,4 +1,4 @@
-/* program.c - tell programs from Python's files, find Python, execute, explain and copy programs. */
+/* program.c - decide whether a file needs Python; find Python; execute, explain and copy programs. */
 #include "launcher/program.h"
 #include "common/fsutil.h"
 #include "common/text.h"
@@ -15,7 +15,7 @@
 enum { HEAD_BYTES = 128, INSTALL_BYTES = 64 << 20 };
 
 static const char SHELL[] = "/bin/sh";
-static const char DEFAULT_PATH[] = "/usr/local/bin:/bin:/usr/bin"; /* where the environment has none */
+static const char DEFAULT_PATH[] = "/usr/local/bin:/bin:/usr/bin"; /* used if the environment has no PATH */
 
 /* The first bytes of a file, without waiting for a FIFO; "" when it cannot be read. */
 static void read_head(const char *path, char head[static HEAD_BYTES])
@@ -31,7 +31,7 @@ static bool is_elf(const char *head)
     return strncmp(head, "\177ELF", 4) == 0;
 }
 
-/* Behind a byte order mark no kernel looks for #!, and no shell finds a command. */
+/* A byte order mark, after which the kernel does not find #! and a shell does not find a command. */
 static bool is_marked(const char *head)
 {
     struct err utf16;
@@ -76,8 +76,8 @@ bool program_wants_python(const char *path)
     return (marked || access(path, X_OK) < 0) && strstr(head, "python");
 }
 
-/* Execute a file. One that the kernel takes for no program, and that is no ELF, is read by sh, as glibc's execvp does; musl's
- * does not. */
+/* Execute a file. If it is not ELF and the kernel reports ENOEXEC, run it with sh, as glibc's execvp does;
+ * musl's does not. */
 static void exec_file(const char *path, char *const *words, char *const *env)
 {
     char head[HEAD_BYTES];
@@ -93,7 +93,7 @@ static void exec_file(const char *path, char *const *words, char *const *env)
     if (by_sh) {
         by_sh[0] = (char *)(uintptr_t)SHELL;
         by_sh[1] = (char *)(uintptr_t)path;
-        memcpy(by_sh + 2, words + 1, n * sizeof(*by_sh)); /* the NULL, too */
+        memcpy(by_sh + 2, words + 1, n * sizeof(*by_sh)); /* with the NULL */
         execve(SHELL, by_sh, env);
         free(by_sh);
     }
@@ -107,7 +107,7 @@ static const char *search_path(void)
     return path ? path : DEFAULT_PATH;
 }
 
-/* The file of that name in the next folder of *path, of which NULL is the end. False: there is none. */
+/* Make the file's path in the next folder of *path; NULL marks the end. False: no folder is left. */
 static bool next_in_path(const char **path, const char *name, char file[static PATH_MAX])
 {
     while (*path) {
@@ -140,8 +140,8 @@ int program_python(const char **ret, struct err *err)
         "runs the program by itself)");
 }
 
-/* Execute the first file of that name in $PATH that can be. errno is ENOENT where there is none, EACCES where one may not be
- * executed. */
+/* Execute the first file of that name in $PATH that is executable. errno: ENOENT if there is no such file,
+ * EACCES if one may not be executed. */
 static void exec_in_path(char *const *words, char *const *env)
 {
     char file[PATH_MAX];
@@ -179,7 +179,7 @@ int program_explain(const char *name, int code, struct err *err)
     else if (code == ENOENT && is_elf(head))
         why = ": its loader is not here (it was built for another system)";
     else if (code == ENOEXEC && is_marked(head))
-        why = ": a byte order mark stands first: save it as UTF-8 without one";
+        why = ": it begins with a byte order mark: save it as UTF-8 without one";
     else if (code == ENOENT && strncmp(head, "#!", 2) == 0 && head[first] && head[first - 1] == '\r')
         return err_errno(
             err, ERR_INVALID, code,

@@ -1,5 +1,5 @@
-/* program.h - tell programs from Python's files; find Python; execute a program; explain why a program cannot be
- * executed; copy the launcher's executable. */
+/* program.h - decide whether a file needs Python; find Python; execute a program, and explain a failure; copy
+ * the launcher's executable. options.c, process.c and main.c call it. */
 #ifndef TK_LAUNCHER_PROGRAM_H
 #define TK_LAUNCHER_PROGRAM_H
 
@@ -8,9 +8,8 @@
 
 #include <stdbool.h>
 
-/* Whether the program at `path` is for Python to run: a folder with __main__.py, or a file that the kernel does not start by
- * itself: no ELF, and not executable or without #!. One with #! that is not executable is Python's when that line names
- * Python. False where nothing lies there. */
+/* Whether Python has to run the program at `path`: a folder with __main__.py, or a file that is not ELF and
+ * has no #!, or has a #! line that names Python but is not executable. False if there is no such file. */
 bool program_wants_python(const char *path);
 
 /* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. */
@@ -21,11 +20,11 @@ int program_python(const char **ret, struct err *err) MUST_CHECK;
  * on failure. Allocates nothing. */
 void program_exec(char *const *words, char *const *env);
 
-/* Set *err to why program_exec failed with `code`: ERR_INVALID, code = `code`. Always -1. */
+/* Set *err to why program_exec failed with `code`: ERR_INVALID with code = `code`. Always -1. */
 int program_explain(const char *name, int code, struct err *err);
 
-/* torchrun --install-to: copy the file `program` to `path`, mode 0555 whatever the umask: a temporary file beside it, then a
- * rename. Errors as fsutil.h's, naming the file; an existing one then stays as it was, and nothing is left beside it. */
+/* torchrun --install-to: copy the file `program` to `path`, mode 0555 whatever the umask, by a temporary file
+ * and a rename. Errors as in fsutil.h; an existing file is then unchanged, and no temporary file remains. */
 int program_install(const char *program, const char *path, struct err *err) MUST_CHECK;
 
 #endif

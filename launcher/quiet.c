@@ -1,4 +1,4 @@
-/* quiet.c - the clock of a round's signs of life. */
+/* quiet.c - measure how long a round's ranks have made no progress. */
 #include "launcher/quiet.h"
 
 void quiet_begin(struct quiet *q, int64_t limit_ms, int64_t now_ms)

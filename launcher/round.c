@@ -49,7 +49,7 @@ static void signal_all(struct round *r, int signal)
         }
 }
 
-/* How much of the shutdown timeout ROUND_WAITING takes. */
+/* The part of the shutdown timeout that ROUND_WAITING uses. */
 static int64_t wait_ms(const struct round *r)
 {
     return r->shutdown_timeout_ms < 2 * AGENT_ROOT_CAUSE_MS ? r->shutdown_timeout_ms / 2
@@ -95,7 +95,7 @@ void round_blame(struct round *r, int local, int code, const char *message)
     w->status = code << 8;
     w->message = message;
     w->hung = true;
-    w->error_file = NULL; /* the message is not from there */
+    w->error_file = NULL; /* the message is not from the error file */
     r->failed = true;
 }
 
@@ -107,8 +107,8 @@ static int find(const struct round *r, pid_t pid)
     return -1;
 }
 
-/* Whether the process group still has children of this process; reaps those that have exited. waitid sees own
- * children only, so a foreign group that reuses the number is never meant. */
+/* Whether the process group still has children of this process; reaps those that have exited. waitid sees
+ * only own children, so a foreign group that reuses the number has no effect. */
 static bool group_lives(pid_t leader)
 {
     siginfo_t info;
@@ -133,10 +133,10 @@ static void ended(struct round *r, int i, int status)
         r->failed = true;
     if (!group_lives(w->pid))
         return;
-    /* Children left in the group: of a rank that succeeded they may run on; of one that failed they are killed.
-     * Those of a stopped rank may be saving their work, so the round waits for them. They get SIGTERM, because
-     * they may have missed the signal: shells let background processes ignore SIGINT and SIGQUIT, and one may be
-     * started after the signal. */
+    /* Children left in the process group. After a success they may continue; after a failure the launcher
+ * kills them. Those of a stopped rank may still save their work, so the round waits for them. It sends them
+ * SIGTERM, because they may have missed the first signal: shells let background processes ignore SIGINT and
+ * SIGQUIT, and a process may have started after the signal. */
     r->lingers[i] = w->stopped_by_us;
     if (w->stopped_by_us && r->state == ROUND_STOPPING)
         process_signal_group(w->pid, SIGTERM);

@@ -1,8 +1,8 @@
-/* round.h - one start of all ranks of this node, from the first process started to the last one reaped: a state
- * machine that collects exits and sends signals.
+/* round.h - one start of all ranks of this node, from the first process started to the last one reaped: a
+ * state machine that reaps ranks and sends signals. agent*.c call it.
  *
- * Ownership: the ranks are children of this process, and the round reaps them. round_over is true when all are
- *            reaped, or when some did not exit within AGENT_KILL_GRACE_MS after SIGKILL.
+ * Ownership: the ranks are children of this process, and the round reaps them. round_over is true when all
+ *            are reaped, or when AGENT_KILL_GRACE_MS have passed since SIGKILL.
  * Units:     milliseconds of the monotonic clock; workers' wall_ms is Unix time.
  */
 #ifndef TK_LAUNCHER_ROUND_H
@@ -13,23 +13,24 @@
 
 enum round_state {
     ROUND_RUNNING,
-    ROUND_WAITING, /* wait for a better root cause than one that is unsure, and for the end of one that has raised */
-    ROUND_HUNG,     /* the round hangs: its ranks leave their stacks until they are killed */
-    ROUND_STOPPING, /* the ranks have been signalled to stop */
+    ROUND_WAITING, /* a failure is unsure: wait for a better root cause, and for ranks that have raised to end */
+    ROUND_HUNG,    /* the round hangs: its ranks write their stacks before SIGKILL */
+    ROUND_STOPPING, /* the stop signal has been sent */
     ROUND_KILLED,   /* SIGKILL has been sent */
     ROUND_OVER,
 };
 
 struct round {
     struct exit_worker *workers;
-    bool *lingers; /* [nproc] a stopped rank has exited, but children in its process group have not */
-    int n;         /* ranks started so far */
+    bool *
+        lingers; /* [nproc] the rank has exited after the stop signal, but children in its process group have not */
+    int n;       /* ranks started so far */
     int nproc;
     enum round_state state;
-    bool failed;                 /* a rank that was not stopped exited with a status other than 0 */
+    bool failed;                 /* a rank that the launcher did not stop exited with a status other than 0 */
     int ended;                   /* ranks that have exited, for exit_worker.order */
     int64_t shutdown_timeout_ms; /* from the stop signal to SIGKILL */
-    int64_t deadline_ms;         /* of the state; 0: none */
+    int64_t deadline_ms;         /* of the current state; 0: none */
 };
 
 /* Allocate for nproc ranks; the state is ROUND_OVER. */
@@ -38,20 +39,20 @@ void round_init(struct round *r, int nproc, struct arena *a);
 void round_begin(struct round *r, int64_t shutdown_timeout_ms);
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file);
 
-/* Stop the ranks with `signal`, unless they are being stopped already. */
+/* Stop the ranks with `signal`, unless they are stopping already. */
 void round_stop(struct round *r, int signal);
 
-/* The round hangs: from now on no rank's exit counts as its own failure, and the ranks are killed after timeout_ms. Only while
- * they run and none has failed. */
+/* Enter ROUND_HUNG: from now on no exit counts as a rank's own failure, and SIGKILL follows after timeout_ms.
+ * Has an effect only while ranks run and none has failed. */
 void round_hang(struct round *r, int timeout_ms);
 
-/* The round that hung is over: rank `local` is to blame, and ended with exit code `code`. */
+/* After a hung round: record rank `local` as the failed one, with exit code `code`. */
 void round_blame(struct round *r, int local, int code, const char *message);
 
 /* Reap all children that have exited, ranks and orphans. */
 void round_reap(struct round *r);
 
-/* Change the state after exits and on the deadline. */
+/* Change the state according to exits and the deadline. */
 void round_step(struct round *r);
 
 /* When to call round_step at the latest; 0: no deadline. */
@@ -59,7 +60,7 @@ int64_t round_due_ms(const struct round *r);
 
 bool round_over(const struct round *r);
 
-/* Send SIGKILL to all ranks now; not of a round that is over. */
+/* Send SIGKILL to all ranks now; no effect when the round is over. */
 void round_kill(struct round *r);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 100 }; /* faulthandler writes no more */
+enum { FRAMES_MAX = 100 }; /* faulthandler's limit */
 
 struct frame {
     struct sv file, line, function;
@@ -53,7 +53,7 @@ static bool read_frame(struct sv line, struct frame *f)
     return true;
 }
 
-/* A call in which a rank waits for others. */
+/* Whether it is a call in which a rank waits for others. */
 static bool is_wait(const struct frame *f)
 {
     static const char *const names[] = {"backward", "_engine_run_backward", "synchronize"};
@@ -82,7 +82,7 @@ static void set_at(struct stack *s, const struct frame *f)
     s->place = (int64_t)(hash_fnv1a(HASH_FNV1A, s->at, strlen(s->at)) >> 2);
 }
 
-/* The frames of a thread, the innermost first; *text goes behind them. */
+/* Read the frames of a thread, the innermost first; moves *text past them. */
 static int read_frames(struct sv *text, struct frame *frames)
 {
     struct sv line;

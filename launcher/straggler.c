@@ -1,4 +1,4 @@
-/* straggler.c - windows of steps, and the judgement over the last ones. */
+/* straggler.c - measure windows of steps, and find the straggler over the last ones. */
 #include "launcher/straggler.h"
 
 #include "common/cleanup.h"
@@ -8,7 +8,7 @@
 
 void straggler_init(struct straggler *s, int n, struct arena *a)
 {
-    *s = (struct straggler){.n = n, .rank = -1, .tell_ms = INT64_MIN};
+    *s = (struct straggler){.n = n, .rank = -1, .report_ms = INT64_MIN};
     s->now = arena_array(a, (size_t)n, struct straggler_count);
     s->from = arena_array(a, (size_t)n, struct straggler_count);
     s->part = arena_array(a, (size_t)n, struct steps);
@@ -24,13 +24,13 @@ void straggler_begin(struct straggler *s, int64_t first_rank)
     memset(s->from, 0, (size_t)s->n * sizeof(*s->from));
 }
 
-/* -1: not a time of so many steps. */
+/* The mean time per step; -1: not plausible. */
 static int64_t mean(uint64_t from, uint64_t now, uint64_t steps)
 {
     return now >= from && (now - from) / steps <= STEPS_US_MAX ? (int64_t)((now - from) / steps) : -1;
 }
 
-/* 1: part of a window; 0: not yet; -1: counts that nobody counts like that. */
+/* 1: the rank has finished the window; 0: not yet; -1: implausible counters. */
 static int measure_rank(const struct straggler_count *from, const struct straggler_count *now,
                         struct steps *ret)
 {
@@ -76,7 +76,8 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Who was the slowest in enough of the last windows; -1: nobody. And the median of the ratios of all of them. */
+/* The rank that was the slowest in STRAGGLER_MOST of the last windows; -1: none. *ret_ratio: the median of
+ * their ratios. */
 static int64_t slowest(const struct straggler *s, double *ret_ratio)
 {
     double ratio[STRAGGLER_WINDOWS];
@@ -108,8 +109,8 @@ void straggler_judge(struct straggler *s, const struct steps *run)
 
 bool straggler_due(struct straggler *s, int64_t now_ms)
 {
-    if (s->rank < 0 || now_ms < s->tell_ms)
+    if (s->rank < 0 || now_ms < s->report_ms)
         return false;
-    s->tell_ms = now_ms + STRAGGLER_TELL_MS;
+    s->report_ms = now_ms + STRAGGLER_REPORT_MS;
     return true;
 }

@@ -1,10 +1,10 @@
-/* straggler.h - measure the ranks' steps of training, and judge which rank takes longer for them than the others. Pure:
- * counts and times are arguments.
+/* straggler.h - measure the ranks' training steps, and find a rank that is slower than the others. agent.c
+ * calls it. Pure: counts and times are arguments.
  *
- * A window is closed when each rank of the node has made STRAGGLER_STEPS steps more. A rank is a straggler while it was the
- * slowest in STRAGGLER_MOST of the last STRAGGLER_WINDOWS windows, and the slowest's step (rendezvous/steps.h) was longer than
- * STRAGGLER_RATIO times the median one in most of them. So a pause, however long, is one window's affair, and ranks that are
- * slow by chance are not always the same.
+ * A window ends when each rank of the node has made STRAGGLER_STEPS more steps. A rank is a straggler while
+ * it was the slowest in STRAGGLER_MOST of the last STRAGGLER_WINDOWS windows, and the median ratio of the
+ * slowest step to the median step (rendezvous/steps.h) in these windows is above STRAGGLER_RATIO. So one long
+ * pause affects one window only, and random slowness does not always affect the same rank.
  *
  * Ownership: memory is the arena's.
  * Units:     milliseconds of the monotonic clock; microseconds of work.
@@ -18,10 +18,11 @@
 
 #include <stdbool.h>
 
-enum { STRAGGLER_STEPS = 10, STRAGGLER_WINDOWS = 10, STRAGGLER_MOST = 9, STRAGGLER_TELL_MS = 3600 * 1000 };
+enum { STRAGGLER_STEPS = 10, STRAGGLER_WINDOWS = 10, STRAGGLER_MOST = 9, STRAGGLER_REPORT_MS = 3600 * 1000 };
 #define STRAGGLER_RATIO 1.3
 
-/* What a rank has counted in this round. Any numbers: others can write them. */
+/* A rank's counters in this round. Any values are possible, since every process of the node can write
+ * them. */
 struct straggler_count {
     uint64_t step, own_us, wait_us;
 };
@@ -29,33 +30,33 @@ struct straggler_count {
 struct straggler {
     int n;                        /* ranks of this node */
     int64_t first_rank;           /* the first one's number */
-    struct straggler_count *now;  /* [n] at the last look */
-    struct straggler_count *from; /* [n] at the begin of the present window */
-    struct steps *part;           /* [n] */
+    struct straggler_count *now;  /* [n] at the last reading */
+    struct straggler_count *from; /* [n] at the begin of the current window */
+    struct steps *part;           /* [n] scratch: one per rank */
     struct steps steps;           /* of this node, in the last window */
     int64_t rank;                 /* the straggler; -1: none */
-    double ratio;    /* of the slowest one's step to the median one, the median of the last windows */
-    int64_t tell_ms; /* not to be told again before */
-    int64_t judged;  /* the last window of the run that was judged */
-    int windows;     /* judged in this round */
+    double ratio;                 /* median over the last windows of slowest step / median step */
+    int64_t report_ms;            /* do not report again before this time */
+    int64_t judged;               /* the last window of the run that straggler_judge has used */
+    int windows;                  /* windows used in this round */
     struct {
         int64_t rank;
         double ratio;
-    } last[STRAGGLER_WINDOWS]; /* a ring: the slowest of each */
+    } last[STRAGGLER_WINDOWS]; /* a ring buffer: the slowest rank of each window */
 };
 
 void straggler_init(struct straggler *s, int n, struct arena *a);
 
-/* A round begins: all counts are 0. When something was last told stays. */
+/* Begin a round: reset all counters, but keep report_ms. */
 void straggler_begin(struct straggler *s, int64_t first_rank);
 
-/* Look at the ranks' slots. True: a window of this node is closed, and s->steps are its times. */
+/* Read the ranks' slots. True: a window of this node has ended, and s->steps has its times. */
 bool straggler_measure(struct straggler *s, const struct rank_slot *slots);
 
-/* Of the whole run, after each of its windows; one that was judged already is not judged again. */
+/* Use a window of the whole run. A window that was used before has no effect. */
 void straggler_judge(struct straggler *s, const struct steps *run);
 
-/* Is there one that has to be told now? Once in STRAGGLER_TELL_MS. */
+/* Whether to report a straggler now, at most once per STRAGGLER_REPORT_MS. */
 bool straggler_due(struct straggler *s, int64_t now_ms);
 
 #endif

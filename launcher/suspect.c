@@ -1,4 +1,4 @@
-/* suspect.c - judge which rank holds up the others. */
+/* suspect.c - choose the rank that most likely blocks the others. */
 #include "launcher/suspect.h"
 #include "common/cleanup.h"
 #include "common/text.h"
@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A rank that takes more of a CPU runs, also by another thread than its main one; others sleep, but for a moment now and then. */
+/* A rank that uses more CPU than this runs, perhaps in another thread than its main one. Below it, it
+ * sleeps. */
 enum { RUNS_PERCENT = 20 };
 
 static bool runs(const struct suspect_rank *r)
 {
-    return r->state == 'R' || r->cpu_percent >= RUNS_PERCENT; /* R also where it waits for a CPU */
+    return r->state == 'R' || r->cpu_percent >= RUNS_PERCENT; /* R includes waiting for a CPU */
 }
 
 /* " (D, nfs_wait)" */
@@ -42,7 +43,8 @@ struct scene {
     bool outside; /* several ranks, of which none is in a call */
 };
 
-/* It waits for the end of the run, and takes part in no call (trainer/run/idle.h): who does has begun one before it receives. */
+/* Whether it is a waiting rank, which makes no collective call (trainer/run/idle.h): other ranks begin one
+ * before they receive. */
 static bool is_idle(const struct suspect_rank *r)
 {
     return !r->slot.begun && r->slot.call == RANK_CALL_RECV;
@@ -72,8 +74,8 @@ static bool is_elsewhere(const struct suspect_rank *r)
     return r->stack.known && !r->stack.waits;
 }
 
-/* How many ranks are at the place where r is. */
-static int company(const struct scene *s, const struct suspect_rank *r)
+/* How many ranks are at the same code line as r. */
+static int same_suspects(const struct scene *s, const struct suspect_rank *r)
 {
     int many = 0;
 
@@ -95,8 +97,8 @@ static enum meeting_strength strength_of(const struct scene *s, const struct sus
     return is_elsewhere(r) ? STRENGTH_STACK : STRENGTH_UNKNOWN;
 }
 
-/* More speaks against a than against b: the evidence is stronger, a began fewer calls, or is in a rarer place, or sleeps there: where
- * ranks wait for a GPU they run. */
+/* Whether the evidence against a is stronger than against b: the strength is higher, a began fewer calls, a's
+ * code line is rarer, or a sleeps (a rank that waits for a GPU uses the CPU). */
 static bool is_worse(const struct scene *s, const struct suspect_rank *a, const struct suspect_rank *b)
 {
     const enum meeting_strength strength = strength_of(s, a), other = strength_of(s, b);
@@ -107,7 +109,7 @@ static bool is_worse(const struct scene *s, const struct suspect_rank *a, const 
         return a->slot.begun < b->slot.begun;
     if (strength != STRENGTH_STACK)
         return false;
-    const int many = company(s, a), others = company(s, b);
+    const int many = same_suspects(s, a), others = same_suspects(s, b);
     return many != others ? many < others : runs(b) && !runs(a);
 }
 
@@ -117,7 +119,7 @@ static void say_behind(const struct scene *s, const struct suspect_rank *r, char
     add_call(s->call, s->reached, out);
 }
 
-/* Of the strongest evidence. */
+/* Write the reason for the strongest evidence. */
 static void say_why(const struct scene *s, const struct suspect_rank *r, enum meeting_strength strength,
                     char out[static SUSPECT_BYTES])
 {
@@ -138,7 +140,7 @@ static void say_why(const struct scene *s, const struct suspect_rank *r, enum me
         add_state(r, out);
 }
 
-/* Nothing sets a rank apart; returns the one that is named for all of them. */
+/* No rank differs from the others: write that, and return the rank to name as an example. */
 static int say_unknown(const struct scene *s, char out[static SUSPECT_BYTES])
 {
     const struct suspect_rank *r = s->r;
@@ -182,7 +184,7 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
     s.strength = strength_of(&scene, &r[s.index]);
     if (s.strength == STRENGTH_STACK) {
         s.place = r[s.index].stack.place;
-        if (n > 1 && company(&scene, &r[s.index]) == n) {
+        if (n > 1 && same_suspects(&scene, &r[s.index]) == n) {
             s.strength = STRENGTH_UNKNOWN;
             text_add(s.text, SUSPECT_BYTES, "cannot tell which rank: all are there, ");
         }

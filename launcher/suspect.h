@@ -1,10 +1,11 @@
 /* suspect.h - choose, among this node's ranks, the one that most likely blocks a round that hangs. Pure. agent_hang.c
  * calls it; the leader compares the suspects of all nodes (quorum_hang.h).
  *
- * The strongest evidence counts (enum meeting_strength): a rank that is stopped; one in uninterruptible sleep; one that has not
- * begun the collective call that others are in; a Python rank that is not in a call that waits for others; a rank in
- * no call while another rank of the node is in one, or while it is the node's only rank. Ranks that wait in the same
- * call are not to blame. In that case suspect_find writes into `text` that a connection between them may be lost.
+ * The rank with the strongest evidence (enum meeting_strength) is the suspect: a rank that is stopped; one in
+ * uninterruptible sleep; one that has not begun the collective call that others are in; a Python rank that is
+ * not in a call that waits for others; a rank in no call while another rank of the node is in one, or while
+ * it is the node's only rank. Ranks that wait in the same call give no evidence. In that case `text` says
+ * that a connection between them may be lost.
  *
  * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.
  */
@@ -24,10 +25,10 @@ enum { SUSPECT_WCHAN_BYTES = 40, SUSPECT_LINE_BYTES = 120, SUSPECT_BYTES = 400 }
 struct suspect_rank {
     int rank, pid;
     bool ended;                      /* it has exited with status 0 */
-    char state;                      /* of /proc/PID/stat; 0: not known */
-    char wchan[SUSPECT_WCHAN_BYTES]; /* where it sleeps in the kernel; "": not known */
-    int cpu_percent;                 /* of one CPU, over a short time, all its threads; -1: not known */
-    struct rank_slot slot;           /* what it has told itself; all 0: nothing */
+    char state;                      /* from /proc/PID/stat; 0: not known */
+    char wchan[SUSPECT_WCHAN_BYTES]; /* the kernel function in which it sleeps; "": not known */
+    int cpu_percent;                 /* of one CPU, all threads, over HANG_LOOK_MS; -1: not known */
+    struct rank_slot slot;           /* its slot; all 0: it has written nothing */
     struct stack stack;
     char last_line[SUSPECT_LINE_BYTES]; /* of its output; "": none */
 };
@@ -39,10 +40,12 @@ struct suspect {
     char text[SUSPECT_BYTES];
 };
 
-/* Judge n > 0 ranks. `reached`, `call`: the last collective call that any rank of the run has begun, 0: none is known. */
+/* Choose among n > 0 ranks. `reached`, `call`: the last collective call that any rank of the run has begun;
+ * 0: not known. */
 struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call);
 
-/* What is known of a rank, one line: "rank 1 (pid 77): T, do_signal_stop; CPU 0%; training, in all_reduce 12; last line: ...". */
+/* Describe the evidence about a rank in one line: "rank 1 (pid 77): T, do_signal_stop; CPU 0%; training, in
+ * all_reduce 12; last line: ...". */
 void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTES]);
 
 #endif

@@ -1,10 +1,10 @@
-/* tee.c - cut a teed stream into lines for the console and for the file of filtered lines. */
+/* tee.c - split a teed stream into lines for the console and for the file of filtered lines. */
 #include "launcher/tee.h"
 #include "common/fsutil.h"
 
 #include <string.h>
 
-enum { KEPT_BYTES = 64 * 1024 }; /* how much memory a stream keeps for its next line */
+enum { KEPT_BYTES = 64 * 1024 }; /* memory that a stream keeps between lines */
 
 static bool wanted(const struct tee_out *out, const struct buf *text)
 {
@@ -31,7 +31,7 @@ void tee_clear(struct tee_line *line)
     line->returned = false;
 }
 
-/* A full disk must not stop the training, so bytes that cannot be written are lost. */
+/* A full disk must not stop the training, so a failed write loses its bytes. */
 static void keep_filtered(const struct tee_out *out, const struct buf *text)
 {
     cleanup_buf struct buf whole = BUF_INIT(strlen(out->prefix) + text->len + 1);

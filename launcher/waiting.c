@@ -1,4 +1,4 @@
-/* waiting.c - format the lines that say which nodes a launcher waits for. */
+/* waiting.c - format the messages about the nodes that a launcher waits for. */
 #include "launcher/waiting.h"
 #include "common/text.h"
 
@@ -55,8 +55,8 @@ static void say_forming(const struct waiting *w, const struct options *o, const 
         add_limit(out, w->heard_ms + s->left_ms, now_ms);
 }
 
-void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
-                 char out[static WAITING_BYTES])
+void waiting_format(const struct waiting *w, const struct nodes *n, int64_t now_ms,
+                    char out[static WAITING_BYTES])
 {
     const struct meet_config *m = &n->options->meeting;
     const struct meeting_state *s = &n->view->state;

@@ -1,5 +1,6 @@
 /* waiting.h - the messages that a launcher prints while it waits for other nodes: one after 10 s, then one every
- * minute. After 5 s the launcher prints a host name that does not resolve. No system calls.
+ * minute. If the host's name does not resolve, the first message comes after 5 s. agent_nodes.c calls it. No
+ * system calls.
  *
  * Order: waiting_begin; then waiting_due after each change of the view and at due_ms; waiting_end when the wait is over.
  * Units: milliseconds of the caller's monotonic clock.
@@ -14,7 +15,7 @@ enum { WAITING_NAME_MS = 5000, WAITING_FIRST_MS = 10000, WAITING_AGAIN_MS = 6000
 struct waiting {
     int64_t since_ms;
     int64_t due_ms;   /* time of the next message; 0: not waiting */
-    int64_t version;  /* of the newest state of the meeting */
+    int64_t version;  /* of the newest state of the run */
     int64_t heard_ms; /* when it was received */
 };
 
@@ -26,7 +27,7 @@ bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 
 /* Format the message, one line without newline: what the launcher waits for, where, since when, and when it gives
  * up. */
-void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
-                 char out[static WAITING_BYTES]);
+void waiting_format(const struct waiting *w, const struct nodes *n, int64_t now_ms,
+                    char out[static WAITING_BYTES]);
 
 #endif

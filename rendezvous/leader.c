@@ -1,4 +1,4 @@
-/* leader.c - the leader's connections and decisions; PROTOCOL.md describes them. */
+/* leader.c - the leader's connections: authenticate nodes, pass on their states, send STATE; see PROTOCOL.md. */
 #include "rendezvous/leader.h"
 #include "common/memory.h"
 #include "common/secret.h"
@@ -20,11 +20,11 @@ void leader_release(struct leader *l)
     *l = (struct leader){0};
 }
 
-bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms)
+bool leader_unauthenticated(const struct leader *l, int link, bool *greeted, int64_t *came_ms)
 {
     const struct leader_link *k = &l->links[link];
 
-    *spoke = k->at != LINK_OPENED;
+    *greeted = k->at != LINK_OPENED;
     *came_ms = k->came_ms;
     return !k->ticket && k->at != LINK_REFUSED;
 }
@@ -35,7 +35,7 @@ static void free_link(struct leader *l, int link)
     l->links[link] = (struct leader_link){.at = LINK_FREE};
 }
 
-/* Close the connection at the next leader_act; refusal 0: without a word. */
+/* Close the connection at the next leader_act; refusal 0: without sending REFUSED. */
 static void refuse(struct leader_link *k, int64_t refusal)
 {
     k->at = LINK_REFUSED;
@@ -95,7 +95,7 @@ static struct message_challenge challenge(const struct leader *l, const struct l
     return c;
 }
 
-/* The ticket of this id, a new one if it was not seen before; 0: there are none left. */
+/* The ticket of the node with this id, a new one if the id is new; 0: none are left. */
 static int64_t ticket_of(struct leader *l, const uint8_t id[static MESSAGE_ID_BYTES])
 {
     for (int i = 0; i < l->n_nodes; i++)
@@ -133,8 +133,9 @@ static void admit(struct leader *l, struct leader_link *k, const uint8_t answer[
         quorum_returns(&l->quorum, ticket, now_ms);
 }
 
-/* Whether a node speaks and takes nothing that it is sent, over whatever connection: packets of a certain size are lost on the way,
- * its reader is stuck. It would hold up all others. One that is always a little behind goes on. */
+/* Whether a node sends NODE messages but has received no STATE for the silence, over any of its connections: its
+ * reader is stuck, or the network drops large packets. It would hold up all others. A node that is only a little
+ * behind is fine. */
 static bool takes_nothing(const struct leader *l, struct leader_node *n, int64_t version, int64_t now_ms)
 {
     const struct quorum_config *c = &l->config.quorum;
@@ -147,20 +148,21 @@ static bool takes_nothing(const struct leader *l, struct leader_node *n, int64_t
     return n->behind_ms && now_ms - n->behind_ms >= c->keep_alive_ms * c->keep_alive_attempts;
 }
 
-/* What comes over a connection that is not the node's newest is older than what was heard, and no sign of life. */
-static void hear(struct leader *l, int link, const struct meeting_node *told, int64_t now_ms)
+/* Pass a NODE message to the quorum. One from a connection that is not the node's newest is stale, so it is
+ * ignored. */
+static void hear(struct leader *l, int link, const struct meeting_node *record, int64_t now_ms)
 {
     struct leader_link *k = &l->links[link];
     struct leader_node *n = &l->nodes[k->ticket - 1];
 
-    if (k->hello.number < n->newest || told->beat <= n->beat)
+    if (k->hello.number < n->newest || record->beat <= n->beat)
         return;
-    struct meeting_node node = *told;
+    struct meeting_node node = *record;
     n->newest = k->hello.number;
     n->link = link;
     n->beat = k->beat = node.beat;
     if (takes_nothing(l, n, node.version, now_ms)) {
-        quorum_deaf(&l->quorum, k->ticket);
+        quorum_unreachable(&l->quorum, k->ticket);
         return;
     }
     node.connection = k->hello.number;
@@ -172,7 +174,7 @@ static bool take(struct leader *l, int link, const struct message *m, int64_t no
 {
     struct leader_link *k = &l->links[link];
 
-    if (k->at == LINK_REFUSED) /* what it sent before it knew */
+    if (k->at == LINK_REFUSED) /* sent before it received REFUSED */
         return true;
     if (m->type == MESSAGE_HELLO && k->at == LINK_OPENED)
         greet(l, k, &m->hello);
@@ -202,7 +204,7 @@ void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms
     if (n && n->link == link) {
         n->link = -1;
         if (how == LINK_CLOSED)
-            quorum_cut(&l->quorum, k->ticket, k->hello.number, now_ms);
+            quorum_disconnected(&l->quorum, k->ticket, k->hello.number, now_ms);
     }
     free_link(l, link);
 }
@@ -222,7 +224,7 @@ size_t leader_frame_max(const struct leader *l, int link)
     return l->links[link].ticket ? MESSAGE_NODE_BYTES : MESSAGE_FIRST_BYTES;
 }
 
-/* This process stood still for so long: nobody is late by that. */
+/* This process was stopped for `pause_ms`: extend every connection's deadlines by that. */
 static void excuse(struct leader *l, int64_t pause_ms)
 {
     for (int i = 0; i < l->n_links; i++)
@@ -231,7 +233,7 @@ static void excuse(struct leader *l, int64_t pause_ms)
         l->nodes[i].behind_ms += l->nodes[i].behind_ms ? pause_ms : 0;
 }
 
-/* Close what has not greeted, or has been welcomed and never spoke. */
+/* Close connections that sent no NODE within LEADER_GREET_MS. */
 static void close_late(struct leader *l, int64_t now_ms)
 {
     for (int i = 0; i < l->n_links; i++) {
@@ -249,21 +251,21 @@ void leader_decide(struct leader *l, int64_t now_ms)
     close_late(l, now_ms);
     while (quorum_step(&l->quorum, now_ms))
         ;
-    (void)quorum_tell(&l->quorum, now_ms);
+    (void)quorum_count_joined(&l->quorum, now_ms);
     (void)quorum_steps(&l->quorum, &l->steps);
     l->next = 0;
     l->due_ms = leader_next_ms(l, now_ms);
 }
 
-/* Whether it is the connection over which its node hears of the run; a node that said nothing yet hears over any. */
-static bool is_told(const struct leader *l, int link)
+/* Whether STATE goes over this connection: the node's newest, or any one if the node has sent no NODE yet. */
+static bool receives_state(const struct leader *l, int link)
 {
     const struct leader_node *n = &l->nodes[l->links[link].ticket - 1];
 
     return n->newest ? n->link == link : true;
 }
 
-/* The next message to this connection; false: none. */
+/* Fill in the next message to send over this connection; false: none. */
 static bool write_to(struct leader *l, int link, struct message *m)
 {
     struct leader_link *k = &l->links[link];
@@ -277,7 +279,7 @@ static bool write_to(struct leader *l, int link, struct message *m)
     } else if (k->at == LINK_WELCOMED && k->heard != k->beat) {
         *m = (struct message){.type = MESSAGE_HEARD, .beat = k->beat};
         k->heard = k->beat;
-    } else if (k->at == LINK_WELCOMED && k->version != l->quorum.state.version && is_told(l, link)) {
+    } else if (k->at == LINK_WELCOMED && k->version != l->quorum.state.version && receives_state(l, link)) {
         *m = (struct message){.type = MESSAGE_STATE, .state = &l->quorum.state};
         k->version = l->quorum.state.version;
         l->nodes[k->ticket - 1].sent = k->version;
@@ -312,7 +314,7 @@ bool leader_act(struct leader *l, struct leader_action *a)
 
 int64_t leader_next_ms(const struct leader *l, int64_t now_ms)
 {
-    /* So soon that a pause of this process is seen before it counts much. */
+    /* Wake up often enough to notice a pause of this process before it counts much. */
     const int64_t half_ms = now_ms + l->config.quorum.keep_alive_ms / 2;
     int64_t next_ms = quorum_next_ms(&l->quorum, now_ms);
 

@@ -1,8 +1,9 @@
-/* leader.h - the leader of a run: which connection belongs to which node, what each is sent, and by quorum.h what is decided. A
- * state machine without system calls: time and messages are arguments, messages to send are results.
+/* leader.h - the leader's side of the rendezvous: maps connections to nodes, and passes their states to quorum.h,
+ * which decides. meet.c calls it on the node that hosts the leader. A state machine without system calls: time and
+ * received messages are arguments, messages to send are results.
  *
- * Order:     after what arrived was handed over (opened, heard, closed) call leader_decide once, then leader_act until it is
- *            false. Call leader_decide again at leader_next_ms at the latest.
+ * Order:     pass all events (leader_opened, leader_heard, leader_closed), call leader_decide once, then leader_act
+ *            until it returns false. Call leader_decide again at leader_next_ms at the latest.
  * Ownership: leader_init fills *l, leader_release frees what it holds. Strings of the configuration are borrowed. A message of
  *            leader_act is valid until the next call.
  * Units:     milliseconds of the caller's monotonic clock.
@@ -26,7 +27,8 @@ struct leader_config {
     uint8_t seed[JOBKEY_NONCE_BYTES]; /* random, of its nonces */
 };
 
-/* How a connection ended: the peer's process or kernel ended it, or the network stopped to answer. */
+/* How a connection ended: the peer's process or kernel closed it, or the network stopped answering (ETIMEDOUT,
+ * ...). */
 enum link_end { LINK_CLOSED, LINK_SILENT };
 
 /* A connection. */
@@ -40,14 +42,14 @@ struct leader_link {
         LINK_WELCOMED,
         LINK_REFUSED
     } at;
-    bool local;          /* of the leader's own node */
-    bool blocked;        /* it takes no bytes at present */
-    int64_t came_ms;     /* when it was opened */
-    int64_t ticket;      /* of its node; 0: no valid ANSWER has arrived */
-    int64_t beat, heard; /* of its last NODE, and of the last HEARD sent */
+    bool local;          /* from the node in the leader's process */
+    bool blocked;        /* its socket's send buffer is full */
+    int64_t came_ms;     /* when it was accepted */
+    int64_t ticket;      /* its node's; 0: no valid ANSWER has arrived */
+    int64_t beat, heard; /* `beat` of the last NODE received, and of the last HEARD sent */
     int64_t version;     /* of the last STATE sent */
     int64_t refusal;     /* enum message_refusal; 0: none */
-    uint64_t serial;     /* of all connections, from which its nonce follows */
+    uint64_t serial;     /* counts all connections; its nonce is derived from it */
     struct message_hello hello;
 };
 
@@ -55,22 +57,22 @@ struct leader_link {
 struct leader_node {
     uint8_t id[MESSAGE_ID_BYTES];
     uint32_t newest;     /* number of the newest connection over which it sent NODE; 0: none */
-    int link;            /* its index; -1: it has ended */
+    int link;            /* index of that connection; -1: it has ended */
     int64_t beat;        /* of its last NODE */
-    int64_t sent, knows; /* version of the newest STATE sent to it, and of the newest that it knows */
-    int64_t behind_ms;   /* since when it knows no more, and less than it was sent; 0: it knows all */
+    int64_t sent, knows; /* version of the newest STATE sent to it, and of the newest that it acknowledged */
+    int64_t behind_ms;   /* since when `knows` is below `sent` and has not grown; 0: it is up to date */
 };
 
 struct leader {
     struct leader_config config;
     struct quorum quorum;
-    struct leader_link *links; /* [n_links], with free places */
+    struct leader_link *links; /* [n_links], some of them LINK_FREE */
     struct leader_node *nodes; /* [n_nodes] */
     int n_links, room_links, n_nodes, room_nodes;
     int open;
     uint64_t serials;   /* connections so far */
     int64_t due_ms;     /* when the next decision is due; 0: not known yet */
-    int next;           /* the link with which leader_act goes on */
+    int next;           /* the link at which leader_act continues */
     struct steps steps; /* of the whole run; window 0: none yet */
 };
 
@@ -83,24 +85,24 @@ struct leader_action {
 void leader_init(struct leader *l, const struct leader_config *c, int64_t now_ms);
 void leader_release(struct leader *l);
 
-/* True: no valid ANSWER has arrived over the connection and it was not refused. The caller may displace it for a new
- * one (leader_displace, then LEADER_CLOSE). *spoke: a HELLO arrived. *came_ms: when it was opened. */
-bool leader_stranger(const struct leader *l, int link, bool *spoke, int64_t *came_ms);
+/* True: no valid ANSWER has arrived over the connection and the leader has not refused it. The caller may replace it
+ * by a new one (leader_displace, then LEADER_CLOSE). *greeted: a HELLO arrived. *came_ms: when it was accepted. */
+bool leader_unauthenticated(const struct leader *l, int link, bool *greeted, int64_t *came_ms);
 void leader_displace(struct leader *l, int link);
 
-/* A connection was accepted: its number for the calls below, which leader_closed or LEADER_CLOSE ends. A connection too many is
- * refused by the next leader_act. */
+/* Report an accepted connection. Returns its index for the calls below; leader_closed or LEADER_CLOSE frees it.
+ * Beyond LEADER_LINKS_MAX the next leader_act refuses it. */
 int leader_opened(struct leader *l, bool local, int64_t now_ms);
-/* A message came over it; false: the message does not belong there. leader_heard has freed the link: close the socket
- * and do not call leader_closed. */
+/* Report a message that arrived over it. False: the message is not allowed there; leader_heard has freed the link:
+ * close the socket and do not call leader_closed. */
 bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms);
 void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms);
-/* Whether the connection takes no more bytes at present. It then is sent nothing. */
+/* Set whether the socket's send buffer is full. The leader sends nothing over a blocked connection. */
 void leader_blocked(struct leader *l, int link, bool blocked);
-/* The longest frame that the connection may send now. */
+/* The longest frame that the peer may send now, in bytes. */
 size_t leader_frame_max(const struct leader *l, int link);
 
-/* Decide by what has been heard. */
+/* Take the decisions that follow from the events so far. */
 void leader_decide(struct leader *l, int64_t now_ms);
 /* The next thing to do; false: nothing more. The link of LEADER_CLOSE is free afterwards. */
 bool leader_act(struct leader *l, struct leader_action *a);

@@ -1,4 +1,4 @@
-/* meet.c - a launcher's place in the meeting: its thread's loop, and what the main loop asks and tells. */
+/* meet.c - the rendezvous thread's loop, and the functions that the launcher's main loop calls. */
 #include "rendezvous/meet.h"
 #include "common/clock.h"
 #include "common/contract.h"
@@ -31,7 +31,7 @@ static void silence(int fd)
     uint64_t ignored;
 
     if (read(fd, &ignored, sizeof(ignored)) < 0)
-        return; /* it was not rung */
+        return; /* the counter was 0 */
 }
 
 static void unref(struct meet *m)
@@ -60,7 +60,7 @@ static void unref(struct meet *m)
     free(m);
 }
 
-/* The node's message to the leader here, and the leader's to the node. */
+/* Pass a message between the node and the leader of this process. */
 static void say_here(struct meet *m, const struct message *message, int64_t now_ms)
 {
     m->message = *message;
@@ -68,8 +68,8 @@ static void say_here(struct meet *m, const struct message *message, int64_t now_
         m->local_link = -1;
 }
 
-/* A dial had its time and waited for a name all of it. */
-static void give_name_up(struct meet *m)
+/* The connection attempt timed out while it waited for the resolver. */
+static void fail_resolution(struct meet *m)
 {
     struct node_line *l = &m->node.line;
     bool failed;
@@ -99,7 +99,7 @@ static bool act_node(struct meet *m, int64_t now_ms)
             leader_closed(&m->leader, m->local_link, LINK_CLOSED, now_ms);
             m->local_link = -1;
         } else if (a.number == m->pending)
-            give_name_up(m);
+            fail_resolution(m);
         else
             meet_close_wire(m, meet_wire_of_node(m, a.number), now_ms);
     }
@@ -126,23 +126,23 @@ static bool act_leader(struct meet *m, int64_t now_ms)
     return any;
 }
 
-/* Ring where the view has changed since the last time. */
-static void tell_owner(struct meet *m)
+/* Make meet_fd readable if the view has changed since the last time. */
+static void notify_owner(struct meet *m)
 {
     const struct node *n = &m->node;
     const bool stops = node_must_stop(n);
 
-    if (m->told.version == n->state->version && m->told.stage == n->stage && m->told.stops == stops &&
-        strcmp(m->told.why, n->line.why) == 0)
+    if (m->notified.version == n->state->version && m->notified.stage == n->stage &&
+        m->notified.stops == stops && strcmp(m->notified.why, n->line.why) == 0)
         return;
-    m->told.version = n->state->version;
-    m->told.stage = n->stage;
-    m->told.stops = stops;
-    memcpy(m->told.why, n->line.why, sizeof(m->told.why));
+    m->notified.version = n->state->version;
+    m->notified.stage = n->stage;
+    m->notified.stops = stops;
+    memcpy(m->notified.why, n->line.why, sizeof(m->notified.why));
     ring(m->fd);
 }
 
-/* All that follows from what was heard. */
+/* Let leader and node act on all events so far. */
 static void turn(struct meet *m, int64_t now_ms)
 {
     const struct node *n = &m->node;
@@ -155,12 +155,13 @@ static void turn(struct meet *m, int64_t now_ms)
         any = act_node(m, now_ms);
         any = act_leader(m, now_ms) || any;
     }
-    m->asks = n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
-              n->line.why[0] && now_ms >= m->stranger_ms;
-    tell_owner(m);
+    m->identifies = n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
+                    n->line.why[0] && now_ms >= m->foreign_ms;
+    notify_owner(m);
 }
 
-/* Whether the thread has nothing more to do; with the others to be seen off where the leader is here. */
+/* Whether the thread may end. On the leader's host: only when the other nodes have read ENDED, or grace_ms has
+ * passed. */
 static bool is_done(struct meet *m, int64_t now_ms)
 {
     if (m->broken.kind)
@@ -214,10 +215,10 @@ static void *work(void *arg)
         pthread_mutex_lock(&m->lock);
         const int64_t now_ms = clock_mono_ms();
         turn(m, now_ms);
-        const bool done = is_done(m, now_ms), asks = done ? m->broken.code == EADDRINUSE : m->asks;
+        const bool done = is_done(m, now_ms), asks = done ? m->broken.code == EADDRINUSE : m->identifies;
         pthread_mutex_unlock(&m->lock);
         if (asks)
-            meet_ask_stranger(m);
+            meet_identify_foreign(m);
         if (done)
             break;
         wait_for_news(m);
@@ -283,17 +284,18 @@ int meet_fd(const struct meet *m)
     return m->fd;
 }
 
-/* Why the last try to reach the leader failed. A leader that stands still says nothing as well, so of silence the words stay. */
+/* Why the last attempt to reach the leader failed. A server that answers nothing may be a stopped leader, so
+ * for FOREIGN_SILENT the message names both. */
 static void why_not_reached(const struct meet *m, char out[static ERR_MSG_BYTES])
 {
     const char *why = m->node.line.why;
 
     if (m->node.line.met)
         snprintf(out, ERR_MSG_BYTES, "%s", why);
-    else if (m->stranger == STRANGER_OTHER)
-        snprintf(out, ERR_MSG_BYTES, "no launcher of this project: %s", m->stranger_text);
-    else if (m->stranger == STRANGER_SILENT)
-        snprintf(out, ERR_MSG_BYTES, "%s (%s)", why, m->stranger_text);
+    else if (m->foreign == FOREIGN_OTHER)
+        snprintf(out, ERR_MSG_BYTES, "no launcher of this project: %s", m->foreign_text);
+    else if (m->foreign == FOREIGN_SILENT)
+        snprintf(out, ERR_MSG_BYTES, "%s (%s)", why, m->foreign_text);
     else
         snprintf(out, ERR_MSG_BYTES, "while trying to connect: %s", why[0] ? why : "no answer yet");
 }
@@ -308,9 +310,9 @@ static void look_at_error(const struct meet *m, struct err *err)
     why_not_reached(m, why);
     if (m->broken.kind && m->thread_ended) {
         err_set(err, ERR_CONFLICT, "rendezvous at %.100s:%d: this node has to host it: %.150s%s%s", c->host,
-                c->port, m->broken.msg, m->stranger_text[0] ? ": " : "", m->stranger_text);
+                c->port, m->broken.msg, m->foreign_text[0] ? ": " : "", m->foreign_text);
         err->code = m->broken.code;
-    } else if (n->stage == NODE_REACHES && (n->line.why[0] || m->stranger == STRANGER_OTHER)) {
+    } else if (n->stage == NODE_REACHES && (n->line.why[0] || m->foreign == FOREIGN_OTHER)) {
         err_set(err, ERR_TIMEOUT, "%s", why);
         err->code = m->unresolved ? EAI_NONAME : 0;
     } else if (n->stage == NODE_OVER && n->over.why == NODE_WHY_NOT_REACHED)
@@ -322,7 +324,7 @@ static void look_at_error(const struct meet *m, struct err *err)
                 c->host, c->port, n->line.why);
     else if (n->stage == NODE_OVER && n->over.why == NODE_WHY_LOST)
         err_set(err, ERR_PEER, "rendezvous at %.100s:%d: the node that hosts it was lost: %.150s", c->host,
-                c->port, n->line.why[0] ? n->line.why : "nothing was heard of it for too long");
+                c->port, n->line.why[0] ? n->line.why : "it sent nothing for too long");
 }
 
 /* With the lock held. */
@@ -341,7 +343,7 @@ static void copy_view(const struct meet *m, struct meet_view *view)
                                                                     : -1;
     view->spare_until_ms = node_spare_until_ms(n);
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
-    view->told = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.told;
+    view->failure_reported = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.reported;
     view->state = *n->state;
 }
 
@@ -364,10 +366,10 @@ bool meet_begins(struct meet *m, int *rank, struct meet_view *view)
     return begins;
 }
 
-void meet_rested(struct meet *m, bool good)
+void meet_ranks_ended(struct meet *m, bool good)
 {
     pthread_mutex_lock(&m->lock);
-    node_rested(&m->node, good);
+    node_ranks_ended(&m->node, good);
     pthread_mutex_unlock(&m->lock);
     ring(m->wake);
 }
@@ -388,10 +390,10 @@ void meet_quiet(struct meet *m, bool quiet, int64_t number, int64_t call)
     ring(m->wake);
 }
 
-void meet_say_steps(struct meet *m, const struct steps *steps)
+void meet_report_steps(struct meet *m, const struct steps *steps)
 {
     pthread_mutex_lock(&m->lock);
-    node_steps(&m->node, steps);
+    node_report_steps(&m->node, steps);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -429,7 +431,7 @@ void meet_end(struct meet *m, int64_t grace_ms)
     const struct timespec ts = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L};
     m->stop = true;
     m->grace_ms = clock_mono_ms() + grace_ms;
-    node_rested(&m->node, false);
+    node_ranks_ended(&m->node, false);
     node_leave(&m->node, 0, clock_mono_ms());
     ring(m->wake);
     while (!m->thread_ended && pthread_cond_timedwait(&m->ended, &m->lock, &ts) == 0)

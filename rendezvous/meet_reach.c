@@ -1,4 +1,5 @@
-/* meet_reach.c - whether this node hosts the leader, and dials to the leader: names, addresses, who else serves there. */
+/* meet_reach.c - decide whether this node hosts the leader; else resolve and dial the leader's address, and
+ * identify a foreign server there. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/random.h"
@@ -12,8 +13,8 @@
 #include <sys/socket.h>
 
 enum {
-    STRANGER_MS = 500,
-    STRANGER_AGAIN_MS = 10000,
+    FOREIGN_ANSWER_MS = 500,
+    FOREIGN_AGAIN_MS = 10000,
     PROBE_MS = 3000,
     PROBE_AGAIN_MS = 1000,
     PROBES_MAX = 10
@@ -21,8 +22,9 @@ enum {
 
 #define PROBE_NUMBER UINT32_MAX /* of meet_probe's only connection */
 
-/* Whether the addresses are of this machine's interfaces: all of them, since a name may be that of all pods (a headless Service). That
- * one can be bound would not tell: some machines let a program bind any address (ip_nonlocal_bind). */
+/* Whether all addresses of `host` belong to this machine's interfaces. One is not enough: the name of a
+ * headless Service has the addresses of all pods. bind() is no test: with ip_nonlocal_bind it accepts any
+ * address. */
 static bool is_here(const struct meet *m)
 {
     struct ifaddrs *all = NULL;
@@ -41,7 +43,7 @@ static bool is_here(const struct meet *m)
     return here;
 }
 
-/* Start to lead, if this node is to and can. -1 when it has to and cannot. */
+/* Start the leader if this node may host it and can listen. -1: it has to host and cannot. */
 int meet_host(struct meet *m, int64_t now_ms, struct err *err)
 {
     const struct meet_config *c = &m->config;
@@ -96,13 +98,14 @@ static int open_to(const struct sockaddr *addr, socklen_t len)
     return TAKE_FD(fd);
 }
 
-/* Where the leader is, once it has welcomed this node: a reconnect has no time for a name, and the leader does not move. */
+/* Whether the leader's address is known from an earlier WELCOME. The leader does not move, so a reconnect
+ * does not resolve the name again. */
 static bool knows_leader(const struct meet *m)
 {
     return m->node.line.welcomed && m->leader_len;
 }
 
-/* Where to dial is known: 1; 0: the name is being looked up; -1: it cannot be found. */
+/* Find the address to dial. 1: known; 0: the resolver is at work; -1: the name does not resolve. */
 static int find(struct meet *m, int64_t now_ms)
 {
     return m->found || knows_leader(m) ? 1 : resolver_wait(m->at, now_ms, &m->found);
@@ -115,7 +118,7 @@ static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)
                       : open_to((struct sockaddr *)&m->leader_addr, m->leader_len);
     const int code = errno;
 
-    if (at && !at->ai_next) /* ask for the name again before the next try */
+    if (at && !at->ai_next) /* resolve the name again before the next attempt */
         forget_addresses(m);
     if (fd < 0) {
         node_closed(&m->node, number, LINK_CLOSED, strerror(code), now_ms);
@@ -135,7 +138,8 @@ void meet_go_on(struct meet *m, int64_t now_ms)
     if (!number)
         return;
     const int named = find(m, now_ms);
-    m->unresolved = named ? named < 0 : m->unresolved; /* while it is looked up: as the last time */
+    m->unresolved = named ? named < 0 : m->unresolved; /* while the resolver is at work, keep the last
+                                                        * result */
     if (meet_host(m, now_ms, &err) < 0) {
         m->broken = err;
         return;
@@ -198,26 +202,26 @@ void meet_probed(struct meet *m)
         !node_answer(&m->config.node, PROBE_NUMBER, &m->message.challenge, answer))
         return;
     err_set(&m->broken, ERR_CONFLICT,
-            "another launcher does so there: were two told to (is_host=true, node rank 0)?");
-    m->broken.code = EAGAIN; /* the other may be of a pod that is about to go */
+            "another launcher does so there: are two configured to (is_host=true, node rank 0)?");
+    m->broken.code = EAGAIN; /* the other may run in a pod that terminates */
 }
 
 void meet_met_launcher(struct meet *m, int64_t now_ms)
 {
-    m->stranger = STRANGER_NOBODY;
-    m->stranger_text[0] = '\0';
-    m->stranger_ms = now_ms + STRANGER_AGAIN_MS;
+    m->foreign = FOREIGN_NOBODY;
+    m->foreign_text[0] = '\0';
+    m->foreign_ms = now_ms + FOREIGN_AGAIN_MS;
 }
 
-void meet_ask_stranger(struct meet *m)
+void meet_identify_foreign(struct meet *m)
 {
-    char text[STRANGER_BYTES] = "";
+    char text[FOREIGN_BYTES] = "";
 
-    const enum stranger who = stranger_ask(m->at, STRANGER_MS, text);
+    const enum foreign who = foreign_identify(m->at, FOREIGN_ANSWER_MS, text);
     pthread_mutex_lock(&m->lock);
-    m->asks = false;
-    m->stranger = who;
-    memcpy(m->stranger_text, text, sizeof(text));
-    m->stranger_ms = clock_mono_ms() + (who == STRANGER_NOBODY ? 0 : STRANGER_AGAIN_MS);
+    m->identifies = false;
+    m->foreign = who;
+    memcpy(m->foreign_text, text, sizeof(text));
+    m->foreign_ms = clock_mono_ms() + (who == FOREIGN_NOBODY ? 0 : FOREIGN_AGAIN_MS);
     pthread_mutex_unlock(&m->lock);
 }

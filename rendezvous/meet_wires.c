@@ -1,4 +1,4 @@
-/* meet_wires.c - the sockets of a launcher's place in the meeting: read and write frames, tell how a connection ended. */
+/* meet_wires.c - the sockets of struct meet: accept, read and write frames, report how a connection ended. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "rendezvous/meet_state.h"
@@ -16,13 +16,13 @@ enum {
     LEAST_MS = 3000,
     FAREWELL_MS = 1000,
     OUT_BYTES = 2 * MESSAGE_STATE_BYTES,
-    STRANGERS_MAX = 256, /* connections that are not welcomed */
-    EACH_MAX = 16,       /* of these from one address */
-    PATIENCE_MS = 250,   /* how old the one is that gives way to a new one */
+    UNAUTHENTICATED_MAX = 256, /* connections before WELCOME */
+    PER_ADDRESS_MAX = 16,      /* of these from one address */
+    EVICT_AGE_MS = 250,        /* the age at which a new connection may displace an old one */
 };
 
-/* The kernel gives a connection up no sooner than the silence: a shorter cut of the network would end it at one end, and the other
- * would see a reset and take the node for dead. */
+/* TCP timeouts are at least the silence. Else a shorter network outage would end the connection on one side,
+ * and the other side would see a reset and take the node for dead. */
 struct wire *meet_add_wire(struct meet *m, int fd)
 {
     const int64_t silence_ms = m->config.node.keep_alive_ms * m->config.node.keep_alive_attempts;
@@ -72,7 +72,7 @@ struct wire *meet_wire_of_leader(struct meet *m, int link)
     return NULL;
 }
 
-/* Its place is freed at the end of the turn. */
+/* Close the socket. The entry is freed at the end of the turn. */
 static void drop(struct wire *w)
 {
     if (w->fd >= 0)
@@ -89,7 +89,7 @@ static void tell_end(struct meet *m, struct wire *w, int code, int64_t now_ms)
         return;
     drop(w);
     if (w->close_ms)
-        return; /* it was closed here before */
+        return; /* already closed */
     if (w->leaders)
         leader_closed(&m->leader, w->link, how, now_ms);
     else
@@ -143,32 +143,32 @@ void meet_close_wire(struct meet *m, struct wire *w, int64_t now_ms)
         drop(w);
 }
 
-static bool look_at_stranger(const void *arg, int at, struct service_guest *g)
+static bool get_unauthenticated(const void *arg, int at, struct service_conn *g)
 {
     const struct meet *m = arg;
     const struct wire *w = m->wires[at];
 
     g->addr = w->addr;
     return w->leaders && w->fd >= 0 && !w->close_ms &&
-           leader_stranger(&m->leader, w->link, &g->spoke, &g->came_ms);
+           leader_unauthenticated(&m->leader, w->link, &g->greeted, &g->came_ms);
 }
 
 void meet_accept(struct meet *m, int64_t now_ms)
 {
-    const struct service_crowd strangers = {.places = m->n_wires,
-                                            .look = look_at_stranger,
-                                            .arg = m,
-                                            .max = STRANGERS_MAX,
-                                            .each = EACH_MAX,
-                                            .patience_ms = PATIENCE_MS};
+    const struct service_limits strangers = {.n = m->n_wires,
+                                             .get = get_unauthenticated,
+                                             .arg = m,
+                                             .max = UNAUTHENTICATED_MAX,
+                                             .per_address = PER_ADDRESS_MAX,
+                                             .evict_age_ms = EVICT_AGE_MS};
     uint8_t addr[16];
-    int gives_way;
-    const int fd = service_admit(&m->service, &strangers, addr, &gives_way);
+    int evicted;
+    const int fd = service_accept(&m->service, &strangers, addr, &evicted);
 
     if (fd < 0)
         return;
-    if (gives_way >= 0)
-        leader_displace(&m->leader, m->wires[gives_way]->link);
+    if (evicted >= 0)
+        leader_displace(&m->leader, m->wires[evicted]->link);
     struct wire *w = meet_add_wire(m, fd);
     w->leaders = true;
     memcpy(w->addr, addr, sizeof(w->addr));
@@ -229,7 +229,7 @@ static bool take(struct meet *m, struct wire *w, const char *frame, size_t len, 
     return node_heard(&m->node, w->number, &m->message, now_ms);
 }
 
-/* Act on the whole frames that came; the connection ends at the first bad one. */
+/* Act on all complete frames received. The first malformed one ends the connection. */
 static void read_frames(struct meet *m, struct wire *w, int64_t now_ms)
 {
     size_t used = 0, at = 0;
@@ -241,7 +241,7 @@ static void read_frames(struct meet *m, struct wire *w, int64_t now_ms)
         if (rc <= 0)
             break;
         if (!take(m, w, w->in.data + at, used, now_ms)) {
-            if (w->leaders) /* the leader knows */
+            if (w->leaders) /* leader_heard has freed the link */
                 drop(w);
             else
                 tell_end(m, w, 0, now_ms);

@@ -1,4 +1,4 @@
-/* meeting.c - encode and decode the meeting's records as "name=value" lines. */
+/* meeting.c - encode and decode the rendezvous records as "name=value" lines. */
 #include "rendezvous/meeting.h"
 #include "common/sv.h"
 

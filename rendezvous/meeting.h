@@ -1,12 +1,11 @@
-/* meeting.h - the records that the launchers of a run (nodes) and their leader send each other, as text; PROTOCOL.md says when.
- * No system calls.
+/* meeting.h - the two records of the rendezvous, as text: a node (the launcher of one machine or pod) sends
+ * its state, the leader sends the run's state. message.c, node.c and quorum.c use them; see PROTOCOL.md. No
+ * system calls.
  *
- * A node sends its state (struct meeting_node), the leader the run's (struct meeting_state). A record holds the whole current
- * state, not an event, so a reader that missed one needs only the next.
+ * A record holds the whole current state, not an event, so a reader that missed one needs only the next.
  *
  * Units:  _ms are milliseconds; wall_ms is Unix time.
- * Errors: the get functions: ERR_INVALID when the bytes are no such record; *ret is then unspecified.
- */
+ * Errors: the get functions: ERR_INVALID when the bytes are not such a record; *ret is then unspecified. */
 #ifndef TK_RENDEZVOUS_MEETING_H
 #define TK_RENDEZVOUS_MEETING_H
 
@@ -17,8 +16,8 @@
 #include <stdint.h>
 
 enum {
-    MEETING_NODES_MAX = 2000,                     /* the list of members has to fit into one message */
-    MEETING_TICKETS_MAX = 16 * MEETING_NODES_MAX, /* launchers in the life of a run; later ones are ignored */
+    MEETING_NODES_MAX = 2000,                     /* the list of members must fit into MESSAGE_STATE_BYTES */
+    MEETING_TICKETS_MAX = 16 * MEETING_NODES_MAX, /* launchers over the whole run; later ones get no ticket */
     MEETING_NAME_BYTES = 256,                     /* longer than a DNS name */
     MEETING_MESSAGE_BYTES = 1001,
     MEETING_WHY_BYTES = 400,
@@ -27,18 +26,18 @@ enum {
 
 /* A node's phase; these numbers are sent. */
 enum node_phase {
-    NODE_JOINING = 1, /* it asks to be in `round` */
-    NODE_RUNNING,     /* its ranks of `round` run, or are being stopped */
+    NODE_JOINING = 1, /* it wants to be a member of `round` */
+    NODE_RUNNING,     /* its ranks of `round` run, or are stopping */
     NODE_FAILED,      /* one of its ranks failed in `round`: see cause */
     NODE_DONE,        /* all its ranks of `round` exited with status 0 */
     NODE_LEAVING,     /* it received `signal`; signal 0: it has stopped waiting for a place */
 };
 
-/* How much speaks against a rank of a round that hangs, weakest first; these numbers are sent. */
+/* In a round that hangs: how strong the evidence against a rank is, weakest first; these numbers are sent. */
 enum meeting_strength {
-    STRENGTH_NONE,    /* the rank failed by itself */
-    STRENGTH_UNKNOWN, /* nothing sets it apart, or it only waits for others */
-    STRENGTH_ODD = 3, /* it does not do what the node's other ranks do */
+    STRENGTH_NONE,    /* the rank failed; it does not hang */
+    STRENGTH_UNKNOWN, /* it looks like the other ranks, or it only waits for them */
+    STRENGTH_ODD = 3, /* it is in another call than the node's other ranks */
     STRENGTH_STACK,   /* a Python rank that is not in a call that waits for others */
     STRENGTH_BEHIND,  /* it has not begun the collective call that others are in */
     STRENGTH_DISK,    /* uninterruptible sleep */
@@ -51,10 +50,10 @@ struct meeting_cause {
     int64_t rank, local_rank, pid;
     int64_t status;  /* as waitpid returns it */
     int64_t wall_ms; /* when the launcher saw it, by its host's clock */
-    int64_t unsure;  /* as exit_root_cause: the root cause may be elsewhere; the lower, the less likely */
-    /* Of a rank of a round that hangs. strength: enum meeting_strength. Of causes of the same strength the one whose
-     * `place` is the rarest counts (a hash of where the rank is; 0: none), then the one with the lowest `number` (of its
-     * last collective call; 0: none). */
+    int64_t unsure;  /* as exit_root_cause returns it: above 0, another rank may be the root cause */
+    /* For a round that hangs. strength: enum meeting_strength. place: a hash of the rank's code line; 0:
+     * none. number: of its last collective call; 0: none. Among causes of equal strength the leader chooses
+     * the one with the rarest `place`, then the one with the lowest `number`. */
     int64_t strength, place, number;
     char host[MEETING_NAME_BYTES];
     char error_file[MEETING_NAME_BYTES]; /* "": none */
@@ -62,23 +61,24 @@ struct meeting_cause {
 };
 
 struct meeting_node {
-    /* phase: enum node_phase; beat: counts the records sent. */
+    /* phase: enum node_phase; beat: number of this record, 1, 2, ... */
     int64_t phase, round, beat;
-    /* The number of the connection over which it came; the leader fills it in. */
+    /* Number of the connection over which the record arrived; the leader fills it in. */
     int64_t connection;
-    int64_t version;      /* of the newest state that it knows; 0: none */
-    int64_t nproc;        /* its ranks */
-    int64_t wanted;       /* its fixed node rank, or else its place in the order of node ranks; -1: any */
-    int64_t leaders;      /* 1: the leader is in its process; the leader fills it in */
+    int64_t version;      /* of the newest meeting_state that the node has read; 0: none */
+    int64_t nproc;        /* ranks on the node */
+    int64_t wanted;       /* its fixed node rank, or its sort key for node ranks; -1: any */
+    int64_t leaders;      /* 1: this node hosts the leader; the leader fills it in */
     int64_t port;         /* a free port for MASTER_PORT, in case it becomes node 0 */
     int64_t signal;       /* of NODE_LEAVING */
     int64_t heard_end;    /* 1: it has read the state STAGE_ENDED */
-    int64_t quiet;        /* of NODE_RUNNING: 1: its ranks have shown no sign of life for its limit */
+    int64_t quiet;        /* in NODE_RUNNING: 1: its ranks have made no progress for the hang timeout */
     int64_t number, call; /* with `quiet`: the last collective call of its ranks (rank_state.h); 0: none */
-    int64_t done;         /* with `quiet`: the state's `done` that it knows */
-    struct steps steps;   /* of its ranks in `round`; written with the heartbeats only */
+    int64_t done;         /* with `quiet`: `done` of the state that it has read */
+    struct steps steps;   /* of its ranks in `round`; updated with heartbeats only */
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
-    char role[MEETING_NAME_BYTES]; /* of its ranks; the first MEETING_NAME_BYTES - 1 bytes count */
+    char role[MEETING_NAME_BYTES]; /* of its ranks; only the first MEETING_NAME_BYTES - 1 bytes are
+                                    * compared */
     struct meeting_cause cause;
 };
 
@@ -103,36 +103,35 @@ struct meeting_member {
 struct meeting_state {
     /* version: grows with every change of the state; stage: enum meeting_stage. */
     int64_t version, stage, round;
-    int64_t restarts;      /* restarts used, over all nodes */
+    int64_t restarts;      /* restarts used by the run */
     int64_t keep_alive_ms; /* the leader's heartbeat interval */
     int64_t end, blame;    /* enum meeting_end; ticket of the node that ended the run, 0: none */
     int64_t master_port;
     char master_addr[MEETING_NAME_BYTES];
-    char why[MEETING_WHY_BYTES]; /* why this round began or the run ended; for people */
-    /* Of STAGE_FORMING, for messages of waiting nodes; updated every few seconds. */
+    char why[MEETING_WHY_BYTES]; /* why this round began or the run ended; for log lines */
+    /* In STAGE_FORMING, for messages of waiting nodes; updated every QUORUM_COUNT_MS. */
     int64_t here;                        /* nodes that have joined */
     int64_t left_ms;                     /* until the join timeout, at the time of this version */
     char missing[MEETING_MISSING_BYTES]; /* node ranks that have not joined, "1, 4..7"; "": not known */
     struct meeting_cause cause;
-    /* Of STAGE_RUNNING: hung: 1: all members are quiet, so the round hangs and each of them is to tell its suspect; number,
-     * call: the last collective call that any of their ranks has begun; 0: none. */
+    /* In STAGE_RUNNING. hung: 1: all members are quiet, so the round hangs, and each member must report its
+     * suspect. number, call: the last collective call that any rank has begun; 0: none. */
     int64_t hung, number, call;
-    int64_t
-        asks; /* of STAGE_RUNNING: 1: a member's failure is unsure: do others have ranks that have raised (exit_accuse)? */
-    /* Of STAGE_RUNNING: members whose ranks have ended well. That is a sign of life of the run: the others are to be quiet for
-     * their limit from then on. Told once all others are quiet. */
+    int64_t asks; /* 1: a failure is unsure: nodes report ranks that raised an exception (exit_mark_raised) */
+    /* In STAGE_RUNNING: members whose ranks all exited with status 0. The end of a member counts as progress:
+     * the other members restart their hang timeout. The leader updates it once all others are quiet. */
     int64_t done;
     int64_t n; /* members of the round, in the order of their node ranks */
     struct meeting_member members[MEETING_NODES_MAX];
 };
 
-/* put appends the record to *out, which remembers if it does not fit; get parses `len` bytes of text. */
+/* put appends the record to *out (common/buf.h records an overflow); get parses `len` bytes of text. */
 void meeting_put_node(const struct meeting_node *n, struct buf *out);
 int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err) MUST_CHECK;
 void meeting_put_state(const struct meeting_state *s, struct buf *out);
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
 
-/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it has a rank or an order. Returns buf. */
+/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when `wanted` is set. Returns buf. */
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32]);
 
 #endif

@@ -13,7 +13,7 @@ static const char MAGIC[7] = "tkmeet";
 struct reader {
     const char *p;
     size_t len;
-    bool bad; /* more was asked for than there is */
+    bool bad; /* a field reaches beyond the body */
 };
 
 static void put_number(uint64_t n, size_t bytes, char *out)
@@ -87,7 +87,7 @@ static void take_hello(struct reader *r, struct message_hello *h)
     r->bad = r->bad || memcmp(magic, MAGIC, sizeof(MAGIC)) != 0;
     h->version = (int64_t)take_integer(r, 1);
     if (!r->bad && h->version != MESSAGE_VERSION) {
-        r->len = 0; /* the rest may be anything */
+        r->len = 0; /* a newer version may add any fields */
         return;
     }
     h->auth = (uint8_t)take_integer(r, 1);

@@ -1,10 +1,9 @@
-/* message.h - the messages between a node and the leader, to bytes and back; PROTOCOL.md lists who sends which when. No system
- * calls.
+/* message.h - encode and decode the messages between a node and the leader, which PROTOCOL.md lists. node.c
+ * and leader.c build them, meet_wires.c sends them. No system calls.
  *
  * A frame is the length of its body (u32, little endian) and the body: a byte for the type, then the fields.
- * Ownership: a decoded message owns its fields, but `state` points to the caller's.
- * Errors:    message_get: ERR_INVALID when the frame is no such message; *ret is then unspecified.
- */
+ * Ownership: a decoded message holds its fields by value; `state` points to the caller's struct.
+ * Errors:    message_get: ERR_INVALID when the frame is malformed; *ret is then unspecified. */
 #ifndef TK_RENDEZVOUS_MESSAGE_H
 #define TK_RENDEZVOUS_MESSAGE_H
 
@@ -19,7 +18,7 @@ enum {
     MESSAGE_NONCE_BYTES = JOBKEY_NONCE_BYTES,
     MESSAGE_ANSWER_BYTES = JOBKEY_PROOF_BYTES,
     MESSAGE_RUN_BYTES = 256, /* with its NUL */
-    /* The longest frames: of whoever is not welcomed yet, of nodes, of the leader. */
+    /* The longest frames: of a connection before WELCOME, of a node, of the leader. */
     MESSAGE_FIRST_BYTES = 400,
     MESSAGE_NODE_BYTES = 8 * 1024,
     MESSAGE_STATE_BYTES = 64 * 1024,
@@ -61,17 +60,17 @@ struct message {
     union {
         struct message_hello hello;
         struct message_challenge challenge;
-        uint8_t answer[MESSAGE_ANSWER_BYTES]; /* of ANSWER: the node's proof */
-        int64_t ticket;                       /* of WELCOME: the number by which states name the node */
-        int64_t refusal;                      /* of REFUSED: enum message_refusal */
-        int64_t beat;                         /* of HEARD: of the node's last NODE */
+        uint8_t answer[MESSAGE_ANSWER_BYTES]; /* ANSWER: the node's proof */
+        int64_t ticket;                       /* WELCOME: the number by which states name the node */
+        int64_t refusal;                      /* REFUSED: enum message_refusal */
+        int64_t beat;                         /* HEARD: `beat` of the node's last NODE */
         struct meeting_node node;
     };
-    const struct meeting_state *state; /* of STATE */
+    const struct meeting_state *state; /* STATE */
 };
 
-/* The proof in a CHALLENGE (the leader's) or an ANSWER (the node's) that its sender has the key: it covers HELLO and the rest of
- * CHALLENGE. Without a key it is zeros, and holds whatever it is. */
+/* Compute or check the proof that the sender of a CHALLENGE (the leader) or an ANSWER (the node) has the key.
+ * It covers HELLO and the rest of CHALLENGE. Without a key the proof is zeros, and the check accepts any. */
 void message_prove(const struct jobkey *key, enum message_type in, const struct message_hello *h,
                    const struct message_challenge *c, uint8_t proof[static MESSAGE_ANSWER_BYTES]);
 bool message_proved(const struct jobkey *key, enum message_type in, const struct message_hello *h,
@@ -80,11 +79,11 @@ bool message_proved(const struct jobkey *key, enum message_type in, const struct
 /* Append a whole frame to *out. */
 int message_put(const struct message *m, struct buf *out, struct err *err) MUST_CHECK;
 
-/* Find a frame at the start of `bytes`. 1: it is whole, *used is its length; 0: it is not whole yet; -1: it is empty or longer
- * than `max`: close the connection. */
+/* Find a frame at the start of `bytes`. 1: it is complete, and *used is its length; 0: more bytes are needed;
+ * -1: it is empty or longer than `max`: close the connection. */
 int message_frame(const char *bytes, size_t len, size_t max, size_t *used);
 
-/* Decode a whole frame. A STATE is stored in *state. */
+/* Decode a complete frame. A STATE is stored in *state. */
 int message_get(const char *frame, size_t len, struct message *ret, struct meeting_state *state,
                 struct err *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* node.c - the phases of a node; PROTOCOL.md describes them. */
+/* node.c - the stages of a node and their transitions; see PROTOCOL.md. */
 #include "rendezvous/node.h"
 #include "common/memory.h"
 #include "rendezvous/node_line.h"
@@ -21,14 +21,14 @@ void node_release(struct node *n)
 
 static void say(struct node *n, enum node_phase phase)
 {
-    n->say.phase = phase;
+    n->report.phase = phase;
     n->line.dirty = true;
 }
 
 static void wait_for(struct node *n, int64_t round, int64_t now_ms)
 {
     const struct node_config *c = &n->config;
-    struct meeting_node *s = &n->say;
+    struct meeting_node *s = &n->report;
     const struct meeting_node before = *s;
 
     n->stage = NODE_WAITS;
@@ -60,7 +60,7 @@ static void end(struct node *n, enum node_why why, bool done, int64_t now_ms)
     n->over.done = done;
 }
 
-/* Which round a node that is in none is to join; -1: that is not known yet. */
+/* The round that this node should join next; -1: not known yet. */
 static int64_t next_round(const struct node *n)
 {
     const struct meeting_state *s = n->state;
@@ -68,7 +68,7 @@ static int64_t next_round(const struct node *n)
     return !s->version ? -1 : s->stage == STAGE_FORMING ? s->round : s->round + 1;
 }
 
-/* This node's rank in the round that runs; -1: it is no member. */
+/* This node's rank in the running round; -1: not a member. */
 static int rank_of(const struct node *n)
 {
     const struct meeting_state *s = n->state;
@@ -89,21 +89,22 @@ int64_t node_spare_until_ms(const struct node *n)
 
 static void step_waiting(struct node *n, int64_t now_ms)
 {
-    const bool begins = rank_of(n) >= 0 && n->state->round == n->wait.round; /* node_begins takes it */
+    const bool begins = rank_of(n) >= 0 && n->state->round == n->wait.round; /* node_begins changes to
+                                                                              * NODE_RUNS */
 
     if (!begins && next_round(n) != n->wait.round)
         wait_for(n, next_round(n), now_ms);
     if (now_ms < node_spare_until_ms(n))
         return;
-    n->say.signal = 0;
+    n->report.signal = 0;
     say(n, NODE_LEAVING);
     leave(n, NODE_WHY_NO_PLACE, now_ms);
 }
 
 static void step_over(struct node *n, int64_t now_ms)
 {
-    n->over.done =
-        n->over.done || node_was_heard(n) || !node_current(n) || now_ms >= n->over.until_ms || n->line.lost;
+    n->over.done = n->over.done || node_is_acknowledged(n) || !node_current(n) ||
+                   now_ms >= n->over.until_ms || n->line.lost;
 }
 
 static void step_phase(struct node *n, int64_t now_ms)
@@ -121,13 +122,13 @@ static void step_phase(struct node *n, int64_t now_ms)
         step_waiting(n, now_ms);
         break;
     case NODE_RUNS:
-        break; /* until node_rested */
+        break; /* until node_ranks_ended */
     case NODE_RESTS:
         if (n->state->round > n->run.round)
             wait_for(n, next_round(n), now_ms);
         break;
     case NODE_LEAVES:
-        if (node_was_heard(n) || now_ms >= n->leave.until_ms)
+        if (node_is_acknowledged(n) || now_ms >= n->leave.until_ms)
             end(n, n->leave.why, true, now_ms);
         break;
     case NODE_OVER:
@@ -139,17 +140,17 @@ static void step_phase(struct node *n, int64_t now_ms)
 void node_step(struct node *n, int64_t now_ms)
 {
     if (n->due_ms && now_ms - n->due_ms > NODE_PAUSE_MS)
-        node_excuse_line(n, now_ms - n->due_ms, now_ms);
+        node_ignore_pause(n, now_ms - n->due_ms, now_ms);
     n->due_ms = 0;
     n->stepped_ms = now_ms;
-    node_judge_line(n, now_ms);
-    if (n->stage == NODE_RUNS && n->state->stage == STAGE_ENDED && !n->say.heard_end) {
-        n->say.heard_end = 1; /* the host need not wait until the ranks here have stopped */
+    node_check_leader(n, now_ms);
+    if (n->stage == NODE_RUNS && n->state->stage == STAGE_ENDED && !n->report.heard_end) {
+        n->report.heard_end = 1; /* so that the leader's host need not wait for the ranks here to stop */
         n->line.dirty = true;
     }
     if (n->stage < NODE_OVER && n->stage != NODE_RUNS && n->state->stage == STAGE_ENDED) {
-        n->say.heard_end = 1;
-        n->line.dirty = n->say.phase != 0;
+        n->report.heard_end = 1;
+        n->line.dirty = n->report.phase != 0;
         end(n, n->stage == NODE_LEAVES ? n->leave.why : NODE_WHY_ENDED, false, now_ms);
     } else if (n->stage < NODE_OVER && n->stage != NODE_RUNS && n->line.lost)
         end(n, n->stage == NODE_LEAVES ? n->leave.why : NODE_WHY_LOST, true, now_ms);
@@ -158,7 +159,7 @@ void node_step(struct node *n, int64_t now_ms)
 
 int64_t node_next_ms(const struct node *n, int64_t now_ms)
 {
-    /* So late that half an interval of a pause is not seen. */
+    /* Wake up often enough to notice a pause of this process. */
     int64_t first = now_ms + n->config.keep_alive_ms / 2, line = node_line_next_ms(n, now_ms);
     const int64_t until = n->stage == NODE_REACHES                 ? n->reach.until_ms
                           : n->stage == NODE_WAITS                 ? node_spare_until_ms(n)
@@ -179,7 +180,7 @@ bool node_begins(struct node *n, int *rank)
     const int64_t round = n->wait.round;
     n->stage = NODE_RUNS;
     n->run.round = round;
-    n->run.told = false;
+    n->run.reported = false;
     *rank = at;
     say(n, NODE_RUNNING);
     return true;
@@ -191,23 +192,24 @@ bool node_must_stop(const struct node *n)
            (n->line.lost || n->state->stage == STAGE_ENDED || n->state->round != n->run.round);
 }
 
-void node_rested(struct node *n, bool good)
+void node_ranks_ended(struct node *n, bool good)
 {
     if (n->stage != NODE_RUNS)
         return;
     n->stage = NODE_RESTS;
-    if (n->say.phase == NODE_LEAVING)
+    if (n->report.phase == NODE_LEAVING)
         leave(n, NODE_WHY_LEFT, n->stepped_ms);
-    else if (good && n->say.phase == NODE_RUNNING)
+    else if (good && n->report.phase == NODE_RUNNING)
         say(n, NODE_DONE);
 }
 
 void node_failed(struct node *n, const struct meeting_cause *cause)
 {
-    if ((n->stage != NODE_RUNS && n->stage != NODE_RESTS) || n->run.told || n->say.phase == NODE_LEAVING)
+    if ((n->stage != NODE_RUNS && n->stage != NODE_RESTS) || n->run.reported ||
+        n->report.phase == NODE_LEAVING)
         return;
-    n->run.told = true;
-    n->say.cause = *cause;
+    n->run.reported = true;
+    n->report.cause = *cause;
     say(n, NODE_FAILED);
 }
 
@@ -215,29 +217,29 @@ void node_quiet(struct node *n, bool quiet, int64_t number, int64_t call)
 {
     const bool known = n->stage == NODE_RUNS && n->state->round == n->run.round;
 
-    if (n->say.phase != NODE_RUNNING || n->say.quiet == quiet)
+    if (n->report.phase != NODE_RUNNING || n->report.quiet == quiet)
         return;
-    n->say.quiet = quiet;
-    n->say.done = quiet && known ? n->state->done : 0;
-    n->say.number = quiet ? number : 0;
-    n->say.call = quiet ? call : 0;
+    n->report.quiet = quiet;
+    n->report.done = quiet && known ? n->state->done : 0;
+    n->report.number = quiet ? number : 0;
+    n->report.call = quiet ? call : 0;
     say(n, NODE_RUNNING);
 }
 
-void node_steps(struct node *n, const struct steps *steps)
+void node_report_steps(struct node *n, const struct steps *steps)
 {
-    n->say.steps = *steps;
+    n->report.steps = *steps;
 }
 
 void node_leave(struct node *n, int signal, int64_t now_ms)
 {
-    if (n->stage >= NODE_LEAVES || n->say.phase == NODE_LEAVING)
+    if (n->stage >= NODE_LEAVES || n->report.phase == NODE_LEAVING)
         return;
-    if (n->stage == NODE_REACHES) { /* nobody knows it */
+    if (n->stage == NODE_REACHES) { /* the leader does not know this node */
         end(n, NODE_WHY_LEFT, true, now_ms);
         return;
     }
-    n->say.signal = signal;
+    n->report.signal = signal;
     say(n, NODE_LEAVING);
     if (n->stage != NODE_RUNS)
         leave(n, NODE_WHY_LEFT, now_ms);

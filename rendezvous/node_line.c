@@ -66,7 +66,7 @@ static bool has_room(const struct node *n)
     return false;
 }
 
-bool node_was_heard(const struct node *n)
+bool node_is_acknowledged(const struct node *n)
 {
     return !n->line.dirty && n->line.heard >= n->line.sent;
 }
@@ -76,7 +76,7 @@ static bool is_done(const struct node *n)
     return n->stage == NODE_OVER && n->over.done;
 }
 
-/* From when on another connection is wanted; INT64_MAX: not by what is known now. */
+/* When to dial another connection; INT64_MAX: not needed. */
 static int64_t want_ms(const struct node *n)
 {
     const struct node_line *l = &n->line;
@@ -91,30 +91,30 @@ static int64_t want_ms(const struct node *n)
     return at_ms < l->dial_ms ? l->dial_ms : at_ms;
 }
 
-/* From when on the state is to be sent. */
+/* When to send the state next. */
 static int64_t speak_ms(const struct node *n)
 {
     const struct node_link *k = first_at(n, LINE_CURRENT, LINE_CURRENT);
 
-    if (!k || k->blocked || !n->say.phase || is_done(n))
+    if (!k || k->blocked || !n->report.phase || is_done(n))
         return INT64_MAX;
     return n->line.dirty ? 0 : n->line.sent_ms + node_interval_ms(n);
 }
 
-/* When a candidate has had its time. */
+/* When a candidate times out. */
 static int64_t late_ms(const struct node_link *k)
 {
     return k->since_ms + (k->at == LINE_DIALED ? NODE_CONNECT_MS : NODE_CANDIDATE_MS);
 }
 
-/* Whoever answers there next may be another, elsewhere; or this node is to lead. */
+/* The leader may have moved, or this node may have to host it. */
 static void forget_leader(struct node *n)
 {
     n->ticket = 0;
     n->line.welcomed = false;
 }
 
-void node_judge_line(struct node *n, int64_t now_ms)
+void node_check_leader(struct node *n, int64_t now_ms)
 {
     struct node_line *l = &n->line;
 
@@ -126,13 +126,14 @@ void node_judge_line(struct node *n, int64_t now_ms)
         l->met = l->met && k->at > LINE_HELLO;
         l->dial_ms = now_ms + NODE_REST_MS;
         snprintf(l->why, sizeof(l->why), "%s",
-                 k->at == LINE_DIALED ? "its address does not answer" : "nobody answers there");
+                 k->at == LINE_DIALED ? "its address does not answer" : "nothing answers there");
     }
     struct node_link *mute = n->stage == NODE_REACHES ? node_current(n) : NULL;
-    if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it welcomed this node and told no state */
+    if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it sent WELCOME and no STATE */
         mute->close = true;
         forget_leader(n);
-        snprintf(l->why, sizeof(l->why), "the leader there told nothing: are long packets lost on the way?");
+        snprintf(l->why, sizeof(l->why),
+                 "the leader there sent no state: does the network drop large packets?");
     }
     if (n->stage == NODE_REACHES || n->stage == NODE_OVER)
         return;
@@ -147,7 +148,7 @@ static void excuse(int64_t *at_ms, int64_t gap_ms, int64_t now_ms)
         *at_ms = *at_ms + gap_ms < now_ms ? *at_ms + gap_ms : now_ms;
 }
 
-void node_excuse_line(struct node *n, int64_t gap_ms, int64_t now_ms)
+void node_ignore_pause(struct node *n, int64_t gap_ms, int64_t now_ms)
 {
     struct node_line *l = &n->line;
 
@@ -169,7 +170,7 @@ void node_connected(struct node *n, uint32_t number, const char *addr, int64_t n
         return;
     k->at = LINE_CONNECTED;
     k->since_ms = now_ms;
-    n->line.broken_ms = 0; /* somebody listens there, who may stand still */
+    n->line.broken_ms = 0; /* something listens there: the leader may be stopped */
     snprintf(n->line.addr, sizeof(n->line.addr), "%s", n->config.addr ? n->config.addr : addr);
 }
 
@@ -193,7 +194,7 @@ bool node_answer(const struct node_config *c, uint32_t number, const struct mess
     return true;
 }
 
-/* The leader's word over a connection that is not welcomed yet. What it says counts only with its proof. */
+/* Handle CHALLENGE. It has no effect without the leader's proof. */
 static bool greet(struct node *n, struct node_link *k, const struct message_challenge *c, int64_t now_ms)
 {
     struct node_line *l = &n->line;
@@ -208,8 +209,7 @@ static bool greet(struct node *n, struct node_link *k, const struct message_chal
         snprintf(l->why, sizeof(l->why), "a launcher is there that does not have the key of this job");
         return true;
     }
-    if (other &&
-        n->stage != NODE_REACHES) { /* a name, or a route, led elsewhere, unless the leader is gone */
+    if (other && n->stage != NODE_REACHES) { /* the name or route leads to another leader */
         k->close = true;
         l->lost = l->lost || !has_current(n);
         l->dial_ms = now_ms + NODE_REST_MS;
@@ -217,7 +217,7 @@ static bool greet(struct node *n, struct node_link *k, const struct message_chal
         return true;
     }
     if (other)
-        n->state->version = 0; /* nothing was told to the one before */
+        n->state->version = 0; /* this node has reported nothing to the previous leader */
     memcpy(l->leader, c->leader, sizeof(l->leader));
     k->at = LINE_CHALLENGED;
     return true;
@@ -235,10 +235,10 @@ static bool welcome(struct node *n, struct node_link *k, int64_t ticket, int64_t
     k->at = LINE_CURRENT;
     l->welcomed = true;
     l->broken_ms = l->asked_ms = 0;
-    l->dirty = n->say.phase != 0;
+    l->dirty = n->report.phase != 0;
     k->since_ms = now_ms;
     n->ticket = ticket;
-    memcpy(n->say.addr, l->addr, sizeof(n->say.addr));
+    memcpy(n->report.addr, l->addr, sizeof(n->report.addr));
     return true;
 }
 
@@ -248,7 +248,7 @@ static bool refused(struct node *n, struct node_link *k, int64_t why, int64_t no
                                         "the launcher there has a key, and this one has none",
                                         "too many launchers are there"};
     struct node_line *l = &n->line;
-    const bool has_key = n->config.key.has; /* then this is a word without a proof, which decides nothing */
+    const bool has_key = n->config.key.has; /* REFUSED carries no proof: with a key, do not trust it */
 
     if (k->at > LINE_ANSWER)
         return false;
@@ -258,13 +258,13 @@ static bool refused(struct node *n, struct node_link *k, int64_t why, int64_t no
     l->lost = l->lost || (n->stage != NODE_REACHES && why != REFUSED_CROWDED && !has_current(n) && !has_key);
     l->keyless = l->keyless || (why == REFUSED_AUTH && !has_key);
     snprintf(l->why, sizeof(l->why), "%s",
-             why == REFUSED_AUTH && has_key ? "the launcher there does not take this one's key"
+             why == REFUSED_AUTH && has_key                 ? "the launcher there rejects this one's key"
              : why >= REFUSED_RUN && why <= REFUSED_CROWDED ? words[why]
                                                             : "refused");
     return true;
 }
 
-/* The leader has answered: connections that fell silent, and one that was to replace them, are not needed. */
+/* HEARD arrived: close the parked connections and the candidate, which are not needed any more. */
 static bool answered(struct node *n, struct node_link *k, int64_t beat, int64_t now_ms)
 {
     struct node_line *l = &n->line;
@@ -316,7 +316,7 @@ bool node_heard(struct node *n, uint32_t number, const struct message *m, int64_
     struct node_link *k = find(n, number);
 
     if (!k || k->close)
-        return true; /* it is to be closed */
+        return true; /* node_act will close it */
     if (!take(n, k, m, now_ms))
         return false;
     if (k->at >= LINE_CURRENT && n->line.owed_ms)
@@ -324,7 +324,7 @@ bool node_heard(struct node *n, uint32_t number, const struct message *m, int64_
     return true;
 }
 
-/* A long STATE on a slow network: the leader is there, and what it answers comes behind. */
+/* A long STATE on a slow network delays HEARD, so any byte counts as an answer. */
 void node_received(struct node *n, uint32_t number, int64_t now_ms)
 {
     const struct node_link *k = find(n, number);
@@ -436,15 +436,15 @@ bool node_act(struct node *n, struct node_action *a, int64_t now_ms)
         n->due_ms = node_next_ms(n, now_ms);
         return false;
     }
-    l->sent = ++n->say.beat;
+    l->sent = ++n->report.beat;
     l->sent_ms = now_ms;
     l->asked_ms = l->asked_ms ? l->asked_ms : now_ms;
     l->owed_ms = l->owed_ms ? l->owed_ms : now_ms;
     l->dirty = false;
     act(a, NODE_SEND, node_current(n)->number);
     a->message.type = MESSAGE_NODE;
-    n->say.version = n->state->version;
-    a->message.node = n->say;
+    n->report.version = n->state->version;
+    a->message.node = n->report;
     return true;
 }
 

@@ -35,12 +35,12 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->here = 0;
     s->left_ms = q->config.join_ms;
     s->missing[0] = '\0';
-    q->since_ms = q->told_ms = now_ms;
+    q->since_ms = q->counted_ms = now_ms;
     q->last_call_ms = q->unsure_ms = 0;
 }
 
-/* Order of the node ranks. The leader's node stays node 0. Nodes without an order (-1) come last, and those that claim the same
- * one stand together: then addresses decide, as text, and tickets. Fixed ranks differ, and the leader has 0. */
+/* qsort order of node ranks: the leader's host first, then `wanted` (-1 last), then the address as text, then
+ * the ticket. Fixed ranks are distinct, and the host has rank 0. */
 static int compare_ranks(const void *x, const void *y)
 {
     const struct quorum_slot *a = *(const struct quorum_slot *const *)x,
@@ -55,7 +55,7 @@ static int compare_ranks(const void *x, const void *y)
     return at ? at : a->ticket < b->ticket ? -1 : a->ticket > b->ticket;
 }
 
-/* The first member with this role, which the next member has. */
+/* The index of the first member with this role; s->n, the index of the next member, if there is none. */
 static int64_t first_with(const struct meeting_state *s, const struct quorum_slot *const *in,
                           const char *role)
 {
@@ -65,8 +65,8 @@ static int64_t first_with(const struct meeting_state *s, const struct quorum_slo
     return s->n;
 }
 
-/* Choose the members from the nodes that have joined: the leader's, and those that came first, so that none loses its place to a
- * newcomer. */
+/* Choose the members from the nodes that have joined: the leader's host and then the earliest ones, so that a
+ * newcomer does not displace a member. */
 static void choose(struct quorum *q, int64_t now_ms)
 {
     const struct quorum_slot *in[MEETING_NODES_MAX];
@@ -95,7 +95,7 @@ static bool fixed_size(const struct quorum *q)
     return q->config.min == q->config.max;
 }
 
-/* A node has received a signal. Start a new round without it, if `rest` nodes are enough; else end the run. */
+/* A node has received a signal. Start a new round without it if `rest` nodes are enough; else end the run. */
 static bool leave(struct quorum *q, const struct quorum_slot *s, int64_t rest, int64_t now_ms)
 {
     const bool running = q->state.stage == STAGE_RUNNING;
@@ -139,8 +139,8 @@ static bool is_leaving(const struct quorum_slot *s)
     return !s->gone && s->node.phase == NODE_LEAVING && s->node.signal;
 }
 
-/* When the last call is over: not while ranks of the round before are being stopped, since the round would have to end again as
- * soon as their nodes join. 0: it has not begun. */
+/* The deadline of the last call; 0: it has not begun. While nodes still stop ranks of the previous round, the
+ * deadline is later: else the new round would end as soon as these nodes join. */
 static int64_t last_call_over_ms(const struct quorum *q)
 {
     const int64_t stopped_ms = q->since_ms + q->config.stop_ms;
@@ -188,7 +188,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
     return true;
 }
 
-/* The failure to report: the least unsure, of these the first. */
+/* The failure to report: the one with the lowest `unsure`, of these the earliest. */
 static const struct quorum_slot *first_failure(const struct quorum *q)
 {
     const struct quorum_slot *best = NULL;
@@ -209,14 +209,14 @@ static bool ends_by_a_loss(const struct quorum *q)
     return fixed_size(q) && q->config.restarts == 0;
 }
 
-/* Whether the loss of a node during FORMING ends the run. It does when the node had joined and fell silent,
- * because to others it still holds its place and nobody replaces it. When its connection ended, whoever started
- * the launcher knows that it exited and may start another one in time. */
+/* Whether the loss of a node during FORMING ends the run. It does when the node had joined and fell silent:
+ * its pod still seems to run, so nothing replaces it. When the connection ended, the launcher has exited, and
+ * whatever started it can start another one in time. */
 static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
 {
     for (int i = 0; i < q->n; i++)
         if (q->slots[i].ticket == lost)
-            return ends_by_a_loss(q) && !q->slots[i].cut && quorum_fits(q, &q->slots[i]);
+            return ends_by_a_loss(q) && !q->slots[i].disconnected && quorum_fits(q, &q->slots[i]);
     return false;
 }
 
@@ -233,12 +233,13 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
         form(q, false, why, now_ms);
 }
 
-/* A round hangs: end the run once it is known by whom. False: not yet, or nobody told. */
+/* The round hangs: end the run when all members have reported their suspects. False: not yet, or there is no
+ * suspect. */
 static bool end_hung(struct quorum *q, int64_t now_ms)
 {
     const struct quorum_slot *suspect;
 
-    if (!quorum_hang_told(q) && now_ms < q->hang_ms)
+    if (!quorum_suspects_reported(q) && now_ms < q->hang_ms)
         return false;
     suspect = quorum_suspect(q);
     if (!suspect)
@@ -248,30 +249,31 @@ static bool end_hung(struct quorum *q, int64_t now_ms)
     return true;
 }
 
-/* In a round that hangs. */
+/* Whether a rank failed on its own in a round that hangs. */
 static bool failed_by_itself(const struct quorum *q, const struct quorum_slot *s)
 {
     return !s->node.cause.strength && !s->node.cause.unsure &&
            s->failed_ms < q->hang_ms - QUORUM_HANG_MS + QUORUM_LOOK_MS;
 }
 
-/* Whether a failure that only says that a peer was lost is to be told: nobody turned up who knows better, or still may. */
+/* Whether to report an unsure failure: no node has reported a better cause, and none still may. */
 static bool may_be_root(const struct quorum *q, bool others_left, int64_t now_ms)
 {
-    return !others_left && (now_ms >= q->unsure_ms || quorum_hang_told(q)) && !quorum_owes_word(q, now_ms);
+    return !others_left && (now_ms >= q->unsure_ms || quorum_suspects_reported(q)) &&
+           !quorum_heartbeat_due(q, now_ms);
 }
 
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 {
     const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
-    const bool may_follow = failed && quorum_follows_cut(q, failed);
+    const bool may_follow = failed && quorum_follows_disconnect(q, failed);
     int64_t done = 0, going = 0, busy = 0, living = 0;
     char name[MEETING_NAME_BYTES + 32], why[MEETING_WHY_BYTES];
 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         const bool member = quorum_is_member(q, s->ticket);
-        done += member && s->node.phase == NODE_DONE; /* also of a node that was lost since */
+        done += member && s->node.phase == NODE_DONE; /* also if the node was lost later */
         if (s->gone)
             continue;
         living++;
@@ -281,7 +283,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
             newcomer = newcomer ? newcomer : s;
     }
     if (q->state.hung && failed && !failed_by_itself(q, failed))
-        failed = NULL; /* because others are killed */
+        failed = NULL; /* it may result from the kills after the hang */
     if (failed && failed->node.cause.unsure && !q->unsure_ms) {
         q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
         q->state.asks = 1;
@@ -307,7 +309,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
                 return true;
         if (!q->state.hung || now_ms < q->hang_ms)
             return false;
-        finish(q, END_TIMEOUT, 0, "the run made no progress, and no node told which rank holds it up");
+        finish(q, END_TIMEOUT, 0, "the run made no progress, and no node reported which rank blocks it");
     }
     return true;
 }
@@ -356,8 +358,8 @@ int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
         next = q->since_ms + q->config.join_ms;
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (s->cut && !s->gone && s->cut_ms + QUORUM_CUT_MS < next)
-            next = s->cut_ms + QUORUM_CUT_MS;
+        if (s->disconnected && !s->gone && s->disconnected_ms + QUORUM_RECONNECT_MS < next)
+            next = s->disconnected_ms + QUORUM_RECONNECT_MS;
     }
     return next;
 }

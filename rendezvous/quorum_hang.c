@@ -10,11 +10,11 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
     for (int i = 0; i < q->n && !state->hung; i++) {
         const struct quorum_slot *s = &q->slots[i];
         const bool runs = quorum_in_round(q, s, NODE_RUNNING), ended = quorum_in_round(q, s, NODE_DONE);
-        /* A node that was lost after its ranks had ended well still counts as done. */
+        /* A node that was lost after it was done still counts as done. */
         if ((s->gone && !ended) || (!runs && !ended) || !quorum_is_member(q, s->ticket))
             continue;
         if (runs && !(s->node.quiet && s->node.done == state->done))
-            return false; /* mostly the first one: a look at all members at each step would cost their square */
+            return false; /* usually the first member: to check all at each step would cost O(n^2) */
         done += ended;
         if (!runs)
             continue;
@@ -26,7 +26,7 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
     }
     if (!quiet || quiet + done < state->n)
         return false;
-    if (done > state->done) { /* the end of a node is a sign: the others count from now on */
+    if (done > state->done) { /* a node that becomes done is progress: the others restart their timeout */
         state->done = done;
         state->version++;
         return true;
@@ -45,7 +45,7 @@ static bool has_suspect(const struct quorum *q, const struct quorum_slot *s)
            quorum_is_member(q, s->ticket);
 }
 
-bool quorum_hang_told(const struct quorum *q)
+bool quorum_suspects_reported(const struct quorum *q)
 {
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
@@ -55,8 +55,8 @@ bool quorum_hang_told(const struct quorum *q)
     return true;
 }
 
-/* How many suspects are as strong and in the same place. */
-static int64_t company(const struct quorum *q, const struct meeting_cause *c)
+/* The number of suspects with the same strength and code line. */
+static int64_t same_suspects(const struct quorum *q, const struct meeting_cause *c)
 {
     int64_t n = 0;
 
@@ -77,7 +77,7 @@ const struct quorum_slot *quorum_suspect(const struct quorum *q)
         const struct meeting_cause *c = &s->node.cause, *b = best ? &best->node.cause : NULL;
         if (!has_suspect(q, s) || (b && c->strength < b->strength))
             continue;
-        const int64_t n = company(q, c);
+        const int64_t n = same_suspects(q, c);
         const bool stronger = !b || c->strength > b->strength;
         const bool rarer = stronger || n < best_company;
         if (rarer ||

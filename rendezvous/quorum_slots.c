@@ -10,7 +10,7 @@
 
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms)
 {
-    *q = (struct quorum){.config = *c, .since_ms = now_ms, .told_ms = now_ms};
+    *q = (struct quorum){.config = *c, .since_ms = now_ms, .counted_ms = now_ms};
     q->state.version = 1;
     q->state.stage = STAGE_FORMING;
     q->state.keep_alive_ms = c->keep_alive_ms;
@@ -45,7 +45,7 @@ bool quorum_in_round(const struct quorum *q, const struct quorum_slot *s, enum n
     return s->node.phase == phase && s->node.round == q->state.round;
 }
 
-bool quorum_owes_word(const struct quorum *q, int64_t now_ms)
+bool quorum_heartbeat_due(const struct quorum *q, int64_t now_ms)
 {
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
@@ -67,42 +67,42 @@ static struct quorum_slot *add(struct quorum *q, int64_t ticket)
     return &q->slots[q->n++];
 }
 
-/* Set `cut`: whether the node's newest connection has ended. */
-static void judge_cut(struct quorum_slot *s, int64_t now_ms)
+/* Set `disconnected`: whether the node's newest connection has ended. */
+static void judge_connection(struct quorum_slot *s, int64_t now_ms)
 {
-    const bool cut = s->cut_connection && s->cut_connection >= s->node.connection;
+    const bool disconnected = s->ended_connection && s->ended_connection >= s->node.connection;
 
-    if (cut && !s->cut) {
-        s->cut_ms = now_ms;
+    if (disconnected && !s->disconnected) {
+        s->disconnected_ms = now_ms;
         s->spared = false;
     }
-    s->cut = cut;
+    s->disconnected = disconnected;
 }
 
-void quorum_cut(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms)
+void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (!s || connection <= s->cut_connection)
+    if (!s || connection <= s->ended_connection)
         return;
-    s->cut_connection = connection;
-    judge_cut(s, now_ms);
+    s->ended_connection = connection;
+    judge_connection(s, now_ms);
 }
 
 void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (s && s->cut)
-        s->cut_ms = now_ms;
+    if (s && s->disconnected)
+        s->disconnected_ms = now_ms;
 }
 
-void quorum_deaf(struct quorum *q, int64_t ticket)
+void quorum_unreachable(struct quorum *q, int64_t ticket)
 {
     struct quorum_slot *s = find(q, ticket);
 
     if (s)
-        s->deaf = true;
+        s->unreachable = true;
 }
 
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
@@ -115,8 +115,8 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
         s = add(q, ticket);
     s->node = *node;
     s->heard_ms = now_ms;
-    s->gone = s->deaf = false;
-    judge_cut(s, now_ms);
+    s->gone = s->unreachable = false;
+    judge_connection(s, now_ms);
     if (node->phase != NODE_FAILED || node->round != q->state.round)
         s->failed_order = 0;
     else if (!s->failed_order) {
@@ -136,7 +136,7 @@ bool quorum_joined(const struct quorum *q, const struct quorum_slot *s)
     return !s->gone && quorum_fits(q, s);
 }
 
-/* Whether a later launcher with the same fixed rank has replaced node i. */
+/* Whether a newer launcher with the same fixed rank has replaced node i. */
 static bool is_replaced(const struct quorum *q, int i)
 {
     for (int k = 0; q->config.fixed_ranks && k < q->n; k++)
@@ -151,7 +151,7 @@ int64_t quorum_silence_ms(const struct quorum *q)
     return q->config.keep_alive_ms * q->config.keep_alive_attempts;
 }
 
-/* Whether a member has had its time to start its ranks, and has not. */
+/* Whether a member has not started its ranks within two silences. */
 static bool is_idle(const struct quorum *q, const struct quorum_slot *s, int64_t now_ms)
 {
     return q->state.stage == STAGE_RUNNING && s->node.phase == NODE_JOINING &&
@@ -163,18 +163,18 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
 {
     const struct quorum_slot *s = &q->slots[i];
 
-    if (s->cut && now_ms - s->cut_ms >= QUORUM_CUT_MS)
+    if (s->disconnected && now_ms - s->disconnected_ms >= QUORUM_RECONNECT_MS)
         return "its launcher's connection ended";
     if (now_ms - s->heard_ms >= quorum_silence_ms(q))
-        return "nothing was heard of it for too long";
-    if (s->deaf)
-        return "it takes nothing that it is sent (are long packets lost on the way?)";
+        return "it sent nothing for too long";
+    if (s->unreachable)
+        return "it receives nothing (does the network drop large packets?)";
     if (is_idle(q, s, now_ms))
         return "it did not start its ranks";
-    return is_replaced(q, i) ? "its place was taken" : NULL;
+    return is_replaced(q, i) ? "another launcher has taken its node rank" : NULL;
 }
 
-/* Whether the loss of node i matters: it may join or has not finished. */
+/* Whether the loss of node i matters: it could join this round, or is a member that is not done. */
 static bool is_missed(const struct quorum *q, int i)
 {
     const struct quorum_slot *s = &q->slots[i];
@@ -184,15 +184,16 @@ static bool is_missed(const struct quorum *q, int i)
     return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
 }
 
-/* This process stood still for so long: what nodes said or did meanwhile may not have been read yet. */
+/* This process was stopped for `pause_ms`, and may not have read what nodes sent meanwhile: extend their
+ * deadlines. */
 static void excuse(struct quorum *q, int64_t pause_ms, int64_t now_ms)
 {
     for (int i = 0; i < q->n; i++) {
         struct quorum_slot *s = &q->slots[i];
         const int64_t heard_ms = s->heard_ms + pause_ms;
         s->heard_ms = heard_ms < now_ms ? heard_ms : now_ms;
-        if (s->cut && !s->spared) {
-            s->cut_ms = now_ms;
+        if (s->disconnected && !s->spared) {
+            s->disconnected_ms = now_ms;
             s->spared = true;
         }
     }
@@ -221,25 +222,25 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
         if (missed)
             lost = s->ticket;
     }
-    /* One that was lost while something else was decided. */
+    /* A member that was lost while quorum_step decided something else. */
     for (int i = 0; !lost && q->state.stage == STAGE_RUNNING && i < q->n; i++)
         if (q->slots[i].gone && is_missed(q, i))
             lost = q->slots[i].ticket;
     return lost;
 }
 
-bool quorum_follows_cut(const struct quorum *q, const struct quorum_slot *failed)
+bool quorum_follows_disconnect(const struct quorum *q, const struct quorum_slot *failed)
 {
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (s != failed && s->cut && failed->failed_ms >= s->cut_ms && s->node.phase != NODE_DONE &&
-            quorum_is_member(q, s->ticket))
+        if (s != failed && s->disconnected && failed->failed_ms >= s->disconnected_ms &&
+            s->node.phase != NODE_DONE && quorum_is_member(q, s->ticket))
             return true;
     }
     return false;
 }
 
-/* "1, 4..7": the node ranks that have not joined; a list that is too long ends with "...". */
+/* List the node ranks that have not joined, as in "1, 4..7"; a list that is too long ends with "...". */
 static void list_missing(const struct quorum *q, const bool *has, char out[static MEETING_MISSING_BYTES])
 {
     size_t len = 0;
@@ -262,7 +263,7 @@ static void list_missing(const struct quorum *q, const bool *has, char out[stati
     }
 }
 
-bool quorum_tell(struct quorum *q, int64_t now_ms)
+bool quorum_count_joined(struct quorum *q, int64_t now_ms)
 {
     struct meeting_state *s = &q->state;
     const bool named = q->config.fixed_ranks && q->config.max <= MEETING_NODES_MAX;
@@ -270,7 +271,7 @@ bool quorum_tell(struct quorum *q, int64_t now_ms)
     bool has[MEETING_NODES_MAX] = {false};
     int64_t here = 0, left = q->since_ms + q->config.join_ms - now_ms;
 
-    if (s->stage != STAGE_FORMING || now_ms - q->told_ms < QUORUM_TELL_MS)
+    if (s->stage != STAGE_FORMING || now_ms - q->counted_ms < QUORUM_COUNT_MS)
         return false;
     for (int i = 0; i < q->n; i++) {
         if (!quorum_joined(q, &q->slots[i]))
@@ -287,7 +288,7 @@ bool quorum_tell(struct quorum *q, int64_t now_ms)
     s->left_ms = left < 0 ? 0 : left;
     memcpy(s->missing, missing, sizeof(missing));
     s->version++;
-    q->told_ms = now_ms;
+    q->counted_ms = now_ms;
     return true;
 }
 

@@ -70,7 +70,7 @@ static int accept_one(struct service *s, uint8_t addr[static 16])
     return fd;
 }
 
-/* Its peer learns it at once, and nothing of it stays here. */
+/* Reset the connection: the peer sees it at once, and no TIME_WAIT entry stays here. */
 static void turn_away(int fd)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -79,17 +79,18 @@ static void turn_away(int fd)
     close(fd);
 }
 
-/* How many may be given up (of those from `addr`, if it is not NULL), and the first of them to go; -1: there is none. */
-static int count(const struct service_crowd *c, const uint8_t *addr, int *first, struct service_guest *who)
+/* Count the connections that may be evicted (only those from `addr` unless it is NULL). *first: which to evict first;
+ * -1: none. */
+static int count(const struct service_limits *c, const uint8_t *addr, int *first, struct service_conn *who)
 {
-    struct service_guest g;
+    struct service_conn g;
     int n = 0;
 
     *first = -1;
-    for (int i = 0; i < c->places; i++) {
-        if (!c->look(c->arg, i, &g) || (addr && memcmp(g.addr, addr, 16) != 0))
+    for (int i = 0; i < c->n; i++) {
+        if (!c->get(c->arg, i, &g) || (addr && memcmp(g.addr, addr, 16) != 0))
             continue;
-        if (!n++ || (g.spoke == who->spoke ? g.came_ms < who->came_ms : who->spoke)) {
+        if (!n++ || (g.greeted == who->greeted ? g.came_ms < who->came_ms : who->greeted)) {
             *who = g;
             *first = i;
         }
@@ -97,25 +98,25 @@ static int count(const struct service_crowd *c, const uint8_t *addr, int *first,
     return n;
 }
 
-int service_admit(struct service *s, const struct service_crowd *c, uint8_t addr[static 16], int *gives_way)
+int service_accept(struct service *s, const struct service_limits *c, uint8_t addr[static 16], int *evicted)
 {
     const int64_t now_ms = clock_mono_ms();
-    struct service_guest who = {0};
+    struct service_conn who = {0};
     int oldest;
 
     if (count(c, NULL, &oldest, &who) < c->max)
         oldest = -1;
-    else if (now_ms < who.came_ms + c->patience_ms) {
-        s->shut_until_ms = who.came_ms + c->patience_ms;
+    else if (now_ms < who.came_ms + c->evict_age_ms) {
+        s->shut_until_ms = who.came_ms + c->evict_age_ms;
         return -1;
     }
     for (int i = 0; i < TURNED_AWAY_MAX; i++) {
         const int fd = accept_one(s, addr);
-        if (fd < 0 || !c->each || count(c, addr, gives_way, &who) < c->each) {
-            *gives_way = oldest;
+        if (fd < 0 || !c->per_address || count(c, addr, evicted, &who) < c->per_address) {
+            *evicted = oldest;
             return fd;
         }
-        if (now_ms >= who.came_ms + c->patience_ms)
+        if (now_ms >= who.came_ms + c->evict_age_ms)
             return fd;
         turn_away(fd);
     }

@@ -1,5 +1,5 @@
-/* service.h - a listening TCP socket: a thread that serves it until it is stopped, and the limit on unauthenticated
- * connections. Its users handle the connections.
+/* service.h - a listening TCP socket with a thread that serves it, and limits on unauthenticated connections. The
+ * leader, the watch, the links between pods and the progress server use it; each handles its own connections.
  *
  * Ownership: service_open fills *s, service_close releases what it holds, also after a failed service_open.
  * Threads:   open, start, stop and close are for the owner; poll and accept for the thread of the service.
@@ -29,37 +29,39 @@ int service_open(struct service *s, int port, struct err *err) MUST_CHECK;
 /* Start the thread, with all signals blocked, so that they go to the process's own. */
 int service_start(struct service *s, void *(*run)(void *arg), void *arg, struct err *err) MUST_CHECK;
 
-/* poll: pfds[0] and pfds[1] belong to the service, `n` connections follow. Waits until `until_ms` (monotonic) at the
- * longest. Returns 1: the service is to be stopped; 0: connections may be ready, and service_ready returns whether
- * the listener is ready. A lack of memory ends the process. */
+/* Call poll: pfds[0] and pfds[1] belong to the service, `n` connections follow. Waits until `until_ms` (monotonic) at
+ * the longest. Returns 1: the service is to be stopped; 0: connections may be ready, and service_ready returns
+ * whether the listener is ready. A lack of memory ends the process. */
 int service_poll(struct service *s, struct pollfd *pfds, int n, int64_t until_ms);
 
 /* Whether a connection waits to be accepted, after service_poll. */
 bool service_ready(const struct pollfd *pfds);
 
-/* The listener, or -1 while no connection is accepted: for a user without a thread, which polls by itself. */
+/* The listener, or -1 while no connection is accepted: for a caller that polls without the service's thread. */
 int service_listener(struct service *s);
 
-/* The places of a service's connections, numbered from 0, and who has them. */
-struct service_guest {
-    bool spoke;          /* it has said what a friend says first; who has not gives way sooner */
+/* A connection of a service, as service_limits.get describes it. */
+struct service_conn {
+    bool greeted;        /* it has sent a plausible first message; one that has not is evicted first */
     int64_t came_ms;     /* monotonic */
-    const uint8_t *addr; /* [16] where it comes from */
+    const uint8_t *addr; /* [16] the peer's */
 };
-struct service_crowd {
-    int places;
-    /* Whether the one at place `at` may be given up for a new one: mostly who has not identified itself. */
-    bool (*look)(const void *arg, int at, struct service_guest *g);
+struct service_limits {
+    int n; /* slots of connections, numbered from 0 */
+    /* Describe the connection in slot `at`. False: the slot is free, or its connection is authenticated and must stay. */
+    bool (*get)(const void *arg, int at, struct service_conn *g);
     const void *arg;
-    int max, each;       /* how many of those there may be, and from one address; each 0: as many */
-    int64_t patience_ms; /* then the oldest, or the oldest from that address, gives way once it is so old */
+    int max;              /* unauthenticated connections at a time */
+    int per_address;      /* of these from one address; 0: no limit per address */
+    int64_t evict_age_ms; /* at a limit the oldest one is evicted, but only when it is this old */
 };
 
-/* Accept a connection: its descriptor, and where it comes from; or -1: not now. *gives_way: the place of the one that the caller
- * closes for it; -1: none. At `max` connections wait in the accept queue until the oldest gives way. From an address that has `each`
- * they are reset at once, so that they keep no other waiting. While the process lacks descriptors or memory, connections stay in the
+/* Accept a connection. Returns its descriptor and the peer's address, or -1: none now. *evicted: the slot of the
+ * connection that the caller has to close in exchange; -1: none. At `max`, new connections wait in the accept queue
+ * until the oldest one may be evicted. A connection from an address that is at `per_address` is reset at once, so
+ * that it does not delay other addresses. While the process lacks descriptors or memory, connections stay in the
  * accept queue, and the next try is 100 ms later. */
-int service_admit(struct service *s, const struct service_crowd *c, uint8_t addr[static 16], int *gives_way);
+int service_accept(struct service *s, const struct service_limits *c, uint8_t addr[static 16], int *evicted);
 
 /* End the thread and wait for it; only after service_start. */
 void service_stop(struct service *s);

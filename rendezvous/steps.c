@@ -1,4 +1,4 @@
-/* steps.c - put times of steps together, and compare the slowest with the median. */
+/* steps.c - merge step times, and compare the slowest rank with the median. */
 #include "rendezvous/steps.h"
 
 #include <stdlib.h>

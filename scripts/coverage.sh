@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # coverage.sh - the unit tests by clang, under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer: what these find
 # fails a test. Which lines and branches the tests run is counted meanwhile, for each program; below a floor of
-# tests/coverage.floors it fails. Floors only rise: who covers more writes the new figure there.
+# tests/coverage.floors it fails. Floors only rise: write a better number there.
 #   scripts/coverage.sh [--no-run]    --no-run: from the last run's counts
 # Environment: WITH_CUDA=auto|on|off: whether the tests of GPU support, which need no GPU, are among them; default: auto
 set -euo pipefail
@@ -27,11 +27,11 @@ if [ "${1:-}" != --no-run ]; then
         grep -E -A5 'error:|FAILED' "$LOGS/build-coverage.log" | head -40
         die "compiling with preset coverage failed: build/logs/build-coverage.log"
     }
-    ninja -C "$BUILD" -t cleandead >/dev/null # programs of sources that are gone would count as lines that no test runs
+    ninja -C "$BUILD" -t cleandead >/dev/null # programs of removed sources would count as untested lines
     run_tests
 fi
 find "$BUILD/profiles" -name '*.profraw' >"$BUILD/profiles.list" 2>/dev/null || die "there are no counts yet: run it without --no-run"
-# A process that was killed while it began a file leaves one without counts: that one is passed over.
+# A process that was killed while it created a file leaves one without counts: skip it.
 llvm-profdata merge -sparse -failure-mode=all -f "$BUILD/profiles.list" -o "$BUILD/all.profdata" 2>"$LOGS/coverage.log" ||
     die "llvm-profdata failed: build/logs/coverage.log"
 mapfile -t programs < <(find "$BUILD/tests" "$BUILD/bin" -maxdepth 1 -type f -executable ! -name '*.so' | sort)

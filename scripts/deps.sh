@@ -18,7 +18,7 @@ packages() {
     policies) echo ipset iptables ;; # for kube-router
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
-    peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
+    peers) echo libdnnl-dev libopenblas-serial-dev ;; # only for comparisons
     pictures)
         echo chromium fonts-dejavu-core fonts-inter pngquant tmux python3-venv
         command -v npm >/dev/null || echo nodejs npm # others' nodejs brings npm along

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh - libFuzzer on each target, JOBS of them at once. SECONDS are of CPU, so what else the machine does changes
-# nothing. What a target finds worth keeping stays in build/fuzz-found for the next run; an input that breaks something is
+# fuzz.sh - libFuzzer on each target, JOBS of them at once. SECONDS are CPU time, so other load does not matter.
+# Interesting inputs stay in build/fuzz-found for the next run; an input that breaks something is
 # kept there too, and named.
 #   [JOBS=1] scripts/fuzz.sh SECONDS [TARGET ...]
 set -euo pipefail
@@ -26,7 +26,7 @@ cmake --preset fuzz -DWITH_CUDA=off >"$LOGS/cmake-fuzz.log" 2>&1 || die "cmake -
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}" >"$LOGS/build-fuzz.log" 2>&1 ||
     die "compiling with preset fuzz failed: build/logs/build-fuzz.log"
 
-# fuzz TARGET: until it has had its CPU time. libFuzzer limits the time on the wall, which is never less: rounds of what is
+# fuzz TARGET: run until the CPU time is used. libFuzzer limits the time on the wall, which is never less: rounds of what is
 # still missing. At the end of each the leaks of the whole round are looked for, too.
 fuzz() {
     local target=$1 log=$LOGS/fuzz-$1.log goal=$((seconds * 1000)) spent=0 words=() user system
@@ -49,7 +49,7 @@ fuzz() {
         END { printf "%-12s %6d s  %11d inputs  %6d edges  no fault\n", t, s, n, edges }' "$log"
 }
 
-# Each a process group of its own, so that one that is interrupted leaves nothing behind.
+# Each in its own process group, so that an interrupted one leaves no process.
 trap 'for pid in $(jobs -pr); do kill -- "-$pid"; done' EXIT
 broken=0
 running=0

@@ -12,7 +12,7 @@ set -euo pipefail
 
 readonly FOUND=86 # the status that stands for a report
 LIMIT_S=${LIMIT_S:-1200}  # per program and tool
-TOTAL_S=${TOTAL_S:-86400} # for all; what no longer fits is not begun
+TOTAL_S=${TOTAL_S:-86400} # for all programs; those that do not fit are not started
 
 say() { printf 'gpu-sanitize: %s\n' "$*"; }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gpu.sh - what needs an NVIDIA GPU: its tests, its benches. Without a device: one line, and exit 77.
+# gpu.sh - the tests and benches that need an NVIDIA GPU. Without a device: one line, and exit 77.
 #   scripts/gpu.sh test|bench
 #   scripts/gpu.sh bundle    pack both for a machine with a GPU and nothing else: build/gpu-bundle.tar.gz; needs no GPU
 set -euo pipefail
@@ -33,14 +33,14 @@ build() {
     cmake --build build/release >"$LOGS/build-release.log" 2>&1 || die "compiling failed: build/logs/build-release.log"
 }
 
-# What the kernels do to memory, beside what they compute.
+# Check the kernels' memory accesses.
 sanitize() {
     scripts/cuda-kit.py sanitizer build/tools/cuda-sanitizer || say "NVIDIA's wheel with compute-sanitizer is not to be had"
     say "compute-sanitizer"
     scripts/gpu-sanitize.sh build/tools/cuda-sanitizer build/release/tests/unit_kernels_cuda_gpu_*
 }
 
-# A bench that is missing is not part of this version; one that fails fails the verb, one that skips says why.
+# A missing bench is not part of this version; a failed one fails the command; a skipped one prints the reason.
 benches() {
     local bench
     for bench in gpu-bench nccl-bench; do

@@ -23,9 +23,9 @@ pack() {
     tar --create --file="$2" --directory="$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -- "${@:3}"
 }
 
-# begin NAME COMMAND...: runs it beside what follows, as a process group of its own; its words go to build/logs/NAME.log. A
-#     name that has not been finished is refused: it has one log, and one place here.
-# finish NAME...: waits for these and prints what they said; fails when one of them has, and FAILED holds their names.
+# begin NAME COMMAND...: runs it in the background, in its own process group, with output to build/logs/NAME.log. It refuses a
+#     name that is still running.
+# finish NAME...: waits for these and prints their output; fails if one of them has failed, and FAILED has their names.
 # stop_begun: for the exit trap.
 declare -A BEGUN=()
 begin() {
@@ -51,7 +51,7 @@ stop_begun() {
     for pid in "${BEGUN[@]}"; do wait "$pid" 2>/dev/null || true; done
 }
 
-need_disk() { # need_disk GB: free space where the checkout lives
+need_disk() { # need_disk GB: check the free space of the checkout's file system
     local free
     free=$(df -BG --output=avail "$REPO" | tail -n 1 | tr -dc 0-9)
     [ "$free" -ge "$1" ] || die "needs $1 GB of free disk at $REPO, there are $free GB"
@@ -61,12 +61,12 @@ already_built() { # what takes the disk is there
     [ -x "$REPO/build/tools/kubectl" ] && [ -e "$REPO/build/images/tensorboard.tar" ]
 }
 
-prepare_venv() { # prepare_venv FOLDER REQUIREMENTS WHAT: a Python environment, made anew only when the requirements change
+prepare_venv() { # prepare_venv FOLDER REQUIREMENTS WHAT: a Python environment, created again only when the requirements change
     local want
     want=$(sha256sum <"$2")
     [ "$(cat "$1/.requirements" 2>/dev/null)" = "$want" ] && return
     say "Python environment with $3"
-    [ -x "$1/bin/pip" ] || python3 -m venv --clear "$1" # one that was interrupted has a Python and no pip
+    [ -x "$1/bin/pip" ] || python3 -m venv --clear "$1" # an interrupted one has a Python and no pip
     "$1/bin/pip" install -q -r "$2"
     echo "$want" >"$1/.requirements"
 }
@@ -93,7 +93,7 @@ load_early() {
     load_images
 }
 
-# kubectl's plugin, beside the kubectl of the local cluster.
+# Install kubectl's plugin next to the local cluster's kubectl.
 build_cli() {
     cmake -S "$REPO" -B "$REPO/build/cli" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF &&
         cmake --build "$REPO/build/cli" --target kubectl-ptj && mkdir -p "$REPO/build/tools" &&
@@ -107,7 +107,7 @@ wait_images() {
     finish images >/dev/null || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
 }
 
-# The images that the local containerd lacks, or has in an older build, are imported.
+# Import the images that the local containerd lacks, or has in an older build.
 load_images() {
     local name stamp
     for name in "${IMAGE_NAMES[@]}"; do
@@ -160,7 +160,7 @@ load_into_nodes() {
     done
 }
 
-# A manifest with the images where this cluster finds them.
+# Write a manifest with the image names of this cluster.
 manifest() {
     if [ -n "${REGISTRY:-}" ]; then
         sed "s#$IMAGE_PREFIX/#$REGISTRY/#" "$1"

@@ -5,8 +5,8 @@
 #   PACKAGES   apt's indexes of binary packages, one after the other:
 #              apt-get indextargets --format '$(FILENAME)' 'Created-By: Packages' | xargs /usr/lib/apt/apt-helper cat-file
 #
-# Ends with 1 when there is one: build the images anew from nothing (deploy/images/build.sh clean). It reads no database of
-# vulnerabilities: what no update mends, and the Python wheels, it does not judge.
+# Exits with 1 if there is one: rebuild the images from scratch (deploy/images/build.sh clean). It reads no database of
+# vulnerabilities: it does not cover those without an update, nor the Python wheels.
 set -euo pipefail
 die() {
     printf 'sbom-newer: %s\n' "$*" >&2

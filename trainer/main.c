@@ -6,7 +6,7 @@
 #include "common/memory.h"
 #include "trainer/cli/config.h"
 #include "trainer/cli/help.h"
-#include "trainer/run/error_file.h"
+#include "trainer/run/error_writer.h"
 #include "trainer/run/run.h"
 #include "trainer/run/spawn.h"
 
@@ -23,19 +23,19 @@ static void say(int rank, const struct err *err)
         fprintf(stderr, "trainer: %s\n", err->msg);
 }
 
-/* On stderr for people, and where the launcher looks for the cause. */
+/* Print the error on stderr, and write it to the launcher's error file. */
 static int fail(const struct run_env *env, int rank, int exit_code, const struct err *err)
 {
     const char *path = env->get("TORCHELASTIC_ERROR_FILE");
     struct err write_err;
 
     say(rank, err);
-    if (path && path[0] && error_file_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
+    if (path && path[0] && error_writer_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
         say(rank, &write_err);
     return exit_code;
 }
 
-/* `code`, unless it is for lack of memory or the like that it failed: another try may have it. */
+/* `code`, or 138 if the error is a lack of memory or other resources: a retry may succeed. */
 static int code_of(int code, const struct err *err)
 {
     return err_is_shortage(err) ? EXIT_CODE_RETRYABLE : code;
@@ -89,8 +89,8 @@ int main(int argc, char **argv)
     char *error_file = getenv("TORCHELASTIC_ERROR_FILE");
 
     if (error_file && error_file[0])
-        memory_on_exhausted(error_file_exhausted, error_file);
-    json_memory_must(); /* a lack of memory is not to look like a damaged manifest */
+        memory_on_exhausted(error_writer_exhausted, error_file);
+    json_memory_must(); /* so that lack of memory does not look like a damaged manifest */
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.bar = isatty(STDERR_FILENO) ? stderr : NULL;
     if (argc < 2 || is_help(argv[1])) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gloo.py - the figures of collectives-bench for PyTorch's gloo, on the same sizes, with as many ranks.
+"""gloo.py - the measurements of collectives-bench for PyTorch's gloo, with the same sizes and ranks.
 
 usage: gloo.py [RANKS ...]     (without any: 2 and 4; needs torch)
 """

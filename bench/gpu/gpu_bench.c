@@ -87,7 +87,7 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
     if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, element, err)) ||
         make_data(n, (size_t)items, shape_len(in), err))
         return -1;
-    n->cfg.model.numbers = (struct model_numbers){.elsewhere = true, .element = element};
+    n->cfg.model.numbers = (struct model_numbers){.on_device = true, .element = element};
     struct pipeline_options o = {
         .spec = &n->cfg.model, .comm = n->comm, .ctx = n->ctx, .batch = (int)batch, .timeout_ms = TIMEOUT_MS};
     if (pipeline_open(&n->pipeline, &o, err))

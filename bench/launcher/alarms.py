@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether torchrun takes a pause for a hang: trainings of two ranks that pause three times, for up to half of the limit.
+"""Whether torchrun reports a pause as a hang: trainings of two ranks that pause three times, for up to half of the limit.
 
     bench/launcher/alarms.py [--count 50] [--limit 20] [--at-once 2] [--seed 1] [--python PYTHON] [WAY...]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What launchers of two nodes say, and when, once the network between the nodes is cut: no packet passes, and no connection ends.
+"""What launchers of two nodes report, and when, after the network between the nodes is cut: no packet passes, and no connection ends.
 
     bench/launcher/cut.py [--count 1] [--limit 5] [--max-restarts 0] [--python PYTHON] [WAY...]
 
 The nodes are two network namespaces joined by a cable (root, ip, iptables), with two ranks each. Ways: torch-all (PyTorch over gloo; all
 packets are lost), torch-ranks (those of the launchers' meeting pass), trainer-all, trainer-ranks. All ranks wait in a collective call
-then. Printed for each launcher: its exit code, the seconds from the cut to its first line and to its end, and its last words."""
+then. Prints for each launcher: its exit code, the seconds from the cut to its first line and to its end, and its last line."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The little of a Kubernetes client that the bench needs: requests, and watches that cost as little as they can."""
+"""A minimal Kubernetes client for the bench: requests, and watches with little overhead."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What is read off the operator while it runs: /proc, its metrics, and the API server's audit log."""
+"""Measurements of the running operator: /proc, its metrics, and the API server's audit log."""
 
 import json
 import os

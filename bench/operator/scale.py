@@ -1,6 +1,6 @@
 """The operator at scale: N jobs of P pods created at once on a real control plane with pretend nodes, where each pod runs
-for 5 s and succeeds, beside the bare client that creates as many pods and nothing else. Prints figures; ends with 1 when
-anything was counted wrong, however fast it was."""
+for 5 s and succeeds, compared with a bare client that only creates as many pods. Prints the measurements; exits with 1
+if a count is wrong, whatever the speed."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench.py - the trainer beside PyTorch: time per step, start-up, and what a second rank brings. `make bench-trainer`.
+"""bench.py - the trainer compared with PyTorch: time per step, start-up, and the gain of a second rank. `make bench-trainer`.
 
 Each repeat runs every case with the trainer and with PyTorch, one right after the other, the first of the two changing
 from repeat to repeat, each rank with one thread. What is shown is the median over the repeats, of ratios the median of

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""checkpoints.py - what checkpoints cost the steps of a training: `make bench-checkpoints`.
+"""checkpoints.py - the cost of checkpoints for training steps: `make bench-checkpoints`.
 
 Two ranks train a small GPT-2 (10.7 million parameters, 128 MB in a checkpoint), by turns with a checkpoint after every 20th
 step and with none. Each run's steps are compared with that run's own median, so that what else the machine does

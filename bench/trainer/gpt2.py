@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpt2.py - the small GPT-2 of bytes beside PyTorch's, on the same threads and the same text. `make bench-gpt2`.
+"""gpt2.py - the small GPT-2 on bytes compared with PyTorch's, with the same threads and text. `make bench-gpt2`.
 
 Each repeat times the trainer and PyTorch, one right after the other. PyTorch has scaled_dot_product_attention and the fused
 AdamW, and its loop does what the trainer's step does: windows, forward, loss, backward, a bound on the norm, the update.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""recovery.py - from a killed rank to the next training step, beside PyTorch. `make bench-recovery`.
+"""recovery.py - time from a killed rank to the next training step, compared with PyTorch. `make bench-recovery`.
 
 A job of two ranks of one host trains mnist-cnn with checkpoints under our torchrun, and a random rank of it is killed
 (SIGKILL) at a random moment, again and again; then the same net in PyTorch under its torchrun, with gloo. Measured is

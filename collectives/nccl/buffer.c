@@ -1,14 +1,14 @@
 /* buffer.c - allocate device memory and register it with NCCL: as a symmetric window where the library supports
  * it, else with ncclCommRegister. */
-#include "collectives/nccl/state.h"
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 
 #include <cuda_runtime_api.h>
 
 enum { ALIGN = NCCL_WIN_REQUIRED_ALIGNMENT };
 
-/* Register a window, if NCCL supports one for these ranks (it then sets b->window), else the memory. All ranks
- * must register the same way, and NCCL does not detect a difference, so a failure here makes the table lost. */
+/* Register a window if NCCL supports one for these ranks (it then sets b->window), else the memory. All ranks
+ * must register the same way, and NCCL does not detect a difference, so a failure makes the table `lost`. */
 static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64_t deadline_ms,
                       struct err *err)
 {
@@ -17,7 +17,7 @@ static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64
     if (n->api.window_register && n->api.window_deregister) {
         ncclResult_t r =
             n->api.window_register(n->comm, b->memory, bytes, &b->window, NCCL_WIN_COLL_SYMMETRIC);
-        /* It returns success while a thread of NCCL is still registering. */
+        /* NCCL returns success while one of its threads still registers. */
         if (nccl_settle(n, r == ncclSuccess ? ncclInProgress : r, what, deadline_ms, err))
             return -1;
     }
@@ -61,7 +61,7 @@ void *nccl_buffer(struct device_comm *c, size_t bytes, int64_t timeout_ms, struc
     ncclResult_t r = n->api.mem_alloc(&b->memory, whole);
     if (r != ncclSuccess) {
         nccl_check(n, r, "no device memory for a buffer", err);
-        nccl_fail(n, err); /* the other ranks go on to register theirs, and would wait for this one */
+        nccl_fail(n, err); /* the other ranks register their buffers and would wait for this one */
         return NULL;
     }
     n->n_buffers++;

@@ -1,5 +1,5 @@
-/* calls.c - the calls that are queued on a stream: all_reduce, send, recv. */
-#include "collectives/nccl/state.h"
+/* calls.c - queue all_reduce, send and recv on a stream. */
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 #include "host/rank_state.h"
 

@@ -1,4 +1,5 @@
 /* nccl.h - the table of device.h implemented with NCCL: one communicator over all ranks of a job.
+ * trainer/gpu/plugin.c exports it.
  *
  * Rank 0 sends NCCL's unique id to all with the host table's broadcast, so the exchange has that table's deadline
  * and its detection of dead ranks. NCCL_* environment variables are the user's; none is set here.

@@ -3,7 +3,7 @@
 #include "collectives/noted.h"
 #include "common/memory.h"
 
-#include "collectives/nccl/state.h"
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 
 #include <cuda_runtime_api.h>
@@ -14,7 +14,7 @@
 enum { NCCL_SHARES_GPUS = 23000 }; /* ncclGetVersion's number of 2.30.0 */
 
 /* What rank 0 broadcasts: the id, or the error that prevented it. */
-struct told {
+struct id_or_error {
     ncclUniqueId id;
     struct err err;
 };
@@ -22,16 +22,16 @@ struct told {
 static int share_id(struct nccl *n, ncclUniqueId *ret, struct err *err)
 {
     struct collectives *host = n->host;
-    struct told told = {0};
+    struct id_or_error sent = {0};
 
     if (host->rank == 0)
-        nccl_check(n, n->api.get_unique_id(&told.id), "making NCCL's id", &told.err);
-    if (collectives_broadcast(host, &told, sizeof(told), 0, n->timeout_ms, err))
+        nccl_check(n, n->api.get_unique_id(&sent.id), "making NCCL's id", &sent.err);
+    if (collectives_broadcast(host, &sent, sizeof(sent), 0, n->timeout_ms, err))
         return -1;
-    *ret = told.id;
-    if (!told.err.kind)
+    *ret = sent.id;
+    if (!sent.err.kind)
         return 0;
-    *err = told.err;
+    *err = sent.err;
     return host->rank == 0 ? -1 : err_wrap(err, "rank 0");
 }
 

@@ -1,6 +1,6 @@
 /* wait.c - wait for queued work on the GPU until it is done, NCCL reports an error, a rank dies or the deadline
  * passes; abort the communicator. */
-#include "collectives/nccl/state.h"
+#include "collectives/nccl/nccl_state.h"
 #include "common/clock.h"
 #include "common/thread.h"
 #include "host/rank_state.h"

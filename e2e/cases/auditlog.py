@@ -1,4 +1,4 @@
-"""auditlog.py - what the API server wrote down about the operator's requests."""
+"""auditlog.py - read the operator's requests from the API server's audit log."""
 
 import json
 
@@ -37,7 +37,7 @@ def used(user):
 
 
 def lacks(user, entry):
-    """Whether the API server says the user has no right to what it refused."""
+    """Whether the API server refused the request for lack of a permission."""
     verb, ref = entry["verb"], entry.get("objectRef")
     if ref:
         spec = {"resourceAttributes": {"verb": verb, "group": ref.get("apiGroup", ""), "version": ref.get("apiVersion", ""),
@@ -51,8 +51,8 @@ def lacks(user, entry):
 
 
 def forbidden(user):
-    """What was refused for want of a right. An API server that was started again answers for a moment before it has read
-    all roles and bindings, and refuses everyone: it is asked again, now that it has."""
+    """Requests refused for lack of a permission. A restarted API server answers for a moment before it has read
+    all roles and bindings, and refuses everyone: such requests are repeated now."""
     refused = {f"{e['verb']} {e['requestURI']}": e for e in audited(user)
                if e.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"}
     return [what for what, entry in refused.items() if lacks(user, entry)]

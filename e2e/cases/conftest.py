@@ -1,5 +1,5 @@
-"""conftest.py - a namespace per case, a folder for its pods, the operator under fire where a case asks for it, and what a failed
-case saw."""
+"""conftest.py - a namespace per case, a folder for its pods, an OperatorKiller for the cases that use one, and a report of a
+    failed case."""
 
 import signal
 import tempfile
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kube import BOUND_S, SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
 
-# A job in the background, as a gate may be, ignores SIGINT, under nohup SIGHUP too, and programs go on ignoring what they were
-# started with: no case is about that.
+# A background job ignores SIGINT, under nohup SIGHUP too, and programs inherit that: restore the defaults, since no case
+# tests this.
 for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL)):
     signal.signal(number, default)
 
@@ -27,7 +27,7 @@ ns = pytest.fixture(make_namespace, name="ns")
 
 @pytest.fixture
 def data(ns):
-    """The folder that the pods of a case share as /data, removed when none of them can write there any more."""
+    """The folder that the pods of a case share as /data, removed after the pods have ended."""
     with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
         yield Path(folder)
         kubectl("-n", ns, "delete", "ptj", "--all", "--cascade=foreground")
@@ -43,7 +43,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_collection_modifyitems(items):
-    """Cases that kill the operator run alone, as those do that are marked by hand."""
+    """Run cases that kill the operator alone, like those that are marked so."""
     for item in items:
         if getattr(item, "callspec", None) and item.callspec.params.get("weather") == "operator-killed":
             item.add_marker("serial")
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(params=["calm", "operator-killed"])
 def weather(request):
-    """Each case that uses it runs twice; the second time the operator is killed again and again meanwhile."""
+    """Run each case that uses it twice; the second time the operator is killed repeatedly."""
     kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=600s")
     if request.param == "calm":
         yield None

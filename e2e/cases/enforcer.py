@@ -13,7 +13,7 @@ OURS = re.compile("KUBE-(ROUTER|NWPLCY|POD-FW)-")
 
 
 def undo():
-    """kube-router leaves its chains and sets behind, so that a restart of it opens nothing."""
+    """Remove kube-router's chains and sets, which it does not remove itself."""
     rules = subprocess.run(["iptables-save", "-t", "filter"], text=True, capture_output=True, check=True).stdout.splitlines()
     chains = [line[1:].split()[0] for line in rules if line.startswith(":") and OURS.match(line[1:])]
     jumps = ["-D" + line[2:] for line in rules
@@ -27,7 +27,7 @@ def undo():
 
 @contextmanager
 def enforcing():
-    """While it runs; what it set up is gone afterwards."""
+    """A context in which kube-router runs; afterwards its rules are removed."""
     with LOG.open("w") as log:
         process = subprocess.Popen(
             [PROGRAM, "--run-firewall", "--run-router=false", "--run-service-proxy=false", "--enable-cni=false", "--health-port=0",

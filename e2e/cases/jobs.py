@@ -21,7 +21,7 @@ def replica(script, type_="node", replicas=1, policy="ExitCode", **more):
 
 
 def beside(replica, script, name="uploader"):
-    """The replica with one more container."""
+    """Return the replica with one more container."""
     replica["template"]["spec"]["containers"].append(container(script, name=name))
     return replica
 
@@ -39,7 +39,7 @@ def until(file):
 
 
 def mounted(data, job):
-    """The job; its pods share a folder of this machine as /data, whoever they run as."""
+    """Return the job with a folder of this machine mounted as /data, writable for every user."""
     data.chmod(0o777)
     for replica in job["spec"]["replicaSpecs"]:
         pod = replica["template"]["spec"]
@@ -49,7 +49,7 @@ def mounted(data, job):
 
 
 def pod(name, script):
-    """One that no job has made."""
+    """A pod that belongs to no job."""
     return {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
         "spec": {"containers": [container(script, env=[])], "terminationGracePeriodSeconds": 1},

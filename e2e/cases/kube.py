@@ -1,4 +1,4 @@
-"""kube.py - the cluster as the cases see it: kubectl, waiting, the audit log, and killing the operator."""
+"""kube.py - the cluster for the cases: kubectl, waiting, the audit log, and killing the operator."""
 
 import json
 import os
@@ -15,7 +15,7 @@ STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
 IMAGE = "localhost/torchkeeper/trainer:dev"
 SYSTEM = "torchkeeper-system"
 GROUP = "batch.tensorstack.dev"
-BOUND_S = 900  # bounds a hang of whatever is waited for; judges no speed: a busy machine may be ten times slower
+BOUND_S = 900  # limit of every wait, not a measure of speed: a busy machine may be ten times slower
 
 
 class KubectlError(Exception):
@@ -30,13 +30,13 @@ def kubectl(*args, stdin=None, check=True):
 
 
 def get(kind, name, namespace):
-    """The object as a dict, or None when it is not there."""
+    """The object as a dict, or None if it does not exist."""
     out = kubectl("-n", namespace, "get", kind, name, "-o", "json", "--ignore-not-found")
     return json.loads(out) if out.strip() else None
 
 
 def field(kind, name, namespace, path):
-    """The value at a dotted path, or None while the object or the field is not there: for what is waited for."""
+    """The value at a dotted path, or None while the object or the field does not exist."""
     value = get(kind, name, namespace)
     for key in path.split("."):
         value = (value or {}).get(key)
@@ -76,7 +76,7 @@ def wait_phase(job, namespace, *phases):
 
 
 def events(job, namespace, reason):
-    """How often the job was given this event."""
+    """How often the job has this event."""
     found = [e for e in items("events", namespace)
              if e["involvedObject"]["name"] == job and e["involvedObject"]["kind"] == "PyTorchTrainingJob"
              and e["reason"] == reason]
@@ -84,7 +84,7 @@ def events(job, namespace, reason):
 
 
 def namespace_told(namespace):
-    """The jobs, events, pods and their last words, for the report of a case that failed."""
+    """The jobs, events, pods and the end of their logs, for the report of a failed case."""
     told = [kubectl("-n", namespace, "get", "ptj", "-o", "jsonpath={range .items[*]}{.metadata.name} {.status}{'\\n'}{end}",
                     check=False),
             kubectl("-n", namespace, "get", "events", "--sort-by=.lastTimestamp", check=False)[-6000:],
@@ -130,7 +130,7 @@ def audit(verb, resource, namespace, user="torchkeeper"):
 
 
 def operator_pids():
-    """The operator's processes in pods of this cluster; one that someone runs outside of it is not ours to touch."""
+    """The operator's processes in pods of this cluster, not one that runs outside of it."""
     found = subprocess.run(["pgrep", "-x", "ptj-operator"], text=True, capture_output=True).stdout.split()
     return [int(pid) for pid in found if in_pod(pid)]
 
@@ -143,8 +143,8 @@ def in_pod(pid):
 
 
 def kill_operator():
-    """kill -9, and a fresh pod in its place that may lead at once: neither the kubelet's restart back-off nor the
-    fifteen seconds of the dead one's lease shall keep the operator out of the case that it is killed in."""
+    """kill -9, then create a new pod that can lead at once: without the kubelet's restart back-off, and without the
+    fifteen seconds of the dead one's lease."""
     for pid in operator_pids():
         try:
             os.kill(pid, signal.SIGKILL)

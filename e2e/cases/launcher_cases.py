@@ -1,9 +1,8 @@
-"""launcher_cases.py - what PyTorch's own tests of its launcher claim, as command lines: for test_launchers.py, which runs each
-through both launchers and compares all that can be seen. A line is as for a shell, variables first; PROBE is ranks/probe.py
-and SHELL ranks/probe.sh, whose words say what the ranks do. `where` is the file and test that the fact is from.
-
-What differs on purpose stands in the case, as {pattern of the fact: why}: every difference has to be listed, and everything
-that is listed has to differ. `code` is our exit status where PyTorch's is always 1."""
+"""launcher_cases.py - the claims of PyTorch's own launcher tests, as command lines. test_launchers.py runs each with both
+launchers and compares all observable results. A line is shell syntax, variables first; PROBE is ranks/probe.py and SHELL
+ranks/probe.sh, whose arguments tell the ranks what to do. `where` is the file and test that the claim is from.
+A case lists its intended differences as {pattern of the fact: reason}: every difference must be listed, and every listed one
+must occur. `code` is our exit status where PyTorch's is always 1."""
 
 from dataclasses import dataclass, field
 

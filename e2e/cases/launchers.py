@@ -1,6 +1,6 @@
-"""launchers.py - one command line through both launchers, ours and PyTorch's, and what can be seen of each: how it ended, how
-each rank was started, what it left, what it printed. What differs from run to run (ids, ports, times) is masked, so that two
-observations compare as values. No cluster is needed."""
+"""launchers.py - run one command line with both launchers, ours and PyTorch's, and observe each: how it ended, how each rank was
+started, the files it left, its output. Values that differ from run to run (ids, ports, times) are masked, so that two
+observations can be compared. It needs no cluster."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ MODULES = {"torchrun": "torch.distributed.run", "launch": "torch.distributed.lau
 
 
 def environment(folder, extra):
-    """What a launcher is started with: of the tester's own variables only those that a program needs."""
+    """The environment of a launcher: of the tester's variables only those that a program needs."""
     for name in ("notes", "tmp"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(folder), "TMPDIR": str(folder / "tmp"),
@@ -33,7 +33,7 @@ def environment(folder, extra):
 
 @dataclass
 class Launch:
-    """A launcher at work in a folder of its own. `wait` gives its status as waitpid does. `begun` has all until end_all."""
+    """A running launcher in its own folder. `wait` returns its status as waitpid does. `begun` lists all of them for end_all."""
     begun: ClassVar[list] = []
     folder: Path
     environment: dict
@@ -61,7 +61,7 @@ class Launch:
         return path.read_bytes().decode(errors="replace") if path.exists() else ""
 
     def notes(self, kind):
-        """What the ranks have written so far, by RESTARTS.RANK."""
+        """The ranks' notes so far, by RESTARTS.RANK."""
         return {path.name.split("-", 1)[1]: json.loads(path.read_text())
                 for path in sorted((self.folder / "notes").glob(f"{kind}-*")) if path.suffix != ".new"}
 
@@ -92,7 +92,7 @@ class Ours:
 
 
 class Theirs:
-    """One process that has imported torch and forks for each launch: theirs.py."""
+    """PyTorch's launcher: one process that has imported torch and forks for each launch (theirs.py)."""
     name = "theirs"
 
     def __init__(self):
@@ -117,7 +117,7 @@ class Theirs:
         self.process.wait()
 
 
-# ---- what is seen of a launch ----
+# ---- observations of a launch ----
 
 FRESH_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16}"
 HOSTS = {socket.gethostname(), socket.getfqdn(socket.gethostname()), "localhost", "127.0.0.1"}
@@ -151,7 +151,7 @@ def started(launch, ports):
 
 
 def left(launch):
-    """Files that are left, but for the tester's own, with what is in them."""
+    """The remaining files with their content, except the tester's own."""
     for path in sorted(launch.folder.rglob("*")):
         name = masked("/" + str(path.relative_to(launch.folder)), launch)[1:]
         if path.is_dir() or name.split("/")[0] in TESTERS:
@@ -161,7 +161,7 @@ def left(launch):
 
 
 def said(text):
-    """Lines of the ranks, which all name one; the launchers' own are not compared, but for the report."""
+    """The ranks' lines, each of which names a rank; of the launchers' own output only the report is compared."""
     return sorted(re.findall(r"^.*\brank \d .*$", re.sub(r"^(torchrun: |[EWI]\d{4} ).*$", "", text, flags=re.M), flags=re.M))
 
 
@@ -195,7 +195,7 @@ def see(launch, ports=()):
 
 
 def differences(ours, theirs):
-    """What differs: {fact: (ours, theirs)}, None for what one has not. Two differences all cases share: under our launcher worker
+    """The differences: {fact: (ours, theirs)}, None for a missing one. Two differences all cases share: under our launcher worker
     rank 0 serves the store, and ranks are told of memory (OF_OURS)."""
     return {fact: (ours.facts.get(fact), theirs.facts.get(fact)) for fact in {**ours.facts, **theirs.facts}
             if ours.facts.get(fact) != theirs.facts.get(fact)
@@ -204,7 +204,7 @@ def differences(ours, theirs):
 
 
 def alive(pid):
-    """Not even as a zombie that somebody else will reap."""
+    """False also for a zombie that another process will reap."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -212,7 +212,7 @@ def alive(pid):
 
 
 def stay(pids):
-    """Wait until they are gone; those that are not in the end."""
+    """Wait until they have ended; returns those that have not."""
     give_up = time.monotonic() + BOUND_S
     while (left_over := [pid for pid in pids if alive(pid)]) and time.monotonic() < give_up:
         time.sleep(0.02)
@@ -222,7 +222,7 @@ def stay(pids):
 def noting_in(folder):
     """Processes that were given a place under `folder` for their notes: launchers, ranks, and what these start."""
     for environ in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if f"\0PROBE_NOTES={folder}/".encode() in b"\0" + environ.read_bytes():
                 yield int(environ.parent.name)
 

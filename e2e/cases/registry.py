@@ -19,7 +19,7 @@ http: {{addr: "{address}"}}
 
 
 def run(*args, **more):
-    """Its standard output; what it wrote to both is shown when it fails."""
+    """Run it and return its standard output; on failure, show both streams."""
     done = subprocess.run([str(a) for a in args], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
     assert done.returncode == 0, f"{' '.join(map(str, args))}: {done.stdout[-3000:]}"
     return done.stdout
@@ -57,7 +57,7 @@ class Registry:
         self.process.wait()
 
     def pulled(self, name):
-        """Whether a node fetched this image's manifest from here."""
+        """Whether a node has fetched this image's manifest from here."""
         return any(f"GET /v2/torchkeeper/{name}/manifests/" in line and "containerd" in line
                    for line in self.log.read_text().splitlines())
 

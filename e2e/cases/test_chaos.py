@@ -1,4 +1,4 @@
-"""A few trials of `make chaos`, always the same ones: our trainer under the operator on bad days."""
+"""A few trials of `make chaos`, always the same ones: training jobs with faults."""
 
 import pytest
 from chaos import run

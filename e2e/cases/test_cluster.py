@@ -1,4 +1,4 @@
-"""The local Kubernetes itself: whatever is killed, `cluster up` brings it back and running pods live on."""
+"""The local Kubernetes itself: any part is killed, `cluster up` restarts it, and running pods continue."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ def test_status_tells_a_dead_part():
 
 
 def test_the_bridge_keeps_its_address_whatever_joins_it():
-    """By itself a bridge takes the lowest address of its ports; pods would send into the void until they ask again."""
+    """By default a bridge takes the lowest address of its ports; pods would then send to the old one until ARP expires."""
     address = Path("/sys/class/net/torchkeeper0/address")
     before = address.read_text()
 

@@ -38,8 +38,8 @@ def trained():
 def test_phases_are_seen(trained):
     phases = re.findall(r"^mnist +(Pending|Running|Succeeded|Failed)", trained["out"], re.M)
     seen = [p for i, p in enumerate(phases) if i == 0 or phases[i - 1] != p]
-    # The first status of an attempt may be written behind its pods (operator/DESIGN.md): those that start within that time are
-    # never told as Pending.
+    # The first status of an attempt may be written after its pods (operator/DESIGN.md): pods that start within that time are
+    # never reported as Pending.
     assert seen in (["Pending", "Running", "Succeeded"], ["Running", "Succeeded"])
 
 

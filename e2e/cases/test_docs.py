@@ -1,4 +1,4 @@
-"""What README and docs tell people to paste works: the blocks that say `tried: cluster`, after the demo."""
+"""The commands in README and docs work: the blocks marked `tried: cluster`, after the demo."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""26 ways of a script to fail, under our launcher and PyTorch's: `kubectl ptj why` shows the script's own error line first."""
+"""26 ways for a script to fail, under our launcher and PyTorch's: `kubectl ptj why` shows the script's own error line first."""
 
 import subprocess
 import sys

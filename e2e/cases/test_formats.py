@@ -1,5 +1,5 @@
-"""What the trainer writes, read by those whose formats they are: PyTorch, safetensors, transformers and TensorBoard; and their
-program under our torchrun. No cluster is needed for these."""
+"""The trainer's files, read by the programs that define their formats: PyTorch, safetensors, transformers and TensorBoard; and
+their program under our torchrun. It needs no cluster."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""A job's NetworkPolicy where one is enforced: who reaches its pods and who does not, who joins, and what still works. Without an
-enforcer all get in, which each case sees first where it is about somebody who is to stay out."""
+"""A job's NetworkPolicy with an enforcer: which pods can connect and join, which cannot, and what still works. Without an enforcer
+all can connect; a case that tests an outsider first checks that."""
 
 import urllib.request
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ def address(pod, ns):
 
 @contextmanager
 def enforced(who, host, *ports):
-    """From when the policies of the job hold against this outsider, who got in before."""
+    """Wait until the job's policies keep out this outsider, which could connect before."""
     assert who(host, *ports) == set(ports)
     with enforcing():
         wait_for("the policies to hold", lambda: who(host, *ports) == set())
@@ -47,7 +47,7 @@ def enforced(who, host, *ports):
 
 
 def test_who_gets_in(ns, other, data):
-    """The second node is held back while its place is free. Until it comes, all that an attack of the ports needs is a connection."""
+    """The second node is held back. Until it joins, an attacker needs only a connection to take part."""
     label = {f"{GROUP}/job": "kept", f"{GROUP}/isolated": "kept", f"{GROUP}/replica-index": "1"}
     away, disguised = outsider("away", other), outsider("disguised", other, **label)
     beside, inside = outsider("beside", ns), outsider("inside", ns, **label)
@@ -70,14 +70,14 @@ def test_who_gets_in(ns, other, data):
         assert "2 of 2" not in log("kept-node-0", ns)
         (data / "go").touch()
         wait_phase("kept", ns, "Running")
-        # The operator is let in to what the launcher tells.
+        # The operator can connect to the launcher's progress port.
         wait_for(lambda: status("kept", ns), lambda: status("kept", ns).get("progress", {}).get("step") == 3)
         (data / "end").touch()
         assert wait_phase("kept", ns, "Succeeded", "Failed")["phase"] == "Succeeded"
 
 
 def test_nodes_that_start_together_meet(ns):
-    """Each is let in a moment after it has its address."""
+    """The enforcer admits each a moment after it has its address."""
     with enforcing():
         replica = jobs.replica("true", replicas=3, policy="Never")
         (one,) = replica["template"]["spec"]["containers"]

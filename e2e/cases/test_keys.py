@@ -1,5 +1,5 @@
-"""The key of a job: our launchers on two nodes have it by reference and show it nowhere; who lacks it, or has another one, does not
-take a node's place; and a node too many, with the key, ends with an error. No case needs a network that enforces policies."""
+"""The key of a job: our launchers on two nodes get it by reference and show it nowhere; a pod without it, or with another one, cannot join;
+an additional node with the key ends with an error. No case needs a network that enforces policies."""
 
 import base64
 import json
@@ -10,12 +10,12 @@ import jobs
 from kube import SYSTEM, apply, get, items, kubectl, wait_for, wait_phase
 
 OURS = {"enabled": True, "launcher": "Torchkeeper"}
-# What a program that prints its surroundings leaves in the pod's log: its own and its launcher's environment.
+# Prints its own and its launcher's environment to the pod's log.
 SHOWS = "env; tr '\\0' '\\n' </proc/$PPID/environ; "
 
 
 def start(name, ns, data, script, hold="true"):
-    """A job of two nodes, whose pods first do what `hold` says."""
+    """A job of two nodes, whose pods first run the commands in `hold`."""
     replica = jobs.replica(script, replicas=2, policy="Never")
     pod = replica["template"]["spec"]
     (one,) = pod["containers"]
@@ -43,7 +43,7 @@ def option(pod, name):
 
 
 def stranger(name, ns, like, seconds, key=None):
-    """A pod of nobody's that asks for a place in the run of the pod `like`, whose arguments everybody may read."""
+    """A pod without a job that tries to join the run of the pod `like`, whose arguments everyone may read."""
     pod = jobs.pod(name, "")
     (one,) = pod["spec"]["containers"]
     one["command"] = ["torchrun", "--nnodes=2", "--rdzv_backend=c10d", option(like, "rdzv_id"), option(like, "rdzv_endpoint"),
@@ -54,7 +54,7 @@ def stranger(name, ns, like, seconds, key=None):
 
 
 def ended(name, ns):
-    """Its exit code and what it said."""
+    """Its exit code and its log."""
     def state():
         (container,) = (get("pod", name, ns) or {}).get("status", {}).get("containerStatuses") or [{}]
         return container.get("state", {}).get("terminated")
@@ -63,7 +63,7 @@ def ended(name, ns):
 
 
 def processes(uid):
-    """What the machine shows of each process of the job's pods: its arguments and its environment."""
+    """The arguments and the environment of each process of the job's pods, from /proc."""
     shown = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -95,7 +95,7 @@ def test_the_key_is_nowhere(ns, data):
 
 
 def test_who_lacks_the_key_takes_no_place(ns, data):
-    """The second node is held back, so that a place is free for whoever comes."""
+    """The second node is held back, so that another one could join."""
     first = start("shut", ns, data, "true", hold=f'[ "$(hostname)" = shut-node-0 ] || {jobs.until("go")}')
     wait_for("the first node to wait", lambda: "1 of 2 nodes have joined" in log("shut-node-0", ns))
     stranger("keyless", ns, first, 600)
@@ -109,7 +109,7 @@ def test_who_lacks_the_key_takes_no_place(ns, data):
 
 
 def test_a_node_too_many(ns, data):
-    """It has the key, and finds both places taken: it trained nothing."""
+    """It has the key, but the run is full: it trained nothing."""
     first = start("full", ns, data, jobs.until("go"))
     wait_phase("full", ns, "Running")
     wait_for("both nodes' ranks", lambda: len(processes(get("ptj", "full", ns)["metadata"]["uid"])) >= 4)

@@ -1,5 +1,5 @@
-"""Our launcher in images that know nothing of it (torchrunConfig.launcher: Torchkeeper): a Debian with Python, and an image that
-holds one static program and nothing else. Under restricted Pod Security, with a read-only root and a user that no image has."""
+"""Our launcher in images without it (torchrunConfig.launcher: Torchkeeper): a Debian with Python, and an image with one static
+program only. Under restricted Pod Security, with a read-only root and a user that is in no image."""
 
 import io
 import json
@@ -84,7 +84,7 @@ def exit_code(pod, ns):
 @pytest.mark.parametrize(("image", "args", "code"), [(DEBIAN, ["--no_python", "python3", "-c", PYTHON], 1),
                                                      (SCRATCH, ["/fails"], 7)], ids=["debian", "scratch"])
 def test_a_rank_is_named_in_any_image(ns, scratch, image, args, code):
-    """Two pods that find each other by name; the one at fault ends with its rank's code, the other has lost a peer."""
+    """Two pods connect by name; the one at fault ends with its rank's code, the other reports a lost peer."""
     kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
     run("any", ns, image, args, replicas=2)
     end = wait_phase("any", ns, "Succeeded", "Failed")

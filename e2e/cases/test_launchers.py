@@ -1,4 +1,4 @@
-"""Ours and PyTorch's launcher side by side: the facts of launcher_cases.py, and what users do. No cluster is needed:
+"""Our launcher and PyTorch's compared: the claims of launcher_cases.py, and typical use. It needs no cluster:
 
     build/venv/bin/python -m pytest -c e2e/pytest.ini -n 4 -m "not long" e2e/cases/test_launchers.py"""
 
@@ -109,7 +109,7 @@ def test_a_deaf_rank_is_killed(both, tmp_path):
 
 
 def test_a_case_that_fails_leaves_nothing(both, tmp_path):
-    """Neither launchers nor ranks, which do not hear SIGTERM."""
+    """Neither launchers nor ranks, which ignore SIGTERM."""
     pids = []
     for launcher in both:
         launch = launcher.start(tmp_path / launcher.name, ["--nproc-per-node=2", str(RANKS / "probe.py"), "deaf"])
@@ -148,7 +148,7 @@ def test_several_nodes(common, own, both, tmp_path):
 
 
 def test_two_launches_at_once(both, tmp_path):
-    """With default options they never meet at a port: several of each, all alive at the same time."""
+    """With default options they never use the same port: several of each run at the same time."""
     for launcher in both:
         launches = [launcher.start(tmp_path / f"{launcher.name}{i}", ["--nproc-per-node=2", str(RANKS / "probe.py"), "wait"])
                     for i in range(3)]
@@ -220,7 +220,7 @@ def read_all(terminal):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ctrl_c(name, tmp_path):
-    """The ranks are told once, by the launcher: they have sessions of their own. They get to save, and nothing stays."""
+    """The launcher signals the ranks once, since they have their own sessions. They can save, and no process remains."""
     launch, terminal = at_a_terminal(name, tmp_path, ["--nproc-per-node=2", str(RANKS / "probe.py"), "save=3"])
     pids = launch.wait_notes("ready", 2).values()
     os.write(terminal, b"\x03")

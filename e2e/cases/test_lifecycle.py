@@ -1,4 +1,4 @@
-"""How jobs end, each with the operator left alone and with the operator killed in the middle."""
+"""How jobs end, each with an undisturbed operator and with one that is killed in the middle."""
 
 import jobs
 import pytest
@@ -96,7 +96,7 @@ def test_gang_restarts_together(ns, weather):
 
 
 def test_a_worker_asks_for_the_master_once(ns):
-    """While the hook runs no address of pod 0 is told. The worker comes after that, and its first question is answered."""
+    """While the hook runs, DNS has no address of pod 0. The worker starts after that, and its first query is answered."""
     hook = {"postStart": {"exec": {"command": ["sleep", "5"]}}}
     master = jobs.replica("until getent hosts asks-worker-0.asks-rdzv; do sleep 0.5; done; sleep 5", "master", lifecycle=hook)
     worker = jobs.replica('getent hosts "$MASTER_ADDR" && sleep 600', "worker")

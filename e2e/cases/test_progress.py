@@ -1,4 +1,4 @@
-"""How far a job is, and one that hangs: real PyTorch that knows nothing of either, under our launcher, in two pods."""
+"""Progress and hangs: unmodified real PyTorch under our launcher, in two pods."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_percent_moves_and_ends_at_100(ns):
 
 @pytest.mark.parametrize("how", ["loop", "stopped"])
 def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
-    """Rank 3 hangs in pod 1. Its pod ends with 138, the job restarts, counted, and trains through."""
+    """Rank 3 hangs in pod 1. Its pod ends with 138; the job counts a restart and completes."""
     data.chmod(0o777)
     torch_job("hangs", replica("progress.py", "40", replicas=2, data=data, env={"HANG": f"3:20:{how}", "DATA": "/data"}),
               torchrun={"procPerNode": 2, **OURS}, runPolicy={"progressTimeoutSeconds": 30}, namespace=ns)

@@ -1,4 +1,4 @@
-"""kubectl ptj logs and why, against real pods: what the API server and the kubelet say, not what a fake does."""
+"""kubectl ptj logs and why, with real pods: with answers of the API server and the kubelet, not of a fake."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ def ptj(*args, namespace):
 
 
 class Follow(threading.Thread):
-    """kubectl ptj at work; `lines` has what it has printed so far."""
+    """A running kubectl ptj; `lines` has its output so far."""
 
     def __init__(self, *args, namespace):
         super().__init__(daemon=True)
@@ -41,7 +41,7 @@ PODS = ("[node-0]", "[node-1]")
 
 
 def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
-    """Begun before there is a pod. Rank 1's pod is killed in the first attempt; each line of both attempts comes once, in order.
+    """It starts before there is a pod. Rank 1's pod is killed in the first attempt; each line of both attempts appears once, in order.
     The pods go on when it has shown a line of both, and the first one, whose success is the job's, waits for the other's end."""
     script = f"""echo "attempt $ATTEMPT line 1"; {until('read-$ATTEMPT')}
                 for i in 2 3 4 5 6; do echo "attempt $ATTEMPT line $i"; sleep 0.5; done
@@ -66,7 +66,7 @@ def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
         said = [text for at, _, text in lines if at == pod]
         assert said[-6:] == [f"attempt 1 line {i}" for i in range(1, 7)], said
         assert said[:-6] == [f"attempt 0 line {i}" for i in range(1, len(said) - 5)], said
-    # What is there is merged by time, however late a kubelet answers; a line that is followed waits for half a second.
+    # Existing lines are merged by time, however late a kubelet answers; a followed line waits for half a second.
     ended = ptj("logs", "merged", "--timestamps", namespace=ns)
     times = [line.split(" ", 2)[1] for line in ended.stdout.splitlines()]
     assert (ended.returncode, times, len(times)) == (0, sorted(times), 12), ended
@@ -76,7 +76,7 @@ def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
 
 
 def test_submit_runs_a_script_with_a_secret(ns, tmp_path):
-    """Created suspended and resumed at once: that counts as nothing."""
+    """Created suspended and resumed at once: no restart is counted."""
     script = tmp_path / "run.sh"
     script.write_text('#!/bin/sh\necho "token $HF_TOKEN"\n')
     kubectl("-n", ns, "create", "secret", "generic", "hf", "--from-literal=token=s3")
@@ -199,7 +199,7 @@ def test_why_of_jobs_that_are_fine(ns):
 
 
 def test_a_missing_right_costs_its_part_only(ns):
-    """The right to look at jobs alone: the cause from the status, and the rights that would tell more."""
+    """With permission to read only jobs: the cause from the status, and the permissions that would show more."""
     user = f"reader-{ns}"
     apply({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "jobs"},
            "rules": [{"apiGroups": ["batch.tensorstack.dev"], "resources": ["pytorchtrainingjobs"], "verbs": ["get"]}]},

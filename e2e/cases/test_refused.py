@@ -1,4 +1,4 @@
-"""What cannot work is said where the user looks: at apply, or in the job's status and events."""
+"""A job that cannot work is reported where the user looks: at apply, or in the job's status and events."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A release that lies in a registry: jobs of the first edition go on while it is installed over it, it runs from the registry alone,
+"""A release in a registry: jobs of the first edition continue while it is installed over it, it runs from the registry alone,
 by install.yaml and by its chart, and its removal leaves nothing."""
 
 import subprocess
@@ -28,7 +28,7 @@ def release(server, tmp_path_factory):
 
 @pytest.fixture
 def nothing_installed():
-    """The operator of the other cases goes, and comes back."""
+    """Remove the operator of the other cases, and restore it afterwards."""
     uninstall((REPO / "deploy" / "install.yaml").read_text())
     yield
     done = subprocess.run(["bash", "-c", f". {REPO}/scripts/lib.sh && install_operator"], text=True, capture_output=True)
@@ -50,7 +50,7 @@ def uninstall(text):
 
 
 def left():
-    """Whatever in the cluster bears our name, of any kind that can be listed. The local cluster's own are torchkeeper:NAME."""
+    """All objects in the cluster with our name, of any kind that can be listed. The local cluster's own are torchkeeper:NAME."""
     kinds = [k for k in kubectl("api-resources", "--verbs=list", "-o", "name").split()
              if not k.startswith(("events", "componentstatuses"))]
     try:
@@ -104,7 +104,7 @@ def train(ns, release, server):
 
 
 def told(ns, names):
-    """What must not change in the status of a job that goes on."""
+    """The parts of a continuing job's status that must not change."""
     def of(job):
         fields = ("phase", "attempt", "backoffCount", "disruptionCount", "startTime")
         return {f: job.get(f) for f in fields} | {c["type"]: c["status"] for c in job["conditions"] if c["status"] == "True"}

@@ -1,6 +1,5 @@
-"""What the operator may do is what it does: its roles against the API server's audit log; and what it tells of itself.
-
-The cases above the comparison make the operator use each of its rights once, so that it holds for this file alone.
+"""The operator's permissions are those that it uses: its roles against the API server's audit log; and its health and metrics.
+The cases before the comparison make the operator use each permission once, so that this file can run alone.
 """
 
 import json
@@ -43,7 +42,7 @@ def granted(namespace, kinds=("clusterrolebindings", "rolebindings")):
 
 
 def did(verb, resource, namespace):
-    """Whether the operator asked for this in the namespace, whatever the answer."""
+    """Whether the operator sent this request in the namespace, whatever the answer."""
     return any(e["verb"] == verb and e["objectRef"]["resource"] == resource and not e["objectRef"].get("subresource")
                and e["objectRef"].get("namespace") == namespace
                for e in audited(account(SYSTEM)) if e.get("objectRef"))
@@ -57,7 +56,7 @@ def tensorboard(**more):
     return {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}, **more}
 
 
-# ---- each right, used
+# ---- each permission, used
 
 
 def test_ttl_deletes_the_job(ns):
@@ -167,7 +166,7 @@ def test_everything_is_listed_at_the_start(ns):
 
 
 def test_rights_are_those_that_are_used():
-    """In the whole audit log, all cases so far: nothing was refused, nothing is granted in vain."""
+    """In the whole audit log of all cases so far: no request was refused, no permission is unused."""
     assert forbidden(account(SYSTEM)) == []
     have, need = granted(SYSTEM), used(account(SYSTEM))
     assert need - have == set(), "used without a role of its own"
@@ -217,7 +216,7 @@ def test_the_finalizers_right_is_needed(ns):
 
 @pytest.fixture
 def cluster_operator_away(ns):
-    """Two operators must not overlap: the cluster's own one sleeps while the namespace has one."""
+    """Two operators must not overlap: the cluster's one is scaled to 0 while the namespace has one."""
     kubectl("-n", SYSTEM, "scale", "deployment", OPERATOR, "--replicas=0")
     wait_for("the operator to leave", lambda: not items("pods", SYSTEM))
     yield
@@ -264,7 +263,7 @@ def test_kustomize_gives_what_the_file_gives(folder, file):
             kubectl("delete", "namespace", "torchkeeper-jobs", "--wait=false")
 
 
-# ---- what it tells of itself
+# ---- health, metrics, log
 
 
 def fetch(port, path):

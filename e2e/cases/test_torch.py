@@ -1,5 +1,5 @@
-"""Real PyTorch under its own torchrun, in pods: what it makes of the operator's command line, and what the operator
-makes of its ends."""
+"""Real PyTorch under its own torchrun, in pods: it accepts the operator's command line, and the operator interprets its exit
+codes."""
 
 import json
 import tempfile
@@ -36,7 +36,7 @@ def test_two_pods_of_two_processes(ns):
 
 
 def test_without_torchrun(ns):
-    """WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT are all that init_method env:// asks for."""
+    """init_method env:// needs only WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT."""
     torch_job("plain", replica("allreduce.py", replicas=2, command=["python"]), namespace=ns)
     end = ended("plain", ns)
     assert end["phase"] == "Succeeded"
@@ -60,7 +60,7 @@ def test_what_torchrun_hides_behind_1_restarts_the_job(ns, data, how, code, sign
     assert end["phase"] == "Succeeded"
     assert (end["attempt"], end["backoffCount"], end["tasks"][0]["restartCount"]) == (1, 1, 1)
     assert (last["exitCode"], last.get("signal")) == (code, signal)
-    if how != "PARENT":  # torchrun, told to stop, says nothing of its ranks
+    if how != "PARENT":  # after a stop signal, torchrun reports nothing about its ranks
         assert last["rank"] == 3
     assert sorted(audit("create", "pods", ns)) == ["hidden-node-0"] * 2 + ["hidden-node-1"] * 2
 

@@ -36,7 +36,7 @@ def test_gloo_over_two_pods(ns):
 
 @pytest.mark.parametrize(("how", "code"), [("7", 7), ("SIGSEGV", 139), ("PARENT", 143)])
 def test_a_pod_ends_as_its_rank_did(ns, data, how, code):
-    """Rank 3 ends badly in pod 1; pod 0 has only lost a peer and says so."""
+    """Rank 3 fails in pod 1; pod 0 only reports a lost peer."""
     # Nothing is restarted, so that the pods stay to be looked at.
     run("ends", ns, replica("ends.py", replicas=2, policy="Never", env={"END": how, "RANK_TO_END": "3"}, data=data,
                             grace=60))
@@ -47,7 +47,7 @@ def test_a_pod_ends_as_its_rank_did(ns, data, how, code):
 
 
 def test_a_pod_that_is_gone(ns, data):
-    """Nothing of pod 1 is left to say anything; pod 0 is told by the connection that ended."""
+    """Pod 1 is gone and reports nothing; pod 0 notices the closed connection."""
     run("gone", ns, replica("steps.py", replicas=2, policy="Never", data=data))
     await_world(4, "gone-node-1", ns)
     kill_torchrun(get("ptj", "gone", ns)["metadata"]["uid"])

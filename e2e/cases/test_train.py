@@ -1,5 +1,5 @@
-"""Our own trainer in several pods: what is interrupted goes on from its checkpoint and ends with the very weights of a
-training that nobody disturbed."""
+"""Our trainer in several pods: an interrupted job resumes from its checkpoint and ends with the weights of an undisturbed
+training."""
 
 import pytest
 from kube import GROUP, audit, get, items, kubectl, status, wait_for, wait_phase
@@ -29,7 +29,7 @@ PARAMETERS = {MNIST: 93322, GPT2: 858880}
 
 
 def as_if_nothing_had_been(name, way, data, ns, what=MNIST):
-    """The job has gone on from its newest checkpoint and ends with the weights of one that ran through."""
+    """The job has resumed from its newest checkpoint and ends with the weights of an undisturbed one."""
     (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-node-0", ns)
     target = int(begun) + MORE
     train("calm", script("calm", first=target, what=what), data, ns, torchrun=WAYS[way])
@@ -74,7 +74,7 @@ def unplaced(name, ns):
 @pytest.mark.serial
 @pytest.mark.parametrize("way", WAYS)
 def test_the_node_is_drained(ns, data, way):
-    """Only the checkpoint of the stop itself is there to go on from."""
+    """The only checkpoint to resume from is the one that the stop wrote."""
     train("moved", script("moved", more=MORE), data, ns, torchrun=WAYS[way])
     trained("some steps", "moved", ns, lambda: said(r"batch +10/", "moved-node-0", ns))
     assert checkpoints("moved", data) == []
@@ -92,7 +92,7 @@ def test_the_node_is_drained(ns, data, way):
 
 
 def test_a_pipeline_over_three_pods(ns, data):
-    """Three stages in three pods of one rank lose what one process loses."""
+    """Three stages in three pods of one rank have the losses of one process."""
     text = "exec trainer pipeline --epochs 2 --ckpt_dir /data/%s"
     train("stages", text % "stages", data, ns, replicas=3, torchrun={"procPerNode": 1})
     train("one", text % "one", data, ns, replicas=1)

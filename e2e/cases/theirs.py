@@ -1,8 +1,8 @@
 """theirs.py - PyTorch's launcher, imported once and forked for each launch, for launchers.py: importing torch takes seconds,
 a launch then a fraction of one. The child runs the module as `python -m` does.
 
-A line of JSON on stdin asks for a launch: {"module", "words", "environment", "directory", "out", "err"}; the answer is the
-process id. {"wait": PID} asks for its end; the answer is the status that waitpid gives."""
+A line of JSON on stdin requests a launch: {"module", "words", "environment", "directory", "out", "err"}; the answer is the
+process id. {"wait": PID} waits for its end; the answer is waitpid's status."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent():
-    """A tester that is killed leaves no launcher behind that waits for others."""
+    """End with the parent, so that a killed tester leaves no launcher behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

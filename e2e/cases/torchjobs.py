@@ -1,8 +1,8 @@
 """torchjobs.py - jobs of real PyTorch: the scripts of e2e/pods under its own torchrun, under ours, or
 under plain python.
 
-No image holds PyTorch (6 GB). A pod borrows the machine's: its /usr, the Python that the cases run in and that
-environment, each mounted at its own path, read-only. The scripts come as a ConfigMap."""
+No image contains PyTorch (6 GB). A pod mounts this machine's, read-only and each part at its own path: /usr, the Python of
+the cases, and its environment. A ConfigMap has the scripts."""
 
 import json
 import os
@@ -26,7 +26,7 @@ HASTE = {"extraOptions": ["--rdzv_conf=last_call_timeout=3"]}
 
 
 def borrowed():
-    """What a pod needs of this machine to run the environment's programs."""
+    """The mounts of this machine that a pod needs to run the environment's programs."""
     return ["/usr", *([] if PYTHON.startswith("/usr") else [PYTHON]), ENVIRONMENT]
 
 

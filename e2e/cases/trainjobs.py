@@ -30,7 +30,7 @@ def script(name, first=ENDLESS, more=20, options="", what=MNIST):
 
 
 def train(name, text, data, namespace, replicas=2, torchrun=None):
-    """Apply it; torchrun: fields of torchrunConfig beside `enabled`, or None for a job that does without."""
+    """Apply it; torchrun: fields of torchrunConfig besides `enabled`, or None for a job without torchrun."""
     one = container(text, volumeMounts=[{"name": "data", "mountPath": "/data"}], securityContext={"runAsUser": 0})
     one["resources"]["limits"]["memory"] = "1Gi"
     config = {}

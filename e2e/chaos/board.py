@@ -1,4 +1,4 @@
-"""board.py - all jobs of a run in one view of the API server, and the weights of the undisturbed ones."""
+"""board.py - poll all jobs of a run with one request, and keep the weights of the undisturbed ones."""
 
 import json
 import threading
@@ -7,7 +7,7 @@ from kube import kubectl, wait_for
 
 
 class Board(threading.Thread):
-    """Asks for all jobs of a namespace twice a second; trials look here instead of asking themselves."""
+    """Polls all jobs of a namespace twice a second; trials read this instead of polling themselves."""
 
     def __init__(self, namespace):
         super().__init__(daemon=True)

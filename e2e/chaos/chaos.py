@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""chaos.py - random trials of real training jobs: each is struck once or twice at a random moment, and has to end with
-the weights of an undisturbed run, bit for bit, or to say why not. Needs the local cluster with the operator in it
+"""chaos.py - random trials of real training jobs: each gets one or two faults at random moments, and must end with
+the weights of an undisturbed run, bit for bit, or report why not. Needs the local cluster with the operator in it
 (`make chaos`); README.md says what the faults are."""
 
 import argparse
@@ -46,12 +46,12 @@ def board():
 
 
 def calm(way, here):
-    """Leaves the weights that every trial of this way has to end with."""
+    """Store the weights that every trial of this way must end with."""
     Trial(None, "calm", way, []).run(here)
 
 
 def attempt(trial, here):
-    """The trial's line: what was done, and None or what went wrong."""
+    """The trial's line: the faults, and None or the failure."""
     begun, wrong = time.monotonic(), None
     try:
         trial.run(here)

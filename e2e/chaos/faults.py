@@ -1,7 +1,6 @@
-"""faults.py - what a trial does to a job on its way, and what may come of it.
-
-Each fault is a function that strikes once and says in a few words what it did; it takes a trial (`trial.py`) and draws
-from the trial's dice alone. TABLE says what each may lead to, and this is what trials are held to."""
+"""faults.py - the faults of trials, and their allowed results.
+Each fault is a function that acts once and returns a short description; it takes a trial (`trial.py`) and uses only the
+trial's random generator. TABLE has the allowed results of each, which trials check."""
 
 import os
 import signal
@@ -25,11 +24,11 @@ class Fault:
     # What each recorded failure has to look like: "exit code, reason".
     because: str = ""
     ends: tuple = SUCCEEDED
-    says: str = ""  # stands in the status of a job that fails of it
+    says: str = ""  # text in the status of a job that fails because of it
     ways: tuple = ("torchrun", "plain", "again", "gpt2")
     job: dict = field(default_factory=dict)  # members of the container
     logs: str = ""  # stands in the log of pod 0 at the end
-    whole_pod: bool = False  # nothing is left in the pod that could start its ranks again
+    whole_pod: bool = False  # no process remains in the pod that could start its ranks again
 
     def allowed(self, way):
         fewest, most = self.restarts
@@ -55,7 +54,7 @@ def killed_init(t):
 
 
 def go_on(process, t):
-    """Unless another fault has stopped it for ever."""
+    """Continue it, unless another fault has stopped it permanently."""
     if process.pid not in t.frozen:
         process.send(signal.SIGCONT)
 
@@ -180,7 +179,7 @@ def damage(t, file):
 
 
 def torn(t, choose, file=None):
-    """While rank 0, who writes, stands still; then it is killed."""
+    """While rank 0, the writer, is stopped; then kill it."""
     t.wait("a checkpoint", lambda: newest_step(t.checkpoints) > 0)
     rank = t.rank(0)
     rank.send(signal.SIGSTOP)
@@ -270,7 +269,7 @@ TABLE = {
     "oom": Fault(used_up_memory, (0, 1), because=r"\d+ OOMKilled"),
     "oom-always": Fault(None, (1, 3), because=r"\d+ OOMKilled", ends=FAILED, says=r"OOMKilled",
                         job={"resources": {"limits": {"memory": "24Mi"}}}),
-    # Who has nowhere to save to goes on training, and fails at the end when there is no room for the weights even then.
+    # Without space for checkpoints a job continues, and fails at the end if there is no space for the weights either.
     "disk-full": Fault(full_disk, (0, 0), because=UNSAVED, ends=EITHER, says=NO_ROOM),
     "disk-full-for-ever": Fault(full_disk_for_ever, (0, 0), because=UNSAVED, ends=FAILED, says=NO_ROOM),
     "read-only": Fault(read_only, (0, 0), because=UNSAVED, ends=EITHER, says=NO_WRITING),

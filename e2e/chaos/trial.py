@@ -1,4 +1,4 @@
-"""trial.py - one job of two pods, struck at a random moment, and the verdict on how it ended."""
+"""trial.py - one job of two pods, with faults at random moments, and the check of its end."""
 
 import random
 import re
@@ -22,7 +22,7 @@ WAYS = {
     "again": ({"procPerNode": 1, "maxRestarts": 2}, MNIST, 192),
     "gpt2": ({"procPerNode": 1}, GPT2, 12),
 }
-# A pod whose launcher says nothing may still be pulling its image: the others wait for it, by themselves for an hour.
+# A pod whose launcher is silent may still pull its image: the others wait for it, by default for an hour.
 JOIN = {"extraOptions": ["--rdzv_conf=join_timeout=60"]}
 PARTS = 12  # checkpoints on the way
 # Ranks that wait for a stopped one give up after this long.
@@ -31,7 +31,7 @@ DISK_MB = 96
 
 
 class Failure(Exception):
-    """The job did not do as the table says."""
+    """The job's result is not allowed by the table."""
 
 
 class Late(Exception):
@@ -39,7 +39,7 @@ class Late(Exception):
 
 
 def draw(seed, number, only=None, way=None):
-    """Trial `number` of a seed: its way, its faults and the moments at which they strike.
+    """Trial `number` of a seed: its way, its faults and their moments.
     only, way: of this kind, started in this way."""
     fitting = [name for name in TABLE if way is None or way in TABLE[name].ways]
     kinds = [only] if only else [*fitting, TWO, TWO, TWO]
@@ -63,10 +63,10 @@ class Trial:
         self.frozen = set()  # processes that a fault has stopped for ever
         self.data = self.board = self.uid = self.dice = None
 
-    # --- what faults ask of it
+    # --- used by faults
 
     def wait(self, what, condition):
-        """Until it is so; a job that is over is waited for no longer."""
+        """Wait for the condition; raises Late if the job ends first."""
         deadline = time.monotonic() + BOUND_S
         while True:
             value = condition()
@@ -109,7 +109,7 @@ class Trial:
     # --- its course
 
     def run(self, board):
-        """Raises Failure; either way nothing of it is left."""
+        """Raises Failure; in any case removes everything."""
         self.board = board
         with volume() as self.data:
             self.checkpoints = self.data / "checkpoints"
@@ -149,7 +149,7 @@ class Trial:
         return self.board.uid(self.name)
 
     def strike(self):
-        """What came too late is left out of the plan, and the job judged by the rest."""
+        """A fault that came too late is dropped from the plan; the job is checked by the rest."""
         struck = []
         for name, moment in self.plan:
             # Of its own: what one fault draws may depend on what it finds, and the next one shall not depend on that.
@@ -169,7 +169,7 @@ class Trial:
         at = newest_step(self.checkpoints)
         self.told.append(f"step {at}: {strike(self)}")
 
-    # --- the verdict
+    # --- the check
 
     def judge(self, end):
         faults = [TABLE[name] for name, _ in self.plan]

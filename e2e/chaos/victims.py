@@ -1,4 +1,4 @@
-"""victims.py - the processes of one job's pods as the machine sees them: who they are, their cgroups and networks."""
+"""victims.py - the processes of one job's pods on this machine: their roles, cgroups and networks."""
 
 import os
 import re
@@ -93,8 +93,8 @@ def set_cpu_limit(process, share):
 
 
 def eat_memory(process):
-    """Fill the pod's /dev/shm from within the container's cgroup, by a process that the kernel would take last: it
-    is the container's memory that is used up, and one of its own processes pays for it. Returns who fills."""
+    """Fill the pod's /dev/shm from within the container's cgroup, by a process that the kernel would kill last: so the
+    container's memory is full, and the kernel kills one of its processes. Returns the filling process."""
     tasks = cgroup(process.pid, "memory") / "cgroup.procs"
     text = 'echo $$ >"$0" && exec dd if=/dev/zero of="$1" bs=1M'
     return subprocess.Popen(["sh", "-c", text, str(tasks), f"/proc/{process.pid}/root/dev/shm/filler"],

@@ -2,8 +2,8 @@
 
 A time namespace does not cover CLOCK_REALTIME, and a step of the machine's clock would hit everybody. But programs read
 the wall clock by code that the kernel maps into each process, the vDSO: written to by somebody with the right to, it
-becomes a page of that process alone. Here its functions ask the kernel and add an offset. What the process has the
-kernel wait for by the wall clock still ends by the machine's: as after a step, the two no longer agree. x86-64."""
+becomes a page of that process alone. Here its functions ask the kernel and add an offset. Waits of the process
+in the kernel still use the machine's clock, so the two disagree, as after a step. x86-64."""
 
 import contextlib
 import os
@@ -58,7 +58,7 @@ def vdso_of(pid):
 
 
 def inside(pid, first, size):
-    """Is a thread of it (stopped) just in there? The file tells the place of one that is not in the kernel."""
+    """Whether a (stopped) thread is in the vDSO now. The file has the program counter of a thread outside the kernel."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         words = (task / "syscall").read_text().split()
         if words[0] == "running" or (words[0] == "-1" and first <= int(words[2], 16) < first + size):
@@ -67,7 +67,7 @@ def inside(pid, first, size):
 
 
 def step(pid, seconds, go_on=True):
-    """This process's wall clock is so much ahead (or behind) from now on. go_on: it runs; else it stays stopped."""
+    """Shift this process's wall clock by this much. go_on: let it run; else it stays stopped."""
     first, size = vdso_of(pid)
     memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
     try:

@@ -1,9 +1,9 @@
 """Record how scripts fail under the real launchers, for tests/golden/why: `record.py [NAME...]`; `record.py --check` writes nothing
-there, but holds fresh records of all against `kubectl ptj why` and prints what it shows.
+there, but makes new records, runs `kubectl ptj why` on them and prints its output.
 
 Each script of FAILURES runs under build/release/bin/torchrun and, those of THEIRS_KEPT and with --check all but the hang, under
-PyTorch's torchrun of the environment that runs this. What `kubectl ptj why` gets of it becomes a case: exit code, termination message (where the launcher left one) and log.
-Replaced are times, hosts, process numbers, ports and the folders of this machine, nothing else.
+PyTorch's torchrun of the environment that runs this. A case has the input of `kubectl ptj why`: exit code, termination message (if the launcher wrote one) and log. Only times,
+hosts, process numbers, ports and folders of this machine are replaced.
 """
 
 import json
@@ -127,7 +127,7 @@ FAILURES = {
     "logged": ("import logging, sys\n\nlogging.error('loss is nan at step 40')\nsys.exit(1)\n", 2, "ERROR:root:loss is nan at step 40"),
 }
 
-# What PyTorch's launcher makes of the others is told by --check alone: these show each form that its output takes.
+# Only --check runs the others under PyTorch's launcher: these show each form of its output.
 THEIRS_KEPT = {"rank-1", "ddp", "missing-script", "syntax", "bar", "group", "record", "killed", "lines"}
 
 

@@ -1,4 +1,4 @@
-"""cases.py - runs a class of faults: each case by its name, what went wrong with it, and how many there were."""
+"""cases.py - run a class of faults: each case by name, its failure, and the number of cases."""
 
 import argparse
 import signal
@@ -23,7 +23,7 @@ class Cases:
         self.good, self.bad = 0, []
 
     def parse(self):
-        """From here on SIGTERM (run.sh's, when it is interrupted) is as Ctrl-C: whoever began servers ends them."""
+        """From here on SIGTERM (from run.sh, when it is interrupted) acts like Ctrl-C, so that servers are stopped."""
         signal.signal(signal.SIGTERM, interrupted)
         self.args = self.parser.parse_args()
         return self.args
@@ -48,7 +48,7 @@ class Cases:
         return self.args.only in name
 
     def __call__(self, name, counts=True):
-        """counts=False: what must hold besides, but is no fault of its own."""
+        """counts=False: an additional check that is not a fault of its own."""
         return Case(self, name, counts)
 
     def count(self, name, n, problems):

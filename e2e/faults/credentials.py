@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""F8: tokens and authorities change under a running operator, against a real API server. It is never started again.
-Each operator has a namespace and credentials of its own; a job of many pods there makes it use new connections, too."""
+"""F8: tokens and authorities change under a running operator, against a real API server. It is never restarted.
+Each operator has its own namespace and credentials; a job of many pods there makes it open new connections too."""
 
 import json
 import math
@@ -21,7 +21,7 @@ BACKOFF_MS = 5  # at first, and twice as long after each failure
 
 
 def check_patience(name, complaints):
-    """Each job's and each watch's tries become rarer. A job may complain of a create and of the status that is to tell of it."""
+    """Retries of each job and each watch become rarer. A job may log a failed create and a failed status update about it."""
     subjects = defaultdict(list)
     for line in complaints:
         subjects[line.get("job") or line.get("resource") or line["msg"]].append(datetime.fromisoformat(line["ts"]).timestamp() * 1000)
@@ -32,7 +32,7 @@ def check_patience(name, complaints):
 
 class Change:
     """One operator and what happens to its credentials. Sub-classes: `begin` writes the token's file, `change` replaces, `outdate`
-    ends the old ones; silent: there was always a good one, so nothing may be said."""
+    ends the old ones; silent: there was always a valid one, so it may log no error."""
 
     silent, waits = True, False
 
@@ -92,7 +92,7 @@ class TokenFileInTime(TokenFile):
 
 
 class TokenExpired(Change):
-    """The old one has ended before the new one is there, as when a kubelet is late."""
+    """The old token expires before the new one exists, as when a kubelet is late."""
 
     silent = False
 
@@ -162,7 +162,7 @@ class Authority(Change):
 
 
 class AuthorityLate(Authority):
-    """The server is ahead: nobody is believed until the file is replaced."""
+    """The server changes first: the operator trusts no server until the file is replaced."""
 
     silent = False
 

@@ -1,4 +1,4 @@
-"""crowds.py - what hostile tenants do with many objects at once, or with one that is known to have hurt: the named cases of F14."""
+"""crowds.py - hostile tenants with many objects at once, or with one of a kind that once did damage: the named cases of F14."""
 
 import time
 from functools import partial
@@ -34,7 +34,7 @@ AMONG = [
 
 
 def crowd(world, tally, jobs, labels, why, change):
-    """Jobs whose pods the API server refuses: each is told so, and victims' jobs go on meanwhile."""
+    """Jobs whose pods the API server refuses: each reports that, and victims' jobs continue meanwhile."""
     tenant = Tenant(world.plane)
     if labels:
         world.api.patch(f"/api/v1/namespaces/{tenant.ns}", {"metadata": {"labels": labels}})
@@ -102,7 +102,7 @@ def among(world, tally):
 
 
 def account(world, tally):
-    """Who may not create pods gets no service account by name, by no spelling of it."""
+    """A user without permission to create pods cannot use a service account by name, in any spelling."""
     plane, tenant = world.plane, Tenant(world.plane)
     plane.kubectl("apply", "-f", str(REPO / "deploy/admission/service-accounts.yaml"))
     world.api.post(f"/api/v1/namespaces/{tenant.ns}/serviceaccounts", {
@@ -130,7 +130,7 @@ def account(world, tally):
 
 
 def slow(world, tally, namespaces, jobs):
-    """Fairness: the first pod of another namespace's job comes as ever while all of these are being created."""
+    """Fairness: another namespace's job gets its first pod in the usual time while all of these are being created."""
     admission = SlowAdmission(world.plane, SLOW_S)
     tenants = []
     try:

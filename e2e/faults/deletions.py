@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """F11, the real part: a user deletes a job and creates it again under the same name at once, at any moment of a restart of its
-attempt. The operator lives on, the new job gets its pods, and of the old one nothing is left. No node: pods are only objects here."""
+attempt. The operator keeps running, the new job gets its pods, and nothing of the old one remains. No node: pods are only objects here."""
 
 import sys
 import time

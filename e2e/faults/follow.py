@@ -1,4 +1,4 @@
-"""follow.py - lists a collection, watches it, and does so again after whatever happens to the API server."""
+"""follow.py - list a collection, watch it, and start again after any failure of the API server."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ AGAIN_S = 0.2
 
 
 class Follow(threading.Thread):
-    """Calls seen(object, gone) for what is there, for each change, and with gone=True for what is there no more."""
+    """Calls seen(object, gone) for each object, for each change, and with gone=True for each removed object."""
 
     def __init__(self, api, path, seen):
         super().__init__(daemon=True)
@@ -25,7 +25,7 @@ class Follow(threading.Thread):
                 self.watch(self.list())
             except (OSError, http.client.HTTPException, Refused, json.JSONDecodeError):
                 time.sleep(AGAIN_S)
-            except Exception as e:  # a defect of the cases: told to the main thread
+            except Exception as e:  # a bug of the cases: reported to the main thread
                 self.problem = f"{self.path}: {e!r}"
 
     def list(self):

@@ -1,5 +1,5 @@
-"""history.py - which pods there ever were, as etcd remembers it: what an API server stored before it was killed stands in no audit
-log, and perhaps nobody was told of it."""
+"""history.py - all pods that ever existed, from etcd's history: what an API server stored just before it was killed is in no audit log,
+and perhaps in no response."""
 
 import base64
 import json

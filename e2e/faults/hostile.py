@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""F14: what hostile tenants write (shapes.py), against a real API server. After each object that it takes, another tenant's job starts
-within 5 s and succeeds; the operator never ends, takes at most 64 MiB, and gives it back when all is gone."""
+"""F14: what hostile tenants write (shapes.py), against a real API server. After each object that the server accepts, another tenant's job
+starts within 5 s and succeeds; the operator never exits, uses at most 64 MiB, and frees it when all is removed."""
 
 import sys
 import time
@@ -45,13 +45,13 @@ class World:
         return self.operator.process.popen.poll() is None
 
     def begin_anew(self):
-        """For cases that ask what an operator does that is started among hostile objects."""
+        """Restart the operator, for cases that start it among hostile objects."""
         self.operator.end()
         self.start()
         self.plane.await_leading(self.operator)
 
     def recover(self):
-        """After a failure: the hostile objects go, and the operator too if that does not help, so that the next failure is of its own."""
+        """After a failure: remove the hostile objects, and restart the operator if that does not help, so that failures are independent."""
         self.tenant.purge()
         if self.alive() and self.memory.now() < MEMORY_MIB / 2 and not self.victims.prove()[2]:
             return

@@ -1,4 +1,4 @@
-"""jobs.py - small jobs whose pods end as they are told to, and what the oracles ask about them."""
+"""jobs.py - small jobs whose pods end as configured, and the rules that every run must keep."""
 
 import json
 from collections import Counter
@@ -24,8 +24,8 @@ GONE = {"phase": "gone"}
 
 
 class Observer:
-    """Sees each job's status and each pod, and holds what must be true of every run: counts never fall, an end stays, no two
-    attempts' pods live side by side. `seen_job` and `seen_pod` are for a Follow each."""
+    """Watches each job's status and each pod, and checks the rules of every run: counters never decrease, an end is final, pods of
+    two attempts never exist together. `seen_job` and `seen_pod` are for a Follow each."""
 
     def __init__(self):
         self.jobs, self.pods, self.problems = {}, {}, []  # by UID; a job that is gone leaves an empty status
@@ -64,7 +64,7 @@ class Observer:
 
 
 class Audit:
-    """The audit log, read on from where the last look ended."""
+    """The audit log, read from the end of the last read."""
 
     def __init__(self, path):
         self.path, self.at = path, 0

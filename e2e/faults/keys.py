@@ -1,4 +1,4 @@
-"""keys.py - credentials made with the throw-away keys of a plane: tokens that end when they should, an authority of its own."""
+"""keys.py - credentials made with a plane's temporary keys: tokens with a chosen lifetime, and certificate authorities."""
 
 import base64
 import json

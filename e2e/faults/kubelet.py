@@ -1,5 +1,5 @@
-"""kubelet.py - a node on paper that binds every pod of a job, lets it run and end as the pod's own annotation says, and confirms
-deletions. It remembers nothing: what it does follows from what it sees, so an API server that was away does not matter."""
+"""kubelet.py - a simulated node that binds every pod of a job, lets it run and end by the pod's annotation, and confirms deletions.
+It has no state: it acts only on what it reads, so an outage of the API server does not matter."""
 
 import heapq
 import http.client
@@ -27,7 +27,7 @@ def fate_of(pod):
 
 
 def in_vain(refused):
-    """The same request would meet the same answer: the pod has changed, or is too large for what a node would add."""
+    """Whether a retry would fail the same way: the pod has changed, or is too large for a node's additions."""
     return refused.code in (404, 409, 413, 422) or "too large" in refused.text
 
 

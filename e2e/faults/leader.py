@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """F7, the real part: the operator that leads is stopped (SIGSTOP) past the end of its lease while jobs live, another one takes over,
-and the stopped one goes on (SIGCONT) as if nothing had happened. Against a real API server; its audit log tells who wrote when."""
+and the stopped one continues (SIGCONT). Against a real API server, whose audit log shows who wrote when."""
 
 import os
 import random
@@ -22,7 +22,7 @@ TAKEOVER_S = 600  # bounds a hang; the lease lasts 15 s
 
 
 class Trial:
-    """Two operators with a token each, whose id tells them apart in the audit log."""
+    """Two operators, each with a token whose id identifies it in the audit log."""
 
     def __init__(self, plane, dice):
         self.plane, self.dice, self.api = plane, dice, plane.api

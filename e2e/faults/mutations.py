@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""F9: each field of the CRD's schema with each kind of wrong, odd or extreme value, against a real API server. What it refuses it
-refuses by the field's name; what it takes, the operator runs, or says in the status why not. It never ends, never turns in
-circles, and other jobs go on. Then the same with jobs that run, and back."""
+"""F9: each field of the CRD's schema with each kind of wrong, odd or extreme value, against a real API server. If the server
+refuses it, the message names the field; else the operator runs the job or its status has the reason. The operator never exits,
+never loops, and other jobs continue. Then the same with running jobs, and back."""
 
 import json
 import re
@@ -130,7 +130,7 @@ class Mutations:
         self.outcomes, self.canaries, self.numbers = Counter(), 0, 0
         self.audit = Audit(plane.audit_log)
 
-    # --- what the API server says
+    # --- answers of the API server
 
     def admit(self, what, path, spec, method, at, problems, **meta):
         """The name of the object that it took, or None."""
@@ -147,10 +147,10 @@ class Mutations:
             problems.append(f"{what}: {code} without the field's name: {message[:300]}")
         return None
 
-    # --- what the operator says
+    # --- answers of the operator
 
     def outcome(self, found, pods, path):
-        """What became of a job, or None while nothing has."""
+        """The outcome of a job, or None while there is none."""
         spec, status = found["spec"], found.get("status", {})
         if spec.get("runPolicy", {}).get("managedBy", f"{GROUP}/ptj-operator") != f"{GROUP}/ptj-operator":
             return None if status else "left to its own controller"
@@ -195,7 +195,7 @@ class Mutations:
             check(self.operator.process.popen.poll() is None, "the operator ended")
 
     def canary(self):
-        """Another job goes on as always."""
+        """Another job runs as usual."""
         self.canaries += 1
         name = f"canary-{self.canaries}"
         self.api.post(job_path(self.ns), job(name) | {"metadata": {"name": name}})

@@ -1,5 +1,5 @@
-"""plane.py - a control plane of the cases' own (deploy/local/servers) in which any part can be stopped, killed, wiped and
-started again, and operators as processes with the rights of deploy/install.yaml."""
+"""plane.py - the cases' own control plane (deploy/local/servers), in which any part can be stopped, killed, wiped and restarted,
+and operators as processes with the permissions of deploy/install.yaml."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ SYSTEM, ACCOUNT = OPERATOR_ACCOUNT
 OPERATOR_USER = f"system:serviceaccount:{SYSTEM}:{ACCOUNT}"
 GRACE_S = 5
 MERGE = "application/merge-patch+json"
-# What the operators did, and who deleted what: the oracles read it.
+# What the operators did, and who deleted what: the checks read it.
 AUDIT_POLICY = """apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -55,7 +55,7 @@ class Client:
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
 
     def send(self, method, path, body=None, content="application/json", **headers):
-        """(code, text). A connection that was closed meanwhile is made anew, once."""
+        """(code, text). A connection that was closed meanwhile is opened again, once."""
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         for again in (True, False):
             connection = getattr(self.kept, "connection", None)
@@ -109,7 +109,7 @@ def pod_path(namespace, name=""):
 
 
 class Operator:
-    """A running ptj-operator: its process, and what it said."""
+    """A running ptj-operator: its process and its log."""
 
     def __init__(self, plane, process, port):
         self.plane, self.process, self.port = plane, process, port
@@ -137,7 +137,7 @@ class Operator:
         return sum(r["msg"] == message for r in self.said())
 
     def end(self):
-        """It must end well when it is asked to."""
+        """Stop it by SIGTERM; it must exit with 0."""
         if not self.plane.stop(self.process):
             raise RigError(f"{self.process.name} did not end when it was asked to")
         if self.process.popen.returncode != 0:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """F12: the API server and its store go away, come back, come back older or empty; the CRD comes late or goes. The operator is
-never started again, all jobs end as without the fault, and no pod is created twice. Pods are counted by what etcd remembers: what
-an API server does just before it is killed stands in no audit log."""
+never restarted, all jobs end as without the fault, and no pod is created twice. Pods are counted by etcd's history: what an API
+server does just before it is killed is in no audit log."""
 
 import signal
 import sys
@@ -152,7 +152,7 @@ def crd_late(world, prefix):
 
 
 def crd_again(world, prefix):
-    """With it all jobs go, and their pods: those who come later are new ones."""
+    """All jobs and their pods are removed with the CRD: later ones are new."""
     ns = world.plane.namespace()
     post(world, ns, mix(f"{prefix}-early"))
     time.sleep(1.5)
@@ -168,7 +168,7 @@ def crd_again(world, prefix):
 
 
 def wiped(world, prefix):
-    """Another cluster at the same address: everything is gone, and numbers begin anew."""
+    """Another cluster at the same address: everything is gone, and resource versions start again."""
     plane = world.plane
     post(world, plane.namespace(), mix(f"{prefix}-early"))
     time.sleep(1.5)
@@ -182,7 +182,7 @@ def wiped(world, prefix):
 
 
 def restored(world, prefix):
-    """As it was some time ago: what was done since did not happen, and numbers are given again."""
+    """An older state: later changes are lost, and resource versions are used again."""
     plane, ns = world.plane, world.plane.namespace()
     early = mix(f"{prefix}-early")
     post(world, ns, early)

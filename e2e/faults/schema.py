@@ -1,5 +1,5 @@
-"""schema.py - every field of the CRD's schema, in a job that is good but for one change to that field. No field is named here but
-where a good job needs more than the schema says."""
+"""schema.py - every field of the CRD's schema, in a job that is good but for one change to that field. No field is named here, except where a
+valid job needs more than the schema requires."""
 
 import copy
 

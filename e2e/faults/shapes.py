@@ -1,5 +1,5 @@
-"""shapes.py - what hostile tenants write. TABLE has a row for each group: the ways in which it is written, the places of the object
-where it stands, and the values, which are those of values.py. A new shape is a line in one of the tables."""
+"""shapes.py - objects that hostile tenants write. TABLE has a row for each group: the ways to write it, the fields of the object,
+and the values, from values.py. A new shape is a line in one of the tables."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""slow.py - an admission webhook on loopback that lets every pod in, after a while, in the namespaces with its label."""
+"""slow.py - an admission webhook on loopback that admits every pod after a delay, in the namespaces with its label."""
 
 import base64
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""F13: many job life cycles at random against a real API server, all by one process of the operator. Each job must end as its life
-says and take exactly the pods that it needs; when all is over nothing is left, and neither memory nor descriptors have grown."""
+"""F13: many job life cycles at random against a real API server, all by one process of the operator. Each job must end as its life cycle
+requires and use exactly the pods that it needs; at the end nothing remains, and neither memory nor descriptors have grown."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""tenants.py - a tenant of a namespace with the rights of Kubernetes' edit and deploy/rbac/user-roles.yaml, and what he writes."""
+"""tenants.py - a tenant of a namespace with the permissions of Kubernetes' edit and deploy/rbac/user-roles.yaml, and its requests."""
 
 import http.client
 import json
@@ -106,7 +106,7 @@ class Tenant:
     # --- the end of it
 
     def purge(self):
-        """Nothing of the tenant's is left. What a finalizer holds is let go."""
+        """Remove all of the tenant's objects, and their finalizers."""
         self.owner = None
         self.await_true(self.purged, PURGE_S, f"{self.ns} to be empty")
 

@@ -1,4 +1,4 @@
-"""victims.py - a tenant with small jobs of one pod, each of which must start and succeed whatever others do; and a look at the
+"""victims.py - a tenant with small jobs of one pod, each of which must start and succeed whatever others do; and the
 operator's memory meanwhile."""
 
 import os

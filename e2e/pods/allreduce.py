@@ -1,4 +1,4 @@
-"""The least distributed program: every rank adds its own number to one sum, and says what came of it."""
+"""The smallest distributed program: every rank adds its number to one sum and prints the result."""
 
 import faulthandler
 import os

@@ -1,5 +1,5 @@
-"""DistributedDataParallel with a checkpoint: asked to stop, all ranks agree on a step, and rank 0 takes three seconds
-to save it before it leaves; started again, they go on from there. The argument: how many steps to take."""
+"""DistributedDataParallel with a checkpoint: after a stop signal, all ranks agree on a step, and rank 0 takes three seconds
+to save it before it exits; a restart resumes there. The argument: the number of steps."""
 
 import os
 import signal

@@ -1,6 +1,5 @@
-"""Ends badly once: rank RANK_TO_END meets END while a peer on each other node waits for it in a collective. END is a
-signal's name, an exit code, an exception's text, or PARENT for a torchrun that is told to stop. A file in /data remembers
-that it was.
+"""Fails once: rank RANK_TO_END ends by END while a peer on each other node waits for it in a collective. END is a signal's
+name, an exit code, an exception's text, or PARENT: stop torchrun. A file in /data records that it has happened.
 
 The other ranks sleep meanwhile. Would two ranks of a node fail of the broken connection, torchrun could terminate one
 that is writing down its exception, and then dies itself of reading half of it (ProcessFailure.__post_init__)."""

@@ -1,4 +1,4 @@
-"""Takes one small step after the other, saying how many ranks share them, until somebody makes the file /data/stop."""
+"""Takes small steps and prints how many ranks share them, until the file /data/stop exists."""
 
 import os
 import time

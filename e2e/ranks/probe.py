@@ -1,5 +1,5 @@
-"""A rank that writes down how it was started, then does what its words say: `exit=3@1` ends rank 1 with status 3. Each word
-is a deed, with `@RANK`, `@RANK.RESTARTS` or `@.RESTARTS` for whom it is meant. No torch: it starts in milliseconds.
+"""A rank that records how it was started, then executes its arguments: `exit=3@1` ends rank 1 with status 3. Each argument is an
+action, with `@RANK`, `@RANK.RESTARTS` or `@.RESTARTS` for the ranks that it is for. Without torch, it starts in milliseconds.
 
     out=TEXT err=TEXT   print a line that names the rank
     bar=N               draw a progress bar of N steps on stderr, as tqdm does, but by one write
@@ -10,7 +10,7 @@ is a deed, with `@RANK`, `@RANK.RESTARTS` or `@.RESTARTS` for whom it is meant. 
     save=N              as wait, but note the first of SIGTERM and SIGINT and end with status N
     deaf                as wait, but only note SIGTERM and SIGINT
 
-A bad end waits for the other ranks of the node to have got to theirs, so that what they leave does not depend on who is faster."""
+A failing rank waits until the other ranks of the node have reached their actions, so that their files do not depend on timing."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""conftest.py - the operator as a process of this machine, with the identity and the rights that install.yaml gives it."""
+"""conftest.py - the operator as a process of this machine, with the account and permissions of install.yaml."""
 
 import json
 import os

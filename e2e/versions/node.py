@@ -1,4 +1,4 @@
-"""node.py - a node that exists on paper only: pods are bound to it and the cases say what becomes of them."""
+"""node.py - a simulated node: pods are bound to it and the cases set their status."""
 
 import json
 import subprocess

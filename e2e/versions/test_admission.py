@@ -1,5 +1,5 @@
-"""The optional admission policies: a job is no way around the rights of who creates it, nor is the operator's account; what happens where
-a job's guards are refused; and Pod Security, as installed."""
+"""The optional admission policies: a job cannot exceed the permissions of the user who creates it, nor can the operator's account; jobs
+whose Secret or NetworkPolicy is refused; and Pod Security, as installed."""
 
 import copy
 import json

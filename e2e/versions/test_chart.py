@@ -1,5 +1,5 @@
-"""The chart on a real API server, and what it brings for who watches: each query of the dashboards has data in a Prometheus that
-scraped the operator and a launcher, and the server takes PodMonitors and PrometheusRules by the Prometheus operator's own schema.
+"""The chart on a real API server, and its monitoring: each query of the dashboards has data in a Prometheus that scraped the
+operator and a launcher, and the server accepts PodMonitors and PrometheusRules by the Prometheus operator's own schema.
 
 The operator and the launcher are processes of this machine; the rest is as Helm installed it.
 """

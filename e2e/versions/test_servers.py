@@ -1,4 +1,4 @@
-"""deploy/local/servers itself: several at once, mended when a part was killed, and nothing left of them."""
+"""deploy/local/servers itself: several at once, repaired after a part was killed, and completely removed."""
 
 import os
 import re

@@ -1,6 +1,5 @@
-"""The same operator with API servers of several Kubernetes versions: what it asks of them, they all give.
-
-Pods are objects only; node.py says what becomes of them. The last case reads the audit log of all that came before.
+"""The same operator with API servers of several Kubernetes versions: they support all its requests.
+Pods are objects only; node.py sets their status. The last case reads the audit log of all earlier ones.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""training.py - a rank for torchrun: it tells its progress in a file, and its steps as this project's trainer does; rank 1 is slow.
+"""training.py - a rank for torchrun: it writes its progress to a file, and its steps as this project's trainer does; rank 1 is slow.
 
 It ends when the file named by its argument is there.
 """

@@ -1,4 +1,4 @@
-/* answer.c - write what is known of a training as JSON and as Prometheus text, and reply to the request for it. */
+/* answer.c - format the progress of a training as JSON and as Prometheus text, and reply to HTTP requests. */
 #include "launcher/progress/answer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A number that both texts have. */
+/* A number of both the JSON and the Prometheus text. */
 struct figure {
-    const char *member; /* of the JSON object; NULL: not among those that may be absent */
+    const char *member; /* name in the JSON object; NULL: written separately, always present */
     const char *metric, *type, *help;
-    double scale; /* of the metric to the member */
+    double scale; /* metric = member * scale */
     double value; /* NAN: not known */
 };
 
@@ -47,7 +47,7 @@ static void list_figures(const struct answer *a, struct figure out[static FIGURE
     memcpy(out, rows, sizeof(rows));
 }
 
-/* A whole number with all its digits, another with six. */
+/* Write a whole number with all digits, another with six. */
 static void put_number(struct buf *out, double value)
 {
     buf_printf(out, NULL, fabs(value) < 1e16 && value == floor(value) ? "%.0f" : "%.6g", value);
@@ -109,7 +109,7 @@ void answer_metrics(const struct answer *a, struct buf *out)
         put_metric(out, &straggler, labels);
 }
 
-/* Write what "GET /progress HTTP/1.1" asks for, and its type. Returns the status. */
+/* Write the body for a request line such as "GET /progress HTTP/1.1", and its type. Returns the status. */
 static const char *answer_line(const struct answer *a, struct sv line, const char **type, struct buf *body)
 {
     struct sv method = {0}, target = {0}, path = {0};

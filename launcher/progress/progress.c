@@ -1,12 +1,14 @@
-/* progress.c - combine what the lines of a training say into one position in its run; percent and time left. */
+/* progress.c - combine the lines of a training into one position in its run; compute percent and time
+ * left. */
 #include "launcher/progress/progress.h"
 
 #include <math.h>
 
 enum {
-    FALLS = 3,          /* so often in a row, and the position is believed to have gone back */
+    FALLS = 3,          /* after this many lower positions in a row, accept that it went back */
     ESTIMATE_MS = 1000, /* the least time between two estimates of the rate */
-    MEMORY_MS = 30000 /* the mean of the rate reaches back so far, or a quarter of the time since the start */
+    MEMORY_MS = 30000 /* time constant of the rate's mean, or a quarter of the time since the start if that is
+                       * longer */
 };
 
 struct progress_seen progress_nothing(void)
@@ -27,7 +29,8 @@ bool progress_says(const struct progress_seen *s)
            isfinite(s->percent) || isfinite(s->loss) || isfinite(s->samples_per_second);
 }
 
-/* The first line of an epoch, or the first with its total: steps that had begun before it, and have not ended yet, are of the run. */
+/* The first line with an epoch, or with its total: steps that began before it and have not ended are steps of
+ * the run. */
 static void begin_epochs(struct position *p)
 {
     if (p->unclear || p->step >= p->steps)
@@ -36,7 +39,7 @@ static void begin_epochs(struct position *p)
     p->epochs = -1;
 }
 
-/* False: the line's epoch says nothing. */
+/* False: the line's epoch is not usable. */
 static bool take_epoch(struct position *p, const struct progress_seen *s)
 {
     const bool paired = s->total_epochs > 0;
@@ -50,7 +53,7 @@ static bool take_epoch(struct position *p, const struct progress_seen *s)
     p->zero_based = p->zero_based || s->epoch == 0;
     const int64_t epochs = s->epoch - !p->zero_based;
     if (paired && epochs == 0 && p->epochs > 0 && (double)p->epochs + p->within >= (double)p->total_epochs)
-        p->several = true; /* they begin again behind the last one: of another fold, or stage */
+        p->several = true; /* they begin again after the last one: another fold or stage */
     if (epochs != p->epochs) {
         p->epochs = epochs;
         p->within = 0;
@@ -68,18 +71,18 @@ static void take_epoch_step(struct position *p, int64_t step, int64_t steps)
     p->ended = p->fresh = false;
 }
 
-/* In the next epoch, and beyond where it was in the last one: the step may be of the run. */
+/* Whether the step continues in a new epoch from the last one: it may be a step of the run. */
 static bool goes_on(const struct position *p, int64_t step, int64_t steps)
 {
     return p->fresh && p->heard_step >= 0 && step > p->heard_step &&
            floor((double)step / (double)steps * (double)p->total_epochs) == (double)p->epochs;
 }
 
-/* A step that is told behind an epoch, or a bar's. */
+/* Use a step on a line with an epoch, or a bar's step. */
 static void take_step_behind_epoch(struct position *p, int64_t step, int64_t steps)
 {
     if ((p->ended && step >= steps) || (p->epoch_steps > 0 && steps != p->epoch_steps))
-        return; /* a bar's end came behind the line that closed its epoch; a bar of validation */
+        return; /* the end of a bar after the line that ended its epoch, or a validation bar */
     if (p->ended) {
         p->epochs++;
         p->fresh = true;
@@ -92,7 +95,7 @@ static void take_step(struct position *p, int64_t step, int64_t steps)
 {
     const bool in_epochs = p->epochs >= 0;
 
-    if (steps < 0) { /* of the run, unless lines tell of epochs */
+    if (steps < 0) { /* of the run, unless lines report epochs */
         p->step = in_epochs && p->steps <= 0 ? p->step : step;
     } else if (p->steps <= 0 && in_epochs) {
         take_step_behind_epoch(p, step, steps);
@@ -139,7 +142,8 @@ static struct progress_seen position_now(const struct position *p)
     struct progress_seen now = progress_nothing();
     const double done = (double)p->epochs + p->within;
 
-    if (!p->several && !(p->paired && p->zero_based)) /* "epoch 0/10" is the first of 10 or of 11 */
+    if (!p->several && !(p->paired && p->zero_based)) /* "epoch 0/10" is the first of 10 or of 11: no
+                                                       * percent */
         now.total_epochs = p->total_epochs;
     if (p->epochs >= 0)
         now.epoch = now.total_epochs > 0 && p->epochs >= now.total_epochs ? now.total_epochs : p->epochs + 1;
@@ -168,7 +172,7 @@ void progress_init(struct progress *p)
     *p = (struct progress){.now = progress_nothing(), .eta_ms = -1, .position = unknown};
 }
 
-/* The file is the program's own word: nothing is combined. */
+/* The progress file has exact values: use them as they are. */
 static struct progress_seen position_of_file(const struct progress_seen *s)
 {
     struct progress_seen now = *s;
@@ -186,7 +190,7 @@ static void mark(struct progress *p, int64_t now_ms)
     p->last_percent = p->now.percent;
 }
 
-/* Begin to measure anew. */
+/* Restart the measurement. */
 static void start_estimate(struct progress *p, int64_t now_ms)
 {
     mark(p, now_ms);
@@ -195,7 +199,7 @@ static void start_estimate(struct progress *p, int64_t now_ms)
     p->eta_ms = p->now.percent >= 100 ? 0 : -1;
 }
 
-/* A new estimate of the time left, shown when it agrees with the one before it. */
+/* Estimate the time left; show it if it agrees with the previous estimate. */
 static void estimate(struct progress *p, int64_t now_ms)
 {
     const double passed = (double)(now_ms - p->last_ms), done = p->now.percent - p->last_percent;
@@ -203,7 +207,7 @@ static void estimate(struct progress *p, int64_t now_ms)
     if (p->now.percent >= 100)
         p->eta_ms = 0;
     else if (!p->estimated && now_ms - p->since_ms < ESTIMATE_MS)
-        mark(p, now_ms); /* what was held in a buffer comes at once */
+        mark(p, now_ms); /* buffered lines arrive all at once */
     if (p->now.percent >= 100 || passed < ESTIMATE_MS || done <= 0)
         return;
     const double memory = fmax((double)(now_ms - p->since_ms) / 4, MEMORY_MS);
@@ -222,7 +226,8 @@ static void take_position(struct progress *p, const struct progress_seen *now, i
     const bool same = now->total_steps == p->now.total_steps && now->total_epochs == p->now.total_epochs;
     const bool rises = now->percent >= p->now.percent;
 
-    /* The percent falls only when it is of something else, or begins anew: lines of two pipes are out of order. */
+    /* A lower percent counts only if it is of another kind, or repeats: lines of two pipes may be out of
+     * order. */
     p->falls = same && now->percent < p->now.percent ? p->falls + 1 : 0;
     if (p->falls > 0 && p->falls < FALLS)
         return;

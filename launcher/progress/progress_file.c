@@ -1,4 +1,4 @@
-/* progress_file.c - read the progress that a training keeps in a file of its own. */
+/* progress_file.c - read the progress file that a training writes. */
 #include "launcher/progress/progress_file.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void take_member(struct progress_seen *s, const struct member *m)
+static void take_member(struct progress_seen *s, const struct json_member *m)
 {
     const struct {
         const char *name; /* with its quotes */
@@ -34,7 +34,7 @@ static void take_member(struct progress_seen *s, const struct member *m)
         s->samples_per_second = v;
 }
 
-/* Whether it says more than how long the training is to be: totals alone do not silence the lines. */
+/* Whether there is a value besides totals: a file with totals alone does not replace the lines. */
 static bool says_where(const struct progress_seen *s)
 {
     return s->step >= 0 || s->epoch >= 0 || isfinite(s->percent) || isfinite(s->loss) ||
@@ -45,7 +45,7 @@ bool progress_file_parse(struct sv text, struct progress_seen *ret)
 {
     char whole[PROGRESS_FILE_BYTES + 1] = "";
     struct progress_seen s = progress_nothing();
-    struct member m;
+    struct json_member m;
 
     *ret = s;
     text = sv_trim(text);

@@ -1,13 +1,14 @@
-/* recognise.c - recognise a training's progress in one line of its output; cut a stream into such lines. */
+/* recognise.c - recognise a training's progress in one line of its output; split a stream into lines. */
 #include "launcher/progress/recognise.h"
 #include "common/cleanup.h"
 #include "common/text.h"
-#include "launcher/progress/tokens.h"
+#include "launcher/progress/line_tokens.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What a number is: of a pair the first one. From ROLE_EPOCHS on it is how many there are: one number, of 1 and more. */
+/* The meaning of a number, or of the first one of a pair. From ROLE_EPOCHS on: a total, one number of at
+ * least 1. */
 enum role {
     ROLE_SERIES, /* one run of several */
     ROLE_EPOCH,
@@ -30,14 +31,14 @@ enum role {
     WORDS("samples/s", "samples/s;", "samples/sec", "images/s", "images/sec", "img/s", "samples_per_s",      \
           "train_samples_per_second")
 
-/* What there may be several of, each with a training of its own. */
+/* Words for one run of several. */
 #define SERIES                                                                                               \
     WORDS("model", "seed", "run", "round", "client", "member", "learner", "task", "stage", "phase", "split")
 
-/* The forms that are known, by the words in front of a number. */
+/* The known forms, by the words before a number. */
 static const struct form {
     enum role role;
-    const char *const *key, *const *before; /* before: ANY, or none too; "" in it: none */
+    const char *const *key, *const *before; /* before: ANY, also none; "" in the list: none */
 } FORMS[] = {
     {ROLE_SERIES, SERIES, ANY},
     {ROLE_EPOCH, WORDS("epoch"), WORDS("", TRAIN, "of", "starting", "finished", "info")},
@@ -52,12 +53,13 @@ static const struct form {
     {ROLE_TOTAL_STEPS, WORDS("steps"), WORDS("optimization")},
 };
 
-/* All that a bar of a training has in front of it, and in its rate ("7.5it/s"). "g": Ultralytics' memory. */
+/* The only words that a training's bar has before it and in its rate ("7.5it/s"). "g": Ultralytics'
+ * memory. */
 static const char *const OF_BARS[] = {
     TRAIN,   "epoch",   "epochs", "step",     "steps", "it",      "iter", "iters", "iteration", "iterations",
     "batch", "batches", "loss",   "progress", "fit",   "fitting", "s",    "g",     NULL};
 
-/* What tells of something else than training, or of another number than how far it is, up to the end of the line. */
+/* Words after which the line is about something else than the training's position. */
 static const char *const ASIDE[] = {
     "val",       "valid",    "validat*", "eval*",      "test",       "tests",    "testing",     "cv",
     "dev",       "sanity",   "predict*", "infer*",     "best",       "every",    "each",        "early",
@@ -65,27 +67,27 @@ static const char *const ASIDE[] = {
     "calculat*", "collect*", "shard*",   "tokeniz*",   "extract*",   "prepar*",  "preprocess*", "filter*",
     "cache",     "caching",  "generate", "generating", "generation", "sampling", "warmup",      NULL};
 
-/* What the steps of an image's build begin with. */
+/* First words of the steps of an image's build. */
 static const char *const BUILDS[] = {"add",        "arg",     "cmd",     "copy",        "entrypoint",
                                      "env",        "expose",  "from",    "healthcheck", "label",
                                      "maintainer", "onbuild", "run",     "shell",       "stopsignal",
                                      "user",       "volume",  "workdir", NULL};
 
-enum { FEW_STEPS = 10 }; /* "Step 2/4: training" is of a list of what a script does */
+enum { FEW_STEPS = 10 }; /* "Step 2/4: training" is a script's list of tasks, not training steps */
 
 static const char TQDM[] = "%|", RICH[] = "\xe2\x94\x81", RICH_TIME[] = "\xe2\x80\xa2";
 
 /* The first number of each role, and the bar. */
 struct reading {
     struct sv line;
-    const char *aside;       /* where something else begins, or the line's end; NULL: not looked for yet */
-    struct number of[ROLES]; /* without a start: there is none */
-    bool any_loss;           /* whatever words stand in front of it: it is printed behind an epoch */
-    bool other_pair;         /* one without a role */
-    struct sv words;         /* in front of the bar; of a line without one without a start */
+    const char *aside;       /* the first word of ASIDE, or the line's end; NULL: not searched yet */
+    struct number of[ROLES]; /* start NULL: none */
+    bool any_loss;           /* a loss with any words before it, on a line with an epoch */
+    bool other_pair;         /* a pair without a role */
+    struct sv words;         /* before the bar; p NULL: no bar */
     bool tqdm;
-    bool other_number;      /* in the words: neither an epoch nor a loss */
-    struct number numbered; /* "1/100" at their begin: Ultralytics' epoch */
+    bool other_number;      /* `words` have a number that is neither an epoch nor a loss */
+    struct number numbered; /* "1/100" at the begin of `words`: Ultralytics' epoch */
     struct number bar;
 };
 
@@ -118,10 +120,10 @@ static bool is_count(const struct number *n)
 
 static bool is_dict(struct sv line)
 {
-    return sv_starts(line, "{'"); /* Hugging Face Trainer's, which has fractions of epochs */
+    return sv_starts(line, "{'"); /* Hugging Face Trainer's line, which has fractional epochs */
 }
 
-/* Whether the number may be what its words say. */
+/* Whether the number is possible for its role. */
 static bool may_be(const struct reading *r, const struct number *n, enum role role)
 {
     if (role == ROLE_LOSS)
@@ -140,17 +142,17 @@ static bool has_unit(const struct number *n, struct sv line)
 {
     struct sv rest = sv_trim(behind(line, n->end)), unit = {0};
 
-    rest.len = rest.len < 12 ? rest.len : 12; /* the longest one is shorter */
+    rest.len = rest.len < 12 ? rest.len : 12; /* the longest unit is shorter */
     sv_next(&rest, ' ', &unit);
-    return tokens_is(unit, RATES);
+    return line_tokens_is(unit, RATES);
 }
 
 static enum role role_of(const struct reading *r, const struct number *n)
 {
     for (size_t i = 0; i < ARRAY_LEN(FORMS); i++) {
         const struct form *f = &FORMS[i];
-        const bool fits = !f->before || (n->before.len ? tokens_is(n->before, f->before) : !**f->before);
-        if (fits && tokens_is(n->key, f->key) && may_be(r, n, f->role))
+        const bool fits = !f->before || (n->before.len ? line_tokens_is(n->before, f->before) : !**f->before);
+        if (fits && line_tokens_is(n->key, f->key) && may_be(r, n, f->role))
             return f->role;
     }
     return has_unit(n, r->line) && may_be(r, n, ROLE_RATE) ? ROLE_RATE : ROLES;
@@ -158,7 +160,7 @@ static enum role role_of(const struct reading *r, const struct number *n)
 
 static bool is_aside(struct reading *r, const struct number *n)
 {
-    if (!r->aside && !(r->aside = tokens_find(r->line, ASIDE)))
+    if (!r->aside && !(r->aside = line_tokens_find(r->line, ASIDE)))
         r->aside = r->line.p + r->line.len;
     return n->start >= r->aside;
 }
@@ -169,7 +171,7 @@ static void take_number(struct reading *r, const struct number *n)
     const bool aside = (role < ROLES || is_pair(n)) && is_aside(r, n);
 
     role = aside ? ROLES : role;
-    r->any_loss = r->any_loss || tokens_find(n->key, WORDS("loss"));
+    r->any_loss = r->any_loss || line_tokens_find(n->key, WORDS("loss"));
     if (r->words.p && n->start < r->words.p + r->words.len) {
         if (n->start == r->line.p && is_pair(n) && is_count(n))
             r->numbered = *n;
@@ -179,7 +181,7 @@ static void take_number(struct reading *r, const struct number *n)
         return;
     }
     if (role == ROLE_LOSS && has(r, ROLE_LOSS))
-        r->of[ROLE_LOSS].value = NAN; /* nobody knows which one */
+        r->of[ROLE_LOSS].value = NAN; /* ambiguous */
     else if (role < ROLES && !has(r, role))
         r->of[role] = *n;
     if (is_pair(n) && is_count(n) && !aside)
@@ -197,7 +199,7 @@ static void find_bar(struct reading *r)
         r->words = (struct sv){r->line.p, (size_t)(begin - r->line.p)};
 }
 
-/* tqdm's ", 77.3it/s]" or ", 1.3s/it,", of which the number is "?" at first. */
+/* tqdm's ", 77.3it/s]" or ", 1.3s/it,"; the number is "?" at first. */
 static struct sv rate_of_bar(const struct reading *r)
 {
     struct sv rest = behind(r->line, r->bar.end), part = {0}, rate = {r->line.p, 0};
@@ -208,7 +210,7 @@ static struct sv rate_of_bar(const struct reading *r)
     return sv_trim(rate);
 }
 
-/* 10,000 a second and more: no loop of a training is so fast, what is counted is bytes. */
+/* 10,000 per second or more: no training loop is so fast, so the bar counts bytes. */
 static bool is_download(struct sv rate)
 {
     size_t digits = 0;
@@ -218,7 +220,7 @@ static bool is_download(struct sv rate)
     return digits >= 5;
 }
 
-/* "step 3/40"; progress.c finds out of what, unless it is told to be in the epoch. */
+/* Use "step 3/40"; progress.c decides whether it is of the epoch, unless in_epoch is set. */
 static void step_of(struct progress_seen *s, const struct number *n, bool in_epoch)
 {
     s->step = (int64_t)n->value;
@@ -226,7 +228,7 @@ static void step_of(struct progress_seen *s, const struct number *n, bool in_epo
     s->in_epoch = in_epoch;
 }
 
-/* False: it is of something else, or says not what it is of. */
+/* False: the bar is of something else, or ambiguous. */
 static bool take_bar(const struct reading *r, struct progress_seen *s)
 {
     const struct sv rate = rate_of_bar(r);
@@ -234,17 +236,17 @@ static bool take_bar(const struct reading *r, struct progress_seen *s)
     const struct number *epoch = numbered ? &r->numbered : &r->of[ROLE_EPOCH];
 
     if (!is_count(&r->bar) || (epoch->start && epoch->start > r->bar.start) ||
-        (r->other_number && !numbered) || !tokens_all(r->words, OF_BARS) ||
-        (r->tqdm ? !rate.len || !tokens_all(rate, OF_BARS) : !epoch->start || rich == numbered))
+        (r->other_number && !numbered) || !line_tokens_all(r->words, OF_BARS) ||
+        (r->tqdm ? !rate.len || !line_tokens_all(rate, OF_BARS) : !epoch->start || rich == numbered))
         return false;
     if (epoch->start) {
         const int more = !r->tqdm && rich; /* Lightning counts from 0 to the last one's number */
         s->epoch = (int64_t)epoch->value + more;
         s->total_epochs = is_pair(epoch) ? (int64_t)epoch->of + more : -1;
         step_of(s, &r->bar, true);
-    } else if (tokens_find(r->words, WORDS("epoch", "epochs")) ||
-               tokens_find(rate, WORDS("epoch", "epochs"))) {
-        s->epoch = (int64_t)r->bar.value + 1; /* at the end one that there is not */
+    } else if (line_tokens_find(r->words, WORDS("epoch", "epochs")) ||
+               line_tokens_find(rate, WORDS("epoch", "epochs"))) {
+        s->epoch = (int64_t)r->bar.value + 1; /* at the end it shows one epoch too many */
         s->total_epochs = (int64_t)r->bar.of;
     } else {
         step_of(s, &r->bar, false);
@@ -259,7 +261,7 @@ static void take_epoch(const struct reading *r, struct progress_seen *s)
 
     s->epoch = (int64_t)epoch->value;
     s->total_epochs = is_pair(epoch) ? (int64_t)epoch->of : -1;
-    if (is_dict(r->line)) { /* 1.25 are done; the one under way, or that has just ended, is not before it */
+    if (is_dict(r->line)) { /* epochs done, such as 1.25 */
         s->epoch = epoch->value > 0 ? (int64_t)ceil(epoch->value) : 1;
         s->within = epoch->value - (double)(s->epoch - 1);
     }
@@ -274,14 +276,15 @@ static void pair_up(struct reading *r, enum role one, enum role many)
         n->of = r->of[many].value;
 }
 
-/* Whether the line has numbers of something else too: "[2/5] epoch 10/10", "Task A: epoch 3/3", "step 3/10: epoch 2/5". */
+/* Whether the line also has numbers of something else: "[2/5] epoch 10/10", "Task A: epoch 3/3", "step 3/10:
+ * epoch 2/5". */
 static bool leaves_open(const struct reading *r)
 {
     const struct number *epoch = &r->of[ROLE_EPOCH], *step = &r->of[ROLE_STEP];
     const char *first = epoch->start ? epoch->start : step->start;
 
     return r->other_pair || (epoch->start && step->start && is_pair(step) && step->start < epoch->start) ||
-           (first && tokens_find((struct sv){r->line.p, (size_t)(first - r->line.p)}, SERIES));
+           (first && line_tokens_find((struct sv){r->line.p, (size_t)(first - r->line.p)}, SERIES));
 }
 
 static void take_text(struct reading *r, struct progress_seen *s)
@@ -304,8 +307,8 @@ static void take_text(struct reading *r, struct progress_seen *s)
                    : (counts && step->of >= FEW_STEPS) || (has(r, ROLE_STEP) && has(r, ROLE_LOSS)))
         step_of(s, step, json);
     else if (total && r->any_loss &&
-             !tokens_find(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
-        s->within = 1; /* a loss stands behind an epoch that has ended */
+             !line_tokens_find(r->line, WORDS("it", "iter*", "step*", "batch*", "update*")))
+        s->within = 1; /* a line with epoch and loss comes at the epoch's end */
     if (leaves_open(r))
         s->step = s->total_steps = s->total_epochs = -1;
 }
@@ -319,36 +322,36 @@ static bool is_build(const struct reading *r)
     while (rest.len && (*rest.p == ' ' || *rest.p == ':'))
         rest = sv_skip(rest, 1);
     sv_next(&rest, ' ', &word);
-    return tokens_is(word, BUILDS);
+    return line_tokens_is(word, BUILDS);
 }
 
 static void recognise_text(struct sv line, struct progress_seen *s)
 {
     struct reading r = {.line = line};
-    struct tokens t = {.rest = line};
+    struct line_tokens t = {.rest = line};
     struct number n;
 
     find_bar(&r);
-    while (tokens_next(&t, &n))
+    while (line_tokens_next(&t, &n))
         take_number(&r, &n);
     if (is_build(&r))
         return;
-    s->several = has(&r, ROLE_SERIES) || tokens_find(line, WORDS("fold", "trial", "episode"));
+    s->several = has(&r, ROLE_SERIES) || line_tokens_find(line, WORDS("fold", "trial", "episode"));
     if (r.bar.start) {
         if (!take_bar(&r, s))
             return;
     } else
         take_text(&r, s);
-    /* a loss alone says not whose it is: a line like "GPU 0 Loss: 147" has a sum, or a test's */
+    /* a loss alone is ambiguous: "GPU 0 Loss: 147" may be a sum, or of a test */
     const struct number *loss = &r.of[ROLE_LOSS];
-    if (loss->start && (s->step >= 0 || s->epoch >= 0 || tokens_find(loss->key, WORDS(TRAIN)) ||
-                        tokens_is(loss->before, WORDS(TRAIN))))
+    if (loss->start && (s->step >= 0 || s->epoch >= 0 || line_tokens_find(loss->key, WORDS(TRAIN)) ||
+                        line_tokens_is(loss->before, WORDS(TRAIN))))
         s->loss = loss->value;
     if (has(&r, ROLE_RATE))
         s->samples_per_second = r.of[ROLE_RATE].value;
 }
 
-/* Copy without the sequences that colour text and move the cursor. *digits: there are some. */
+/* Copy without escape sequences (colours, cursor). *digits: the text has digits. */
 static size_t plain(struct sv line, char out[static RECOGNISE_LINE_BYTES], bool *digits)
 {
     const size_t len = line.len < RECOGNISE_LINE_BYTES ? line.len : RECOGNISE_LINE_BYTES;

@@ -9,38 +9,38 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* PATIENCE_MS: a place is given away at most so often, also one that is free again. This bounds the connections per second; those of
- * one address, which has EACH_MAX places, to half of that.
- * PAUSE_MS: between two looks at the connections, so that bytes sent one by one are read together.
- * REST_BYTES: read and dropped behind a request: closing with unread bytes would take back the reply. */
+/* EVICT_AGE_MS: a slot is reused only when it is this old, even if it is free. This limits all clients to
+ * CONNS_MAX, and one address to PER_ADDRESS_MAX, connections per EVICT_AGE_MS. PAUSE_MS: pause between two
+ * reads, so that bytes sent one at a time are read together. REST_BYTES: how much is read and dropped after a
+ * request: close() with unread bytes would discard the reply. */
 enum {
-    PLACES = 32,
-    EACH_MAX = 16,
-    PATIENCE_MS = 100,
+    CONNS_MAX = 32,
+    PER_ADDRESS_MAX = 16,
+    EVICT_AGE_MS = 100,
     DEADLINE_MS = 2000,
     PAUSE_MS = 1,
     REST_BYTES = 256 * 1024
 };
 
-struct place {
+struct conn {
     int fd; /* -1: free */
     uint8_t addr[16];
     int64_t came_ms;
     size_t len;    /* bytes in `in` */
-    bool answered; /* what comes now is behind the request: */
-    size_t rest;   /* so many bytes */
+    bool answered; /* the reply has been sent */
+    size_t rest;   /* bytes read after the request */
     char in[REPLY_REQUEST_BYTES];
 };
 
 struct serve {
     struct service service;
-    pthread_mutex_t lock; /* of `answer` */
+    pthread_mutex_t lock; /* protects `answer` */
     struct answer answer;
-    struct place places[PLACES];
-    struct pollfd pfds[PLACES + 2];
+    struct conn conns[CONNS_MAX];
+    struct pollfd pfds[CONNS_MAX + 2];
 };
 
-static void leave(struct place *p)
+static void leave(struct conn *p)
 {
     if (p->fd >= 0)
         close(p->fd);
@@ -52,8 +52,9 @@ static bool would_block(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Answer once the request is complete. False: the connection takes no reply; a new one has room for more than the longest. */
-static bool reply(struct serve *s, struct place *p)
+/* Reply once the request is complete. False: the socket does not accept the whole reply, although its buffer
+ * is larger. */
+static bool reply(struct serve *s, struct conn *p)
 {
     cleanup_buf struct buf out = BUF_INIT(REPLY_BYTES);
 
@@ -65,8 +66,8 @@ static bool reply(struct serve *s, struct place *p)
                             shutdown(p->fd, SHUT_WR) == 0);
 }
 
-/* Read the request, or drop what comes behind it. False: the connection is to be closed. */
-static bool turn(struct serve *s, struct place *p)
+/* Read the request, or drop bytes after it. False: close the connection. */
+static bool turn(struct serve *s, struct conn *p)
 {
     char bytes[4096];
     const ssize_t n = p->answered ? recv(p->fd, bytes, sizeof(bytes), 0)
@@ -78,30 +79,30 @@ static bool turn(struct serve *s, struct place *p)
     return p->answered ? p->rest < REST_BYTES : reply(s, p);
 }
 
-/* A place is given away whoever has it, also one that is free again. */
-static bool look_at_place(const void *arg, int at, struct service_guest *g)
+/* Every slot may be reused, a free one too (EVICT_AGE_MS). */
+static bool get_conn(const void *arg, int at, struct service_conn *g)
 {
-    const struct place *p = &((const struct serve *)arg)->places[at];
+    const struct conn *p = &((const struct serve *)arg)->conns[at];
 
-    *g = (struct service_guest){.came_ms = p->came_ms, .addr = p->addr};
+    *g = (struct service_conn){.came_ms = p->came_ms, .addr = p->addr};
     return true;
 }
 
 static void welcome(struct serve *s)
 {
-    const struct service_crowd places = {.places = PLACES,
-                                         .look = look_at_place,
+    const struct service_limits conns = {.n = CONNS_MAX,
+                                         .get = get_conn,
                                          .arg = s,
-                                         .max = PLACES,
-                                         .each = EACH_MAX,
-                                         .patience_ms = PATIENCE_MS};
+                                         .max = CONNS_MAX,
+                                         .per_address = PER_ADDRESS_MAX,
+                                         .evict_age_ms = EVICT_AGE_MS};
     uint8_t addr[16];
     int at;
-    const int fd = service_admit(&s->service, &places, addr, &at);
+    const int fd = service_accept(&s->service, &conns, addr, &at);
 
     if (fd < 0)
         return;
-    struct place *p = &s->places[at];
+    struct conn *p = &s->conns[at];
     leave(p);
     p->fd = fd;
     memcpy(p->addr, addr, sizeof(addr));
@@ -110,13 +111,13 @@ static void welcome(struct serve *s)
     p->answered = false;
 }
 
-/* Fill the places' pfds. Returns when poll has to wake up. */
+/* Fill the connections' pfds. Returns when poll has to wake up. */
 static int64_t prepare(struct serve *s)
 {
     int64_t due_ms = INT64_MAX;
 
-    for (int i = 0; i < PLACES; i++) {
-        const struct place *p = &s->places[i];
+    for (int i = 0; i < CONNS_MAX; i++) {
+        const struct conn *p = &s->conns[i];
         s->pfds[i + 2] = (struct pollfd){.fd = p->fd, .events = POLLIN};
         if (p->fd >= 0 && p->came_ms + DEADLINE_MS < due_ms)
             due_ms = p->came_ms + DEADLINE_MS;
@@ -128,10 +129,10 @@ static void *run(void *arg)
 {
     struct serve *s = arg;
 
-    while (!service_poll(&s->service, s->pfds, PLACES, prepare(s))) {
+    while (!service_poll(&s->service, s->pfds, CONNS_MAX, prepare(s))) {
         const int64_t now_ms = clock_mono_ms();
-        for (int i = 0; i < PLACES; i++) {
-            struct place *p = &s->places[i];
+        for (int i = 0; i < CONNS_MAX; i++) {
+            struct conn *p = &s->conns[i];
             if (p->fd >= 0 && ((s->pfds[i + 2].revents && !turn(s, p)) || now_ms >= p->came_ms + DEADLINE_MS))
                 leave(p);
         }
@@ -144,8 +145,8 @@ static void *run(void *arg)
 
 static void release(struct serve *s)
 {
-    for (int i = 0; i < PLACES; i++)
-        leave(&s->places[i]);
+    for (int i = 0; i < CONNS_MAX; i++)
+        leave(&s->conns[i]);
     service_close(&s->service);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -157,8 +158,8 @@ struct serve *serve_start(int port, const struct answer *a, struct err *err)
 
     s->answer = *a;
     pthread_mutex_init(&s->lock, NULL);
-    for (int i = 0; i < PLACES; i++)
-        s->places[i].fd = -1;
+    for (int i = 0; i < CONNS_MAX; i++)
+        s->conns[i].fd = -1;
     if (service_open(&s->service, port, err) == 0 && service_start(&s->service, run, s, err) == 0)
         return s;
     release(s);
@@ -173,7 +174,7 @@ void serve_stop(struct serve *s)
     release(s);
 }
 
-void serve_tell(struct serve *s, const struct answer *a)
+void serve_set(struct serve *s, const struct answer *a)
 {
     pthread_mutex_lock(&s->lock);
     s->answer = *a;

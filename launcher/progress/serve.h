@@ -1,10 +1,10 @@
-/* serve.h - the launcher's small HTTP server: GET /progress and GET /metrics for whoever asks (answer.h).
+/* serve.h - the launcher's HTTP server for GET /progress and GET /metrics (answer.h). tracker.c starts it.
  *
- * Limits:    whoever reaches the port may ask, so nothing that is sent costs more than this: 32 connections, each with
- *            4 KiB of request and 2 s from its accept to its end; 320 connections and 1,000 looks at them per second. When
- *            all places are taken, a new connection displaces the oldest one, once that is 100 ms old.
+ * Limits:    clients are not authenticated, so the cost is bounded: 32 connections, each with 4 KiB of
+ *            request and 2 s from accept to close; 320 new connections and 1,000 reads per second. When all
+ *            slots are taken, a new connection displaces the oldest one, once that is 100 ms old.
  * Ownership: serve_stop frees what serve_start returns.
- * Threads:   a thread of its own. serve_tell only copies *a, and waits at most for a copy.
+ * Threads:   one own thread. serve_set copies *a under a lock that is locked only for copies.
  * Errors:    ERR_CONFLICT: the port is taken. ERR_FATAL: a system call failed.
  */
 #ifndef TK_LAUNCHER_PROGRESS_SERVE_H
@@ -14,10 +14,10 @@
 
 struct serve;
 
-/* Listen on all addresses at `port` and answer *a until told otherwise. NULL: *err. */
+/* Listen on all addresses at `port` and serve *a until serve_set replaces it. NULL: *err. */
 struct serve *serve_start(int port, const struct answer *a, struct err *err);
-void serve_stop(struct serve *s); /* NULL: nothing happens */
+void serve_stop(struct serve *s); /* accepts NULL */
 
-void serve_tell(struct serve *s, const struct answer *a);
+void serve_set(struct serve *s, const struct answer *a);
 
 #endif

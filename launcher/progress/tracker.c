@@ -23,10 +23,11 @@ static void seen_line(void *ctx, const struct progress_seen *s)
 static void tell(struct tracker *t)
 {
     if (t->serve)
-        serve_tell(t->serve, &t->answer);
+        serve_set(t->serve, &t->answer);
 }
 
-/* Whether more has come in this second than is read: a rank that prints faster than anybody reads is not to wait for it. */
+/* Whether this second's output exceeds TRACKER_BYTES_PER_S: parsing must not slow down a rank that prints
+ * fast. */
 static bool floods(struct tracker *t, size_t len)
 {
     const int64_t now_ms = clock_mono_ms();
@@ -60,7 +61,7 @@ static const char *value_of(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* What of the answer the environment says. */
+/* Fill in the fields of the answer that come from the environment. */
 static int read_names(struct answer *a, struct err *err)
 {
     const char *uid = value_of(CONTRACT_ENV_JOB_UID), *attempt = value_of(CONTRACT_ENV_ATTEMPT);
@@ -119,7 +120,7 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
     progress_init(&t->answer.progress);
     t->answer.restarts = restarts;
     t->answer.straggler_rank = -1;
-    /* What is in the file already was left by ranks that are gone. */
+    /* The present content is from ranks that have ended. */
     if (t->path)
         (void)progress_file_read(&t->file, t->path, &of_earlier);
     t->file_ms = 0;

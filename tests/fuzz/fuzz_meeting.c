@@ -64,9 +64,9 @@ static void step(struct quorum *q, int64_t now_ms)
         version = q->state.version;
         check_state(&q->state);
     }
-    if (quorum_tell(q, now_ms)) {
+    if (quorum_count_joined(q, now_ms)) {
         MUST(q->state.version > version && q->state.stage == STAGE_FORMING && q->state.here <= NODES);
-        MUST(!quorum_tell(q, now_ms));
+        MUST(!quorum_count_joined(q, now_ms));
         check_state(&q->state);
     }
     struct steps steps = {0};
@@ -102,7 +102,7 @@ static void words(const char *text, size_t len, bool fixed)
         const size_t n = end ? (size_t)(end - text) - 1 : len - 1;
         now_ms += (head >> 3) * 100;
         if (head & 4)
-            quorum_cut(&q, 1 + head % NODES, head >> 3, now_ms);
+            quorum_disconnected(&q, 1 + head % NODES, head >> 3, now_ms);
         hear(&q, text + 1, n, 1 + head % NODES, now_ms);
         step(&q, now_ms);
         text += n + 1 + (end != NULL);

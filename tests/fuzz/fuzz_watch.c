@@ -69,7 +69,7 @@ static void to_watch(const uint8_t *data, size_t size, bool known)
 
 static void to_rank(const uint8_t *data, size_t size)
 {
-    struct member members[WORLD] = {0};
+    struct rank_member members[WORLD] = {0};
     bool left[WORLD] = {0};
     struct watch w = {.world = WORLD,
                       .proved = true,
@@ -78,7 +78,7 @@ static void to_rank(const uint8_t *data, size_t size)
                       .left_after = UINT64_MAX,
                       .in =
                           BUF_INIT(sizeof(struct watch_go) + sizeof(members) + 2 * WATCH_SAID_BYTES + 4096)};
-    struct layout layout;
+    struct pod_layout layout;
     struct err err = {0};
     int fds[2];
 
@@ -91,12 +91,12 @@ static void to_rank(const uint8_t *data, size_t size)
     MUST(rc < 0 || w.orphaned || w.failed.kind != ERR_NONE); /* told of a later call */
     MUST(w.left_rank >= 0 && w.left_rank < WORLD);
     MUST(strlen(w.answer) < sizeof(w.answer));
-    if (w.met && layout_make(&layout, members, WORLD, &err) == 0) {
+    if (w.met && pod_layout_make(&layout, members, WORLD, &err) == 0) {
         MUST(layout.n_pods >= 1 && layout.n_pods <= WORLD && layout.lanes >= 1);
-        MUST(layout.lanes <= LAYOUT_LANES_MAX && layout.first[layout.n_pods] == WORLD);
+        MUST(layout.lanes <= POD_LANES_MAX && layout.first[layout.n_pods] == WORLD);
         for (int i = 0; i < layout.n_pods; i++)
             MUST(layout.first[i] < layout.first[i + 1]);
-        layout_release(&layout);
+        pod_layout_release(&layout);
     }
     buf_release(&w.in);
     close(fds[1]);

@@ -107,12 +107,12 @@ int config_batch(struct config *cfg, int replicas, struct err *err)
 
 int config_world(const struct config *cfg, int most, struct err *why)
 {
-    struct pipeline_place at;
+    struct pipeline_position at;
     struct err err;
     int world = most;
 
     for (; world > 0; world--) {
-        if (!pipeline_place_of(&cfg->model, 0, world, &at, &err) && !check_batch(cfg, at.replicas, &err))
+        if (!pipeline_position_of(&cfg->model, 0, world, &at, &err) && !check_batch(cfg, at.replicas, &err))
             return world;
         if (world == most)
             *why = err;

@@ -9,7 +9,7 @@
 
 enum kind { WORD_INTEGER, WORD_TEXT, WORD_LOSS };
 
-static const struct word {
+static const struct resume_message {
     const char *name;
     enum kind kind;
     size_t offset;
@@ -25,7 +25,7 @@ static const struct word {
     {"loss", WORD_LOSS, offsetof(struct lines_values, loss)},
 };
 
-static const struct word *find(const char *name, size_t len)
+static const struct resume_message *find(const char *name, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
         if (strlen(WORDS[i].name) == len && memcmp(WORDS[i].name, name, len) == 0)
@@ -62,7 +62,7 @@ int lines_check(const char *text, struct err *err)
     return 0;
 }
 
-static int put(struct buf *b, const struct word *w, const struct lines_values *v, struct err *err)
+static int put(struct buf *b, const struct resume_message *w, const struct lines_values *v, struct err *err)
 {
     const void *field = (const char *)v + w->offset;
 
@@ -90,7 +90,7 @@ void lines_print(FILE *out, const char *text, const struct lines_values *v)
         if (!*text || rc)
             break;
         size_t len = strcspn(text + 1, "}");
-        const struct word *w = find(text + 1, len);
+        const struct resume_message *w = find(text + 1, len);
         rc = w ? put(&b, w, v, &full) : 0;
         text += 1 + len + (text[1 + len] == '}');
     }

@@ -15,10 +15,10 @@ const char *const DATASET_FILE[DATASET_PARTS] = {
 };
 
 /* In the order in which they are tried. */
-static const struct place {
+static const struct location {
     enum dataset_name name;
     const char *folder;
-} places[] = {
+} locations[] = {
     {DATASET_MNIST, "/MNIST/raw"}, {DATASET_FASHION_MNIST, "/FashionMNIST/raw"},
     {DATASET_MNIST, "/mnist"},     {DATASET_FASHION_MNIST, "/fashion-mnist"},
     {DATASET_ANY, "/raw"},         {DATASET_ANY, ""},
@@ -28,12 +28,12 @@ static const char *const titles[] = {[DATASET_ANY] = "MNIST or Fashion-MNIST",
                                      [DATASET_MNIST] = "MNIST",
                                      [DATASET_FASHION_MNIST] = "Fashion-MNIST"};
 
-static bool is_for(const struct place *p, enum dataset_name name)
+static bool is_for(const struct location *p, enum dataset_name name)
 {
     return name == DATASET_ANY || p->name == DATASET_ANY || p->name == name;
 }
 
-/* The plain file, else the .gz one; false when neither can be seen. Out of range when the path is too long. */
+/* Find the plain file, else the .gz file; false: neither exists, or the path is too long. */
 static bool locate(const char *dir, const char *folder, const char *file, char out[static PATH_MAX])
 {
     static const char *const suffixes[] = {"", ".gz"};
@@ -60,8 +60,8 @@ static int locate_all(const char *dir, const char *folder, char path[static DATA
     return found;
 }
 
-/* A file that says that it is one of the four by another name, as train-images.idx3-ubyte: to be renamed, since a download
- * would give other data than the user has. */
+/* Refuse a file that is almost named like one of the four, such as train-images.idx3-ubyte: the user has to
+ * rename it, since a download could give other data. */
 static int check_names(const char *dir, const char *folder, struct err *err)
 {
     static const char ours[] =
@@ -85,26 +85,26 @@ static int not_found(const char *dir, enum dataset_name name, struct err *err)
     char where[128] = "";
     size_t used = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(places) && used < sizeof(where); i++) {
-        if (!is_for(&places[i], name))
+    for (size_t i = 0; i < ARRAY_LEN(locations) && used < sizeof(where); i++) {
+        if (!is_for(&locations[i], name))
             continue;
-        const char *folder = places[i].folder[0] ? places[i].folder + 1 : "and itself";
+        const char *folder = locations[i].folder[0] ? locations[i].folder + 1 : "and itself";
         used += (size_t)snprintf(where + used, sizeof(where) - used, "%s%s", used ? ", " : "", folder);
     }
     return err_set(err, ERR_NOT_FOUND, "%.60s: no %s: expected %s[.gz] in its folders %s", dir, titles[name],
                    DATASET_FILE[DATASET_TRAIN_IMAGES], where);
 }
 
-/* With no name asked for, files of both in named folders leave open which one is meant. */
+/* With DATASET_ANY, refuse files of both data sets in named folders. */
 static int check_single(const char *dir, size_t chosen, struct err *err)
 {
     char other[DATASET_PARTS][PATH_MAX];
     int missing;
 
-    for (size_t i = chosen + 1; i < ARRAY_LEN(places); i++) {
-        if (places[i].name == DATASET_ANY || places[i].name == places[chosen].name)
+    for (size_t i = chosen + 1; i < ARRAY_LEN(locations); i++) {
+        if (locations[i].name == DATASET_ANY || locations[i].name == locations[chosen].name)
             continue;
-        if (locate_all(dir, places[i].folder, other, &missing) > 0)
+        if (locate_all(dir, locations[i].folder, other, &missing) > 0)
             return err_set(err, ERR_INVALID, "%s: holds both MNIST and Fashion-MNIST: choose by --dataset",
                            dir);
     }
@@ -114,24 +114,24 @@ static int check_single(const char *dir, size_t chosen, struct err *err)
 int dataset_find(const char *dir, enum dataset_name name, char path[static DATASET_PARTS][PATH_MAX],
                  struct err *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(locations); i++) {
         int missing = 0;
-        if (!is_for(&places[i], name))
+        if (!is_for(&locations[i], name))
             continue;
-        int found = locate_all(dir, places[i].folder, path, &missing);
+        int found = locate_all(dir, locations[i].folder, path, &missing);
         if (!found)
             continue;
         if (found < DATASET_PARTS)
-            return check_names(dir, places[i].folder, err)
+            return check_names(dir, locations[i].folder, err)
                        ? -1
                        : err_set(err, ERR_NOT_FOUND, "%s%s: %s[.gz] is missing (%d of %d files found)", dir,
-                                 places[i].folder, DATASET_FILE[missing], found, DATASET_PARTS);
-        if (name == DATASET_ANY && places[i].name != DATASET_ANY)
+                                 locations[i].folder, DATASET_FILE[missing], found, DATASET_PARTS);
+        if (name == DATASET_ANY && locations[i].name != DATASET_ANY)
             return check_single(dir, i, err);
         return 0;
     }
-    for (size_t i = 0; i < ARRAY_LEN(places); i++)
-        if (is_for(&places[i], name) && check_names(dir, places[i].folder, err))
+    for (size_t i = 0; i < ARRAY_LEN(locations); i++)
+        if (is_for(&locations[i], name) && check_names(dir, locations[i].folder, err))
             return -1;
     return not_found(dir, name, err);
 }

@@ -1,7 +1,8 @@
-/* dataset.h - where the four IDX files of MNIST and Fashion-MNIST lie below --data.
+/* dataset.h - find the four IDX files of MNIST or Fashion-MNIST below --data. data/formats/idx.c and fetch.c
+ * call it.
  *
- * Errors: ERR_NOT_FOUND lists what was looked for and where; ERR_INVALID names what leaves open which data are meant.
- */
+ * Errors: ERR_NOT_FOUND lists the expected names and folders; ERR_INVALID names the files that make the
+ *         choice ambiguous. */
 #ifndef TK_TRAINER_DATA_DATASET_H
 #define TK_TRAINER_DATA_DATASET_H
 
@@ -18,10 +19,10 @@ enum { DATASET_PARTS = 4, DATASET_CLASSES = 10 };
 /* "train-images-idx3-ubyte", ... */
 extern const char *const DATASET_FILE[DATASET_PARTS];
 
-/* Looks in dir/MNIST/raw, dir/FashionMNIST/raw, dir/mnist, dir/fashion-mnist (those of the name asked for), dir/raw
- * and dir itself, for plain files before .gz ones. The first folder that holds any of the four must hold all. With
- * DATASET_ANY a dir that holds both data sets is refused, and where none is whole a file there whose name is nearly one of
- * the four. On failure `path` is undefined. */
+/* Looks in dir/MNIST/raw, dir/FashionMNIST/raw, dir/mnist, dir/fashion-mnist (those of `name`), dir/raw and
+ * dir itself, for plain files before .gz files. The first folder with any of the four files must have all of
+ * them. With DATASET_ANY it refuses a dir that has both data sets. If no set is complete, it refuses a file
+ * whose name is almost one of the four. On failure `path` is undefined. */
 int dataset_find(const char *dir, enum dataset_name name, char path[static DATASET_PARTS][PATH_MAX],
                  struct err *err) MUST_CHECK;
 

@@ -1,4 +1,5 @@
-/* fetch.c - take a file's bytes from the first address that serves them with the expected checksum, then write the file. */
+/* fetch.c - download a file from the first address that serves it with the expected checksum, then write
+ * it. */
 #include "trainer/data/fetch.h"
 
 #include "common/clock.h"
@@ -22,7 +23,7 @@ struct transfer {
     CURL *easy;
     const char *url;
     const struct fetch_limits *limits;
-    struct buf *bytes; /* `full` when there are too many */
+    struct buf *bytes; /* `full` if there are too many */
     char why[CURL_ERROR_SIZE];
 };
 
@@ -30,7 +31,7 @@ static size_t take(char *bytes, size_t one, size_t n, void *arg)
 {
     struct transfer *t = arg;
 
-    (void)one; /* is 1 */
+    (void)one; /* always 1 */
     rank_state_alive();
     return buf_append(t->bytes, bytes, n, NULL) ? CURL_WRITEFUNC_ERROR : n;
 }
@@ -71,7 +72,7 @@ static int set_up(struct transfer *t)
            (l->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, l->ca_file));
 }
 
-/* The server was not reached at all: no name, no route, nobody listens, or nobody answers. */
+/* Whether the server was not reached: no name, no route, nothing listens, or nothing answers. */
 static bool unreachable(const struct transfer *t, CURLcode code)
 {
     curl_off_t connected_us = 0;
@@ -81,7 +82,7 @@ static bool unreachable(const struct transfer *t, CURLcode code)
            code == CURLE_COULDNT_CONNECT || (code == CURLE_OPERATION_TIMEDOUT && !connected_us);
 }
 
-/* Who answers is not who was asked for, or cannot prove it. */
+/* Whether the server's certificate is wrong. */
 static bool untrusted(CURLcode code)
 {
     return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
@@ -113,7 +114,7 @@ static int judge(const struct transfer *t, CURLcode code, struct err *err)
     if (untrusted(code))
         return err_set(err, ERR_INVALID, "%s: %.100s (SSL_CERT_FILE names other authorities)", url, why);
     if (unreachable(t, code)) {
-        err_set(err, ERR_NOT_FOUND, "%.120s", why); /* it names the server */
+        err_set(err, ERR_NOT_FOUND, "%.120s", why); /* curl's message names the server */
         err->code = ENETUNREACH;
         return -1;
     }
@@ -145,7 +146,7 @@ static int from_one(const struct fetch *f, const char *url, struct err *err)
     return fs_write_atomic(f->path, bytes.data, bytes.len, err);
 }
 
-/* True: stopped meanwhile. */
+/* Sleep. True: stopped meanwhile. */
 static bool pause_for(const struct fetch_limits *l, int64_t ms, struct err *err)
 {
     const struct timespec tick = {.tv_nsec = 50000000};
@@ -160,7 +161,7 @@ static bool pause_for(const struct fetch_limits *l, int64_t ms, struct err *err)
     return true;
 }
 
-/* One process at a time; the lock goes with the descriptor. */
+/* Lock against other processes; closing the descriptor unlocks. */
 static int lock(const char *path, const struct fetch_limits *l, struct err *err)
 {
     const int64_t end = clock_mono_ms() + l->lock_ms;
@@ -185,17 +186,17 @@ static int lock(const char *path, const struct fetch_limits *l, struct err *err)
     return TAKE_FD(fd);
 }
 
-/* Of the failures of several addresses the one that says most about what to do. */
+/* How helpful an error is: of several addresses the most helpful one is reported. */
 static int weight(const struct err *e)
 {
-    if (e->kind == ERR_TRANSIENT) /* another try may meet a better server */
+    if (e->kind == ERR_TRANSIENT) /* a retry may succeed */
         return 4;
     if (e->kind == ERR_NOT_FOUND)
         return e->code == ENETUNREACH ? 1 : 2;
     return e->kind == ERR_NONE ? 0 : 3;
 }
 
-/* Each address once. */
+/* Try each address once. */
 static int one_round(const struct fetch *f, struct err *err)
 {
     *err = (struct err){0};
@@ -259,7 +260,7 @@ static int fetch_part(const struct family *of, int part, const char *folder, con
     if (snprintf(path, sizeof(path), "%s/%s.gz", folder, DATASET_FILE[part]) >= (int)sizeof(path))
         return err_set(err, ERR_INVALID, "%.60s...: path too long", folder);
     path[strlen(path) - 3] = '\0';
-    if (access(path, F_OK) == 0) /* inflated by somebody */
+    if (access(path, F_OK) == 0) /* already there, uncompressed */
         return 0;
     path[strlen(path)] = '.';
     for (int i = 0; i < FETCH_MIRRORS_MAX; i++) {

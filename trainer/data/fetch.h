@@ -1,14 +1,16 @@
-/* fetch.h - download a data set's file and check its MD5; an incomplete or damaged file never gets its final name.
+/* fetch.h - download a data set's file and check its MD5; a file gets its final name only when it is complete
+ * and correct. pod_source.c calls it.
  *
- * Each address is tried once, and thrice where no server is reached (a name may not resolve yet when a container starts) or
- * what failed may pass: a run by hand has no later attempt. One process at a time downloads into a folder (a lock on `<folder>/.fetch.lock`); the
- * others wait for it and find the file.
+ * It tries each address once. If no server is reached (a name may not resolve yet when a container starts) or
+ * the failure may be temporary, it tries three times, since a run without a job has no later attempt. One
+ * process at a time downloads into a folder (a lock on `<folder>/.fetch.lock`); the others wait and then find
+ * the file.
  *
- * Ownership: everything is borrowed for the call. A file is held in memory until its checksum is known.
- * Errors:    of all addresses the one that says most: ERR_FATAL (cannot write; code = errno), ERR_TRANSIENT (stalled, cut
- *            off, 5xx, 429, lock not had in time; stopped: code = EINTR), ERR_INVALID (checksum, too large, redirected too
- *            often or out of https, not the server's certificate), ERR_NOT_FOUND (404; with code = ENETUNREACH no server
- *            was reached: no address, nobody listens or answers).
+ * Ownership: everything is borrowed for the call. A file is in memory until its checksum is known.
+ * Errors:    the most helpful one of all addresses: ERR_FATAL (cannot write; code = errno), ERR_TRANSIENT
+ *            (stalled, incomplete, 5xx, 429, lock timeout; stopped: code = EINTR), ERR_INVALID (checksum, too
+ *            large, too many redirects, a redirect out of https, wrong certificate), ERR_NOT_FOUND (404; with
+ *            code = ENETUNREACH no server was reached: no address, nothing listens or answers).
  */
 #ifndef TK_TRAINER_DATA_FETCH_H
 #define TK_TRAINER_DATA_FETCH_H
@@ -31,9 +33,9 @@ enum {
 
 struct fetch_limits {
     size_t bytes_max;           /* of one file */
-    int stall_s;                /* give up after so long with less than 1 KiB per second */
-    int64_t pause_ms;           /* between the tries; twice as long before the third */
-    int64_t lock_ms;            /* longest wait for another process */
+    int stall_s;                /* give up after this time with less than 1 KiB per second */
+    int64_t pause_ms;           /* between two tries; twice as long before the third */
+    int64_t lock_ms;            /* the longest wait for another process's download */
     const char *ca_file;        /* certificate authorities; NULL: the system's */
     bool (*stopped)(void *ctx); /* called about once a second; true: give up; NULL: never */
     void *stop_ctx;
@@ -41,15 +43,15 @@ struct fetch_limits {
 
 struct fetch {
     const char *urls[FETCH_MIRRORS_MAX]; /* tried in order; NULL ends them early */
-    const char *path;                    /* an existing file is left as it is */
+    const char *path;                    /* an existing file is unchanged */
     const char *md5;                     /* 32 lower-case hexadecimal digits */
     struct fetch_limits limits;
 };
 
 int fetch(const struct fetch *f, struct err *err) MUST_CHECK;
 
-/* What is missing of MNIST (also for DATASET_ANY) or Fashion-MNIST, into torchvision's folder below `dir`. `mirror` is
- * the address of another folder that holds the same files, NULL: the official ones. */
+/* Download the missing files of MNIST (also for DATASET_ANY) or Fashion-MNIST into torchvision's folder below
+ * `dir`. `mirror` is the address of another folder with the same files; NULL: the official addresses. */
 int fetch_dataset(const char *dir, enum dataset_name name, const char *mirror,
                   const struct fetch_limits *limits, struct err *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* first_bytes.c - a table of what files of other formats begin with; then markup, JSON and text by their look. */
+/* first_bytes.c - identify formats by a table of first bytes, then markup, JSON and text by their content. */
 #include "trainer/data/first_bytes.h"
 
 #include "common/text.h"
@@ -10,7 +10,7 @@
 
 enum { LOOK = 64, TEXT_MIN = 4, TEXT_SURE = 12, TEXT_SHOWN = 40 };
 
-/* The first ones stand for a file that is elsewhere or inside. */
+/* The first rows are stand-ins: pointers and compressed files. */
 static const struct beginning {
     const char *bytes;
     size_t len;
@@ -31,7 +31,7 @@ static const struct beginning {
 };
 enum { STAND_INS = 5 };
 
-/* Markup, JSON, or another text: of a short file all characters, else the first few, tell. */
+/* Recognise markup, JSON or other text by all characters of a short file, else by the first ones. */
 static bool name_text(const char *p, size_t len, char out[static FIRST_BYTES_NAME])
 {
     size_t text = 0, shown = 0;

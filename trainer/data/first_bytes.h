@@ -1,7 +1,8 @@
-/* first_bytes.h - name a file of another format than the one that was expected by its first bytes.
+/* first_bytes.h - identify a file of an unexpected format by its first bytes, for the error messages of
+ * idx.c, npy.c, tokens.c and state/weights/weights.c.
  *
- * Errors: first_bytes_refuse returns -1 always: ERR_INVALID "<path>: <what it is>, expected <expected>", or *err as it was
- *         when the bytes say nothing.
+ * Errors: first_bytes_refuse always returns -1: ERR_INVALID "<path>: <format>, expected <expected>", or *err
+ *         unchanged if the bytes are not recognised.
  */
 #ifndef TK_TRAINER_DATA_FIRST_BYTES_H
 #define TK_TRAINER_DATA_FIRST_BYTES_H
@@ -12,13 +13,13 @@
 
 enum { FIRST_BYTES_NAME = 80 };
 
-/* Stand-ins are compressed files and Git LFS pointers, which are no text to train on either. */
+/* Stand-ins are compressed files and Git LFS pointers: also not usable as text to train on. */
 enum first_bytes { FIRST_BYTES_UNKNOWN, FIRST_BYTES_OTHER, FIRST_BYTES_STAND_IN };
 
 /* Pure. "a web page ...", "JSON ...", "gzip-compressed ...": printable. */
 enum first_bytes first_bytes_name(const void *bytes, size_t len, char out[static FIRST_BYTES_NAME]);
 
-/* Looks into the file, inflated when it is gzip-compressed. */
+/* Reads the begin of the file, after inflating it if it is gzip-compressed. */
 int first_bytes_refuse(const char *path, const char *expected, struct err *err);
 
 #endif

@@ -17,15 +17,15 @@ struct gzfile {
     int fd;
     uint64_t size;
     bool gzip;
-    bool between;   /* gzip: behind a member, whose trailer was read and checked */
-    uint64_t taken; /* gzip: bytes of the file that were read */
+    bool between;   /* gzip: after a member, whose trailer is checked */
+    uint64_t taken; /* gzip: bytes of the file read so far */
     z_stream z;
     const uint8_t *next; /* unread input */
     size_t left;
     uint8_t in[IN_BYTES];
 };
 
-/* Read more input when none is left; left stays 0 at the end of the file. */
+/* Read more input if none is left; at the end of the file `left` stays 0. */
 static int refill(struct gzfile *g, struct err *err)
 {
     ssize_t n = 0;
@@ -47,7 +47,7 @@ static int open_regular(struct gzfile *g, struct err *err)
 {
     struct stat st;
 
-    /* O_NONBLOCK: a FIFO must not hold us before fstat can refuse it. */
+    /* O_NONBLOCK: do not wait for a FIFO, which fstat then refuses. */
     g->fd = open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (g->fd < 0)
         return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", g->path);
@@ -87,7 +87,7 @@ void gzfile_free(struct gzfile *g)
     free(g);
 }
 
-/* Plain bytes into dst; adds to *got. */
+/* Copy plain bytes to dst; adds to *got. */
 static void copy_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got)
 {
     const size_t n = g->left < len - *got ? g->left : len - *got;
@@ -98,7 +98,7 @@ static void copy_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got)
     *got += n;
 }
 
-/* One call of inflate into dst; adds to *got. */
+/* Call inflate once, to dst; adds to *got. */
 static int inflate_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got, struct err *err)
 {
     uInt room = len - *got < UINT32_MAX / 2 ? (uInt)(len - *got) : UINT32_MAX / 2;
@@ -122,7 +122,8 @@ static int inflate_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got,
     return 0;
 }
 
-/* Behind a member come zeros (tapes are filled up with them), then the next member, or the end: `between` stays true. */
+/* After a member: skip zeros (tapes are padded with them), then begin the next member; at the end `between`
+ * stays true. */
 static int next_member(struct gzfile *g, struct err *err)
 {
     do {

@@ -1,9 +1,11 @@
-/* gzfile.h - read the bytes of a file, inflated when it is gzip-compressed (detected by its first two bytes).
+/* gzfile.h - read the bytes of a file, and inflate them if it is gzip-compressed (detected by its first two
+ * bytes). idx.c and first_bytes.c call it.
  *
- * Ownership: gzfile_open makes, gzfile_free frees; NULL is none. `path` is borrowed.
- * Errors:    ERR_NOT_FOUND, ERR_INVALID (not a regular file, damaged or cut gzip stream), ERR_FATAL (cannot read).
- * Format:    the members of a gzip file (RFC 1952) are one text, whatever their number; zeros behind one are no content.
- *            Anything else there is damage, as for Python's gzip; gzip -d leaves it out with a warning.
+ * Ownership: gzfile_open to gzfile_free, which accepts NULL. `path` is borrowed.
+ * Errors:    ERR_NOT_FOUND, ERR_INVALID (not a regular file, damaged or truncated gzip stream), ERR_FATAL
+ *            (cannot read).
+ * Format:    all members of a gzip file (RFC 1952) are concatenated; zeros after a member are skipped.
+ *            Anything else there is an error, as in Python's gzip; gzip -d skips it with a warning.
  */
 #ifndef TK_TRAINER_DATA_GZFILE_H
 #define TK_TRAINER_DATA_GZFILE_H

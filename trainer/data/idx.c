@@ -1,4 +1,5 @@
-/* idx.c - read an IDX file: check its header, then read exactly the promised bytes and expect the end. */
+/* idx.c - read an IDX file: check its header, then read exactly the bytes that it declares, up to the end of
+ * the file. */
 #include "trainer/data/idx.h"
 
 #include "trainer/data/first_bytes.h"
@@ -58,7 +59,7 @@ static int parse_header(const char *path, enum idx_kind kind, const uint8_t *hea
     return 0;
 }
 
-/* A header may promise anything: compare it with what a file of this size can hold, before memory is taken. */
+/* Compare the header with the most that a file of this size can contain, before memory is allocated. */
 static int check_size(const char *path, const struct gzfile *g, enum idx_kind kind,
                       const struct idx_shape *shape, struct err *err)
 {

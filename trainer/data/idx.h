@@ -1,6 +1,6 @@
-/* idx.h - read IDX files (the MNIST family's format), gzip-compressed or not.
+/* idx.h - read IDX files (MNIST's format), gzip-compressed or not. formats/idx.c calls it.
  *
- * Ownership: the caller gives the memory; nothing is kept after a call.
+ * Ownership: the caller owns the memory; nothing is kept after a call.
  * Units:     one byte per pixel or label.
  * Errors:    ERR_NOT_FOUND (no such file), ERR_INVALID ("<path>: <field>: <value>, expected ..."), ERR_FATAL
  *            (cannot read). A file with fewer or more bytes than its header says is refused.

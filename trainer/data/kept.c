@@ -1,4 +1,4 @@
-/* kept.c - find, fill and check the memory file in which decoded data lie. */
+/* kept.c - find, fill and check the memory file with decoded data. */
 #include "trainer/data/kept.h"
 
 #include "common/memory.h"
@@ -23,12 +23,11 @@ struct head {
     uint32_t pad;
 };
 
-static const uint64_t MAGIC =
-    0x317470656b4b54; /* "TKkept1"; another number when the layout of the data changes */
+static const uint64_t MAGIC = 0x317470656b4b54; /* "TKkept1"; change it when the layout of the data changes */
 
 _Static_assert(sizeof(struct head) <= KEPT_HEAD_BYTES - KEPT_KEY_BYTES, "the key follows the head");
 
-/* What the launcher made: a size that nobody fixed. */
+/* Whether the launcher's file can grow: its size is not sealed. */
 static bool can_grow(int fd)
 {
     return !(fcntl(fd, F_GET_SEALS) & F_SEAL_GROW);
@@ -36,7 +35,7 @@ static bool can_grow(int fd)
 
 struct kept *kept_open(const char *where)
 {
-    /* A descriptor of our own: its lock goes with this process. */
+    /* Open our own descriptor: its lock ends with this process. */
     cleanup_close int fd = memory_file_open(CONTRACT_KEPT_DATA_NAME, sv_from(where ? where : ""));
 
     if (fd < 0 || !can_grow(fd) || flock(fd, LOCK_EX | LOCK_NB))
@@ -81,7 +80,7 @@ static bool map(struct kept *k, const struct data_layout *l, int prot)
     return k->map != NULL;
 }
 
-/* What may be read out of bounds by others: labels, which choose a class. */
+/* Check the labels: a wrong one would cause an access out of bounds. */
 static bool labels_are_sound(const struct data_part *p, int32_t classes)
 {
     for (int64_t i = 0; p->labels && i < p->items; i++)
@@ -90,7 +89,7 @@ static bool labels_are_sound(const struct data_part *p, int32_t classes)
     return true;
 }
 
-/* The head under this key; false: another one, or none. */
+/* Read the head, if it has this key; false: another key, or none. */
 static bool read_head(const struct kept *k, const struct buf *key, struct head *h)
 {
     cleanup_free char *text = malloc(key->len + 1);
@@ -126,7 +125,7 @@ bool kept_make(struct kept *k, const struct buf *key, const struct data_layout *
 
     if (had < 0 || key->len > KEPT_KEY_BYTES)
         return false;
-    /* Zeros, the mark among them; the memory of larger data goes back. */
+    /* Free old data and set all to zero, also the mark `complete`. */
     if ((had && fallocate(k->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, had)) ||
         (had < want && ftruncate(k->fd, want)) || pwrite(k->fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
         pwrite(k->fd, buf_str(key), key->len, sizeof(h)) != (ssize_t)key->len ||
@@ -136,7 +135,8 @@ bool kept_make(struct kept *k, const struct buf *key, const struct data_layout *
     return true;
 }
 
-/* Of a fixed size. Where memory files are forbidden, memory that the other ranks cannot see: they load their own. */
+/* The size is fixed. If memory files are not allowed, use private memory: the other ranks then load their own
+ * copy. */
 struct kept *kept_own(const struct data_layout *layout, struct dataset *ret, struct err *err)
 {
     cleanup_kept struct kept *k = memory_must(calloc(1, sizeof(*k)));

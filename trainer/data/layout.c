@@ -13,7 +13,7 @@ static int check(const char *field, int64_t v, int64_t min, int64_t max, struct 
                    max);
 }
 
-/* A product of up to 31 + 3 * 17 + 2 bits: in floating point it cannot wrap. */
+/* A product of up to 31 + 3 * 17 + 2 bits, which cannot overflow in floating point. */
 static double about_bytes(const struct data_layout *l)
 {
     if (l->steps)

@@ -1,13 +1,14 @@
-/* layout.h - the layout of a data set in one block of memory: training inputs and targets, then those of the test.
+/* layout.h - the layout of a data set in one block of memory: training inputs and targets, then test inputs
+ * and targets. Data formats, kept.c and pod_data.c use it.
  *
- * A process sends the layout to another one that maps the same memory; both then see the same arrays.
+ * Processes that map the same memory exchange the layout, and so see the same arrays.
  *
  * Shapes:    an input is (rows, cols, channels); a vector is (1, 1, n), a sequence of tokens (n, 1, 1). Its target is a
- *            label, `steps` labels, or `values` numbers. Sequences are mapped by every rank from their files (tokens.h):
- *            the block holds none of them.
+ *            label, `steps` labels, or `values` numbers. Every rank maps sequences from their files
+ *            (tokens.h), so the block does not contain them.
  * Ownership: the caller owns the memory; a view borrows it.
- * Errors:    layout_check: ERR_INVALID names the field. The other functions want a layout that has passed it.
- */
+ * Errors:    layout_check: ERR_INVALID names the field. The other functions require a layout that has passed
+ *            it. */
 #ifndef TK_TRAINER_DATA_LAYOUT_H
 #define TK_TRAINER_DATA_LAYOUT_H
 
@@ -25,9 +26,9 @@ struct data_layout {
     int64_t train_items, test_items; /* 1..INT32_MAX, 0..INT32_MAX */
     int32_t rows, cols, channels;
     int32_t floats;  /* inputs are 1: float, 0: one byte each */
-    int32_t values;  /* numbers of a target; 0: it is a label */
-    int32_t steps;   /* labels of a target: a sequence has one for each of its steps; 0: one */
-    int32_t classes; /* labels are below it; 0: values, or tokens. Set by source_load. */
+    int32_t values;  /* numbers per target; 0: it is a label */
+    int32_t steps;   /* labels per target: one per step of a sequence; 0: one */
+    int32_t classes; /* labels are below it; 0: values or tokens. source_load sets it. */
 };
 
 struct tokens;
@@ -37,7 +38,7 @@ struct data_part {
     void *x;                     /* (items, rows, cols, channels) */
     int32_t *labels;             /* (items); NULL with values */
     float *values;               /* (items, values); NULL with labels */
-    const struct tokens *tokens; /* instead of them; owned by the source */
+    const struct tokens *tokens; /* instead of x, labels and values; the source owns them */
 };
 
 struct dataset {
@@ -52,7 +53,7 @@ static inline size_t layout_input_len(const struct data_layout *l)
     return (size_t)l->rows * (size_t)l->cols * (size_t)l->channels;
 }
 
-/* Compare field by field; padding does not count. */
+/* Compare field by field, without padding. */
 bool layout_same(const struct data_layout *a, const struct data_layout *b);
 
 /* Bytes of the whole block: 0 for sequences. */

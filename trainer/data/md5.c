@@ -8,7 +8,7 @@
 
 enum { BLOCK = 64 };
 
-/* Which bits are mixed, and which word of the block is taken, in step i. */
+/* The mixed bits and the index of the block's word of step i. */
 static uint32_t mixed(int i, const uint32_t v[static 4], int *ret_word)
 {
     switch (i / 16) {

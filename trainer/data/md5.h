@@ -1,4 +1,4 @@
-/* md5.h - MD5 checksums (RFC 1321), by which published data sets are checked for damage. Pure. */
+/* md5.h - MD5 checksums (RFC 1321), by which fetch.c checks published data sets. Pure. */
 #ifndef TK_TRAINER_DATA_MD5_H
 #define TK_TRAINER_DATA_MD5_H
 

@@ -13,7 +13,7 @@
 enum { HEADER_MAX = 4096 };
 #define COUNT_MAX (INT64_C(1) << 38)
 
-/* What follows 'key': in the dictionary's text, up to `end`; "missing" when there is no such key. */
+/* The value of 'key' in the dictionary's text, up to `end`; "missing" if there is no such key. */
 static struct sv value_of(const char *text, const char *key, const char *end)
 {
     char quoted[32];
@@ -34,7 +34,7 @@ static int refuse(const char *path, const char *key, struct sv value, struct err
                    key, value.len < 60 ? (int)value.len : 60, value.p);
 }
 
-/* The text of one is "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }". */
+/* Parse a header such as "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }". */
 static int parse(const char *path, const char *text, int64_t *ret_count, struct err *err)
 {
     struct sv type = value_of(text, "descr", ",}");

@@ -1,6 +1,6 @@
-/* npy.h - find the tokens in a NumPy .npy file that was mapped: a vector of uint16.
+/* npy.h - find the tokens, a vector of uint16, in a mapped NumPy .npy file. tokens.c calls it.
  *
- * Format: numpy.lib.format, versions 1 to 3; little-endian. Everything else is refused by name.
+ * Format: numpy.lib.format, versions 1 to 3; little-endian. Other contents are refused by name.
  * Errors: ERR_INVALID ("<path>: <field>: <value>, expected ...").
  */
 #ifndef TK_TRAINER_DATA_NPY_H

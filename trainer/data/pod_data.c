@@ -13,17 +13,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What each rank tells the others. */
+/* The message that each rank sends to the others. */
 struct offer {
     uint32_t fingerprint;
     int32_t local_rank;
     int32_t loaded; /* local rank 0: 1, or 0 when it failed */
     int32_t pid;
-    int32_t fd;                /* the data begin in it at KEPT_HEAD_BYTES */
-    struct data_layout layout; /* of what was loaded */
+    int32_t fd;                /* the data are at offset KEPT_HEAD_BYTES */
+    struct data_layout layout; /* of the loaded data */
 };
 
-/* In the launcher's memory, where local rank 0 may find them, else in this process's own. */
+/* Find or load decoded data: on local rank 0 in the launcher's memory, else in this process's. */
 static int load_decoded(struct pod_data *d, const struct pod_data_options *o, const struct source *s,
                         struct err *err)
 {
@@ -96,7 +96,7 @@ static int check_offers(const struct offer *all, struct collectives *comm, int l
     return 0;
 }
 
-/* Tell the others about this rank, hear about them. *err is this rank's own failure to load, if there is one. */
+/* Exchange offers with all ranks. *err on entry: this rank's failure to load, if any. */
 static int exchange(const struct offer *mine, struct offer *all, struct collectives *comm, int64_t timeout_ms,
                     const struct err *own, struct err *err)
 {
@@ -107,11 +107,12 @@ static int exchange(const struct offer *mine, struct offer *all, struct collecti
     return failed || own->kind ? -1 : check_offers(all, comm, comm->rank - mine->local_rank, err);
 }
 
-/* A rank that does not lead: the leader's copy, else one of its own, of files that may have changed meanwhile. */
+/* On the other ranks of a pod: map local rank 0's data, else load a copy; the files may have changed
+ * meanwhile. */
 static int follow(struct pod_data *d, const struct pod_data_options *o, int rank, const struct offer *leader,
                   struct err *err)
 {
-    /* The layout is another process's word: it must not make this one read beyond what it maps. */
+    /* The layout comes from another process: it must not make this one read beyond the mapping. */
     if (layout_check(&leader->layout, err))
         return -1;
     if (!leader->layout.steps && borrow(d, leader))

@@ -1,13 +1,14 @@
-/* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 reads and inflates it once.
+/* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 decodes it once.
+ * session.c calls it.
  *
- * It lies in a memory file (kept.h) that the others map read-only through /proc; nothing has a name that could be left behind.
- * Where /proc does not allow that, a rank loads its own copy. Tokens are mapped from their files by each rank: the page cache
- * is shared anyway.
+ * The data are in a memory file (kept.h), which the other ranks map read-only through /proc, so no file is
+ * left over. If /proc does not allow that, a rank loads its own copy. Each rank maps tokens from their files:
+ * ranks share the page cache anyway.
  *
  * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
  * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
- * Errors:    those of the data set on the rank that loads; ERR_PEER on the others (that rank says why);
- *            ERR_INVALID when ranks were started with different configurations, or found different data.
+ * Errors:    those of the data set on the rank that loads; ERR_PEER on the others (the first rank's message
+ *            has the reason); ERR_INVALID if ranks have different configurations or data.
  */
 #ifndef TK_TRAINER_DATA_POD_DATA_H
 #define TK_TRAINER_DATA_POD_DATA_H
@@ -19,20 +20,20 @@
 
 struct pod_data {
     struct dataset set;
-    struct source *source; /* of tokens, which each rank maps */
-    struct kept *memory;   /* of a rank that loaded */
+    struct source *source; /* tokens only, which each rank maps */
+    struct kept *memory;   /* on a rank that has loaded the data */
     void *borrowed;        /* another rank's memory, mapped */
-    size_t bytes;          /* of that */
-    bool found;            /* an earlier attempt had decoded the data; local rank 0's word */
+    size_t bytes;          /* of `borrowed` */
+    bool found;            /* local rank 0 found the data of an earlier attempt */
 };
 
 struct pod_data_options {
     struct source_options source;
-    bool download;      /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
-    const char *mirror; /* where from; NULL: the official addresses */
+    bool download;      /* local rank 0 downloads missing files of MNIST or Fashion-MNIST */
+    const char *mirror; /* address; NULL: the official ones */
     struct fetch_limits limits;
-    const char *kept; /* the launcher's memory for decoded data (kept.h); NULL: none */
-    int64_t now_ms;   /* milliseconds since 1970: files changed just before are not kept (source_key) */
+    const char *kept; /* value of CONTRACT_ENV_KEPT_DATA (kept.h); NULL: none */
+    int64_t now_ms; /* milliseconds since 1970: files that changed just before are not cached (source_key) */
     int local_rank;
     uint32_t fingerprint;
     int64_t timeout_ms;
@@ -43,8 +44,9 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
 void pod_data_close(struct pod_data *d);
 #define cleanup_pod_data __attribute__((cleanup(pod_data_close)))
 
-/* The source of one rank, downloaded first when it is not there and may be. No collective call. ERR_NOT_FOUND: it is not
- * there and cannot come; ERR_TRANSIENT: the download failed, and another try may succeed. */
+/* Open the source on one rank; download missing files first, if allowed. Not a collective call.
+ * ERR_NOT_FOUND: files are missing and cannot be downloaded; ERR_TRANSIENT: the download failed, and another
+ * try may succeed. */
 struct source *pod_data_find(const struct pod_data_options *o, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* pod_source.c - decide where a pod's data set comes from: a folder that has it, else a download. */
+/* pod_source.c - find a pod's data set in a folder, or download it. */
 #include "trainer/data/pod_data.h"
 
 #include <errno.h>
@@ -31,8 +31,8 @@ static int may_not_write(const struct pod_data_options *o, int code, struct err 
         o->source.dir, folder_of(o), (unsigned)geteuid(), strerror_r(code, text, sizeof(text)));
 }
 
-/* What a person can do about it decides the kind, and with it the exit code: files or an option are missing where no
- * server can be reached (unless it is one that was asked for by name, which may still come up). */
+/* Set the error kind, and so the exit code: if no server is reached, files or an option are missing
+ * (permanent), unless the user named a mirror, which may start later (retry). */
 static int no_download(const struct pod_data_options *o, struct err *err)
 {
     const struct err why = *err;
@@ -54,7 +54,7 @@ static int no_download(const struct pod_data_options *o, struct err *err)
     return -1;
 }
 
-/* Data that have no home on the network. */
+/* The error for data that cannot be downloaded. */
 static void not_there(const struct pod_data_options *o, struct err *err)
 {
     const struct err why = *err;

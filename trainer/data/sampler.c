@@ -36,7 +36,7 @@ uint32_t sampler_at(const struct sampler *s, const uint32_t *order, int64_t posi
 {
     if (position < 0 || position >= sampler_len(s))
         abort();
-    /* Padding repeats the order from its front, as often as it takes. */
+    /* Padding repeats the order from its begin. */
     return order[(s->first + position * s->world + s->rank) % s->items];
 }
 
@@ -58,7 +58,7 @@ struct shard sampler_shard(int64_t items, int32_t rank, int32_t world)
     if (items < 0 || world < 1 || rank < 0 || rank >= world)
         abort();
     int64_t each = items / world;
-    int64_t more = items % world; /* the first `more` ranks take one item more */
+    int64_t more = items % world; /* the first `more` ranks take one more item */
 
     return (struct shard){
         .first = rank * each + (rank < more ? rank : more),

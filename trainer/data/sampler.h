@@ -1,12 +1,12 @@
-/* sampler.h - which item a rank takes at which position of an epoch: DistributedSampler's rule. Pure.
+/* sampler.h - the item for each position of an epoch on each rank, by DistributedSampler's rule. train.c
+ * calls it. Pure.
  *
  * The epoch's order is torch.randperm under seed + epoch (or 0..n-1). It is padded to a multiple of the world
  * size by starting again from its front, and rank r takes every world-th entry from r on. A single process is
  * rank 0 of 1: it sees DistributedSampler's order, not that of DataLoader's own RandomSampler.
  *
  * Units:  items and positions count samples, never batches, unless named steps.
- * Errors: a position out of range aborts (the caller's loop is wrong).
- */
+ * Errors: a position out of range aborts the process (a bug of the caller). */
 #ifndef TK_TRAINER_DATA_SAMPLER_H
 #define TK_TRAINER_DATA_SAMPLER_H
 
@@ -15,7 +15,8 @@
 
 struct sampler {
     int64_t items; /* 1..INT32_MAX */
-    int64_t first; /* places of the order that are taken already: all below goes on from there */
+    int64_t
+        first; /* positions of the order that earlier attempts have used; all functions continue from there */
     int32_t rank, world;
     uint64_t seed;
     bool shuffle;

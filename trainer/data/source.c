@@ -54,13 +54,13 @@ void source_count_classes(struct dataset *d)
     d->layout.classes = classes_of(&d->test, classes_of(&d->train, 0));
 }
 
-/* The times of a file are multiples of a tick of its file system's clock, which is at most 2 s. */
+/* Whether the file changed long enough ago: the resolution of a file system's times is at most 2 s. */
 static bool is_settled(const struct timespec *changed, int64_t now_ms)
 {
     return changed->tv_sec < now_ms / 1000 - SOURCE_SETTLED_S;
 }
 
-/* A file that was written again or replaced has another time of its last change, whatever its other times say. */
+/* A file that was rewritten or replaced has another ctime. */
 bool source_key_file(const char *path, int64_t now_ms, struct buf *key)
 {
     struct stat st;

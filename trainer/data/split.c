@@ -11,7 +11,8 @@ void split_random(struct torch_rng *g, int64_t first_items, int64_t second_items
     *ret = (struct split){order, first_items, order + first_items, second_items};
 }
 
-/* random_split rounds both shares down and gives what is left to the parts in turn, the first one first. */
+/* random_split rounds both shares down and distributes the rest to the parts in turn, beginning with the
+ * first. */
 static int64_t fraction_of(double val_fraction, int64_t items)
 {
     int64_t train = (int64_t)floor((double)items * (1 - val_fraction));

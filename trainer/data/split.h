@@ -1,10 +1,10 @@
-/* split.h - split a data set at random into training and validation items, as torch.utils.data.random_split does. Pure.
+/* split.h - split a data set at random into training and validation items, as torch.utils.data.random_split
+ * does. session.c calls it. Pure.
  *
- * Order:     draws torch.randperm(items) from `g`: for PyTorch's default generator pass the generator that made the
- *            weights, after them.
+ * Order:     draws torch.randperm(items) from `g`. To match PyTorch's default generator, pass the generator
+ *            that drew the weights, after them.
  * Ownership: both parts point into `order`, which the caller owns.
- * Errors:    ERR_INVALID of sizes that do not fit the data.
- */
+ * Errors:    ERR_INVALID if the sizes do not fit the data. */
 #ifndef TK_TRAINER_DATA_SPLIT_H
 #define TK_TRAINER_DATA_SPLIT_H
 
@@ -23,11 +23,12 @@ struct split {
 void split_random(struct torch_rng *g, int64_t first_items, int64_t second_items, uint32_t *order,
                   struct split *ret);
 
-/* How many items validate: so many, or random_split's share for the fractions [1 - val_fraction, val_fraction]. The rest
- * trains; train_items other than 0 says how many that must be. */
+/* The number of validation items: val_items, or random_split's share for the fractions [1 - val_fraction,
+ * val_fraction]. The other items are for training; train_items other than 0 is the number that is
+ * expected. */
 struct split_spec {
     int64_t train_items, val_items;
-    double val_fraction; /* 0: val_items counts */
+    double val_fraction; /* 0: use val_items */
 };
 int split_sizes(const struct split_spec *s, int64_t items, int64_t *ret_train, int64_t *ret_val,
                 struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* tokens.c - map token shards, and compute which file and offset a window's number means. */
+/* tokens.c - map token shards, and find the file and offset of a window. */
 #include "trainer/data/tokens.h"
 
 #include "common/endian.h"
@@ -34,13 +34,14 @@ struct tokens {
     int64_t windows, count;
 };
 
-/* Of llm.c's files the first four bytes are a date of 2024: tokens, weights, questions, and tokens of 32 bits. */
+/* llm.c's files begin with a number that is a date in 2024: tokens, weights, questions, or tokens of 32
+ * bits. */
 static bool is_llmc(uint32_t magic)
 {
     return magic / 10000 == TOKENS_SHARD_MAGIC / 10000;
 }
 
-/* As nanoGPT writes them: uint16 without a header. */
+/* Whether it may be nanoGPT's format: uint16 without a header. */
 static bool is_raw(const uint8_t *p, size_t bytes)
 {
     char name[FIRST_BYTES_NAME];
@@ -107,7 +108,7 @@ static int parse(struct file *f, struct err *err)
 
 static int map(struct file *f, struct err *err)
 {
-    /* A FIFO is refused, not waited for. */
+    /* O_NONBLOCK: refuse a FIFO instead of waiting for it. */
     cleanup_close int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
 
@@ -154,7 +155,7 @@ static int add_all(struct tokens *t, const char *pattern, const glob_t *found, s
     return 0;
 }
 
-/* glob(3) sorts by the locale; ranks in other locales must see the same order. */
+/* glob(3) sorts by the locale, but ranks with different locales need the same order. */
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -205,7 +206,8 @@ int32_t tokens_vocab(const struct tokens *t)
     return TOKENS_BYTES_VOCAB;
 }
 
-/* The last file whose first window is not behind it: files without a window share theirs with the next. */
+/* The file of a window: the last one whose first window is <= window (files without windows have the next
+ * file's number). */
 static const struct file *file_of(const struct tokens *t, int64_t window)
 {
     size_t low = 0;

@@ -1,13 +1,15 @@
-/* tokens.h - map files of tokens and read them as the windows on which a language model is trained.
+/* tokens.h - map files of tokens and read windows of them, the samples of a language model. formats/tokens.c
+ * and feed.c call it.
  *
- * Formats:   by a file's name: .bin is llm.c's shard (256 int32, of which 20240520, version 1 and the number of tokens;
- *            then uint16), or uint16 alone, as nanoGPT writes; .npy a vector of uint16, anything else plain bytes, a token
- *            0..255 each.
- * Order:     the files of a pattern sorted by their bytes; each is cut into windows of `time` tokens and the one behind
- *            them, which the next window begins with. What is left of a file is less than a window and not used: that is
- *            llm.c's rule. The sampler decides which rank takes which window.
- * Ownership: tokens_open makes, tokens_free frees. Files are mapped read-only and shared with all who map them; one that
- *            is cut short meanwhile ends the process by SIGBUS.
+ * Formats:   by the file's name. .bin: llm.c's shard (a header of 256 int32: 20240520, version 1, the number
+ *            of tokens, ...; then uint16), or uint16 alone as nanoGPT writes it. .npy: a vector of uint16.
+ *            Other names: plain bytes, each a token 0..255.
+ * Order:     the files of a pattern are sorted by the bytes of their names. Each file is split into windows
+ *            of `time` tokens plus the next token, with which the next window begins. By llm.c's rule the
+ *            rest of a file, less than a window, is not used. The sampler decides which rank takes which
+ *            window.
+ * Ownership: tokens_open to tokens_free. Files are mapped read-only and shared. If a file is truncated
+ *            meanwhile, SIGBUS ends the process.
  * Errors:    ERR_NOT_FOUND (nothing matches), ERR_INVALID ("<path>: <field>: <value>, expected ..."), ERR_FATAL.
  */
 #ifndef TK_TRAINER_DATA_TOKENS_H
@@ -44,11 +46,11 @@ static inline void tokens_freep(struct tokens **t)
 
 int64_t tokens_windows(const struct tokens *t); /* at least 1 */
 
-/* 256 when all files are plain bytes; else 0: not known. */
+/* 256 if all files are plain bytes; 0: not known. */
 int32_t tokens_vocab(const struct tokens *t);
 
-/* Read window `window` (0..windows-1): x, its tokens as floats; next, the token after each. All must be below `vocab`:
- * ERR_INVALID names the file and the position. */
+/* Read window `window` (0..windows-1): x, its tokens as floats; next, the token after each. ERR_INVALID: a
+ * token is not below `vocab`; the message names the file and the position. */
 int tokens_window(const struct tokens *t, int64_t window, int32_t vocab, float *x, /* (time) */
                   int32_t *next,                                                   /* (time) */
                   struct err *err) MUST_CHECK;

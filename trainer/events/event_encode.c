@@ -71,14 +71,14 @@ static void put_bytes(struct buf *b, uint32_t field, const void *bytes, size_t l
     buf_append(b, bytes, len, NULL);
 }
 
-/* A message within a message carries its length first, so each is built in a buffer of its own, inside out. */
+/* A nested message is preceded by its length, so each is built in its own buffer, from the inside out. */
 static void put_message(struct buf *b, uint32_t field, const struct buf *message)
 {
     b->full |= message->full;
     put_bytes(b, field, buf_str(message), message->len);
 }
 
-/* CRC-32C (Castagnoli), a nibble at a time: records are short. It is stored as TensorBoard disguises it. */
+/* CRC-32C (Castagnoli), four bits at a time, since records are short; stored masked, as TFRecord requires. */
 static void put_crc(uint8_t out[static 4], const void *bytes, size_t len)
 {
     static const uint32_t nibbles[16] = {
@@ -205,7 +205,7 @@ struct bucket {
     double from, to, count;
 };
 
-/* As TensorBoard's own: equal widths; values that are all the same stand in the last bucket. */
+/* As TensorBoard does: buckets of equal width; if all values are equal, they are in the last bucket. */
 static void count(const float *values, size_t n, struct bucket b[static EVENT_BUCKETS])
 {
     double low = INFINITY;

@@ -1,6 +1,7 @@
-/* event_encode.h - encode TensorBoard events as protobuf messages in TFRecord framing. Pure.
+/* event_encode.h - encode TensorBoard events as protobuf messages in TFRecord framing. events.c calls it.
+ * Pure.
  *
- * Errors: ERR_INVALID when *out reaches its limit; *out is then as it was.
+ * Errors: ERR_INVALID if *out reaches its limit; *out is then unchanged.
  * Numerics: wall times are seconds since the Unix epoch as a double, as TensorBoard stores them.
  */
 #ifndef TK_TRAINER_EVENTS_EVENT_ENCODE_H
@@ -16,7 +17,7 @@
 /* The first record of every file: file_version "brain.Event:2". */
 int event_encode_header(double wall_time_s, struct buf *out, struct err *err) MUST_CHECK;
 
-/* What readers have seen of this step and later ones, in this folder, is void. */
+/* A session start: readers drop earlier events of this folder from `step` on. */
 int event_encode_restart(double wall_time_s, int64_t step, struct buf *out, struct err *err) MUST_CHECK;
 
 struct event_value {
@@ -32,7 +33,8 @@ int event_encode_scalar(const struct event_value *at, float value, struct buf *o
 
 enum { EVENT_BUCKETS = 30 };
 
-/* EVENT_BUCKETS of equal width from the least to the greatest of n values; what is not finite is left out. */
+/* EVENT_BUCKETS of equal width from the least to the greatest of n values, without those that are not
+ * finite. */
 int event_encode_histogram(const struct event_value *at, const float *values, size_t n, struct buf *out,
                            struct err *err) MUST_CHECK;
 

@@ -14,7 +14,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define SUFFIX ".trainer" /* other programs write files of the same name without it */
+#define SUFFIX ".trainer" /* other programs use the same names without it */
 
 enum { NAME_TRIES = 10000, HOST_BYTES = 65 };
 
@@ -36,8 +36,8 @@ static double wall_seconds(const struct clock *c)
     return (double)c->wall_ms(c->ctx) / 1000.0;
 }
 
-/* Lock a file that this program names; its writer holds the lock. True: nobody else has it, and it is still there. Where
- * there are no locks, a writer goes without, and nothing is removed. */
+/* Lock an event file of this program, as its writer does. True: no other process has the lock, and the file
+ * still exists. On file systems without locks a writer needs none, and no file is removed. */
 static bool lock(int fd, bool writes)
 {
     struct stat st;
@@ -46,7 +46,7 @@ static bool lock(int fd, bool writes)
            S_ISREG(st.st_mode) && st.st_nlink > 0;
 }
 
-/* Remove the files of runs that have ended: this program's own, in the folder itself, which nobody writes. */
+/* Remove files of ended runs: this program's, in the folder itself, that no process writes. */
 static int remove_ended(struct events *e, const char *log_dir, struct err *err)
 {
     cleanup_closedir DIR *dir = opendir(log_dir);
@@ -79,7 +79,8 @@ static void host_part(const char *host, char out[static HOST_BYTES])
     }
 }
 
-/* Two runs of one second and one pid (a restarted container) must not share a file: the first free number. */
+/* Two runs with the same second and pid (a restarted container) must not share a file: use the first free
+ * number. */
 static int create_file(struct events *e, const struct events_options *o, struct err *err)
 {
     char host[HOST_BYTES];
@@ -95,7 +96,7 @@ static int create_file(struct events *e, const struct events_options *o, struct 
         e->fd = open(e->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (e->fd >= 0 && lock(e->fd, true))
             return 0;
-        if (e->fd >= 0) /* removed by a run that starts now */
+        if (e->fd >= 0) /* another run that starts now has removed it */
             close(TAKE_FD(e->fd));
         else if (errno != EEXIST)
             return err_errno(err, ERR_FATAL, errno, "%s", e->path);
@@ -121,7 +122,7 @@ static int start(struct events *e, const struct events_options *o, struct err *e
         return -1;
     double now = wall_seconds(&e->clock);
     int rc = event_encode_header(now, &e->pending, err);
-    /* twice: readers take the first such event that they meet in a folder for its beginning, and purge at later ones */
+    /* twice: readers treat the first session start in a folder as its begin, and purge only at later ones */
     for (int i = 0; i < 2 && rc == 0 && !o->fresh && o->purge_step; i++)
         rc = event_encode_restart(now, o->purge_step, &e->pending, err);
     if (rc == 0 && events_flush(e, err) == 0)
@@ -171,7 +172,7 @@ int events_flush(struct events *e, struct err *err)
         return 0;
     if (fs_write_all(e->fd, e->pending.data, e->pending.len) < 0) {
         int code = errno;
-        /* A part of a record would make readers stop there for good: cut it off again. */
+        /* Readers would stop at an incomplete record: truncate the file. */
         if (ftruncate(e->fd, e->written) < 0 || lseek(e->fd, e->written, SEEK_SET) < 0)
             return err_errno(err, ERR_FATAL, code, "%s: cut record at %jd", e->path, (intmax_t)e->written);
         return err_errno(err, ERR_FATAL, code, "%s", e->path);
@@ -188,7 +189,7 @@ int events_tick(struct events *e, struct err *err)
     return events_flush(e, err);
 }
 
-/* Make room by writing out; what does not fit after that is refused. */
+/* Flush if the record does not fit; fail if it still does not fit. */
 static int append(struct events *e, const struct buf *record, struct err *err)
 {
     if (record->len > e->pending.max - e->pending.len && events_flush(e, err) < 0)
@@ -198,7 +199,7 @@ static int append(struct events *e, const struct buf *record, struct err *err)
     return buf_append(&e->pending, record->data, record->len, err);
 }
 
-/* A tag is noted only when its record is in. */
+/* Remember a tag only when its record has been added. */
 static int add(struct events *e, const char *tag, int64_t step, bool scalar, const float *values, size_t n,
                struct err *err)
 {

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why there is no GPU to use at all; "" when there is one. CUDA 13.5 is 13050. */
-static void why_none(const struct gpu_ask *ask, const struct gpu_facts *f, char *out, size_t size)
+/* Write why there is no usable GPU; "": there is one. CUDA 13.5 is 13050. */
+static void why_none(const struct gpu_request *ask, const struct gpu_facts *f, char *out, size_t size)
 {
     out[0] = '\0';
     if (!f->driver)
@@ -19,20 +19,20 @@ static void why_none(const struct gpu_ask *ask, const struct gpu_facts *f, char 
                  f->why_none[0] ? ", " : "", f->why_none);
 }
 
-/* CUDA counts up to the first entry that is no device: "" and "-1" are how people ask for none. */
+/* CUDA uses the entries before the first invalid one: "" and "-1" mean no GPU. */
 static bool asked_for_none(const char *visible)
 {
     return visible && (!visible[0] || visible[0] == '-');
 }
 
-static bool may_share(const struct gpu_ask *ask)
+static bool may_share(const struct gpu_request *ask)
 {
     return ask->shared && strcmp(ask->shared, "1") == 0;
 }
 
-static int check_share(const struct gpu_ask *ask, const struct gpu_facts *f, struct err *err)
+static int check_share(const struct gpu_request *ask, const struct gpu_facts *f, struct err *err)
 {
-    /* One visible device and LOCAL_RANK=0 may be a launcher that gives each rank a device of its own. */
+    /* With one visible device and LOCAL_RANK=0, the launcher may give each rank its own device. */
     bool short_of = f->devices > 1 ? ask->local_world > f->devices : ask->local_rank >= f->devices;
 
     if (!short_of || may_share(ask))
@@ -57,7 +57,7 @@ static void too_old(const struct gpu_facts *f, int device, char *out, size_t siz
                  has % 10, GPU_CAPABILITY_MIN / 10, GPU_CAPABILITY_MIN % 10);
 }
 
-int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct gpu_choice *ret,
+int gpu_choose(const struct gpu_request *ask, const struct gpu_facts *facts, struct gpu_choice *ret,
                struct err *err)
 {
     bool nccl = ask->backend == COLLECTIVES_NCCL;

@@ -1,11 +1,10 @@
-/* choose.h - does this rank compute on a GPU, and on which? Pure: facts in, a choice or one clear line out.
+/* choose.h - decide whether this rank computes on a GPU, and on which one. find.c calls it. Pure.
  *
- * --backend nccl asks for a GPU of its own for every rank, and fails without. Otherwise a GPU is taken when there is one,
- * shared when there are more ranks than GPUs, and a GPU that cannot be used is a note, not a failure.
+ * --backend nccl requires a GPU per rank. Otherwise a rank uses a GPU if there is one, shares it if there are
+ * more ranks than GPUs, and a GPU that cannot be used gives a note, not an error.
  *
  * Ownership: everything is borrowed for the call.
- * Errors:    ERR_INVALID: the line names what was asked, what there is, and what would do.
- */
+ * Errors:    ERR_INVALID: the message names the request, the GPUs found, and what to change. */
 #ifndef TK_TRAINER_GPU_CHOOSE_H
 #define TK_TRAINER_GPU_CHOOSE_H
 
@@ -16,7 +15,7 @@
 
 enum { GPU_NONE = -1, GPU_CAPABILITY_MIN = 80 }; /* Ampere: the oldest that kernels are compiled for */
 
-struct gpu_ask {
+struct gpu_request {
     enum collectives_backend backend;
     bool no_cuda;
     int local_rank, local_world;
@@ -26,12 +25,12 @@ struct gpu_ask {
 
 struct gpu_choice {
     int device;     /* CUDA's number, or GPU_NONE */
-    int sharers;    /* ranks of this host that may be on it, this one included */
-    char note[200]; /* why a GPU that is there is not used; "": nothing to tell */
+    int sharers;    /* ranks of this host that may use it, including this one */
+    char note[200]; /* why an existing GPU is not used; "": none */
 };
 
-/* `facts` are not read with ask->no_cuda: CUDA need not be started. */
-int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct gpu_choice *ret,
+/* With ask->no_cuda it does not read `facts`, so CUDA need not be initialised. */
+int gpu_choose(const struct gpu_request *ask, const struct gpu_facts *facts, struct gpu_choice *ret,
                struct err *err) MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* facts.c - ask CUDA's runtime for this machine's GPUs and for the versions of driver and runtime. */
+/* facts.c - query CUDA's runtime for this machine's GPUs and the versions of driver and runtime. */
 #include "trainer/gpu/facts.h"
 
 #include <cuda_runtime_api.h>
@@ -27,7 +27,7 @@ int facts_read(struct gpu_facts *ret, struct err *err)
     if (e) {
         f.devices = 0;
         snprintf(f.why_none, sizeof(f.why_none), "%s", cudaGetErrorString(e));
-        (void)cudaGetLastError(); /* else the next call reports it again */
+        (void)cudaGetLastError(); /* clear the error, else the next call reports it again */
     }
     for (int d = 0; d < f.devices && d < GPU_DEVICES_MAX; d++)
         if ((e = read_capability(d, &f.capability[d])))

@@ -1,10 +1,10 @@
-/* facts.h - what CUDA's runtime says about this machine. */
+/* facts.h - query CUDA's runtime for this machine's GPUs and versions. gpu/plugin.c exports it. */
 #ifndef TK_TRAINER_GPU_FACTS_H
 #define TK_TRAINER_GPU_FACTS_H
 
 #include "trainer/gpu/plugin.h"
 
-/* As struct gpu_plugin says. */
+/* `facts` of struct gpu_plugin. */
 int facts_read(struct gpu_facts *ret, struct err *err) MUST_CHECK;
 
 #endif

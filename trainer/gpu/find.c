@@ -1,4 +1,4 @@
-/* find.c - load the GPU plug-in where one may be used, and choose this rank's GPU. */
+/* find.c - load the GPU plug-in if one may be used, and choose this rank's GPU. */
 #include "trainer/gpu/find.h"
 
 #include "common/plugin.h"
@@ -14,7 +14,7 @@ const struct gpu_plugin *gpu_plugin_load(const char *dir, struct err *err)
     return plugin_load(&p, dir, err);
 }
 
-/* The driver's control device, or that of Windows' subsystem for Linux. */
+/* The driver's control device, or that of Windows Subsystem for Linux. */
 static bool has_driver(const char *dev)
 {
     static const char *const names[] = {"nvidiactl", "dxg"};
@@ -28,7 +28,7 @@ static bool has_driver(const char *dev)
     return false;
 }
 
-int gpu_find(const struct gpu_ask *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
+int gpu_find(const struct gpu_request *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
              struct gpu_choice *ret, struct err *err)
 {
     const bool nccl = ask->backend == COLLECTIVES_NCCL;

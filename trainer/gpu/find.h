@@ -1,11 +1,10 @@
-/* find.h - from the command line and the environment to a GPU: opens libtk_cuda.so, the code for NVIDIA GPUs, when there may be one to
- * use.
+/* find.h - choose a GPU by the command line and the environment; load libtk_cuda.so, the code for NVIDIA
+ * GPUs, if there may be one. run/session_device.c calls it.
  *
- * Ownership: a loaded plug-in stays loaded: CUDA cannot be unloaded safely.
+ * Ownership: a plug-in is never unloaded, because CUDA cannot be unloaded safely.
  * Errors:    gpu_plugin_load: ERR_NOT_FOUND (this build or image has none), ERR_INVALID (it belongs to another build, or cannot
- *            be loaded here); the message says where it was expected. gpu_find: ERR_INVALID, as choose.h says; and for
- *            --backend nccl those.
- */
+ *            be loaded here); the message has the path. gpu_find: ERR_INVALID as in choose.h; with --backend
+ *            nccl also those of gpu_plugin_load. */
 #ifndef TK_TRAINER_GPU_FIND_H
 #define TK_TRAINER_GPU_FIND_H
 
@@ -18,11 +17,11 @@ const struct gpu_plugin *gpu_plugin_load(const char *dir, struct err *err);
 
 struct gpu_where {
     const char *dir; /* of the plug-in, as gpu_plugin_load takes it */
-    const char *dev; /* "/dev": where a driver's devices show; NULL: nowhere, there are none */
+    const char *dev; /* "/dev": the folder with the driver's devices; NULL: there are none */
 };
 
-/* *plugin: NULL when no device was chosen. Costs nothing on a machine without a driver, nccl aside. */
-int gpu_find(const struct gpu_ask *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
+/* *plugin: NULL if no device was chosen. Without a driver, and without --backend nccl, it loads nothing. */
+int gpu_find(const struct gpu_request *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
              struct gpu_choice *ret, struct err *err) MUST_CHECK;
 
 #endif

@@ -45,7 +45,7 @@ static struct layer_spec *append(struct model_spec *m, const struct layer_ops *o
     return l;
 }
 
-/* Where a kind of layer has this option. */
+/* The index of an option of a layer kind. */
 static int place_of(const struct layer_spec *l, const char *key)
 {
     int i = 0;

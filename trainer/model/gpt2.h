@@ -1,4 +1,4 @@
-/* gpt2.h - a GPT-2 of any size as a list of layers. Pure.
+/* gpt2.h - a GPT-2 of any size as a list of layers. trainer/cli and state/snapshot.c call it. Pure.
  *
  * Names are those of the PyTorch modules: transformer.wte, transformer.wpe, transformer.h.0 ..., transformer.ln_f,
  * lm_head.
@@ -14,7 +14,7 @@
 enum { GPT2_LAYERS_MAX = MODEL_LAYERS_MAX - 3 };
 #define GPT2_EPS 1e-5 /* of its norms */
 
-/* OpenAI's four sizes (GPT-2's paper, table 2) are named by their number of layers. */
+/* The size of a GPT-2. OpenAI's four sizes (GPT-2's paper, table 2) are named by their number of layers. */
 struct gpt2_spec {
     int64_t vocab; /* 0: the model is not a GPT-2 */
     int64_t block_size;
@@ -28,12 +28,12 @@ int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err) MUST_CHE
 /* Write the layers; plan.c checks that the sizes fit each other. */
 void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
 
-/* Is this a whole GPT-2, under the names of PyTorch's module? Fills all of *ret but `recompute`. */
+/* Whether this is a complete GPT-2 with the names of PyTorch's module. Fills all of *ret except
+ * `recompute`. */
 bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret);
 
-/* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and
- * those of
- * attention between positions (llm.c: train_gpt2.cu, gpt2_estimate_mfu): 6 N + 6 L C T. */
+/* Floating-point operations per token in both passes, 6 N + 6 L C T: two per parameter forward, four
+ * backward, and those of attention (llm.c: train_gpt2.cu, gpt2_estimate_mfu). */
 double gpt2_operations(const struct gpt2_spec *g, size_t params);
 
 #endif

@@ -1,6 +1,6 @@
-/* memory.c - weights and buffers in the process, for whoever reads and writes files, and all that passes use, where they
- * run: the same on the CPU, another copy on a device. */
-#include "trainer/model/memory.h"
+/* memory.c - allocate a model's memory: weights and buffers on the host, for files and other ranks, and the
+ * passes' memory, which on a device is a separate copy. */
+#include "trainer/model/build.h"
 
 #include "common/memory.h"
 #include "kernels/device.h"
@@ -11,7 +11,7 @@
 
 enum { ALIGN_BYTES = 64 };
 
-/* Of the process, whatever the device. */
+/* Allocate host memory, whatever the device is. */
 static void *zeroed(size_t bytes, struct err *err)
 {
     void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
@@ -58,8 +58,10 @@ static void add_layer_state(struct model *m, int i, size_t *at)
     for (int p = 0; p < l->params; p++) {
         const struct param_row *row = &m->row[m->row_of[i][p]];
         struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){
-            .dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p], .turned = l->turned[p]};
+        *s = (struct state_row){.dims = row->dims,
+                                .data = m->values + row->offset,
+                                .tied = l->tied[p],
+                                .transposed = l->transposed[p]};
         s->bytes = row->len * sizeof(float);
         if (s->tied)
             model_name(l, l->param[p].suffix, s->name);
@@ -97,7 +99,7 @@ int model_make_state(struct model *m, struct err *err)
     return 0;
 }
 
-/* Of the largest batch. A head's outputs are never kept. */
+/* Bytes for the largest batch; 0 for a head, whose outputs are never stored. */
 static size_t output_bytes(const struct model *m, const struct layer *l)
 {
     const size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out);
@@ -105,10 +107,10 @@ static size_t output_bytes(const struct model *m, const struct layer *l)
     return len * (size_t)m->batch_max * element_bytes(m->numbers.element);
 }
 
-/* The memory that a pass has for one layer at a time: for a gradient of activations, for scratch. */
+/* The most memory that one layer needs: for a gradient of activations, and for scratch. */
 static void most_of_a_layer(const struct model *m, size_t *ret_grad, size_t *ret_scratch)
 {
-    *ret_grad = sizeof(float); /* never none */
+    *ret_grad = sizeof(float); /* at least one float */
     *ret_scratch = 0;
     for (int i = 0; i < m->layers; i++) {
         const size_t out = output_bytes(m, &m->layer[i]);
@@ -122,7 +124,7 @@ int model_make_activations(struct model *m, struct err *err)
 {
     size_t grad, scratch;
 
-    if (m->numbers.elsewhere && !m->device)
+    if (m->numbers.on_device && !m->device)
         return 0;
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
@@ -143,7 +145,7 @@ int model_make_activations(struct model *m, struct err *err)
     return 0;
 }
 
-/* The logits that a head has at a time (kernels/queued.h). */
+/* Bytes of a head's logits (kernels/queued.h). */
 static size_t head_bytes(const struct model *m)
 {
     const struct shape *out = &m->layer[m->layers - 1].out;
@@ -154,7 +156,7 @@ static size_t head_bytes(const struct model *m)
 
 int model_needs(const struct model_spec *spec, int batch, struct model_needs *ret, struct err *err)
 {
-    cleanup_free struct model *m = memory_must(calloc(1, sizeof(*m))); /* planned alone: it has no memory */
+    cleanup_free struct model *m = memory_must(calloc(1, sizeof(*m))); /* planned, but without memory */
     size_t grad, scratch;
 
     m->batch_max = batch;
@@ -229,12 +231,12 @@ void model_free(struct model *m)
     free(m);
 }
 
-int model_place(struct model *m, struct kctx *ctx, struct err *err)
+int model_to_device(struct model *m, struct kctx *ctx, struct err *err)
 {
     if (device_is_host(ctx))
         return 0;
     if (device_element(ctx) != m->numbers.element)
-        abort(); /* the same who chose the one chose the other */
+        abort(); /* a mismatch is a bug of the caller */
     release_activations(m);
     release_here(m);
     m->device = ctx;
@@ -253,7 +255,7 @@ struct queued_params model_trained(const struct model *m)
 {
     return (struct queued_params){.p = m->here.values,
                                   .copy = m->here.copies,
-                                  .by_chance = m->numbers.by_chance,
+                                  .by_chance = m->numbers.stochastic,
                                   .seed = m->numbers.seed,
                                   .n = m->len};
 }

@@ -1,5 +1,5 @@
 /* model.c - run a model's layers: forward, backward and the loss's head. */
-#include "trainer/model/memory.h"
+#include "trainer/model/build.h"
 
 #include "common/memory.h"
 
@@ -65,7 +65,7 @@ size_t model_forward_len(const struct model *m)
     return shape_len(head_of(m) ? &last->in : &last->out);
 }
 
-/* What a pass reads. */
+/* The memory of a parameter that a pass reads. */
 static const void *param_of(const struct model *m, int i, int k)
 {
     const struct layer *l = &m->layer[i];
@@ -148,7 +148,8 @@ static void backward_layer(struct model *m, struct kctx *ctx, struct model_pass 
     pass->spare = !pass->spare;
 }
 
-/* Where the parameters end of the layers before i: who shares one of them adds to it until the first has had its turn. */
+/* The end of the parameters of layers before i. With a tied parameter, its gradient is final only after the
+ * first layer that uses it. */
 static size_t params_end(const struct model *m, int i)
 {
     size_t end = 0;

@@ -109,7 +109,7 @@ double optim_squares(struct optim *o, struct kctx *ctx, const float *grad)
     return sum;
 }
 
-/* torch.nn.utils.clip_grad_norm_, but for one norm over all instead of a norm of norms. */
+/* torch.nn.utils.clip_grad_norm_, but with one norm over all gradients instead of a norm of norms. */
 static void clip(struct optim *o, struct kctx *ctx, float *grad, double squares)
 {
     o->grad_norm = sqrt(squares);

@@ -1,5 +1,5 @@
 /* plan.c - compute each layer's shapes, parameters and memory from a model's spec. */
-#include "trainer/model/memory.h"
+#include "trainer/model/build.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ static bool is_last_part(const char *name, const char *suffix)
     return len >= n && strcmp(name + len - n, suffix) == 0 && (len == n || name[len - n - 1] == '.');
 }
 
-/* The row that a tied parameter is. */
+/* Find the row that a tied parameter shares. */
 static int tie(struct model *m, const struct layer_param *p, const char *to, int *ret, struct err *err)
 {
     for (int i = 0; i < m->rows; i++) {
@@ -52,8 +52,8 @@ static int add_rows(struct model *m, int i, struct err *err)
     return 0;
 }
 
-/* A ReLU behind a layer that can apply it is no layer of its own; behind a max-pool, whose backward pass
- * touches the values anyway, its gradient is taken there. */
+/* Merge a ReLU into the layer before it, if that can apply it. If a max-pool follows, its backward pass,
+ * which visits the values anyway, also computes the ReLU's gradient. */
 static bool take_relu(struct model *m, const struct layer_spec *next)
 {
     struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
@@ -68,18 +68,18 @@ static bool take_relu(struct model *m, const struct layer_spec *next)
     return false;
 }
 
-/* Nothing stands behind a head. */
+/* Check that no layer follows a head. */
 static int check_head(const struct model *m, struct err *err)
 {
     const struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
 
     if (last && last->spec->ops->loss)
-        return err_set(err, ERR_INVALID, "stands behind %s, expected that to be the last layer",
+        return err_set(err, ERR_INVALID, "comes after %s, expected that to be the last layer",
                        last->spec->ops->type);
     return 0;
 }
 
-/* Of the layer that is being planned. A model's input is f32 always, which the embedding knows. */
+/* Check the planned layer's element type. A model's input is always f32, which the embedding handles. */
 static int check_element(const struct model *m, struct err *err)
 {
     const struct layer *l = &m->layer[m->layers];
@@ -90,7 +90,8 @@ static int check_element(const struct model *m, struct err *err)
     return err_set(err, ERR_INVALID, "computes in f32 alone: expected --precision f32 or tf32");
 }
 
-/* Check the whole model: its output is a vector or a sequence, unless more stages follow; of f32, unless a head computes the loss. */
+/* Check the whole model: its output must be a vector or a sequence, unless more stages follow, and f32,
+ * unless a head computes the loss. */
 static int check_output(const struct model *m, struct shape out, bool inner, struct err *err)
 {
     if (!out.flat && !out.sequence && !inner)

@@ -5,7 +5,7 @@
 
 enum { PRODUCTS_MAX = 1024 };
 
-/* lr gamma gamma ...: `times` of them, rounded one by one as torch does. */
+/* lr * gamma * gamma ..., `times` factors, rounded after each as torch does. */
 static double decayed(double lr, double gamma, int64_t times)
 {
     int64_t one_by_one = times < PRODUCTS_MAX ? times : PRODUCTS_MAX;
@@ -15,7 +15,7 @@ static double decayed(double lr, double gamma, int64_t times)
     return times > one_by_one ? lr * pow(gamma, (double)(times - one_by_one)) : lr;
 }
 
-/* At a milestone torch multiplies by a power: that of how often the milestone is listed. */
+/* At a milestone torch multiplies by gamma^k, where k is how often the milestone is listed. */
 static double past_milestones(const struct schedule_spec *s, double lr, int64_t t)
 {
     for (int i = 0; i < s->milestones; i++)
@@ -24,7 +24,7 @@ static double past_milestones(const struct schedule_spec *s, double lr, int64_t 
     return lr;
 }
 
-/* Half a wave. Behind its end the rate stays at min_lr, where torch's CosineAnnealingLR rises again. */
+/* Half a cosine wave. After its end the rate stays at min_lr; torch's CosineAnnealingLR rises again. */
 static double cosine(const struct schedule_spec *s, double lr, double t)
 {
     double total = (double)(s->total > 0 ? s->total : 1);

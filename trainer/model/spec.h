@@ -1,7 +1,6 @@
-/* spec.h - a network as data, as a preset's YAML describes it, before memory is allocated.
+/* spec.h - a network as a preset's YAML describes it, without memory. trainer/cli fills it in.
  *
- * Ownership: plain structs; `ops` points into the tables of kinds (model/layer.h, model/optim.h).
- */
+ * Ownership: plain structs; `ops` points into the tables of layer.h and optim.h. */
 #ifndef TK_TRAINER_MODEL_SPEC_H
 #define TK_TRAINER_MODEL_SPEC_H
 
@@ -18,24 +17,24 @@ struct layer_ops;
 struct layer_spec {
     const struct layer_ops *ops;
     char name[LAYER_NAME_BYTES];      /* "" for kinds without parameters; prefix of the parameters' names */
-    int32_t place;                    /* in the whole model's list, from 0; a part of a model keeps it */
+    int32_t place;                    /* index in the whole model, from 0; a stage keeps it */
     int64_t option[SPEC_OPTIONS_MAX]; /* of ops->options */
     double number[SPEC_OPTIONS_MAX];
 };
 
-/* One sample: an image (rows, cols, channels), a vector: rows = cols = 1 and flat, or a sequence of `rows` vectors of as
- * many channels: cols = 1. */
+/* The shape of one sample: an image (rows, cols, channels); a vector (rows = cols = 1, flat); or a sequence
+ * of `rows` vectors of `channels` elements (cols = 1). */
 struct shape {
     int32_t rows, cols, channels;
     bool flat, sequence;
 };
 
-/* Where and how its numbers are kept: no part of the model, but of the run. All 0: on the CPU, f32. */
+/* Where the numbers are, and their type; a property of the run, not of the model. All 0: f32 on the CPU. */
 struct model_numbers {
-    bool elsewhere;       /* passes run on a device: model_place allocates there what they need */
+    bool on_device;       /* passes run on a device: model_to_device allocates there what they need */
     enum element element; /* of activations and of the copies of weights that passes read */
-    bool
-        by_chance; /* stochastic rounding of those copies, with random numbers from `seed` (kernels/queued.h) */
+    bool stochastic;      /* round these copies stochastically, with random numbers from `seed`
+                     * (kernels/queued.h) */
     uint64_t seed;
 };
 
@@ -44,12 +43,12 @@ struct model_spec {
     int32_t layers;
     struct layer_spec layer[MODEL_LAYERS_MAX];
 
-    /* Where it is cut for pipeline parallelism: the layer with which each stage begins, 0 first. 0 stages: it is not. */
+    /* Pipeline stages: the first layer of each; stage_first[0] is 0. stages 0: not split. */
     int32_t stages;
     int32_t stage_first[MODEL_STAGES_MAX];
 
-    /* Of a spec that is itself a stage (pipeline/cut.h): the place of its first layer in the whole model, and whether
-     * more stages follow, so that its output may still be an image. */
+    /* If the spec is itself a stage (pipeline/cut.h). first: index of its first layer in the whole model.
+     * inner: more stages follow, so the output may be an image. */
     int32_t first;
     bool inner;
 
@@ -68,10 +67,10 @@ struct optimizer_ops;
 struct optimizer_spec {
     const struct optimizer_ops *ops;
     double lr;
-    bool lr_times_world; /* the rate of one rank is multiplied by the number of ranks */
+    bool lr_times_world; /* multiply the rate by the number of ranks */
     double weight_decay;
-    bool decay_matrices_only; /* parameters of one dimension (biases, norms) are not decayed */
-    double clip;              /* the most that the norm of all gradients together may be; 0: no bound */
+    bool decay_matrices_only;         /* no weight decay for parameters of one dimension (biases, norms) */
+    double clip;                      /* clip the norm of all gradients to this; 0: no clipping */
     int64_t option[SPEC_OPTIONS_MAX]; /* of ops->options */
     double number[SPEC_OPTIONS_MAX];
 };
@@ -79,18 +78,18 @@ struct optimizer_spec {
 enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP, SCHEDULE_MULTI_STEP, SCHEDULE_COSINE };
 enum { SCHEDULE_MILESTONES_MAX = 32 };
 
-/* How the rate changes with time, counted in epochs or in steps. It rises during `warmup` from its share
- * `warmup_from`; the rest of the schedule begins when it has. By torch's LinearLR the first time has that share and
- * the one behind the warm-up is the first with the whole rate; by GPT-2's rule the first is a step above the share, and
- * the last of the warm-up has the whole rate: (t + 1) / warmup from a share of 0. */
+/* The learning rate as a function of time, in epochs or steps. During `warmup` it rises from lr * warmup_from
+ * to lr; then the rest of the schedule begins. By torch's LinearLR, time 0 has lr * warmup_from, and the
+ * first time after the warm-up has lr. By GPT-2's rule (warmup_last_full), the last time of the warm-up has
+ * lr: with warmup_from 0, lr * (t + 1) / warmup. */
 struct schedule_spec {
     enum schedule_type type;
     bool per_step;
-    int64_t every; /* step: times gamma after every so many */
+    int64_t every; /* step: multiply by gamma after each `every` */
     double gamma;
-    int32_t milestones; /* multi_step: times gamma at each, ascending */
+    int32_t milestones; /* multi_step: multiply by gamma at each; ascending */
     int64_t milestone[SCHEDULE_MILESTONES_MAX];
-    int64_t total; /* cosine: how long down to min_lr; 0: what the run has left behind the warm-up */
+    int64_t total; /* cosine: time until min_lr; 0: until the end of the run */
     double min_lr;
     int64_t warmup;
     double warmup_from;

@@ -1,18 +1,18 @@
-/* cut.c - compute which layers and which rows of a batch a rank of a pipeline works on. */
+/* cut.c - compute a rank's layers and rows of a batch in a pipeline. */
 #include "trainer/pipeline/cut.h"
 
 #include <string.h>
 
-int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct pipeline_place *ret,
-                      struct err *err)
+int pipeline_position_of(const struct model_spec *spec, int rank, int world, struct pipeline_position *ret,
+                         struct err *err)
 {
     int stages = spec->stages && world > 1 ? spec->stages : 1;
 
     if (stages > 1 && world != stages)
         return err_set(err, ERR_INVALID, "model.stages: %d stages for %d ranks, expected 1 or %d ranks",
                        stages, world, stages);
-    *ret = stages > 1 ? (struct pipeline_place){.stages = stages, .stage = rank, .replicas = 1}
-                      : (struct pipeline_place){.stages = 1, .replicas = world, .replica = rank};
+    *ret = stages > 1 ? (struct pipeline_position){.stages = stages, .stage = rank, .replicas = 1}
+                      : (struct pipeline_position){.stages = 1, .replicas = world, .replica = rank};
     return 0;
 }
 
@@ -39,7 +39,7 @@ struct micro_batch micro_batch_at(int rows, int asked, int index)
 {
     int n = micro_batches(rows, asked);
     int each = rows / n;
-    int more = rows % n; /* the first `more` hold one sample more */
+    int more = rows % n; /* the first `more` have one more sample */
 
     return (struct micro_batch){
         .index = index, .first = index * each + (index < more ? index : more), .rows = each + (index < more)};

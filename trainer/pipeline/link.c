@@ -10,7 +10,7 @@ static size_t bytes_of(const struct pipeline *p, size_t n)
     return n * element_bytes(p->o.spec->numbers.element);
 }
 
-/* The device has it, or is known not to. */
+/* Wait until a transfer is done or has failed. */
 static int arrived(struct pipeline *p, const char *what, struct err *err)
 {
     struct device_comm *d = p->o.device_comm;

@@ -1,4 +1,5 @@
-/* pipeline.c - run one stage of a pipeline: allocate its memory, forward and backward pass over all microbatches. */
+/* pipeline.c - run one stage of a pipeline: allocate its memory, run the forward and backward passes of all
+ * micro-batches. */
 #include "trainer/pipeline/pipeline.h"
 
 #include "collectives/device.h"
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A head writes its gradients behind the forward pass, where those of other micro-batches still are when all forwards come
- * before all backwards. */
+/* A head writes gradients right after the forward pass. With several stages all forward passes come first, so
+ * they would overwrite the gradients of other micro-batches: refuse a head. */
 static int check_no_head(const struct pipeline *p, int stage, const struct model_spec *spec,
                          const struct model *m, struct err *err)
 {
@@ -22,7 +23,7 @@ static int check_no_head(const struct pipeline *p, int stage, const struct model
                    stage, spec->layer[spec->layers - 1].ops->type);
 }
 
-/* Shapes follow from stage to stage, so each is planned in turn; this rank's is kept. */
+/* A stage's input shape is the previous one's output, so plan the stages in order; keep this rank's. */
 static int make_stages(struct pipeline *p, int batch, struct err *err)
 {
     struct shape shape = p->o.spec->input;
@@ -52,13 +53,13 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
     return 0;
 }
 
-/* Before there are twins. Who trains a model that is not cut on a device places it. */
+/* Move the stage to the device, before twins exist. For a model that is not split, resident/ does it. */
 static int place(struct pipeline *p, struct err *err)
 {
-    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, err) : 0;
+    return p->at.stages > 1 ? model_to_device(p->model, p->o.ctx, err) : 0;
 }
 
-/* A model that is not cut goes back right after it went forward: it needs no twins. */
+/* Without stages each backward pass follows its forward pass, so no twins are needed. */
 static int make_twins(struct pipeline *p, struct err *err)
 {
     for (int i = 1; i < p->o.micro_batches && p->at.stages > 1; i++)
@@ -67,7 +68,7 @@ static int make_twins(struct pipeline *p, struct err *err)
     return 0;
 }
 
-/* What goes from a device to another by way of the process: the most that is sent or received at a time. */
+/* Allocate the host buffer for transfers: the largest single one. */
 static int make_passing(struct pipeline *p, size_t most, struct err *err)
 {
     const size_t len = p->in_len > p->out_len ? p->in_len : p->out_len;
@@ -99,7 +100,7 @@ static int make_between(struct pipeline *p, int micro, int most, struct err *err
         return -1;
     if (!pipeline_is_last(p) && !(p->dout = take(p, p->out_len * (size_t)micro, each, err)))
         return -1;
-    /* A device's training keeps its own where there are no stages. */
+    /* Without stages, resident/ allocates its own. */
     if (p->o.micro_batches > 1 && (p->at.stages > 1 || device_is_host(p->o.ctx)) &&
         !(p->more = take(p, p->model->len, sizeof(float), err)))
         return -1;
@@ -120,8 +121,9 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
                        o->micro_batches, MICRO_BATCHES_MAX, o->batch);
     int micro = micro_batch_at(o->batch, p->o.micro_batches, 0).rows;
     int most = micro > o->evaluate ? micro : o->evaluate;
-    if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_stages(p, most, err) ||
-        place(p, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
+    if (pipeline_position_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) ||
+        make_stages(p, most, err) || place(p, err) || make_twins(p, err) ||
+        make_between(p, micro, most, err) ||
         (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
         kctx_reserve(o->ctx,
                      model_workspace_bytes(p->model, device_is_host(o->ctx) ? kctx_threads(o->ctx) : 1),
@@ -191,7 +193,7 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const vo
         dout = p->dout;
     }
     model_backward(model_of(p, at), p->o.ctx, dout, to, p->din);
-    /* First what the stage before waits for. */
+    /* First send the gradient that the previous stage waits for. */
     if (!pipeline_is_first(p) && pipeline_send(p, p->din, rows * p->in_len, rank - 1, err))
         return -1;
     if (to != grad && !device_is_host(p->o.ctx))

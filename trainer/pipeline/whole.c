@@ -1,5 +1,5 @@
-/* whole.c - drawing the whole model's weights, and putting its parts together. Stages lie one behind the other in the
- * whole model's flat buffers, since their layers do. */
+/* whole.c - draw the whole model's weights, and gather or distribute its parts. Stages are consecutive in the
+ * whole model's flat buffers, as their layers are. */
 #include "trainer/pipeline/pipeline.h"
 
 #include "collectives/noted.h"
@@ -10,11 +10,11 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
 {
     if (p->at.stages == 1) {
         model_init(p->model, g);
-        /* Equal by construction; ranks on unlike machines start from the same bits all the same. */
+        /* Broadcast, so that ranks on different machines start from the same bits. */
         return collectives_broadcast(p->o.comm, p->model->values, p->model->len * sizeof(float), 0,
                                      p->o.timeout_ms, err);
     }
-    cleanup_model struct model *own = NULL; /* for the time of the drawing */
+    cleanup_model struct model *own = NULL; /* only while drawing */
     struct model *all = p->whole;
     if (!all && !(all = own = model_make(p->o.spec, 1, err)))
         return -1;
@@ -23,7 +23,7 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
     return 0;
 }
 
-/* From the stages to rank 0's `whole`, or back; *at: where each stage's bytes lie there. */
+/* Gather from the stages to rank 0's `whole`, or scatter; `at`: offsets of the stages. */
 static int move(struct pipeline *p, void *part, void *whole, const size_t *at, bool gather, struct err *err)
 {
     struct collectives *c = p->o.comm;
@@ -61,7 +61,7 @@ int pipeline_scatter(struct pipeline *p, float *part, float *whole, struct err *
                             : broadcast(p, part, p->model->len * sizeof(float), err);
 }
 
-/* Parameters and buffers, to rank 0's p->whole or from there. */
+/* Gather parameters and buffers to rank 0's p->whole, or scatter them. */
 static int move_model(struct pipeline *p, bool gather, struct err *err)
 {
     struct model *m = p->model, *w = p->whole;

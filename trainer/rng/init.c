@@ -8,7 +8,7 @@ void init_default(struct torch_rng *g, float *weight, size_t weight_len, float *
 {
     if (fan_in == 0)
         return;
-    /* The steps of kaiming_uniform_, not their algebraic sum: rounding decides the last bit. */
+    /* The same steps as kaiming_uniform_, not simplified, so that the last bit matches. */
     double slope = sqrt(5.0);
     double gain = sqrt(2.0 / (1.0 + slope * slope));
     double std = gain / sqrt((double)fan_in);

@@ -1,7 +1,7 @@
 /* normal_f32.c - the Cephes polynomials for log, sine and cosine in float32.
  *
- * PyTorch computes its normals with these polynomials, not with libm, and its compiler fused some of the products
- * with the sums. Each fmaf below is such a place, found by comparing bits; every other operation rounds by itself,
+ * PyTorch computes normal numbers with these polynomials, not with libm, and its compiler fused some products
+ * with sums. Each fmaf below is one of these, found by comparing bits. All other operations round separately,
  * so this file is compiled with -ffp-contract=off.
  */
 #include "trainer/rng/normal_f32.h"
@@ -24,7 +24,7 @@ INLINE float log_f32(float x)
     bits = (bits & 0x007fffffU) | 0x3f000000U;
     float m;
     memcpy(&m, &bits, sizeof(m)); /* x = m 2^exponent, 0.5 <= m < 1 */
-    /* Centre m on 1: below sqrt(1/2) take 2m and one exponent less. */
+    /* Centre m on 1: if it is below sqrt(1/2), use 2m and decrement the exponent. */
     int32_t small = m < 0.707106781186547524F;
     float e = (float)(exponent - small);
     m = (m - 1.0F) + (small ? m : 0.0F);
@@ -49,7 +49,7 @@ INLINE void sincos_f32(float x, float *ret_sin, float *ret_cos)
 {
     int32_t octant = ((int32_t)(x * 1.27323954473516F) + 1) & ~1;
     float turns = (float)octant;
-    /* Take turns * pi/4 away in three parts, the first two exact. */
+    /* Subtract turns * pi/4 in three parts, of which the first two are exact. */
     x = fmaf(turns, -0.78515625F, x);
     x = fmaf(turns, -2.4187564849853515625E-4F, x);
     x = fmaf(turns, -3.77489497744594108E-8F, x);

@@ -73,7 +73,7 @@ void torch_rng_uniform(struct torch_rng *g, double from, double to, float *out, 
     float low = (float)from;
     float span = (float)to - low;
 
-    /* PyTorch's kernel is compiled with contraction: without the fused form half of the values differ. */
+    /* PyTorch's kernel is compiled with contraction: without fmaf half of the values differ. */
     for (size_t i = 0; i < n; i++)
         out[i] = fmaf(unit_f32(g), span, low);
 }
@@ -104,7 +104,7 @@ void torch_rng_normal(struct torch_rng *g, double mean, double std, float *out, 
         out[i] = unit_f32(g);
     normal_f32_blocks(out, n - n % NORMAL_F32_BLOCK, (float)mean, (float)std);
     if (n % NORMAL_F32_BLOCK) {
-        /* The last 16 are drawn anew, over the end of the last full block. */
+        /* Draw the last 16 again, which overlap the last full block. */
         float *last = out + n - NORMAL_F32_BLOCK;
         for (int j = 0; j < NORMAL_F32_BLOCK; j++)
             last[j] = unit_f32(g);
@@ -112,7 +112,7 @@ void torch_rng_normal(struct torch_rng *g, double mean, double std, float *out, 
     }
 }
 
-/* From here on PyTorch draws 64-bit words, to keep the modulo's skew small, and shuffles inside out. */
+/* From this n on PyTorch draws 64-bit words, to reduce the modulo's bias, and shuffles inside out. */
 static const size_t randperm_u64_from = UINT32_MAX / 20;
 
 static void randperm_inside_out(struct torch_rng *g, uint32_t *out, size_t n)

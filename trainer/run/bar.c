@@ -1,4 +1,4 @@
-/* bar.c - show on a terminal how far a training is and how long it will still take. */
+/* bar.c - draw the progress bar on a terminal. */
 #include "trainer/run/bar.h"
 
 #include "common/cleanup.h"
@@ -9,7 +9,7 @@
 
 enum { DRAW_MS = 200, COLUMNS = 80, CELLS_MIN = 6, CELLS_MAX = 30, WORD_BYTES = 48 };
 
-/* In the order in which they stand. */
+/* In their order on the line. */
 enum word { PERCENT, CELLS, EPOCH, STEP, LOSS, RATE, LEFT, WORDS };
 
 static void put_rate(char *out, double rate)
@@ -43,7 +43,7 @@ static void put_cells(char *out, double part, int cells)
     memcpy(out + 1 + cells, "]", 2);
 }
 
-/* Columns of a word and of what stands before it: one space around the cells, two elsewhere, none at the beginning. */
+/* Columns of a word with the spaces before it: one around the cells, two elsewhere, none at the begin. */
 static int width(enum word w, const char *text)
 {
     return (int)strlen(text) + (w == PERCENT ? 0 : w == CELLS || w == EPOCH ? 1 : 2);

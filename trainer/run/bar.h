@@ -1,4 +1,5 @@
-/* bar.h - show on a terminal, in one line that is redrawn in place, how far a training is and how long it will still take.
+/* bar.h - a progress bar on a terminal: one line, redrawn in place, with the position of a run and the time
+ * left. report.c calls it.
  *
  * Ownership: the stream is borrowed. A bar whose stream is NULL shows nothing.
  * Units:     milliseconds of a monotonic clock. Steps and epochs count from 1.
@@ -12,8 +13,9 @@
 
 enum { BAR_BYTES = 128 };
 
-/* Pure. Write the line for a terminal of so many columns: ASCII, at most columns - 1 bytes and a NUL, so that the terminal
- * never wraps it. Where not all of it fits, the step goes first, then the epoch, samples/s, the bar, the loss, the time. */
+/* Pure. Write the line for a terminal of `columns` columns: ASCII, at most columns - 1 bytes and a NUL, so
+ * that the terminal never wraps it. If it is too long it drops, in this order, the step, the epoch,
+ * samples/s, the bar, the loss, the time. */
 void bar_render(const struct pace_view *v, int columns, char out[static BAR_BYTES]);
 
 struct bar {
@@ -22,10 +24,10 @@ struct bar {
     int64_t drawn_ms;
 };
 
-/* After every step: draw the line when that is due, five times a second at most, once the time left is known. */
+/* After every step: draw the line if due, at most five times a second, once the time left is known. */
 void bar_step(struct bar *b, int64_t now_ms, const struct pace_view *v);
 
-/* Erase the line, if it is shown: something else is to be written. */
+/* Erase the line, if it is shown, before other output. */
 void bar_hide(struct bar *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* evaluate.c - run the model forward over a shard of the data and sum losses and hits. */
+/* evaluate.c - run the model forward over a shard of the data and sum losses and correct answers. */
 #include "trainer/run/evaluate.h"
 
 #include "collectives/noted.h"
@@ -10,11 +10,11 @@
 
 enum { LOSS, CORRECT, COUNT, SUMS };
 
-/* Where a chunk of samples is decoded. */
+/* Buffers for a chunk of samples. */
 struct chunk {
     float *x;
     struct feed_targets to;
-    uint32_t *places;
+    uint32_t *positions;
 };
 
 static int add_chunk(const struct train *t, const struct feed *f, int64_t first, int n, const struct chunk *c,
@@ -28,14 +28,14 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
     if (t->resident && !f->part.tokens)
         return resident_evaluate_chunk(t->resident, first, n, err);
     for (int i = 0; i < n; i++)
-        c->places[i] = (uint32_t)(first + i);
-    if (feed_batch(f, c->places, n, c->x, &c->to, err))
+        c->positions[i] = (uint32_t)(first + i);
+    if (feed_batch(f, c->positions, n, c->x, &c->to, err))
         return -1;
     if (t->resident)
         return resident_evaluate_windows(t->resident, c->x, c->to.labels, n, err);
     if (pipeline_forward(pl, &all, c->x, NULL, &logits, err))
         return -1;
-    if (!logits) /* the last stage counts */
+    if (!logits) /* only the last stage computes the loss */
         return 0;
     if (train_loss(&t->p, &all, &c->to, logits, 0, NULL, NULL, &r, err))
         return -1;
@@ -45,7 +45,7 @@ static int add_chunk(const struct train *t, const struct feed *f, int64_t first,
     return 0;
 }
 
-/* Whether any rank has been told to stop. */
+/* Exchange whether any rank has received a stop signal. */
 static int ask(const struct train *t, uint32_t *ret, struct err *err)
 {
     const struct pipeline_options *o = &t->p.pipeline->o;
@@ -58,7 +58,8 @@ static int ask(const struct train *t, uint32_t *ret, struct err *err)
     return 0;
 }
 
-/* Shards differ by a sample, and so perhaps by a chunk: all ranks ask as often as the one with the longest. */
+/* Shards may differ by a sample, and so by a chunk: all ranks exchange as often as the one with the longest
+ * shard. */
 static int add_shard(const struct train *t, const struct feed *f, int64_t items, const struct chunk *c,
                      double *sums, uint32_t *ret_stop, struct err *err)
 {
@@ -79,7 +80,7 @@ static int add_shard(const struct train *t, const struct feed *f, int64_t items,
     return 0;
 }
 
-/* Those of rank 0, as in DDP. */
+/* Broadcast rank 0's buffers, as DDP does. */
 static int share_buffers(const struct pipeline *pl, struct err *err)
 {
     struct model *m = pl->model;
@@ -93,7 +94,7 @@ static int share_buffers(const struct pipeline *pl, struct err *err)
     return 0;
 }
 
-/* Of a shard that a device has evaluated. */
+/* Evaluate a shard on a device. */
 static int device_sums(const struct train *t, const struct feed *f, int64_t items, double *sums,
                        struct err *err)
 {
@@ -119,13 +120,13 @@ int evaluate(const struct train *t, const struct feed *f, int64_t items, struct 
     cleanup_free float *x = calloc(most * f->len, sizeof(float));
     cleanup_free int32_t *labels = calloc(most * (size_t)f->labels, sizeof(*labels));
     cleanup_free float *values = calloc(most * (size_t)(f->values ? f->values : 1), sizeof(*values));
-    cleanup_free uint32_t *places = calloc(most, sizeof(*places));
+    cleanup_free uint32_t *positions = calloc(most, sizeof(*positions));
     double sums[SUMS] = {0};
 
-    if (!x || !labels || !values || !places)
+    if (!x || !labels || !values || !positions)
         return err_memory(err, "no memory for an evaluation");
-    const struct chunk c = {x, {labels, values}, places};
-    /* A device is waited for there, under a deadline. */
+    const struct chunk c = {x, {labels, values}, positions};
+    /* resident_evaluate_begin waits for the device under a deadline. */
     if ((t->resident && resident_evaluate_begin(t->resident, f, items, err)) || share_buffers(pl, err))
         return -1;
     *ret = (struct evaluate_result){0};

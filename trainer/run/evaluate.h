@@ -1,9 +1,10 @@
-/* evaluate.h - compute mean loss and accuracy over a part of the data; each copy of the model computes its own shard.
+/* evaluate.h - compute mean loss and accuracy over a part of the data; each replica of the model computes one
+ * shard. run_validate.c calls it.
  *
- * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. The chunk size changes
- *            the result only by the rounding of those sums.
- * Order:     a collective call: every rank makes it. Before each chunk all ranks exchange whether one has been told
- *            to stop; then all stop together, without a result.
+ * Numerics:  without padding: every sample counts once. Losses are added in f64. The chunk size changes only
+ *            the rounding of the sums.
+ * Order:     a collective call: every rank makes it. Before each chunk the ranks exchange whether one has
+ *            received a stop signal; then all stop together, without a result.
  * Errors:    those of the collectives.
  */
 #ifndef TK_TRAINER_RUN_EVALUATE_H
@@ -17,7 +18,7 @@ struct evaluate_result {
     uint32_t stop;   /* enum collectives_flag; not 0: stopped, and loss and accuracy are undefined */
 };
 
-/* Of the model that t trains: the first `items` samples that f reads. */
+/* Evaluate the model of `t` on the first `items` samples of `f`. */
 int evaluate(const struct train *t, const struct feed *f, int64_t items, struct evaluate_result *ret,
              struct err *err) MUST_CHECK;
 

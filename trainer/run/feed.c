@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    AHEAD = 8, /* samples: they lie anywhere in the memory, and one takes longer to come than to decode */
-    AHEAD_BYTES = 4096, /* of each; what is longer the processor fetches by itself */
+    AHEAD = 8, /* samples to prefetch: they are scattered in memory, and fetching one takes longer than
+                * decoding it */
+    AHEAD_BYTES = 4096, /* prefetched bytes per sample; the processor's own prefetcher handles the rest */
     LINE_BYTES = 64,
 };
 
@@ -76,10 +77,10 @@ static void decode_floats(const struct feed *f, const float *in, float *out)
             out[i] = element(f, in[i], (int32_t)(i % stats));
 }
 
-/* Ask for a sample's input. Inlined: gcc 12 takes a function that only prefetches for one that does nothing. */
+/* Prefetch a sample's input. Inlined, because gcc 12 removes calls of a function that only prefetches. */
 __attribute__((always_inline)) static inline void expect(const struct feed *f, uint32_t position)
 {
-    if (!f->part.x) /* tokens lie elsewhere */
+    if (!f->part.x) /* tokens are in mapped files */
         return;
     size_t item = f->subset ? f->subset[position] : position;
     size_t bytes = f->len * (f->floats ? sizeof(float) : 1);

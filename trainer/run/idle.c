@@ -1,4 +1,4 @@
-/* idle.c - choose how many ranks train, and let the others wait for the end of the run. */
+/* idle.c - choose how many ranks train; the others wait for the end of the run. */
 #include "trainer/run/idle.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ int idle_choose(struct idle *i, const struct config *cfg, struct collectives_con
     struct err why = {0}, ignored;
     const int all = ranks->world, world = config_world(cfg, all, &why);
     const int here =
-        world - (ranks->rank - ranks->local_rank); /* that train on this host and those behind it */
+        world - (ranks->rank - ranks->local_rank); /* training ranks on this host and later ones */
 
     *i = (struct idle){.ranks = world ? all - world : 0, .self = world && ranks->rank >= world};
     if (!world && config_world(cfg, COLLECTIVES_RANKS_MAX, &ignored))

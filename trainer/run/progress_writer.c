@@ -1,4 +1,4 @@
-/* progress_writer.c - leave a run's progress in a file for the launcher. */
+/* progress_writer.c - write a run's progress to a file for the launcher. */
 #include "trainer/run/progress_writer.h"
 
 #include "host/rank_contract.h"
@@ -20,7 +20,7 @@ int progress_writer_open(struct progress_writer *w, const char *path, struct err
     *w = (struct progress_writer){.fd = -1};
     if (!path || !*path)
         return 0;
-    /* Not to wait for the reader of a FIFO. */
+    /* O_NONBLOCK: do not wait for the reader of a FIFO. */
     w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (w->fd < 0)
         return err_set(err, ERR_FATAL, "no progress is written: " CONTRACT_ENV_PROGRESS_FILE "=%s: %s", path,
@@ -34,7 +34,7 @@ int progress_writer_open(struct progress_writer *w, const char *path, struct err
     return 0;
 }
 
-/* Spaces up to the line's end: a reader never meets the rest of a longer state. */
+/* Pad the line with spaces, so that a reader never sees the rest of a longer one. */
 static void format(const struct pace_view *v, char text[static FILE_BYTES + 1])
 {
     char loss[40] = "", rate[48] = "", members[FILE_BYTES];

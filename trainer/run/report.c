@@ -19,7 +19,7 @@ struct report {
     struct bar bar;
     struct progress_writer progress;
     int64_t first_step; /* steps of the run before the epoch */
-    int64_t steps;      /* of it */
+    int64_t steps;      /* steps of the epoch */
 };
 
 struct report *report_open(const struct report_options *o, struct err *err)
@@ -64,7 +64,7 @@ static void end(struct report *r)
     fflush(r->o.out);
 }
 
-/* As JSON: a line begins, {"time":"...","event":"train", and true. */
+/* In JSON format: begin a line, {"time":"...","event":"train", and return true. */
 static bool begin_json(struct report *r, const char *event)
 {
     char now[CLOCK_RFC3339_BYTES];
@@ -103,13 +103,13 @@ void report_histograms(struct report *r, const struct model *m, int64_t global_s
     }
 }
 
-/* The run's step that a step of the epoch is. */
+/* The step of the run for a step of the epoch. */
 static int64_t global_step_of(const struct report *r, int64_t step)
 {
     return r->first_step + step;
 }
 
-/* Text that the preset's own lines stand for. */
+/* Whether the preset's own lines replace this text. */
 static bool is_silent(const struct report *r)
 {
     return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
@@ -238,7 +238,7 @@ void report_speed(struct report *r, int64_t step, const struct report_speed *v)
     end(r);
 }
 
-/* "epoch 1/2", and in its middle the batch. */
+/* Print "epoch 1/2", and the batch unless the epoch is over. */
 static void say_where(struct report *r, int64_t epoch, int64_t step)
 {
     fprintf(r->o.out, "epoch %lld/%lld", (long long)epoch, (long long)r->o.epochs);
@@ -246,7 +246,7 @@ static void say_where(struct report *r, int64_t epoch, int64_t step)
         fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)r->steps);
 }
 
-/* Behind a loss; where targets are values there is none. */
+/* Print the accuracy after a loss; none if targets are values. */
 static void say_accuracy(struct report *r, const char *part, double accuracy)
 {
     if (isnan(accuracy))
@@ -307,7 +307,7 @@ void report_times(struct report *r, const struct report_times *t)
     end(r);
 }
 
-/* Text inside a JSON string: what could break it becomes a space. */
+/* Print text inside a JSON string; characters that would need escaping become spaces. */
 static void put_text(struct report *r, const char *text)
 {
     for (; *text; text++)
@@ -344,7 +344,7 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
         fprintf(r->o.out, ",\"global_step\":%lld", (long long)step);
     else
         fprintf(r->o.out, "checkpoint of step %lld saved in %s%s%s%s", (long long)step, dir,
-                hint ? ": --resume " : "", hint ? dir : "", hint ? " goes on from it" : "");
+                hint ? ": --resume " : "", hint ? dir : "", hint ? " resumes from it" : "");
     end(r);
 }
 

@@ -10,13 +10,13 @@
 
 enum { STOPPED_MS = 1000 };
 
-void run_say_stop(struct session *s, uint32_t stop, const char *during)
+void run_print_stop(struct session *s, uint32_t stop, const char *during)
 {
     report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
                 s->cursor.epoch_step);
 }
 
-void run_say_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss)
+void run_print_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss)
 {
     struct lines_values v = session_lines(s, epoch - 1);
 
@@ -24,10 +24,10 @@ void run_say_epoch(struct session *s, int64_t epoch, const char *event, const ch
     report_line(s->report, s->env->out, (enum log_format)s->cfg->log_format, event, text, &v);
 }
 
-/* All ranks; rank 0 writes. */
+/* Collective: rank 0 writes the weights. */
 static int save(struct session *s, struct err *err)
 {
-    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole reads */
+    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole reads this rank's weights */
     struct model *whole;
 
     if (train_pull(&s->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err) ||
@@ -38,7 +38,7 @@ static int save(struct session *s, struct err *err)
     return 0;
 }
 
-/* After epochs 0, n, 2n, ... as the lines count them. */
+/* Save after epochs 0, n, 2n, ..., in the numbering of the lines. */
 static int save_epoch(struct session *s, int64_t epoch, struct err *err)
 {
     const struct config *cfg = s->cfg;
@@ -50,11 +50,11 @@ static int save_epoch(struct session *s, int64_t epoch, struct err *err)
         return -1;
     rank_state_phase(s->slot, was);
     if (s->comm->rank == 0)
-        run_say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
+        run_print_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
 }
 
-/* Behind an epoch: validation, exports, the checkpoint that waited for them. */
+/* After an epoch: validation, exports, and the checkpoint of its last step. */
 static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
 {
     struct cursor *c = &s->cursor;
@@ -74,13 +74,14 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     return 0;
 }
 
-/* All ranks leave together, so that no launcher takes one that ends for a reason to stop the others. */
+/* All ranks leave together, so that no launcher stops the others because one has exited. */
 static int stop_together(struct session *s, struct err *err)
 {
     return run_last_checkpoint(s, err) || collectives_barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
 }
 
-/* The last step may have been due while an earlier one was written: there is no other to save instead. */
+/* A checkpoint may have become due while the previous one was being written: after the last step, save it
+ * now. */
 static int save_what_is_due(struct session *s, struct err *err)
 {
     uint8_t due = s->saver.due; /* rank 0 alone knows */
@@ -105,7 +106,7 @@ static int train_all(struct session *s, uint32_t *stop, struct err *err)
     return save_what_is_due(s, err);
 }
 
-/* Nobody who asked for the file is left without it, or with older weights, because the epochs were not all of them. */
+/* Whether to write --save_path at the end: also if the run ends before its last epoch (--max_steps). */
 static bool saves_at_end(const struct session *s)
 {
     return s->saves && (!s->save_every || s->cfg->eval_only || run_has_all_steps(s));
@@ -118,14 +119,14 @@ static int finish(struct session *s, uint32_t *stop, struct err *err)
     const int64_t items = run_part_of(s, true, &f);
     struct evaluate_result r;
 
-    /* Of tokens the files have validated already. */
+    /* with tokens, validation has used the files already */
     if (items && ((cfg->test && !s->data.set.layout.steps) || cfg->eval_only)) {
         rank_state_phase(s->slot, RANK_VALIDATING);
         if (evaluate(&s->train, &f, items, &r, err))
             return -1;
         *stop = r.stop;
         if (r.stop) {
-            run_say_stop(s, r.stop, "test");
+            run_print_stop(s, r.stop, "test");
             return cfg->eval_only ? 0 : stop_together(s, err);
         }
         if (run_check_loss(s, "test", r.loss, err))
@@ -156,7 +157,7 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     if (session_open(s, cfg, env, err)) {
         ret->rank = s->comm || s->idle.self ? s->ranks.rank : -1;
         ret->exit_code = exit_code_of(err, false);
-        /* Who was told to stop meanwhile has nothing to try again. */
+        /* A stop signal arrived meanwhile: not an error to retry. */
         stop = env->stop ? stop_poll(env->stop) : 0;
         if (stop && (ret->exit_code == EXIT_CODE_RETRYABLE || ret->exit_code == EXIT_CODE_PEER_LOST))
             ret->exit_code = stop_exit_code(stop);
@@ -174,14 +175,14 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     (void)report_close(TAKE(s->report), &ret->warning);
     if (stop)
         ret->exit_code = stop_exit_code(stop);
-    /* Idle ranks that were signalled as well have gone. */
+    /* Idle ranks that received the signal too have exited. */
     collectives_end(s->comm, ret->exit_code, ret->exit_code ? STOPPED_MS : s->timeout_ms);
     return 0;
 }
 
 int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
 {
-    cleanup_rig struct session s;
+    cleanup_session struct session s;
 
     *ret = (struct run_result){.rank = -1};
     int rc = run_with(&s, cfg, env, ret, err);
@@ -190,6 +191,6 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
         env->failed(env, ret, err);
     session_leave(&s);
     ret->device_lost = s.lost;
-    run_await_checkpoint(&s); /* nothing, unless the run failed */
+    run_await_checkpoint(&s); /* does nothing, unless the run failed */
     return rc;
 }

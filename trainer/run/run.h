@@ -1,9 +1,10 @@
-/* run.h - execute a whole training run: connect to the other ranks, load data, train, evaluate, save.
+/* run.h - execute a training run: connect to the other ranks, load data, train, evaluate, save. main.c calls
+ * it.
  *
  * Ownership: everything in struct run_env is borrowed for the call.
- * Errors:    the message of what failed; the exit code by common/contract.h: 1 permanent, 2 configuration or
- *            data that cannot be used, 138 a deadline passed or the machine lacks
- *            memory and the like for now, 140 another rank went away.
+ * Errors:    *err names what failed. Exit codes (common/contract.h): 1 permanent; 2 unusable configuration or
+ *            data; 138 a deadline passed, or the machine lacks memory or other resources for now; 140 another
+ *            rank went away.
  */
 #ifndef TK_TRAINER_RUN_RUN_H
 #define TK_TRAINER_RUN_RUN_H
@@ -22,13 +23,13 @@ struct run_env {
     struct clock clock;
     int64_t started_ms; /* clock.mono_ms when the program began */
     FILE *out;
-    FILE *bar; /* where rank 0 shows how far it is: a terminal; NULL: nowhere */
+    FILE *bar; /* terminal for rank 0's progress bar; NULL: none */
     struct gpu_where
-        gpu; /* a program's: {.dev = "/dev"}; zeros: no GPU, unless --backend nccl asks for one */
-    /* Called when the run has failed, before it waits for a checkpoint that is being written. NULL: not. */
+        gpu; /* in the program: {.dev = "/dev"}; zeros: no GPU, unless --backend nccl requires one */
+    /* Called when the run has failed, before it waits for its checkpoint writer. NULL: none. */
     void (*failed)(const struct run_env *env, const struct run_result *result, const struct err *err);
-    struct stop
-        *stop; /* closed; opened when the ranks have met, closed by its owner. NULL: signals as they are */
+    struct stop *
+        stop; /* initially closed; opened when the ranks are connected, closed by its owner. NULL: default signals */
 };
 
 struct run_result {
@@ -37,8 +38,8 @@ struct run_result {
     struct err
         warning; /* kind ERR_NONE: none. Something that did not end the run, such as a full disk of log_dir */
     bool
-        device_lost; /* a GPU hangs, or its work waits for a lost rank: the caller must end by _exit, since the
-                         driver's exit handlers may never return */
+        device_lost; /* a GPU hangs, or its work waits for a lost rank: the caller must use _exit, since the driver's exit
+                         handlers may never return */
 };
 
 /* 0 or -1; *ret is filled in both cases. */

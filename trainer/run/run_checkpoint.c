@@ -1,11 +1,12 @@
-/* run_checkpoint.c - save a run's state between steps: all ranks gather it, rank 0 has it written, and tells what became of it. */
+/* run_checkpoint.c - save a run's state between steps: all ranks gather it on rank 0, whose thread writes it;
+ * rank 0 reports the result. */
 #include "trainer/run/run_epoch.h"
 
 #include "host/rank_state.h"
 
 enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
 
-void run_tell_saves(struct session *s, bool last)
+void run_report_saves(struct session *s, bool last)
 {
     struct saver_outcome o;
 
@@ -23,8 +24,9 @@ void run_tell_saves(struct session *s, bool last)
     report_note(s->report, true, o.err.msg);
 }
 
-/* Rank 0 says that it is alive as long as its writer writes. In the ranks' slots this exchange is no sign of life: only what the
- * writer writes is one, so that a file system that hangs is seen. */
+/* While its thread writes, rank 0 broadcasts each second that it is alive. These broadcasts do not count as
+ * progress in the ranks' slots; only written data do, so that the launcher detects a file system that
+ * hangs. */
 int run_settle(struct session *s, bool last, struct err *err)
 {
     const int64_t part = s->timeout_ms / BEATS_PER_TIMEOUT;
@@ -36,11 +38,11 @@ int run_settle(struct session *s, bool last, struct err *err)
         if (s->comm->broadcast(s->comm, &busy, sizeof(busy), 0, s->timeout_ms, err))
             return -1;
     }
-    run_tell_saves(s, last);
+    run_report_saves(s, last);
     return 0;
 }
 
-/* Rank 0 has written what there was before. */
+/* The previous checkpoint is written. */
 int run_checkpoint(struct session *s, bool last, struct err *err)
 {
     const enum rank_phase was = rank_state_phase(s->slot, RANK_SAVING);
@@ -60,7 +62,7 @@ int run_last_checkpoint(struct session *s, struct err *err)
     rank_state_phase(s->slot, RANK_SAVING);
     if (run_settle(s, false, err) || run_checkpoint(s, true, err))
         return -1;
-    /* Also one that was written before the stop was heard. */
+    /* also if it was written before the stop signal */
     if (s->comm->rank == 0 && s->saver.last_step == s->cursor.step)
         report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, true, !s->run_id.later_attempt);
     return 0;
@@ -69,5 +71,5 @@ int run_last_checkpoint(struct session *s, struct err *err)
 void run_await_checkpoint(struct session *s)
 {
     (void)saver_wait(&s->saver, -1);
-    run_tell_saves(s, false);
+    run_report_saves(s, false);
 }

@@ -21,7 +21,7 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
                    (long long)global_step);
 }
 
-/* Weights as histograms, when they are asked for. */
+/* Write weights as histograms, if due. */
 static int describe_step(struct session *s, struct err *err)
 {
     if (!s->histograms_every || s->cursor.step % s->histograms_every != 0)
@@ -32,7 +32,8 @@ static int describe_step(struct session *s, struct err *err)
     return 0;
 }
 
-/* Is what the coming step gives asked for at once, its loss or a checkpoint of it? Of others a device may tell later. */
+/* Whether the loss or a checkpoint of the next step is needed at once. Otherwise the device may report it
+ * later. */
 static bool is_exact(const struct session *s, int64_t steps)
 {
     const struct cursor *c = &s->cursor;
@@ -44,7 +45,7 @@ static bool is_exact(const struct session *s, int64_t steps)
            c->epoch_step + 1 == steps;
 }
 
-/* What a step leaves behind: how far we are, and what is told about it. */
+/* After a step: update the cursor, and report, validate and save if due. */
 static int after_step(struct session *s, int64_t steps, int64_t taken, const struct train_result *r,
                       uint32_t *stop, struct err *err)
 {
@@ -64,11 +65,12 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    run_tell_saves(s, false);
+    run_report_saves(s, false);
     s->saver.wanted = s->saver.wanted || (r->flags & COLLECTIVES_SAVE);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
-    /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
+    /* After an epoch's last step, validation comes before the checkpoint, so that a resumed run need not
+     * repeat it. */
     return s->saver.wanted && c->epoch_step < steps ? run_checkpoint(s, false, err) : 0;
 }
 
@@ -77,7 +79,7 @@ bool run_has_all_steps(const struct session *s)
     return s->cfg->max_steps && s->cursor.step >= s->cfg->max_steps;
 }
 
-/* Draw the epoch's order; former attempts may have taken a part of it. */
+/* Draw the epoch's order; skip the part that earlier attempts have trained on. */
 static void enter_epoch(struct session *s)
 {
     train_epoch(&s->train, s->cursor.epoch - 1);
@@ -97,16 +99,15 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
     int64_t consumed = c->consumed;
     struct train_result r;
     double own = 0;  /* this rank's losses */
-    double mean = 0; /* those of all */
+    double mean = 0; /* mean of all ranks' losses */
 
     enter_epoch(s);
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
     report_epoch(s->report, c->step - c->epoch_step, steps);
     *ended = c->epoch_step == steps;
-    if (*ended ||
-        run_has_all_steps(s)) /* its lines were written by the attempt that took its steps, if any */
+    if (*ended || run_has_all_steps(s)) /* an earlier attempt printed the lines of this epoch */
         return 0;
-    run_say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
+    run_print_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
     for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
         if (run_has_all_steps(s))
             break;
@@ -121,15 +122,15 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
         if (after_step(s, steps, taken + 1, &r, stop, err))
             return -1;
         if (r.flags & STOP)
-            run_say_stop(s, *stop = r.flags & STOP, NULL);
+            run_print_stop(s, *stop = r.flags & STOP, NULL);
     }
     if (train_sums(&s->train, &own, &mean, err))
         return -1;
     *ended = c->epoch_step == steps;
     s->times.train_s += session_seconds_since(s, start);
     s->times.samples += c->consumed - consumed;
-    run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
+    run_print_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
     if (s->comm->rank == 0)
-        run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
+        run_print_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
     return 0;
 }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Of tokens there are validation files instead of test files. */
+/* With tokens, the test files are the validation set. */
 static bool has_val_files(const struct session *s)
 {
     return s->data.set.layout.steps && s->data.set.test.items;
@@ -31,7 +31,7 @@ bool run_validates_now(const struct session *s, int64_t steps)
     const struct cursor *c = &s->cursor;
     const int64_t every = s->cfg->val_every;
 
-    /* Behind an epoch's last step it is done in any case. */
+    /* After an epoch's last step validation always runs. */
     return every && c->epoch_step < steps && (c->step % every == 0 || c->step == s->cfg->max_steps);
 }
 
@@ -59,7 +59,7 @@ int run_validate(struct session *s, uint32_t *stop, struct err *err)
     rank_state_phase(s->slot, was);
     *stop = r.stop;
     if (r.stop) {
-        run_say_stop(s, r.stop, "validation");
+        run_print_stop(s, r.stop, "validation");
         return 0;
     }
     if (run_check_loss(s, "validation", r.loss, err))

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
+enum { EVALUATE_BATCH = 32 }; /* the least samples per chunk; a chunk that fits into the caches is fastest */
 
 void session_leave(struct session *s)
 {
@@ -20,7 +20,7 @@ void session_leave(struct session *s)
         return;
     s->left = true;
     train_release(&s->train);
-    /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
+    /* Do not free memory of a lost device, nor the NCCL table: a call might never return. */
     s->lost = session_device_lost(s);
     if (!s->lost)
         device_comm_close(s->device_comm);
@@ -34,7 +34,7 @@ void session_release(struct session *s)
     struct err ignored;
 
     session_leave(s);
-    saver_close(&s->saver); /* a checkpoint that is being written is finished, whatever ends the run */
+    saver_close(&s->saver); /* finish the current checkpoint, whatever ended the run */
     (void)report_close(s->report, &ignored);
     free(s->split_order);
     free(s->sums);
@@ -73,7 +73,8 @@ static int open_ranks(struct session *s, struct err *err)
     return s->comm ? 0 : -1;
 }
 
-/* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
+/* Without validation items there is no split: samples keep their order, as when random_split is not
+ * called. */
 static int make_split(struct session *s, struct torch_rng *rng, struct err *err)
 {
     int64_t train, val;
@@ -90,7 +91,7 @@ static int make_split(struct session *s, struct torch_rng *rng, struct err *err)
     return 0;
 }
 
-/* Every rank's generator stands where the one that drew the data does. */
+/* Advance every rank's generator to the state of the one that drew the data. */
 static void skip_data(const struct session *s, struct torch_rng *rng)
 {
     const struct data_spec *d = &s->cfg->data;
@@ -99,11 +100,11 @@ static void skip_data(const struct session *s, struct torch_rng *rng)
         torch_rng_u32(rng);
 }
 
-/* Weights first, then the split, from one generator: the order of the original program. */
+/* Draw the weights, then the split, from one generator: the order of the original program. */
 static int make_model(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    /* Sequences are large: as many as in training. */
+    /* Sequences are large: use the batch size of training. */
     int most = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
     struct torch_rng rng;
 
@@ -187,24 +188,24 @@ static int make_report(struct session *s, struct err *err)
     return s->report ? 0 : -1;
 }
 
-/* Ranks save, gather and write histograms together, so all must know what rank 0 will do. */
-static int tell_saving(struct session *s, struct err *err)
+/* Ranks save, gather and write histograms together, so rank 0 broadcasts its options. */
+static int share_save_options(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
-                      s->saver.asynchronous, s->saver.save_steps};
+    int64_t options[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
+                         s->saver.asynchronous, s->saver.save_steps};
 
-    if (collectives_broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+    if (collectives_broadcast(s->comm, options, sizeof(options), 0, s->timeout_ms, err))
         return -1;
-    s->saves = told[0];
-    s->save_every = told[1];
-    s->histograms_every = told[2];
-    s->saver.asynchronous = told[3];
-    s->saver.save_steps = told[4];
+    s->saves = options[0];
+    s->save_every = options[1];
+    s->histograms_every = options[2];
+    s->saver.asynchronous = options[3];
+    s->saver.save_steps = options[4];
     return 0;
 }
 
-/* It works without what it could not get, so that is no error. */
+/* Start the checkpoint writer. Without a thread or memory the saver still works, so that is not an error. */
 static void open_saver(struct session *s)
 {
     const struct snapshot all = session_snapshot(s);
@@ -259,8 +260,8 @@ struct lines_values session_lines(const struct session *s, int64_t epoch)
                                  .save_path = cfg->save_path};
 }
 
-/* Rank 0's first line comes before any other rank's. */
-static int say_start(struct session *s, struct err *err)
+/* Print rank 0's first line before any other rank's. */
+static int print_start(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct lines_values v = session_lines(s, 0);
@@ -278,14 +279,15 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
 {
     struct kctx_options machine = {0};
 
-    *s = (struct session){.cfg = &s->own,
-                          .asked = cfg,
-                          .own = *cfg,
+    *s = (struct session){.cfg = &s->effective,
+                          .given = cfg,
+                          .effective = *cfg,
                           .env = env,
                           .slot = rank_state_join(env->get(CONTRACT_ENV_RANK_STATE)),
                           .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
     rank_state_phase(s->slot, RANK_STARTING);
-    /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
+    /* Before the ranks are connected no loop polls for signals, so they keep their default action. From here
+     * on threads inherit the mask. */
     if (open_ranks(s, err))
         return -1;
     if (s->idle.self)
@@ -304,7 +306,7 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
         session_begin(s, err) || make_report(s, err))
         return -1;
     open_saver(s);
-    if (tell_saving(s, err) || say_start(s, err))
+    if (share_save_options(s, err) || print_start(s, err))
         return -1;
     if (s->idle.ranks)
         report_note(s->report, true, s->idle.why);

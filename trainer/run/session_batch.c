@@ -1,5 +1,5 @@
-/* session_batch.c - choose the batch of each rank, and for GPT-2's --total_batch_tokens how many sequences go through the device at
- * a time: as many as its memory holds.
+/* session_batch.c - choose the batch of each rank, and with --total_batch_tokens the micro-batch: as many
+ * sequences as fit into the device's memory.
  */
 #include "collectives/noted.h"
 #include "common/memory.h"
@@ -9,27 +9,27 @@
 
 #include <stdlib.h>
 
-/* On a GPU: more tokens at a time make matrix products no quicker. Of its free memory a tenth is left: for NCCL, for what CUDA
- * loads later, for the samples' order. */
+/* TOKENS_MAX: more tokens at a time do not make matrix products faster on a GPU. ROOM_PERCENT: a tenth of its
+ * free memory remains for NCCL, for code that CUDA loads later, and for the samples' order. */
 enum { TOKENS_MAX = 65536, ROOM_PERCENT = 90, HOST_SEQUENCES = 4 };
 
-/* *ret: training with micro-batches of `rows` fits into `room` bytes. */
+/* Set *ret to whether training with micro-batches of `rows` sequences fits into `room` bytes. */
 static int fits(const struct session *s, int64_t rows, size_t room, bool *ret, struct err *err)
 {
     size_t bytes;
 
-    if (resident_needs(&s->own.model, (int)rows, &bytes, err))
+    if (resident_needs(&s->effective.model, (int)rows, &bytes, err))
         return -1;
     *ret = bytes <= room;
     return 0;
 }
 
-/* The most of `sequences` that this rank's device takes at a time, in equal micro-batches; where none fits, the least, whose
- * memory is then found missing by whoever allocates it. */
+/* The largest divisor of `sequences` that fits into this rank's device at a time; 1 if none fits: the
+ * allocation will then fail. */
 static int most_at_a_time(const struct session *s, int64_t sequences, int64_t *ret, struct err *err)
 {
     const bool host = device_is_host(s->ctx);
-    const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->own.model.input.rows;
+    const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->effective.model.input.rows;
     const size_t room = host ? 0 : device_room(s->ctx) / 100 * ROOM_PERCENT / (size_t)s->gpu.sharers;
     bool enough = false;
 
@@ -45,7 +45,7 @@ static int most_at_a_time(const struct session *s, int64_t sequences, int64_t *r
     return 0;
 }
 
-/* What every rank can take. */
+/* Reduce *rows to the least over all ranks. */
 static int least_of_ranks(const struct session *s, int64_t *rows, struct err *err)
 {
     struct collectives *c = s->comm;
@@ -58,24 +58,24 @@ static int least_of_ranks(const struct session *s, int64_t *rows, struct err *er
     return 0;
 }
 
-/* Where tokens are not divisible by ranks and sequences, config_batch says so. */
+/* If the tokens are not divisible by ranks and sequences, config_batch returns the error. */
 static int choose(struct session *s, int replicas, struct err *err)
 {
-    const int64_t tokens = s->own.model.input.sequence ? s->own.model.input.rows : 1;
-    const int64_t sequences = s->own.total_batch_tokens / (tokens * replicas);
+    const int64_t tokens = s->effective.model.input.sequence ? s->effective.model.input.rows : 1;
+    const int64_t sequences = s->effective.total_batch_tokens / (tokens * replicas);
 
-    s->own.batch_size = 1;
-    if (s->own.model.input.sequence && most_at_a_time(s, sequences, &s->own.batch_size, err))
+    s->effective.batch_size = 1;
+    if (s->effective.model.input.sequence && most_at_a_time(s, sequences, &s->effective.batch_size, err))
         return -1;
-    return least_of_ranks(s, &s->own.batch_size, err);
+    return least_of_ranks(s, &s->effective.batch_size, err);
 }
 
 int session_share_batch(struct session *s, struct err *err)
 {
-    struct pipeline_place at;
+    struct pipeline_position at;
 
-    if (pipeline_place_of(&s->own.model, s->comm->rank, s->comm->world, &at, err) ||
-        (!s->own.batch_size && choose(s, at.replicas, err)))
+    if (pipeline_position_of(&s->effective.model, s->comm->rank, s->comm->world, &at, err) ||
+        (!s->effective.batch_size && choose(s, at.replicas, err)))
         return -1;
-    return config_batch(&s->own, at.replicas, err);
+    return config_batch(&s->effective, at.replicas, err);
 }

@@ -1,33 +1,33 @@
-/* session_device.c - the GPU of a run: choosing it, its context, NCCL over it, and whether it is lost. */
+/* session_device.c - the GPU of a run: choose it, open its context and NCCL, detect whether it is lost. */
 #include "collectives/device.h"
 #include "trainer/run/session.h"
 
 int session_find_device(struct session *s, struct err *err)
 {
-    const struct gpu_ask ask = {.backend = s->ranks.backend,
-                                .no_cuda = s->cfg->no_cuda,
-                                .local_rank = s->ranks.local_rank,
-                                .local_world = s->ranks.local_world,
-                                .visible = s->env->get("CUDA_VISIBLE_DEVICES"),
-                                .shared = s->env->get("NCCL_MULTI_RANK_GPU_ENABLE")};
+    const struct gpu_request ask = {.backend = s->ranks.backend,
+                                    .no_cuda = s->cfg->no_cuda,
+                                    .local_rank = s->ranks.local_rank,
+                                    .local_world = s->ranks.local_world,
+                                    .visible = s->env->get("CUDA_VISIBLE_DEVICES"),
+                                    .shared = s->env->get("NCCL_MULTI_RANK_GPU_ENABLE")};
 
     if (gpu_find(&ask, &s->env->gpu, &s->plugin, &s->gpu, err))
         return -1;
     if (!s->plugin || s->ranks.backend != COLLECTIVES_NCCL)
         return 0;
     s->nccl = s->ranks.world > 1;
-    s->ranks.backend = COLLECTIVES_GLOO; /* for what lies in the process's memory */
+    s->ranks.backend = COLLECTIVES_GLOO; /* for data in host memory */
     return 0;
 }
 
-/* On a device. Layers of images know f32 alone. */
+/* The element type on a device. Layers of images support only f32. */
 static struct model_numbers numbers_of(const struct config *cfg)
 {
     const bool bf16 = cfg->precision == PRECISION_BF16 && cfg->model.input.sequence;
 
-    return (struct model_numbers){.elsewhere = true,
+    return (struct model_numbers){.on_device = true,
                                   .element = bf16 ? ELEMENT_BF16 : ELEMENT_F32,
-                                  .by_chance = cfg->stochastic_rounding,
+                                  .stochastic = cfg->stochastic_rounding,
                                   .seed = (uint64_t)cfg->seed};
 }
 
@@ -35,8 +35,8 @@ static int take_gpu(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
 
-    s->own.model.numbers = numbers_of(cfg);
-    const enum element element = s->own.model.numbers.element;
+    s->effective.model.numbers = numbers_of(cfg);
+    const enum element element = s->effective.model.numbers.element;
     s->ctx = s->plugin->context(
         s->gpu.device, element == ELEMENT_F32 ? (enum precision)cfg->precision : PRECISION_F32, element, err);
     if (!s->ctx)
@@ -48,8 +48,9 @@ static int take_gpu(struct session *s, struct err *err)
 
 int session_open_device(struct session *s, struct err *err)
 {
-    if (s->own.precision == CONFIG_PRECISION_AUTO)
-        s->own.precision = s->plugin && s->own.model.input.sequence ? PRECISION_BF16 : PRECISION_F32;
+    if (s->effective.precision == CONFIG_PRECISION_AUTO)
+        s->effective.precision =
+            s->plugin && s->effective.model.input.sequence ? PRECISION_BF16 : PRECISION_F32;
     if (s->plugin && take_gpu(s, err))
         return -1;
     if (!s->ctx && s->cfg->precision != PRECISION_F32)
@@ -62,7 +63,7 @@ int session_open_device(struct session *s, struct err *err)
     return 0;
 }
 
-/* An NCCL that has not come up may still be at it, on threads of its own. */
+/* If NCCL failed to initialise, its threads may still use the device. */
 bool session_device_lost(const struct session *s)
 {
     bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);

@@ -1,8 +1,8 @@
 /* session_fit.c - check that data, model and options fit each other before the first step. */
 #include "trainer/run/session.h"
 
-/* An input of the data may be told to the model as it lies there: the same shape, or a vector for pixels of one
- * channel. */
+/* Whether the data's input can be the model's without conversion: the same shape, or a vector for pixels of
+ * one channel. */
 static bool same_input(const struct shape *in, const struct data_layout *l)
 {
     if (in->rows == l->rows && in->cols == l->cols && in->channels == l->channels)
@@ -38,7 +38,7 @@ int session_check_fit(const struct session *s, struct err *err)
     const struct shape *in = &s->cfg->model.input;
     const struct data_spec *d = &s->cfg->data;
 
-    if (in->sequence && !l->steps) /* an embedding aborts at numbers that nobody has checked */
+    if (in->sequence && !l->steps) /* an embedding aborts on token numbers that were not checked */
         return err_set(err, ERR_INVALID, "model.input: tokens, expected data: {format: tokens, ...}");
     if (!same_input(in, l))
         return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx%d", in->rows,

@@ -1,4 +1,4 @@
-/* session_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
+/* session_state.c - the checkpoints of a run: resume from one, gather the state for one, set up the saver. */
 #include "trainer/run/session.h"
 
 #include "collectives/noted.h"
@@ -19,8 +19,8 @@ struct snapshot session_snapshot(struct session *s)
         all.optim = &s->whole_optim;
         all.model = s->pipeline.whole;
     }
-    /* The moments of the training lie elsewhere: in stages, or on a device. */
-    all.moments_stay = all.optim != &s->optim || !device_is_host(s->ctx);
+    /* The optimizer's live moments are in other memory: in stages, or on a device. */
+    all.moments_gathered = all.optim != &s->optim || !device_is_host(s->ctx);
     return all;
 }
 
@@ -44,7 +44,7 @@ int session_gather(struct session *s, struct err *err)
                : 0;
 }
 
-/* The way back, after rank 0 has read a checkpoint. */
+/* Distribute the state after rank 0 has read a checkpoint. */
 static int scatter(struct session *s, struct err *err)
 {
     s->optim.step = s->cursor.step;
@@ -55,7 +55,7 @@ static int scatter(struct session *s, struct err *err)
                : 0;
 }
 
-/* A place of an epoch's order is another sample where there are more or fewer of them. */
+/* With another number of samples, a position of the epoch's order is another sample: report that. */
 static void compare_items(struct session *s)
 {
     struct cursor *c = &s->cursor;
@@ -70,21 +70,21 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
-/* In the own folder of the run and its configuration. A run by hand goes on in the folder of the run that it has resumed, unless that
- * one still writes there. */
+/* The saver writes to the folder of the run and its configuration. A run without a job continues in the
+ * folder of the run that it has resumed, unless that one still writes there. */
 static int make_saver(struct session *s, const struct resume_options *o, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct run_id other = s->run_id;
-    int held = 0;
+    int lock_fd = 0;
 
     if (!cfg->eval_only && run_id_take_over(&other, s->resumed.run_id)) {
-        struct err cannot; /* then no checkpoint is written either, and the saver says why */
+        struct err cannot; /* then the saver cannot write either, and reports why */
         if (run_id_dir(cfg->ckpt_dir, other.text, o->config, s->run_dir, err))
             return -1;
         if (fs_mkdirs_synced(s->run_dir, &cannot) == 0)
-            held = ckpt_hold(s->run_dir);
-        if (held >= 0)
+            lock_fd = ckpt_lock(s->run_dir);
+        if (lock_fd >= 0)
             s->run_id = other;
     }
     if (run_id_dir(cfg->ckpt_dir, s->run_id.text, o->config, s->run_dir, err))
@@ -97,8 +97,8 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .run_id = o->run_id,
                               .launch = o->launch,
                               .rank = s->comm->rank,
-                              .holds = s->run_id.made_up,
-                              .held = held,
+                              .locks = s->run_id.made_up,
+                              .lock_fd = lock_fd,
                               .clock = s->env->clock,
                               .last_ms = session_now_ms(s),
                               .last_step = -1};
@@ -113,7 +113,7 @@ int session_begin(struct session *s, struct err *err)
         return -1;
     struct resume_options o = {.how = cfg->resume,
                                .dir = cfg->ckpt_dir,
-                               .config = config_resumable(s->asked),
+                               .config = config_resumable(s->given),
                                .run_id = s->run_id.text,
                                .later_attempt = s->run_id.later_attempt,
                                .launch = s->run_id.launch,
@@ -127,9 +127,9 @@ int session_begin(struct session *s, struct err *err)
         collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;
     compare_items(s);
-    /* A later attempt needs the first weights no more, and they may be gone. */
+    /* A later attempt does not need the initial weights, and the file may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");
-    train_push(&s->train); /* behind the last that writes weights here */
+    train_push(&s->train); /* nothing after this writes weights on the host */
     return make_saver(s, &o, err);
 }

@@ -68,7 +68,7 @@ static void copy_words(int argc, char *const *argv, char **words)
     *words = NULL;
 }
 
-/* The launcher's own defaults from PET_* belong to a launcher that somebody has started by that name. */
+/* Remove PET_*: these defaults are for a launcher that a user starts. */
 static void clear_launcher_defaults(void)
 {
     for (char **e = environ; e && *e;) {
@@ -103,7 +103,8 @@ int spawn_ranks(int n, int argc, char *const *argv, struct err *err)
     words[4] = self;
     copy_words(argc, argv, words + 5);
     clear_launcher_defaults();
-    /* Ranks share the CPUs, as those of a program that spawns its own do; torchrun's default is one thread each. */
+    /* Ranks share the CPUs, as in a program that spawns its own processes; torchrun's default is one thread
+     * each. */
     snprintf(threads, sizeof(threads), "%d", threads_per_rank(NULL, cpus_usable(), n, KCTX_THREADS_MAX));
     setenv("OMP_NUM_THREADS", threads, 0);
     execv(launcher, words);

@@ -1,7 +1,8 @@
-/* spawn.h - start several ranks from one command (--nprocs): exec the launcher, which starts them.
+/* spawn.h - start several ranks with one command (--nprocs): exec the launcher, which starts them. main.c
+ * calls it.
  *
- * Presets that replace programs which spawn their own processes keep that command line. The launcher is the torchrun
- * beside this program.
+ * A preset that replaces a program with --nprocs keeps that option. The launcher is the torchrun in this
+ * program's folder.
  *
  * Errors: ERR_INVALID (--nprocs under a launcher), ERR_NOT_FOUND (no torchrun), ERR_FATAL.
  */
@@ -12,7 +13,8 @@
 #include "common/err.h"
 #include "trainer/cli/config.h"
 
-/* How many ranks to start; 1 or less: none, this process trains. `get` is getenv, `dev` holds the devices ("/dev"). */
+/* *ret: the number of ranks to start; 1 or less: this process trains. `get` is getenv, `dev` the folder of
+ * devices ("/dev"). */
 int spawn_count(const struct config *cfg, char *(*get)(const char *name), const char *dev, int *ret,
                 struct err *err) MUST_CHECK;
 

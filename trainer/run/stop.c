@@ -41,7 +41,7 @@ void stop_close(struct stop *s)
 {
     if (s->fd < 0)
         return;
-    /* One that has come since the last question is pending, and would end a finished run once it is unblocked. */
+    /* A signal since the last poll is pending, and would end a finished run when it is unblocked. */
     (void)stop_poll(s);
     close(s->fd);
     s->fd = -1;

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* For the gradients and the loss behind them: what ranks sum lies in the collectives' memory, a stage's gradients are its own. */
+/* Allocate the gradients, followed by the loss: in memory of the collectives if ranks sum them, else (stages)
+ * in own_grad. */
 static float *gradient_memory(struct train *t, struct err *err)
 {
     const struct pipeline *p = t->p.pipeline;
@@ -38,9 +39,9 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->dlogits = takes_loss ? calloc(kept * p->pipeline->forward_len, sizeof(float)) : NULL;
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
     t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
-    t->places = calloc(batch, sizeof(*t->places));
+    t->positions = calloc(batch, sizeof(*t->positions));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
-    if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->places && t->order) {
+    if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->positions && t->order) {
         if (device_is_host(o->ctx) || (t->resident = resident_open(p, err)))
             return 0;
         train_release(t);
@@ -58,14 +59,14 @@ void train_release(struct train *t)
     free(t->dlogits);
     free(t->labels);
     free(t->values);
-    free(t->places);
+    free(t->positions);
     free(t->order);
     *t = (struct train){0};
 }
 
-void train_skip(struct train *t, int64_t places)
+void train_skip(struct train *t, int64_t positions)
 {
-    t->p.sampler.first = places;
+    t->p.sampler.first = positions;
 }
 
 void train_epoch(struct train *t, int64_t epoch)
@@ -97,8 +98,8 @@ int train_pull(struct train *t, enum train_reads reads, struct err *err)
     return t->resident ? resident_pull(t->resident, reads, err) : 0;
 }
 
-/* Where a micro-batch's gradient of the outputs lies, on the last stage. Without stages it goes back at once, and the next takes
- * its place. */
+/* The gradient of a micro-batch's outputs, on the last stage. Without stages its backward pass runs at once,
+ * so all micro-batches use the same memory. */
 static float *dlogits_of(const struct train *t, const struct micro_batch *at)
 {
     const struct pipeline *pl = t->p.pipeline;
@@ -106,7 +107,7 @@ static float *dlogits_of(const struct train *t, const struct micro_batch *at)
     return t->dlogits && pl->at.stages > 1 ? t->dlogits + (size_t)at->first * pl->forward_len : t->dlogits;
 }
 
-/* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
+/* On the last stage: compute a micro-batch's loss and the gradient of its outputs. */
 static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
                     struct err *err)
 {
@@ -126,24 +127,26 @@ static int back(struct train *t, const struct micro_batch *at, struct err *err)
     return pipeline_backward(t->p.pipeline, at, dlogits_of(t, at), t->grad, err);
 }
 
-/* This rank's part of the gradient and of the loss, into t->grad. */
+/* Compute this rank's gradient and loss in t->grad. */
 static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct err *err)
 {
     const struct train_parts *p = &t->p;
     struct pipeline *pl = p->pipeline;
     const bool alone =
-        pl->at.stages == 1; /* then nobody waits for forwards, and one micro-batch is kept at a time */
+        pl->at.stages == 1; /* then no stage waits for activations, and one micro-batch is in memory at a
+                             * time */
     struct feed_targets to = {t->labels, t->values};
     double sum = 0;
 
-    int rows = (int)sampler_batch(&p->sampler, t->order, step, pl->o.batch, t->places);
+    int rows = (int)sampler_batch(&p->sampler, t->order, step, pl->o.batch, t->positions);
     if ((pipeline_is_first(pl) || pipeline_is_last(pl)) &&
-        feed_batch(&p->feed, t->places, rows, t->x, &to, err))
+        feed_batch(&p->feed, t->positions, rows, t->x, &to, err))
         return -1;
     int n = micro_batches(rows, pl->o.micro_batches);
     for (int i = 0; i < n; i++) {
         struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
-        struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places + at.first};
+        struct model_step this = {
+            .seed = p->seed, .step = p->optim->step, .samples = t->positions + at.first};
         const void *out;
         if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.len, &this, &out, err) ||
             (out && own_loss(t, &at, rows, out, &sum, err)) || (alone && back(t, &at, err)))
@@ -159,7 +162,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     return 0;
 }
 
-/* The norm that is bounded is one over all stages' gradients. */
+/* Update the parameters. Clipping uses the norm over all stages' gradients. */
 static int update(struct train *t, double lr, struct err *err)
 {
     struct pipeline *pl = t->p.pipeline;

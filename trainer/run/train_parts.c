@@ -1,4 +1,4 @@
-/* train_parts.c - compute the loss of some outputs, and sum what the ranks have computed in a step. */
+/* train_parts.c - compute the loss of outputs, and reduce a step's gradients over ranks. */
 #include "trainer/run/train_parts.h"
 
 #include "collectives/noted.h"
@@ -14,7 +14,7 @@ int train_loss(const struct train_parts *p, const struct micro_batch *at, const 
     const struct head_target head = {.labels = labels, .share = share / (float)rows};
     const struct loss_target target = {values ? NULL : labels, values ? to->values + first * values : NULL};
 
-    if (model_has_head(pl->model)) /* which takes the loss itself */
+    if (model_has_head(pl->model)) /* the head computes the loss */
         return pipeline_head_loss(pl, at, &head, dout, grad, ret, err);
     if (loss_of(&p->loss, pl->o.ctx, ret, dout, out, &target, rows, pl->output.channels, err))
         return -1;

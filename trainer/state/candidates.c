@@ -18,7 +18,7 @@ static int newest_step(const void *x, const void *y)
     return by_step ? by_step : descending(a->saved_ms, b->saved_ms);
 }
 
-/* Rules from the weightiest down; the first that tells two apart decides. */
+/* The rules in order of weight; the first one by which two candidates differ decides. */
 static int last_written(const void *x, const void *y)
 {
     const struct candidate *a = x;
@@ -35,7 +35,7 @@ static int last_written(const void *x, const void *y)
     return newest_step(a, b);
 }
 
-static struct candidate look_at(const char *path, int64_t step, struct whose own)
+static struct candidate look_at(const char *path, int64_t step, struct candidate_key own)
 {
     struct candidate c = {.path = path, .step = step};
     struct manifest m = {0};
@@ -52,8 +52,8 @@ static struct candidate look_at(const char *path, int64_t step, struct whose own
     return c;
 }
 
-/* Append those of one folder; *list is what is in it. */
-static int append(const char *dir, struct whose own, struct arena *a, struct ckpt_list *list,
+/* Append the checkpoints of one folder; *list is the folder's content. */
+static int append(const char *dir, struct candidate_key own, struct arena *a, struct ckpt_list *list,
                   struct candidates *ret, struct err *err)
 {
     if (ckpt_list(dir, a, list, &ret->why)) {
@@ -80,7 +80,8 @@ static void sort(struct candidates *c, int (*order)(const void *x, const void *y
         qsort(c->of, c->len, sizeof(*c->of), order);
 }
 
-int candidates_in(const char *dir, struct whose own, struct arena *a, struct candidates *ret, struct err *err)
+int candidates_in(const char *dir, struct candidate_key own, struct arena *a, struct candidates *ret,
+                  struct err *err)
 {
     struct ckpt_list list;
 
@@ -91,7 +92,7 @@ int candidates_in(const char *dir, struct whose own, struct arena *a, struct can
     return 0;
 }
 
-int candidates_below(const char *dir, struct whose own, struct arena *a, struct candidates *ret,
+int candidates_below(const char *dir, struct candidate_key own, struct arena *a, struct candidates *ret,
                      struct err *err)
 {
     struct ckpt_list list, run;
@@ -103,7 +104,7 @@ int candidates_below(const char *dir, struct whose own, struct arena *a, struct 
     for (size_t i = list.len; i < list.len + list.runs; i++)
         if (append(arena_printf(a, "%s/%s", dir, list.entry[i].name), own, a, &run, ret, err))
             return -1;
-    ret->why = why; /* a run's folder that cannot be opened is nobody's to go on from */
+    ret->why = why; /* a run's folder that cannot be opened: no checkpoints to resume from */
     sort(ret, last_written);
     return 0;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of more notes than fit the last is the one that is kept: it says what was done. */
+/* If there are too many notes, the last one replaces the previous: it has the result. */
 void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
 {
     va_list ap;
@@ -43,8 +43,8 @@ static int take(const struct snapshot *into, const char *path, uint32_t config, 
     return 0;
 }
 
-/* The first that can be read. 1: resumed, 0: there is none, -1: one may be whole that could not be read for lack of memory or
- * the like; another try is better than to begin before it. */
+/* Load the first readable candidate. 1: resumed; 0: none; -1: one could not be read for lack of memory or the
+ * like, and may be valid: a retry is better than to begin earlier. */
 static int first_of(const struct snapshot *into, const struct candidates *c, uint32_t config,
                     struct resume_result *ret, struct err *err)
 {
@@ -62,16 +62,17 @@ static int first_of(const struct snapshot *into, const struct candidates *c, uin
     return 0;
 }
 
-/* What another version of this program has learnt in this run is not thrown away by beginning anew. */
+/* Refuse to start afresh if another version of this program has trained this run: that would discard its
+ * training. */
 static int refuse_older(const struct candidates *c, struct err *err)
 {
     for (size_t i = 0; i < c->len; i++)
         if (c->of[i].older_own)
-            return err_set(
-                err, ERR_INVALID,
-                "a checkpoint of this run has %.300s: go on with the version that wrote it, or remove it to "
-                "begin anew",
-                c->of[i].why.msg);
+            return err_set(err, ERR_INVALID,
+                           "a checkpoint of this run has %.300s: continue with the version that wrote it, or "
+                           "remove it to "
+                           "start afresh",
+                           c->of[i].why.msg);
     return 0;
 }
 
@@ -81,15 +82,15 @@ static void tell_folder(const struct candidates *c, struct resume_result *ret)
         resume_note(ret, true, "--ckpt_dir: %s", c->why.msg);
 }
 
-/* Nothing was resumed: whose checkpoints are there? */
-static void tell_others(const struct candidates *all, const char *dir, struct resume_result *ret)
+/* Nothing was resumed: report the other checkpoints that exist. */
+static void note_others(const struct candidates *all, const char *dir, struct resume_result *ret)
 {
     const struct candidate *best = NULL;
 
     for (size_t i = 0; i < all->len && !best; i++)
         best = all->of[i].damaged ? NULL : &all->of[i];
     if (best && best->same_config)
-        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
+        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s resumes from it",
                     best->path, dir);
     else if (best)
         resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);
@@ -97,13 +98,14 @@ static void tell_others(const struct candidates *all, const char *dir, struct re
         resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", dir);
 }
 
-/* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. What may be this run's and was not read is told: what lies
- * in --ckpt_dir itself, where versions before the folders of runs left theirs, and why a folder could not be opened. */
+/* Resume from this run's own checkpoints; with `launch`, only of that launch. Returns 1, 0 or -1 as above.
+ * Reports what may be this run's and was not read: checkpoints in --ckpt_dir itself, where older versions
+ * wrote them, and a folder that cannot be opened. */
 static int own(const struct snapshot *into, const struct resume_options *o, uint32_t launch, bool tell,
                struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    const struct whose me = {o->run_id, o->config};
+    const struct candidate_key me = {o->run_id, o->config};
     struct candidates here, mine, all;
     char dir[PATH_MAX];
 
@@ -128,7 +130,7 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
     tell_folder(&here, ret);
     tell_folder(&mine, ret);
     if (tell)
-        tell_others(&all, o->dir, ret);
+        note_others(&all, o->dir, ret);
     return 0;
 }
 
@@ -146,7 +148,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
 {
     cleanup_arena struct arena a = {0};
     struct candidates all;
-    const int before = ret->notes; /* of the run's own */
+    const int before = ret->notes; /* notes about the run's own checkpoints */
 
     if (weights_refuse_pt(o->how, err))
         return err_wrap(err, "--resume");
@@ -156,7 +158,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
         err->kind = err->kind == ERR_CONFLICT ? ERR_INVALID : err->kind;
         return err_wrap(err, "--resume");
     }
-    if (candidates_below(o->how, (struct whose){o->run_id, o->config}, &a, &all, err))
+    if (candidates_below(o->how, (struct candidate_key){o->run_id, o->config}, &a, &all, err))
         return err_wrap(err, "--resume");
     if (all.why.kind) {
         *err = all.why;
@@ -169,7 +171,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
                    ret->notes > before ? "; " : "", ret->notes > before ? ret->note[before].text : "");
 }
 
-/* 1: resumed, 0: afresh, -1. */
+/* 1: resumed; 0: start afresh; -1: failure. */
 static int search(const struct snapshot *into, const struct resume_options *o, struct resume_result *ret,
                   struct err *err)
 {
@@ -177,16 +179,17 @@ static int search(const struct snapshot *into, const struct resume_options *o, s
         return 0;
     if (strcmp(o->how, "auto") == 0)
         return own(into, o, 0, true, ret, err);
-    /* A path says where the run begins; a later attempt goes on from where the run has come. What this launch has written tells
-     * that there was an earlier one: launchers count no restart when ranks meet anew because a node came or went. */
+    /* A path is where the run begins; a later attempt continues from the run's own checkpoints. A checkpoint
+     * of this launch also shows an earlier attempt: launchers count no restart when ranks start again because
+     * a node joined or left. */
     int found = 0;
     if (o->later_attempt || o->launch)
         found = own(into, o, o->later_attempt ? 0 : o->launch, false, ret, err);
     return found ? found : from_path(into, o, ret, err);
 }
 
-/* What rank 0 tells. */
-struct word {
+/* The result that rank 0 broadcasts. */
+struct resume_message {
     int32_t found; /* -1: it failed */
     int32_t pad;
     struct cursor cursor;
@@ -195,7 +198,7 @@ struct word {
 int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
            struct resume_result *ret, struct err *err)
 {
-    struct word word = {0};
+    struct resume_message word = {0};
     struct err own = {0};
 
     *ret = (struct resume_result){0};

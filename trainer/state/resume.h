@@ -1,14 +1,14 @@
-/* resume.h - find the checkpoint from which a run resumes and load it, or start afresh.
+/* resume.h - find and load the checkpoint from which a run resumes. run/session_state.c calls it.
  *
- * Rank 0 alone finds and reads the checkpoint: no shared disk is needed. "auto" takes the newest
- * checkpoint in the own folder of the run and its configuration that is whole, and warns why it skipped others; a path is loaded
- * or is an error. Of a folder that holds checkpoints of several runs it is the last written one of this configuration.
+ * Only rank 0 finds and reads the checkpoint, so no shared disk is needed. "auto" takes the newest valid
+ * checkpoint in the folder of the run and its configuration, and warns about those that it skips. A path must
+ * be loadable, else it is an error; of a folder with checkpoints of several runs, the last written one of
+ * this configuration is taken.
  *
  * Order:     a collective call: every rank makes it.
  * Ownership: everything is borrowed for the call.
- * Errors:    ERR_INVALID or ERR_NOT_FOUND on rank 0 for a path that cannot be used, or a checkpoint of this run that another version
- *            wrote; ERR_PEER then on the others; those
- *            of the collectives.
+ * Errors:    ERR_INVALID or ERR_NOT_FOUND on rank 0: a path that cannot be used, or a checkpoint of this run
+ *            that another version wrote; ERR_PEER then on the others; and those of the collectives.
  */
 #ifndef TK_TRAINER_STATE_RESUME_H
 #define TK_TRAINER_STATE_RESUME_H
@@ -23,16 +23,15 @@ struct resume_options {
     const char *dir; /* --ckpt_dir, with the runs' folders */
     uint32_t config;
     const char *run_id;
-    bool later_attempt; /* the same run may have been started with this path before */
+    bool later_attempt; /* an earlier attempt of this run may have used this path */
     uint32_t launch;    /* as struct run_id's */
     int64_t timeout_ms;
 };
 
 struct resume_result {
     bool resumed;
-    char run_id
-        [MANIFEST_RUN_ID_BYTES]; /* on rank 0: of the checkpoint taken, if that is of this configuration */
-    int notes;                   /* messages for the user, on rank 0 */
+    char run_id[MANIFEST_RUN_ID_BYTES]; /* on rank 0: the loaded checkpoint's, if it has this configuration */
+    int notes;                          /* messages for the user, on rank 0 */
     struct {
         bool warning;
         char text[ERR_MSG_BYTES];
@@ -43,7 +42,8 @@ struct resume_result {
 void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Fill the cursor of `into`, and on rank 0, for the caller to distribute, its model and optimiser; or leave them as they are. */
+/* Fill the cursor of `into`, and on rank 0 its model and optimizer, which the caller distributes; without a
+ * checkpoint they are unchanged. */
 int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
            struct resume_result *ret, struct err *err) MUST_CHECK;
 

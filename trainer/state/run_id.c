@@ -17,7 +17,8 @@
 static const char MADE_UP[] = "single-";
 static const char UNCHOSEN[] = "none"; /* torchrun's default of --rdzv_id */
 
-/* When a process began, in ticks since the machine did: field 22 of proc(5)'s stat, the 20th behind the name. */
+/* A process's start time in clock ticks since boot: field 22 of /proc/PID/stat (proc(5)), the 20th after the
+ * name. */
 static bool start_of(pid_t pid, char out[static 32])
 {
     cleanup_buf struct buf text = BUF_INIT(4096);
@@ -38,8 +39,8 @@ static bool start_of(pid_t pid, char out[static 32])
     return out[0] != '\0';
 }
 
-/* What tells this launch from all others: the folder that the launcher has made for it (it is the same behind a wrapper script
- * that starts a process of its own for every attempt); without one the parent process, by its number and start. */
+/* Identify this launch: by the folder that the launcher created for it (the same behind a wrapper script that
+ * starts a new process for each attempt), else by the parent process's pid and start time. */
 static bool launch_find(char *(*get)(const char *name), char out[static MANIFEST_RUN_ID_BYTES], int *attempt)
 {
     cleanup_buf struct buf boot = BUF_INIT(256);
@@ -49,7 +50,7 @@ static bool launch_find(char *(*get)(const char *name), char out[static MANIFEST
     struct err ignored;
 
     *attempt = 0;
-    /* The last: a folder of the user's may be called so, too. */
+    /* Use the last match: one of the user's folders may have the same name. */
     for (const char *p = file; p && (p = strstr(p, CONTRACT_ATTEMPT)); p++)
         at = p;
     if (fs_read("/proc/sys/kernel/random/boot_id", &boot, &ignored))

@@ -47,7 +47,7 @@ static int write_file(void *ctx, const void *bytes, size_t len, struct err *err)
     return piece_write(file->fd, bytes, len) ? err_errno(err, ERR_FATAL, errno, "cannot write") : 0;
 }
 
-/* "model" of "dir/model.pt": what torch.save names the folder inside. */
+/* "model" for "dir/model.pt": torch.save's name of the folder inside. */
 static void archive_name(const char *path, char out[static TORCH_ZIP_NAME_BYTES + 1])
 {
     const char *slash = strrchr(path, '/');

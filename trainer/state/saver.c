@@ -18,8 +18,8 @@ static int write_checkpoint(struct saver *s, struct err *err)
 
     if (snapshot_check(&s->what, err) || ckpt_begin(&w, s->dir, &s->manifest, err))
         return -1;
-    if (s->holds && s->held <= 0)
-        s->held = ckpt_hold(s->dir);
+    if (s->locks && s->lock_fd <= 0)
+        s->lock_fd = ckpt_lock(s->dir);
     return snapshot_write(&s->what, &w, err) || ckpt_commit(&w, s->keep, err) ? -1 : 0;
 }
 
@@ -29,7 +29,7 @@ static void write_now(struct saver *s)
         s->outcome = (struct err){0};
 }
 
-/* Of this thread alone: Linux has a nice value for each. */
+/* Raise this thread's nice value: Linux has one per thread. */
 static void give_way(void)
 {
     const int nice = getpriority(PRIO_PROCESS, 0) + SAVER_NICE;
@@ -96,8 +96,8 @@ void saver_close(struct saver *s)
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     snapshot_copy_release(&s->copy);
-    if (s->held > 0)
-        close(s->held);
+    if (s->lock_fd > 0)
+        close(s->lock_fd);
     s->open = false;
 }
 
@@ -108,9 +108,9 @@ uint32_t saver_flags(struct saver *s, int64_t step)
     if ((s->save_steps && step % s->save_steps == 0) ||
         (s->save_ms && s->clock.mono_ms(s->clock.ctx) - s->last_ms >= s->save_ms))
         s->due = true;
-    if (!s->due || s->asked || s->phase == SAVER_WRITES)
+    if (!s->due || s->requested || s->phase == SAVER_WRITES)
         return 0;
-    s->asked = true;
+    s->requested = true;
     return COLLECTIVES_SAVE;
 }
 
@@ -118,7 +118,7 @@ void saver_save(struct saver *s, const struct snapshot *what, bool unchanging)
 {
     const int64_t step = what->cursor->step;
 
-    s->wanted = s->due = s->asked = false;
+    s->wanted = s->due = s->requested = false;
     if (!s->open || step == s->last_step)
         return;
     s->manifest = (struct manifest){
@@ -148,7 +148,7 @@ bool saver_wait(struct saver *s, int64_t timeout_ms)
     return idle;
 }
 
-/* Where there is no code the text says which it is. */
+/* Without a code, compare the messages. */
 static bool same_reason(const struct err *a, const struct err *b)
 {
     return a->kind && a->kind == b->kind && a->code == b->code && (a->code || strcmp(a->msg, b->msg) == 0);

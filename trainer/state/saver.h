@@ -1,17 +1,21 @@
-/* saver.h - decide when a checkpoint is due (--save_steps, --save_seconds), and write it in a thread beside the training.
+/* saver.h - decide when a checkpoint is due (--save_steps, --save_seconds), and write it in a thread. run/
+ * calls it.
  *
- * Rank 0 alone decides, and writes from a copy of the state that is made between two steps. It asks for a checkpoint with a step's
- * all_reduce (COLLECTIVES_SAVE), so that all ranks bring their parts after the same step, and asks for none while it writes another: what
- * is due then is asked for with the first step after that.
+ * Only rank 0 decides, and it writes a copy of the state that it makes between two steps. It requests a
+ * checkpoint with a flag of a step's all_reduce (COLLECTIVES_SAVE), so that all ranks gather their parts
+ * after the same step. While it writes, it requests none; one that becomes due meanwhile is requested with
+ * the first step after that.
  *
- * Memory:    on rank 0, from saver_open on: snapshot_copy_bytes.
- * Ownership: strings are borrowed. saver_close waits for the write under way, then frees. A struct without a `dir` never saves.
- * Threads:   one thread calls these functions, and the struct stays where it is from saver_open on. The thread that writes blocks all
- *            signals and has a nice value of SAVER_NICE more than the process, so that on busy cores the ranks' threads go first and
- *            it still gets a share. Where no thread can be had the caller's writes.
- * fork:      a child has no such thread: it must exec or _exit, and close nothing.
- * Errors:    of a checkpoint: snapshot_check's and ckpt_dir.h's; the folder is then as it was, and the training continues.
- */
+ * Memory:    on rank 0, snapshot_copy_bytes from saver_open on.
+ * Ownership: strings are borrowed. saver_close waits for the writer, then frees. With dir NULL it never
+ *            saves.
+ * Threads:   one thread calls these functions; the struct must not move after saver_open. The writer thread
+ *            blocks all signals. Its nice value is SAVER_NICE above the process's, so that on busy cores the
+ *            ranks' threads have priority and it still gets a share. If no thread can be started, the
+ *            caller's thread writes.
+ * fork: a child does not have the thread: it must exec or _exit, and must not call saver_close.
+ * Errors:    of a checkpoint: those of snapshot_check and ckpt_dir.h; the folder is then unchanged, and the
+ *            training continues. */
 #ifndef TK_TRAINER_STATE_SAVER_H
 #define TK_TRAINER_STATE_SAVER_H
 
@@ -32,23 +36,23 @@ struct saver {
     uint32_t launch;
     int rank;
     bool
-        holds; /* the folder, from the first checkpoint until saver_close: no other run by hand takes it over meanwhile */
-    int held; /* of ckpt_hold; 0: not yet */
+        locks; /* lock the folder from the first checkpoint until saver_close, so that no other run without a job takes it over */
+    int lock_fd; /* result of ckpt_lock; 0: not locked */
     struct clock clock;
-    int64_t last_ms;   /* of the clock, when the last one was begun */
-    int64_t last_step; /* the step of the newest one on disk; -1: none of this process */
+    int64_t last_ms;   /* when the last checkpoint was begun */
+    int64_t last_step; /* step of the newest checkpoint on disk; -1: none by this process */
 
-    /* The same on all ranks. asynchronous: false without a thread, or without memory for a copy: then a step waits until its
-     * checkpoint is written. wanted: rank 0 has asked, and this step is to be saved. */
+    /* Equal on all ranks. asynchronous: false without a thread or memory for a copy: then a step waits until
+     * its checkpoint is written. wanted: rank 0 has requested a checkpoint of this step. */
     bool asynchronous, wanted;
 
     /* Rank 0's: */
-    bool due, asked; /* a checkpoint; and all ranks have been asked for it */
+    bool due, requested; /* a checkpoint is due; it has been requested from all ranks */
     bool open, has_thread;
     struct snapshot_copy copy;
-    struct snapshot what; /* is written, as the checkpoint of this manifest */
+    struct snapshot what; /* the state being written, with the manifest below */
     struct manifest manifest;
-    struct err outcome, before; /* of this and of the one before; kind ERR_NONE: it was written */
+    struct err outcome, before; /* of the last checkpoint and of the one before; kind ERR_NONE: written */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -57,32 +61,33 @@ struct saver {
         SAVER_WRITES,
         SAVER_ENDED,
         SAVER_CLOSES
-    } _Atomic phase; /* ENDED: nobody has taken the outcome */
+    } _Atomic phase; /* ENDED: saver_end has not returned the outcome yet */
 };
 
-/* On rank 0: start the thread, and allocate memory for a copy of a state of this shape if checkpoints are wanted before the end.
- * -1: there is no thread or no memory, *why says which, and `asynchronous` is false. */
+/* On rank 0: start the thread, and allocate memory for a copy of a state of this shape, if checkpoints before
+ * the end are requested. -1: no thread or no memory (*why), and `asynchronous` is false. */
 int saver_open(struct saver *s, const struct snapshot *shape, struct err *why) MUST_CHECK;
 void saver_close(struct saver *s);
 
 /* The flags that this rank sends with step `step` (of the run, from 1). */
 uint32_t saver_flags(struct saver *s, int64_t step);
 
-/* Save the state of this step: rank 0 has it written, unless a checkpoint of this step exists. `unchanging`: nobody changes the state
- * until it is written, so no copy is made. The checkpoint before it has to be written, and its outcome taken by saver_end. */
+/* Save the state of this step, unless a checkpoint of it exists. `unchanging`: the state does not change
+ * until it is written, so no copy is made. The previous checkpoint must be written, and saver_end must have
+ * returned its outcome. */
 void saver_save(struct saver *s, const struct snapshot *what, bool unchanging);
 
-/* Wait until nothing is being written, timeout_ms at most (-1: without limit). Returns whether that is so. */
+/* Wait until the writer is idle, at most timeout_ms (-1: no limit). Returns whether it is. */
 bool saver_wait(struct saver *s, int64_t timeout_ms);
 
-/* How a checkpoint ended. */
+/* The result of a checkpoint. */
 struct saver_outcome {
     int64_t step;
     struct err err;   /* kind ERR_NONE: it is on disk */
-    bool same_reason; /* it failed for the same reason as the one before it */
+    bool same_reason; /* it failed for the same reason as the previous one */
 };
 
-/* The outcome of the checkpoint that has ended since the last call; false: none has. */
+/* Get the outcome of a checkpoint that has ended since the last call; false: none has. */
 bool saver_end(struct saver *s, struct saver_outcome *ret);
 
 #endif

@@ -12,14 +12,15 @@
 
 static const char MODEL[] = "model.safetensors";
 static const char OPTIM[] = "optim.safetensors";
-enum { NAMES_BYTES_MAX = 64 << 20 }; /* of a file, beyond its numbers */
+enum { NAMES_BYTES_MAX = 64 << 20 }; /* limit of a file's size beyond its numbers */
 
 static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *err)
 {
     return safetensors_write(ctx, sink, err);
 }
 
-/* What Hugging Face's GPT2LMHeadModel is made from. Without GPT-2's own vocabulary no token is the end of a text. */
+/* Write the config.json for Hugging Face's GPT2LMHeadModel. With another vocabulary than GPT-2's, there is no
+ * end-of-text token. */
 static int put_config(void *ctx, const struct pt_sink *sink, struct err *err)
 {
     enum { END_OF_TEXT = 50256 };
@@ -45,7 +46,7 @@ static int put_config(void *ctx, const struct pt_sink *sink, struct err *err)
 
 static bool all_finite(const float *x, size_t n)
 {
-    const uint32_t exponent = 0x7f800000; /* all ones: infinite, or not a number */
+    const uint32_t exponent = 0x7f800000; /* exponent all ones: infinite or NaN */
     uint32_t bad = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -56,7 +57,7 @@ static bool all_finite(const float *x, size_t n)
     return !bad;
 }
 
-/* The rows of what is written. */
+/* The rows to write. */
 static const struct state_row *rows_of(const struct snapshot *s, struct arena *a)
 {
     const struct state_row *own = s->model->state;
@@ -88,10 +89,10 @@ int snapshot_check(const struct snapshot *s, struct err *err)
     return 0;
 }
 
-/* How far the run has come, as numbers. */
+/* The cursor's fields in the file. */
 static const struct count {
     const char *name;
-    size_t at; /* in struct cursor */
+    size_t at; /* offset in struct cursor */
     int64_t min;
 } COUNT[] = {
     {"trainer.epoch", offsetof(struct cursor, epoch), 1},
@@ -104,7 +105,7 @@ static const struct count {
 };
 static const char SUMS[] = "trainer.sums";
 
-/* What optim.safetensors holds; the sums, of which there are as many as there were ranks, only when it is written. */
+/* The tensors of optim.safetensors. The sums, one per rank, are included only for writing. */
 static struct tensor_list optim_rows(const struct snapshot *s, bool sums, struct arena *a)
 {
     struct tensor_row more[ARRAY_LEN(COUNT) + 1];
@@ -149,7 +150,7 @@ static int check_numbers(const struct tensor_list *list, struct err *err)
     return 0;
 }
 
-/* Of another number of ranks each has what all had on average. */
+/* If the number of ranks differs, each rank gets the mean. */
 static void copy_sums(const struct tensor_list *list, const struct snapshot *s)
 {
     const struct pt_tensor *t = state_dict_find(list, SUMS);
@@ -160,7 +161,7 @@ static void copy_sums(const struct tensor_list *list, const struct snapshot *s)
     }
 }
 
-/* All of the model and nothing else: of a larger one the rest would be lost. */
+/* The file must have exactly the model's tensors: additional ones would be lost. */
 static int find_model(const struct tensor_list *list, const struct model *m, struct arena *a,
                       struct fill_source **ret, struct err *err)
 {
@@ -190,7 +191,7 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     if (safetensors_parse(optim.data, optim.len, &a, &state, err) || state_dict_check(&want, &state, err) ||
         check_numbers(&state, err))
         return err_wrap(err, "%s/%s", path, OPTIM);
-    /* All is there: from here on nothing fails. */
+    /* All tensors are found: from here on nothing fails. */
     fill_copy(from, s->model);
     state_dict_copy(&want, &state);
     copy_sums(&state, s);

@@ -1,4 +1,4 @@
-/* snapshot_copy.c - copy a run's state into memory that is kept from one checkpoint to the next. */
+/* snapshot_copy.c - copy a run's state into memory that all checkpoints of the run use. */
 #include "trainer/state/snapshot_copy.h"
 
 #include "host/memory_room.h"
@@ -15,7 +15,7 @@ static size_t aligned(size_t bytes)
 
 static size_t moment_bytes(const struct snapshot *s, const float *moment)
 {
-    return moment && !s->moments_stay ? s->optim->len * sizeof(float) : 0;
+    return moment && !s->moments_gathered ? s->optim->len * sizeof(float) : 0;
 }
 
 size_t snapshot_copy_bytes(const struct snapshot *s)
@@ -34,7 +34,7 @@ int snapshot_copy_make(struct snapshot_copy *c, const struct snapshot *s, struct
         return err_memory(
             err, "no memory for a copy of the training's state, %zu MB: the container's limit leaves %zu MB",
             bytes >> 20, (size_t)(room >> 20));
-    /* Used from the start on: what does not fit shows now, and not at the first checkpoint. */
+    /* Touch the pages now, so that a lack of memory shows here and not at the first checkpoint. */
     void *memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED)
@@ -44,7 +44,7 @@ int snapshot_copy_make(struct snapshot_copy *c, const struct snapshot *s, struct
     return 0;
 }
 
-/* Behind what has been copied so far. */
+/* Copy a part to *at, and advance *at. */
 static void *take_part(unsigned char **at, const void *from, size_t bytes)
 {
     unsigned char *copy = *at;

@@ -19,9 +19,9 @@ struct tensor_list state_dict_model(const struct state_row *row, int rows, enum 
         t->data = row[i].data;
         t->dtype = row[i].type == STATE_I64 ? PT_I64 : PT_F32;
         t->dims = row[i].dims;
-        t->turned = row[i].turned && form == STATE_DICT_SAFETENSORS;
+        t->transposed = row[i].transposed && form == STATE_DICT_SAFETENSORS;
         for (int d = 0; d < row[i].dims; d++)
-            t->dim[d] = row[i].dim[t->turned ? 1 - d : d];
+            t->dim[d] = row[i].dim[t->transposed ? 1 - d : d];
     }
     return (struct tensor_list){list, n};
 }
@@ -75,7 +75,7 @@ void state_dict_copy(const struct tensor_list *want, const struct tensor_list *l
 {
     for (size_t i = 0; i < want->len; i++) {
         const struct pt_tensor *t = state_dict_find(list, want->row[i].name);
-        void *to = (void *)(uintptr_t)want->row[i].tensor.data; /* a model's, as ours, is not constant */
+        void *to = (void *)(uintptr_t)want->row[i].tensor.data; /* the model's memory is not const */
         memcpy(to, t->data, (size_t)pt_tensor_bytes(t));
     }
 }

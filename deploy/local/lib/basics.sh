@@ -1,4 +1,4 @@
-# What every program here builds on: where it is, the Kubernetes version of the cluster, names inside a cluster.
+# Used by every program here: its folder, the Kubernetes version of the cluster, names inside a cluster.
 # shellcheck shell=bash disable=SC2034  # the other parts read these
 
 # kubernetes_version MOD: the version of Kubernetes that a module file asks for, if any.

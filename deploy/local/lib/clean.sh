@@ -1,4 +1,4 @@
-# Clears what a crash or a `down` leaves behind. Nothing here minds being run twice.
+# Remove the remains of a crash or a `down`. Every function may run twice.
 # shellcheck shell=bash
 
 # our_mounts: deepest first. The kernel writes odd characters as \ooo.
@@ -29,12 +29,12 @@ shim_pids() {
     done
 }
 
-# All pods and all that holds them; the control plane stays.
+# Remove all pods with their containers and mounts; the control plane stays.
 clear_pods() {
     local pids
     mapfile -t pids < <(shim_pids)
     kill_all "${pids[@]}"
-    # Killing makes room for a late child, so look until nobody is left.
+    # A killed process may leave a new child, so repeat until none is left.
     for _ in 1 2 3 4 5; do
         mapfile -t pids < <(pod_pids)
         [ ${#pids[@]} -gt 0 ] || break
@@ -47,7 +47,7 @@ clear_pods() {
     remove_dead_sockets
 }
 
-# The plugins' notes on our pods, and those of the same pods' loopback, whose name is not ours.
+# The CNI plugins' records of our pods, and those of the same pods' loopback, which has another name.
 remove_network_notes() {
     local note id
     for note in /var/lib/cni/results/torchkeeper-*; do
@@ -64,8 +64,8 @@ remove_ports() {
     done
 }
 
-# containerd puts all shims' sockets here, those of other containerds too, and each kubelet its
-# device socket: only a socket that nobody has open is litter.
+# containerd puts the sockets of all shims here, also of other containerds, and each kubelet its device socket: remove
+# only sockets that no process has open.
 remove_dead_sockets() {
     local path
     for path in /run/containerd/s/* /var/lib/kubelet/device-plugins/kubelet.sock; do
@@ -84,7 +84,7 @@ remove_log_links() {
     rmdir -- /var/log/containers /var/lib/cni/results /var/lib/cni 2>/dev/null || true
 }
 
-# A crash of everything, or a reboot: containerd and its shims are gone, what they held is not.
+# After a crash of everything, or a reboot: containerd and its shims have ended, but their mounts remain.
 clear_after_crash() {
     local shims
     mapfile -t shims < <(shim_pids)
@@ -96,7 +96,7 @@ clear_after_crash() {
     clear_pods
 }
 
-# Parts that an interrupted run started and did not live to write down.
+# Parts that an interrupted run started without writing a pid file.
 kill_strays() {
     local pid part known pids=()
     for pid in $(marked_pids); do
@@ -111,7 +111,7 @@ kill_strays() {
 
 remove_everything() {
     local pids part
-    # The kubelet first, or it would start again what is being stopped.
+    # The kubelet first: it would restart stopped containers.
     for part in kubelet containerd; do part_kill "$part"; done
     clear_pods
     mapfile -t pids < <(marked_pids)
@@ -126,7 +126,7 @@ remove_everything() {
     rm -rf --one-file-system -- "$RUN"
 }
 
-# The mark goes last: whoever is interrupted here can still tell that the rest is ours.
+# Remove the mark last: after an interruption it shows that the rest is ours.
 remove_state() {
     [ -e "$STATE_MARK" ] || return 0
     find "$STATE" -xdev -mindepth 1 -maxdepth 1 ! -path "$STATE_MARK" -exec rm -rf --one-file-system -- {} +

@@ -1,4 +1,4 @@
-# The parts' configuration files, written anew at each start.
+# The parts' configuration files, written at each start.
 # shellcheck shell=bash
 
 write_containerd_config() {
@@ -71,7 +71,7 @@ resolver_file() {
     fi
 }
 
-# The kubelet looks as rarely as it can without a test noticing: it shares the cores with training.
+# The kubelet polls as rarely as the tests allow: it shares the cores with training.
 write_kubelet_config() {
     write_file "$CONFIG/kubelet.yaml" <<END
 apiVersion: kubelet.config.k8s.io/v1beta1

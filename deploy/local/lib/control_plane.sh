@@ -3,7 +3,7 @@
 # the Kubernetes programs of the version that runs.
 # shellcheck shell=bash disable=SC2034  # COMMAND is for part.sh
 
-# No fsync: what a killed process wrote is safe, and so is this data after anything but a power cut.
+# No fsync: data of a killed process are safe; only a power cut could lose them.
 etcd_command() {
     local tls=(--cert-file="$PKI/etcd.crt" --key-file="$PKI/etcd.key" --trusted-ca-file="$PKI/ca.crt" --client-cert-auth
         --peer-cert-file="$PKI/etcd.crt" --peer-key-file="$PKI/etcd.key" --peer-trusted-ca-file="$PKI/ca.crt" --peer-client-cert-auth)

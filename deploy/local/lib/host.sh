@@ -1,4 +1,4 @@
-# What the cluster needs of the host, and its undoing: bridge, kernel settings, packet filter, cgroups.
+# Set up the host for the cluster, and undo it: bridge, kernel settings, packet filter, cgroups.
 # shellcheck shell=bash
 
 readonly SETTINGS=(net/ipv4/ip_forward net/bridge/bridge-nf-call-iptables)
@@ -11,8 +11,8 @@ make_bridge() {
     if ! bridge_exists; then
         ip link add "$BRIDGE" type bridge || die "cannot make the bridge $BRIDGE: is the kernel's bridge module there?"
     fi
-    # An address that nobody has set is the lowest of the ports' and changes as pods come and go; the other pods would
-    # send to the old one, DNS questions first of all, until their neighbour entries expire.
+    # Without a set address the bridge has the lowest one of its ports, which changes with the pods; other pods would
+    # send to the old one, DNS queries first of all, until their neighbour entries expire.
     ip link set "$BRIDGE" address "$(cat -- "/sys/class/net/$BRIDGE/address")"
     ip link set "$BRIDGE" up
     ip address replace "$BRIDGE_ADDRESS/${POD_CIDR#*/}" dev "$BRIDGE"
@@ -27,7 +27,7 @@ remove_bridge() {
     ip link delete "$BRIDGE" 2>/dev/null || true
 }
 
-# The first `up` notes what was there before, so that `down` can put it back.
+# The first `up` records the previous settings, so that `down` can restore them.
 change_settings() {
     local name
     modprobe -a br_netfilter overlay 2>/dev/null || true
@@ -84,7 +84,7 @@ restore_packet_filter() {
     done
 }
 
-# undo_rules TABLE: reads what iptables-save wrote, prints what removes our part of it.
+# undo_rules TABLE: reads the output of iptables-save, prints the commands that remove our part of it.
 undo_rules() {
     awk -v table="$1" '
         function ours(chain) { return chain ~ /^(KUBE-|TORCHKEEPER-)/ || chain in mapped }
@@ -113,7 +113,7 @@ undo_rules() {
     '
 }
 
-# The folder below each controller under which the kubelet hangs all pods.
+# The kubelet's folder for all pods below each cgroup controller.
 cgroup_folders() {
     if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
         printf '%s\n' "/sys/fs/cgroup/$CGROUP"

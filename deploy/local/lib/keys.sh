@@ -3,7 +3,7 @@
 
 readonly KEY_DAYS=3650
 
-# A file that exists is whole (write_file, or moved into place), so an interrupted run goes on.
+# An existing file is complete (write_file, or renamed), so an interrupted run can continue.
 make_authority() {
     [ -s "$PKI/ca.crt" ] && return
     rm -f -- "$PKI"/*

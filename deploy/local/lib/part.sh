@@ -1,8 +1,8 @@
-# Starts, finds and stops a part. A process is known by pid and start time, so that a pid which
-# the kernel gave to somebody else in the meantime is never taken for ours.
+# Starts, finds and stops a part. A process is identified by pid and start time, so that a reused pid is never
+# taken for ours.
 # shellcheck shell=bash
 
-readonly HANG_S=600 # what is waited for takes seconds; a busy machine may be many times slower
+readonly HANG_S=600 # limit of waits that take seconds; a busy machine may be many times slower
 
 process_start() {
     local stat fields
@@ -10,7 +10,7 @@ process_start() {
     read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
     # The name in parentheses may hold anything, so fields are counted after the last ")".
     read -ra fields <<<"${stat##*) }"
-    # A killed process becomes a zombie when its first thread has ended; its ports are taken until the last one has.
+    # A killed process is a zombie when its first thread has ended; its ports stay in use until the last thread has.
     [ "${fields[0]}" = Z ] && [ "${fields[17]}" -le 1 ] && return 1
     printf '%s' "${fields[19]}"
 }
@@ -51,7 +51,7 @@ part_start() {
     part_stamp "$1" | write_file "$RUN/$1.stamp"
 }
 
-# ensure PART: starts the part unless it runs as it should; a part that runs but does not answer
+# ensure PART: starts the part unless it runs correctly; a part that runs but does not answer
 # gets a few seconds to recover, then a new life.
 ensure() {
     local part
@@ -71,7 +71,7 @@ responds() {
     done
 }
 
-# part_stop PART: asks, then insists. containerd's shims are not its children and stay.
+# part_stop PART: SIGTERM, then SIGKILL. containerd's shims are not its children and stay.
 part_stop() {
     local pid
     pid=$(part_pid "$1") || return 0
@@ -97,7 +97,7 @@ wait_gone() {
     return 1
 }
 
-# kill_all PID...: at once, and waits until they are gone.
+# kill_all PID...: SIGKILL to all, then wait until they have ended.
 kill_all() {
     [ $# -gt 0 ] || return 0
     kill -KILL "$@" 2>/dev/null || true
@@ -120,7 +120,7 @@ part_fail() {
     exit 1
 }
 
-# Every process that carries our mark: parts without a pid file, and containerd's shims.
+# Every process with our mark in its environment: parts without a pid file, and containerd's shims.
 marked_pids() {
     local file
     # A process may end, or hide its environment, while we look.

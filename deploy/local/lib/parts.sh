@@ -1,4 +1,4 @@
-# What each part is: its command line, and how it shows that it is healthy.
+# Each part's command line and health check.
 # shellcheck shell=bash disable=SC2034  # COMMAND is for part.sh
 
 # part_command PART: sets COMMAND.
@@ -20,7 +20,7 @@ part_command() {
             --node-ip="$BRIDGE_ADDRESS" --housekeeping-interval=30s)
         ;;
     kube-proxy)
-        # The conntrack settings of the host stay as they are: 0 means hands off.
+        # Do not change the host's conntrack settings: 0 means unchanged.
         COMMAND=("$TOOLS/kube-proxy" --kubeconfig="$CONFIG/kube-proxy.conf" --hostname-override="$NODE"
             --proxy-mode=iptables --detect-local-mode=BridgeInterface --pod-bridge-interface="$BRIDGE"
             --healthz-bind-address=127.0.0.1:10256 --metrics-bind-address=127.0.0.1:10249

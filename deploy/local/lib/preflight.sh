@@ -1,4 +1,4 @@
-# One clear line for each reason not to start, before anything is touched.
+# Print one line for each reason not to start, before anything is changed.
 # shellcheck shell=bash
 
 readonly NEEDED_COMMANDS="containerd:containerd ctr:containerd runc:runc iptables:iptables ip:iproute2 ss:iproute2 openssl:openssl curl:curl socat:socat gcc:gcc"
@@ -54,7 +54,7 @@ require_disk() {
     done
 }
 
-# Another Kubernetes would share the packet filter's chains with ours, and each would undo the other.
+# Another Kubernetes would share the packet filter's chains with ours, and each would remove the other's rules.
 require_no_other_kubernetes() {
     local comm pid
     for comm in /proc/[0-9]*/comm; do

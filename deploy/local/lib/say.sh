@@ -1,4 +1,4 @@
-# What the user reads. Progress goes to standard error: `env` and `status` own standard output.
+# Messages for the user. Progress goes to standard error: only `env` and `status` use standard output.
 # shellcheck shell=bash
 
 say() {
@@ -16,7 +16,7 @@ seconds_since() {
     printf '%d.%01d' $(((${now/./} - ${1/./}) / 1000000)) $(((${now/./} - ${1/./}) / 100000 % 10))
 }
 
-# write_file PATH: standard input becomes PATH, whole or not at all.
+# write_file PATH: write standard input to PATH atomically.
 write_file() {
     cat >"$1.new"
     mv -f -- "$1.new" "$1"

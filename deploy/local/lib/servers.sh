@@ -6,7 +6,7 @@ readonly FIRST_BLOCK=20000 BLOCKS=1500 BLOCK_PORTS=8
 readonly API_ADDRESS=127.0.0.1
 readonly ALL_PARTS=(etcd kube-apiserver kube-controller-manager kube-scheduler)
 
-# versions: each minor version that can run, and the release that it stands for.
+# versions: each minor version that can run, and its release.
 versions() {
     local mod
     for mod in "$HERE/hyperkube/go.mod" "$HERE"/kubernetes/versions/*.mod; do
@@ -48,7 +48,7 @@ use_port() {
     CONTROLLER_MANAGER_PORT=$((API_PORT + 4)) SCHEDULER_PORT=$((API_PORT + 5))
 }
 
-# free_block: the first of a block of ports on which nobody listens.
+# free_block: the first port of a block of free ports.
 free_block() {
     local port taken
     taken=$(ss -Htnl | awk '{ sub(/.*:/, "", $4); print $4 }')
@@ -82,7 +82,7 @@ part_command() {
     etcd) etcd_command ;;
     kube-apiserver)
         apiserver_command
-        # An endpoint on loopback is refused, so nobody may try to write one.
+        # The API server refuses an endpoint on loopback, so turn off its writing.
         COMMAND+=(--endpoint-reconciler-type=none "${APISERVER_ARGUMENTS[@]}")
         ;;
     kube-controller-manager)
@@ -117,7 +117,7 @@ require_server_commands() {
 
 build_servers() {
     local name=kubernetes-${SERVERS##*/v}
-    # etcd and kubectl are the same for every version; nobody waits for a build that he does not need.
+    # etcd and kubectl are the same for every version; build only what is needed.
     if ! tool_is_current hyperkube || ! [ -x "$TOOLS/etcd" ]; then
         lock_tools
         build_hyperkube
@@ -132,7 +132,7 @@ build_servers() {
     link_parts "../$name" "$SERVERS" kube-apiserver kube-controller-manager kube-scheduler
 }
 
-# What an earlier `up` of this folder chose stays, unless this one says otherwise.
+# Use the settings of an earlier `up` of this folder, unless this one changes them.
 recall() {
     cat -- "$CONFIG/$1" 2>/dev/null
 }
@@ -148,7 +148,7 @@ prepare_folder() {
     cp -- "$HERE/config/audit.yaml" "$CONFIG/audit.yaml"
 }
 
-# What was started does not outlive a start that fails; the logs stay.
+# If the start fails, stop all parts; the logs stay.
 stop_servers() {
     local pids
     mapfile -t pids < <(marked_pids)
@@ -160,7 +160,7 @@ lock_ports() {
     flock 8
 }
 
-# A controller manager answers before it has made the account that a pod needs.
+# A controller manager answers before it has created the service account that a pod needs.
 await_service_account() {
     local end=$((SECONDS + HANG_S))
     until "$TOOLS/kubectl" --kubeconfig "$STATE/admin.conf" -n default get serviceaccount default >/dev/null 2>&1; do
@@ -173,9 +173,9 @@ await_service_account() {
 servers_up() {
     local port=$1 part started=$EPOCHREALTIME STARTED=()
     shift
-    trap 'rmdir -- "$STATE" 2>/dev/null || true' EXIT # an empty folder is nothing to keep
+    trap 'rmdir -- "$STATE" 2>/dev/null || true' EXIT # remove an empty folder
     build_servers
-    lock_ports # until they are taken: the next one who looks finds them so
+    lock_ports # until the parts listen, so that no other run chooses the same ports
     use_port "${port:-$(recall port || free_block)}"
     require_free_ports
     prepare_folder
@@ -206,7 +206,7 @@ servers_down() {
         return
     fi
     stop_servers
-    # The mark goes last: whoever is interrupted here can still tell that the rest is ours.
+    # Remove the mark last: after an interruption it shows that the rest is ours.
     find "$STATE" -xdev -mindepth 1 -maxdepth 1 ! -path "$STATE_MARK" -exec rm -rf --one-file-system -- {} +
     rm -f -- "$STATE_MARK"
     rmdir -- "$STATE"

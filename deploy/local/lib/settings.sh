@@ -1,4 +1,4 @@
-# Names, addresses, ports and paths of the one-node cluster; nothing here does anything.
+# Names, addresses, ports and paths of the one-node cluster; variables only.
 # shellcheck shell=bash disable=SC2034  # the other parts read these
 
 readonly NODE=torchkeeper
@@ -16,7 +16,7 @@ readonly ETCD_METRICS_PORT=2381
 readonly CONTROLLER_MANAGER_PORT=10257
 readonly SCHEDULER_PORT=10259
 
-# All that the cluster, its images and the first build ever took, with room for test images.
+# The most space that the cluster, its images and the first build have used, plus test images.
 readonly DISK_NEEDED_GB=15
 readonly PAUSE_IMAGE=localhost/torchkeeper/pause:1
 
@@ -31,7 +31,7 @@ readonly VOLUMES=$STATE/volumes
 readonly STATE_MARK=$STATE/.torchkeeper-state
 readonly MARK=^TORCHKEEPER_PART=
 
-# Sockets and what must not outlive a reboot; a socket's path may have no more than 107 bytes.
+# Sockets and files that must not survive a reboot; a socket's path may have at most 107 bytes.
 readonly RUN=/run/torchkeeper
 readonly LOCK=/run/torchkeeper.lock
 readonly CONTAINERD_SOCKET=$RUN/containerd.sock

@@ -11,7 +11,7 @@ node_line() {
         'jsonpath={.status.conditions[?(@.type=="Ready")].status} {.status.allocatable.nvidia\.com/gpu}' 2>/dev/null
 }
 
-# The health of all parts at once: each answer is a file, "ok" or nothing.
+# Check the health of all parts at once: each answer is a file, "ok" or empty.
 probe_parts() {
     local part
     for part in "${PARTS[@]}"; do
@@ -21,7 +21,7 @@ probe_parts() {
     wait
 }
 
-# everything_is_well: all parts as they should be, the node ready with its GPUs.
+# everything_is_well: all parts healthy, the node ready with its GPUs.
 everything_is_well() {
     local part answers result=0
     [ -e "$STATE/admin.conf" ] && [ -e "$RUN/up" ] && bridge_exists || return 1

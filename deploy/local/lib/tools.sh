@@ -57,7 +57,7 @@ require_go() {
         die "Go ${version:-is not installed}: expected $GO_NEEDED or newer to build Kubernetes; no package of this machine has it, so install one from Debian's backports or from the Go project"
 }
 
-# tool_mod NAME: the file that pins the versions of all it is made of; go.sum's twin lies beside it.
+# tool_mod NAME: the file that pins the versions of its modules; the matching .sum file is beside it.
 tool_mod() {
     case $1 in
     kubernetes-*) printf '%s' "$HERE/kubernetes/versions/${1#kubernetes-}.mod" ;;
@@ -78,11 +78,11 @@ link_flags() {
     printf -- '-s -w'
     [ -n "$version" ] || return 0
     IFS=. read -r major minor _ <<<"${version#v}"
-    # Without them the API server refuses to start: it knows no version to emulate.
+    # Without them the API server does not start: it has no version to emulate.
     printf -- " -X $GO_VERSION_PACKAGE.%s" "gitVersion=$version" "gitMajor=$major" "gitMinor=$minor" gitTreeState=clean
 }
 
-# tool_stamp NAME: a hash of all that decides how the binary comes out.
+# tool_stamp NAME: a hash of all inputs of the build.
 tool_stamp() {
     local mod
     mod=$(tool_mod "$1")
@@ -143,7 +143,7 @@ go_program_is_current() {
     [ -x "$TOOLS/$1" ] && [ "$(cat -- "$TOOLS/$1.stamp" 2>/dev/null)" = "$2@$3" ]
 }
 
-# A Go that is older than the module wants fetches the newer one itself; one that is new enough
+# A Go that is older than the module requires downloads the newer one itself; one that is new enough
 # must not, so that it also works without a network.
 toolchain() {
     local wanted
@@ -162,7 +162,7 @@ unlock_tools() {
     exec 8<&-
 }
 
-# link_parts TOOL FOLDER PART...: names by which one binary plays its parts.
+# link_parts TOOL FOLDER PART...: links with the parts' names to one binary.
 link_parts() {
     local target=$1 folder=$2 part
     shift 2

@@ -45,8 +45,8 @@ import_pause() {
         { tail -n 3 -- "$LOGS/import.log" >&2 && die "containerd did not import $TOOLS/pause.tar"; }
 }
 
-# The API server remembers what the last kubelet said, so only a word of this one counts; and
-# `kubectl exec` works only from the moment at which it knows its pods.
+# The API server still has the last kubelet's status, so wait for one of this kubelet; and `kubectl exec` works only
+# when the kubelet knows its pods.
 kubelet_has_reported() {
     local heartbeat since
     since=$(stat -c %Y -- "$RUN/kubelet.pid")
@@ -56,7 +56,7 @@ kubelet_has_reported() {
         kubectl_admin get --raw "/api/v1/nodes/$NODE/proxy/pods" 2>/dev/null | grep -q '"uid"'
 }
 
-# Ready, with its GPUs, and able to take a pod: without its service account none is admitted.
+# Ready, with its GPUs, and able to run a pod: without the service account none is admitted.
 await_node() {
     local end=$((SECONDS + HANG_S))
     until kubelet_has_reported && [ "$(node_line)" = "True $GPUS" ]; do
@@ -71,7 +71,7 @@ await_node() {
 
 cluster_down() {
     local started=$EPOCHREALTIME
-    # Without our mark the chains KUBE-* and the folder's mounts may be somebody else's.
+    # Without our mark the chains KUBE-* and the folder's mounts may belong to another cluster.
     if [ ! -e "$RUN/state" ] && [ ! -e "$STATE_MARK" ]; then
         say "nothing of ours is here"
         return

@@ -446,7 +446,7 @@ static void pass_all(int pairs[][2], int n)
 struct sniffed {
     char run_id[64], go[4096]; /* go: WATCH_GO, which is not passed on yet */
     size_t len;                /* of `go` */
-    struct member of_0;        /* where rank 0 takes links */
+    struct rank_member of_0;   /* where rank 0 takes links */
     struct pass guess;         /* with another key */
     int from_rank, to_watch;
     pid_t pids[2];
@@ -513,7 +513,7 @@ static void test_no_called_rank_without_a_proof(void **state)
         const int listener = listen_at(&port);
         assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
         begin_sniffed(&s, fds[1]);
-        struct member moved = s.of_0;
+        struct rank_member moved = s.of_0;
         moved.port = (uint32_t)port;
         memcpy(s.go + sizeof(struct watch_head) + sizeof(struct watch_go), &moved, sizeof(moved));
         assert_int_equal(send(s.from_rank, s.go, s.len, MSG_NOSIGNAL), s.len);
@@ -541,7 +541,7 @@ static void test_no_called_rank_without_a_proof(void **state)
         close(fds[1]);
         one_rank_said(fds[0], said, sizeof(said));
         assert_string_equal(
-            said, i ? "open: who answers at the address of rank 0 does not have the key of this job" : "");
+            said, i ? "open: the process at the address of rank 0 does not have the key of this job" : "");
         close(fds[0]);
     }
     alarm(0);
@@ -666,7 +666,7 @@ static void test_no_watch_without_a_proof(void **state)
     const pid_t pid = one_rank_start(cfg, 2000, fds[1]);
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         struct watch_first first;
-        char out[sizeof(struct watch_head) + sizeof(struct watch_go) + 2 * sizeof(struct member)] = "";
+        char out[sizeof(struct watch_head) + sizeof(struct watch_go) + 2 * sizeof(struct rank_member)] = "";
         const struct watch_head head = {.type = types[i],
                                         .kind = ERR_INVALID,
                                         .len = types[i] == WATCH_GO          ? sizeof(out) - sizeof(head)

@@ -28,7 +28,7 @@ static int look_late(void *arg, const char *host, const char *service, const str
 /* Each try asks anew: one that gives up before the answer comes would never end. */
 static void test_a_late_name_server_only_delays(void **state)
 {
-    const struct member me = {.per_group = 1};
+    const struct rank_member me = {.per_group = 1};
     struct err err = {0};
     struct watch w;
 
@@ -51,7 +51,7 @@ struct looker {
 
 static void join(struct looker *l)
 {
-    const struct member me = {.per_group = N_RANKS, .local = l->rank};
+    const struct rank_member me = {.per_group = N_RANKS, .local = l->rank};
     struct err err = {0};
     cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", port);
 
@@ -111,7 +111,7 @@ static void test_only_the_absent_is_missing(void **state)
 /* It is of a later round, perhaps with another world: it is to look for that round's watch. */
 static void test_who_comes_to_a_run_that_has_begun_looks_again(void **state)
 {
-    const struct member me = {.per_group = 1};
+    const struct rank_member me = {.per_group = 1};
     struct err err = {0};
     struct watch first, late;
 

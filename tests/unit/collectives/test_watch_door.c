@@ -84,7 +84,7 @@ static int count_closed(const int fds[static HOUSE + 1])
 /* One who comes waits outside until the oldest has had its time; then the oldest goes, and no other. */
 static void test_a_full_house_keeps_no_rank_out(void **state)
 {
-    const struct member me = {.per_group = 1};
+    const struct rank_member me = {.per_group = 1};
     int fds[HOUSE + 1];
     struct err err = {0};
     struct watch w;

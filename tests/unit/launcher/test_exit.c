@@ -125,7 +125,7 @@ static void test_a_rank_that_raised(void **state)
                 w[r] = worker(r, r == peer ? ends[i].how : RUNS, r == peer);
             w[1].words = OWN;
             w[peer].words = ends[i].words;
-            assert_int_equal(exit_accuse(w, 3, false, 77), !ends[i].own);
+            assert_int_equal(exit_mark_raised(w, 3, false, 77), !ends[i].own);
             assert_int_equal(exit_root_cause(w, 3, &unsure), want);
             assert_int_equal(unsure, 0);
             assert_true(ends[i].own || (exit_status_code(w[1].status) == 1 && w[1].wall_ms == 77));
@@ -145,17 +145,17 @@ static void test_a_rank_that_raised_is_asked_for(void **state)
     int unsure;
 
     (void)state;
-    assert_false(exit_accuse(w, 3, true, 5));
+    assert_false(exit_mark_raised(w, 3, true, 5));
     w[0].words = LOST;
     w[2].words = OWN;
-    assert_false(exit_accuse(w, 3, false, 5)); /* nobody has failed */
+    assert_false(exit_mark_raised(w, 3, false, 5)); /* nobody has failed */
     assert_int_equal(exit_root_cause(w, 3, &unsure), -1);
-    assert_true(exit_accuse(w, 3, true, 5));
+    assert_true(exit_mark_raised(w, 3, true, 5));
     assert_int_equal(exit_root_cause(w, 3, &unsure), 2);
     assert_int_equal(unsure, 0);
-    assert_true(exit_accuse(w, 3, true, 5)); /* again, while it runs */
+    assert_true(exit_mark_raised(w, 3, true, 5)); /* again, while it runs */
     w[2].running = false;
-    assert_false(exit_accuse(w, 3, true, 5));
+    assert_false(exit_mark_raised(w, 3, true, 5));
 }
 
 #define FRAMES                                                                                               \

@@ -143,11 +143,12 @@ static void test_why_it_does_not_run(void **state)
         {"./second", "#! /no/such/shell -e\n\r\n",
          "cannot run ./second: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},
         {"./marked", TEXT_MARK "#!/bin/sh\ntrue\n",
-         "cannot run ./marked: a byte order mark stands first: save it as UTF-8 without one: "
+         "cannot run ./marked: it begins with a byte order mark: save it as UTF-8 without one: "
          "Exec format error",
          0755, ENOEXEC},
         {"./wide", "\xff\xfe#",
-         "cannot run ./wide: a byte order mark stands first: save it as UTF-8 without one: Exec format error",
+         "cannot run ./wide: it begins with a byte order mark: save it as UTF-8 without one: Exec format "
+         "error",
          0755, ENOEXEC},
         {"./other", ELF, "cannot run ./other: Exec format error", 0755, ENOEXEC},
         {"other", ELF, "cannot run other: Exec format error", 0755, ENOEXEC},

@@ -243,7 +243,7 @@ static void test_tell(void **state)
         say(fd, GET);
         for (int64_t end = last + 1000; last < end;) {
             const struct answer a = at_step(++last);
-            serve_tell(s, &a);
+            serve_set(s, &a);
         }
         const char *got = strstr(hear(fd, NULL), "\"restarts\"");
         assert_non_null(got);

@@ -179,20 +179,20 @@ static void test_it_is_told_once_an_hour(void **state)
 
     (void)state;
     begin(&n, 2);
-    for (int64_t now = 0; now < STRAGGLER_TELL_MS; now += 60000) { /* it comes and goes */
+    for (int64_t now = 0; now < STRAGGLER_REPORT_MS; now += 60000) { /* it comes and goes */
         for (int i = 0; i < STRAGGLER_WINDOWS; i++)
             window(&n.s, now / 60000 % 2 ? slow : fair);
         told += straggler_due(&n.s, now);
     }
     assert_int_equal(told, 1);
-    assert_true(straggler_due(&n.s, STRAGGLER_TELL_MS + 60000));
+    assert_true(straggler_due(&n.s, STRAGGLER_REPORT_MS + 60000));
     straggler_begin(&n.s, 0); /* also over restarts */
     memset(slots, 0, sizeof(slots));
     assert_int_equal(n.s.rank, -1);
     for (int i = 0; i < STRAGGLER_WINDOWS; i++)
         window(&n.s, slow);
     assert_int_equal(n.s.rank, 1);
-    assert_false(straggler_due(&n.s, STRAGGLER_TELL_MS + 120000));
+    assert_false(straggler_due(&n.s, STRAGGLER_REPORT_MS + 120000));
     end(&n);
 }
 

@@ -31,7 +31,7 @@ static void expect(struct fixture *f, int64_t now_ms, const char *want)
     char text[WAITING_BYTES];
 
     (void)waiting_due(&f->w, &f->view, now_ms);
-    waiting_say(&f->w, &f->nodes, now_ms, text);
+    waiting_format(&f->w, &f->nodes, now_ms, text);
     assert_memory_equal(text, begin, strlen(begin));
     assert_string_equal(text + strlen(begin), want);
 }
@@ -124,7 +124,7 @@ static void nothing_is_too_long(void **state)
     host[sizeof(host) - 1] = '\0';
     f->options.meeting.host = host;
     memset(f->view.err.msg, 'e', sizeof(f->view.err.msg) - 1);
-    waiting_say(&f->w, &f->nodes, INT64_MAX / 2, text);
+    waiting_format(&f->w, &f->nodes, INT64_MAX / 2, text);
     assert_non_null(strchr(text, 'e'));
     assert_true(strlen(text) < WAITING_BYTES);
 }

@@ -214,16 +214,16 @@ static void test_who_has_the_key(void **state)
 static void test_strangers(void **state)
 {
     int64_t came_ms;
-    bool spoke;
+    bool greeted;
 
     (void)state;
     for (int i = 0; i < 20; i++)
         assert_int_equal(leader_opened(&l, false, 5 + i), i);
-    assert_true(leader_stranger(&l, 3, &spoke, &came_ms));
-    assert_false(spoke);
+    assert_true(leader_unauthenticated(&l, 3, &greeted, &came_ms));
+    assert_false(greeted);
     assert_int_equal(came_ms, 8);
     leader_displace(&l, 0);
-    assert_false(leader_stranger(&l, 0, &spoke, &came_ms));
+    assert_false(leader_unauthenticated(&l, 0, &greeted, &came_ms));
     leader_decide(&l, 300);
     expect(LEADER_CLOSE, 0, 0);
     expect_nothing();
@@ -236,9 +236,9 @@ static void test_strangers(void **state)
         expect(LEADER_CLOSE, i, 0);
     assert_int_equal(l.open, 0);
     const int link = hello("a", 1, "run", MESSAGE_VERSION, 42000);
-    assert_true(leader_stranger(&l, link, &spoke, &came_ms) && spoke);
+    assert_true(leader_unauthenticated(&l, link, &greeted, &came_ms) && greeted);
     expect(LEADER_SEND, link, MESSAGE_CHALLENGE);
-    assert_false(leader_stranger(&l, welcome("b", 1, 42000), &spoke, &came_ms));
+    assert_false(leader_unauthenticated(&l, welcome("b", 1, 42000), &greeted, &came_ms));
 }
 
 static void test_the_newest_connection_counts(void **state)
@@ -259,9 +259,9 @@ static void test_the_newest_connection_counts(void **state)
     expect_nothing();
     assert_int_equal(l.quorum.slots[0].node.phase, NODE_RUNNING);
     leader_closed(&l, first, LINK_CLOSED, 6);
-    assert_false(l.quorum.slots[0].cut);
+    assert_false(l.quorum.slots[0].disconnected);
     leader_closed(&l, second, LINK_CLOSED, 7);
-    assert_true(l.quorum.slots[0].cut);
+    assert_true(l.quorum.slots[0].disconnected);
     assert_int_equal(l.n_nodes, 1);
 }
 

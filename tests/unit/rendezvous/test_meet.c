@@ -252,8 +252,8 @@ static void reset_twice(struct pair *p, int64_t pause_ms)
     meet_look(p->guest, &view);
     assert_int_equal(view.stage, NODE_RUNS);
     assert_false(view.must_stop);
-    meet_rested(p->guest, true);
-    meet_rested(p->host, true);
+    meet_ranks_ended(p->guest, true);
+    meet_ranks_ended(p->host, true);
     await(p->guest, STAGE_ENDED, 0);
     assert_int_equal(view.state.end, END_SUCCESS);
     finish(p);
@@ -311,7 +311,7 @@ static void test_cut(void **state)
     while (!view.must_stop)
         meet_look(p.guest, &view);
     alarm(0);
-    meet_rested(p.guest, false);
+    meet_ranks_ended(p.guest, false);
     await(p.guest, STAGE_ENDED, 0);
     assert_int_equal(view.why, NODE_WHY_LOST);
     assert_int_equal(view.err.kind, ERR_PEER);

@@ -159,7 +159,7 @@ static void test_lost_is_lost(void **state)
     assert_true(node_heard(&n, dialed, &m, now));
     answer(1, now); /* it goes on, too late */
     assert_true(node_must_stop(&n));
-    node_rested(&n, false);
+    node_ranks_ended(&n, false);
     drain(now + 1);
     assert_int_equal(n.stage, NODE_OVER);
     assert_int_equal(n.over.why, NODE_WHY_LOST);
@@ -178,7 +178,7 @@ static void test_a_mute_leader(void **state)
     assert_in_range(now, SILENCE_MS, SILENCE_MS + 1000);
     assert_int_equal(n.stage, NODE_REACHES);
     assert_false(n.line.welcomed); /* so its address is no longer kept */
-    assert_non_null(strstr(n.line.why, "told"));
+    assert_non_null(strstr(n.line.why, "sent no state"));
     welcome(2, 'b', now);
     tell(2, 1, STAGE_FORMING, now);
     assert_int_equal(n.stage, NODE_WAITS);
@@ -354,8 +354,8 @@ static void test_the_end_is_said_while_ranks_run(void **state)
     assert_int_equal(last.message.node.phase, NODE_RUNNING);
     assert_int_equal(last.message.node.heard_end, 1);
     drain(3);
-    assert_true(n.say.heard_end && !n.line.dirty); /* once */
-    node_rested(&n, false);
+    assert_true(n.report.heard_end && !n.line.dirty); /* once */
+    node_ranks_ended(&n, false);
     drain(4);
     assert_int_equal(n.stage, NODE_OVER);
     assert_int_equal(n.over.why, NODE_WHY_ENDED);

@@ -110,30 +110,30 @@ static void test_who_has_come_is_told(void **state)
     quorum_init(&q, &c, 0);
     assert_int_equal(q.state.left_ms, 600000);
     play_all(&q, 1, NODE_JOINING, 100);
-    assert_false(quorum_step(&q, 100) || quorum_tell(&q, 100) || quorum_tell(&q, 4999));
+    assert_false(quorum_step(&q, 100) || quorum_count_joined(&q, 100) || quorum_count_joined(&q, 4999));
     const int64_t version = q.state.version;
-    assert_true(quorum_tell(&q, 5000));
+    assert_true(quorum_count_joined(&q, 5000));
     assert_true(q.state.version == version + 1 && q.state.here == 1 && q.state.left_ms == 595000);
     assert_string_equal(q.state.missing, ""); /* nobody has a number yet */
     play_all(&q, 2, NODE_JOINING, 5001);
-    assert_false(quorum_tell(&q, 9999));
-    assert_true(quorum_tell(&q, 10000));
+    assert_false(quorum_count_joined(&q, 9999));
+    assert_true(quorum_count_joined(&q, 10000));
     assert_int_equal(q.state.here, 2);
     play_all(&q, 2, NODE_JOINING, 14000);
-    assert_false(quorum_tell(&q, 19000)); /* no news */
+    assert_false(quorum_count_joined(&q, 19000)); /* no news */
     for (int64_t now = 14000; now <= 29001; now += 5000) {
         play_hear(&q, 1, NODE_JOINING, now);
         assert_false(quorum_step(&q, now)); /* node 2 has fallen silent */
     }
-    assert_true(quorum_tell(&q, 29000));
+    assert_true(quorum_count_joined(&q, 29000));
     assert_int_equal(q.state.here, 1);
     play_all(&q, 4, NODE_JOINING, 29002);
     assert_true(quorum_step(&q, 29002));
-    assert_false(quorum_tell(&q, 90000)); /* the round runs */
+    assert_false(quorum_count_joined(&q, 90000)); /* the round runs */
     /* The next round's count begins anew. */
     play_failure(&q, 1, 7, 0, 90000);
     assert_true(quorum_step(&q, 90000));
-    assert_true(q.state.here == 0 && q.state.left_ms == 600000 && !quorum_tell(&q, 94999));
+    assert_true(q.state.here == 0 && q.state.left_ms == 600000 && !quorum_count_joined(&q, 94999));
     quorum_release(&q);
 }
 
@@ -180,14 +180,14 @@ static void test_missing_ranks_are_named(void **state)
     join_as(&q, 1, 0);
     join_as(&q, 2, 2);
     join_as(&q, 3, 8);
-    assert_true(quorum_tell(&q, QUORUM_TELL_MS));
+    assert_true(quorum_count_joined(&q, QUORUM_COUNT_MS));
     assert_string_equal(q.state.missing, "1, 3..7");
     assert_int_equal(q.state.here, 3);
     join_as(&q, 4, 1);
-    assert_true(quorum_tell(&q, 2 * QUORUM_TELL_MS));
+    assert_true(quorum_count_joined(&q, 2 * QUORUM_COUNT_MS));
     assert_string_equal(q.state.missing, "3..7");
     join_as(&q, 5, 5);
-    assert_true(quorum_tell(&q, 3 * QUORUM_TELL_MS));
+    assert_true(quorum_count_joined(&q, 3 * QUORUM_COUNT_MS));
     assert_string_equal(q.state.missing, "3..4, 6..7");
     quorum_release(&q);
     /* As many as there is room for. */
@@ -195,7 +195,7 @@ static void test_missing_ranks_are_named(void **state)
     quorum_init(&q, &c, 0);
     for (int64_t i = 0; i < MEETING_NODES_MAX; i += 2)
         join_as(&q, i + 1, i);
-    assert_true(quorum_tell(&q, QUORUM_TELL_MS));
+    assert_true(quorum_count_joined(&q, QUORUM_COUNT_MS));
     const size_t len = strlen(q.state.missing);
     assert_true(len < MEETING_MISSING_BYTES && len > MEETING_MISSING_BYTES - 16);
     assert_ptr_equal(strstr(q.state.missing, "1, 3, 5, 7, "), q.state.missing);
@@ -443,13 +443,13 @@ static void test_order_of_node_ranks(void **state)
         assert_true(quorum_step(&q, 1));
         expect_drawn(&q, d, n, leader);
         const int gone = (leader + 1) % n;
-        quorum_cut(&q, d[gone].ticket, 1, 2);
-        assert_true(quorum_step(&q, 2 + QUORUM_CUT_MS));
+        quorum_disconnected(&q, d[gone].ticket, 1, 2);
+        assert_true(quorum_step(&q, 2 + QUORUM_RECONNECT_MS));
         d[gone] = d[n - 1];
         for (int i = 0; i < n - 1; i++)
             join_drawn(&q, &d[i], d[i].ticket == leader + 1, 2);
-        (void)quorum_step(&q, 3 + QUORUM_CUT_MS);
-        (void)quorum_step(&q, 3 + QUORUM_CUT_MS + c.last_call_ms);
+        (void)quorum_step(&q, 3 + QUORUM_RECONNECT_MS);
+        (void)quorum_step(&q, 3 + QUORUM_RECONNECT_MS + c.last_call_ms);
         expect_drawn(&q, d, n - 1, leader == n - 1 ? gone : leader);
         quorum_release(&q);
     }

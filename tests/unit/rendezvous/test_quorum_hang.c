@@ -127,8 +127,8 @@ static void test_a_node_that_is_done_and_gone(void **state)
     (void)state;
     play_begin(&q, &play_fixed_2, 2);
     say(&q, 1, NODE_DONE, false, (struct meeting_cause){.rank = -1}, T0);
-    quorum_cut(&q, 1, 1, T0);
-    assert_false(quorum_step(&q, T0 + QUORUM_CUT_MS));
+    quorum_disconnected(&q, 1, 1, T0);
+    assert_false(quorum_step(&q, T0 + QUORUM_RECONNECT_MS));
     quiet(&q, 2, true, T0 + 600);
     assert_true(quorum_step(&q, T0 + 600));
     assert_int_equal(q.state.done, 1); /* a sign of life */
@@ -145,11 +145,11 @@ static void test_other_rounds(void **state)
 
     (void)state;
     begin(&q, &c, 3);
-    quorum_cut(&q, 3, 5, T0 + 10);
+    quorum_disconnected(&q, 3, 5, T0 + 10);
     assert_false(quorum_step(&q, T0 + 10));
-    assert_true(quorum_step(&q, T0 + 10 + QUORUM_CUT_MS)); /* lost: the others start again */
+    assert_true(quorum_step(&q, T0 + 10 + QUORUM_RECONNECT_MS)); /* lost: the others start again */
     assert_true(q.state.stage == STAGE_FORMING && !q.state.hung && !q.state.number && !q.state.call);
-    const int64_t now = T0 + 11 + QUORUM_CUT_MS;
+    const int64_t now = T0 + 11 + QUORUM_RECONNECT_MS;
     play_hear(&q, 1, NODE_JOINING, now);
     play_hear(&q, 2, NODE_JOINING, now);
     quorum_step(&q, now);

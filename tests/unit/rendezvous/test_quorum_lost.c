@@ -73,7 +73,7 @@ static void test_a_peer_is_gone(void **state)
         assert_int_equal(q.state.end, lost ? END_LOST : END_FAILED);
         assert_int_equal(q.state.blame, lost ? 1 : 2);
         if (lost)
-            assert_string_equal(q.state.why, "node 10.0.0.1 was lost: nothing was heard of it for too long");
+            assert_string_equal(q.state.why, "node 10.0.0.1 was lost: it sent nothing for too long");
         quorum_release(&q);
     }
 }
@@ -85,20 +85,20 @@ static void test_a_connection_ends(void **state)
 
     (void)state;
     play_begin(&q, &play_fixed_2, 2);
-    quorum_cut(&q, 7, 1, at); /* nobody that is known */
-    quorum_cut(&q, 1, 1, at);
+    quorum_disconnected(&q, 7, 1, at); /* nobody that is known */
+    quorum_disconnected(&q, 1, 1, at);
     assert_false(quorum_step(&q, at));
-    assert_int_equal(quorum_next_ms(&q, at), at + QUORUM_CUT_MS);
+    assert_int_equal(quorum_next_ms(&q, at), at + QUORUM_RECONNECT_MS);
     /* A word that does not speak of a newer connection changes nothing, one that does everything. */
     play_hear_over(&q, 1, 1, NODE_RUNNING, at + 100);
-    play_hear_over(&q, 1, 2, NODE_RUNNING, at + QUORUM_CUT_MS - 1);
-    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    play_hear_over(&q, 1, 2, NODE_RUNNING, at + QUORUM_RECONNECT_MS - 1);
+    assert_false(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     /* What is known is no news; an older connection neither. */
-    quorum_cut(&q, 1, 1, at + 600);
-    assert_false(quorum_step(&q, at + 600 + QUORUM_CUT_MS));
-    quorum_cut(&q, 1, 2, at + 2000);
-    assert_false(quorum_step(&q, at + 2000 + QUORUM_CUT_MS - 1));
-    assert_true(quorum_step(&q, at + 2000 + QUORUM_CUT_MS));
+    quorum_disconnected(&q, 1, 1, at + 600);
+    assert_false(quorum_step(&q, at + 600 + QUORUM_RECONNECT_MS));
+    quorum_disconnected(&q, 1, 2, at + 2000);
+    assert_false(quorum_step(&q, at + 2000 + QUORUM_RECONNECT_MS - 1));
+    assert_true(quorum_step(&q, at + 2000 + QUORUM_RECONNECT_MS));
     assert_int_equal(q.state.stage, STAGE_FORMING);
     assert_string_equal(q.state.why,
                         "node 10.0.0.1 was lost: its launcher's connection ended: all ranks start again");
@@ -121,10 +121,10 @@ static void test_the_one_that_is_missed_is_named(void **state)
     (void)state;
     play_begin(&q, &c, 2);
     play_hear(&q, 3, NODE_JOINING, at);
-    quorum_cut(&q, 1, 1, at);
-    quorum_cut(&q, 3, 1, at);
+    quorum_disconnected(&q, 1, 1, at);
+    quorum_disconnected(&q, 3, 1, at);
     assert_false(quorum_step(&q, at));
-    assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
+    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     assert_non_null(strstr(q.state.why, "node 10.0.0.1 was lost"));
     quorum_release(&q);
 }
@@ -147,8 +147,8 @@ static void test_a_loss_while_forming(void **state)
         play_hear(&q, 3, NODE_JOINING, at + 1);
         if (leaves)
             play_hear(&q, 1, NODE_LEAVING, at + 1);
-        quorum_cut(&q, 1, 1, at + 1);
-        const bool at_once = quorum_step(&q, at + 1) || quorum_step(&q, at + 1 + QUORUM_CUT_MS);
+        quorum_disconnected(&q, 1, 1, at + 1);
+        const bool at_once = quorum_step(&q, at + 1) || quorum_step(&q, at + 1 + QUORUM_RECONNECT_MS);
         assert_int_equal(at_once, leaves);
         if (!leaves)
             assert_true(quorum_step(&q, at + 1 + 30000));
@@ -171,7 +171,7 @@ static bool first_is_lost(const struct quorum_config *c, int64_t wanted, bool cu
         n.beat++;
         quorum_hear(q, 2, &n, now);
         if (cut)
-            quorum_cut(q, 1, 1, now);
+            quorum_disconnected(q, 1, 1, now);
         if (quorum_step(q, now)) {
             assert_int_equal(now, at);
             return true;
@@ -194,7 +194,7 @@ static void test_a_silence_while_forming(void **state)
         assert_true(first_is_lost(&c, 0, false, &q));
         assert_int_equal(q.state.end, END_LOST);
         assert_int_equal(q.state.blame, 1);
-        assert_non_null(strstr(q.state.why, "(10.0.0.1) was lost: nothing was heard of it for too long"));
+        assert_non_null(strstr(q.state.why, "(10.0.0.1) was lost: it sent nothing for too long"));
         quorum_release(&q);
         assert_false(first_is_lost(&c, 0, true, &q));
         quorum_release(&q);
@@ -227,16 +227,16 @@ static void test_failures_of_a_loss(void **state)
     (void)state;
     c.restarts = 0;
     play_begin(&q, &c, 2);
-    quorum_cut(&q, 1, 1, at);
+    quorum_disconnected(&q, 1, 1, at);
     play_failure(&q, 2, 1, 0, at);
     assert_false(quorum_step(&q, at));
-    assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
+    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     assert_int_equal(q.state.stage, STAGE_FORMING);
     assert_non_null(strstr(q.state.why, "node 10.0.0.1 was lost"));
     quorum_release(&q);
     /* It was not gone: then the failure is what it seemed. */
     play_begin(&q, &c, 2);
-    quorum_cut(&q, 1, 1, at);
+    quorum_disconnected(&q, 1, 1, at);
     play_failure(&q, 2, 1, 0, at + 1);
     assert_false(quorum_step(&q, at + 1));
     play_hear_over(&q, 1, 2, NODE_RUNNING, at + 2);
@@ -247,7 +247,7 @@ static void test_failures_of_a_loss(void **state)
     /* First the failure, then the loss. */
     play_begin(&q, &c, 2);
     play_failure(&q, 2, 1, 0, at);
-    quorum_cut(&q, 1, 1, at + 1);
+    quorum_disconnected(&q, 1, 1, at + 1);
     assert_true(quorum_step(&q, at + 1));
     assert_int_equal(q.state.end, END_FAILED);
     quorum_release(&q);
@@ -263,19 +263,20 @@ static void test_last_words(void **state)
     (void)state;
     play_begin(&q, &c, 2);
     play_hear(&q, 1, NODE_DONE, at);
-    quorum_cut(&q, 1, 1, at);
-    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    quorum_disconnected(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     play_hear(&q, 2, NODE_DONE, at + 600);
     assert_true(quorum_step(&q, at + 600));
     assert_int_equal(q.state.end, END_SUCCESS);
     quorum_release(&q);
     play_begin(&q, &c, 2);
     play_hear(&q, 1, NODE_LEAVING, at);
-    quorum_cut(&q, 1, 1, at);
+    quorum_disconnected(&q, 1, 1, at);
     assert_true(quorum_step(&q, at));
     assert_non_null(strstr(q.state.why, "stopped by signal 15"));
     play_hear(&q, 2, NODE_JOINING, at + 1);
-    assert_true(quorum_step(&q, at + QUORUM_CUT_MS) || quorum_step(&q, at + 30000 + QUORUM_CUT_MS));
+    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS) ||
+                quorum_step(&q, at + 30000 + QUORUM_RECONNECT_MS));
     PLAY_EXPECT(&q, 2);
     quorum_release(&q);
 }
@@ -290,8 +291,8 @@ static void test_done_and_gone(void **state)
     (void)state;
     play_begin(&q, &c, 2);
     play_hear(&q, 1, NODE_DONE, at);
-    quorum_cut(&q, 1, 1, at);
-    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    quorum_disconnected(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     play_hear(&q, 3, NODE_JOINING, at + 600);
     assert_false(quorum_step(&q, at + 600));
     play_hear(&q, 2, NODE_DONE, at + 700);
@@ -309,11 +310,11 @@ static void test_lost_beside_an_unsure_failure(void **state)
 
     (void)state;
     play_begin(&q, &c, 2);
-    quorum_cut(&q, 1, 1, at);
-    play_failure(&q, 2, 140, 1, at + QUORUM_CUT_MS);
-    assert_true(quorum_step(&q, at + QUORUM_CUT_MS)); /* it asks */
+    quorum_disconnected(&q, 1, 1, at);
+    play_failure(&q, 2, 140, 1, at + QUORUM_RECONNECT_MS);
+    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS)); /* it asks */
     assert_int_equal(q.state.stage, STAGE_RUNNING);
-    assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
+    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     assert_int_equal(q.state.stage, STAGE_FORMING);
     assert_non_null(strstr(q.state.why, "node 10.0.0.1 was lost"));
     quorum_release(&q);
@@ -354,14 +355,14 @@ static void test_a_pause_after_an_end(void **state)
 
     (void)state;
     play_begin(&q, &play_fixed_2, 2);
-    quorum_cut(&q, 1, 1, at);
+    quorum_disconnected(&q, 1, 1, at);
     assert_false(quorum_step(&q, at));
     assert_false(quorum_step(&q, at + 3000));
-    assert_false(quorum_step(&q, at + 3000 + QUORUM_CUT_MS - 1));
-    assert_true(quorum_step(&q, at + 3000 + QUORUM_CUT_MS));
+    assert_false(quorum_step(&q, at + 3000 + QUORUM_RECONNECT_MS - 1));
+    assert_true(quorum_step(&q, at + 3000 + QUORUM_RECONNECT_MS));
     quorum_release(&q);
     play_begin(&q, &play_fixed_2, 2);
-    quorum_cut(&q, 1, 1, at);
+    quorum_disconnected(&q, 1, 1, at);
     assert_false(quorum_step(&q, at));
     assert_false(quorum_step(&q, at + 3000));
     assert_true(quorum_step(&q, at + 6000)); /* once */

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX = 6, EACH = 3, PLACES = 32, PATIENCE_MS = 250 };
+enum { MAX = 6, EACH = 3, PLACES = 32, EVICT_AGE_MS = 250 };
 
 static _Atomic int64_t now_ms = 1000;
 
@@ -24,40 +24,40 @@ int64_t __wrap_clock_mono_ms(void)
 static struct service service;
 static struct {
     int fd;
-    bool friend, spoke;
+    bool friend, greeted;
     int64_t came_ms;
     uint8_t addr[16];
 } places[PLACES];
 static int n;
 
-static bool look(const void *arg, int at, struct service_guest *g)
+static bool look(const void *arg, int at, struct service_conn *g)
 {
     (void)arg;
-    *g = (struct service_guest){places[at].spoke, places[at].came_ms, places[at].addr};
+    *g = (struct service_conn){places[at].greeted, places[at].came_ms, places[at].addr};
     return places[at].fd >= 0 && !places[at].friend;
 }
 
 static int each = EACH;
 
-/* Who is let in gets the next place: its number; -1: nobody. *gives_way: who is closed. */
-static int admit(int *gives_way)
+/* Who is let in gets the next place: its number; -1: nobody. *evicted: who is closed. */
+static int admit(int *evicted)
 {
-    const struct service_crowd c = {
-        .places = n, .look = look, .max = MAX, .each = each, .patience_ms = PATIENCE_MS};
+    const struct service_limits c = {
+        .n = n, .get = look, .max = MAX, .per_address = each, .evict_age_ms = EVICT_AGE_MS};
     int ignored;
 
-    gives_way = gives_way ? gives_way : &ignored;
-    *gives_way = -1;
-    const int fd = service_admit(&service, &c, places[n].addr, gives_way);
+    evicted = evicted ? evicted : &ignored;
+    *evicted = -1;
+    const int fd = service_accept(&service, &c, places[n].addr, evicted);
     if (fd < 0)
         return -1;
-    if (*gives_way >= 0) {
-        close(places[*gives_way].fd);
-        places[*gives_way].fd = -1;
+    if (*evicted >= 0) {
+        close(places[*evicted].fd);
+        places[*evicted].fd = -1;
     }
     places[n].fd = fd;
     places[n].came_ms = now_ms;
-    places[n].spoke = places[n].friend = false;
+    places[n].greeted = places[n].friend = false;
     return n++;
 }
 
@@ -105,16 +105,16 @@ static int teardown(void **state)
 /* One address gets its share; what it sends beyond is reset in one go, and the next address comes in behind it. */
 static void test_a_flood_from_one_address(void **state)
 {
-    int fds[20], gives_way;
+    int fds[20], evicted;
 
     (void)state;
     for (int i = 0; i < 20; i++)
         fds[i] = knock(2);
     const int other = knock(3);
     for (int i = 0; i < EACH; i++)
-        assert_int_equal(admit(&gives_way), i);
-    assert_int_equal(admit(&gives_way), EACH);
-    assert_int_equal(gives_way, -1);
+        assert_int_equal(admit(&evicted), i);
+    assert_int_equal(admit(&evicted), EACH);
+    assert_int_equal(evicted, -1);
     assert_int_equal(places[EACH].addr[15], 3);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(is_reset(fds[i]), i >= EACH);
@@ -127,7 +127,7 @@ static void test_a_flood_from_one_address(void **state)
 /* Its oldest gives way to its newest, once it has had its time; other addresses' do not. */
 static void test_one_address_gives_way_to_itself(void **state)
 {
-    int gives_way;
+    int evicted;
 
     (void)state;
     close(knock(3));
@@ -139,22 +139,22 @@ static void test_one_address_gives_way_to_itself(void **state)
     }
     close(knock(2));
     assert_int_equal(admit(NULL), -1);
-    now_ms = places[1].came_ms + PATIENCE_MS - 1;
+    now_ms = places[1].came_ms + EVICT_AGE_MS - 1;
     close(knock(2));
     assert_int_equal(admit(NULL), -1);
     now_ms++;
-    places[1].spoke = true; /* who has spoken stays */
+    places[1].greeted = true; /* who has spoken stays */
     close(knock(2));
     assert_int_equal(admit(NULL), -1);
-    now_ms = places[2].came_ms + PATIENCE_MS;
+    now_ms = places[2].came_ms + EVICT_AGE_MS;
     close(knock(2));
-    assert_int_equal(admit(&gives_way), 1 + EACH);
-    assert_int_equal(gives_way, 2);
+    assert_int_equal(admit(&evicted), 1 + EACH);
+    assert_int_equal(evicted, 2);
     /* A friend takes no share. */
     places[3].friend = true;
     close(knock(2));
-    assert_int_equal(admit(&gives_way), 2 + EACH);
-    assert_int_equal(gives_way, -1);
+    assert_int_equal(admit(&evicted), 2 + EACH);
+    assert_int_equal(evicted, -1);
 }
 
 /* A service that gives addresses no share. */
@@ -172,7 +172,7 @@ static void test_no_share(void **state)
 /* Many addresses: all wait until the oldest has had its time. */
 static void test_a_full_house(void **state)
 {
-    int gives_way;
+    int evicted;
 
     (void)state;
     for (int i = 0; i < MAX; i++, now_ms++) {
@@ -183,10 +183,10 @@ static void test_a_full_house(void **state)
     assert_int_equal(admit(NULL), -1);
     assert_int_equal(service_listener(&service), -1);
     assert_false(is_reset(fd));
-    now_ms = places[0].came_ms + PATIENCE_MS;
+    now_ms = places[0].came_ms + EVICT_AGE_MS;
     assert_int_not_equal(service_listener(&service), -1);
-    assert_int_equal(admit(&gives_way), MAX);
-    assert_int_equal(gives_way, 0);
+    assert_int_equal(admit(&evicted), MAX);
+    assert_int_equal(evicted, 0);
     close(fd);
 }
 

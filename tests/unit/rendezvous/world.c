@@ -209,7 +209,7 @@ static void end_ranks(struct world *w, int who)
     }
     trace(w, "launcher %d's ranks end, %s", who, good ? "good" : p->stopping ? "stopped" : "bad");
     p->running = false;
-    node_rested(&p->node, good);
+    node_ranks_ended(&p->node, good);
     if (!good)
         break_round(w, r);
     else if (++r->good == r->n && !r->broken)

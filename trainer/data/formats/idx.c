@@ -17,7 +17,7 @@ static const struct spec_option OPTIONS[] = {
     {0},
 };
 
-/* Inputs and targets come in pairs, and test data never alone. */
+/* Check that inputs and targets come in pairs, and test data not alone. */
 static int missing(const struct data_spec *d)
 {
     const char *const *t = d->text;
@@ -68,7 +68,8 @@ static int probe_pair(struct idx_files *f, enum dataset_part images, struct err 
     return 0;
 }
 
-/* Both pairs, or the training one alone. Test images must be as large as those trained on. */
+/* Read the headers of both pairs, or of the training pair. Test images must have the size of the training
+ * images. */
 static int probe(struct idx_files *f, struct err *err)
 {
     const struct idx_shape *train = &f->shape[DATASET_TRAIN_IMAGES], *test = &f->shape[DATASET_TEST_IMAGES];
@@ -114,7 +115,7 @@ static int open(struct source *s, struct err *err)
     return 0;
 }
 
-/* One byte each into int32_t: read behind, spread from the front. */
+/* Read labels of one byte into the end of the array, then widen them to int32_t from the front. */
 static int load_labels(const char *path, const struct idx_shape *shape, int32_t *labels, int classes,
                        struct err *err)
 {
@@ -132,7 +133,7 @@ static int load_labels(const char *path, const struct idx_shape *shape, int32_t 
     return 0;
 }
 
-/* Files of the user's own may have more classes than ten. */
+/* The user's files may have more than ten classes. */
 static int load(const struct source *s, struct dataset *d, struct err *err)
 {
     const struct idx_files *f = &s->idx;

@@ -1,13 +1,13 @@
-/* synthetic.c - {format: synthetic, items, outputs, targets, generator}: numbers from a seed, bit for bit as PyTorch draws them.
+/* synthetic.c - {format: synthetic, items, outputs, targets, generator}: numbers from a seed, bit for bit as
+ * PyTorch draws them (pure).
  *
- * Uniform:  each row is torch.rand(inputs), then torch.rand(outputs): nothing to learn but their means. Made for
- *           programs that draw their data so.
- * Teacher:  x = torch.rand(items, channels, rows, cols); w = torch.rand(outputs, channels * rows * cols) * 2 - 1; the
- *           answers are w (x - 1/2), added in f64. The label is the place of the largest one; values are the answers
- *           themselves, rounded to f32.
+ * Uniform:  each row is torch.rand(inputs), then torch.rand(outputs): only their means can be learned. For
+ *           presets that replace programs with such data.
+ * Teacher:  x = torch.rand(items, channels, rows, cols); w = torch.rand(outputs, channels * rows * cols) * 2
+ *           - 1; the answers are w (x - 1/2), added in f64. The label is the index of the largest answer;
+ *           values are the answers, rounded to f32.
  *
- * Shapes:   x is drawn channels first, as PyTorch has it, and written channels last.
- */
+ * Shapes:   x is drawn channels first, as in PyTorch, and stored channels last. */
 #include "trainer/data/source.h"
 
 #include "common/memory.h"
@@ -52,7 +52,7 @@ static int open(struct source *s, struct err *err)
     return 0;
 }
 
-/* One drawn sample, moved from (channels, pixels) to (pixels, channels). */
+/* Draw one sample, and reorder it from (channels, pixels) to (pixels, channels). */
 static void draw(struct torch_rng *g, const struct data_layout *l, double from, float *sample, float *x)
 {
     const size_t channels = (size_t)l->channels, pixels = (size_t)l->rows * (size_t)l->cols;
@@ -99,7 +99,7 @@ static void note(struct dataset *d, int64_t i, const double *answer, int32_t out
         d->train.labels[i] = best;
 }
 
-/* The weights lie as (inputs, outputs), inputs channels last like the samples. */
+/* The weights are (inputs, outputs), with inputs channels last like the samples. */
 static void teach(struct torch_rng *g, struct dataset *d, size_t outputs, float *sample)
 {
     const struct data_layout *l = &d->layout;

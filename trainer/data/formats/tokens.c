@@ -1,4 +1,5 @@
-/* tokens.c - {format: tokens, train, val, shuffle}: windows of files of tokens, which are mapped and read by the step. */
+/* tokens.c - {format: tokens, train, val, shuffle}: windows of token files, which are mapped and read in each
+ * step. */
 #include "trainer/data/source.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ static const struct spec_option OPTIONS[] = {
     {0},
 };
 
-/* A sample is what the model takes at a time, and the token behind it. */
+/* A sample is the model's input length plus the next token. */
 static int accept(struct data_spec *d, const char **ret_key, struct err *err)
 {
     d->train = d->text[TRAIN];
@@ -20,14 +21,14 @@ static int accept(struct data_spec *d, const char **ret_key, struct err *err)
     d->in_order = !d->option[SHUFFLE];
     if (d->test && (d->split.val_items || d->split.val_fraction > 0)) {
         *ret_key = OPTIONS[VAL].key;
-        return err_set(err, ERR_INVALID, "stands for val_items and val_fraction: give one of the two");
+        return err_set(err, ERR_INVALID, "replaces val_items and val_fraction: give only one of them");
     }
     if (d->values || !d->sequence)
         return err_set(err, ERR_INVALID, "tokens need a model of sequences, with cross entropy");
     return 0;
 }
 
-/* The folder as a pattern that matches it alone. */
+/* Escape the folder's name for a pattern. */
 static int escape(const char *folder, char out[static PATH_MAX], struct err *err)
 {
     size_t n = 0;

@@ -1,5 +1,5 @@
 /* batchnorm.c - {type: batchnorm1d or batchnorm2d, name, eps, momentum}: as torch.nn.BatchNorm1d and 2d. The
- * batch is this rank's own, as it is under DDP. */
+ * batch is this rank's, as under DDP. */
 #include "trainer/model/layer.h"
 
 #include "kernels/batchnorm.h"

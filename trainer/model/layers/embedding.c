@@ -1,5 +1,5 @@
-/* embedding.c - {type: embedding, name, vocab, width}: as nanoGPT's wte and wpe, a vector for each token plus one for its
- * place in the sequence. */
+/* embedding.c - {type: embedding, name, vocab, width}: nanoGPT's wte and wpe: a vector for each token plus
+ * one for its position in the sequence. */
 #include "trainer/model/layer.h"
 
 #include "kernels/embedding.h"
@@ -43,7 +43,7 @@ static void init(const struct layer *l, struct torch_rng *g, float *const *param
     torch_rng_normal(g, 0, 0.02, param[POSITIONS], layer_param_len(&l->param[POSITIONS]));
 }
 
-/* nn.Embedding's own weights. */
+/* The words of nn.Embedding's own weights. */
 static uint64_t draws(const struct layer *l)
 {
     return torch_rng_normal_words(layer_param_len(&l->param[TABLE])) +

@@ -17,7 +17,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     if (flatten_check(&s, err))
         return -1;
     l->out = (struct shape){.rows = 1, .cols = 1, .channels = (int32_t)shape_len(&l->in), .flat = true};
-    l->alias = l->in.channels == 1 || l->in.rows * l->in.cols == 1; /* both orders are the same */
+    l->alias = l->in.channels == 1 || l->in.rows * l->in.cols == 1; /* both orders are equal */
     return 0;
 }
 

@@ -24,13 +24,13 @@ static const struct spec_option OPTIONS[] = {
 /* weight and bias each */
 enum { LN_1 = 0, C_ATTN = 2, ATTN_PROJ = 4, LN_2 = 6, C_FC = 8, MLP_PROJ = 10, PARAMS = 12 };
 
-/* What the forward pass leaves for the backward pass: elements first, then floats. */
+/* The forward pass's data for the backward pass: elements first, then floats. */
 struct kept {
     void *norm_1, *qkv, *heads, *middle, *norm_2, *fc, *gelu;
     float *mean_1, *rstd_1, *mean_2, *rstd_2, *lse;
 };
 
-/* Of so many positions. */
+/* Elements for `rows` positions. */
 static size_t element_part(const struct layer *l, size_t rows)
 {
     size_t bytes = (1 + 3 + 1 + 1 + 1 + 4 + 4) * (size_t)l->in.channels * rows * element_bytes(l->element);
@@ -43,7 +43,7 @@ static size_t kept_bytes(const struct layer *l, size_t rows)
     return element_part(l, rows) + (4 + (size_t)l->spec->option[HEADS]) * rows * sizeof(float);
 }
 
-/* The backward pass's own. */
+/* Scratch of the backward pass. */
 static size_t work_bytes(const struct layer *l, size_t rows)
 {
     return (4 + 1 + 1) * (size_t)l->in.channels * rows * element_bytes(l->element);
@@ -89,7 +89,7 @@ static struct attention_shape attention_of(const struct layer *l, int batch)
         .batch = batch, .time = l->in.rows, .heads = heads, .size = l->in.channels / heads};
 }
 
-/* The products, and the most scratch memory of any. */
+/* Plan the matrix products, and the most scratch memory that one needs. */
 static int plan_products(struct layer *l, int batch_max, struct err *err)
 {
     const struct linear_shape all[] = {linear_of(l, batch_max, 1, 3), linear_of(l, batch_max, 1, 1),
@@ -109,7 +109,7 @@ static void plan_params(struct layer *l)
 {
     static const struct {
         const char *weight, *bias;
-        int in, out; /* in widths; in 0: a norm */
+        int in, out; /* in multiples of the width; in 0: a norm */
     } pair[PARAMS / 2] = {{"ln_1.weight", "ln_1.bias", 0, 1},
                           {"attn.c_attn.weight", "attn.c_attn.bias", 1, 3},
                           {"attn.c_proj.weight", "attn.c_proj.bias", 1, 1},
@@ -124,7 +124,7 @@ static void plan_params(struct layer *l)
             (struct layer_param){pair[i].weight, pair[i].in ? 2 : 1, {pair[i].out * c, pair[i].in * c}};
         l->param[2 * i + 1] = (struct layer_param){pair[i].bias, 1, {pair[i].out * c}};
         l->f32[2 * i] = l->f32[2 * i + 1] = !pair[i].in;
-        l->turned[2 * i] = pair[i].in;
+        l->transposed[2 * i] = pair[i].in;
     }
 }
 
@@ -153,11 +153,11 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     return 0;
 }
 
-/* In the order in which build-nanogpt's apply() comes by. */
+/* Draw in the order of build-nanogpt's apply(). */
 static void init(const struct layer *l, struct torch_rng *g, float *const *param)
 {
     const double narrow =
-        0.02 * pow(2.0 * (double)l->spec->option[BLOCKS], -0.5); /* into the residual stream */
+        0.02 * pow(2.0 * (double)l->spec->option[BLOCKS], -0.5); /* projections into the residual stream */
 
     for (int i = 0; i < PARAMS; i++) {
         size_t n = layer_param_len(&l->param[i]);
@@ -169,7 +169,7 @@ static void init(const struct layer *l, struct torch_rng *g, float *const *param
     }
 }
 
-/* nn.Linear's own weights and biases. */
+/* The words of nn.Linear's own weights and biases. */
 static uint64_t draws(const struct layer *l)
 {
     uint64_t n = 0;
@@ -193,7 +193,7 @@ static size_t len_of(const struct linear_shape *s)
     return (size_t)s->rows * (size_t)s->out;
 }
 
-/* All but the last product, which nothing behind it needs again. */
+/* Compute all but the last product, whose result the backward pass does not need. */
 static void compute(const struct layer *l, struct kctx *ctx, const struct layer_pass *p, const struct kept *k)
 {
     const void *const *w = p->param;
@@ -223,7 +223,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
     add(ctx, p->out, k.middle, last, len_of(&proj));
 }
 
-/* From the block's output to x', whose gradient is left in `middle`. */
+/* Backward from the block's output to x', whose gradient goes to `middle`. */
 static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
                          const struct kept *k, void *wide, void *narrow, void *middle)
 {
@@ -231,7 +231,7 @@ static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct l
     struct layernorm_shape norm = norm_of(l, p->batch);
     struct linear_shape fc = linear_of(l, p->batch, 1, 4);
     struct linear_shape proj = linear_of(l, p->batch, 4, 1);
-    void *dfc = k->gelu; /* nobody reads the activation again */
+    void *dfc = k->gelu; /* the activation is not needed any more */
 
     gelu_linear_backward(ctx, &proj, dfc, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout, k->gelu,
                          k->fc, w[MLP_PROJ]);

@@ -1,5 +1,5 @@
-/* layernorm.c - {type: layernorm, name, eps, bias}: as torch.nn.LayerNorm over a vector, over each of a
- * sequence, or over a whole image. */
+/* layernorm.c - {type: layernorm, name, eps, bias}: as torch.nn.LayerNorm over a vector, over each vector of
+ * a sequence, or over a whole image. */
 #include "trainer/model/layer.h"
 
 #include "kernels/flatten.h"
@@ -18,7 +18,7 @@ static bool is_image(const struct layer *l)
     return !l->in.flat && !l->in.sequence;
 }
 
-/* How many numbers are taken together. */
+/* The number of elements that are normalised together. */
 static int32_t len_of(const struct layer *l)
 {
     return is_image(l) ? (int32_t)shape_len(&l->in) : l->in.channels;
@@ -30,9 +30,9 @@ static struct layernorm_shape shape_of(const struct layer *l, int batch)
         .rows = is_image(l) ? batch : batch * l->in.rows, .channels = len_of(l), .eps = l->spec->number[EPS]};
 }
 
-/* Parameters lie channels first, as PyTorch's, and an image channels last. Where that is not the same they are turned
- * round for each pass: one image's worth, which is less than the batch. */
-static bool turned(const struct layer *l)
+/* Parameters are channels first, as in PyTorch, and images channels last. If the two differ, each pass
+ * transposes the parameters, which is less work than the batch. */
+static bool transposed(const struct layer *l)
 {
     return is_image(l) && l->in.channels > 1 && l->in.rows * l->in.cols > 1;
 }
@@ -60,7 +60,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     l->param[1] = param_of(l, "bias");
     l->f32[0] = l->f32[1] = true;
     l->saved_bytes = (size_t)(is_image(l) ? 1 : l->in.rows) * 2 * sizeof(float);
-    if (turned(l))
+    if (transposed(l))
         l->kept_bytes = 4 * shape_len(&l->in) * sizeof(float);
     return 0;
 }
@@ -75,13 +75,13 @@ static void init(const struct layer *l, struct torch_rng *g, float *const *param
     }
 }
 
-/* Of a batch: means first, then what the rows are multiplied by. */
+/* A batch's means, followed by the factors of the rows. */
 static float *means(const struct layer_pass *p)
 {
     return (float *)(void *)p->saved;
 }
 
-/* What is kept of a turned layer: weight and bias, and room for their gradients. */
+/* For transposed parameters: weight, bias and their gradients. */
 static float *kept(const struct layer *l, const struct layer_pass *p, int which)
 {
     return (float *)p->kept + (size_t)which * shape_len(&l->in);
@@ -91,7 +91,7 @@ static const float *turn(const struct layer *l, struct kctx *ctx, const struct l
 {
     struct flatten_shape image = image_of(l);
 
-    if (!turned(l) || !p->param[which])
+    if (!transposed(l) || !p->param[which])
         return p->param[which];
     flatten_backward(ctx, &image, kept(l, p, which), p->param[which]);
     return kept(l, p, which);
@@ -112,11 +112,11 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     struct flatten_shape image = image_of(l);
     float *grad[2] = {p->grad[0], p->grad[1]};
 
-    for (int i = 0; i < 2 && turned(l); i++)
+    for (int i = 0; i < 2 && transposed(l); i++)
         grad[i] = p->grad[i] ? kept(l, p, 2 + i) : NULL;
     layernorm_backward(ctx, &s, p->din, grad[0], grad[1], p->dout, NULL, p->in, means(p), means(p) + s.rows,
-                       turned(l) ? kept(l, p, 0) : p->param[0]);
-    for (int i = 0; i < 2 && turned(l); i++)
+                       transposed(l) ? kept(l, p, 0) : p->param[0]);
+    for (int i = 0; i < 2 && transposed(l); i++)
         if (grad[i])
             flatten_forward(ctx, &image, p->grad[i], grad[i]);
 }

@@ -1,5 +1,5 @@
-/* lm_head.c - {type: lm_head, name, vocab}: how likely each token is next, by the embedding's own vectors; ends a model of
- * sequences and takes its cross entropy. */
+/* lm_head.c - {type: lm_head, name, vocab}: logits of the next token, by the embedding's matrix; ends a model
+ * of sequences and computes its cross entropy. */
 #include "trainer/model/layer.h"
 
 #include "kernels/classifier.h"
@@ -35,7 +35,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     return 0;
 }
 
-/* build-nanogpt visits the shared matrix twice; what it draws here stays. */
+/* build-nanogpt initialises the shared matrix twice; these are the final values. */
 static void init(const struct layer *l, struct torch_rng *g, float *const *param)
 {
     torch_rng_normal(g, 0, 0.02, param[0], layer_param_len(&l->param[0]));

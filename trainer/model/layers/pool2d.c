@@ -8,7 +8,7 @@ enum { SIZE, STRIDE, PADDING, COUNT_INCLUDE_PAD };
 
 #define WINDOW_OPTIONS                                                                                       \
     [SIZE] = {"size", SPEC_INTEGER, 1, 15, .required = true},                                                \
-    [STRIDE] = {"stride", SPEC_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */                             \
+    [STRIDE] = {"stride", SPEC_INTEGER, 0, 64, .fallback = 0}, /* 0: equal to size */                        \
         [PADDING] = {"padding", SPEC_INTEGER, 0, 7, .fallback = 0}
 
 static const struct spec_option MAX_OPTIONS[] = {WINDOW_OPTIONS, {0}};
@@ -43,7 +43,7 @@ static int plan_avg(struct layer *l, int batch_max, struct err *err)
     return 0;
 }
 
-/* The backward pass needs to know which place of each window was the largest. */
+/* The backward pass needs the index of the largest element of each window. */
 static int plan_max(struct layer *l, int batch_max, struct err *err)
 {
     if (plan_avg(l, batch_max, err))

@@ -1,4 +1,4 @@
-/* relu.c - {type: relu}: torch.nn.ReLU, where the layer before cannot apply it itself. */
+/* relu.c - {type: relu}: torch.nn.ReLU, if the layer before cannot apply it. */
 #include "trainer/model/layer.h"
 
 #include "kernels/relu.h"

@@ -15,7 +15,7 @@ static int moments(const struct optimizer_spec *o)
     return o->number[MOMENTUM] != 0;
 }
 
-/* torch refuses these as well: they would do nothing. */
+/* torch refuses these too, since they would have no effect. */
 static int check(const struct optimizer_spec *o, const char **ret_key, struct err *err)
 {
     *ret_key = OPTIONS[NESTEROV].key;
@@ -24,7 +24,7 @@ static int check(const struct optimizer_spec *o, const char **ret_key, struct er
     return 0;
 }
 
-/* torch starts from the first gradient as it is. */
+/* torch initialises the moment with the first gradient. */
 static struct update_scalars scalars(const struct optimizer_spec *o, double lr, double weight_decay,
                                      int64_t step)
 {

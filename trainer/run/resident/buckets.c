@@ -1,14 +1,15 @@
-/* buckets.c - the ranks' sums of gradients, taken while the backward pass still makes others.
+/* buckets.c - reduce gradients over ranks while the backward pass still computes others.
  *
- * Gradients lie in the order of the layers, and come in the opposite one: what is there is always the end of the buffer, the
- * loss and the flags behind it included, and is cut off a bucket at a time. A bucket's sum is queued on the device's second
- * stream behind the layer that ended it, and all of that joins the first before the optimiser. It is recorded with the step,
- * so all ranks launch the same sums in the same order. What the first layer adds, an embedding that the head shares, is a
- * last bucket that nothing is left to hide behind.
+ * Gradients are stored in the order of the layers, and the backward pass computes them in reverse. So the
+ * finished ones are always the end of the buffer, followed by loss and flags; each bucket is the next part
+ * from the end. The all-reduce of a bucket is queued on the device's second stream after the layer that
+ * completed it, and the first stream waits for all of them before the optimizer. They are recorded with the
+ * step, so all ranks launch the same ones in the same order. The gradient that the first layer adds (an
+ * embedding tied to the head) is the last bucket, which no computation overlaps.
  */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
-/* Buckets begin at multiples of 256 bytes, as cudaMalloc's memory does: NCCL copies 16 at a time. */
+/* Buckets begin at multiples of 256 bytes, as cudaMalloc's memory does: NCCL copies 16 bytes at a time. */
 enum { ALIGN = 64 };
 
 static size_t sent_len(const struct resident *r)

@@ -1,7 +1,7 @@
-/* evaluate.c - evaluate on a GPU: losses and hits are summed in its memory. */
-#include "trainer/run/resident/state.h"
+/* evaluate.c - evaluate on a GPU: sum losses and correct answers in its memory. */
+#include "trainer/run/resident/resident_state.h"
 
-/* Its places' sample numbers, kept from one evaluation of the same subset to the next. */
+/* Copy the subset's sample numbers to the device, unless they are there from the last evaluation. */
 static int take_subset(struct resident *r, const struct feed *f, int64_t items, struct err *err)
 {
     if (f->subset == r->subset)
@@ -32,7 +32,7 @@ int resident_evaluate_begin(struct resident *r, const struct feed *f, int64_t it
                : 0;
 }
 
-/* The last stage counts. */
+/* Only the last stage computes the loss. */
 static int evaluate_batch(struct resident *r, int n, struct err *err)
 {
     const struct micro_batch all = {.rows = n};

@@ -1,6 +1,6 @@
 /* graph.c - the recorded CUDA graphs of a step, one for each size of batch. */
 #include "host/rank_state.h"
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 void resident_forget(struct resident *r, struct recorded *g)
 {
@@ -9,8 +9,8 @@ void resident_forget(struct resident *r, struct recorded *g)
     *g = (struct recorded){0};
 }
 
-/* What is queued for the first time may wait for the device (cuBLAS is asked what its epilogues do, modules are loaded), so the
- * steps before it are waited for under the deadline. */
+/* Work that is queued for the first time may wait for the device (cuBLAS's epilogues are tested, modules are
+ * loaded), so first wait for earlier steps under the deadline. */
 struct recorded *resident_graph(struct resident *r, int rows, int total, bool last, struct err *err)
 {
     struct recorded *least = &r->graph[0];
@@ -51,7 +51,7 @@ int resident_run_half(struct resident *r, struct recorded *g, int half, struct e
     }
     if (device_graph_launch(r->ctx, g->half[half], err))
         return -1;
-    if (r->p.pipeline->o.device_comm) { /* which holds its calls: the same on all ranks */
+    if (r->p.pipeline->o.device_comm) { /* NCCL holds its calls: the same on all ranks */
         rank_state_begin(r->p.pipeline->o.comm->slot, RANK_CALL_ALL_REDUCE);
         rank_state_end(r->p.pipeline->o.comm->slot);
     }

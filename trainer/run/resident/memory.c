@@ -1,5 +1,5 @@
-/* memory.c - allocate and free what training keeps in a GPU's memory. */
-#include "trainer/run/resident/state.h"
+/* memory.c - allocate and free the GPU memory for training. */
+#include "trainer/run/resident/resident_state.h"
 
 #include "common/memory.h"
 #include "kernels/queued.h"
@@ -16,26 +16,28 @@ static struct device_comm *gradient_comm(const struct resident *r)
     return r->stages ? NULL : r->p.pipeline->o.device_comm;
 }
 
-/* Memory for n numbers that `by` reduces: allocated and freed by that communicator; NULL: by the device. */
+/* Memory for n numbers that communicator `by` reduces; it allocates and frees them. NULL: the device does. */
 static float *summed(struct resident *r, struct device_comm *by, size_t n, struct err *err)
 {
     return by ? by->buffer(by, n * sizeof(float), r->p.pipeline->o.timeout_ms, err)
               : device_alloc(r->ctx, n * sizeof(float), err);
 }
 
-/* Gradient, loss and flags in one piece, which one call sums; but of stages the ranks sum loss and flags alone. */
+/* Allocate gradient, loss and flags in one piece, which one call reduces. With stages, ranks reduce only loss
+ * and flags. */
 static bool take_gradient(struct resident *r, struct err *err)
 {
     struct device_comm *all = r->p.pipeline->o.device_comm;
     const size_t tail = 1 + (all ? QUEUED_FLAGS : 0);
 
-    r->grad = summed(r, gradient_comm(r), r->len + (r->apart ? 0 : tail), err);
-    r->loss_sum = !r->grad ? NULL : r->apart ? summed(r, all, tail, err) : r->grad + r->len;
+    r->grad = summed(r, gradient_comm(r), r->len + (r->separate_loss ? 0 : tail), err);
+    r->loss_sum = !r->grad ? NULL : r->separate_loss ? summed(r, all, tail, err) : r->grad + r->len;
     r->flags = all && r->loss_sum ? r->loss_sum + 1 : NULL;
     return r->loss_sum;
 }
 
-/* As model_place, take_memory and take_scratch take it, with two moments and a second gradient. */
+/* The memory that model_to_device, take_memory and take_scratch allocate, with two moments and a second
+ * gradient. */
 int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct err *err)
 {
     struct model_needs m;
@@ -44,7 +46,8 @@ int resident_needs(const struct model_spec *spec, int rows, size_t *ret, struct 
         return -1;
     const size_t batch = (size_t)rows, targets = (size_t)spec->input.rows;
     const size_t copies = spec->numbers.element == ELEMENT_F32 ? 0 : element_bytes(spec->numbers.element);
-    const size_t each = 5 * sizeof(float) + copies; /* values, moments, gradients; copies that passes read */
+    const size_t each = 5 * sizeof(float) + copies; /* values, moments, gradients; and the copies that passes
+                                                     * read */
     *ret = m.bytes + m.len * each +
            batch * sizeof(float) * (m.forward_len + shape_len(&spec->input) + targets + 2);
     return 0;
@@ -54,7 +57,7 @@ static int take_memory(struct resident *r, struct err *err)
 {
     const struct train_parts *p = &r->p;
     size_t batch = (size_t)r->model->batch_max;
-    if (r->stages && batch < (size_t)p->pipeline->o.batch) /* whose micro-batches are all kept */
+    if (r->stages && batch < (size_t)p->pipeline->o.batch) /* all micro-batches are in memory */
         batch = (size_t)p->pipeline->o.batch;
     struct sampler whole = p->sampler;
     size_t values = (size_t)(p->feed.values ? p->feed.values : 1);
@@ -88,7 +91,7 @@ static int take_memory(struct resident *r, struct err *err)
                : -1;
 }
 
-/* For the logits of a head, which never exist all at once: as many as make quick products. */
+/* Scratch for a head's logits: as many as give fast products, never all at once. */
 static int take_scratch(struct resident *r, struct err *err)
 {
     const struct pipeline *pl = r->p.pipeline;
@@ -119,14 +122,14 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->len = r->model->len;
     r->stages = p->pipeline->at.stages > 1;
     r->whole = p->pipeline->o.device_comm || p->pipeline->o.comm->world == 1;
-    r->apart = r->stages && p->pipeline->o.device_comm;
+    r->separate_loss = r->stages && p->pipeline->o.device_comm;
     r->labels = !loss_wants_values(&p->loss);
     r->outputs = p->feed.labels;
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
     r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if ((!r->stages && model_place(r->model, r->ctx, err)) || take_memory(r, err) || take_scratch(r, err) ||
-        resident_windows_take(r, err) ||
+    if ((!r->stages && model_to_device(r->model, r->ctx, err)) || take_memory(r, err) ||
+        take_scratch(r, err) || resident_windows_take(r, err) ||
         (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
          !(r->train_items = resident_copied(r->ctx, p->feed.subset,

@@ -28,7 +28,7 @@ static int take_table(struct resident_data *d, struct kctx *ctx, const struct fe
     return d->gather.table ? 0 : -1;
 }
 
-/* Floats, decoded on their way. */
+/* Copy floats, decoded first. */
 static int take_floats(struct resident_data *d, struct kctx *ctx, const struct feed *f, struct err *err)
 {
     struct feed all = *f;

@@ -1,11 +1,11 @@
 /* ring.c - the ring of orders and records between process and GPU, and waiting for a record. */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 #include <math.h>
 
 enum { CLOSE_MS = 500 }; /* for steps that are in flight when a run ends early */
 
-/* With NCCL under a deadline: a rank that is gone leaves the others in a sum that never ends. */
+/* With NCCL under a deadline: if a rank is lost, the others' all-reduce never ends. */
 int resident_wait(struct resident *r, int mark, struct err *err)
 {
     struct device_comm *c = r->p.pipeline->o.device_comm;
@@ -22,14 +22,14 @@ int resident_arrived(struct resident *r, void *stream, struct err *err)
     return c && r->fresh ? c->sync(c, stream, "a first step", r->p.pipeline->o.timeout_ms, err) : 0;
 }
 
-/* What was launched is done. Whoever waits for the device in any other way asks for this first: nothing else has a
- * deadline. */
+/* Wait for all launched work. Call it before any other wait for the device: only this one has a deadline. */
 int resident_settle(struct resident *r, struct err *err)
 {
     return r->launched ? resident_wait(r, (int)((r->launched - 1) % RESIDENT_RING), err) : 0;
 }
 
-/* Is the device there to give anything back to? Steps that nobody asks about any more may wait for a rank that is gone. */
+/* Whether device memory can be freed. Steps whose results are not needed any more may still wait for a lost
+ * rank. */
 bool resident_is_ours(struct resident *r)
 {
     struct device_comm *c = r->p.pipeline->o.device_comm;
@@ -51,7 +51,7 @@ struct step_order resident_order_of(const struct resident *r, int64_t step, doub
     return order;
 }
 
-/* The records of all steps before `end`. */
+/* Read the records of all steps before `end`. */
 int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *err)
 {
     if (end <= r->seen)
@@ -66,14 +66,14 @@ int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *
         if (r->last.halted) {
             *flags |= COLLECTIVES_NONFINITE;
             r->seen++;
-            break; /* the first of them is the one to tell */
+            break; /* report the first one */
         }
     }
     return 0;
 }
 
-/* Behind a loss that is no number the device takes no more steps, and what it has is not what the counters say. Who has been
- * told may look at it. */
+/* After a loss that is not finite the device takes no more steps, so its state does not match the step
+ * counter: ERR_FATAL, unless the caller has already been told of the loss. */
 int resident_check_steps(const struct resident *r, struct err *err)
 {
     for (int64_t i = r->seen; i < r->launched && !r->last.halted; i++) {

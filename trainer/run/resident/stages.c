@@ -1,11 +1,11 @@
-/* stages.c - a step of a model in stages: samples for all of its micro-batches at once, all forwards, all backwards
- * (pipeline/pipeline.h), loss and flags summed by all stages.
+/* stages.c - queue a step of a model in stages: gather the samples of all micro-batches, all forward passes,
+ * all backward passes (pipeline/pipeline.h), reduce loss and flags over all stages.
  *
- * Every stage has the samples: those in the middle want to know which they are (dropout), and no more.
+ * Every stage gets the sample numbers: middle stages need only these (dropout).
  */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
-/* What goes by way of the process cannot be recorded. */
+/* Transfers by the host cannot be recorded. */
 bool resident_stages_recordable(const struct resident *r)
 {
     return !r->stages || r->p.pipeline->o.device_comm;
@@ -30,7 +30,7 @@ int resident_stages_queue(struct resident *r, int total, struct err *err)
     const int n = micro_batches(total, pl->o.micro_batches);
 
     resident_queue_samples(r, total);
-    if (!pipeline_is_last(pl)) /* the others' loss is no part of the sum */
+    if (!pipeline_is_last(pl)) /* only the last stage has a loss to add */
         device_zero(r->ctx, r->loss_sum, sizeof(*r->loss_sum));
     for (int i = 0; i < n; i++) {
         const struct micro_batch at = micro_batch_at(total, pl->o.micro_batches, i);

@@ -1,5 +1,5 @@
 /* step.c - queue one training step on a GPU, with the exchange between ranks. */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 #include "trainer/model/loss.h"
 
@@ -69,8 +69,8 @@ int resident_sums(struct resident *r, double *own, double *mean, struct err *err
     return 0;
 }
 
-/* The loss of some of a batch's samples, added to what *loss holds. With a gradient: that of `share` times the mean over them,
- * which goes to loss_sum. */
+/* Add the loss of some of a batch's samples to *loss. With a gradient: also compute that of `share` times
+ * their mean, which goes to loss_sum. */
 int resident_queue_loss(struct resident *r, const struct micro_batch *at, const void *out, float share,
                         struct queued_loss *loss, float *gradient, struct err *err)
 {
@@ -100,7 +100,8 @@ static struct queued_begin begin_of(const struct resident *r)
     return (struct queued_begin){r->state, r->orders, RESIDENT_RING, r->loss, r->flags};
 }
 
-/* A step begins with its samples, unless these are windows or come in several micro-batches: queue_begin is before them then. */
+/* Whether a step begins by gathering its samples: not for windows or several micro-batches, where queue_begin
+ * comes first. */
 static bool begins_with_samples(const struct resident *r)
 {
     return !r->sequence && r->micro == 1;
@@ -128,7 +129,8 @@ void resident_queue_samples(struct resident *r, int rows)
                      begins ? NULL : &r->state->now.first, begins ? &begin : NULL, rows);
 }
 
-/* From `rows` samples to their part of the gradient. Each loss of a step says the mean so far: the last one counts. */
+/* Queue both passes of one micro-batch. Each loss of a step is the mean so far: the last one is the
+ * step's. */
 static int queue_micro(struct resident *r, const struct recorded *g, struct err *err)
 {
     const int rows = g->rows;
@@ -156,13 +158,13 @@ static int queue_micro(struct resident *r, const struct recorded *g, struct err 
     return 0;
 }
 
-/* The gradients of all ranks, and what bounds their norm, where that is the device's affair. */
+/* Queue the sum of gradients over ranks, and their norm, if the device computes them. */
 static int queue_sums(struct resident *r, struct err *err)
 {
     struct device_comm *c = r->p.pipeline->o.device_comm;
 
     if (r->stages)
-        return r->apart ? resident_stages_sum(r, err) : 0;
+        return r->separate_loss ? resident_stages_sum(r, err) : 0;
     if (c && !resident_has_buckets(r) &&
         c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
@@ -190,7 +192,8 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     return 0;
 }
 
-/* Half 0: up to the gradient, and to the end where a step is whole. Half 1: the rest. Of several micro-batches, one. */
+/* Half 0: up to the gradient, or the whole step if it is one graph. Half 1: the rest. With several
+ * micro-batches: one of them. */
 int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err)
 {
     if (r->micro > 1)
@@ -203,7 +206,7 @@ int resident_queue_half(struct resident *r, int half, const struct recorded *g, 
     return half == 1 || r->whole ? queue_finish(r, g->total, err) : 0;
 }
 
-/* The gradients of all ranks, by way of the process. */
+/* Sum the gradients over ranks on the host. */
 static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err *err)
 {
     size_t bytes = (r->len + 1) * sizeof(float);
@@ -257,11 +260,11 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
     int total = (int)(left < batch ? left : batch);
     struct step_order *order = &r->orders[r->launched % RESIDENT_RING];
 
-    /* Who is RESIDENT_LAG behind has left its slot of the ring long ago. */
+    /* The slot is free: the device is at most RESIDENT_LAG steps behind. */
     *order = resident_order_of(r, step, lr);
     order->flags = flags;
     if (r->flags)
-        flags = 0; /* what all ranks hear, this one shall hear when they do */
+        flags = 0; /* this rank handles the flags when all ranks do */
     if (resident_read(r, r->launched - RESIDENT_LAG, &flags, err) || resident_windows_put(r, step, err) ||
         (r->micro > 1 ? run_micro_batches : run_whole)(r, total, grad, &flags, err))
         return -1;

@@ -1,8 +1,9 @@
-/* windows.c - tokens on their way to the device: the process lays out a step's windows in a slot of memory that the device
- * reaches, and the step begins by fetching them. So a data set may be larger than any device, tokens are checked where a
- * file and a place can be named, and what goes over is eight bytes a token.
+/* windows.c - pass tokens to the device: the host writes a step's windows to a slot in memory that the device
+ * can read, and the step begins by fetching them. So a data set may be larger than device memory, and the
+ * host checks tokens, so that an error names the file and the position. The transfer is eight bytes per
+ * token.
  */
-#include "trainer/run/resident/state.h"
+#include "trainer/run/resident/resident_state.h"
 
 int resident_windows_take(struct resident *r, struct err *err)
 {

@@ -21,7 +21,7 @@ static int open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* A stream of the names in an open folder; NULL: there is none. */
+/* Open a stream of the names in an open folder; NULL: failure. */
 static DIR *names_in(int folder)
 {
     const int fd = open_folder(folder, ".");
@@ -32,8 +32,8 @@ static DIR *names_in(int folder)
     return names;
 }
 
-/* A folder of ours with the files in it; folders inside, which are not ours, stop it. Whoever may write beside it may have put
- * a link in its place: that goes, and what it leads to stays. */
+/* Remove one of our folders with its files; it stops at a folder inside, which is not ours. If another user
+ * has replaced the folder by a link, it removes the link and not its target. */
 static void remove_folder(int at, const char *name)
 {
     cleanup_close int fd = open_folder(at, name);
@@ -47,7 +47,7 @@ static void remove_folder(int at, const char *name)
     (void)unlinkat(at, name, AT_REMOVEDIR);
 }
 
-/* What a killed writer left: nobody else writes here. */
+/* Remove a killed writer's files: nobody else writes here. */
 static void remove_leftovers(int folder)
 {
     cleanup_closedir DIR *names = names_in(folder);
@@ -62,7 +62,7 @@ static void step_name(const char *before, int64_t step, const char *behind, char
     snprintf(out, CKPT_NAME_BYTES, "%sstep-%0*" PRId64 "%s", before, CKPT_STEP_DIGITS, step, behind);
 }
 
-int ckpt_hold(const char *dir)
+int ckpt_lock(const char *dir)
 {
     cleanup_close int fd = open_folder(AT_FDCWD, dir);
 
@@ -73,7 +73,7 @@ int ckpt_hold(const char *dir)
     return errno == EWOULDBLOCK ? -1 : 0;
 }
 
-/* The run's folder, which is made where there is none. */
+/* Open the run's folder; create it if there is none. */
 static int open_run(const char *dir, struct err *err)
 {
     int fd = open_folder(AT_FDCWD, dir);
@@ -136,7 +136,7 @@ static int write_counted(void *ctx, const void *bytes, size_t len, struct err *e
     return 0;
 }
 
-/* `name` in the temporary folder; *entry is then what the manifest says of it. */
+/* Write `name` to the temporary folder, and fill in its manifest entry. */
 static int write_file(const struct ckpt_writer *w, const char *name,
                       int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
                       struct manifest_file *entry, struct err *err)
@@ -167,7 +167,7 @@ int ckpt_file(struct ckpt_writer *w, const char *name,
     return 0;
 }
 
-/* Out of sight first, so that a kill in the middle leaves no half of it under its name. */
+/* Rename it first, so that a kill in the middle does not leave an incomplete checkpoint. */
 static void remove_checkpoint(int folder, const char *name)
 {
     char hidden[CKPT_NAME_BYTES];
@@ -178,7 +178,7 @@ static void remove_checkpoint(int folder, const char *name)
         remove_folder(folder, hidden);
 }
 
-/* Of those up to this step, which is in place: a run that was set back leaves newer ones alone. */
+/* Remove old checkpoints up to this step. If the run was set back, newer ones stay. */
 static void prune(const struct ckpt_writer *w, int64_t keep)
 {
     char mine[CKPT_NAME_BYTES];
@@ -195,8 +195,8 @@ static void prune(const struct ckpt_writer *w, int64_t keep)
             remove_checkpoint(w->folder, list.entry[i].name);
 }
 
-/* Rename tmp to its step's name. One of that name is of before the run was set back, or damaged: it steps aside, under a name that is
- * a checkpoint's too, until the new one has its own, so that at each moment one of them is there. */
+/* Rename tmp to its step's name. An existing one is damaged, or from before the run was set back: it is first
+ * renamed to another valid name, so that at each moment a checkpoint of this step exists. */
 static int put_in_place(const struct ckpt_writer *w, struct err *err)
 {
     const int in = w->folder;
@@ -205,7 +205,7 @@ static int put_in_place(const struct ckpt_writer *w, struct err *err)
     step_name("", w->manifest.step, "", name);
     step_name("", w->manifest.step, CKPT_OLD, aside);
     if (faccessat(in, name, F_OK, 0) == 0)
-        remove_checkpoint(in, aside); /* what a writer that was killed behind its rename has left */
+        remove_checkpoint(in, aside); /* left by a writer that was killed after its rename */
     const bool old = renameat(in, name, in, aside) == 0;
     if (renameat(in, w->tmp, in, name)) {
         err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, name);
@@ -245,6 +245,6 @@ int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
 
     if (!rc)
         prune(w, keep);
-    ckpt_abort(w); /* nothing is left to remove of one that is in place */
+    ckpt_abort(w); /* after the rename there is no temporary folder to remove */
     return rc;
 }

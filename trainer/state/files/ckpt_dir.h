@@ -1,17 +1,19 @@
-/* ckpt_dir.h - the folder of checkpoints of a run and a configuration: step-%010d/ for each, whole or not there. Nobody else writes
- * in it.
+/* ckpt_dir.h - the folder of checkpoints of a run and a configuration: a complete step-%010d/ for each. Only
+ * this run writes to it. saver.c, candidates.c and snapshot.c call it.
  *
- * A checkpoint is written as .tmp-..., every file and the folder synced, then renamed, then the parent synced: a kill or
- * a power cut leaves the old ones and, at most, a .tmp- folder that the next write removes. One that takes the place of another of its
- * step leaves that there, as step-...-old, until it is in place.
+ * A checkpoint is written to .tmp-...: every file and the folder are synced, then the folder is renamed and
+ * the parent synced. So a kill or a power cut leaves the old checkpoints and at most a .tmp- folder, which
+ * the next write removes. If the step has a checkpoint already, that one is renamed to step-...-old until the
+ * new one has its name.
  *
- * Who may write beside it leads a writer nowhere: it makes and removes everything in folders that it holds open, and follows no link.
+ * Other users who may write to the folder cannot redirect a writer: it creates and removes everything by
+ * descriptors of folders that it has open, and follows no link.
  *
  * Order:     one writer at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
- * Ownership: a writer is the caller's, zeroed is none, and borrows `dir`; lists live in the arena.
+ * Ownership: the caller owns the writer (zeroed: closed), which borrows `dir`; lists are in the arena.
  * Errors:    ERR_FATAL (cannot write or read; code = errno), ERR_INVALID (damaged: names file and field),
- *            ERR_NOT_FOUND. A write that fails leaves the folder as it was; but for ERR_TRANSIENT, from ckpt_commit: the checkpoint
- *            is in its place, and may not survive a power cut, since the folder could not be synced.
+ *            ERR_NOT_FOUND. A failed write leaves the folder unchanged. ERR_TRANSIENT (ckpt_commit): the
+ *            checkpoint is complete, but may not survive a power cut, since the folder could not be synced.
  */
 #ifndef TK_TRAINER_STATE_FILES_CKPT_DIR_H
 #define TK_TRAINER_STATE_FILES_CKPT_DIR_H
@@ -23,36 +25,37 @@
 #include <limits.h>
 
 enum { CKPT_NAME_BYTES = 48, CKPT_STEP_DIGITS = 10, CKPT_LIST_MAX = 100000, CKPT_RUN = -1 };
-#define CKPT_OLD "-old" /* behind the name of one that has stepped aside */
+#define CKPT_OLD "-old" /* suffix of a checkpoint that is being replaced */
 
 struct ckpt_writer {
-    const char *dir; /* the run's */
-    char tmp
-        [CKPT_NAME_BYTES]; /* the folder in it that is written to; "": none, and the next two are not open */
-    int folder, in;        /* dir and tmp */
+    const char *dir;           /* the run's */
+    char tmp[CKPT_NAME_BYTES]; /* the temporary folder in it; "": none, and the next two are not open */
+    int folder, in;            /* descriptors of dir and tmp */
     struct manifest manifest;
 };
 
-/* Make `dir`, the run's folder, which may be no link, and in it the one to write to; m gives step, config and run id. */
+/* Create `dir`, the run's folder, which must not be a link, and the temporary folder in it; m has step,
+ * config and run id. */
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err) MUST_CHECK;
 
-/* One file: `write` gives its bytes to the sink. */
+/* Write one file: `write` passes its bytes to the sink. */
 int ckpt_file(struct ckpt_writer *w, const char *name,
               int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
               struct err *err) MUST_CHECK;
 
-/* Manifest, sync, rename; then of the checkpoints up to this step only the newest `keep` stay. The writer has ended in any case. */
+/* Write the manifest, sync, rename; then remove all but the newest `keep` checkpoints up to this step. The
+ * writer is closed in any case. */
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err) MUST_CHECK;
 void ckpt_abort(struct ckpt_writer *w);
 #define cleanup_ckpt_writer __attribute__((cleanup(ckpt_abort)))
 
-/* Hold the run's folder until the descriptor that comes back is closed. -1: another process holds it. 0: there is none, or it is on a
- * file system without locks. */
-int ckpt_hold(const char *dir);
+/* Lock the run's folder until the returned descriptor is closed. -1: another process has the lock. 0: there
+ * is no folder, or its file system has no locks. */
+int ckpt_lock(const char *dir);
 
 struct ckpt_entry {
     const char *name;
-    int64_t step; /* CKPT_RUN: a folder that may be a run's */
+    int64_t step; /* CKPT_RUN: possibly a run's folder */
 };
 
 struct ckpt_list {
@@ -60,16 +63,16 @@ struct ckpt_list {
     size_t len, runs;
 };
 
-/* What is called like a checkpoint, and the other folders. ERR_NOT_FOUND: no such folder. */
+/* List the folders with a checkpoint's name, and the other folders. ERR_NOT_FOUND: no such folder. */
 int ckpt_list(const char *dir, struct arena *a, struct ckpt_list *ret, struct err *err) MUST_CHECK;
 
 /* dir/name. */
 int ckpt_path(char out[static PATH_MAX], const char *dir, const char *name, struct err *err) MUST_CHECK;
 
-/* The manifest of the checkpoint that lies at `path`. ERR_CONFLICT as manifest_decode. */
+/* Read the manifest of the checkpoint at `path`. ERR_CONFLICT as manifest_decode. */
 int ckpt_manifest(const char *path, struct manifest *ret, struct err *err) MUST_CHECK;
 
-/* A file of it, whole: its size and CRC are those of the manifest, its size at most out->max. */
+/* Read a file of it, and check its size and CRC against the manifest; at most out->max bytes. */
 int ckpt_read(const char *path, const struct manifest *m, const char *name, struct buf *out,
               struct err *err) MUST_CHECK;
 

@@ -26,8 +26,8 @@ static int newest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The number behind "step-"; CKPT_RUN when the name is no checkpoint's. Versions that kept several runs in one folder put "-" and eight
- * hexadecimal digits behind it. */
+/* The number after "step-"; CKPT_RUN: not a checkpoint's name. Older versions, with several runs in one
+ * folder, appended "-" and eight hexadecimal digits. */
 static int64_t step_of(const char *name)
 {
     int64_t step = 0;
@@ -46,7 +46,7 @@ static int64_t step_of(const char *name)
     return step;
 }
 
-/* No checkpoint, and perhaps a folder of a run. */
+/* Whether it may be a run's folder. */
 static bool may_be_run(const struct dirent *e)
 {
     return e->d_name[0] != '.' && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN);

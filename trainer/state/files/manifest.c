@@ -30,7 +30,7 @@ static bool is_file_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
 }
 
-/* A damaged name of a field is an unknown field. */
+/* Refuse unknown fields: a damaged name would be one. */
 static int refuse_unknown(const struct json_at *at, const char *const *known, struct err *err)
 {
     const cJSON *member;

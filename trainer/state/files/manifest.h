@@ -1,9 +1,9 @@
-/* manifest.h - what a checkpoint's manifest.json says: whose it is, and the size and CRC of each file. Pure.
+/* manifest.h - a checkpoint's manifest.json: run, step, configuration, and the size and CRC of each file.
+ * ckpt_dir.c calls it. Pure.
  *
  * Ownership: plain structs.
- * Errors:    ERR_INVALID names the field and what was expected. ERR_CONFLICT: it is of another format, of which *ret has `format`
- *            and the run's id alone.
- */
+ * Errors:    ERR_INVALID names the field and what was expected. ERR_CONFLICT: it has another format; *ret
+ *            then has only `format` and `run_id`. */
 #ifndef TK_TRAINER_STATE_FILES_MANIFEST_H
 #define TK_TRAINER_STATE_FILES_MANIFEST_H
 
@@ -28,12 +28,12 @@ struct manifest_file {
 };
 
 struct manifest {
-    int64_t format;                     /* 0, to write: MANIFEST_FORMAT */
+    int64_t format;                     /* when writing, 0 means MANIFEST_FORMAT */
     int64_t step;                       /* of the run */
     uint32_t config;                    /* hash of the configuration */
-    int64_t saved_ms;                   /* Unix time; 0: not said */
-    char run_id[MANIFEST_RUN_ID_BYTES]; /* see run_id.h, as the next */
-    uint32_t launch;                    /* 0: not said */
+    int64_t saved_ms;                   /* Unix time; 0: not known */
+    char run_id[MANIFEST_RUN_ID_BYTES]; /* see run_id.h */
+    uint32_t launch;                    /* see run_id.h; 0: not known */
     int files;
     struct manifest_file file[MANIFEST_FILES_MAX];
 };

@@ -33,19 +33,20 @@ enum {
     OP_LONG_GET = 'j',
 };
 
-/* A text or a global that is written once: later it is referred to by its number. Only a global has lines. */
+/* A text or a global that is written once; later references use its number. A global contains newlines, a
+ * text does not. */
 struct known {
     const char *text;
     int32_t number;
 };
 
 struct pickler {
-    struct buf *out; /* remembers when it is full */
+    struct buf *out; /* records an overflow */
     struct arena *arena;
     struct storages *storages;
     struct known *known;
     size_t n_known;
-    int32_t numbers; /* given out, to what has no text, too */
+    int32_t numbers; /* memo numbers used so far, also by objects without text */
 };
 
 static void put_op(struct pickler *p, int op)
@@ -72,7 +73,7 @@ static void put_reference(struct pickler *p, int op, int long_op, int32_t number
         put_le(p, long_op, (uint64_t)number, 4);
 }
 
-/* Number what was just written: Python does so with every object that it may meet again. */
+/* Put the last object into the memo, as Python does with every object that it may refer to again. */
 static void put_memo(struct pickler *p)
 {
     put_reference(p, OP_PUT, OP_LONG_PUT, p->numbers++);
@@ -116,7 +117,7 @@ static void put_int(struct pickler *p, int64_t v)
     }
 }
 
-/* The end of a tuple of `len` >= 1 items, written since a mark (three or fewer need none). */
+/* End a tuple of `len` >= 1 items, which began with a mark if len > 3. */
 static void end_tuple(struct pickler *p, int len)
 {
     put_op(p, len <= 3 ? OP_TUPLE1 + len - 1 : OP_TUPLE);
@@ -136,7 +137,8 @@ static void put_ints(struct pickler *p, const int64_t *v, int32_t len)
     end_tuple(p, len);
 }
 
-/* The number of the tensor's storage: a new one, or that of an earlier tensor of the same data, type and size. */
+/* The number of the tensor's storage: that of an earlier tensor with the same data, type and size, or a new
+ * one. */
 static int32_t storage_of(struct storages *s, const struct pt_tensor *t, int64_t bytes)
 {
     const int64_t elements = bytes / (int64_t)pt_dtype_bytes(t->dtype);
@@ -148,7 +150,7 @@ static int32_t storage_of(struct storages *s, const struct pt_tensor *t, int64_t
     return s->len++;
 }
 
-/* Of the types of which we have tensors. */
+/* Names for the types of our tensors. */
 static const char *const STORAGE_CLASS[PT_DTYPES] = {
     [PT_F32] = "torch\nFloatStorage\n", [PT_F64] = "torch\nDoubleStorage\n",
     [PT_F16] = "torch\nHalfStorage\n",  [PT_BF16] = "torch\nBFloat16Storage\n",
@@ -191,7 +193,7 @@ static int put_tensor(struct pickler *p, const struct tensor_row *row, struct er
         return err_set(err, ERR_INVALID, "%.60s: its shape is impossible", row->name);
     for (int32_t i = t->dims - 1; i >= 0; i--) {
         stride[i] = (int64_t)step;
-        step *= t->dim[i] > 1 ? (uint64_t)t->dim[i] : 1; /* empty dimensions count as one */
+        step *= t->dim[i] > 1 ? (uint64_t)t->dim[i] : 1; /* a dimension of 0 counts as 1 */
     }
     put_text(p, OP_GLOBAL, "torch._utils\n_rebuild_tensor_v2\n");
     put_op(p, OP_MARK);
@@ -207,7 +209,7 @@ static int put_tensor(struct pickler *p, const struct tensor_row *row, struct er
     return 0;
 }
 
-/* As Python's pickler: in batches, and a single last item without a mark. */
+/* As Python's pickler: in batches; a single last item has no mark. */
 static int put_items(struct pickler *p, const struct tensor_list *list, struct err *err)
 {
     for (size_t i = 0; i < list->len; i += BATCH) {

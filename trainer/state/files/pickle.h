@@ -1,9 +1,11 @@
-/* pickle.h - a state_dict as a protocol-2 pickle that names its tensors' storages. Pure.
+/* pickle.h - encode a state_dict as a protocol-2 pickle that refers to its tensors' storages. torch_zip.c
+ * calls it. Pure.
  *
  * The bytes are those that torch.save writes for an OrderedDict of these tensors.
  *
- * Ownership: the storages live in the arena and borrow the tensors' data.
- * Errors:    ERR_INVALID, led by the tensor's name ("conv1.weight: ..."), or beyond out->max; *out and *ret are then undefined.
+ * Ownership: the storages are in the arena and borrow the tensors' data.
+ * Errors:    ERR_INVALID: the message begins with the tensor's name ("conv1.weight: ..."), or *out exceeds
+ *            its limit; *out and *ret are then undefined.
  */
 #ifndef TK_TRAINER_STATE_FILES_PICKLE_H
 #define TK_TRAINER_STATE_FILES_PICKLE_H
@@ -26,7 +28,7 @@ struct storages {
     int32_t len;
 };
 
-/* The pickle calls the storages "0", "1", ... in the order of the list. */
+/* The pickle names the storages "0", "1", ... in the order of *ret. */
 int pickle_encode(const struct tensor_list *list, struct arena *a, struct buf *out, struct storages *ret,
                   struct err *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* piece.c - write a file in pieces, and see that they reach the disk on the way. */
+/* piece.c - write a file in pieces, and flush each to the disk. */
 #include "trainer/state/files/piece.h"
 
 #include "common/fsutil.h"
@@ -8,7 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A file system or a sandbox that cannot leaves all to fsync. A failed write must be told here: fsync would not tell it again. */
+/* If the file system or a sandbox does not support it, fsync does the work. Report a failed write here: fsync
+ * would not report it again. */
 static int sync_range(int fd, off_t from, unsigned flags)
 {
     if (from < 0 || !sync_file_range(fd, from, PIECE_BYTES, flags))
@@ -18,7 +19,7 @@ static int sync_range(int fd, off_t from, unsigned flags)
                : -1;
 }
 
-/* Begin with the last piece that is whole, and wait for the one before. */
+/* Start writing the last complete piece, and wait for the one before. */
 static int write_back(int fd, off_t from, off_t to)
 {
     const off_t whole = to / PIECE_BYTES * PIECE_BYTES;

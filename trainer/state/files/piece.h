@@ -1,7 +1,8 @@
-/* piece.h - write a large file in pieces, each of which shows that the rank is alive (rank_state_alive).
+/* piece.h - write a large file in pieces; each piece counts as progress of the rank (rank_state_alive).
+ * ckpt_dir.c and save.c call it.
  *
- * A piece is written to the disk while the next one is made, and waited for. So an fsync behind the last one, during which
- * nothing shows life, has little left to do.
+ * The kernel writes a piece to the disk while the caller makes the next one; then this function waits for it.
+ * So the final fsync, which shows no progress, takes little time.
  */
 #ifndef TK_TRAINER_STATE_FILES_PIECE_H
 #define TK_TRAINER_STATE_FILES_PIECE_H

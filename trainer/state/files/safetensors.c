@@ -41,14 +41,14 @@ static int check_names(const struct tensor_list *list, struct arena *a, struct e
     return 0;
 }
 
-/* One tensor's entry; its data lie from *at on, which then is their end. */
+/* Write one tensor's header entry; its data begin at offset *at, which is then set to their end. */
 static int describe(const struct tensor_row *row, int64_t *at, struct buf *out, struct err *err)
 {
     const struct pt_tensor *t = &row->tensor;
     const int64_t bytes = pt_tensor_bytes(t), from = *at;
 
-    if (t->turned && (t->dims != 2 || t->dtype != PT_F32))
-        return err_set(err, ERR_INVALID, "%.80s: only a matrix of f32 can be turned", row->name);
+    if (t->transposed && (t->dims != 2 || t->dtype != PT_F32))
+        return err_set(err, ERR_INVALID, "%.80s: only a matrix of f32 can be transposed", row->name);
     if (bytes < 0 || __builtin_add_overflow(from, bytes, at) || *at > INT64_C(1) << 53)
         return err_set(err, ERR_INVALID, "%.80s: its shape is impossible", row->name);
     if (buf_puts(out, ",", err) || json_write_string(row->name, out, err) ||
@@ -77,9 +77,9 @@ static int make_header(struct buf *out, const struct tensor_row **row, size_t n,
     return 0;
 }
 
-/* Some rows of the transpose at a time: as many numbers as lie side by side in a line of the cache. */
-static int write_turned(const struct pt_tensor *t, const struct pt_sink *sink, struct arena *a,
-                        struct err *err)
+/* Write the transpose, as many rows at a time as a cache line has numbers. */
+static int write_transposed(const struct pt_tensor *t, const struct pt_sink *sink, struct arena *a,
+                            struct err *err)
 {
     enum { ROWS = 16 };
     const size_t rows = (size_t)t->dim[0], width = (size_t)t->dim[1];
@@ -113,13 +113,14 @@ int safetensors_write(const struct tensor_list *list, const struct pt_sink *sink
     for (size_t i = 0; i < list->len; i++) {
         const struct pt_tensor *t = &row[i]->tensor;
         const size_t bytes = (size_t)pt_tensor_bytes(t);
-        if (t->turned ? write_turned(t, sink, &a, err) : bytes && sink->write(sink->ctx, t->data, bytes, err))
+        if (t->transposed ? write_transposed(t, sink, &a, err)
+                          : bytes && sink->write(sink->ctx, t->data, bytes, err))
             return -1;
     }
     return 0;
 }
 
-struct place {
+struct extent {
     int64_t from, to;
 };
 
@@ -139,7 +140,7 @@ static int parse_dtype(const struct json_at *at, enum pt_dtype *ret, struct err 
                     name);
 }
 
-/* An array of integers from 0 to 2^53, `max` at most; their number, or -1. */
+/* Parse an array of at most `max` integers from 0 to 2^53; returns their number, or -1. */
 static int parse_array(const struct json_at *tensor, const char *key, int max, int64_t *v, struct err *err)
 {
     struct json_at at = json_member(tensor, key);
@@ -159,9 +160,9 @@ static int parse_array(const struct json_at *tensor, const char *key, int max, i
     return n;
 }
 
-/* {"dtype": ..., "shape": ..., "data_offsets": [begin, end]}, the bytes from `data` on. */
+/* Parse {"dtype": ..., "shape": ..., "data_offsets": [begin, end]}; offsets are relative to `data`. */
 static int parse_tensor(const struct json_at *at, const uint8_t *data, int64_t data_len, struct pt_tensor *t,
-                        struct place *place, struct err *err)
+                        struct extent *extent, struct err *err)
 {
     int64_t offsets[2] = {0};
 
@@ -180,32 +181,32 @@ static int parse_tensor(const struct json_at *at, const uint8_t *data, int64_t d
         return json_err(at, err, "data_offsets: %" PRId64 " bytes, but the shape says %" PRId64,
                         offsets[1] - offsets[0], bytes);
     t->data = data + offsets[0];
-    *place = (struct place){offsets[0], offsets[1]};
+    *extent = (struct extent){offsets[0], offsets[1]};
     return 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
-    const struct place *x = a;
-    const struct place *y = b;
+    const struct extent *x = a;
+    const struct extent *y = b;
 
     if (x->from != y->from)
         return x->from < y->from ? -1 : 1;
     return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Every byte belongs to one tensor: nothing hides between them, nothing overlaps. */
-static int check_places(struct place *place, size_t n, int64_t data_len, struct err *err)
+/* Check that every byte belongs to exactly one tensor. */
+static int check_extents(struct extent *extent, size_t n, int64_t data_len, struct err *err)
 {
     int64_t at = 0;
 
-    qsort(place, n, sizeof(*place), by_place);
+    qsort(extent, n, sizeof(*extent), by_offset);
     for (size_t i = 0; i < n; i++) {
-        if (place[i].from != at)
+        if (extent[i].from != at)
             return err_set(err, ERR_INVALID,
-                           "data_offsets: a tensor begins at %" PRId64 ", expected %" PRId64, place[i].from,
+                           "data_offsets: a tensor begins at %" PRId64 ", expected %" PRId64, extent[i].from,
                            at);
-        at = place[i].to;
+        at = extent[i].to;
     }
     if (at != data_len)
         return err_set(err, ERR_INVALID, "data: %" PRId64 " bytes, but the tensors are %" PRId64, data_len,
@@ -218,7 +219,7 @@ static int parse_header(const struct json_at *header, const uint8_t *data, int64
 {
     size_t max = (size_t)cJSON_GetArraySize(header->node);
     struct tensor_row *row = arena_array(a, max + 1, struct tensor_row);
-    struct place *place = arena_array(a, max + 1, struct place);
+    struct extent *extent = arena_array(a, max + 1, struct extent);
     const cJSON *entry;
     size_t n = 0;
 
@@ -229,12 +230,12 @@ static int parse_header(const struct json_at *header, const uint8_t *data, int64
         struct json_at at = {entry, header, entry->string, 0};
         if (strcmp(entry->string, "__metadata__") == 0)
             continue;
-        if (parse_tensor(&at, data, data_len, &row[n].tensor, &place[n], err))
+        if (parse_tensor(&at, data, data_len, &row[n].tensor, &extent[n], err))
             return -1;
         row[n++].name = arena_strdup(a, entry->string);
     }
     *ret = (struct tensor_list){row, n};
-    return check_places(place, n, data_len, err);
+    return check_extents(extent, n, data_len, err);
 }
 
 int safetensors_parse(const void *bytes, size_t len, struct arena *a, struct tensor_list *ret,

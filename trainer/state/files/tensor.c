@@ -1,4 +1,4 @@
-/* tensor.c - names and sizes of tensors' elements. */
+/* tensor.c - names and sizes of element types. */
 #include "trainer/state/files/tensor.h"
 
 /* In the order of enum pt_dtype. */

@@ -1,4 +1,5 @@
-/* tensor.h - tensors by name, as the files of checkpoints and exports hold them, and where their bytes go. Pure.
+/* tensor.h - named tensors, as the files of checkpoints and exports contain them, and the sink for a file's
+ * bytes. Pure.
  *
  * Ownership: names and data are borrowed.
  * Shapes:    contiguous and row-major; 0 dimensions is a single value.
@@ -12,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Behind these come those of .safetensors files that have a name and a size alone: nothing reads their elements. */
+/* Values from PT_BOOL8 + 1 on: types of .safetensors files with only a name and a size, whose elements
+ * nothing reads. */
 enum pt_dtype { PT_F32, PT_F64, PT_F16, PT_BF16, PT_I64, PT_I32, PT_U8, PT_BOOL8, PT_DTYPES = 22 };
 enum { PT_DIMS_MAX = 8 };
 
@@ -22,8 +24,7 @@ struct pt_tensor {
     enum pt_dtype dtype;
     int32_t dims;
     int64_t dim[PT_DIMS_MAX];
-    bool
-        turned; /* `data` are f32 and lie as (dim[1], dim[0]); only .safetensors files are written from such */
+    bool transposed; /* `data` are f32 in the order (dim[1], dim[0]); only for writing .safetensors files */
 };
 
 struct tensor_row {
@@ -36,19 +37,20 @@ struct tensor_list {
     size_t len;
 };
 
-/* Where a file's bytes go, first to last. */
+/* Receives a file's bytes, first to last. */
 struct pt_sink {
     int (*write)(void *ctx, const void *bytes, size_t len, struct err *err);
     void *ctx;
 };
 
-/* As .safetensors files call it: "F32". */
+/* The type's name in .safetensors files: "F32". */
 const char *pt_dtype_name(enum pt_dtype dtype);
 
-/* Bytes of one element: 1 for those of 4 and 6 bits, which lie packed. */
+/* Bytes of one element; 1 for types of 4 and 6 bits, which are packed. */
 size_t pt_dtype_bytes(enum pt_dtype dtype);
 
-/* Bytes of a whole tensor; -1 when its shape cannot be, it ends inside a byte, or 63 bits do not count its bits. */
+/* Bytes of a whole tensor; -1: its shape is impossible, it ends inside a byte, or its number of bits exceeds
+ * 63 bits. */
 int64_t pt_tensor_bytes(const struct pt_tensor *t);
 
 #endif

@@ -1,7 +1,7 @@
-/* torch_zip.c - records as PyTorch's writer lays them out, so that its readers' shortcuts work on ours too.
+/* torch_zip.c - write zip records in the layout of PyTorch's writer, so that its readers' shortcuts work.
  *
- * Every record is stored, its size and CRC follow it in a descriptor, and an extra field "FB" fills up to the
- * alignment. torch.load can compute payload offsets from exactly this layout instead of reading headers.
+ * Every record is uncompressed; its size and CRC follow it in a descriptor; an extra field "FB" pads to the
+ * alignment. torch.load can compute payload offsets from this layout without reading headers.
  */
 #include "trainer/state/files/torch_zip.h"
 #include "common/endian.h"

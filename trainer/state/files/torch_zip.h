@@ -1,11 +1,10 @@
-/* torch_zip.h - a .pt file: a stored zip around the pickle and its storages, as torch.save lays it out. Pure but for
- * the sink.
+/* torch_zip.h - write a .pt file: an uncompressed zip of the pickle and its storages, in torch.save's layout.
+ * save.c calls it. Pure except for the sink.
  *
  * Ownership: everything is borrowed for the call.
  * Order:     the sink gets the bytes first to last and never has to seek; payloads start at multiples of 64 bytes.
  *            From 4 GiB on, records carry Zip64 fields.
- * Errors:    ERR_INVALID (a tensor), else the sink's own.
- */
+ * Errors:    ERR_INVALID (a tensor), and those of the sink. */
 #ifndef TK_TRAINER_STATE_FILES_TORCH_ZIP_H
 #define TK_TRAINER_STATE_FILES_TORCH_ZIP_H
 

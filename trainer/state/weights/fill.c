@@ -22,7 +22,7 @@ static const char *bare_name(const char *name)
     return name;
 }
 
-/* By its name, else by that without what wrappers add. *twice: there are two such. */
+/* Find a tensor by its name, else by the name without wrappers' prefixes. *twice: there are two. */
 static const struct tensor_row *find(const struct tensor_list *list, const char *name, bool *twice)
 {
     const struct tensor_row *found = NULL;
@@ -54,7 +54,7 @@ static bool is_positions(const char *name)
     return strcmp(bare_name(name), "wpe.weight") == 0;
 }
 
-static int check(const struct state_row *row, const struct pt_tensor *t, bool turned, struct err *err)
+static int check(const struct state_row *row, const struct pt_tensor *t, bool transposed, struct err *err)
 {
     int64_t want[PT_DIMS_MAX] = {0};
     char has[96], expected[96];
@@ -64,7 +64,7 @@ static int check(const struct state_row *row, const struct pt_tensor *t, bool tu
         return err_set(err, ERR_INVALID, "%s: %s, expected %s", row->name, pt_dtype_name(t->dtype),
                        row->type == STATE_I64 ? "I64" : "F32, F16, BF16 or F64");
     for (int32_t i = 0; i < row->dims; i++)
-        want[i] = row->dim[turned ? 1 - i : i];
+        want[i] = row->dim[transposed ? 1 - i : i];
     for (int32_t i = 0; same && i < t->dims; i++)
         same = t->dim[i] == want[i] || (i == 0 && is_positions(row->name) && t->dim[0] > want[0]);
     if (same)
@@ -87,13 +87,13 @@ static int check_tied(const struct state_row *row, int i, const struct fill_sour
                          row[i].name, row[first].name);
 }
 
-/* Do matrices of GPT-2's blocks lie as (in, out)? Told by one that is no square. */
-static bool are_turned(const struct tensor_list *list, const struct state_row *row, int rows)
+/* Whether the file has matrices of GPT-2's blocks as (in, out): decided by one that is not square. */
+static bool are_transposed(const struct tensor_list *list, const struct state_row *row, int rows)
 {
     bool ignored;
 
     for (int i = 0; i < rows; i++) {
-        if (!row[i].turned || row[i].dim[0] == row[i].dim[1])
+        if (!row[i].transposed || row[i].dim[0] == row[i].dim[1])
             continue;
         const struct tensor_row *t = find(list, row[i].name, &ignored);
         if (t && t->tensor.dims == 2)
@@ -107,7 +107,7 @@ int fill_find(const struct tensor_list *list, const struct model *m, struct aren
 {
     const struct state_row *row = m->state;
     struct fill_source *from = arena_array(a, (size_t)m->states + 1, struct fill_source);
-    const bool turned = are_turned(list, row, m->states);
+    const bool transposed = are_transposed(list, row, m->states);
 
     for (int i = 0; i < m->states; i++) {
         bool twice;
@@ -117,8 +117,8 @@ int fill_find(const struct tensor_list *list, const struct model *m, struct aren
         if (!t || twice)
             return err_set(err, ERR_INVALID, "%s: %s", row[i].name,
                            t ? "there are two tensors of this name behind prefixes" : "is missing");
-        from[i] = (struct fill_source){&t->tensor, turned && row[i].turned};
-        if (check(&row[i], from[i].from, from[i].turned, err) ||
+        from[i] = (struct fill_source){&t->tensor, transposed && row[i].transposed};
+        if (check(&row[i], from[i].from, from[i].transposed, err) ||
             (row[i].tied && check_tied(row, i, from, err)))
             return -1;
     }
@@ -126,8 +126,8 @@ int fill_find(const struct tensor_list *list, const struct model *m, struct aren
     return 0;
 }
 
-/* The file's (in, out) into (out, in). */
-static void copy_turned(const struct pt_tensor *t, float *out)
+/* Copy an (in, out) matrix as (out, in). */
+static void copy_transposed(const struct pt_tensor *t, float *out)
 {
     const size_t in = (size_t)t->dim[0];
     const size_t width = (size_t)t->dim[1];
@@ -147,13 +147,13 @@ void fill_copy(const struct fill_source *from, struct model *m)
     const struct state_row *row = m->state;
 
     for (int i = 0; i < m->states; i++) {
-        rank_state_alive(); /* a file that is mapped is read here */
+        rank_state_alive(); /* copying reads the mapped file */
         if (row[i].tied)
             continue;
         if (row[i].type == STATE_I64)
             memcpy(row[i].data, from[i].from->data, row[i].bytes);
-        else if (from[i].turned)
-            copy_turned(from[i].from, row[i].data);
+        else if (from[i].transposed)
+            copy_transposed(from[i].from, row[i].data);
         else
             numbers_to_f32(from[i].from->data, from[i].from->dtype, 0, row[i].bytes / sizeof(float),
                            row[i].data);

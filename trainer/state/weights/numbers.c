@@ -34,7 +34,7 @@ static float from_f16(uint16_t h)
         return f32_of(sign | 0x7f800000 | fraction << 13);
     if (exponent)
         return f32_of(sign | (exponent + 112) << 23 | fraction << 13);
-    return f32_of(sign | bits_of((float)fraction * 0x1p-24f)); /* zero, or too small for an exponent */
+    return f32_of(sign | bits_of((float)fraction * 0x1p-24f)); /* zero or subnormal */
 }
 
 void numbers_to_f32(const void *data, enum pt_dtype dtype, size_t first, size_t n, float *out)

@@ -1,4 +1,4 @@
-/* weights.c - map a .safetensors file into memory, and say what another one is. */
+/* weights.c - map a .safetensors file into memory, and identify files of other formats. */
 #include "trainer/state/weights/weights.h"
 
 #include "trainer/data/first_bytes.h"
@@ -12,7 +12,7 @@
 
 static int map(struct weights *w, const char *path, struct err *err)
 {
-    /* A FIFO is refused, not waited for. */
+    /* O_NONBLOCK: refuse a FIFO instead of waiting for it. */
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
 

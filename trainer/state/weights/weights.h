@@ -1,7 +1,7 @@
-/* weights.h - read weights from a .safetensors file of any program.
+/* weights.h - read weights from a .safetensors file of any program. init_from.c calls it.
  *
- * Ownership: the list points into the file, which stays mapped until weights_close; one that is cut short meanwhile ends the
- *            process by SIGBUS.
+ * Ownership: the list points into the file, which is mapped until weights_close. If the file is truncated
+ *            meanwhile, SIGBUS ends the process.
  * Errors:    ERR_NOT_FOUND, ERR_INVALID ("<path>: ..."), ERR_FATAL (cannot read).
  */
 #ifndef TK_TRAINER_STATE_WEIGHTS_WEIGHTS_H
@@ -22,7 +22,7 @@ int weights_open(struct weights *w, const char *path, struct err *err) MUST_CHEC
 void weights_close(struct weights *w);
 #define cleanup_weights __attribute__((cleanup(weights_close)))
 
-/* ERR_INVALID if there is a .pt file at `path`: the error has the line of Python that makes a .safetensors of it. */
+/* ERR_INVALID if `path` is a .pt file: the error has the Python line that converts it to .safetensors. */
 int weights_refuse_pt(const char *path, struct err *err) MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ static const struct machine volta = {2, 13050, 75, ""};
 
 static const struct row {
     const struct machine *machine;
-    struct gpu_ask ask;
+    struct gpu_request ask;
     const char *want; /* "GPU n"; "" for the CPU; "note: " or "error: " and a part of it */
 } rows[] = {
     {&four, {NCCL, RANK_OF(3, 4)}, "GPU 3"},
@@ -101,7 +101,7 @@ static void test_all_ways(void **state)
 static void test_many_devices(void **state)
 {
     struct gpu_facts facts = {.devices = 100, .driver = 13050, .runtime = 13050};
-    const struct gpu_ask ask = {NCCL, RANK_OF(80, 90)};
+    const struct gpu_request ask = {NCCL, RANK_OF(80, 90)};
     struct gpu_choice got;
     struct err err;
 

@@ -17,7 +17,7 @@ static char dev[] = "/tmp/gpu-find-XXXXXX"; /* a /dev with a driver in it, and a
 #define HERE "look at the node's driver and runtime, or use --backend gloo"
 
 static const struct {
-    struct gpu_ask ask;
+    struct gpu_request ask;
     const char *kind; /* of plug-in; NULL: there is no such folder; "": the test program's; ".": `dev` */
     const char *gpus; /* of some_gpus */
     bool no_driver;

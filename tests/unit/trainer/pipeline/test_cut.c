@@ -8,28 +8,28 @@ static const struct model_spec staged = {.layers = 5, .stages = 3, .stage_first 
 
 static void a_rank_is_a_stage_or_a_copy(void **state)
 {
-    struct pipeline_place at;
+    struct pipeline_position at;
     struct err err;
 
     (void)state;
     for (int rank = 0; rank < 3; rank++) {
-        assert_int_equal(pipeline_place_of(&staged, rank, 3, &at, &err), 0);
+        assert_int_equal(pipeline_position_of(&staged, rank, 3, &at, &err), 0);
         assert_true(at.stages == 3 && at.stage == rank && at.replicas == 1 && at.replica == 0);
     }
-    assert_int_equal(pipeline_place_of(&staged, 0, 1, &at, &err), 0);
+    assert_int_equal(pipeline_position_of(&staged, 0, 1, &at, &err), 0);
     assert_true(at.stages == 1 && at.stage == 0 && at.replicas == 1 && at.replica == 0);
-    assert_int_equal(pipeline_place_of(&whole, 3, 4, &at, &err), 0);
+    assert_int_equal(pipeline_position_of(&whole, 3, 4, &at, &err), 0);
     assert_true(at.stages == 1 && at.stage == 0 && at.replicas == 4 && at.replica == 3);
 }
 
 static void ranks_that_do_not_fit_are_refused(void **state)
 {
-    struct pipeline_place at;
+    struct pipeline_position at;
 
     (void)state;
     for (int world = 2; world <= 7; world++) {
         struct err err = {0};
-        assert_int_equal(pipeline_place_of(&staged, 0, world, &at, &err), world == 3 ? 0 : -1);
+        assert_int_equal(pipeline_position_of(&staged, 0, world, &at, &err), world == 3 ? 0 : -1);
         assert_int_equal(err.kind, world == 3 ? ERR_NONE : ERR_INVALID);
         if (world == 6)
             assert_string_equal(err.msg, "model.stages: 3 stages for 6 ranks, expected 1 or 3 ranks");

@@ -176,7 +176,7 @@ static void ten_steps_are_pytorchs(void **state)
     read_config(&f, true, &cfg);
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct session s;
+    cleanup_session struct session s;
     if (session_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
     golden_take(&f, "losses", losses, STEPS);

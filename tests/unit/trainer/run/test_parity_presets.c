@@ -130,7 +130,7 @@ static int rank_main(void *ctx, int rank)
     struct err err = {0};
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct session s = {0};
+    cleanup_session struct session s = {0};
 
     if (config_load(it->preset, &a, &cfg, &err))
         return print_error("%s\n", err.msg), 1;

@@ -94,7 +94,7 @@ static void steps_are_pytorchs(void **state)
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     cleanup_fclose FILE *f = fopen(getenv("TK_PARITY_STEPS"), "r");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct session s = {0};
+    cleanup_session struct session s = {0};
     struct worst worst = {0};
     struct record r;
     int64_t step = 0;

@@ -99,7 +99,7 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
 {
     struct fixture *f = *state;
     cleanup_buf struct buf want = BUF_INIT(1 << 20);
-    const char *hint = arena_printf(&f->arena, ": --resume %s goes on from it", f->cfg.ckpt_dir);
+    const char *hint = arena_printf(&f->arena, ": --resume %s resumes from it", f->cfg.ckpt_dir);
     struct found found[32];
     int codes[RANKS];
 
@@ -425,10 +425,11 @@ static void another_format_of_this_run_is_an_error(void **state)
             assert_int_equal(go_by(f, (struct plan){.world = 2, .job = "j"}, codes), EXIT_CODE_USAGE);
             assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
             assert_true(says(
-                f, arena_printf(&f->arena,
-                                "--ckpt_dir: a checkpoint of this run has %s/manifest.json: format %d, "
-                                "which this version does not read (2): go on with the version that wrote it",
-                                path, where[i].format)));
+                f,
+                arena_printf(&f->arena,
+                             "--ckpt_dir: a checkpoint of this run has %s/manifest.json: format %d, "
+                             "which this version does not read (2): continue with the version that wrote it",
+                             path, where[i].format)));
             /* Another run's says nothing about this one. */
             assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "k"}, codes), 0);
             f->cfg.resume = path;

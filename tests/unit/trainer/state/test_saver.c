@@ -195,7 +195,7 @@ static void the_training_goes_on_while_the_copy_is_written(void **state)
 /* Whether no other process holds the folder of the checkpoints. */
 static bool is_free(const struct a_state *f)
 {
-    const int fd = ckpt_hold(f->dir);
+    const int fd = ckpt_lock(f->dir);
 
     if (fd > 0)
         close(fd);
@@ -210,7 +210,7 @@ static void the_folder_of_a_run_by_hand_is_held(void **state)
     for (int holds = 0; holds < 2; holds++) {
         struct saver s = saver_of(f, 0);
         struct err err;
-        s.holds = holds;
+        s.locks = holds;
         open_for(&s, f);
         assert_true(is_free(f));
         for (int64_t step = 1; step < 3; step++) {
@@ -231,7 +231,7 @@ static void moments_that_stay_are_not_copied(void **state)
     struct err err;
 
     const size_t all = snapshot_copy_bytes(&live);
-    live.moments_stay = true;
+    live.moments_gathered = true;
     assert_true(snapshot_copy_bytes(&live) + 2 * f->model->len * sizeof(float) <= all);
     s.save_steps = 1;
     assert_int_equal(saver_open(&s, &live, &err), 0);

@@ -44,7 +44,7 @@ static void model_of(const struct asked *a, struct model_spec *ret)
                                    .recompute = a->recompute};
 
     gpt2_layers(&gpt2, ret);
-    ret->numbers.elsewhere = a->device;
+    ret->numbers.on_device = a->device;
 }
 
 /* The size of a micro-batch of a rank that shares so many tokens; 0: *err says why none. */

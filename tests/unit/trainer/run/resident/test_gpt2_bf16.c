@@ -52,14 +52,14 @@ static struct net open_net(struct golden *g, bool device)
     struct err err = {0};
 
     golden_config(g, golden_bf16_yaml, cfg);
-    cfg->model.numbers = (struct model_numbers){.elsewhere = device, .element = n.element};
+    cfg->model.numbers = (struct model_numbers){.on_device = device, .element = n.element};
     n.model = model_make(&cfg->model, 1, &err);
     n.ctx = device ? plugin->context(0, PRECISION_F32, ELEMENT_BF16, &err)
                    : kctx_make(&(struct kctx_options){0}, &err);
     if (!n.model || !n.ctx || kctx_reserve(n.ctx, model_workspace_bytes(n.model, 1), &err))
         fail_msg("%s", err.msg);
     memcpy(n.model->values, golden_flat(g, n.model, "weights"), n.model->len * sizeof(float));
-    if (model_place(n.model, n.ctx, &err))
+    if (model_to_device(n.model, n.ctx, &err))
         fail_msg("%s", err.msg);
     n.x = space(&n, TIME * sizeof(float));
     n.labels = space(&n, TIME * sizeof(int32_t));

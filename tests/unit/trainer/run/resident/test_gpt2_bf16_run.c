@@ -49,7 +49,7 @@ static void losses_of(const struct config *cfg, int steps, float *loss)
 
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = env_of(out);
-    cleanup_rig struct session s;
+    cleanup_session struct session s;
     if (session_open(&s, cfg, &env, &err))
         fail_msg("%s", err.msg);
     assert_int_equal(device_element(s.ctx), ELEMENT_BF16);

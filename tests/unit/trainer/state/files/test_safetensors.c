@@ -71,8 +71,8 @@ static void turned_matrices_are_written_as_their_transpose(void **state)
     cleanup_arena struct arena a = {0};
     cleanup_buf struct buf file = BUF_INIT(1 << 16);
     float memory[OUT][IN];
-    struct tensor_row row = {"w",
-                             {.data = memory, .dtype = PT_F32, .dims = 2, .dim = {IN, OUT}, .turned = true}};
+    struct tensor_row row = {
+        "w", {.data = memory, .dtype = PT_F32, .dims = 2, .dim = {IN, OUT}, .transposed = true}};
     struct tensor_list got;
     struct err err = {0};
 
@@ -91,7 +91,7 @@ static void turned_matrices_are_written_as_their_transpose(void **state)
     row.tensor.dims = 1;
     assert_int_equal(
         safetensors_write(&(struct tensor_list){&row, 1}, &(struct pt_sink){to_buf, &file}, &err), -1);
-    assert_non_null(strstr(err.msg, "only a matrix of f32 can be turned"));
+    assert_non_null(strstr(err.msg, "only a matrix of f32 can be transposed"));
 }
 
 static void expect_refusal(const char *header, size_t data, const char *says)

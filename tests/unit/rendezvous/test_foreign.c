@@ -1,8 +1,8 @@
-/* test_stranger.c - a server that is no leader of ours is named as what it is. */
+/* test_foreign.c - a server that is no leader of ours is named as what it is. */
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "rendezvous/foreign.h"
 #include "rendezvous/meet.h"
-#include "rendezvous/stranger.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -140,19 +140,19 @@ static void test_names(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char got[STRANGER_BYTES];
+        char got[FOREIGN_BYTES];
         struct server s;
         start(&s, cases[i].answer, cases[i].banner);
         cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", s.port);
-        const enum stranger want = cases[i].answer == nothing ? STRANGER_SILENT : STRANGER_OTHER;
+        const enum foreign want = cases[i].answer == nothing ? FOREIGN_SILENT : FOREIGN_OTHER;
         const int64_t limit_ms = clock_mono_ms() + LONG_MS;
-        enum stranger who; /* on a loaded machine less than it is */
-        while ((who = stranger_ask(at, cases[i].answer_ms, got)) < want && clock_mono_ms() < limit_ms)
+        enum foreign who; /* on a loaded machine less than it is */
+        while ((who = foreign_identify(at, cases[i].answer_ms, got)) < want && clock_mono_ms() < limit_ms)
             ;
         assert_int_equal(who, want);
         assert_string_equal(got, cases[i].want);
         stop(&s);
-        assert_int_equal(stranger_ask(at, SHORT_MS, got), STRANGER_NOBODY);
+        assert_int_equal(foreign_identify(at, SHORT_MS, got), FOREIGN_NOBODY);
         assert_string_equal(got, "");
     }
 }
@@ -216,7 +216,7 @@ static void test_a_node_of_a_silent_one(void **state)
         meet_look(m, &view);
     } while (!strstr(view.err.msg, "says nothing") && clock_mono_ms() < limit_ms);
     if (!strstr(view.err.msg,
-                "nobody answers there (something accepts connections there and says nothing)") ||
+                "nothing answers there (something accepts connections there and says nothing)") ||
         strstr(view.err.msg, "no launcher"))
         fail_msg("%s", view.err.msg);
     meet_end(m, 0);

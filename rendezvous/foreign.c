@@ -1,5 +1,5 @@
-/* stranger.c - find out what serves at an address where a leader of this project was expected. */
-#include "rendezvous/stranger.h"
+/* foreign.c - identify the server at an address where no leader answered. */
+#include "rendezvous/foreign.h"
 #include "common/clock.h"
 #include "rendezvous/net.h"
 
@@ -16,7 +16,7 @@ static const char PING[] = "\x00\xce\xf7\x85\x3c\x0dTKpi";
 static const char PONG[] = "TKpi";
 static const char HEAD[] = "HEAD / HTTP/1.0\r\n\r\n";
 
-/* Connect, send a question, and read the first bytes of the answer: how many; -1: nobody listens. */
+/* Connect, send a question, and read the first bytes of the answer: returns their number; -1: nothing listens. */
 static int ask(struct resolver *at, const char *question, size_t len, int64_t answer_ms,
                char got[static WORDS_BYTES])
 {
@@ -39,13 +39,13 @@ static int ask(struct resolver *at, const char *question, size_t len, int64_t an
 }
 
 /* The first line of an answer, with dots for what is no ASCII character. */
-static void quote(const char *got, int n, char out[static STRANGER_BYTES])
+static void quote(const char *got, int n, char out[static FOREIGN_BYTES])
 {
     char text[WORDS_BYTES + 1] = "";
 
     for (int i = 0; i < n && got[i] != '\r' && got[i] != '\n'; i++)
         text[i] = got[i] >= ' ' && got[i] < 0x7f ? got[i] : '.';
-    snprintf(out, STRANGER_BYTES, "a server answers there with \"%s\"", text);
+    snprintf(out, FOREIGN_BYTES, "a server answers there with \"%s\"", text);
 }
 
 static bool begins(const char *got, int n, const char *with)
@@ -53,25 +53,25 @@ static bool begins(const char *got, int n, const char *with)
     return n >= (int)strlen(with) && memcmp(got, with, strlen(with)) == 0;
 }
 
-enum stranger stranger_ask(struct resolver *at, int64_t answer_ms, char out[static STRANGER_BYTES])
+enum foreign foreign_identify(struct resolver *at, int64_t answer_ms, char out[static FOREIGN_BYTES])
 {
     char got[WORDS_BYTES];
     int n = ask(at, PING, sizeof(PING) - 1, answer_ms, got);
 
     if (n == (int)strlen(PONG) && begins(got, n, PONG)) {
-        snprintf(out, STRANGER_BYTES,
+        snprintf(out, FOREIGN_BYTES,
                  "a TCPStore of PyTorch answers there; its launchers and this one cannot share a run");
-        return STRANGER_OTHER;
+        return FOREIGN_OTHER;
     }
     if (n == 0)
         n = ask(at, HEAD, sizeof(HEAD) - 1, answer_ms, got);
     if (n <= 0) {
-        snprintf(out, STRANGER_BYTES, "%s", n ? "" : "something accepts connections there and says nothing");
-        return n ? STRANGER_NOBODY : STRANGER_SILENT;
+        snprintf(out, FOREIGN_BYTES, "%s", n ? "" : "something accepts connections there and says nothing");
+        return n ? FOREIGN_NOBODY : FOREIGN_SILENT;
     }
     if (begins(got, n, "HTTP/"))
-        snprintf(out, STRANGER_BYTES, "an HTTP server answers there");
+        snprintf(out, FOREIGN_BYTES, "an HTTP server answers there");
     else
         quote(got, n, out);
-    return STRANGER_OTHER;
+    return FOREIGN_OTHER;
 }

@@ -1,5 +1,5 @@
-/* test_report.c - what is left for Kubernetes when the run has failed: its bytes, its file, and when there is one. */
-#include "launcher/report.h"
+/* test_termination.c - what is left for Kubernetes when the run has failed: its bytes, its file, and when there is one. */
+#include "launcher/termination.h"
 
 #include "common/cleanup.h"
 #include "common/fsutil.h"
@@ -18,8 +18,8 @@
 static void encode(const struct exit_worker *w, const char *tail, struct buf *out)
 {
     buf_clear(out);
-    report_encode(w, "node-a", tail, out);
-    assert_in_range(out->len, 1, REPORT_BYTES);
+    termination_encode(w, "node-a", tail, out);
+    assert_in_range(out->len, 1, TERMINATION_BYTES);
 }
 
 static void test_bytes(void **state)
@@ -45,7 +45,7 @@ static void test_bytes(void **state)
         /* The tail began inside a character. */
         {1 << 8, NULL, "\xa4x", "x"},
     };
-    cleanup_buf struct buf out = BUF_INIT(REPORT_BYTES);
+    cleanup_buf struct buf out = BUF_INIT(TERMINATION_BYTES);
     char want[400];
 
     (void)state;
@@ -65,7 +65,7 @@ static void test_bytes(void **state)
 static void test_bound(void **state)
 {
     const struct exit_worker w = {.rank = 1023, .status = 1 << 8};
-    cleanup_buf struct buf out = BUF_INIT(REPORT_BYTES);
+    cleanup_buf struct buf out = BUF_INIT(TERMINATION_BYTES);
     char tail[4001];
 
     (void)state;
@@ -179,7 +179,7 @@ static void test_end_of_much(void **state)
                               "{ seq 30000; head -c 100 /dev/zero; echo; echo no data; } >&2; exit 3", &r),
                      3);
     run_read(&r, "report", &text);
-    assert_in_range(text.len, 900, REPORT_BYTES);
+    assert_in_range(text.len, 900, TERMINATION_BYTES);
     run_says(&text, "\\n29999\\n30000\\n");
     run_says(&text, "\\nno data\"}\n");
     run_release(&r);

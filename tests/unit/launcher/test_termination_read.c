@@ -1,5 +1,5 @@
-/* test_report_read.c - what the launcher writes is what the operator reads, whole and cut at every byte. */
-#include "launcher/report.h"
+/* test_termination_read.c - what the launcher writes is what the operator reads, whole and cut at every byte. */
+#include "launcher/termination.h"
 
 #include "common/cleanup.h"
 #include "operator/plan/rootcause.h"
@@ -26,10 +26,10 @@ static void test_round_trip(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         cleanup_arena struct arena a = {0};
-        cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+        cleanup_buf struct buf text = BUF_INIT(TERMINATION_BYTES);
         const struct exit_worker w = {.rank = 12, .status = ROWS[i].status};
         struct rootcause got;
-        report_encode(&w, "node-a", ROWS[i].tail, &text);
+        termination_encode(&w, "node-a", ROWS[i].tail, &text);
         assert_true(rootcause_parse(buf_str(&text), &got));
         assert_int_equal(got.rank, 12);
         assert_int_equal(got.exit_code, ROWS[i].code);
@@ -45,12 +45,12 @@ static void test_hang(void **state)
 
     (void)state;
     for (int hung = 0; hung < 2; hung++) {
-        cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+        cleanup_buf struct buf text = BUF_INIT(TERMINATION_BYTES);
         cleanup_arena struct arena a = {0};
         const struct exit_worker w = {
             .rank = 3, .status = 138 << 8, .message = hung ? "no progress for 5 s: x" : NULL, .hung = hung};
         struct rootcause got;
-        report_encode(&w, "node-a", hung ? "" : SAID, &text);
+        termination_encode(&w, "node-a", hung ? "" : SAID, &text);
         assert_true(rootcause_parse(buf_str(&text), &got));
         assert_int_equal(got.no_progress, hung);
         assert_string_equal(rootcause_line(buf_str(&text), "", &a), hung ? w.message : SAID);
@@ -62,9 +62,9 @@ static void test_every_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+        cleanup_buf struct buf text = BUF_INIT(TERMINATION_BYTES);
         const struct exit_worker w = {.rank = 12, .status = ROWS[i].status};
-        report_encode(&w, "node-a", ROWS[i].tail, &text);
+        termination_encode(&w, "node-a", ROWS[i].tail, &text);
         for (size_t len = 0; len < text.len; len++) {
             cleanup_free char *cut = strndup(text.data, len);
             struct rootcause got;

@@ -1,13 +1,13 @@
-/* layout.c - check the ranks' reported positions and group them into pods of consecutive ranks. */
-#include "collectives/layout.h"
+/* pod_layout.c - check the ranks' reported positions and group them into pods of consecutive ranks. */
+#include "collectives/pod_layout.h"
 #include "common/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-static int check_rank(const struct member *members, int world, int first, int rank, struct err *err)
+static int check_rank(const struct rank_member *members, int world, int first, int rank, struct err *err)
 {
-    const struct member *head = &members[first], *m = &members[rank];
+    const struct rank_member *head = &members[first], *m = &members[rank];
 
     if (m->group != head->group)
         return err_set(
@@ -27,7 +27,7 @@ static int check_rank(const struct member *members, int world, int first, int ra
     return 0;
 }
 
-static int check_groups(const struct layout *l, const struct member *members, struct err *err)
+static int check_groups(const struct pod_layout *l, const struct rank_member *members, struct err *err)
 {
     for (int a = 0; a < l->n_pods; a++)
         for (int b = 0; b < a; b++)
@@ -39,7 +39,7 @@ static int check_groups(const struct layout *l, const struct member *members, st
     return 0;
 }
 
-static bool is_unshared(const struct member *members, int first, int end)
+static bool is_unshared(const struct rank_member *members, int first, int end)
 {
     for (int r = first; r < end; r++)
         if (members[r].alone || members[r].net != members[first].net)
@@ -48,7 +48,7 @@ static bool is_unshared(const struct member *members, int first, int end)
 }
 
 /* Replace each pod whose ranks cannot share memory by one pod per rank. */
-static void split(struct layout *l, const struct member *members, int world)
+static void split(struct pod_layout *l, const struct rank_member *members, int world)
 {
     int *first = calloc((size_t)world + 1, sizeof(*first)), n = 0;
 
@@ -67,9 +67,9 @@ static void split(struct layout *l, const struct member *members, int world)
     l->n_pods = n;
 }
 
-int layout_make(struct layout *l, const struct member *members, int world, struct err *err)
+int pod_layout_make(struct pod_layout *l, const struct rank_member *members, int world, struct err *err)
 {
-    *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = LAYOUT_LANES_MAX};
+    *l = (struct pod_layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = POD_LANES_MAX};
     if (!l->first)
         memory_exhausted();
     int rc = 0;
@@ -88,17 +88,17 @@ int layout_make(struct layout *l, const struct member *members, int world, struc
     if (rc == 0)
         split(l, members, world);
     else
-        layout_release(l);
+        pod_layout_release(l);
     return rc;
 }
 
-void layout_release(struct layout *l)
+void pod_layout_release(struct pod_layout *l)
 {
     free(l->first);
-    *l = (struct layout){0};
+    *l = (struct pod_layout){0};
 }
 
-int layout_pod_of(const struct layout *l, int rank)
+int pod_layout_of(const struct pod_layout *l, int rank)
 {
     int low = 0, high = l->n_pods - 1;
 

@@ -1,8 +1,8 @@
-/* test_error_file.c - what a launcher reads about a failed rank. */
+/* test_error_writer.c - what a launcher reads about a failed rank. */
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "trainer/run/error_file.h"
+#include "trainer/run/error_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void encodes(void **state)
     cleanup_buf struct buf out = BUF_INIT(4096);
     struct err err;
 
-    assert_int_equal(error_file_encode("a \"b\" \\ c\n\xc3\xa9", 1767225600999, &out, &err), 0);
+    assert_int_equal(error_writer_encode("a \"b\" \\ c\n\xc3\xa9", 1767225600999, &out, &err), 0);
     assert_string_equal(buf_str(&out),
                         "{\"message\":{\"message\":\"a \\\"b\\\" \\\\ c\\u000a\xc3\xa9\",\"extraInfo\":"
                         "{\"py_callstack\":\"\",\"timestamp\":\"1767225600\"}}}\n");
@@ -29,8 +29,8 @@ static void is_bounded(void **state)
     struct err err = {0};
 
     assert_int_equal(
-        error_file_encode("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 0, &out,
-                          &err),
+        error_writer_encode("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 0, &out,
+                            &err),
         -1);
     assert_true(err.kind != ERR_NONE);
 }
@@ -45,11 +45,11 @@ static void writes_or_says_why_not(void **state)
 
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(error_file_write(path, "why", 1000, &err), 0);
+    assert_int_equal(error_writer_write(path, "why", 1000, &err), 0);
     assert_int_equal(fs_read(path, &text, &err), 0);
     assert_non_null(strstr(buf_str(&text), "\"message\":\"why\""));
     unlink(path);
-    assert_int_equal(error_file_write("/tmp/no/such/folder/e", "why", 1000, &err), -1);
+    assert_int_equal(error_writer_write("/tmp/no/such/folder/e", "why", 1000, &err), -1);
     assert_non_null(strstr(err.msg, "/tmp/no/such/folder"));
 }
 
@@ -67,16 +67,16 @@ static void tells_of_the_end_of_memory(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, path, strlen(path)), strlen(path));
     close(fd);
-    error_file_exhausted(path);
+    error_writer_exhausted(path);
     assert_int_equal(fs_read(path, &text, &err), 0);
     for (int64_t s = before; !found && s <= time(NULL); s++) {
         buf_clear(&want);
-        assert_int_equal(error_file_encode("out of memory", 1000 * s, &want, &err), 0);
+        assert_int_equal(error_writer_encode("out of memory", 1000 * s, &want, &err), 0);
         found = strcmp(buf_str(&text), buf_str(&want)) == 0;
     }
     assert_true(found);
     unlink(path);
-    error_file_exhausted((char[]){"/tmp/no/such/folder/e"});
+    error_writer_exhausted((char[]){"/tmp/no/such/folder/e"});
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* report.c - write the launcher's JSON report for Kubernetes' termination message. */
-#include "launcher/report.h"
+/* termination.c - write the launcher's JSON report for Kubernetes' termination message. */
+#include "launcher/termination.h"
 #include "common/fsutil.h"
 #include "common/memory.h"
 #include "common/text.h"
@@ -13,7 +13,8 @@
 
 static const char END[] = "\"}\n", END_HUNG[] = "\",\"noProgress\":true}\n";
 
-/* Encode a byte for a JSON string, in at most two bytes. A progress bar's states become lines, other control characters spaces. */
+/* Encode a byte for a JSON string, in at most two bytes: "\r" of a progress bar as a newline, other control
+ * characters as spaces. */
 static int escape(char c, char out[static 2])
 {
     out[0] = '\\';
@@ -33,7 +34,8 @@ static struct sv trimmed(const char *s, size_t len)
     return (struct sv){s, len};
 }
 
-/* Choose the text for "message": the tail, up to the line with the rank's own message if it left one. */
+/* Choose the text for "message": the tail, up to the line with the message of the error file, if there is
+ * one. */
 static struct sv useful(const char *tail, const char *message)
 {
     const struct sv first = trimmed(message ? message : "", message ? strcspn(message, "\n") : 0);
@@ -51,7 +53,7 @@ static size_t escaped(char c)
     return (size_t)escape(c, out);
 }
 
-/* The end of the text that fits into `room` encoded bytes: from the start of a line if possible. */
+/* The longest end of the text that fits into `room` encoded bytes, from the start of a line if possible. */
 static struct sv end_of(struct sv text, size_t room)
 {
     const size_t from = text_end(text.p, text.len, room, escaped);
@@ -68,9 +70,9 @@ static void put_text(struct buf *out, struct sv text)
         buf_append(out, bytes, (size_t)escape(text.p[i], bytes), NULL);
 }
 
-void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
+void termination_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
 {
-    while (((unsigned char)*tail & 0xc0) == 0x80) /* it begins within a character */
+    while (((unsigned char)*tail & 0xc0) == 0x80) /* it begins in the middle of a character */
         tail++;
     cleanup_free char *plain = memory_strdup(tail);
 
@@ -81,11 +83,11 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
     put_text(out, sv_from(host));
     buf_puts(out, "\",\"message\":\"", NULL);
     text_plain(plain);
-    put_text(out, end_of(useful(plain, w->message), REPORT_BYTES - sizeof(END_HUNG) - out->len));
-    buf_puts(out, w->hung ? END_HUNG : END, NULL); /* there is room: host names are short */
+    put_text(out, end_of(useful(plain, w->message), TERMINATION_BYTES - sizeof(END_HUNG) - out->len));
+    buf_puts(out, w->hung ? END_HUNG : END, NULL); /* it fits: host names are short */
 }
 
-int report_write(const char *path, const struct buf *text, struct err *err)
+int termination_write(const char *path, const struct buf *text, struct err *err)
 {
     struct stat st;
     /* O_NONBLOCK: do not wait for a reader if the file is a FIFO. */

@@ -1,10 +1,10 @@
-/* state.h - struct nccl and the functions that the files of this folder share. Internal to collectives/nccl.
+/* nccl_state.h - struct nccl and its functions, which only the files of collectives/nccl use.
  *
  * Ownership: struct nccl owns the communicator, its buffers, a stream and an event. When the table is lost, the
  *            abort thread owns the communicator, and device memory, stream and event are not freed.
  */
-#ifndef TK_COLLECTIVES_NCCL_STATE_H
-#define TK_COLLECTIVES_NCCL_STATE_H
+#ifndef TK_COLLECTIVES_NCCL_NCCL_STATE_H
+#define TK_COLLECTIVES_NCCL_NCCL_STATE_H
 
 #include "collectives/device.h"
 #include "collectives/nccl/api.h"

@@ -1,5 +1,5 @@
-/* tokens.c - find the numbers of a line of output, with the words in front of them. */
-#include "launcher/progress/tokens.h"
+/* line_tokens.c - find the numbers in a line of output, with the words before them. */
+#include "launcher/progress/line_tokens.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static char at(struct sv s, size_t i)
     return i < s.len ? s.p[i] : '\0';
 }
 
-bool tokens_is(struct sv word, const char *const *list)
+bool line_tokens_is(struct sv word, const char *const *list)
 {
     for (; word.len && *list; list++) {
         if ((*word.p | 0x20) != **list)
@@ -32,26 +32,26 @@ bool tokens_is(struct sv word, const char *const *list)
     return false;
 }
 
-/* The first run of letters that is one of the list, or that is none. */
+/* The first run of letters that is in the list, or that is not. */
 static const char *find(struct sv text, const char *const *list, bool is_one)
 {
     while (text.len) {
         size_t n = 0;
         while (n < text.len && is_letter(text.p[n]))
             n++;
-        if (n && tokens_is((struct sv){text.p, n}, list) == is_one)
+        if (n && line_tokens_is((struct sv){text.p, n}, list) == is_one)
             return text.p;
         text = sv_skip(text, n + (n < text.len));
     }
     return NULL;
 }
 
-const char *tokens_find(struct sv text, const char *const *list)
+const char *line_tokens_find(struct sv text, const char *const *list)
 {
     return find(text, list, true);
 }
 
-bool tokens_all(struct sv text, const char *const *list)
+bool line_tokens_all(struct sv text, const char *const *list)
 {
     return !find(text, list, false);
 }
@@ -63,8 +63,8 @@ static size_t digits_end(struct sv s, size_t n)
     return n;
 }
 
-/* Take an unsigned number, with commas between groups of three. *whole becomes false unless it is one of digits only. NAN: it is too
- * long. */
+/* Take an unsigned number, with commas between groups of three. *whole becomes false unless it has digits
+ * only. NAN: it is too long. */
 static double take_number(struct sv *rest, bool *whole)
 {
     char digits[40];
@@ -108,7 +108,7 @@ static double take_of(struct sv *rest, bool *whole)
     return take_number(rest, whole);
 }
 
-static void take_word(struct tokens *t)
+static void take_word(struct line_tokens *t)
 {
     size_t n = 0;
 
@@ -120,13 +120,13 @@ static void take_word(struct tokens *t)
     t->rest = sv_skip(t->rest, n);
 }
 
-static void forget_words(struct tokens *t)
+static void forget_words(struct line_tokens *t)
 {
     t->key = t->before = (struct sv){t->rest.p, 0};
 }
 
-/* At a digit. False: the number says nothing. */
-static bool read_number(struct tokens *t, struct number *ret)
+/* Read the number at a digit. False: it is part of a word, path or date. */
+static bool read_number(struct line_tokens *t, struct number *ret)
 {
     *ret = (struct number){.key = t->key, .before = t->before, .count = true, .start = t->rest.p};
     ret->value = take_number(&t->rest, &ret->count);
@@ -140,7 +140,7 @@ static bool read_number(struct tokens *t, struct number *ret)
     return isfinite(ret->value);
 }
 
-bool tokens_next(struct tokens *t, struct number *ret)
+bool line_tokens_next(struct line_tokens *t, struct number *ret)
 {
     while (t->rest.len) {
         const char c = *t->rest.p;
