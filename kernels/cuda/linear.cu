@@ -57,7 +57,7 @@ void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float
     if (beside)
         cuda_second_end(c);
     if (din)
-        input_product<E>(c, s, (E *)din, dy, s->out, (const E *)weight, (const E *)before);
+        input_product<E>(c, s, (E *)din, false, dy, s->out, (const E *)weight, (const E *)before);
     if (beside)
         cuda_second_join(c);
 }

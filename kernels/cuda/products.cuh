@@ -134,9 +134,9 @@ bool weight_product(struct cuda *c, const struct linear_shape *s, float *dweight
     return p.extra == EXTRA_NONE;
 }
 
-/* With `before` (else NULL), the gradient in front of the GELU of that. */
+/* With `more` it is added to what din holds. With `before` (else NULL), the gradient in front of the GELU of that. */
 template <class E>
-void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E *dy, int stride,
+void input_product(struct cuda *c, const struct linear_shape *s, E *din, bool more, const E *dy, int stride,
                    const E *weight, const E *before)
 {
     product p = {};
@@ -144,11 +144,11 @@ void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E
     p.m = s->in, p.n = s->rows, p.k = s->out;
     p.a = weight, p.lda = s->in;
     p.b = dy, p.ldb = stride;
-    p.c = din;
+    p.c = din, p.more = more;
     p.aux = (void *)before, p.extra = before ? EXTRA_GELU_GRADIENT : EXTRA_NONE;
     if (!matmul_run(c, &p))
         tile_launch(c, s->rows, s->in, s->out, 1, tile_matrix<true, E>{dy, stride, 1},
-                    tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, false});
+                    tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, more});
     if (p.extra != EXTRA_NONE) /* in place: each element is read and written by one thread */
         cuda_gelu_backward(&c->ctx, GELU_TANH, din, din, before, (size_t)s->rows * (size_t)s->in);
 }
