@@ -39,10 +39,13 @@ inline dim3 fast_grid(const attention_job &j)
 __device__ inline void load_tile(bf16 *tile, head_rows<const bf16> from, int time, int first)
 {
     constexpr int PER_ROW = HEAD / PACK;
+    constexpr int ROWS = FAST_THREADS / PER_ROW; /* at a time */
+    static_assert(FAST_TILE % ROWS == 0, "each thread copies as many packs as any other");
+    const int c = (int)threadIdx.x % PER_ROW * PACK;
 
-    for (int i = (int)threadIdx.x; i < FAST_TILE * PER_ROW; i += FAST_THREADS) {
-        const int r = i / PER_ROW;
-        const int c = i % PER_ROW * PACK;
+    UNROLL
+    for (int i = 0; i < FAST_TILE / ROWS; i++) {
+        const int r = (int)threadIdx.x / PER_ROW + i * ROWS;
         const bool inside = first + r < time;
         const bf16 *at = inside ? from.p + (int64_t)(first + r) * from.row + c : from.p;
         copy16(tile + r * TILE_STRIDE + c, at, inside);
@@ -153,15 +156,15 @@ __device__ inline void multiply_products(products *sum, const products &p, const
 /* Weights are powers of 2, by one instruction: as exact as what is rounded to bf16. Exponents of e times this. */
 constexpr float LOG2_E = 1.44269504F;
 
-/* The warp's rows of a result, first of them position `first`. */
-__device__ inline void write_products(head_rows<bf16> to, int time, int first, const products &c)
+/* The warp's rows of a result, `scale` times c, first of them position `first`. */
+__device__ inline void write_products(head_rows<bf16> to, int time, int first, const products &c, float scale)
 {
     UNROLL
     for (int j = 0; j < EIGHTS; j++)
         for (int i = 0; i < 4; i++) {
             const int t = first + product_row(i);
             if (t < time)
-                to.p[(int64_t)t * to.row + product_col(j, i)] = (bf16)c.v[j][i];
+                to.p[(int64_t)t * to.row + product_col(j, i)] = (bf16)(c.v[j][i] * scale);
         }
 }
 
