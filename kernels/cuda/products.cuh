@@ -61,7 +61,7 @@ template <class E> __global__ void product_bias(E *out, const E *bias, int rows,
 /* A bias that cuBLAS does not take is there before the product: in bf16 the sum of both is rounded once. */
 template <class E> void put_bias(struct cuda *c, const struct linear_shape *s, product *p, E *out, int stride)
 {
-    if (matmul_takes_bias(c, p->bias))
+    if (!p->bias || matmul_takes_bias(c, p))
         return;
     LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_bias<E>, out,
            (const E *)p->bias, s->rows, s->out, stride);
