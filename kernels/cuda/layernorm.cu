@@ -6,75 +6,47 @@
 namespace
 {
 
-/* A lane's part of a row: piece k of N elements begins at element lane_col<N>(k). KEPT pieces stay in registers; with 0, rows are
- * as long as they like and their elements are read again. Pieces are four bytes long, so that the parameters beside them, four
- * bytes each, come in few lines of the cache; a pack of bf16 has eight parameters, a line apart from lane to lane. */
+/* What a lane takes of a row at a time: four bytes, so that the parameters beside them, four bytes each, come in few lines of
+ * the cache; a pack of bf16 has eight parameters, a line apart from lane to lane. ALONE: where rows are not aligned so. */
 template <class E> constexpr int TOGETHER = 4 / (int)sizeof(E);
-constexpr int KEPT_MOST = 16;
+constexpr int ALONE = 1;
 
-template <int N> __device__ inline int lane_col(int k)
+template <class E> bool pieces_aligned(const void *p, int cols)
 {
-    return (k * WARP + lane()) * N;
+    return (uintptr_t)p % (TOGETHER<E> * sizeof(E)) == 0 && cols % TOGETHER<E> == 0;
 }
 
-template <class E, int N, int KEPT> struct lane_row {
-    const E *p;
-    piece<E, N> kept[KEPT ? KEPT : 1];
-
-    __device__ void take(const E *row, int cols)
-    {
-        p = row;
-        UNROLL
-        for (int k = 0; k < KEPT; k++)
-            if (lane_col<N>(k) < cols)
-                kept[k] = load_piece<E, N>(p + lane_col<N>(k));
-    }
-    __device__ piece<E, N> at(int k) const
-    {
-        return KEPT ? kept[KEPT ? k : 0] : load_piece<E, N>(p + lane_col<N>(k));
-    }
-};
-
-/* How many pieces a lane goes over: a constant where they are kept, so that the loop is unrolled. */
-template <int N, int KEPT> __device__ inline int lane_pieces(int cols)
-{
-    return KEPT ? KEPT : (int)ceil_div(cols, WARP * N);
-}
-
-template <class E, int N, int KEPT>
+template <class E, int N>
 __global__ void layernorm_rows(E *out, float *mean, float *rstd, const E *in, const float *weight,
                                const float *bias, double eps, int rows, int cols)
 {
     typedef typename sum_of_few<E>::type sum_type;
-    const int pieces = lane_pieces<N, KEPT>(cols);
 
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
-        lane_row<E, N, KEPT> x;
+        const E *x = in + r * cols;
         sum_type sum = 0;
         sum_type square = 0;
-        x.take(in + r * cols, cols);
-        UNROLL
-        for (int k = 0; k < pieces; k++)
-            if (lane_col<N>(k) < cols)
-                for (int i = 0; i < N; i++)
-                    sum += (sum_type)(float)x.at(k).v[i];
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            for (int k = 0; k < N; k++)
+                sum += (sum_type)(float)p.v[k];
+        }
         const sum_type m = warp_sum(sum) / (sum_type)cols;
-        UNROLL
-        for (int k = 0; k < pieces; k++)
-            if (lane_col<N>(k) < cols)
-                for (int i = 0; i < N; i++)
-                    square += ((sum_type)(float)x.at(k).v[i] - m) * ((sum_type)(float)x.at(k).v[i] - m);
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            for (int k = 0; k < N; k++)
+                square += ((sum_type)(float)p.v[k] - m) * ((sum_type)(float)p.v[k] - m);
+        }
         const float mean32 = (float)m;
         const float rstd32 = (float)(1 / sqrt((double)warp_sum(square) / cols + eps));
-        UNROLL
-        for (int k = 0; k < pieces; k++) {
-            const int c = lane_col<N>(k);
-            if (c >= cols)
-                continue;
-            piece<E, N> p = x.at(k);
-            for (int i = 0; i < N; i++)
-                p.v[i] =
-                    (E)__fmaf_rn(((float)p.v[i] - mean32) * rstd32, weight[c + i], bias ? bias[c + i] : 0.0F);
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            piece<E, N> p = load_piece<E, N>(x + c);
+            for (int k = 0; k < N; k++)
+                p.v[k] =
+                    (E)__fmaf_rn(((float)p.v[k] - mean32) * rstd32, weight[c + k], bias ? bias[c + k] : 0.0F);
             store_piece(out + r * cols + c, p);
         }
         if (lane() == 0) {
@@ -84,66 +56,44 @@ __global__ void layernorm_rows(E *out, float *mean, float *rstd, const E *in, co
     }
 }
 
-template <class E, int N, int KEPT>
+template <class E, int N>
 __global__ void layernorm_input_gradient(E *din, const E *dout, const E *more, const E *in,
                                          const float *weight, const float *mean, const float *rstd, int rows,
                                          int cols)
 {
     typedef typename sum_of_few<E>::type sum_type;
-    const int pieces = lane_pieces<N, KEPT>(cols);
 
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
-        lane_row<E, N, KEPT> x;
-        lane_row<E, N, KEPT> dy;
+        const E *x = in + r * cols;
+        const E *dy = dout + r * cols;
         const float m = mean[r];
         const float s = rstd[r];
         sum_type sum = 0;
         sum_type dot = 0;
-        x.take(in + r * cols, cols);
-        dy.take(dout + r * cols, cols);
-        UNROLL
-        for (int k = 0; k < pieces; k++) {
-            const int c = lane_col<N>(k);
-            for (int i = 0; i < N && c < cols; i++) {
-                const float g = (float)dy.at(k).v[i] * weight[c + i];
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            const piece<E, N> d = load_piece<E, N>(dy + c);
+            for (int k = 0; k < N; k++) {
+                const float g = (float)d.v[k] * weight[c + k];
                 sum += (sum_type)g;
-                dot += (sum_type)g * (sum_type)(((float)x.at(k).v[i] - m) * s);
+                dot += (sum_type)g * (sum_type)(((float)p.v[k] - m) * s);
             }
         }
         const float dmean = (float)(warp_sum(sum) / (sum_type)cols);
         const float dvar = (float)(warp_sum(dot) / (sum_type)cols);
-        UNROLL
-        for (int k = 0; k < pieces; k++) {
-            const int c = lane_col<N>(k);
-            if (c >= cols)
-                continue;
-            const piece<E, N> p = x.at(k);
-            piece<E, N> d = dy.at(k);
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            piece<E, N> d = load_piece<E, N>(dy + c);
             const piece<E, N> by = more ? load_piece<E, N>(more + r * cols + c) : piece<E, N>{};
-            for (int i = 0; i < N; i++)
-                d.v[i] = (E)(s * ((float)d.v[i] * weight[c + i] - dmean - ((float)p.v[i] - m) * s * dvar) +
-                             (float)by.v[i]);
+            for (int k = 0; k < N; k++)
+                d.v[k] = (E)(s * ((float)d.v[k] * weight[c + k] - dmean - ((float)p.v[k] - m) * s * dvar) +
+                             (float)by.v[k]);
             store_piece(din + r * cols + c, d);
         }
     }
 }
-
-/* Whether pieces are aligned where a row begins at p. */
-template <class E> bool row_aligned(const void *p, int cols)
-{
-    return (uintptr_t)p % (TOGETHER<E> * sizeof(E)) == 0 && cols % TOGETHER<E> == 0;
-}
-
-#define LAYERNORM_LAUNCH(c, kernel, aligned, rows, cols, ...)                                                \
-    do {                                                                                                     \
-        if ((aligned) && (cols) <= KEPT_MOST * WARP * TOGETHER<E>)                                           \
-            LAUNCH(c, row_blocks(rows), ROW_THREADS, (kernel<E, TOGETHER<E>, KEPT_MOST>), __VA_ARGS__, rows, \
-                   cols);                                                                                    \
-        else if (aligned)                                                                                    \
-            LAUNCH(c, row_blocks(rows), ROW_THREADS, (kernel<E, TOGETHER<E>, 0>), __VA_ARGS__, rows, cols);  \
-        else                                                                                                 \
-            LAUNCH(c, row_blocks(rows), ROW_THREADS, (kernel<E, 1, 0>), __VA_ARGS__, rows, cols);            \
-    } while (0)
 
 template <class E> struct layernorm_gradients {
     static constexpr int N = 2;
@@ -194,10 +144,12 @@ template <class E>
 void run_forward(struct cuda *c, const struct layernorm_shape *s, void *out, float *mean, float *rstd,
                  const void *in, const float *weight, const float *bias)
 {
-    const bool aligned = row_aligned<E>(out, s->channels) && row_aligned<E>(in, s->channels);
-
-    LAYERNORM_LAUNCH(c, layernorm_rows, aligned, s->rows, s->channels, (E *)out, mean, rstd, (const E *)in,
-                     weight, bias, s->eps);
+    if (pieces_aligned<E>(out, s->channels) && pieces_aligned<E>(in, s->channels))
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_rows<E, TOGETHER<E>>), (E *)out, mean, rstd,
+               (const E *)in, weight, bias, s->eps, s->rows, s->channels);
+    else
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_rows<E, ALONE>), (E *)out, mean, rstd,
+               (const E *)in, weight, bias, s->eps, s->rows, s->channels);
 }
 
 template <class E>
@@ -216,10 +168,13 @@ void run_backward(struct cuda *c, const struct layernorm_shape *s, void *din, fl
         columns_sum(c, s->rows, cols, layernorm_gradients<E>{dy, x, mean, rstd, cols}, to);
     if (!din)
         return;
-    const bool aligned = row_aligned<E>(din, cols) && row_aligned<E>(dy, cols) && row_aligned<E>(x, cols) &&
-                         row_aligned<E>(more, cols);
-    LAYERNORM_LAUNCH(c, layernorm_input_gradient, aligned, s->rows, cols, (E *)din, dy, (const E *)more, x,
-                     weight, mean, rstd);
+    if (pieces_aligned<E>(din, cols) && pieces_aligned<E>(dy, cols) && pieces_aligned<E>(x, cols) &&
+        pieces_aligned<E>(more, cols))
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_input_gradient<E, TOGETHER<E>>), (E *)din, dy,
+               (const E *)more, x, weight, mean, rstd, s->rows, cols);
+    else
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_input_gradient<E, ALONE>), (E *)din, dy,
+               (const E *)more, x, weight, mean, rstd, s->rows, cols);
 }
 
 } // namespace
