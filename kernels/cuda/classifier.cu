@@ -48,16 +48,22 @@ template <class E> struct head {
 /* A row's logits of the tail. */
 template <class E> __device__ void tail_logits(const head<E> &h, E *x, const E *in)
 {
-    SHARED(float, sums, HEAD_THREADS);
+    SHARED(float, sums, HEAD_THREADS / WARP);
 
     for (int k = h.wide; k < h.s.out; k++) {
         const E *w = h.weight + (int64_t)k * h.s.in;
         float sum = 0;
         for (int i = (int)threadIdx.x; i < h.s.in; i += HEAD_THREADS)
             sum = __fmaf_rn((float)in[i], (float)w[i], sum);
-        sum = block_reduce<HEAD_THREADS>(sums, sum, plus());
-        if (threadIdx.x == 0)
+        sum = warp_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            sums[threadIdx.x / WARP] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int i = 1; i < HEAD_THREADS / WARP; i++)
+                sum += sums[i];
             x[k] = (E)sum;
+        }
         __syncthreads();
     }
 }
