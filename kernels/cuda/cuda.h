@@ -28,7 +28,12 @@ KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 
 /* CUDA_ARRIVED: tiles, times parts of each, of a product that its blocks add up (split.cuh). */
-enum { CUDA_PARTS_BYTES = 32 << 20, CUDA_ARRIVED = 4096, CUDA_NAME_BYTES = 300 };
+enum {
+    CUDA_PARTS_BYTES = 32 << 20,
+    CUDA_ARRIVED = 4096,
+    CUDA_PARTS_ALL = CUDA_PARTS_BYTES + CUDA_ARRIVED * 4,
+    CUDA_NAME_BYTES = 300
+};
 
 struct matmul;
 

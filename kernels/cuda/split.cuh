@@ -27,17 +27,18 @@ constexpr int QUAD = pack<float>::N;
 constexpr int STEP = 16; /* of k */
 constexpr int FAN = 16;  /* parts that one block adds up */
 
-/* A block's tile: ROWS x COLS, of which a thread computes TALL x QUAD. */
-template <int ROWS_, int COLS_, int TALL_> struct tile_cut {
+/* A block's tile: ROWS x COLS, of which a thread computes TALL x QUAD. So many BLOCKS have registers on a multiprocessor. */
+template <int ROWS_, int COLS_, int TALL_, int BLOCKS_> struct tile_cut {
+    static constexpr int BLOCKS = BLOCKS_;
     static constexpr int ROWS = ROWS_;
     static constexpr int COLS = COLS_;
     static constexpr int TALL = TALL_;
     static constexpr int ACROSS = COLS / QUAD;
     static constexpr int THREADS = ROWS / TALL * ACROSS;
 };
-typedef tile_cut<32, 32, 2> small_cut;
-typedef tile_cut<64, 64, 8> large_cut;
-typedef tile_cut<128, 32, 8> narrow_cut;
+typedef tile_cut<32, 32, 2, 5> small_cut;
+typedef tile_cut<64, 64, 8, 4> large_cut;
+typedef tile_cut<128, 32, 8, 3> narrow_cut;
 
 __device__ inline int at_most(int a, int b)
 {
@@ -186,7 +187,7 @@ struct split_shape {
 
 /* Store: put(row, col, const float *v, n): n neighbours of a row, QUAD of them or what is left at its end. */
 template <class Cut, class A, class B, class Store>
-__global__ void __launch_bounds__(Cut::THREADS)
+__global__ void __launch_bounds__(Cut::THREADS, Cut::BLOCKS)
     split_product(split_shape s, A a, B b, Store store, float *room, unsigned *arrived)
 {
     constexpr int OF_A = STEP * (Cut::ROWS + QUAD);
