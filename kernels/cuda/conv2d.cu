@@ -5,7 +5,7 @@
  * gradient is one more column of the weights' product, that of an input which is 1 everywhere.
  */
 #include "kernels/cuda/divide.cuh"
-#include "kernels/cuda/split.cuh"
+#include "kernels/cuda/operands.cuh"
 
 namespace
 {
@@ -101,8 +101,7 @@ template <bool Q> struct windows {
 };
 
 /* The same the other way round, for the weights' gradient: (tap, input channel) x (pixels of the output). Behind the last comes the
- * bias's input, the one at BIAS. */
-constexpr int BIAS = -1;
+ * bias's input, the one at ALL_ONES. */
 
 template <bool Q> struct windows_by_tap {
     static constexpr bool K_FAST = false;
@@ -115,7 +114,7 @@ template <bool Q> struct windows_by_tap {
 
     __device__ outer at_outer(int at) const
     {
-        return at < g.taps * g.c ? tap_at(g, at) : tap{BIAS, 0, 0};
+        return at < g.taps * g.c ? tap_at(g, at) : tap{(int)ALL_ONES, 0, 0};
     }
     __device__ step at_step(int pixel) const
     {
@@ -123,14 +122,14 @@ template <bool Q> struct windows_by_tap {
     }
     __device__ float read(const outer &o, const step &s) const
     {
-        if (o.at == BIAS)
+        if (o.at == ALL_ONES)
             return 1.0F;
         return inside(g, s, o) ? in[s.at + o.at] : 0.0F;
     }
     __device__ pack<float> read_quad(const outer &o, const step &s) const
     {
-        if (o.at == BIAS)
-            return pack<float>{1.0F};
+        if (o.at == ALL_ONES)
+            return pack<float>{1, 1, 1, 1};
         return inside(g, s, o) ? load_pack(in + s.at + o.at) : pack<float>{};
     }
 };
@@ -184,67 +183,12 @@ struct weights_back {
 };
 
 /* Either of them, copied to where a step's lie side by side: (step) x (n of outer). */
-struct packed_weights {
-    static constexpr bool K_FAST = false;
-    static constexpr bool QUADS = true;
-    typedef int outer;
-    typedef int step;
-    typedef pack<float> quad;
-    const float *weight;
-    int n;
-
-    __device__ outer at_outer(int i) const
-    {
-        return i;
-    }
-    __device__ step at_step(int k) const
-    {
-        return k * n;
-    }
-    __device__ pack<float> read_quad(outer o, step s) const
-    {
-        return load_pack(weight + s + o);
-    }
-};
-
 template <class X> __global__ void conv2d_pack_weights(float *packed, X x, divisor n, int all)
 {
     const int i = (int)each_first();
     if (i < all)
         packed[i] = x.read(x.at_outer(i % n), x.at_step(i / n));
 }
-
-/* Four neighbours of the output's gradient, and of the output itself: 0 where that is not above 0. */
-struct masked_quad {
-    pack<float> dout, out;
-    __device__ operator pack<float>() const
-    {
-        pack<float> v;
-        UNROLL
-        for (int j = 0; j < QUAD; j++)
-            v.v[j] = out.v[j] > 0 ? dout.v[j] : 0.0F;
-        return v;
-    }
-};
-template <bool Q> struct gradient_quad {
-    typedef pack<float> type;
-};
-template <> struct gradient_quad<true> {
-    typedef masked_quad type;
-};
-
-/* The output's gradient, behind a ReLU when there is `out`. */
-struct gradient {
-    const float *dout, *out;
-    __device__ float at(int64_t i) const
-    {
-        return !out || out[i] > 0 ? dout[i] : 0.0F;
-    }
-    __device__ masked_quad quad_at(int64_t i) const
-    {
-        return masked_quad{load_pack(dout + i), out ? load_pack(out + i) : pack<float>{1, 1, 1, 1}};
-    }
-};
 
 /* (pixels of the input) x (tap, output channel): what each tap of each output that saw the pixel sends back. */
 template <bool Q> struct gradient_windows {
@@ -296,59 +240,6 @@ template <bool Q> struct gradient_windows {
     }
 };
 
-/* (output channel) x (pixels of the output) */
-template <bool Q> struct gradient_by_channel {
-    static constexpr bool K_FAST = false;
-    static constexpr bool QUADS = Q;
-    typedef int outer;
-    typedef int64_t step;
-    typedef typename gradient_quad<Q>::type quad;
-    geometry g;
-    gradient from;
-
-    __device__ outer at_outer(int o) const
-    {
-        return o;
-    }
-    __device__ step at_step(int pixel) const
-    {
-        return (int64_t)pixel * g.o;
-    }
-    __device__ float read(outer o, step s) const
-    {
-        return from.at(s + o);
-    }
-    __device__ masked_quad read_quad(outer o, step s) const
-    {
-        return from.quad_at(s + o);
-    }
-};
-
-struct store_pixels {
-    float *out;
-    const float *bias;
-    int cols;
-    bool relu, aligned; /* aligned: quads may be written at once */
-
-    __device__ float ready(int col, float v) const
-    {
-        if (bias)
-            v += bias[col];
-        return relu && v < 0 ? 0.0F : v; /* NaN stays */
-    }
-    __device__ void put(int row, int col, const float *v, int n) const
-    {
-        float *to = out + (int64_t)row * cols + col;
-        if (aligned && n == QUAD) {
-            store_pack(to, pack<float>{ready(col, v[0]), ready(col + 1, v[1]), ready(col + 2, v[2]),
-                                       ready(col + 3, v[3])});
-            return;
-        }
-        for (int i = 0; i < n; i++)
-            to[i] = ready(col + i, v[i]);
-    }
-};
-
 /* Weights (O,C,taps) from (output channel) x (tap, input channel), and behind these the bias's. */
 struct store_weights {
     geometry g;
@@ -367,23 +258,23 @@ struct store_weights {
 
 /* By large tiles, which do more for what they read, if they fill the GPU. The weights are packed first, where parts would lie. */
 template <class Cut, class A, class W>
-bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, W weights, store_pixels store)
+bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, W weights, store_rows store)
 {
     const int64_t all = (int64_t)k * cols;
     float *room = (float *)c->parts;
 
-    if (!store.aligned || !fills(c, tiles_of<Cut>(rows, cols)) ||
+    if (!store.quads || !fills(c, tiles_of<Cut>(rows, cols)) ||
         all > CUDA_PARTS_BYTES / (int64_t)sizeof(float))
         return false;
     LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights<W>, room, weights,
            divisor(cols), (int)all);
-    split_launch<Cut>(c, rows, cols, k, 1, a, packed_weights{room, cols}, store);
+    split_launch<Cut>(c, rows, cols, k, 1, a, dense_of<false, true>(room, cols), store);
     return true;
 }
 
 /* A product of pixels and weights. */
 template <class A, class W>
-void pixels_product(struct cuda *c, int rows, int cols, int k, A a, W weights, store_pixels store)
+void pixels_product(struct cuda *c, int rows, int cols, int k, A a, W weights, store_rows store)
 {
     if constexpr (A::QUADS)
         if (cols <= narrow_cut::COLS ? pixels_by<narrow_cut>(c, rows, cols, k, a, weights, store)
@@ -392,18 +283,12 @@ void pixels_product(struct cuda *c, int rows, int cols, int k, A a, W weights, s
     product_launch<small_cut>(c, rows, cols, k, a, weights, store);
 }
 
-/* Whether channels come in aligned quads. */
-bool in_quads(int channels, const void *p, const void *q)
-{
-    return rows_packed<float>(channels, pack_aligned(p) && pack_aligned(q));
-}
-
 template <bool Q>
 void weight_gradient(struct cuda *c, const geometry &g, int pixels, float *dweight, float *dbias,
                      gradient from, const float *in)
 {
     const int cols = g.taps * g.c + (dbias ? 1 : 0);
-    const gradient_by_channel<Q> a = {g, from};
+    const dense_gradient<false, Q> a = {{g.o}, from};
     const windows_by_tap<Q> b = {g, in};
     const store_weights store = {g, dweight, dbias};
 
@@ -419,9 +304,9 @@ void input_gradient(struct cuda *c, const struct conv2d_shape *s, const geometry
                     gradient from, const float *weight)
 {
     const int pixels = s->batch * g.h * g.w;
-    const store_pixels store = {din, nullptr, g.c, false, in_quads(g.c, din, din)};
+    const store_rows store = store_rows_of(din, nullptr, g.c, false);
 
-    if (in_quads(g.o, from.dout, from.out))
+    if (in_quads(g.o, from.dout) && pack_aligned(from.out))
         pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<true>{g, from}, weights_back{g, weight},
                        store);
     else
@@ -437,9 +322,9 @@ void cuda_conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *
     struct cuda *c = cuda_of(ctx);
     const geometry g = geometry_of(s);
     const int pixels = s->batch * g.oh * g.ow;
-    const store_pixels store = {out, bias, g.o, relu, in_quads(g.o, out, out)};
+    const store_rows store = store_rows_of(out, bias, g.o, relu);
 
-    if (in_quads(g.c, in, in))
+    if (in_quads(g.c, in))
         pixels_product(c, pixels, g.o, g.taps * g.c, windows<true>{g, in}, weights{g, weight}, store);
     else
         pixels_product(c, pixels, g.o, g.taps * g.c, windows<false>{g, in}, weights{g, weight}, store);
@@ -457,7 +342,7 @@ void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float 
 
     if (beside)
         cuda_second_begin(c);
-    if (in_quads(g.c, in, in) && in_quads(g.o, dout, out))
+    if (in_quads(g.c, in) && in_quads(g.o, dout) && pack_aligned(out))
         weight_gradient<true>(c, g, pixels, dweight, dbias, from, in);
     else
         weight_gradient<false>(c, g, pixels, dweight, dbias, from, in);
