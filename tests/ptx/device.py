@@ -12,6 +12,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import traceback
 
 import numpy as np
 
@@ -87,10 +88,9 @@ class Program:
 
     def read_symbols(self, library):
         lines = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout.splitlines()
-        found = {name: int(at, 16) for at, _, name in (line.split() for line in lines if len(line.split()) == 3)}
-        base = ctypes.cast(self.lib.ptx_sync, ctypes.c_void_p).value - found["ptx_sync"]
-        functions = [name for name in found if name.startswith("_Z")]
-        return {base + found[mangled]: name for mangled, name in zip(functions, demangled(functions))}
+        found = {int(at, 16): name for at, _, name in (line.split() for line in lines if len(line.split()) == 3)}
+        base = next(at for at, name in found.items() if name == "ptx_sync") - ctypes.cast(self.lib.ptx_sync, ctypes.c_void_p).value
+        return {at - base: name for at, name in zip(found, demangled(found.values()))}
 
     def kernel(self, file, address):
         key = (pathlib.PurePath(file).stem, self.symbols[address])
@@ -151,8 +151,8 @@ class Device:
             self.launched.append(key)
             self.steps += report.steps
             self.found += [f"{key[1]}: {line}" for line in report.lines()]
-        except Exception as why:  # ctypes would print it and go on
-            self.found.append(f"{now.file.decode()}: {why!r}")
+        except Exception:  # ctypes would print it and go on
+            self.found.append(f"{now.file.decode()}: {traceback.format_exc()}")
 
     # ---- what cases use
 

@@ -503,6 +503,22 @@ def store(kernel, i):
     return run_it
 
 
+@instruction("atom")
+def atomic(kernel, i):
+    """atom.global.inc.u32 alone."""
+    if i.words != ["atom", "global", "inc", "u32"]:
+        raise Bad(f"no such instruction here: {i}")
+    put, most, at = writer(kernel, i.operands[0]), reader(kernel, i.operands[2], "u32"), address(kernel, i.operands[1])
+
+    def run_it(run, taken):
+        before, limit, addresses = np.zeros(run.lanes, "u4"), np.broadcast_to(most(run), (run.lanes,)), at(run, taken)
+        for k, lane in enumerate(np.nonzero(taken)[0]):
+            before[lane] = run.memory.increment(run, lane, addresses[k : k + 1], limit[lane], i)
+        put(run, taken, before)
+
+    return run_it
+
+
 @instruction("membar", "fence", "prefetch", "nanosleep")
 def nothing(kernel, i):
     return lambda run, lanes: None

@@ -52,6 +52,7 @@ class Piece:
 class Global:
     def __init__(self):
         self.pieces, self.starts, self.launches = [], np.zeros(0, np.int64), 0
+        self.met, self.behind = {}, {}  # of the launch under way: what meet() has seen
 
     def add(self, start, size, name):
         self.pieces.append(Piece(start, size, name))
@@ -106,6 +107,32 @@ class Global:
         if (values[order][1:][same] != values[order][:-1][same]).any():
             run.report.note("race in global memory: lanes write different values at once", instruction)
 
+    def meet(self, block, address):
+        """An atomic operation, of a block that has fences around it: it comes behind those that were there before, and behind whom they
+        came behind. (What they write after their own is taken to be seen, too.)"""
+        if (self.launches,) not in self.met:
+            self.met, self.behind = {(self.launches,): set()}, {}
+        here = self.met.setdefault(address, set())
+        self.behind.setdefault(block, set()).update(here)
+        here.update(self.behind[block], {block})
+
+    def race(self, before, me):
+        """Whether one of `before` is another block of this launch that `me` does not come behind."""
+        others = (before >> 24 == self.launches) & (before != me)
+        if not others.any() or (self.launches,) not in self.met:
+            return others.any()
+        pairs = set(zip(before[others] & MANY, me[others] & MANY))
+        return any(int(a) - 1 not in self.behind.get(int(b) - 1, ()) for a, b in pairs)
+
+    def increment(self, run, lane, address, most, instruction):
+        """atom.inc by one lane: what was there."""
+        for piece, _ in self.parts(address, 4, instruction):
+            at = (address - piece.base) // 4
+            before = int(piece.views[4][at][0])
+            piece.views[4][at] = 0 if before >= most else before + 1
+        self.meet(int(run.block[lane]), int(address[0]))
+        return before
+
     def marks(self, run, piece, offsets, size, blocks):
         piece.watch()
         granules = max(size // run.granule, 1)
@@ -115,7 +142,7 @@ class Global:
     def read_by(self, run, piece, offsets, size, blocks, instruction):
         at, me = self.marks(run, piece, offsets, size, blocks)
         before = piece.writer[at]
-        if ((before >> 24 == self.launches) & (before != me)).any():
+        if self.race(before, me):
             run.report.note("race in global memory: a block reads what another wrote", instruction)
         before = piece.reader[at]
         others = (before >> 24 == self.launches) & (before != me)
@@ -125,7 +152,7 @@ class Global:
         at, me = self.marks(run, piece, offsets, size, blocks)
         for shadow, what in (piece.writer, "wrote"), (piece.reader, "reads"):
             before = shadow[at]
-            if ((before >> 24 == self.launches) & (before != me)).any():
+            if self.race(before, me):
                 run.report.note(f"race in global memory: a block writes what another {what}", instruction)
         piece.writer[at] = me
 

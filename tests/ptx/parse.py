@@ -90,7 +90,7 @@ class Kernel:
             while label := re.match(r"(\$?[\w$]+):(?!:)\s*", text):
                 self.labels[label.group(1)] = len(self.code)
                 text = text[label.end() :]
-            if text.startswith(".loc"):
+            if text.startswith(".loc "):
                 _, file, line = text.split()[:3]
                 where = f"{self.module.files.get(file, file)}:{line}"
             elif text.startswith("."):
@@ -109,7 +109,9 @@ class Kernel:
             for name in names.split(","):
                 many = re.match(r"(%?[\w$]+)<(\d+)>", name.strip())
                 for one in [f"{many[1]}{i}" for i in range(int(many[2]))] if many else [name.strip()]:
-                    self.registers[one] = (len(self.registers), kind)
+                    number, before = self.registers.setdefault(one, (len(self.registers), kind))
+                    if before != kind:
+                        raise ValueError(f"{self.name}: {one} is a .{before} and a .{kind}")
         elif text.startswith(".shared"):
             self.add_shared(*VARIABLE.search(text).groups())
         elif text.startswith(".local"):
