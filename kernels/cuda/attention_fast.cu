@@ -63,10 +63,14 @@ __device__ inline void scale_rows(products *c, const float *by)
             c->v[j][i] *= by[i / 2];
 }
 
-/* The queries, and the sets of keys and values. */
-constexpr size_t FORWARD_BYTES = 5 * TILE_BYTES;
+/* A warp has UNITS times WARP_ROWS queries, so that what it reads of keys and values serves more products. */
+constexpr int UNITS = 2;
+constexpr int QUERY_ROWS = UNITS * FAST_TILE;
 
-__global__ void __launch_bounds__(FAST_THREADS) attention_forward_tiles(attention_job job, float *lse)
+/* The queries, and the sets of keys and values. */
+constexpr size_t FORWARD_BYTES = (UNITS + 4) * TILE_BYTES;
+
+__global__ void __launch_bounds__(FAST_THREADS, 3) attention_forward_tiles(attention_job job, float *lse)
 {
     SHARED_BY_LAUNCH(memory);
     const attention_shape &s = job.s;
@@ -74,33 +78,47 @@ __global__ void __launch_bounds__(FAST_THREADS) attention_forward_tiles(attentio
     bf16 *q = (bf16 *)memory;
     const int number = (int)blockIdx.x;
     /* Late queries have the most keys: they go first. */
-    const int query0 = (int)(gridDim.y - 1 - blockIdx.y) * FAST_TILE;
-    const int mine = warp_row();
+    const int query0 = (int)(gridDim.y - 1 - blockIdx.y) * QUERY_ROWS;
+    const int end = query0 + QUERY_ROWS < s.time ? query0 + QUERY_ROWS : s.time; /* of keys that they see */
+    const int mine = UNITS * warp_row();
     const met_tiles met = {
-        q + TILE_ELEMENTS, {rows_of(s, qkv, number, KEYS), rows_of(s, qkv, number, VALUES)}, s.time};
-    softmax_rows rows = {{-INFINITY, -INFINITY}, {0, 0}};
-    products sum = {};
+        q + UNITS * TILE_ELEMENTS, {rows_of(s, qkv, number, KEYS), rows_of(s, qkv, number, VALUES)}, s.time};
+    softmax_rows rows[UNITS];
+    products sum[UNITS] = {};
 
-    load_tile(q, rows_of(s, qkv, number, QUERIES), s.time, query0);
-    met.begin(0);
-    for (int turn = 0, key0 = 0; key0 <= query0; turn++, key0 += FAST_TILE) {
-        const bf16 *keys = met.next(turn, key0, key0 == query0);
-        products c = {};
-        float shrink[2];
-        multiply_rows(&c, q + mine * TILE_STRIDE, keys);
-        if (key0 == query0)
-            hide_later_keys(&c, query0 + mine, key0, false);
-        weigh(&c, &rows, job.scale * LOG2_E, shrink);
-        scale_rows(&sum, shrink);
-        multiply_products(&sum, c, keys + TILE_ELEMENTS);
+    UNROLL
+    for (int u = 0; u < UNITS; u++) {
+        rows[u] = softmax_rows{{-INFINITY, -INFINITY}, {0, 0}};
+        load_tile(q + u * TILE_ELEMENTS, rows_of(s, qkv, number, QUERIES), s.time, query0 + u * FAST_TILE);
     }
-    const float mean[2] = {1.0F / rows.sum[0], 1.0F / rows.sum[1]};
-    scale_rows(&sum, mean);
-    write_products(rows_of(s, (bf16 *)job.to, number, OUTPUT), s.time, query0 + mine, sum, 1);
-    for (int half = 0; half < 2; half++) {
-        const int t = query0 + mine + product_row(2 * half);
-        if (threadIdx.x % 4 == 0 && t < s.time)
-            lse[(int64_t)number * s.time + t] = rows.most[half] / LOG2_E + logf(rows.sum[half]);
+    met.begin(0);
+    for (int turn = 0, key0 = 0; key0 < end; turn++, key0 += FAST_TILE) {
+        const bf16 *keys = met.next(turn, key0, key0 + FAST_TILE >= end);
+        products c[UNITS] = {};
+        float shrink[2];
+        if (key0 >= query0 + mine + UNITS * WARP_ROWS)
+            continue; /* later than all queries of the warp */
+        multiply_rows<UNITS>(c, q + mine * TILE_STRIDE, keys);
+        UNROLL
+        for (int u = 0; u < UNITS; u++) {
+            if (key0 + FAST_TILE > query0 + mine)
+                hide_later_keys(&c[u], query0 + mine + u * WARP_ROWS, key0, false);
+            weigh(&c[u], &rows[u], job.scale * LOG2_E, shrink);
+            scale_rows(&sum[u], shrink);
+        }
+        multiply_products<UNITS>(sum, c, keys + TILE_ELEMENTS);
+    }
+    UNROLL
+    for (int u = 0; u < UNITS; u++) {
+        const float mean[2] = {1.0F / rows[u].sum[0], 1.0F / rows[u].sum[1]};
+        const int first = query0 + mine + u * WARP_ROWS;
+        scale_rows(&sum[u], mean);
+        write_products(rows_of(s, (bf16 *)job.to, number, OUTPUT), s.time, first, sum[u], 1);
+        for (int half = 0; half < 2; half++) {
+            const int t = first + product_row(2 * half);
+            if (threadIdx.x % 4 == 0 && t < s.time)
+                lse[(int64_t)number * s.time + t] = rows[u].most[half] / LOG2_E + logf(rows[u].sum[half]);
+        }
     }
 }
 
@@ -114,7 +132,7 @@ __device__ inline void two_products(products *c, const bf16 *own, const bf16 *me
 {
     UNROLL
     for (int i = 0; i < 2; i++)
-        multiply_rows(&c[i], own + i * TILE_ELEMENTS + warp_row() * TILE_STRIDE, met + i * TILE_ELEMENTS);
+        multiply_rows<1>(&c[i], own + i * TILE_ELEMENTS + warp_row() * TILE_STRIDE, met + i * TILE_ELEMENTS);
 }
 
 /* *product: of a query and a key; *gradient: of the query's dout and the key's value. They become the weight, and the gradient of
@@ -188,8 +206,8 @@ __global__ void __launch_bounds__(FAST_THREADS, 3) attention_key_value_gradients
         if (turn == 0)
             hide_later_keys(&c[0], mine, query0, true);
         weigh_columns(c, now, j.scale * LOG2_E);
-        multiply_products(&dvalues, c[0], queries + TILE_ELEMENTS);
-        multiply_products(&dkeys, c[1], queries);
+        multiply_products<1>(&dvalues, &c[0], queries + TILE_ELEMENTS);
+        multiply_products<1>(&dkeys, &c[1], queries);
     }
     write_products(rows_of(s, (bf16 *)j.to, number, KEYS), s.time, mine, dkeys, j.scale);
     write_products(rows_of(s, (bf16 *)j.to, number, VALUES), s.time, mine, dvalues, 1);
@@ -228,7 +246,7 @@ __global__ void __launch_bounds__(FAST_THREADS) attention_query_gradients(attent
         for (int e = 0; e < EIGHTS; e++)
             for (int i = 0; i < 4; i++)
                 weigh_again(&c[0].v[e][i], &c[1].v[e][i], j.scale * LOG2_E, power[i / 2], dot[i / 2]);
-        multiply_products(&dqueries, c[1], keys);
+        multiply_products<1>(&dqueries, &c[1], keys);
     }
     write_products(rows_of(s, (bf16 *)j.to, number, QUERIES), s.time, mine, dqueries, j.scale);
 }
@@ -237,11 +255,11 @@ __global__ void __launch_bounds__(FAST_THREADS) attention_query_gradients(attent
 
 void attention_fast_forward(struct cuda *c, const attention_job &j, float *lse)
 {
-    LAUNCH_SHARED(c, fast_grid(j), FAST_THREADS, FORWARD_BYTES, attention_forward_tiles, j, lse);
+    LAUNCH_SHARED(c, fast_grid(j, QUERY_ROWS), FAST_THREADS, FORWARD_BYTES, attention_forward_tiles, j, lse);
 }
 
 void attention_fast_backward(struct cuda *c, const attention_job &j)
 {
-    LAUNCH_SHARED(c, fast_grid(j), FAST_THREADS, BACKWARD_BYTES, attention_key_value_gradients, j);
-    LAUNCH_SHARED(c, fast_grid(j), FAST_THREADS, BACKWARD_BYTES, attention_query_gradients, j);
+    LAUNCH_SHARED(c, fast_grid(j, FAST_TILE), FAST_THREADS, BACKWARD_BYTES, attention_key_value_gradients, j);
+    LAUNCH_SHARED(c, fast_grid(j, FAST_TILE), FAST_THREADS, BACKWARD_BYTES, attention_query_gradients, j);
 }
