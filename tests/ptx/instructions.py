@@ -482,6 +482,9 @@ def load(kernel, i):
             values = np.ascontiguousarray(raw).view(UNSIGNED[item * 8])
         else:
             values = load_from(run, space, lanes, addresses, item, len(to), i)
+            if i.asks and run.order.used:
+                for lane, where in zip(lanes, addresses):
+                    run.order.hear(run.block[lane], int(where))
         for k, put in enumerate(puts):
             whole = np.zeros(run.lanes, values.dtype)
             whole[lanes] = values[:, k]
@@ -498,14 +501,71 @@ def store(kernel, i):
 
     def run_it(run, taken):
         values = np.stack([np.broadcast_to(read(run), (run.lanes,))[taken] for read in reads], 1)
-        store_to(run, space, np.nonzero(taken)[0], at(run, taken), values, i)
+        lanes, addresses = np.nonzero(taken)[0], at(run, taken)
+        store_to(run, space, lanes, addresses, values, i)
+        if i.asks and run.order.used:
+            for lane, where in zip(lanes, addresses):
+                run.order.tell(run.block[lane], int(where))
 
     return run_it
 
 
-@instruction("membar", "fence", "prefetch", "nanosleep")
+@instruction("prefetch", "nanosleep")
 def nothing(kernel, i):
     return lambda run, lanes: None
+
+
+@instruction("membar", "fence")
+def fence(kernel, i):
+    def run_it(run, lanes):
+        run.unfenced[lanes] = False
+        if run.order.used:
+            for block in np.unique(run.block[lanes]):
+                run.order.fence(block, int(run.barriers[lanes & (run.block == block)][0]))
+
+    return run_it
+
+
+ATOMIC = {
+    "add": lambda old, x: old + x,
+    "exch": lambda old, x: x,
+    "inc": lambda old, x: old.dtype.type(0) if old >= x else old + old.dtype.type(1),
+    "dec": lambda old, x: x if old == 0 or old > x else old - old.dtype.type(1),
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
+@instruction("atom", "red")
+def atomic(kernel, i):
+    operands = i.operands if i.words[0] == "atom" else ["_", *i.operands]
+    kind, how = i.kinds()[-1], next((w for w in i.words if w in ATOMIC or w == "cas"), None)
+    if how is None or i.space() not in ("global", "generic"):
+        raise Bad(f"not done: {i}")
+    put, at = writer(kernel, operands[0]), address(kernel, operands[1])
+    reads = [reader(kernel, text, kind) for text in operands[2:]]
+
+    def run_it(run, taken):
+        lanes, addresses = np.nonzero(taken)[0], at(run, taken)
+        x = [np.broadcast_to(read(run), (run.lanes,))[taken] for read in reads]
+
+        def change(raw, lane):
+            old = raw.view(dtype(kind))
+            new = (x[1][lane] if old == x[0][lane] else old) if how == "cas" else ATOMIC[how](old, x[0][lane])
+            return np.array(new, dtype(kind)).view(UNSIGNED[bits(kind)])
+
+        for lane, where in zip(lanes, addresses):
+            if run.order.used:
+                run.order.hear(run.block[lane], int(where))
+                run.order.tell(run.block[lane], int(where))
+        whole = np.zeros(run.lanes, UNSIGNED[bits(kind)])
+        whole[lanes] = run.memory.atomic(run, addresses, bits(kind) // 8, change, i)
+        put(run, taken, whole)
+
+    return run_it
 
 
 # ---- what a warp does together

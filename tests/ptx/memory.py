@@ -10,7 +10,9 @@ import ctypes
 import numpy as np
 
 UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-NOBODY, MANY = 0, (1 << 24) - 1  # in place of a block's number + 1
+# Who was there: launch, barriers that the block had passed, block + 1; or MANY blocks.
+LAUNCH, BEHIND = 1 << 40, 1 << 20
+MANY = BEHIND - 1
 
 
 class Bad(Exception):
@@ -41,7 +43,7 @@ class Piece:
         self.base = start // 16 * 16
         whole = process_memory(self.base, -(-(self.end - self.base) // 16) * 16)
         self.views = {size // 8: whole.view(kind) for size, kind in UNSIGNED.items()}
-        self.writer = self.reader = None  # per granule: launch << 24 | block + 1
+        self.writer = self.reader = None  # per granule
 
     def watch(self):
         if self.writer is None:
@@ -84,16 +86,17 @@ class Global:
         for piece, mine in self.parts(addresses, item * count, instruction):
             first = (addresses[mine] - piece.base) // item
             out[mine] = piece.views[item][first[:, None] + np.arange(count)]
-            if run.blocks > 1:
-                self.read_by(run, piece, addresses[mine] - piece.base, item * count, run.block[lanes[mine]], instruction)
+            if run.blocks > 1 and "volatile" not in instruction.words:
+                self.read_by(run, piece, addresses[mine] - piece.base, item * count, lanes[mine], instruction)
         return out
 
     def store(self, run, lanes, addresses, values, instruction):
         item, count = values.dtype.itemsize, values.shape[1]
+        run.unfenced[lanes] = True
         for piece, mine in self.parts(addresses, item * count, instruction):
             first = (addresses[mine] - piece.base) // item
-            if run.blocks > 1:
-                self.written_by(run, piece, addresses[mine] - piece.base, item * count, run.block[lanes[mine]], instruction)
+            if run.blocks > 1 and "volatile" not in instruction.words:
+                self.written_by(run, piece, addresses[mine] - piece.base, item * count, lanes[mine], instruction)
             piece.views[item][first[:, None] + np.arange(count)] = values[mine]
         if len(np.unique(addresses)) != len(addresses):
             self.twice(run, addresses, values, instruction)
@@ -106,28 +109,49 @@ class Global:
         if (values[order][1:][same] != values[order][:-1][same]).any():
             run.report.note("race in global memory: lanes write different values at once", instruction)
 
-    def marks(self, run, piece, offsets, size, blocks):
+    def marks(self, run, piece, offsets, size, lanes):
         piece.watch()
         granules = max(size // run.granule, 1)
         at = (offsets[:, None] // run.granule + np.arange(granules)).ravel()
-        return at, np.repeat(blocks + 1, granules) | self.launches << 24
+        blocks = np.repeat(run.block[lanes], granules)
+        return at, blocks, self.launches * LAUNCH + np.repeat(run.barriers[lanes], granules) * BEHIND + blocks + 1
 
-    def read_by(self, run, piece, offsets, size, blocks, instruction):
-        at, me = self.marks(run, piece, offsets, size, blocks)
-        before = piece.writer[at]
-        if ((before >> 24 == self.launches) & (before != me)).any():
+    def others(self, run, before, blocks):
+        """Where another block of this launch was, and nothing says that it was there before."""
+        which = before % BEHIND - 1
+        found = (before // LAUNCH == self.launches) & (which != blocks)
+        if found.any() and run.order.used:
+            behind = before // BEHIND % BEHIND
+            single = np.where(found & (which != MANY - 1), which, 0)
+            known = np.where(which == MANY - 1, run.order.proven_of_all(blocks, behind), run.order.proven(blocks, single, behind))
+            found &= ~known
+        return found
+
+    def read_by(self, run, piece, offsets, size, lanes, instruction):
+        at, blocks, me = self.marks(run, piece, offsets, size, lanes)
+        if self.others(run, piece.writer[at], blocks).any():
             run.report.note("race in global memory: a block reads what another wrote", instruction)
         before = piece.reader[at]
-        others = (before >> 24 == self.launches) & (before != me)
-        piece.reader[at] = np.where(others, self.launches << 24 | MANY, me)
+        several = (before // LAUNCH == self.launches) & (before % BEHIND != me % BEHIND)
+        piece.reader[at] = np.where(several, np.maximum(before, me) // BEHIND * BEHIND + MANY, me)
 
-    def written_by(self, run, piece, offsets, size, blocks, instruction):
-        at, me = self.marks(run, piece, offsets, size, blocks)
+    def written_by(self, run, piece, offsets, size, lanes, instruction):
+        at, blocks, me = self.marks(run, piece, offsets, size, lanes)
         for shadow, what in (piece.writer, "wrote"), (piece.reader, "reads"):
-            before = shadow[at]
-            if ((before >> 24 == self.launches) & (before != me)).any():
+            if self.others(run, shadow[at], blocks).any():
                 run.report.note(f"race in global memory: a block writes what another {what}", instruction)
         piece.writer[at] = me
+
+    def atomic(self, run, addresses, item, change, instruction):
+        """Lane after lane, value = change(value, lane number); what was there before."""
+        before = np.zeros(len(addresses), UNSIGNED[item * 8])
+        for piece, mine in self.parts(addresses, item, instruction):
+            view = piece.views[item]
+            for lane in np.nonzero(mine)[0]:
+                at = (addresses[lane] - piece.base) // item
+                before[lane] = view[at]
+                view[at] = change(view[at], lane)
+        return before
 
 
 class Shared:
