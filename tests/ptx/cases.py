@@ -193,8 +193,9 @@ def windows_back(dw, shape, stride, pad, dilation):
     return padded[:, pad : pad + h, pad : pad + w]
 
 
-@case([(1, 1, 1, 1, 1, (1, 1), 1, 0, 1), (2, 9, 8, 3, 5, (3, 3), 1, 0, 1), (3, 7, 9, 5, 66, (3, 2), 2, 1, 1)],
-      [(1, 9, 8, 2, 3, (3, 3), 3, 2, 2), (2, 28, 28, 1, 32, (3, 3), 1, 0, 1), (1, 13, 13, 32, 64, (3, 3), 1, 0, 1), (2, 28, 28, 3, 32, (5, 5), 1, 0, 1),
+@case([(1, 1, 1, 1, 1, (1, 1), 1, 0, 1), (2, 9, 8, 3, 5, (3, 3), 1, 0, 1), (3, 7, 9, 5, 66, (3, 2), 2, 1, 1), (2, 9, 9, 8, 12, (3, 3), 1, 1, 1),
+       (9, 17, 15, 4, 36, (3, 3), 1, 0, 1)],
+      [(3, 15, 14, 36, 8, (3, 2), 1, 1, 1), (1, 9, 8, 2, 3, (3, 3), 3, 2, 2), (2, 28, 28, 1, 32, (3, 3), 1, 0, 1), (1, 13, 13, 32, 64, (3, 3), 1, 0, 1), (2, 28, 28, 3, 32, (5, 5), 1, 0, 1),
        (1, 8, 8, 64, 64, (1, 1), 1, 0, 1)])  # fmt: skip
 def conv2d(d, batch, h, w, c, out_c, kernel, stride, pad, dilation):
     r = rng(batch, h, w, c, out_c)
@@ -218,7 +219,7 @@ def conv2d(d, batch, h, w, c, out_c, kernel, stride, pad, dilation):
         d.close("din", din, windows_back(np.einsum("byxo,ocij->byxijc", g, weight.astype(np.float64)), x.shape, stride, pad, dilation), 1e-4)
 
 
-@case([(2, 12, 11, 3, 5, (3, 3), 1, 1, 1)], [(4, 28, 28, 1, 32, (3, 3), 1, 0, 1)], sms=132)
+@case([(2, 12, 11, 3, 5, (3, 3), 1, 1, 1), (4, 14, 13, 8, 36, (3, 3), 2, 1, 1)], [(4, 28, 28, 1, 32, (3, 3), 1, 0, 1)], sms=132)
 def conv2d_on_many_multiprocessors(d, *shape):
     conv2d(d, *shape)
 

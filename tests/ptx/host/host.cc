@@ -33,8 +33,8 @@ void ptx_close(struct kctx *ctx)
 void ptx_memory(struct kctx *ctx, void **p, size_t *bytes)
 {
     const struct cuda *c = cuda_of(ctx);
-    p[0] = c->parts, bytes[0] = CUDA_PARTS_BYTES;
-    p[1] = c->second_parts, bytes[1] = CUDA_PARTS_BYTES;
+    p[0] = c->parts, bytes[0] = CUDA_PARTS_ALL;
+    p[1] = c->second_parts, bytes[1] = CUDA_PARTS_ALL;
     p[2] = c->scratch, bytes[2] = c->scratch_bytes;
 }
 
