@@ -59,12 +59,14 @@ def constant(text, kind):
     return raw.view(dtype(kind))
 
 
-def as_kind(value, kind):
-    """A register's bits, cut or widened by zeros, as numbers of a type."""
-    wanted = dtype(kind)
-    if value.dtype.itemsize != np.dtype(wanted).itemsize:
-        value = value.astype(UNSIGNED[bits(kind)])
-    return value.view(wanted)
+def register_reader(number, own, kind):
+    """Its bits, cut or widened by zeros, as numbers of a type."""
+    if own == "pred":
+        return lambda run: run.r[number]
+    wanted, whole = dtype(kind), UNSIGNED[bits(kind)]
+    if bits(own) == bits(kind):
+        return lambda run: run.r[number].view(wanted)
+    return lambda run: run.r[number].astype(whole).view(wanted)
 
 
 def reader(kernel, text, kind):
@@ -73,8 +75,7 @@ def reader(kernel, text, kind):
         inner = reader(kernel, text[1:], "pred")
         return lambda run: ~inner(run)
     if text in kernel.registers:
-        number, own = kernel.registers[text]
-        return (lambda run: run.r[number]) if own == "pred" else (lambda run: as_kind(run.r[number], kind))
+        return register_reader(*kernel.registers[text], kind)
     if text.startswith("%"):
         return lambda run: run.special[text].astype(dtype(kind))
     for symbols in kernel.shared, kernel.local, kernel.parameters:
@@ -114,13 +115,15 @@ def members(text):
     return [part.strip() for part in text.strip("{}").split(",")]
 
 
-def computes(kernel, i, function, kinds=None, count=None):
-    """The usual: destination = function(operands)."""
-    sources = i.operands[1:] if count is None else i.operands[1 : 1 + count]
+def computes(kernel, i, function, kinds=None):
+    """The usual: destination = function(operands). kinds: types of operands, by number, that are not the instruction's."""
     kind = i.kinds()[-1] if i.kinds() else "u32"
-    read = [reader(kernel, text, (kinds or {}).get(n, kind)) for n, text in enumerate(sources)]
+    read = [reader(kernel, text, (kinds or {}).get(n, kind)) for n, text in enumerate(i.operands[1:])]
     put = writer(kernel, i.operands[0])
-    return lambda run, lanes: put(run, lanes, function(*(r(run) for r in read)))
+    if len(read) == 2:
+        x, y = read
+        return lambda run, lanes: put(run, lanes, function(x(run), y(run)))
+    return lambda run, lanes: put(run, lanes, function(*[r(run) for r in read]))
 
 
 def simple(names, function):

@@ -31,6 +31,12 @@ class Report:
         return [f"{kind}: {place} ({times} times)" for kind, places in self.found.items() for place, times in places.items()]
 
 
+def repeated(numbers):
+    """Whether one is there twice."""
+    ordered = np.sort(numbers)
+    return (ordered[1:] == ordered[:-1]).any()
+
+
 def process_memory(address, size):
     return np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
 
@@ -98,7 +104,7 @@ class Global:
             if run.blocks > 1 and "volatile" not in instruction.words:
                 self.written_by(run, piece, addresses[mine] - piece.base, item * count, lanes[mine], instruction)
             piece.views[item][first[:, None] + np.arange(count)] = values[mine]
-        if len(np.unique(addresses)) != len(addresses):
+        if repeated(addresses):
             self.twice(run, addresses, values, instruction)
 
     @staticmethod
@@ -170,6 +176,7 @@ class Shared:
         self.wrote_warp = np.zeros(n, np.int64)  # and so many of its warp
         self.reader, self.read, self.read_warp = self.writer.copy(), self.wrote.copy(), self.wrote_warp.copy()
         self.readers = np.zeros(n, bool)  # several, of several warps
+        self.last_read, self.last_write = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)  # barriers of the block by then
         self.copies = []  # cp.async: (lanes, groups, places, bytes)
 
     def places(self, run, lanes, addresses, size, instruction):
@@ -193,25 +200,28 @@ class Shared:
 
     def touched(self, run, lanes, places, size, write, instruction):
         at, who = self.granules(lanes, places, size)
-        note = run.report.note
+        note, slots, now = run.report.note, run.slot[lanes], run.barriers[lanes]
         if not write and not self.there[at].all():
             note("shared memory that nobody has written", instruction)
-        if self.coming[at].any():
+        if self.copies and self.coming[at].any():
             note("touches what a cp.async still copies", instruction)
-        if self.unordered(run, at, who, self.writer, self.wrote, self.wrote_warp).any():
+        if (self.last_write[slots] == now).any() and self.unordered(run, at, who, self.writer, self.wrote, self.wrote_warp).any():
             note(f"race in shared memory: written, then {'written' if write else 'read'}", instruction)
         if write:
-            self.written(run, at, who, instruction)
+            self.written(run, at, who, (self.last_read[slots] == now).any(), instruction)
+            self.last_write[slots] = now
             return
+        self.last_read[slots] = now
         again = self.read[at] == run.barriers[who]
         self.readers[at] = again & (self.readers[at] | ((self.reader[at] >= 0) & (self.reader[at] // 32 != who // 32)))
         self.reader[at], self.read[at], self.read_warp[at] = who, run.barriers[who], run.warp_barriers[who // 32]
 
-    def written(self, run, at, who, instruction):
-        readers = self.readers[at] & (self.read[at] == run.barriers[who])
-        if readers.any() or self.unordered(run, at, who, self.reader, self.read, self.read_warp).any():
-            run.report.note("race in shared memory: read, then written", instruction)
-        if len(np.unique(at)) != len(at):
+    def written(self, run, at, who, was_read, instruction):
+        if was_read:
+            readers = self.readers[at] & (self.read[at] == run.barriers[who])
+            if readers.any() or self.unordered(run, at, who, self.reader, self.read, self.read_warp).any():
+                run.report.note("race in shared memory: read, then written", instruction)
+        if repeated(at):
             run.report.note("race in shared memory: lanes write at once", instruction)
         self.wrote_now(run, at, who)
 
@@ -248,6 +258,7 @@ class Shared:
             at, who = self.granules(lanes[done], places[done], 16)
             self.coming[at] = False
             self.wrote_now(run, at, who)
+            self.last_write[run.slot[lanes[done]]] = run.barriers[lanes[done]]
             if not done.all():
                 still.append((lanes[~done], groups[~done], places[~done], data[~done]))
         self.copies = still

@@ -38,14 +38,21 @@ def barrier(what, unit, file, nth, case, element, shape, quick=False):
     return Mutant(what, unit, file, BARRIER, "", case, element, shape, nth, quick)
 
 
-FAST, TILES = (1, 193, 1, 64, 0), (65, 33, 70, 0)
+FAST, PLAIN, SPLIT = (1, 193, 1, 64, 0), (1, 66, 1, 33, 0), (2, 12, 11, 3, 5, (3, 3), 1, 1, 1)
+MANY = "conv2d_on_many_multiprocessors"  # so that products are cut into parts
 
 mutants = [
-    barrier("tile_add: before the products", "linear", "tile.cuh", 1, "linear", "f32", TILES, quick=True),
-    barrier("tile_add: behind them", "linear", "tile.cuh", 2, "linear", "f32", TILES),
-    barrier("attention_plain_sums: the weights are there", "attention", "attention_plain.cuh", 1, "attention", "f32", (1, 66, 1, 33, 0)),
+    barrier("tile_add: before the products", "attention", "tile.cuh", 1, "attention", "f32", PLAIN),
+    barrier("tile_add: behind them", "attention", "tile.cuh", 2, "attention", "f32", PLAIN),
+    barrier("attention_plain_sums: the weights are there", "attention", "attention_plain.cuh", 1, "attention", "f32", PLAIN),
     barrier("met_tiles: the other set's readers are done", "attention_fast", "attention_fast.cuh", 1, "attention", "bf16", FAST),
     barrier("met_tiles: others' copies are there", "attention_fast", "attention_fast.cuh", 2, "attention", "bf16", FAST),
+    barrier("split_product: before the products", "conv2d", "split.cuh", 3, MANY, "f32", SPLIT),
+    barrier("sum_parts: before the block has arrived", "conv2d", "split.cuh", 1, MANY, "f32", SPLIT),
+    barrier("sum_parts: who was there before", "conv2d", "split.cuh", 2, MANY, "f32", SPLIT),
+    Mutant("sum_parts: no fence before arriving", "conv2d", "split.cuh", "__threadfence();", "", MANY, "f32", SPLIT, quick=True),
+    Mutant("sum_parts: no fence behind", "conv2d", "split.cuh", "__threadfence();", "", MANY, "f32", SPLIT, nth=2),
+    Mutant("sum_parts: the first one adds", "conv2d", "split.cuh", "*before != (unsigned)children - 1", "*before != 0", MANY, "f32", SPLIT),
     barrier("columns_part", "batchnorm", "columns.cuh", 1, "batchnorm", "f32", (65, 33, True)),
     barrier("columns_part_packed", "layernorm", "columns.cuh", 2, "layernorm", "bf16", (70, 64, 0)),
     barrier("block_reduce: everyone's own", "mse", "grid.h", 1, "mse", "f32", (40, 13)),

@@ -4,6 +4,7 @@ Only what nvcc writes for one .cu file is understood: entries with a flat body, 
 """
 
 import dataclasses
+import functools
 import pathlib
 import re
 
@@ -13,6 +14,7 @@ VARIABLE = re.compile(r"(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?"
 FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 
 
+@functools.cache
 def bits(kind):
     """How wide a type is: 32 of f32."""
     return 1 if kind == "pred" else {"bf16": 16, "bf16x2": 32}.get(kind) or int(re.search(r"\d+$", kind).group())
