@@ -10,6 +10,7 @@ case; with 77 when no Python here has numpy.
 """
 
 import argparse
+import ast
 import importlib.util
 import os
 import pathlib
@@ -108,7 +109,7 @@ def main():
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", default="", metavar="NAME")
     parser.add_argument("--element", default="", choices=("", "f32", "bf16"))
-    parser.add_argument("--shape", type=lambda text: eval(f"({text},)"), metavar="N,...")  # of whoever calls
+    parser.add_argument("--shape", type=lambda text: ast.literal_eval(f"({text},)"), metavar="N,...")
     options = parser.parse_args()
     program = Program(options.folder)
     judged, wrong = run_cases(program, options)

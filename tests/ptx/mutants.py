@@ -74,6 +74,12 @@ mutants = [
     Mutant("columns: parts on one place", "layernorm", "columns.cuh", "blockIdx.y * cols + col + k", "0 * cols + col + k", "layernorm", "bf16", (70, 64, 0),
            quick=True),  # fmt: skip
     Mutant("embedding: every row adds", "embedding", "embedding.cu", "tokens[order[at - 1]] == token", "false", "embedding", "f32", (1, 300, 700, 8, 0)),
+    Mutant("reduce: half the shared memory", "reduce", "reduce.cu", "mine, REDUCE_THREADS)", "mine, REDUCE_THREADS / 2)", "reduce", "f32", (4097,)),
+    Mutant("block_reduce: a barrier for half the threads", "mse", "grid.h", "mine[t] = op(mine[t], mine[t + half]);",
+           "{ mine[t] = op(mine[t], mine[t + half]); __syncthreads(); }", "mse", "f32", (40, 13)),  # fmt: skip
+    Mutant("gather_samples: every thread writes", "gather", "gather.cu", "if (threadIdx.x == 0)", "", "gather", "f32", (8, 100, "bytes")),
+    Mutant("multiply_rows: without its last lane", "attention_fast", "attention_fast.cuh", "multiply_m16n8k16(c->v[j], x, y);",
+           "if (lane != 31) multiply_m16n8k16(c->v[j], x, y);", "attention", "bf16", (1, 65, 1, 64, 0)),  # fmt: skip
     Mutant("softmax: the first lanes' maximum", "softmax", "rows.cuh", "int d = WARP / 2; d > 0", "int d = WARP / 2; d > 1", "softmax", "f32", (9, 33)),
     Mutant("layernorm: packs of what is not aligned", "layernorm", "", "", "", "layernorm", "bf16", (4, 768, 2), quick=True,
            instead=("layernorm_rows<bf16, 1>", "layernorm_rows<bf16, 2>")),  # fmt: skip
