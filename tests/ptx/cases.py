@@ -494,7 +494,7 @@ def by_chance(x, key, place):
     return (np.ascontiguousarray(x).view(np.uint32) + part >> np.uint32(16)).astype(np.uint16)
 
 
-@case([(1, ADAM, 0), (1000, ADAM, 0), (1001, SGD, 0), (260, SGD, 0), (260, ADAM, 4)], [(4096, ADAM, 0), (4097, ADAM, 0), (4096, SGD, 0)])
+@case([(1, ADAM, 0), (1000, ADAM, 0), (1001, SGD, 0), (260, SGD, 0), (260, ADAM, 4), (260, SGD, 4)], [(4096, ADAM, 0), (4097, ADAM, 0), (4096, SGD, 0)])
 def optim(d, n, rule, offset):
     r = rng(n, rule)
     p, m, g = (r.standard_normal(n).astype(np.float32) for _ in range(3))
