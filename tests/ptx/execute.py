@@ -9,19 +9,20 @@ import numpy as np
 
 import instructions
 from memory import UNSIGNED, Bad, Report, Shared
+from order import Order
 from parse import bits, round_up
 
 WARP = 32
 LANES_AT_ONCE = 4096
-STEPS_MAX = 20_000_000
+STEPS_MAX = 2_000_000
 NEEDS_WARP = ("mma", "ldmatrix", "shfl", "vote", "bar")
 
 
 class Run:
     """Some blocks of a launch: their registers, where they stand, and which barriers they have passed."""
 
-    def __init__(self, kernel, memory, report, launch, blocks):
-        self.kernel, self.memory, self.report = kernel, memory, report
+    def __init__(self, kernel, memory, report, order, launch, blocks):
+        self.kernel, self.memory, self.report, self.order = kernel, memory, report, order
         self.parameters, self.grid, self.threads, shared_bytes = launch
         self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
         self.granule = kernel.narrowest("global")
@@ -34,6 +35,9 @@ class Run:
         self.block = np.asarray(blocks, np.int64)[self.slot]
         self.live = thread < count
         self.waits = np.zeros(self.lanes, bool)
+        self.resume = np.zeros(self.lanes, np.int64)  # behind the barrier that it waits at
+        self.asks = []  # (program counter, lanes) that have looked at what another block may change: the others first
+        self.unfenced = np.zeros(self.lanes, bool)  # has written to global memory behind its last fence
         self.barriers = np.zeros(self.lanes, np.int64)
         self.warp_barriers = np.zeros(self.lanes // WARP, np.int64)
         self.groups = np.zeros(self.lanes, np.int64)  # of cp.async, committed
@@ -61,7 +65,11 @@ class Run:
         at = {0: self.live.copy()}  # program counter: the lanes that stand there
         end = len(self.kernel.code)
         steps = 0
-        while at:
+        while at or self.asks:
+            if not at:
+                for pc, lanes in self.asks:
+                    at[pc] = at[pc] | lanes if pc in at else lanes
+                self.asks = []
             pc = min(at)
             lanes = at.pop(pc)
             until = min(at, default=end)
@@ -100,6 +108,9 @@ class Run:
             self.warp_barriers[np.unique(np.nonzero(taken)[0] // WARP)] += 1
         elif taken.any():
             execute(self, taken)
+            if instruction.asks:
+                self.asks.append((pc + 1, lanes))
+                return None
         return pc + 1
 
     def leave(self, instruction, pc, lanes, taken, at):
@@ -130,7 +141,6 @@ class Run:
 
     def wait(self, pc, lanes, at, instruction):
         self.waits |= lanes
-        self.resume = getattr(self, "resume", np.zeros(self.lanes, np.int64))
         self.resume[lanes] = pc + 1
         self.barrier = instruction
         self.release(lanes, at)
@@ -149,6 +159,9 @@ class Run:
                 self.report.note("a barrier that threads of the block will never reach", self.barrier)
             self.waits &= ~mine
             self.barriers[mine] += 1
+            block = int(self.block[mine][0])
+            self.order.barrier(block, int(self.barriers[mine][0]), bool(self.unfenced[mine].any()))
+            self.unfenced[mine] = False
             for place in places:
                 go = waiting & (self.resume == place)
                 at[int(place)] = at[int(place)] | go if int(place) in at else go
@@ -170,12 +183,13 @@ def launch(kernel, memory, parameters, grid, threads, shared_bytes=0):
         kernel.decoded = [(i, instructions.decode(kernel, i)) for i in kernel.code]
     memory.launches += 1
     blocks = grid[0] * grid[1] * grid[2]
-    at_once = max(LANES_AT_ONCE // round_up(threads[0] * threads[1] * threads[2], WARP), 1)
+    order = Order(blocks, kernel.talks)
+    at_once = blocks if kernel.talks else max(LANES_AT_ONCE // round_up(threads[0] * threads[1] * threads[2], WARP), 1)
     report.steps = 0
     try:
         for first in range(0, blocks, at_once):
             some = range(first, min(first + at_once, blocks))
-            report.steps += Run(kernel, memory, report, (parameters, grid, threads, shared_bytes), list(some)).go()
+            report.steps += Run(kernel, memory, report, order, (parameters, grid, threads, shared_bytes), list(some)).go()
     except Bad as why:
         report.note("the launch ended", why)
     return report

@@ -59,12 +59,14 @@ def constant(text, kind):
     return raw.view(dtype(kind))
 
 
-def as_kind(value, kind):
-    """A register's bits, cut or widened by zeros, as numbers of a type."""
-    wanted = dtype(kind)
-    if value.dtype.itemsize != np.dtype(wanted).itemsize:
-        value = value.astype(UNSIGNED[bits(kind)])
-    return value.view(wanted)
+def register_reader(number, own, kind):
+    """Its bits, cut or widened by zeros, as numbers of a type."""
+    if own == "pred":
+        return lambda run: run.r[number]
+    wanted, whole = dtype(kind), UNSIGNED[bits(kind)]
+    if bits(own) == bits(kind):
+        return lambda run: run.r[number].view(wanted)
+    return lambda run: run.r[number].astype(whole).view(wanted)
 
 
 def reader(kernel, text, kind):
@@ -73,8 +75,7 @@ def reader(kernel, text, kind):
         inner = reader(kernel, text[1:], "pred")
         return lambda run: ~inner(run)
     if text in kernel.registers:
-        number, own = kernel.registers[text]
-        return (lambda run: run.r[number]) if own == "pred" else (lambda run: as_kind(run.r[number], kind))
+        return register_reader(*kernel.registers[text], kind)
     if text.startswith("%"):
         return lambda run: run.special[text].astype(dtype(kind))
     for symbols in kernel.shared, kernel.local, kernel.parameters:
@@ -114,13 +115,15 @@ def members(text):
     return [part.strip() for part in text.strip("{}").split(",")]
 
 
-def computes(kernel, i, function, kinds=None, count=None):
-    """The usual: destination = function(operands)."""
-    sources = i.operands[1:] if count is None else i.operands[1 : 1 + count]
+def computes(kernel, i, function, kinds=None):
+    """The usual: destination = function(operands). kinds: types of operands, by number, that are not the instruction's."""
     kind = i.kinds()[-1] if i.kinds() else "u32"
-    read = [reader(kernel, text, (kinds or {}).get(n, kind)) for n, text in enumerate(sources)]
+    read = [reader(kernel, text, (kinds or {}).get(n, kind)) for n, text in enumerate(i.operands[1:])]
     put = writer(kernel, i.operands[0])
-    return lambda run, lanes: put(run, lanes, function(*(r(run) for r in read)))
+    if len(read) == 2:
+        x, y = read
+        return lambda run, lanes: put(run, lanes, function(x(run), y(run)))
+    return lambda run, lanes: put(run, lanes, function(*[r(run) for r in read]))
 
 
 def simple(names, function):
@@ -482,6 +485,9 @@ def load(kernel, i):
             values = np.ascontiguousarray(raw).view(UNSIGNED[item * 8])
         else:
             values = load_from(run, space, lanes, addresses, item, len(to), i)
+            if i.asks and run.order.used:
+                for lane, where in zip(lanes, addresses):
+                    run.order.hear(run.block[lane], int(where))
         for k, put in enumerate(puts):
             whole = np.zeros(run.lanes, values.dtype)
             whole[lanes] = values[:, k]
@@ -498,30 +504,71 @@ def store(kernel, i):
 
     def run_it(run, taken):
         values = np.stack([np.broadcast_to(read(run), (run.lanes,))[taken] for read in reads], 1)
-        store_to(run, space, np.nonzero(taken)[0], at(run, taken), values, i)
+        lanes, addresses = np.nonzero(taken)[0], at(run, taken)
+        store_to(run, space, lanes, addresses, values, i)
+        if i.asks and run.order.used:
+            for lane, where in zip(lanes, addresses):
+                run.order.tell(run.block[lane], int(where))
 
     return run_it
 
 
-@instruction("atom")
-def atomic(kernel, i):
-    """atom.global.inc.u32 alone."""
-    if i.words != ["atom", "global", "inc", "u32"]:
-        raise Bad(f"no such instruction here: {i}")
-    put, most, at = writer(kernel, i.operands[0]), reader(kernel, i.operands[2], "u32"), address(kernel, i.operands[1])
-
-    def run_it(run, taken):
-        before, limit, addresses = np.zeros(run.lanes, "u4"), np.broadcast_to(most(run), (run.lanes,)), at(run, taken)
-        for k, lane in enumerate(np.nonzero(taken)[0]):
-            before[lane] = run.memory.increment(run, lane, addresses[k : k + 1], limit[lane], i)
-        put(run, taken, before)
-
-    return run_it
-
-
-@instruction("membar", "fence", "prefetch", "nanosleep")
+@instruction("prefetch", "nanosleep")
 def nothing(kernel, i):
     return lambda run, lanes: None
+
+
+@instruction("membar", "fence")
+def fence(kernel, i):
+    def run_it(run, lanes):
+        run.unfenced[lanes] = False
+        if run.order.used:
+            for block in np.unique(run.block[lanes]):
+                run.order.fence(block, int(run.barriers[lanes & (run.block == block)][0]))
+
+    return run_it
+
+
+ATOMIC = {
+    "add": lambda old, x: old + x,
+    "exch": lambda old, x: x,
+    "inc": lambda old, x: old.dtype.type(0) if old >= x else old + old.dtype.type(1),
+    "dec": lambda old, x: x if old == 0 or old > x else old - old.dtype.type(1),
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
+@instruction("atom", "red")
+def atomic(kernel, i):
+    operands = i.operands if i.words[0] == "atom" else ["_", *i.operands]
+    kind, how = i.kinds()[-1], next((w for w in i.words if w in ATOMIC or w == "cas"), None)
+    if how is None or i.space() not in ("global", "generic"):
+        raise Bad(f"not done: {i}")
+    put, at = writer(kernel, operands[0]), address(kernel, operands[1])
+    reads = [reader(kernel, text, kind) for text in operands[2:]]
+
+    def run_it(run, taken):
+        lanes, addresses = np.nonzero(taken)[0], at(run, taken)
+        x = [np.broadcast_to(read(run), (run.lanes,))[taken] for read in reads]
+
+        def change(raw, lane):
+            old = raw.view(dtype(kind))
+            new = (x[1][lane] if old == x[0][lane] else old) if how == "cas" else ATOMIC[how](old, x[0][lane])
+            return np.array(new, dtype(kind)).view(UNSIGNED[bits(kind)])
+
+        for lane, where in zip(lanes, addresses):
+            if run.order.used:
+                run.order.hear(run.block[lane], int(where))
+                run.order.tell(run.block[lane], int(where))
+        whole = np.zeros(run.lanes, UNSIGNED[bits(kind)])
+        whole[lanes] = run.memory.atomic(run, addresses, bits(kind) // 8, change, i)
+        put(run, taken, whole)
+
+    return run_it
 
 
 # ---- what a warp does together

@@ -10,7 +10,9 @@ import ctypes
 import numpy as np
 
 UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-NOBODY, MANY = 0, (1 << 24) - 1  # in place of a block's number + 1
+# Who was there: launch, barriers that the block had passed, block + 1; or MANY blocks.
+LAUNCH, BEHIND = 1 << 40, 1 << 20
+MANY = BEHIND - 1
 
 
 class Bad(Exception):
@@ -29,6 +31,12 @@ class Report:
         return [f"{kind}: {place} ({times} times)" for kind, places in self.found.items() for place, times in places.items()]
 
 
+def repeated(numbers):
+    """Whether one is there twice."""
+    ordered = np.sort(numbers)
+    return (ordered[1:] == ordered[:-1]).any()
+
+
 def process_memory(address, size):
     return np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
 
@@ -41,7 +49,7 @@ class Piece:
         self.base = start // 16 * 16
         whole = process_memory(self.base, -(-(self.end - self.base) // 16) * 16)
         self.views = {size // 8: whole.view(kind) for size, kind in UNSIGNED.items()}
-        self.writer = self.reader = None  # per granule: launch << 24 | block + 1
+        self.writer = self.reader = None  # per granule
 
     def watch(self):
         if self.writer is None:
@@ -52,7 +60,6 @@ class Piece:
 class Global:
     def __init__(self):
         self.pieces, self.starts, self.launches = [], np.zeros(0, np.int64), 0
-        self.met, self.behind = {}, {}  # of the launch under way: what meet() has seen
 
     def add(self, start, size, name):
         self.pieces.append(Piece(start, size, name))
@@ -85,18 +92,19 @@ class Global:
         for piece, mine in self.parts(addresses, item * count, instruction):
             first = (addresses[mine] - piece.base) // item
             out[mine] = piece.views[item][first[:, None] + np.arange(count)]
-            if run.blocks > 1:
-                self.read_by(run, piece, addresses[mine] - piece.base, item * count, run.block[lanes[mine]], instruction)
+            if run.blocks > 1 and "volatile" not in instruction.words:
+                self.read_by(run, piece, addresses[mine] - piece.base, item * count, lanes[mine], instruction)
         return out
 
     def store(self, run, lanes, addresses, values, instruction):
         item, count = values.dtype.itemsize, values.shape[1]
+        run.unfenced[lanes] = True
         for piece, mine in self.parts(addresses, item * count, instruction):
             first = (addresses[mine] - piece.base) // item
-            if run.blocks > 1:
-                self.written_by(run, piece, addresses[mine] - piece.base, item * count, run.block[lanes[mine]], instruction)
+            if run.blocks > 1 and "volatile" not in instruction.words:
+                self.written_by(run, piece, addresses[mine] - piece.base, item * count, lanes[mine], instruction)
             piece.views[item][first[:, None] + np.arange(count)] = values[mine]
-        if len(np.unique(addresses)) != len(addresses):
+        if repeated(addresses):
             self.twice(run, addresses, values, instruction)
 
     @staticmethod
@@ -107,54 +115,49 @@ class Global:
         if (values[order][1:][same] != values[order][:-1][same]).any():
             run.report.note("race in global memory: lanes write different values at once", instruction)
 
-    def meet(self, block, address):
-        """An atomic operation, of a block that has fences around it: it comes behind those that were there before, and behind whom they
-        came behind. (What they write after their own is taken to be seen, too.)"""
-        if (self.launches,) not in self.met:
-            self.met, self.behind = {(self.launches,): set()}, {}
-        here = self.met.setdefault(address, set())
-        self.behind.setdefault(block, set()).update(here)
-        here.update(self.behind[block], {block})
-
-    def race(self, before, me):
-        """Whether one of `before` is another block of this launch that `me` does not come behind."""
-        others = (before >> 24 == self.launches) & (before != me)
-        if not others.any() or (self.launches,) not in self.met:
-            return others.any()
-        pairs = set(zip(before[others] & MANY, me[others] & MANY))
-        return any(int(a) - 1 not in self.behind.get(int(b) - 1, ()) for a, b in pairs)
-
-    def increment(self, run, lane, address, most, instruction):
-        """atom.inc by one lane: what was there."""
-        for piece, _ in self.parts(address, 4, instruction):
-            at = (address - piece.base) // 4
-            before = int(piece.views[4][at][0])
-            piece.views[4][at] = 0 if before >= most else before + 1
-        self.meet(int(run.block[lane]), int(address[0]))
-        return before
-
-    def marks(self, run, piece, offsets, size, blocks):
+    def marks(self, run, piece, offsets, size, lanes):
         piece.watch()
         granules = max(size // run.granule, 1)
         at = (offsets[:, None] // run.granule + np.arange(granules)).ravel()
-        return at, np.repeat(blocks + 1, granules) | self.launches << 24
+        blocks = np.repeat(run.block[lanes], granules)
+        return at, blocks, self.launches * LAUNCH + np.repeat(run.barriers[lanes], granules) * BEHIND + blocks + 1
 
-    def read_by(self, run, piece, offsets, size, blocks, instruction):
-        at, me = self.marks(run, piece, offsets, size, blocks)
-        before = piece.writer[at]
-        if self.race(before, me):
+    def others(self, run, before, blocks):
+        """Where another block of this launch was, and nothing says that it was there before."""
+        which = before % BEHIND - 1
+        found = (before // LAUNCH == self.launches) & (which != blocks)
+        if found.any() and run.order.used:
+            behind = before // BEHIND % BEHIND
+            single = np.where(found & (which != MANY - 1), which, 0)
+            known = np.where(which == MANY - 1, run.order.proven_of_all(blocks, behind), run.order.proven(blocks, single, behind))
+            found &= ~known
+        return found
+
+    def read_by(self, run, piece, offsets, size, lanes, instruction):
+        at, blocks, me = self.marks(run, piece, offsets, size, lanes)
+        if self.others(run, piece.writer[at], blocks).any():
             run.report.note("race in global memory: a block reads what another wrote", instruction)
         before = piece.reader[at]
-        others = (before >> 24 == self.launches) & (before != me)
-        piece.reader[at] = np.where(others, self.launches << 24 | MANY, me)
+        several = (before // LAUNCH == self.launches) & (before % BEHIND != me % BEHIND)
+        piece.reader[at] = np.where(several, np.maximum(before, me) // BEHIND * BEHIND + MANY, me)
 
-    def written_by(self, run, piece, offsets, size, blocks, instruction):
-        at, me = self.marks(run, piece, offsets, size, blocks)
+    def written_by(self, run, piece, offsets, size, lanes, instruction):
+        at, blocks, me = self.marks(run, piece, offsets, size, lanes)
         for shadow, what in (piece.writer, "wrote"), (piece.reader, "reads"):
-            before = shadow[at]
-            if self.race(before, me):
+            if self.others(run, shadow[at], blocks).any():
                 run.report.note(f"race in global memory: a block writes what another {what}", instruction)
         piece.writer[at] = me
+
+    def atomic(self, run, addresses, item, change, instruction):
+        """Lane after lane, value = change(value, lane number); what was there before."""
+        before = np.zeros(len(addresses), UNSIGNED[item * 8])
+        for piece, mine in self.parts(addresses, item, instruction):
+            view = piece.views[item]
+            for lane in np.nonzero(mine)[0]:
+                at = (addresses[lane] - piece.base) // item
+                before[lane] = view[at]
+                view[at] = change(view[at], lane)
+        return before
 
 
 class Shared:
@@ -173,6 +176,7 @@ class Shared:
         self.wrote_warp = np.zeros(n, np.int64)  # and so many of its warp
         self.reader, self.read, self.read_warp = self.writer.copy(), self.wrote.copy(), self.wrote_warp.copy()
         self.readers = np.zeros(n, bool)  # several, of several warps
+        self.last_read, self.last_write = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)  # barriers of the block by then
         self.copies = []  # cp.async: (lanes, groups, places, bytes)
 
     def places(self, run, lanes, addresses, size, instruction):
@@ -196,25 +200,28 @@ class Shared:
 
     def touched(self, run, lanes, places, size, write, instruction):
         at, who = self.granules(lanes, places, size)
-        note = run.report.note
+        note, slots, now = run.report.note, run.slot[lanes], run.barriers[lanes]
         if not write and not self.there[at].all():
             note("shared memory that nobody has written", instruction)
-        if self.coming[at].any():
+        if self.copies and self.coming[at].any():
             note("touches what a cp.async still copies", instruction)
-        if self.unordered(run, at, who, self.writer, self.wrote, self.wrote_warp).any():
+        if (self.last_write[slots] == now).any() and self.unordered(run, at, who, self.writer, self.wrote, self.wrote_warp).any():
             note(f"race in shared memory: written, then {'written' if write else 'read'}", instruction)
         if write:
-            self.written(run, at, who, instruction)
+            self.written(run, at, who, (self.last_read[slots] == now).any(), instruction)
+            self.last_write[slots] = now
             return
+        self.last_read[slots] = now
         again = self.read[at] == run.barriers[who]
         self.readers[at] = again & (self.readers[at] | ((self.reader[at] >= 0) & (self.reader[at] // 32 != who // 32)))
         self.reader[at], self.read[at], self.read_warp[at] = who, run.barriers[who], run.warp_barriers[who // 32]
 
-    def written(self, run, at, who, instruction):
-        readers = self.readers[at] & (self.read[at] == run.barriers[who])
-        if readers.any() or self.unordered(run, at, who, self.reader, self.read, self.read_warp).any():
-            run.report.note("race in shared memory: read, then written", instruction)
-        if len(np.unique(at)) != len(at):
+    def written(self, run, at, who, was_read, instruction):
+        if was_read:
+            readers = self.readers[at] & (self.read[at] == run.barriers[who])
+            if readers.any() or self.unordered(run, at, who, self.reader, self.read, self.read_warp).any():
+                run.report.note("race in shared memory: read, then written", instruction)
+        if repeated(at):
             run.report.note("race in shared memory: lanes write at once", instruction)
         self.wrote_now(run, at, who)
 
@@ -251,6 +258,7 @@ class Shared:
             at, who = self.granules(lanes[done], places[done], 16)
             self.coming[at] = False
             self.wrote_now(run, at, who)
+            self.last_write[run.slot[lanes[done]]] = run.barriers[lanes[done]]
             if not done.all():
                 still.append((lanes[~done], groups[~done], places[~done], data[~done]))
         self.copies = still

@@ -4,6 +4,7 @@ Only what nvcc writes for one .cu file is understood: entries with a flat body, 
 """
 
 import dataclasses
+import functools
 import pathlib
 import re
 
@@ -13,6 +14,7 @@ VARIABLE = re.compile(r"(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?"
 FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 
 
+@functools.cache
 def bits(kind):
     """How wide a type is: 32 of f32."""
     return 1 if kind == "pred" else {"bf16": 16, "bf16x2": 32}.get(kind) or int(re.search(r"\d+$", kind).group())
@@ -36,6 +38,11 @@ class Instruction:
 
     def vector(self):
         return next((int(w[1]) for w in self.words if re.fullmatch(r"v[248]", w)), 1)
+
+    @property
+    def asks(self):
+        """It may see what another block has just written."""
+        return self.words[0] in ("atom", "red") or "volatile" in self.words
 
     def space(self, default="generic"):
         for word in self.words:
@@ -126,6 +133,11 @@ class Kernel:
             guard, text = (m[2], m[1] == "!"), m[3]
         name, _, rest = text.partition(" ")
         return Instruction(guard, name.split("."), split_operands(rest), whole, where)
+
+    @property
+    def talks(self):
+        """Its blocks may wait for each other, or for the last of them."""
+        return any(i.asks and i.space() != "shared" for i in self.code)
 
     def narrowest(self, space):
         """Bytes of the smallest access to that space: addresses are multiples of it, so it is fine enough to watch."""

@@ -34,8 +34,13 @@ template <class... P>
 void ptx_queue(const char *file, cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes,
                void (*kernel)(P...), P... parameters)
 {
-    ptx_launch launch = {file,         (const void *)kernel, {grid.x, grid.y, grid.z}, {threads.x, threads.y, threads.z},
-                         shared_bytes, 0,                    {}};
+    ptx_launch launch = {file,
+                         (const void *)kernel,
+                         {grid.x, grid.y, grid.z},
+                         {threads.x, threads.y, threads.z},
+                         shared_bytes,
+                         0,
+                         {}};
     (ptx_add(&launch, parameters), ...);
     emulate_queue(stream, [=] { ptx_run(launch); });
 }
