@@ -134,23 +134,24 @@ template <bool Q> struct windows_by_tap {
     }
 };
 
-/* Weights (O,C,taps) as (output channel) x (tap, input channel). */
+/* Weights (O,C,taps) as (output channel) x (tap, input channel), or as (input channel) x (tap, output channel). */
 struct weights {
     static constexpr bool K_FAST = true;
     static constexpr bool QUADS = false;
     typedef int outer;
     typedef int step;
     typedef pack<float> quad;
-    geometry g;
     const float *weight;
+    int by_outer, by_channel;
+    divisor channels; /* of a step */
 
-    __device__ outer at_outer(int o) const
+    __device__ outer at_outer(int i) const
     {
-        return o * g.c * g.taps;
+        return i * by_outer;
     }
     __device__ step at_step(int k) const
     {
-        return k % g.c * g.taps + k / g.c;
+        return k % channels * by_channel + k / channels;
     }
     __device__ float read(outer o, step s) const
     {
@@ -158,32 +159,8 @@ struct weights {
     }
 };
 
-/* And as (input channel) x (tap, output channel). */
-struct weights_back {
-    static constexpr bool K_FAST = true;
-    static constexpr bool QUADS = false;
-    typedef int outer;
-    typedef int step;
-    typedef pack<float> quad;
-    geometry g;
-    const float *weight;
-
-    __device__ outer at_outer(int c) const
-    {
-        return c * g.taps;
-    }
-    __device__ step at_step(int k) const
-    {
-        return k % g.o * g.c * g.taps + k / g.o;
-    }
-    __device__ float read(outer o, step s) const
-    {
-        return weight[o + s];
-    }
-};
-
-/* Either of them, copied to where a step's lie side by side: (step) x (n of outer). */
-template <class X> __global__ void conv2d_pack_weights(float *packed, X x, divisor n, int all)
+/* Copied to where a step's lie side by side: (step) x (n of outer). */
+__global__ void conv2d_pack_weights(float *packed, weights x, divisor n, int all)
 {
     const int i = (int)each_first();
     if (i < all)
@@ -201,7 +178,7 @@ template <bool Q> struct gradient_windows {
     struct step {
         int channel, y, x;
     };
-    typedef typename gradient_quad<Q>::type quad;
+    typedef masked_quad quad;
     geometry g;
     gradient from;
 
@@ -257,8 +234,8 @@ struct store_weights {
 };
 
 /* By large tiles, which do more for what they read, if they fill the GPU. The weights are packed first, where parts would lie. */
-template <class Cut, class A, class W>
-bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, W weights, store_rows store)
+template <class Cut, class A>
+bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows store)
 {
     const int64_t all = (int64_t)k * cols;
     float *room = (float *)c->parts;
@@ -266,21 +243,21 @@ bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, W weights, store_
     if (!store.quads || !fills(c, tiles_of<Cut>(rows, cols)) ||
         all > CUDA_PARTS_BYTES / (int64_t)sizeof(float))
         return false;
-    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights<W>, room, weights,
-           divisor(cols), (int)all);
-    split_launch<Cut>(c, rows, cols, k, 1, a, dense_of<false, true>(room, cols), store);
+    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights, room, b, divisor(cols),
+           (int)all);
+    split_launch<Cut>(c, rows, cols, k, 1, a, matrix<false, true, plain>{{room}, cols}, store);
     return true;
 }
 
 /* A product of pixels and weights. */
-template <class A, class W>
-void pixels_product(struct cuda *c, int rows, int cols, int k, A a, W weights, store_rows store)
+template <class A>
+void pixels_product(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows store)
 {
     if constexpr (A::QUADS)
-        if (cols <= narrow_cut::COLS ? pixels_by<narrow_cut>(c, rows, cols, k, a, weights, store)
-                                     : pixels_by<large_cut>(c, rows, cols, k, a, weights, store))
+        if (cols <= narrow_cut::COLS ? pixels_by<narrow_cut>(c, rows, cols, k, a, b, store)
+                                     : pixels_by<large_cut>(c, rows, cols, k, a, b, store))
             return;
-    product_launch<small_cut>(c, rows, cols, k, a, weights, store);
+    product_launch<small_cut>(c, rows, cols, k, a, b, store);
 }
 
 template <bool Q>
@@ -288,7 +265,7 @@ void weight_gradient(struct cuda *c, const geometry &g, int pixels, float *dweig
                      gradient from, const float *in)
 {
     const int cols = g.taps * g.c + (dbias ? 1 : 0);
-    const dense_gradient<false, Q> a = {{g.o}, from};
+    const matrix<false, Q, gradient> a = {from, g.o};
     const windows_by_tap<Q> b = {g, in};
     const store_weights store = {g, dweight, dbias};
 
@@ -304,14 +281,13 @@ void input_gradient(struct cuda *c, const struct conv2d_shape *s, const geometry
                     gradient from, const float *weight)
 {
     const int pixels = s->batch * g.h * g.w;
+    const weights b = {weight, g.taps, g.c * g.taps, g.o};
     const store_rows store = store_rows_of(din, nullptr, g.c, false);
 
     if (in_quads(g.o, from.dout) && pack_aligned(from.out))
-        pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<true>{g, from}, weights_back{g, weight},
-                       store);
+        pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<true>{g, from}, b, store);
     else
-        pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<false>{g, from},
-                       weights_back{g, weight}, store);
+        pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<false>{g, from}, b, store);
 }
 
 } // namespace
@@ -322,12 +298,13 @@ void cuda_conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *
     struct cuda *c = cuda_of(ctx);
     const geometry g = geometry_of(s);
     const int pixels = s->batch * g.oh * g.ow;
+    const weights b = {weight, g.c * g.taps, g.taps, g.c};
     const store_rows store = store_rows_of(out, bias, g.o, relu);
 
     if (in_quads(g.c, in))
-        pixels_product(c, pixels, g.o, g.taps * g.c, windows<true>{g, in}, weights{g, weight}, store);
+        pixels_product(c, pixels, g.o, g.taps * g.c, windows<true>{g, in}, b, store);
     else
-        pixels_product(c, pixels, g.o, g.taps * g.c, windows<false>{g, in}, weights{g, weight}, store);
+        pixels_product(c, pixels, g.o, g.taps * g.c, windows<false>{g, in}, b, store);
 }
 
 void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din, float *dweight,

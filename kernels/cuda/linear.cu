@@ -68,8 +68,9 @@ template <bool Q>
 void small_forward(struct cuda *c, const struct linear_shape *s, float *out, const float *in,
                    const float *weight, const float *bias, bool relu)
 {
-    product_launch<small_cut>(c, s->rows, s->out, s->in, dense_of<true, Q>(in, s->in),
-                              dense_of<true, Q>(weight, s->in), store_rows_of(out, bias, s->out, relu));
+    product_launch<small_cut>(c, s->rows, s->out, s->in, matrix<true, Q, plain>{{in}, s->in},
+                              matrix<true, Q, plain>{{weight}, s->in},
+                              store_rows_of(out, bias, s->out, relu));
 }
 
 template <bool Q>
@@ -81,13 +82,14 @@ void small_backward(struct cuda *c, const struct linear_shape *s, float *din, fl
     if (beside)
         cuda_second_begin(c);
     product_launch<small_cut>(c, s->out, s->in + (dbias ? 1 : 0), s->rows,
-                              dense_gradient<false, Q>{{s->out}, from}, dense_of<false, Q>(in, s->in, s->in),
+                              matrix<false, Q, gradient>{from, s->out},
+                              matrix<false, Q, plain, true>{{in}, s->in},
                               store_gradients{dweight, dbias, s->in, in_quads(s->in, dweight)});
     if (beside)
         cuda_second_end(c);
     if (din)
-        product_launch<small_cut>(c, s->rows, s->in, s->out, dense_gradient<true, Q>{{s->out}, from},
-                                  dense_of<false, Q>(weight, s->in),
+        product_launch<small_cut>(c, s->rows, s->in, s->out, matrix<true, Q, gradient>{from, s->out},
+                                  matrix<false, Q, plain>{{weight}, s->in},
                                   store_rows_of(din, nullptr, s->in, false));
     if (beside)
         cuda_second_join(c);

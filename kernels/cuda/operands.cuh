@@ -15,56 +15,19 @@ inline bool in_quads(int64_t n, const void *p)
     return rows_packed<float>(n, pack_aligned(p));
 }
 
-/* Element (outer, k) of a matrix: K_FAST at outer * by + k, else at k * by + outer. */
-template <bool FAST> struct dense_place {
-    static constexpr bool K_FAST = FAST;
-    typedef int64_t outer;
-    typedef int64_t step;
-    int by;
-
-    __device__ outer at_outer(int i) const
-    {
-        return FAST ? (int64_t)i * by : i;
-    }
-    __device__ step at_step(int k) const
-    {
-        return FAST ? k : (int64_t)k * by;
-    }
-};
-
-/* With `ones`, the outer of that number is 1 everywhere: the input of a bias. */
-template <bool FAST, bool Q> struct dense {
-    static constexpr bool K_FAST = FAST;
-    static constexpr bool QUADS = Q;
-    typedef int64_t outer;
-    typedef int64_t step;
+/* Numbers as they are. */
+struct plain {
     typedef pack<float> quad;
-    dense_place<FAST> place;
     const float *p;
-    int ones;
-
-    __device__ outer at_outer(int i) const
+    __device__ float at(int64_t i) const
     {
-        return i == ones ? ALL_ONES : place.at_outer(i);
+        return p[i];
     }
-    __device__ step at_step(int k) const
+    __device__ quad quad_at(int64_t i) const
     {
-        return place.at_step(k);
-    }
-    __device__ float read(outer o, step s) const
-    {
-        return o == ALL_ONES ? 1.0F : p[o + s];
-    }
-    __device__ quad read_quad(outer o, step s) const
-    {
-        return o == ALL_ONES ? quad{1, 1, 1, 1} : load_pack(p + o + s);
+        return load_pack(p + i);
     }
 };
-
-template <bool FAST, bool Q> dense<FAST, Q> dense_of(const float *p, int by, int ones = -1)
-{
-    return dense<FAST, Q>{{by}, p, ones};
-}
 
 /* Four neighbours of an output's gradient, and of the output itself: 0 where that is not above 0. */
 struct masked_quad {
@@ -78,49 +41,51 @@ struct masked_quad {
         return v;
     }
 };
-template <bool Q> struct gradient_quad {
-    typedef pack<float> type;
-};
-template <> struct gradient_quad<true> {
-    typedef masked_quad type;
-};
 
 /* The output's gradient, behind a ReLU when there is `out`. */
 struct gradient {
+    typedef masked_quad quad;
     const float *dout, *out;
     __device__ float at(int64_t i) const
     {
         return !out || out[i] > 0 ? dout[i] : 0.0F;
     }
-    __device__ masked_quad quad_at(int64_t i) const
+    __device__ quad quad_at(int64_t i) const
     {
-        return masked_quad{load_pack(dout + i), out ? load_pack(out + i) : pack<float>{1, 1, 1, 1}};
+        return quad{load_pack(dout + i), out ? load_pack(out + i) : pack<float>{1, 1, 1, 1}};
     }
 };
 
-template <bool FAST, bool Q> struct dense_gradient {
+/* Element (outer, k) of a matrix: K_FAST at outer * by + k, else at k * by + outer. ONES: outer `by` is 1 everywhere, the input of a
+ * bias. */
+template <bool FAST, bool Q, class From, bool ONES = false> struct matrix {
     static constexpr bool K_FAST = FAST;
     static constexpr bool QUADS = Q;
     typedef int64_t outer;
     typedef int64_t step;
-    typedef typename gradient_quad<Q>::type quad;
-    dense_place<FAST> place;
-    gradient from;
+    typedef typename From::quad quad;
+    From from;
+    int by;
 
     __device__ outer at_outer(int i) const
     {
-        return place.at_outer(i);
+        if (ONES && i == by)
+            return ALL_ONES;
+        return FAST ? (int64_t)i * by : i;
     }
     __device__ step at_step(int k) const
     {
-        return place.at_step(k);
+        return FAST ? k : (int64_t)k * by;
     }
     __device__ float read(outer o, step s) const
     {
-        return from.at(o + s);
+        return ONES && o == ALL_ONES ? 1.0F : from.at(o + s);
     }
-    __device__ masked_quad read_quad(outer o, step s) const
+    __device__ quad read_quad(outer o, step s) const
     {
+        if constexpr (ONES)
+            if (o == ALL_ONES)
+                return quad{1, 1, 1, 1};
         return from.quad_at(o + s);
     }
 };

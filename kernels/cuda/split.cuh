@@ -8,8 +8,7 @@
  *     outer at_outer(int), step at_step(int);
  *     float read(outer, step);         0 for what is outside (padding)
  *     quad;                            with QUADS: what  quad read_quad(outer, step)  has read, that becomes a pack<float>, zeros
- *                                      for quad{}; what is computed of it then waits for nobody but its own reads. Else
- *                                      pack<float>
+ *                                      for quad{}: what is computed of it waits for its own reads alone
  *
  * A block computes a tile of C; while it multiplies one step of k, it reads the next. Where the tiles are too few to fill the
  * GPU, k is cut into parts, one per blockIdx.z, and the block that comes last to its tile adds them up: in an order that the
@@ -19,6 +18,8 @@
 #define TK_KERNELS_CUDA_SPLIT_CUH
 
 #include "kernels/cuda/vector.cuh"
+
+#include <type_traits>
 
 namespace
 {
@@ -55,7 +56,8 @@ template <class X, int SIDE, int THREADS> struct quad_reader {
     static constexpr int LD = SIDE + QUAD;
     static_assert(N * THREADS * QUAD == SIDE * STEP, "a tile is whole quads of all threads");
     typename X::outer mine[OUTERS];
-    typename X::quad v[N];
+    typedef std::conditional_t<X::QUADS, typename X::quad, pack<float>> kept;
+    kept v[N];
 
     static __device__ int outer_of(int i)
     {
@@ -77,9 +79,9 @@ template <class X, int SIDE, int THREADS> struct quad_reader {
             mine[i] = x.at_outer(at_most(first + (X::K_FAST ? outer_of(i) : outer_of(0) + i), last));
     }
 
-    __device__ typename X::quad quad_at(const X &x, int i, const typename X::step *steps, int left) const
+    __device__ kept quad_at(const X &x, int i, const typename X::step *steps, int left) const
     {
-        typename X::quad q = {};
+        kept q = {};
         if constexpr (X::QUADS) {
             if (left > 0)
                 q = x.read_quad(mine[X::K_FAST ? i : 0], steps[X::K_FAST ? 0 : i]);
