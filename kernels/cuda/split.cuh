@@ -166,7 +166,7 @@ __device__ inline bool sum_parts(pack<float> (&sum)[N], float *room, unsigned *a
         UNROLL
         for (int i = 0; i < N; i++)
             sum[i] = pack<float>{};
-        UNROLL_4
+        UNROLL_8
         for (int child = 0; child < children; child++)
             UNROLL
         for (int i = 0; i < N; i++) {
