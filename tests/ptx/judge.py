@@ -98,8 +98,9 @@ def table(program, judged):
         if not by and twin:
             by = f"the same instructions as in {twin[0]}.cu: {', '.join(sorted(judged[twin]))}"
         missing += [] if by else [f"a kernel without a case: {key[1]} of {key[0]}.cu"]
-        print(f"{key[0] + '.cu':18} {key[1][:96]:96} {'judged twice: ' + by if by else 'EMULATOR ONLY'}")
-    print(f"{len(program.kernels) - len(missing)} of {len(program.kernels)} kernels judged twice: by the emulator (unit/kernels/cuda), and here by their PTX")
+        print(f"{key[0] + '.cu':18} {key[1][:96]:96} {'emulator and PTX: ' + by if by else 'EMULATOR ONLY'}")
+    print(f"{len(program.kernels) - len(missing)} of {len(program.kernels)} kernels judged by their PTX; the emulator runs their operations in unit/kernels/cuda "
+          "and unit/trainer/run/resident")  # fmt: skip
     return missing
 
 
