@@ -7,7 +7,7 @@ packages() {
     case $1 in
     build) echo build-essential cmake ninja-build pkg-config libcurl4-openssl-dev libcjson-dev libyaml-dev zlib1g-dev ;;
     test)
-        echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist python3 python3-yaml valgrind musl-dev tmux groff-base zsh fish curl
+        echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist python3 python3-numpy python3-yaml valgrind musl-dev tmux groff-base zsh fish curl
         [ "$(id -u)" -ne 0 ] || echo iptables iproute2 # tests whose packets vanish need root anyway
         ;;
     coverage) echo llvm python3 ;;

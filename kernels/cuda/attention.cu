@@ -6,20 +6,34 @@
 namespace
 {
 
-template <class E> __global__ void attention_dots(attention_job j, float *dot, const E *out)
+/* Lanes of a warp share a row of a head; other lanes of it have rows of their own. */
+constexpr int DOT_LANES = 8;
+constexpr int DOT_ROWS = WARP / DOT_LANES;
+
+/* N: how many numbers a lane reads at once. */
+template <class E, int N> __global__ void attention_dots(attention_job j, float *dot, const E *out)
 {
     const attention_shape &s = j.s;
+    const int all = j.n * s.time; /* what lies in CUDA_PARTS_BYTES */
 
-    for (int64_t i = row_first(); i < (int64_t)j.n * s.time; i += row_stride()) {
-        const int number = j.first + (int)(i / s.time);
-        const int64_t t = i % s.time;
-        const head_rows<const E> o = rows_of(s, out, number, OUTPUT);
-        const head_rows<const E> d = rows_of(s, (const E *)j.dout, number, OUTPUT);
+    for (int first = (int)row_first() * DOT_ROWS; first < all; first += (int)row_stride() * DOT_ROWS) {
+        const int i = first + lane() / DOT_LANES;
         float sum = 0;
-        for (int c = lane(); c < s.size; c += WARP)
-            sum = __fmaf_rn((float)(o.p[t * o.row + c]), (float)(d.p[t * d.row + c]), sum);
-        sum = warp_sum(sum);
-        if (lane() == 0)
+        if (i < all) {
+            const int number = j.first + i / s.time;
+            const head_rows<const E> o = rows_of(s, out, number, OUTPUT);
+            const int64_t row = i % s.time * o.row;
+            const E *x = o.p + row;
+            const E *y = rows_of(s, (const E *)j.dout, number, OUTPUT).p + row;
+            for (int c = lane() % DOT_LANES * N; c < s.size; c += DOT_LANES * N) {
+                const piece<E, N> a = load_piece<E, N>(x + c);
+                const piece<E, N> b = load_piece<E, N>(y + c);
+                for (int k = 0; k < N; k++)
+                    sum = __fmaf_rn((float)a.v[k], (float)b.v[k], sum);
+            }
+        }
+        sum = lanes_sum<DOT_LANES>(sum);
+        if (i < all && lane() % DOT_LANES == 0)
             dot[i] = sum;
     }
 }
@@ -39,7 +53,11 @@ template <class E> void run_backward(struct cuda *c, attention_job j, const void
     const bool fast = attention_fast(c->ctx.element, &j.s, j.qkv, j.dout);
     for (; j.first < heads; j.first += fit) {
         j.n = heads - j.first < fit ? heads - j.first : fit;
-        LAUNCH(c, row_blocks(j.n * j.s.time), ROW_THREADS, attention_dots<E>, j, dot, (const E *)out);
+        const unsigned blocks = row_blocks((int)ceil_div((int64_t)j.n * j.s.time, DOT_ROWS));
+        if (rows_packed<E>(j.s.size, pack_aligned(out) && pack_aligned(j.dout)))
+            LAUNCH(c, blocks, ROW_THREADS, (attention_dots<E, pack<E>::N>), j, dot, (const E *)out);
+        else
+            LAUNCH(c, blocks, ROW_THREADS, (attention_dots<E, 1>), j, dot, (const E *)out);
         if (fast)
             attention_fast_backward(c, j);
         else

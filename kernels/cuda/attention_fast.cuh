@@ -30,19 +30,23 @@ constexpr int TILE_STRIDE = HEAD + PACK;
 constexpr int TILE_ELEMENTS = FAST_TILE * TILE_STRIDE;
 constexpr size_t TILE_BYTES = TILE_ELEMENTS * sizeof(bf16);
 
-inline dim3 fast_grid(const attention_job &j)
+/* A block for each `rows` positions of a head. */
+inline dim3 fast_grid(const attention_job &j, int rows)
 {
-    return dim3((unsigned)j.n, (unsigned)ceil_div(j.s.time, FAST_TILE));
+    return dim3((unsigned)j.n, (unsigned)ceil_div(j.s.time, rows));
 }
 
 /* Ask for positions first .. of a head, 0 behind the last (copy.cuh: they are not there yet). */
 __device__ inline void load_tile(bf16 *tile, head_rows<const bf16> from, int time, int first)
 {
     constexpr int PER_ROW = HEAD / PACK;
+    constexpr int ROWS = FAST_THREADS / PER_ROW; /* at a time */
+    static_assert(FAST_TILE % ROWS == 0, "each thread copies as many packs as any other");
+    const int c = (int)threadIdx.x % PER_ROW * PACK;
 
-    for (int i = (int)threadIdx.x; i < FAST_TILE * PER_ROW; i += FAST_THREADS) {
-        const int r = i / PER_ROW;
-        const int c = i % PER_ROW * PACK;
+    UNROLL
+    for (int i = 0; i < FAST_TILE / ROWS; i++) {
+        const int r = (int)threadIdx.x / PER_ROW + i * ROWS;
         const bool inside = first + r < time;
         const bf16 *at = inside ? from.p + (int64_t)(first + r) * from.row + c : from.p;
         copy16(tile + r * TILE_STRIDE + c, at, inside);
@@ -103,8 +107,8 @@ __device__ inline int product_col(int j, int i)
     return j * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
 }
 
-/* c += a b^T: rows of `a` (the warp's 16) with rows of `b`, number by number. */
-__device__ inline void multiply_rows(products *c, const bf16 *a, const bf16 *b)
+/* c[u] += a b^T: rows of `a` (U times 16 of the warp's) with rows of `b`, number by number. What is read of b serves all of them. */
+template <int U> __device__ inline void multiply_rows(products *c, const bf16 *a, const bf16 *b)
 {
     const int lane = (int)threadIdx.x % WARP;
     const bf16 *rows =
@@ -115,21 +119,26 @@ __device__ inline void multiply_rows(products *c, const bf16 *a, const bf16 *b)
     __syncwarp(); /* mma.sync wants all lanes at once; loads on conditions stand before it */
     UNROLL
     for (int k = 0; k < HEAD; k += 16) {
-        uint32_t x[4];
-        load_matrices(x, rows + k);
+        uint32_t x[U][4];
+        UNROLL
+        for (int u = 0; u < U; u++)
+            load_matrices(x[u], rows + u * WARP_ROWS * TILE_STRIDE + k);
         UNROLL
         for (int j = 0; j < EIGHTS; j += 2) {
             uint32_t y[4];
             load_matrices(y, others + j * 8 * TILE_STRIDE + k);
-            multiply_m16n8k16(c->v[j], x, y);
-            multiply_m16n8k16(c->v[j + 1], x, y + 2);
+            UNROLL
+            for (int u = 0; u < U; u++) {
+                multiply_m16n8k16(c[u].v[j], x[u], y);
+                multiply_m16n8k16(c[u].v[j + 1], x[u], y + 2);
+            }
         }
     }
 }
 
-/* sum += p b: the warp's products, rounded to bf16, with the columns of `b`. Where the tensor cores leave a product is where
+/* sum[u] += p[u] b: the warp's products, rounded to bf16, with the columns of `b`. Where the tensor cores leave a product is where
  * they want their first operand: it stays in registers. */
-__device__ inline void multiply_products(products *sum, const products &p, const bf16 *b)
+template <int U> __device__ inline void multiply_products(products *sum, const products *p, const bf16 *b)
 {
     const int lane = (int)threadIdx.x % WARP;
     const bf16 *row =
@@ -138,14 +147,22 @@ __device__ inline void multiply_products(products *sum, const products &p, const
     __syncwarp(); /* as in multiply_rows */
     UNROLL
     for (int n = 0; n < EIGHTS; n += 2) {
-        const uint32_t x[4] = {pair_of(p.v[n][0], p.v[n][1]), pair_of(p.v[n][2], p.v[n][3]),
-                               pair_of(p.v[n + 1][0], p.v[n + 1][1]), pair_of(p.v[n + 1][2], p.v[n + 1][3])};
+        uint32_t x[U][4];
+        UNROLL
+        for (int u = 0; u < U; u++) {
+            const float(*v)[4] = p[u].v + n;
+            x[u][0] = pair_of(v[0][0], v[0][1]), x[u][1] = pair_of(v[0][2], v[0][3]);
+            x[u][2] = pair_of(v[1][0], v[1][1]), x[u][3] = pair_of(v[1][2], v[1][3]);
+        }
         UNROLL
         for (int j = 0; j < EIGHTS; j += 2) {
             uint32_t y[4];
             load_turned(y, row + n * 8 * TILE_STRIDE + j * 8);
-            multiply_m16n8k16(sum->v[j], x, y);
-            multiply_m16n8k16(sum->v[j + 1], x, y + 2);
+            UNROLL
+            for (int u = 0; u < U; u++) {
+                multiply_m16n8k16(sum[u].v[j], x[u], y);
+                multiply_m16n8k16(sum[u].v[j + 1], x[u], y + 2);
+            }
         }
     }
 }
@@ -153,15 +170,15 @@ __device__ inline void multiply_products(products *sum, const products &p, const
 /* Weights are powers of 2, by one instruction: as exact as what is rounded to bf16. Exponents of e times this. */
 constexpr float LOG2_E = 1.44269504F;
 
-/* The warp's rows of a result, first of them position `first`. */
-__device__ inline void write_products(head_rows<bf16> to, int time, int first, const products &c)
+/* The warp's rows of a result, `scale` times c, first of them position `first`. */
+__device__ inline void write_products(head_rows<bf16> to, int time, int first, const products &c, float scale)
 {
     UNROLL
     for (int j = 0; j < EIGHTS; j++)
         for (int i = 0; i < 4; i++) {
             const int t = first + product_row(i);
             if (t < time)
-                to.p[(int64_t)t * to.row + product_col(j, i)] = (bf16)c.v[j][i];
+                to.p[(int64_t)t * to.row + product_col(j, i)] = (bf16)(c.v[j][i] * scale);
         }
 }
 

@@ -3,8 +3,8 @@
  * Values: a struct with `static constexpr int N` and  void at(int row, int col, double *v) const, which gives the N
  *         numbers to be added. Finish: a struct with  void put(int col, const double *sum) const.
  *
- * Rows are cut into parts, a block per part and WARP columns; then one thread per column adds the parts in order. Where one part
- * is enough, its block finishes.
+ * Rows are cut into parts, a block per part and WARP columns; then a block per WARP columns adds the parts up, a thread every
+ * COLUMN_ROWS-th, and these sums in order. Where one part is enough, its block finishes.
  */
 #ifndef TK_KERNELS_CUDA_COLUMNS_CUH
 #define TK_KERNELS_CUDA_COLUMNS_CUH
@@ -15,6 +15,17 @@ namespace
 {
 
 constexpr int COLUMN_ROWS = 8; /* rows of a block's threads; WARP columns */
+
+/* The sums of a block's threads above each other, in their order, on the first of them. */
+template <int N> __device__ inline void columns_add(double (&sum)[N], double *mine)
+{
+    for (int i = 0; i < N; i++)
+        mine[((int)threadIdx.y * WARP + (int)threadIdx.x) * N + i] = sum[i];
+    __syncthreads();
+    for (int y = 1; y < COLUMN_ROWS && threadIdx.y == 0; y++)
+        for (int i = 0; i < N; i++)
+            sum[i] += mine[(y * WARP + (int)threadIdx.x) * N + i];
+}
 
 template <class Values, class Finish>
 __global__ void columns_part(Values values, Finish finish, double *part, int rows, int cols, int part_rows)
@@ -32,14 +43,9 @@ __global__ void columns_part(Values values, Finish finish, double *part, int row
         for (int i = 0; i < N; i++)
             sum[i] += v[i];
     }
-    for (int i = 0; i < N; i++)
-        mine[((int)threadIdx.y * WARP + (int)threadIdx.x) * N + i] = sum[i];
-    __syncthreads();
+    columns_add<N>(sum, mine);
     if (threadIdx.y != 0 || col >= cols)
         return;
-    for (int y = 1; y < COLUMN_ROWS; y++)
-        for (int i = 0; i < N; i++)
-            sum[i] += mine[(y * WARP + (int)threadIdx.x) * N + i];
     if (gridDim.y == 1)
         finish.put(col, sum);
     for (int i = 0; i < N && gridDim.y > 1; i++)
@@ -49,13 +55,17 @@ __global__ void columns_part(Values values, Finish finish, double *part, int row
 template <class Finish, int N>
 __global__ void columns_finish(Finish finish, const double *part, int parts, int cols)
 {
-    for (int64_t col = each_first(); col < cols; col += each_stride()) {
-        double sum[N] = {};
-        for (int p = 0; p < parts; p++)
-            for (int i = 0; i < N; i++)
-                sum[i] += part[((int64_t)p * cols + col) * N + i];
-        finish.put((int)col, sum);
-    }
+    SHARED(double, mine, COLUMN_ROWS *WARP *N);
+    const int col = (int)(blockIdx.x * WARP + threadIdx.x);
+    double sum[N] = {};
+
+    UNROLL_4
+    for (int p = (int)threadIdx.y; p < parts && col < cols; p += COLUMN_ROWS)
+        for (int i = 0; i < N; i++)
+            sum[i] += part[((int64_t)p * cols + col) * N + i];
+    columns_add<N>(sum, mine);
+    if (threadIdx.y == 0 && col < cols)
+        finish.put(col, sum);
 }
 
 /* The same where rows may be read in packs: a thread takes a pack of columns. Values: besides, E, the element that is read;
@@ -121,7 +131,7 @@ inline column_cut columns_cut(struct cuda *c, int rows, int cols, int numbers, i
         LAUNCH(c, dim3((unsigned)(cut).across, (unsigned)(cut).parts), dim3(WARP, COLUMN_ROWS),              \
                (part_kernel<Values, Finish>), values, finish, part, rows, cols, (cut).part_rows);            \
         if ((cut).parts > 1)                                                                                 \
-            LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, (columns_finish<Finish, Values::N>),     \
+            LAUNCH(c, blocks_for(cols, WARP), dim3(WARP, COLUMN_ROWS), (columns_finish<Finish, Values::N>),  \
                    finish, part, (int)(cut).parts, cols);                                                    \
     } while (0)
 

@@ -291,8 +291,8 @@ struct kctx *cuda_make(int device, enum precision precision, enum element elemen
     c->device = device;
     c->precision = precision;
     struct kctx *ctx = &c->ctx;
-    if (open_device(c, err) || !(c->parts = cuda_alloc(ctx, CUDA_PARTS_BYTES, err)) ||
-        !(c->second_parts = cuda_alloc(ctx, CUDA_PARTS_BYTES, err)) ||
+    if (open_device(c, err) || !(c->parts = cuda_alloc(ctx, CUDA_PARTS_ALL, err)) ||
+        !(c->second_parts = cuda_alloc(ctx, CUDA_PARTS_ALL, err)) ||
         !(c->loss = cuda_alloc(ctx, sizeof(*c->loss), err)) ||
         !(c->matmul = matmul_make(c->precision, err)) || cuda_sync(ctx, err)) {
         cuda_free(ctx);

@@ -1,18 +1,22 @@
 /* conv2d.cu - implicit products: the windows of an image are a matrix that is never written down, but read where it is.
  *
- * k of the forward pass, and of the input's gradient, is (tap, channel), the channel fastest, as activations lie.
+ * k of the forward pass, and of the input's gradient, is (tap, channel), the channel fastest, as activations lie: so four
+ * neighbours in k are four channels of a pixel (QUADS), where the number of channels and the addresses allow. The bias's
+ * gradient is one more column of the weights' product, that of an input which is 1 everywhere.
  */
-#include "kernels/cuda/columns.cuh"
-#include "kernels/cuda/tile.cuh"
+#include "kernels/cuda/divide.cuh"
+#include "kernels/cuda/operands.cuh"
 
 namespace
 {
 
 /* A convolution's numbers as kernels want them. */
 struct geometry {
-    int h, w, c, oh, ow, o;
-    int k_w, taps;
-    int stride, pad, dilation;
+    divisor h, w, c, oh, ow, o;
+    divisor k_w;
+    int taps;
+    divisor stride;
+    int pad, dilation;
 };
 
 int out_size(int in, int k, const struct conv2d_shape *s)
@@ -35,41 +39,46 @@ geometry geometry_of(const struct conv2d_shape *s)
                     s->dilation};
 }
 
-/* A pixel of the output: its image, and where its window begins in the input (perhaps outside). */
+/* A pixel of the output: where its window begins in the input (perhaps outside), and that place's index. */
 struct window {
-    int image, y, x;
+    int64_t at;
+    int y, x;
 };
 
 __device__ window window_at(const geometry &g, int pixel)
 {
-    int row = pixel / g.ow;
-    return window{row / g.oh, row % g.oh * g.stride - g.pad, pixel % g.ow * g.stride - g.pad};
+    const int row = pixel / g.ow;
+    const int image = row / g.oh;
+    const int y = row % g.oh * g.stride - g.pad;
+    const int x = pixel % g.ow * g.stride - g.pad;
+    return window{(((int64_t)image * g.h + y) * g.w + x) * g.c, y, x};
 }
 
-/* A place of the kernel, and a channel. */
+/* A place of the kernel and a channel of the input: its way from where a window begins. */
 struct tap {
-    int y, x, channel;
+    int at, y, x;
 };
 
-__device__ tap tap_at(const geometry &g, int k, int channels)
+__device__ tap tap_at(const geometry &g, int k)
 {
-    int at = k / channels;
-    return tap{at / g.k_w * g.dilation, at % g.k_w * g.dilation, k % channels};
+    const int place = k / g.c;
+    const int y = place / g.k_w * g.dilation;
+    const int x = place % g.k_w * g.dilation;
+    return tap{(y * g.w + x) * g.c + k % g.c, y, x};
 }
 
-__device__ float read_window(const geometry &g, const float *in, const window &o, const tap &s)
+__device__ bool inside(const geometry &g, const window &o, const tap &s)
 {
-    int y = o.y + s.y;
-    int x = o.x + s.x;
-    bool inside = y >= 0 && y < g.h && x >= 0 && x < g.w;
-    return inside ? in[(((int64_t)o.image * g.h + y) * g.w + x) * g.c + s.channel] : 0.0F;
+    return (unsigned)(o.y + s.y) < (unsigned)g.h.d && (unsigned)(o.x + s.x) < (unsigned)g.w.d;
 }
 
 /* (pixels of the output) x (tap, input channel) */
-struct windows {
+template <bool Q> struct windows {
     static constexpr bool K_FAST = true;
+    static constexpr bool QUADS = Q;
     typedef window outer;
     typedef tap step;
+    typedef pack<float> quad;
     geometry g;
     const float *in;
 
@@ -79,25 +88,33 @@ struct windows {
     }
     __device__ step at_step(int k) const
     {
-        return tap_at(g, k, g.c);
+        return tap_at(g, k);
     }
     __device__ float read(const outer &o, const step &s) const
     {
-        return read_window(g, in, o, s);
+        return inside(g, o, s) ? in[o.at + s.at] : 0.0F;
+    }
+    __device__ pack<float> read_quad(const outer &o, const step &s) const
+    {
+        return inside(g, o, s) ? load_pack(in + o.at + s.at) : pack<float>{};
     }
 };
 
-/* The same the other way round, for the weights' gradient: (tap, input channel) x (pixels of the output). */
-struct windows_by_tap {
+/* The same the other way round, for the weights' gradient: (tap, input channel) x (pixels of the output). Behind the last comes the
+ * bias's input, the one at ALL_ONES. */
+
+template <bool Q> struct windows_by_tap {
     static constexpr bool K_FAST = false;
+    static constexpr bool QUADS = Q;
     typedef tap outer;
     typedef window step;
+    typedef pack<float> quad;
     geometry g;
     const float *in;
 
     __device__ outer at_outer(int at) const
     {
-        return tap_at(g, at, g.c);
+        return at < g.taps * g.c ? tap_at(g, at) : tap{(int)ALL_ONES, 0, 0};
     }
     __device__ step at_step(int pixel) const
     {
@@ -105,25 +122,36 @@ struct windows_by_tap {
     }
     __device__ float read(const outer &o, const step &s) const
     {
-        return read_window(g, in, s, o);
+        if (o.at == ALL_ONES)
+            return 1.0F;
+        return inside(g, s, o) ? in[s.at + o.at] : 0.0F;
+    }
+    __device__ pack<float> read_quad(const outer &o, const step &s) const
+    {
+        if (o.at == ALL_ONES)
+            return pack<float>{1, 1, 1, 1};
+        return inside(g, s, o) ? load_pack(in + s.at + o.at) : pack<float>{};
     }
 };
 
-/* Weights (O,C,taps) as (output channel) x (tap, input channel). */
+/* Weights (O,C,taps) as (output channel) x (tap, input channel), or as (input channel) x (tap, output channel). */
 struct weights {
     static constexpr bool K_FAST = true;
+    static constexpr bool QUADS = false;
     typedef int outer;
     typedef int step;
-    geometry g;
+    typedef pack<float> quad;
     const float *weight;
+    int by_outer, by_channel;
+    divisor channels; /* of a step */
 
-    __device__ outer at_outer(int o) const
+    __device__ outer at_outer(int i) const
     {
-        return o * g.c * g.taps;
+        return i * by_outer;
     }
     __device__ step at_step(int k) const
     {
-        return k % g.c * g.taps + k / g.c;
+        return k % channels * by_channel + k / channels;
     }
     __device__ float read(outer o, step s) const
     {
@@ -131,158 +159,135 @@ struct weights {
     }
 };
 
-/* And as (input channel) x (tap, output channel). */
-struct weights_back {
-    static constexpr bool K_FAST = true;
-    typedef int outer;
-    typedef int step;
-    geometry g;
-    const float *weight;
-
-    __device__ outer at_outer(int c) const
-    {
-        return c * g.taps;
-    }
-    __device__ step at_step(int k) const
-    {
-        return k % g.o * g.c * g.taps + k / g.o;
-    }
-    __device__ float read(outer o, step s) const
-    {
-        return weight[o + s];
-    }
-};
-
-/* The output's gradient, behind a ReLU when there is `out`. */
-struct gradient {
-    const float *dout, *out;
-    __device__ float at(int64_t i) const
-    {
-        return !out || out[i] > 0 ? dout[i] : 0.0F;
-    }
-};
+/* Copied to where a step's lie side by side: (step) x (n of outer). */
+__global__ void conv2d_pack_weights(float *packed, weights x, divisor n, int all)
+{
+    const int i = (int)each_first();
+    if (i < all)
+        packed[i] = x.read(x.at_outer(i % n), x.at_step(i / n));
+}
 
 /* (pixels of the input) x (tap, output channel): what each tap of each output that saw the pixel sends back. */
-struct gradient_windows {
+template <bool Q> struct gradient_windows {
     static constexpr bool K_FAST = true;
+    static constexpr bool QUADS = Q;
     struct outer {
-        int image, y, x;
+        int64_t image; /* where its outputs begin */
+        int y, x;
     };
-    typedef tap step;
+    struct step {
+        int channel, y, x;
+    };
+    typedef masked_quad quad;
     geometry g;
     gradient from;
 
     __device__ outer at_outer(int pixel) const
     {
-        int row = pixel / g.w;
-        return outer{row / g.h, row % g.h + g.pad, pixel % g.w + g.pad};
+        const int row = pixel / g.w;
+        return outer{(int64_t)(row / g.h) * g.oh * g.ow * g.o, row % g.h + g.pad, pixel % g.w + g.pad};
     }
     __device__ step at_step(int k) const
     {
-        return tap_at(g, k, g.o);
+        const int place = k / g.o;
+        return step{k % g.o, place / g.k_w * g.dilation, place % g.k_w * g.dilation};
+    }
+    /* The output's index, or -1 where there is none. */
+    __device__ int64_t index(const outer &o, const step &s) const
+    {
+        const int y = o.y - s.y;
+        const int x = o.x - s.x;
+        if (y < 0 || x < 0)
+            return -1;
+        const int row = y / g.stride;
+        const int col = x / g.stride;
+        if (row * g.stride != y || col * g.stride != x || row >= g.oh || col >= g.ow)
+            return -1;
+        return o.image + (int64_t)(row * g.ow + col) * g.o + s.channel;
     }
     __device__ float read(const outer &o, const step &s) const
     {
-        int y = o.y - s.y;
-        int x = o.x - s.x;
-        if (y < 0 || x < 0 || y % g.stride != 0 || x % g.stride != 0)
-            return 0.0F;
-        y /= g.stride;
-        x /= g.stride;
-        if (y >= g.oh || x >= g.ow)
-            return 0.0F;
-        return from.at((((int64_t)o.image * g.oh + y) * g.ow + x) * g.o + s.channel);
+        const int64_t i = index(o, s);
+        return i < 0 ? 0.0F : from.at(i);
+    }
+    __device__ masked_quad read_quad(const outer &o, const step &s) const
+    {
+        const int64_t i = index(o, s);
+        return i < 0 ? masked_quad{} : from.quad_at(i);
     }
 };
 
-/* (output channel) x (pixels of the output) */
-struct gradient_by_channel {
-    static constexpr bool K_FAST = false;
-    typedef int outer;
-    typedef int64_t step;
-    geometry g;
-    gradient from;
-
-    __device__ outer at_outer(int o) const
-    {
-        return o;
-    }
-    __device__ step at_step(int pixel) const
-    {
-        return (int64_t)pixel * g.o;
-    }
-    __device__ float read(outer o, step s) const
-    {
-        return from.at(s + o);
-    }
-};
-
-struct store_pixels {
-    float *out;
-    const float *bias;
-    int cols;
-    bool relu;
-    __device__ void put(int row, int col, int, float v) const
-    {
-        if (bias)
-            v += bias[col];
-        out[(int64_t)row * cols + col] = relu && v < 0 ? 0.0F : v; /* NaN stays */
-    }
-};
-
-/* Where element (o, (tap, channel)) of the weights' gradient lies. */
-__device__ int64_t weight_index(const geometry &g, int o, int at)
-{
-    return ((int64_t)o * g.c + at % g.c) * g.taps + at / g.c;
-}
-
+/* Weights (O,C,taps) from (output channel) x (tap, input channel), and behind these the bias's. */
 struct store_weights {
     geometry g;
-    float *dweight;
-    __device__ void put(int row, int col, int, float v) const
+    float *dweight, *dbias;
+    __device__ void put(int row, int col, const float *v, int n) const
     {
-        dweight[weight_index(g, row, col)] = v;
+        for (int i = 0; i < n; i++) {
+            const int at = col + i;
+            if (at < g.taps * g.c)
+                dweight[((int64_t)row * g.c + at % g.c) * g.taps + at / g.c] = v[i];
+            else
+                dbias[row] = v[i];
+        }
     }
 };
 
-struct store_parts {
-    float *parts;
-    int rows, cols;
-    __device__ void put(int row, int col, int part, float v) const
-    {
-        parts[((int64_t)part * rows + row) * cols + col] = v;
-    }
-};
-
-__global__ void conv2d_add_parts(geometry g, float *dweight, const float *parts, int n, int rows, int cols)
+/* By large tiles, which do more for what they read, if they fill the GPU. The weights are packed first, where parts would lie. */
+template <class Cut, class A>
+bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows store)
 {
-    int64_t all = (int64_t)rows * cols;
-    for (int64_t i = each_first(); i < all; i += each_stride()) {
-        float sum = parts[i];
-        for (int p = 1; p < n; p++)
-            sum += parts[p * all + i];
-        dweight[weight_index(g, (int)(i / cols), (int)(i % cols))] = sum;
-    }
+    const int64_t all = (int64_t)k * cols;
+    float *room = (float *)c->parts;
+
+    if (!store.quads || !fills(c, tiles_of<Cut>(rows, cols)) ||
+        all > CUDA_PARTS_BYTES / (int64_t)sizeof(float))
+        return false;
+    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights, room, b, divisor(cols),
+           (int)all);
+    split_launch<Cut>(c, rows, cols, k, 1, a, matrix<false, true, plain>{{room}, cols}, store);
+    return true;
 }
 
-void weight_gradient(struct cuda *c, const struct conv2d_shape *s, const geometry &g, float *dweight,
+/* A product of pixels and weights. */
+template <class A>
+void pixels_product(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows store)
+{
+    if constexpr (A::QUADS)
+        if (cols <= narrow_cut::COLS ? pixels_by<narrow_cut>(c, rows, cols, k, a, b, store)
+                                     : pixels_by<large_cut>(c, rows, cols, k, a, b, store))
+            return;
+    product_launch<small_cut>(c, rows, cols, k, a, b, store);
+}
+
+template <bool Q>
+void weight_gradient(struct cuda *c, const geometry &g, int pixels, float *dweight, float *dbias,
                      gradient from, const float *in)
 {
-    const int cols = g.taps * g.c;
-    const int pixels = s->batch * g.oh * g.ow;
-    const int splits = tile_splits(c, g.o, cols, pixels, CUDA_PARTS_BYTES);
-    const int parts = tile_parts(pixels, splits);
-    const gradient_by_channel a = {g, from};
-    const windows_by_tap b = {g, in};
+    const int cols = g.taps * g.c + (dbias ? 1 : 0);
+    const matrix<false, Q, gradient> a = {from, g.o};
+    const windows_by_tap<Q> b = {g, in};
+    const store_weights store = {g, dweight, dbias};
 
-    if (parts == 1) {
-        tile_launch(c, g.o, cols, pixels, 1, a, b, store_weights{g, dweight});
-        return;
-    }
-    float *room = (float *)c->parts;
-    tile_launch(c, g.o, cols, pixels, splits, a, b, store_parts{room, g.o, cols});
-    LAUNCH(c, blocks_for((int64_t)g.o * cols, EACH_THREADS), EACH_THREADS, conv2d_add_parts, g, dweight, room,
-           parts, g.o, cols);
+    if constexpr (Q)
+        if (g.o > small_cut::ROWS && fills(c, tiles_of<large_cut>(g.o, cols) * (pixels / (16 * STEP)))) {
+            product_launch<large_cut>(c, g.o, cols, pixels, a, b, store);
+            return;
+        }
+    product_launch<small_cut>(c, g.o, cols, pixels, a, b, store);
+}
+
+void input_gradient(struct cuda *c, const struct conv2d_shape *s, const geometry &g, float *din,
+                    gradient from, const float *weight)
+{
+    const int pixels = s->batch * g.h * g.w;
+    const weights b = {weight, g.taps, g.c * g.taps, g.o};
+    const store_rows store = store_rows_of(din, nullptr, g.c, false);
+
+    if (in_quads(g.o, from.dout) && pack_aligned(from.out))
+        pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<true>{g, from}, b, store);
+    else
+        pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<false>{g, from}, b, store);
 }
 
 } // namespace
@@ -290,9 +295,16 @@ void weight_gradient(struct cuda *c, const struct conv2d_shape *s, const geometr
 void cuda_conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *out, const float *in,
                          const float *weight, const float *bias, bool relu)
 {
+    struct cuda *c = cuda_of(ctx);
     const geometry g = geometry_of(s);
-    tile_launch(cuda_of(ctx), s->batch * g.oh * g.ow, g.o, g.taps * g.c, 1, windows{g, in},
-                weights{g, weight}, store_pixels{out, bias, g.o, relu});
+    const int pixels = s->batch * g.oh * g.ow;
+    const weights b = {weight, g.c * g.taps, g.taps, g.c};
+    const store_rows store = store_rows_of(out, bias, g.o, relu);
+
+    if (in_quads(g.c, in))
+        pixels_product(c, pixels, g.o, g.taps * g.c, windows<true>{g, in}, b, store);
+    else
+        pixels_product(c, pixels, g.o, g.taps * g.c, windows<false>{g, in}, b, store);
 }
 
 void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din, float *dweight,
@@ -301,13 +313,20 @@ void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float 
 {
     struct cuda *c = cuda_of(ctx);
     const geometry g = geometry_of(s);
+    const int pixels = s->batch * g.oh * g.ow;
     const gradient from = {dout, out};
+    const bool beside = din && din != in; /* neither product fills the GPU to its end */
 
-    if (dbias)
-        columns_sum(c, s->batch * g.oh * g.ow, g.o, bias_gradient<float>{dout, out, nullptr, g.o},
-                    bias_store{dbias});
-    weight_gradient(c, s, g, dweight, from, in);
+    if (beside)
+        cuda_second_begin(c);
+    if (in_quads(g.c, in) && in_quads(g.o, dout) && pack_aligned(out))
+        weight_gradient<true>(c, g, pixels, dweight, dbias, from, in);
+    else
+        weight_gradient<false>(c, g, pixels, dweight, dbias, from, in);
+    if (beside)
+        cuda_second_end(c);
     if (din)
-        tile_launch(c, s->batch * g.h * g.w, g.c, g.taps * g.o, 1, gradient_windows{g, from},
-                    weights_back{g, weight}, store_pixels{din, nullptr, g.c, false});
+        input_gradient(c, s, g, din, from, weight);
+    if (beside)
+        cuda_second_join(c);
 }

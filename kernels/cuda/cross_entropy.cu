@@ -40,7 +40,8 @@ struct batch {
     const int32_t *labels;
     float *dlogits;
     int rows, classes; /* rows: of the whole batch, which the gradient is a mean over */
-    double smoothing;
+    double smoothing, own,
+        other; /* own, other: of a row's label, and of each class, in the mean's gradient */
     float share;
 };
 
@@ -60,14 +61,11 @@ __device__ double row_loss(const batch &b, int64_t r, int label, int top)
     sum = warp_sum(sum);
     all = warp_sum(all);
     const double scale = 1 / (sum * b.rows);
-    const double spread = b.smoothing / b.classes;
-    const double other = spread / b.rows;
-    const double own = (1 - b.smoothing + spread) / b.rows;
     for (int c = lane(); c < b.classes && b.dlogits; c += WARP) {
         double p = (double)expf(x[c] - most) * scale;
-        b.dlogits[r * b.classes + c] = (float)(p - (c == label ? own : other)) * b.share;
+        b.dlogits[r * b.classes + c] = (float)(p - (c == label ? b.own : b.other)) * b.share;
     }
-    return log(sum) - (b.smoothing > 0 ? (1 - b.smoothing) * mine + spread * all : mine);
+    return log(sum) - (b.smoothing > 0 ? (1 - b.smoothing) * mine + b.smoothing / b.classes * all : mine);
 }
 
 /* Of row r, on its warp's first lane. */
@@ -94,7 +92,6 @@ constexpr int BLOCK_ROWS = 32; /* a block has at most so many warps */
 /* Few rows in one block, which then adds up their losses in the order of loss_sum_kernel: one kernel instead of two. */
 __global__ void __launch_bounds__(BLOCK_ROWS *WARP) cross_entropy_few_rows(batch b, loss_target to)
 {
-    SHARED(loss_part, mine, BLOCK_ROWS * WARP);
     SHARED(loss_part, row, BLOCK_ROWS);
     const int r = (int)threadIdx.x / WARP;
     loss_part sum = {0, 0, NO_BAD_ROW};
@@ -104,10 +101,15 @@ __global__ void __launch_bounds__(BLOCK_ROWS *WARP) cross_entropy_few_rows(batch
     if (lane() == 0)
         row[r] = sum;
     __syncthreads();
-    sum = threadIdx.x < BLOCK_ROWS ? row[threadIdx.x] : loss_part{0, 0, NO_BAD_ROW};
-    sum = block_reduce<BLOCK_ROWS * WARP>(mine, sum, loss_add());
-    if (threadIdx.x == 0)
-        loss_write(to, sum);
+    if (r != 0)
+        return;
+    for (int half = BLOCK_ROWS / 2; half > 0; half /= 2) {
+        if (lane() < half)
+            row[lane()] = loss_add()(row[lane()], row[lane() + half]);
+        __syncwarp();
+    }
+    if (lane() == 0)
+        loss_write(to, row[0]);
 }
 
 } // namespace
@@ -117,7 +119,10 @@ void cuda_queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, floa
                               double smoothing, float share, bool add)
 {
     struct cuda *c = cuda_of(ctx);
-    const batch b = {logits, labels, dlogits, rows, classes, smoothing, share};
+    const double spread = smoothing / classes;
+    const batch b = {
+        logits,        labels, dlogits, rows, classes, smoothing, (1 - smoothing + spread) / rows,
+        spread / rows, share};
     loss_target to = {result, 1, add, loss_mean{mean, rows, share}};
 
     if (rows <= BLOCK_ROWS) {

@@ -27,7 +27,13 @@ KERNEL_FUSED_OPS(KERNEL_CUDA_DECLARE)
 KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 
-enum { CUDA_PARTS_BYTES = 32 << 20, CUDA_NAME_BYTES = 300 };
+/* CUDA_ARRIVED: tiles, times parts of each, of a product that its blocks add up (split.cuh). */
+enum {
+    CUDA_PARTS_BYTES = 32 << 20,
+    CUDA_ARRIVED = 4096,
+    CUDA_PARTS_ALL = CUDA_PARTS_BYTES + CUDA_ARRIVED * 4,
+    CUDA_NAME_BYTES = 300
+};
 
 struct matmul;
 
@@ -44,14 +50,14 @@ struct cuda {
     int sms; /* multiprocessors: how many blocks keep it busy */
     enum precision precision;
     char name[CUDA_NAME_BYTES];
-    void *parts;   /* CUDA_PARTS_BYTES */
+    void *parts;   /* CUDA_PARTS_BYTES, and behind them CUDA_ARRIVED zeros of 32 bits */
     void *scratch; /* what layers reserved */
     size_t scratch_bytes;
     struct matmul *matmul;
     struct queued_loss *loss; /* one, for the calls that wait for their result */
     cudaEvent_t mark[DEVICE_MARKS];
     struct cuda_side side, second; /* for collectives; for operations */
-    void *second_parts;            /* CUDA_PARTS_BYTES */
+    void *second_parts;            /* as parts */
     cudaError_t error;
     const char *where;
 };

@@ -18,8 +18,9 @@
 
 /* Before a loop over an array that has to stay in registers. */
 #define UNROLL _Pragma("unroll")
-/* Before one whose reads shall be under way four at a time. */
+/* Before one whose reads shall be under way so many at a time. */
 #define UNROLL_4 _Pragma("unroll 4")
+#define UNROLL_8 _Pragma("unroll 8")
 /* type name[n] that the block's threads share */
 #define SHARED(type, name, n) __shared__ __align__(16) type name[n]
 #define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
@@ -44,6 +45,7 @@
 
 #define UNROLL
 #define UNROLL_4
+#define UNROLL_8
 #define LAUNCH(c, blocks, threads, kernel, ...) LAUNCH_SHARED(c, blocks, threads, 0, kernel, __VA_ARGS__)
 #define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
     do {                                                                                                     \

@@ -163,9 +163,18 @@ static struct plan *plan_of(struct cuda *c, const struct plan_key *key, const st
     return p;
 }
 
-bool matmul_takes_bias(const struct cuda *c, const void *bias)
+static bool bf16_rows_aligned(const void *p, int ld)
 {
-    return !c->matmul->loaded || plan_align_of(bias) >= PLAN_ALIGN_EPILOGUE;
+    return plan_align_of(p) >= PLAN_ALIGN_EPILOGUE && ld % (PLAN_ALIGN_EPILOGUE / 2) == 0;
+}
+
+bool matmul_takes_bias(const struct cuda *c, const struct product *p)
+{
+    if (!c->matmul->loaded)
+        return true;
+    return plan_align_of(p->bias) >= PLAN_ALIGN_EPILOGUE &&
+           (p->of != ELEMENT_BF16 || (bf16_rows_aligned(p->a, p->lda) && bf16_rows_aligned(p->b, p->ldb) &&
+                                      bf16_rows_aligned(p->c, p->ldc ? p->ldc : p->m)));
 }
 
 bool matmul_run(struct cuda *c, struct product *p)

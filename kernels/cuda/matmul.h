@@ -48,8 +48,9 @@ struct plan; /* how cuBLAS computes products of a kind */
 struct matmul *matmul_make(enum precision precision, struct err *err) MUST_CHECK;
 void matmul_free(struct matmul *m);
 
-/* Whether cuBLAS may read it: an epilogue may fault on one that is not aligned to 16 bytes. */
-bool matmul_takes_bias(const struct cuda *c, const void *bias) MUST_CHECK;
+/* Whether cuBLAS may add p->bias: an epilogue may fault on a bias that is not aligned to 16 bytes, and where rows of bf16 operands
+ * are not aligned so, it rounds the product before it adds the bias (seen on an H200 with cuBLAS 13.0). */
+bool matmul_takes_bias(const struct cuda *c, const struct product *p) MUST_CHECK;
 
 /* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product; the caller does all of it. An extra that cuBLAS
  * lacks, or does not do as told above (epilogue.h), is left to the caller. The first of a kind waits for the stream, and

@@ -139,29 +139,38 @@ struct sgd_rule {
     }
 };
 
-/* N neighbours at a time, of which there is a multiple. */
+/* N neighbours from i on. */
+template <int N, class Rule>
+__device__ inline void update_piece(const update_args &u, const Rule &rule, float by, uint64_t key, int64_t i)
+{
+    const piece<float, N> g = load_piece<float, N>(u.g + i);
+    piece<float, N> p = load_piece<float, N>(u.w.p + i);
+    typename Rule::template moments<N> x = rule.template load<N>(i);
+    int at = span_at(u.span, u.spans, i);
+    UNROLL
+    for (int k = 0; k < N; k++) {
+        while (i + k >= u.span[at].end)
+            at++;
+        rule.step(u.state->now.update[u.span[at].decay], &p.v[k], &x, k, __fmul_rn(g.v[k], by));
+    }
+    store_piece(u.w.p + i, p);
+    rule.store(i, x);
+    if (u.w.copy)
+        store_piece((bf16 *)u.w.copy + i, copies_of<N>(u.w, key, i, p));
+}
+
+/* N neighbours at a time, then what is left one by one. */
 template <class Rule, int N> __global__ void optim_update(update_args u, Rule rule)
 {
     if (!goes_on(u.state, u.loss))
         return;
     const float by = u.scale ? *u.scale : 1.0F;
     const uint64_t key = copy_key(u.w, u.state->now.step + 1);
-    for (int64_t i = each_first() * N; i < (int64_t)u.w.n; i += each_stride() * N) {
-        const piece<float, N> g = load_piece<float, N>(u.g + i);
-        piece<float, N> p = load_piece<float, N>(u.w.p + i);
-        typename Rule::template moments<N> x = rule.template load<N>(i);
-        int at = span_at(u.span, u.spans, i);
-        UNROLL
-        for (int k = 0; k < N; k++) {
-            while (i + k >= u.span[at].end)
-                at++;
-            rule.step(u.state->now.update[u.span[at].decay], &p.v[k], &x, k, __fmul_rn(g.v[k], by));
-        }
-        store_piece(u.w.p + i, p);
-        rule.store(i, x);
-        if (u.w.copy)
-            store_piece((bf16 *)u.w.copy + i, copies_of<N>(u.w, key, i, p));
-    }
+    const int64_t pieces = (int64_t)u.w.n / N;
+    for (int64_t i = each_first(); i < pieces; i += each_stride())
+        update_piece<N>(u, rule, by, key, i * N);
+    if (pieces * N + each_first() < (int64_t)u.w.n)
+        update_piece<1>(u, rule, by, key, pieces * N + each_first());
 }
 
 template <class Rule>
@@ -170,9 +179,9 @@ void queue_rule(struct cuda *c, const update_args &u, Rule rule, const float *m,
     constexpr int N = 4;
     const int64_t n = (int64_t)u.w.n;
 
-    if (n % N == 0 && pack_aligned(m) && pack_aligned(v) && pack_aligned(u.w.p) && pack_aligned(u.g) &&
+    if (pack_aligned(m) && pack_aligned(v) && pack_aligned(u.w.p) && pack_aligned(u.g) &&
         (uintptr_t)u.w.copy % (N * sizeof(bf16)) == 0)
-        LAUNCH(c, blocks_for(n / N, EACH_THREADS), EACH_THREADS, (optim_update<Rule, N>), u, rule);
+        LAUNCH(c, blocks_for(ceil_div(n, N), EACH_THREADS), EACH_THREADS, (optim_update<Rule, N>), u, rule);
     else
         LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, (optim_update<Rule, 1>), u, rule);
 }

@@ -1,12 +1,14 @@
 /* pool2d.cu - pooling on a GPU: a thread per output element; gradients are gathered in the order of the windows. */
-#include "kernels/cuda/grid.h"
+#include "kernels/cuda/divide.cuh"
 
 namespace
 {
 
 struct geometry {
-    int h, w, c, oh, ow;
-    int window, stride, pad;
+    divisor h, w, c, oh, ow;
+    int window;
+    divisor stride;
+    int pad;
     bool inside;
 };
 
@@ -21,19 +23,19 @@ geometry geometry_of(const struct pool2d_shape *s)
                     s->stride, s->pad,  s->inside};
 }
 
-/* Element i of (images, rows, cols, channels). */
+/* Element i of (images, rows, cols, channels); a tensor has fewer than 2^31. */
 struct element {
-    int64_t image;
-    int y, x, channel;
+    int image, y, x, channel;
 };
 
-__device__ element element_at(int64_t i, int rows, int cols, int channels)
+__device__ element element_at(int64_t i, const divisor &rows, const divisor &cols, const divisor &channels)
 {
-    int64_t pixel = i / channels;
-    return element{pixel / cols / rows, (int)(pixel / cols % rows), (int)(pixel % cols), (int)(i % channels)};
+    const int pixel = (int)i / channels;
+    const int row = pixel / cols;
+    return element{row / rows, row % rows, pixel % cols, (int)i % channels};
 }
 
-__device__ int64_t index_of(int64_t image, int y, int x, int channel, int rows, int cols, int channels)
+__device__ int index_of(int image, int y, int x, int channel, int rows, int cols, int channels)
 {
     return ((image * rows + y) * cols + x) * channels + channel;
 }
@@ -58,9 +60,9 @@ __global__ void maxpool2d_windows(geometry g, float *out, uint8_t *argmax, const
         int left = e.x * g.stride - g.pad;
         float most = 0;
         int best = -1;
-        for (int k = 0; k < g.window * g.window; k++) {
-            int y = top + k / g.window;
-            int x = left + k % g.window;
+        for (int k = 0, y = top, x = left; k < g.window * g.window; k++, x++) {
+            if (x == left + g.window)
+                y++, x = left;
             if (y < 0 || y >= g.h || x < 0 || x >= g.w)
                 continue;
             float v = in[index_of(e.image, y, x, e.channel, g.h, g.w, g.c)];
@@ -86,7 +88,7 @@ __global__ void maxpool2d_gradient(geometry g, float *din, const float *dout, co
         float sum = 0;
         for (int y = ys.first; y <= ys.last; y++)
             for (int x = xs.first; x <= xs.last; x++) {
-                int64_t o = index_of(e.image, y, x, e.channel, g.oh, g.ow, g.c);
+                int o = index_of(e.image, y, x, e.channel, g.oh, g.ow, g.c);
                 int k = (e.y + g.pad - y * g.stride) * g.window + e.x + g.pad - x * g.stride;
                 if (argmax[o] == k && (!out || out[o] > 0))
                     sum += dout[o];
@@ -115,12 +117,12 @@ __global__ void avgpool2d_windows(geometry g, float *out, const float *in, int64
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.oh, g.ow, g.c);
         float sum = 0;
-        for (int k = 0; k < g.window * g.window; k++) {
-            int y = e.y * g.stride - g.pad + k / g.window;
-            int x = e.x * g.stride - g.pad + k % g.window;
-            if (y >= 0 && y < g.h && x >= 0 && x < g.w)
-                sum += in[index_of(e.image, y, x, e.channel, g.h, g.w, g.c)];
-        }
+        const int top = e.y * g.stride - g.pad;
+        const int left = e.x * g.stride - g.pad;
+        for (int y = top; y < top + g.window; y++)
+            for (int x = left; x < left + g.window; x++)
+                if (y >= 0 && y < g.h && x >= 0 && x < g.w)
+                    sum += in[index_of(e.image, y, x, e.channel, g.h, g.w, g.c)];
         out[i] = sum / area(e.y, e.x, g);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/matmul.h"
+#include "kernels/cuda/split.cuh"
 #include "kernels/cuda/tile.cuh"
 
 namespace
@@ -18,11 +19,12 @@ template <class E> struct store_out {
     const E *bias;
     int stride;
     bool relu;
-    __device__ void put(int row, int col, int, float v) const
+    __device__ void put(int row, int col, const float *v, int n) const
     {
-        if (bias)
-            v += bias[col];
-        out[(int64_t)row * stride + col] = (E)(relu && v < 0 ? 0.0F : v); /* NaN stays */
+        for (int i = 0; i < n; i++) {
+            const float x = bias ? v[i] + bias[col + i] : v[i];
+            out[(int64_t)row * stride + col + i] = (E)(relu && x < 0 ? 0.0F : x); /* NaN stays */
+        }
     }
 };
 
@@ -30,10 +32,11 @@ template <class E> struct store_plain {
     E *to;
     int cols;
     bool more;
-    __device__ void put(int row, int col, int, float v) const
+    __device__ void put(int row, int col, const float *v, int n) const
     {
         E *at = to + (int64_t)row * cols + col;
-        *at = (E)(more ? (float)*at + v : v);
+        for (int i = 0; i < n; i++)
+            at[i] = (E)(more ? (float)at[i] + v[i] : v[i]);
     }
 };
 
@@ -61,7 +64,7 @@ template <class E> __global__ void product_bias(E *out, const E *bias, int rows,
 /* A bias that cuBLAS does not take is there before the product: in bf16 the sum of both is rounded once. */
 template <class E> void put_bias(struct cuda *c, const struct linear_shape *s, product *p, E *out, int stride)
 {
-    if (matmul_takes_bias(c, p->bias))
+    if (!p->bias || matmul_takes_bias(c, p))
         return;
     LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_bias<E>, out,
            (const E *)p->bias, s->rows, s->out, stride);
@@ -96,8 +99,8 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
                    s->rows, s->out, stride);
         return;
     }
-    tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
-                tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
+    product_launch<small_cut>(c, s->rows, s->out, s->in, tile_matrix<true, E>{in, s->in, 1},
+                              tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
 }
 
 /* before = the output, out = its GELU. */
@@ -109,8 +112,9 @@ void gelu_product(struct cuda *c, const struct linear_shape *s, E *out, E *befor
     p.c = out, p.aux = before, p.extra = EXTRA_GELU;
     put_bias<E>(c, s, &p, before, s->out);
     if (!matmul_run(c, &p))
-        tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
-                    tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{before, bias, s->out, false});
+        product_launch<small_cut>(c, s->rows, s->out, s->in, tile_matrix<true, E>{in, s->in, 1},
+                                  tile_matrix<true, E>{weight, s->in, 1},
+                                  store_out<E>{before, bias, s->out, false});
     if (p.extra != EXTRA_NONE)
         cuda_gelu_forward(&c->ctx, GELU_TANH, out, before, (size_t)s->rows * (size_t)s->out);
 }
@@ -129,14 +133,15 @@ bool weight_product(struct cuda *c, const struct linear_shape *s, float *dweight
     p.c = dweight, p.more = more;
     p.aux = dbias, p.extra = dbias ? EXTRA_COLUMN_SUMS : EXTRA_NONE;
     if (!matmul_run(c, &p))
-        tile_launch(c, s->out, s->in, s->rows, 1, tile_matrix<false, E>{dy, 1, stride},
-                    tile_matrix<false, E>{in, 1, s->in}, store_plain<float>{dweight, s->in, more});
+        product_launch<small_cut>(c, s->out, s->in, s->rows, tile_matrix<false, E>{dy, 1, stride},
+                                  tile_matrix<false, E>{in, 1, s->in},
+                                  store_plain<float>{dweight, s->in, more});
     return p.extra == EXTRA_NONE;
 }
 
-/* With `before` (else NULL), the gradient in front of the GELU of that. */
+/* With `more` it is added to what din holds. With `before` (else NULL), the gradient in front of the GELU of that. */
 template <class E>
-void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E *dy, int stride,
+void input_product(struct cuda *c, const struct linear_shape *s, E *din, bool more, const E *dy, int stride,
                    const E *weight, const E *before)
 {
     product p = {};
@@ -144,11 +149,11 @@ void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E
     p.m = s->in, p.n = s->rows, p.k = s->out;
     p.a = weight, p.lda = s->in;
     p.b = dy, p.ldb = stride;
-    p.c = din;
+    p.c = din, p.more = more;
     p.aux = (void *)before, p.extra = before ? EXTRA_GELU_GRADIENT : EXTRA_NONE;
     if (!matmul_run(c, &p))
-        tile_launch(c, s->rows, s->in, s->out, 1, tile_matrix<true, E>{dy, stride, 1},
-                    tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, false});
+        product_launch<small_cut>(c, s->rows, s->in, s->out, tile_matrix<true, E>{dy, stride, 1},
+                                  tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, more});
     if (p.extra != EXTRA_NONE) /* in place: each element is read and written by one thread */
         cuda_gelu_backward(&c->ctx, GELU_TANH, din, din, before, (size_t)s->rows * (size_t)s->in);
 }

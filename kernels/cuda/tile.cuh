@@ -7,13 +7,12 @@
  *     outer at_outer(int), step at_step(int);
  *     float read(outer, step);         0 for what is outside (padding)
  *
- * A block computes TILE x TILE elements, a thread 4 x 4 of them. k may be cut into `splits` parts, one per blockIdx.z: then
- * the parts of C lie one behind the other, for whoever adds them up in order.
+ * A block computes TILE x TILE elements, a thread 4 x 4 of them. Products that are kernels of their own: split.cuh.
  */
 #ifndef TK_KERNELS_CUDA_TILE_CUH
 #define TK_KERNELS_CUDA_TILE_CUH
 
-#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/vector.cuh"
 
 namespace
 {
@@ -24,12 +23,6 @@ constexpr int TILE_THREADS = 256;
 constexpr int TILE_LD = TILE + 4; /* a row's four floats stay aligned, and columns spread over the banks */
 constexpr int EACH = TILE * TILE_K / TILE_THREADS; /* elements of a tile that a thread reads */
 constexpr int MINE = 4;                            /* rows, and columns, of C that a thread computes */
-
-struct tile_shape {
-    int rows, cols, k;
-    int k_part; /* of one split; a multiple of TILE_K */
-    int row_tiles;
-};
 
 __device__ inline int smaller(int a, int b)
 {
@@ -125,60 +118,13 @@ __device__ inline void tile_add(float (&sum)[MINE][MINE], float *memory, const A
     }
 }
 
-/* Store: put(row, col, part, value). */
-template <class A, class B, class Store>
-__global__ void __launch_bounds__(TILE_THREADS) tile_product(tile_shape s, A a, B b, Store store)
-{
-    SHARED(float, memory, TILE_MEMORY);
-    const int row0 = (int)blockIdx.x % s.row_tiles * TILE;
-    const int col0 = (int)blockIdx.x / s.row_tiles * TILE;
-    const int begin = (int)blockIdx.z * s.k_part;
-    const int end = s.k - begin < s.k_part ? s.k : begin + s.k_part;
-    const int row = tile_row();
-    const int col = tile_col();
-    float sum[MINE][MINE] = {};
-
-    tile_add(sum, memory, a, row0, s.rows, b, col0, s.cols, begin, end);
-    for (int y = 0; y < MINE; y++)
-        for (int x = 0; x < MINE; x++)
-            if (row0 + row + y < s.rows && col0 + col + x < s.cols)
-                store.put(row0 + row + y, col0 + col + x, (int)blockIdx.z, sum[y][x]);
-}
-
-/* Into how many parts to cut k: until every multiprocessor has two blocks, a part is 8 tiles, or `room_bytes` are full. */
-inline int tile_splits(const struct cuda *c, int rows, int cols, int k, size_t room_bytes)
-{
-    int64_t blocks = ceil_div(rows, TILE) * ceil_div(cols, TILE);
-    int64_t want = ceil_div(2 * (int64_t)c->sms, blocks);
-    int64_t most = ceil_div(k, 8 * TILE_K);
-    int64_t fit = (int64_t)(room_bytes / ((size_t)rows * (size_t)cols * sizeof(float)));
-    int64_t n = want < most ? want : most;
-    n = n < fit ? n : fit;
-    return n > 1 ? (int)n : 1;
-}
-
-/* Tiles of C lie in blockIdx.x alone, rows first: the other two end at 65,535, and C may be wide. */
-template <class A, class B, class Store>
-void tile_launch(struct cuda *c, int rows, int cols, int k, int splits, A a, B b, Store store)
-{
-    int part = (int)(ceil_div(ceil_div(k, splits), TILE_K) * TILE_K);
-    tile_shape s = {rows, cols, k, part, (int)ceil_div(rows, TILE)};
-    dim3 grid((unsigned)(s.row_tiles * ceil_div(cols, TILE)), 1, (unsigned)ceil_div(k, part));
-    LAUNCH(c, grid, TILE_THREADS, (tile_product<A, B, Store>), s, a, b, store);
-}
-
-/* How many parts tile_launch really makes of k when asked for so many. */
-inline int tile_parts(int k, int splits)
-{
-    int64_t part = ceil_div(ceil_div(k, splits), TILE_K) * TILE_K;
-    return (int)ceil_div(k, part);
-}
-
 /* A row-major matrix: element (outer, k) at p[outer * by_outer + k * by_k]. */
 template <bool FAST, class E = float> struct tile_matrix {
     static constexpr bool K_FAST = FAST;
+    static constexpr bool QUADS = false; /* split.cuh */
     typedef int64_t outer;
     typedef int64_t step;
+    typedef pack<float> quad;
     const E *p;
     int64_t by_outer, by_k;
 

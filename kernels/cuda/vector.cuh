@@ -24,7 +24,7 @@ template <class E, int N> __device__ inline void store_piece(E *p, const piece<E
     *(piece<E, N> *)p = x;
 }
 
-/* The largest. */
+/* The largest access. */
 constexpr int PACK_BYTES = 16;
 template <class E> using pack = piece<E, PACK_BYTES / (int)sizeof(E)>;
 
@@ -36,6 +36,21 @@ template <class E> __device__ inline pack<E> load_pack(const E *p)
 template <class E> __device__ inline void store_pack(E *p, const pack<E> &v)
 {
     store_piece(p, v);
+}
+
+/* N neighbours in as few accesses as that takes. */
+template <int N> __device__ inline piece<float, N> load_wide(const float *p)
+{
+    constexpr int WIDE = N < pack<float>::N ? N : pack<float>::N;
+    piece<float, N> all;
+    UNROLL
+    for (int i = 0; i < N; i += WIDE) {
+        const piece<float, WIDE> some = load_piece<float, WIDE>(p + i);
+        UNROLL
+        for (int j = 0; j < WIDE; j++)
+            all.v[i + j] = some.v[j];
+    }
+    return all;
 }
 
 inline bool pack_aligned(const void *p)

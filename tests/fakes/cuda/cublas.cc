@@ -268,11 +268,12 @@ void put(void *p, cudaDataType type, uint64_t i, float x)
         ((float *)p)[i] = x;
 }
 
-/* What is made of an element of a product, in f32. */
+/* What is made of an element of a product, in f32. Behind operands whose rows are not aligned to 16 bytes cuBLAS 13.0 adds a
+ * bias to what is in bf16 already (seen on an H200): `rounds`. */
 struct epilogue {
     desc how;
     layout d;
-    bool loses_nan, errs;
+    bool loses_nan, errs, rounds;
 
     float known(float x) const
     {
@@ -280,6 +281,8 @@ struct epilogue {
     }
     float of(float x, uint64_t i, uint64_t j) const
     {
+        if (rounds && wants_bias(&how))
+            x = (float)(bf16)x;
         switch ((int)how.epilogue) {
         case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
             x += get(how.bias, d.type, i);
@@ -352,7 +355,8 @@ cublasStatus_t multiply(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *
         next_status = 0;
         return (cublasStatus_t)status;
     }
-    const epilogue end = {how, ld, loses_nan, how.epilogue == errs};
+    const epilogue end = {how, ld, loses_nan, how.epilogue == errs,
+                          ld.type == CUDA_R_16BF && (la.ld % 8 || lb.ld % 8 || ld.ld % 8)};
     emulate_queue(stream, [=] {
         memset(workspace, 0xff, workspace_bytes);
         if (how.epilogue == CUBLASLT_EPILOGUE_BGRADB)

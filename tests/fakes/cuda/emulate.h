@@ -90,6 +90,18 @@ static inline void __syncwarp(void)
     emulate_exchange(&mine, &got, sizeof(mine), threadIdx.x % 32);
 }
 
+/* Blocks run one after the other. */
+static inline void __threadfence(void)
+{
+}
+
+static inline unsigned atomicInc(unsigned *at, unsigned most)
+{
+    const unsigned before = *at;
+    *at = before >= most ? 0 : before + 1;
+    return before;
+}
+
 static inline float __fmaf_rn(float a, float b, float c)
 {
     return fmaf(a, b, c);

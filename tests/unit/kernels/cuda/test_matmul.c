@@ -180,7 +180,7 @@ static void check_call(const struct call *c, const float *want, enum fault fault
     const struct heard h = hear();
 
     setenv("TK_CUBLAS", "print", 1);
-    struct kctx *ctx = cuda_make(0, PRECISION_F32, want ? ELEMENT_F32 : ELEMENT_BF16, &err);
+    struct kctx *ctx = cuda_make(0, PRECISION_TF32, want ? ELEMENT_F32 : ELEMENT_BF16, &err);
     assert_non_null(ctx);
     assert_int_equal(kctx_reserve(ctx, linear_workspace_bytes(&SHAPE), &err), 0);
     fake_cublas_lacks(fault == LACKING ? c->epilogue : 0);
@@ -237,7 +237,7 @@ static struct session open_session_of(const char *mode, enum element element)
     struct session s = {.heard = hear()};
 
     setenv("TK_CUBLAS", mode, 1);
-    s.ctx = cuda_make(0, PRECISION_F32, element, &err);
+    s.ctx = cuda_make(0, PRECISION_TF32, element, &err);
     assert_non_null(s.ctx);
     assert_int_equal(kctx_reserve(s.ctx, linear_workspace_bytes(&SHAPE), &err), 0);
     s.x = device_alloc(s.ctx, sizeof(s.start), &err);
@@ -508,7 +508,7 @@ static void apart_leaves_relu_alone_to_cublas(void **state)
 static bool uses_two_streams(const struct linear_shape *s)
 {
     struct err err;
-    cleanup_kctx struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
+    cleanup_kctx struct kctx *ctx = cuda_make(0, PRECISION_TF32, ELEMENT_F32, &err);
     const size_t in = (size_t)s->rows * (size_t)s->in, out = (size_t)s->rows * (size_t)s->out;
     const size_t weights = (size_t)s->in * (size_t)s->out;
 

@@ -1,5 +1,6 @@
 /* test_ops.c - the GPU's operations on f32 beside the CPU's, over shapes even and odd. Those on elements: test_elements.c. */
 #include "beside.h"
+#include "kernels/cuda/cuda.h"
 #include "kernels/ops.h"
 
 #include <math.h>
@@ -73,6 +74,7 @@ static const struct conv2d_shape CONVS[] = {
     {1, 1, 1, 1, 1, 1, 1, 1, 0, 1},    {2, 28, 28, 1, 32, 3, 3, 1, 0, 1}, {1, 13, 13, 32, 64, 3, 3, 1, 0, 1},
     {1, 12, 12, 3, 32, 5, 5, 1, 0, 1}, {3, 7, 9, 5, 6, 3, 2, 2, 1, 1},    {1, 9, 8, 2, 3, 3, 3, 3, 2, 2},
     {2, 5, 5, 17, 70, 3, 3, 1, 1, 1},  {4, 6, 6, 3, 4, 4, 4, 2, 0, 1},    {1, 3, 3, 4, 2, 5, 5, 1, 4, 1},
+    {9, 17, 15, 4, 36, 3, 3, 1, 0, 1}, {3, 15, 14, 36, 8, 3, 2, 1, 1, 1},
 };
 
 static void conv2d_is_the_cpus(void **state)
@@ -81,8 +83,24 @@ static void conv2d_is_the_cpus(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(CONVS); i++)
-        for (int how = 0; how < 3; how++)
-            check_conv(s, &(struct conv_case){CONVS[i], how & 1, !(how & 2), how != 2});
+        for (int how = 0; how < 6; how++) {
+            s->aligned = how >= 3;
+            check_conv(s, &(struct conv_case){CONVS[i], how & 1, how % 3 != 2, how % 3 != 1});
+        }
+    beside_close(s);
+}
+
+/* More of them cut k into more parts: so many that parts of parts are added up. */
+static void conv2d_on_many_multiprocessors(void **state)
+{
+    struct beside *s = open_all();
+
+    (void)state;
+    cuda_of(s->device)->sms = 132;
+    for (size_t i = 0; i < ARRAY_LEN(CONVS); i++) {
+        s->aligned = i & 1;
+        check_conv(s, &(struct conv_case){CONVS[i], i & 2, true, true});
+    }
     beside_close(s);
 }
 
@@ -502,6 +520,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv2d_is_the_cpus),
+        cmocka_unit_test(conv2d_on_many_multiprocessors),
         cmocka_unit_test(pools_are_the_cpus),
         cmocka_unit_test(activations_are_the_cpus),
         cmocka_unit_test(softmax_is_the_cpus),

@@ -310,7 +310,9 @@ static void check_head(struct beside *s, struct head_case *c)
     free(labels);
 }
 
-static const struct linear_shape HEADS[] = {{1, 1, 1}, {5, 3, 2}, {64, 32, 256}, {33, 7, 1000}, {3, 5, 70}};
+/* Also of numbers of classes, and of inputs, that fill packs of 16 bytes, and that do not. */
+static const struct linear_shape HEADS[] = {{1, 1, 1},     {5, 3, 2},    {64, 32, 256}, {33, 7, 1000},
+                                            {37, 40, 257}, {9, 300, 71}, {3, 5, 70}};
 
 /* Scratch memory for all rows at once, and for three at a time. */
 static void classifier_is_the_cpus(void **state)
