@@ -23,9 +23,11 @@ const struct option_row *option_find(const struct option_row *list, struct sv na
     return NULL;
 }
 
-static int unknown(const struct options_reader *r, const char *word, struct err *err)
+/* `letter`: the one in the word that is not known; NULL: it is a name. */
+static int unknown(const struct options_reader *r, const char *word, const char *letter, struct err *err)
 {
-    const size_t dashes = word[1] == '-' ? 2 : 1;
+    const size_t dashes = letter ? 1 : 2;
+    uint32_t c;
     struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
     char hint[NEAREST_HINT_BYTES];
 
@@ -33,9 +35,12 @@ static int unknown(const struct options_reader *r, const char *word, struct err 
         for (const struct option_row *o = r->lists[i]; o && o->name; o++)
             if (!(o->needs & r->lacks))
                 nearest_offer(&near, o->name);
-    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (%.80s)",
-                   (int)(near.given.len < 80 ? dashes + near.given.len : 80), word,
-                   nearest_hint(&near, "--", hint), r->manual);
+    nearest_hint(&near, "--", hint);
+    size_t len = dashes + near.given.len;
+    if (letter && !hint[0]) /* what is behind it may be its value */
+        len = (size_t)(letter - word) + text_character(letter, strlen(letter), &c);
+    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (%.80s)", (int)(len < 80 ? len : 80), word, hint,
+                   r->manual);
 }
 
 static const struct option_row *find(const struct options_reader *r, struct sv name, char letter)
@@ -66,7 +71,7 @@ static const struct option_row *find_beginning(const struct options_reader *r, c
     if (n)
         err_set(err, ERR_INVALID, "--%.*s: expected one of %s", (int)name.len, name.p, list);
     else
-        unknown(r, word, err);
+        unknown(r, word, NULL, err);
     return NULL;
 }
 
@@ -88,7 +93,7 @@ static int take(struct options_reader *r, const struct option_row *o, const char
     const char *next = r->at < r->argc ? r->argv[r->at] : NULL;
 
     if (value && !o->value)
-        return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", word, o->name);
+        return err_set(err, ERR_INVALID, "--%s takes no value", o->name);
     if (!value && o->value && !o->optional) {
         if (!next || !is_value(r, next))
             return err_set(err, ERR_INVALID, "%.80s: expected a value: --%s=%s", word, o->name, o->value);
@@ -106,7 +111,7 @@ static int take_letter(struct options_reader *r, const char *word, struct option
 
     r->letters = NULL;
     if (!o)
-        return unknown(r, word, err);
+        return unknown(r, word, letter, err);
     if (!o->value && value && letter[1] != '=') {
         r->letters = value;
         value = NULL;
