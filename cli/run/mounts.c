@@ -2,6 +2,7 @@
 #include "cli/run/mounts.h"
 
 #include "cli/jobfile.h"
+#include "cli/names.h"
 #include "cli/say.h"
 #include "cli/submit/base64.h"
 #include "cli/usage.h"
@@ -124,19 +125,12 @@ static const cJSON *find_map(const struct mounting *g, const char *name)
     return NULL;
 }
 
-/* The name of a file, as the API server takes it. */
-static bool is_key(const char *key)
-{
-    return key[0] && strcmp(key, ".") != 0 && strncmp(key, "..", 2) != 0 &&
-           !key[strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")];
-}
-
 static int check_value(const char *place, const char *list, const cJSON *value, const cJSON *data,
                        struct err *err)
 {
     const char *key = value->string;
 
-    if (!is_key(key))
+    if (!names_is_key(key))
         return err_set(
             err, ERR_INVALID,
             "%.160s: %s: the key \"%.80s\": expected letters, digits, -, _ and ., no . alone and no "

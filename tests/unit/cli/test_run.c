@@ -233,14 +233,15 @@ static void test_submitted(void **state)
 
     assert_int_equal(fs_write_atomic("train.py", SCRIPT, strlen(SCRIPT), &err), 0);
     ptj_script("torchrun", TORCHRUN);
-    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=i", "--dry-run", "--", "well"));
+    struct ptj_result r =
+        ptj_run(p, RUN("submit", "train.py", "--image=i", "--dry-run", "--", "$(PATH)$$ well"));
     assert_int_equal(fs_write_atomic("job.yaml", r.out, strlen(r.out), &err), 0);
     ptj_forget(&r);
     const char *old = getenv("PATH");
     snprintf(path, sizeof(path), "%s:%s", folder, old);
     cleanup_free char *kept = strdup(old);
     setenv("PATH", path, 1);
-    ptj_expect(p, RUN("run", "job.yaml"), 0, "trained well\n", NULL);
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "trained $(PATH)$$ well\n", NULL);
     setenv("PATH", kept, 1);
 }
 
