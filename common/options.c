@@ -23,6 +23,15 @@ const struct option_row *option_find(const struct option_row *list, struct sv na
     return NULL;
 }
 
+static const struct option_row *find(const struct options_reader *r, struct sv name, char letter)
+{
+    const struct option_row *found = NULL;
+
+    for (int i = 0; i < OPTIONS_LISTS && !found; i++)
+        found = option_find(r->lists[i], name, letter);
+    return found;
+}
+
 /* `letter`: the one in the word that is not known; NULL: it is a name. */
 static int unknown(const struct options_reader *r, const char *word, const char *letter, struct err *err)
 {
@@ -31,25 +40,17 @@ static int unknown(const struct options_reader *r, const char *word, const char 
     struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
     char hint[NEAREST_HINT_BYTES];
 
+    if (letter && !find(r, near.given, '\0')) /* what is behind it may be its value */
+        return err_set(err, ERR_INVALID, "%.*s: unknown option (%.80s)",
+                       (int)((size_t)(letter - word) + text_character(letter, strlen(letter), &c)), word,
+                       r->manual);
     for (int i = 0; i < OPTIONS_LISTS; i++)
         for (const struct option_row *o = r->lists[i]; o && o->name; o++)
             if (!(o->needs & r->lacks))
                 nearest_offer(&near, o->name);
-    nearest_hint(&near, "--", hint);
-    size_t len = dashes + near.given.len;
-    if (letter && !hint[0]) /* what is behind it may be its value */
-        len = (size_t)(letter - word) + text_character(letter, strlen(letter), &c);
-    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (%.80s)", (int)(len < 80 ? len : 80), word, hint,
-                   r->manual);
-}
-
-static const struct option_row *find(const struct options_reader *r, struct sv name, char letter)
-{
-    const struct option_row *found = NULL;
-
-    for (int i = 0; i < OPTIONS_LISTS && !found; i++)
-        found = option_find(r->lists[i], name, letter);
-    return found;
+    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (%.80s)",
+                   (int)(near.given.len < 80 ? dashes + near.given.len : 80), word,
+                   nearest_hint(&near, "--", hint), r->manual);
 }
 
 /* As argparse: the only option whose name begins so. NULL: *err says why there is none. */
