@@ -86,6 +86,13 @@ static int enter(struct session *s, const struct args *a, const char *pod, const
     return session_become(s, a, words, err);
 }
 
+static int check(const struct args *a, struct err *err)
+{
+    if (args_has(a, "rank") && args_has(a, "pod"))
+        return usage_wrong(err, "--rank and --pod exclude each other");
+    return 0;
+}
+
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
@@ -94,8 +101,6 @@ static int run(struct session *s, const struct args *a, struct err *err)
     const char *wanted = args_text(a, "pod", NULL), *name = NULL;
     const bool by_rank = args_has(a, "rank");
 
-    if (wanted && by_rank)
-        return usage_wrong(err, "--rank and --pod exclude each other");
     if (session_job(s, a->operands[0], &object, err) < 0)
         return -1;
     cleanup_trainjob struct trainjob *job = trainjob_decode(object, err);
@@ -136,5 +141,6 @@ const struct verb VERB_DEBUG = {
              "command. Needs the permission to create pods/exec.",
     .options = OPTIONS,
     .examples = EXAMPLES,
+    .check = check,
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include "common/fsutil.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "operator/api/decode.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,10 +32,21 @@ static int flushed(int status)
     return status ? status : 1;
 }
 
+static int check(const struct args *a, struct err *err)
+{
+    const char *ns = a->verb->offline ? NULL : args_text(a, "namespace", NULL);
+
+    if (ns && !decode_is_dns_label(ns, DECODE_LABEL_BYTES, false))
+        return usage_wrong(err, "--namespace: expected a-z, 0-9 and -, got \"%.80s\"", ns);
+    return a->verb->check ? a->verb->check(a, err) : 0;
+}
+
 static int run(const struct args *a, struct err *err)
 {
     cleanup_session struct session s = {0};
 
+    if (check(a, err) < 0)
+        return -1;
     if (a->verb->offline || (a->verb->offline_with && args_has(a, a->verb->offline_with)))
         return a->verb->run(NULL, a, err);
     return session_open(&s, a, err) < 0 ? -1 : a->verb->run(&s, a, err);

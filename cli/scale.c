@@ -7,16 +7,29 @@
 
 #include <stdio.h>
 
+static bool read_pods(const struct args *a, int64_t *ret)
+{
+    return sv_i64(sv_from(a->operands[1]), 1, TRAINJOB_PODS_MAX, ret);
+}
+
+static int check(const struct args *a, struct err *err)
+{
+    int64_t pods;
+
+    if (!read_pods(a, &pods))
+        return usage_wrong(err, "PODS: expected an integer 1..%d, got \"%.40s\"", TRAINJOB_PODS_MAX,
+                           a->operands[1]);
+    return 0;
+}
+
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     const char *name = a->operands[0];
     cleanup_json cJSON *job = NULL;
-    int64_t pods, min, max;
+    int64_t pods = 0, min, max;
     char patch[80], what[80];
 
-    if (!sv_i64(sv_from(a->operands[1]), 1, TRAINJOB_PODS_MAX, &pods))
-        return usage_wrong(err, "PODS: expected an integer 1..%d, got \"%.40s\"", TRAINJOB_PODS_MAX,
-                           a->operands[1]);
+    (void)read_pods(a, &pods); /* which check has done */
     if (session_job(s, name, &job, err) < 0)
         return -1;
     const cJSON *elastic = json_find(job, (const char *[]){"spec", "elastic", NULL});
@@ -52,5 +65,6 @@ const struct verb VERB_SCALE = {
     .about = "Sets spec.elastic.expectedReplicas, within minReplicas and maxReplicas. Training continues "
              "with the new number of ranks; the pod of the highest index leaves first.",
     .examples = EXAMPLES,
+    .check = check,
     .run = run,
 };

@@ -33,6 +33,8 @@ struct verb {
     bool hidden;              /* not in --help and the man page */
     bool offline;             /* it needs no API server: `session` is NULL */
     const char *offline_with; /* ... as little with this option; NULL: there is none */
+    /* Whether the command line is right, before a connection is tried; NULL: what the rows say is all. ERR_INVALID of usage.h. */
+    int (*check)(const struct args *args, struct err *err);
     /* Returns the exit status, or -1 with *err, which is printed and ends the program with 1, or 2 (usage.h). */
     int (*run)(struct session *session, const struct args *args, struct err *err);
 };

@@ -23,21 +23,6 @@ const struct option_row *option_find(const struct option_row *list, struct sv na
     return NULL;
 }
 
-static int unknown(const struct options_reader *r, const char *word, struct err *err)
-{
-    const size_t dashes = word[1] == '-' ? 2 : 1;
-    struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
-    char hint[NEAREST_HINT_BYTES];
-
-    for (int i = 0; i < OPTIONS_LISTS; i++)
-        for (const struct option_row *o = r->lists[i]; o && o->name; o++)
-            if (!(o->needs & r->lacks))
-                nearest_offer(&near, o->name);
-    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (%.80s)",
-                   (int)(near.given.len < 80 ? dashes + near.given.len : 80), word,
-                   nearest_hint(&near, "--", hint), r->manual);
-}
-
 static const struct option_row *find(const struct options_reader *r, struct sv name, char letter)
 {
     const struct option_row *found = NULL;
@@ -45,6 +30,27 @@ static const struct option_row *find(const struct options_reader *r, struct sv n
     for (int i = 0; i < OPTIONS_LISTS && !found; i++)
         found = option_find(r->lists[i], name, letter);
     return found;
+}
+
+/* `letter`: the one in the word that is not known; NULL: it is a name. */
+static int unknown(const struct options_reader *r, const char *word, const char *letter, struct err *err)
+{
+    const size_t dashes = letter ? 1 : 2;
+    uint32_t c;
+    struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
+    char hint[NEAREST_HINT_BYTES];
+
+    if (letter && !find(r, near.given, '\0')) /* what is behind it may be its value */
+        return err_set(err, ERR_INVALID, "%.*s: unknown option (%.80s)",
+                       (int)((size_t)(letter - word) + text_character(letter, strlen(letter), &c)), word,
+                       r->manual);
+    for (int i = 0; i < OPTIONS_LISTS; i++)
+        for (const struct option_row *o = r->lists[i]; o && o->name; o++)
+            if (!(o->needs & r->lacks))
+                nearest_offer(&near, o->name);
+    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (%.80s)",
+                   (int)(near.given.len < 80 ? dashes + near.given.len : 80), word,
+                   nearest_hint(&near, "--", hint), r->manual);
 }
 
 /* As argparse: the only option whose name begins so. NULL: *err says why there is none. */
@@ -66,7 +72,7 @@ static const struct option_row *find_beginning(const struct options_reader *r, c
     if (n)
         err_set(err, ERR_INVALID, "--%.*s: expected one of %s", (int)name.len, name.p, list);
     else
-        unknown(r, word, err);
+        unknown(r, word, NULL, err);
     return NULL;
 }
 
@@ -88,7 +94,7 @@ static int take(struct options_reader *r, const struct option_row *o, const char
     const char *next = r->at < r->argc ? r->argv[r->at] : NULL;
 
     if (value && !o->value)
-        return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", word, o->name);
+        return err_set(err, ERR_INVALID, "--%s takes no value", o->name);
     if (!value && o->value && !o->optional) {
         if (!next || !is_value(r, next))
             return err_set(err, ERR_INVALID, "%.80s: expected a value: --%s=%s", word, o->name, o->value);
@@ -106,7 +112,7 @@ static int take_letter(struct options_reader *r, const char *word, struct option
 
     r->letters = NULL;
     if (!o)
-        return unknown(r, word, err);
+        return unknown(r, word, letter, err);
     if (!o->value && value && letter[1] != '=') {
         r->letters = value;
         value = NULL;

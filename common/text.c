@@ -95,6 +95,16 @@ bool text_is_hidden(uint32_t c)
     return false;
 }
 
+bool text_is_utf8(struct sv text)
+{
+    uint32_t c;
+    size_t n = 1;
+
+    for (; n && text.len; text = sv_skip(text, n))
+        n = text_character(text.p, text.len, &c);
+    return n;
+}
+
 void text_repair(char *s)
 {
     uint32_t c;

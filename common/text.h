@@ -30,6 +30,9 @@ void text_ellipsis(char *out, size_t size, size_t full);
  * shorter if it ends with a NUL. */
 size_t text_character(const char *s, size_t len, uint32_t *ret);
 
+/* Whether all of it is UTF-8. */
+bool text_is_utf8(struct sv text);
+
 /* Whether a terminal draws nothing for this character, or draws others in another order because of it: soft
  * hyphen, joiners, direction marks, line separators, tags. */
 bool text_is_hidden(uint32_t c);

@@ -107,6 +107,17 @@ static int print_logs(struct session *s, const char *name, bool previous, const 
     return check_count(job, &o->ranks, err) < 0 ? -1 : follow_job(s, TAKE(job), o, err);
 }
 
+static int check_logs(const struct args *a, struct err *err)
+{
+    struct follow_options o;
+    regex_t grep = {0};
+
+    if (read_options(a, &o, err) < 0 || read_pattern(a, &grep, &o, err) < 0)
+        return -1;
+    regfree(&grep);
+    return 0;
+}
+
 static int run_logs(struct session *s, const struct args *a, struct err *err)
 {
     struct follow_options o;
@@ -197,5 +208,6 @@ const struct verb VERB_LOGS = {
         "the excerpts saved in the job's status.\n"
         "Exit status: 0 when the job succeeded, 1 when it failed or a log could not be read. With "
         "--no-follow and --previous: 0 when everything was read.",
+    .check = check_logs,
     .run = run_logs,
 };

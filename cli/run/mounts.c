@@ -2,6 +2,7 @@
 #include "cli/run/mounts.h"
 
 #include "cli/jobfile.h"
+#include "cli/names.h"
 #include "cli/say.h"
 #include "cli/submit/base64.h"
 #include "cli/usage.h"
@@ -15,10 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 8 << 20, FILE_MODE = 0644, OPEN_FILES = 16 };
 
 static const char SHARED_MEMORY[] = "/dev/shm";
+
+/* The parts of a ConfigMap. */
+static const char *const LISTS[] = {"data", "binaryData"};
 
 /* One mount of a pod. */
 struct mounting {
@@ -115,9 +120,53 @@ static const cJSON *find_map(const struct mounting *g, const char *name)
         const char *ns = json_str(metadata, "namespace");
         if (kind && strcmp(kind, "ConfigMap") == 0 && own && strcmp(own, name) == 0 &&
             (!ns || strcmp(ns, g->m->job->ns) == 0))
-            return o;
+            return entry;
     }
     return NULL;
+}
+
+static int check_value(const char *place, const char *list, const cJSON *value, const cJSON *data,
+                       struct err *err)
+{
+    const char *key = value->string;
+
+    if (!names_is_key(key))
+        return err_set(
+            err, ERR_INVALID,
+            "%.160s: %s: the key \"%.80s\": expected letters, digits, -, _ and ., no . alone and no "
+            ".. at its beginning",
+            place, list, key);
+    if (!cJSON_IsString(value))
+        return err_set(err, ERR_INVALID, "%.160s: %s: the key \"%.80s\": expected a string as its value",
+                       place, list, key);
+    if (cJSON_GetObjectItemCaseSensitive(data, key))
+        return err_set(err, ERR_INVALID, "%.160s: %s: the key \"%.80s\" is in data, too", place, list, key);
+    return 0;
+}
+
+/* No API server has read it. */
+static int check_map(const cJSON *entry, struct err *err)
+{
+    const cJSON *map = jobfile_object(entry), *value;
+
+    for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
+        const cJSON *list = cJSON_GetObjectItemCaseSensitive(map, LISTS[i]);
+        const cJSON *data = i ? cJSON_GetObjectItemCaseSensitive(map, LISTS[0]) : NULL;
+        if (list && !cJSON_IsNull(list) && !cJSON_IsObject(list))
+            return err_set(err, ERR_INVALID, "%.160s: %s: expected an object of keys and strings",
+                           jobfile_place(entry), LISTS[i]);
+        cJSON_ArrayForEach(value, list)
+        {
+            if (check_value(jobfile_place(entry), LISTS[i], value, data, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static bool is_optional(const struct mounting *g)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(g->source, "optional"));
 }
 
 static int write_bytes(const char *at, const struct buf *bytes, int mode, struct err *err)
@@ -134,23 +183,31 @@ static int write_key(const struct mounting *g, const char *folder, const cJSON *
                      const char *path, int mode, struct err *err)
 {
     const char *name = json_str(json_find(map, (const char *[]){"metadata", NULL}), "name");
-    const char *text = json_str(json_find(map, (const char *[]){"data", NULL}), key);
-    const char *base64 = json_str(json_find(map, (const char *[]){"binaryData", NULL}), key);
+    const char *text = json_str(json_find(map, (const char *[]){LISTS[0], NULL}), key);
+    const char *base64 = json_str(json_find(map, (const char *[]){LISTS[1], NULL}), key);
+    const bool optional = is_optional(g);
     cleanup_buf struct buf bytes = BUF_INIT(FILE_BYTES_MAX);
     char *at = arena_printf(g->a, "%s/%s", folder, path), *slash = strrchr(at, '/');
 
     if (!path[0] || !is_inside(path))
         return err_set(err, ERR_INVALID, "volume %.63s: the path \"%.80s\" leads out of it", g->volume, path);
     if (!text && !base64)
-        return err_set(err, ERR_INVALID, "volume %.63s: the ConfigMap %.80s has no text under the key %.80s",
-                       g->volume, name, key);
+        return optional ? 0
+                        : err_set(err, ERR_INVALID,
+                                  "volume %.63s: the ConfigMap %.80s has no text under the key %.80s",
+                                  g->volume, name, key);
     if (text ? buf_puts(&bytes, text, err) < 0 : base64_decode(base64, &bytes, err) < 0)
         return err_wrap(err, "ConfigMap %.80s, key %.80s", name, key);
     *slash = '\0';
     if (fs_mkdirs(at, err) < 0)
         return -1;
     *slash = '/';
-    return write_bytes(at, &bytes, mode, err);
+    if (write_bytes(at, &bytes, mode, err) < 0)
+        return err->code == EEXIST
+                   ? err_set(err, ERR_INVALID, "volume %.63s: the path \"%.80s\" is given twice", g->volume,
+                             path)
+                   : -1;
+    return 0;
 }
 
 static int write_items(const struct mounting *g, const char *folder, const cJSON *map, int mode,
@@ -171,9 +228,8 @@ static int write_items(const struct mounting *g, const char *folder, const cJSON
 
 static int write_map(const struct mounting *g, const char *folder, struct err *err)
 {
-    static const char *const LISTS[] = {"data", "binaryData"};
     const char *name = json_str(g->source, "name");
-    const cJSON *map = find_map(g, name ? name : ""), *value;
+    const cJSON *map = jobfile_object(find_map(g, name ? name : "")), *value;
     const int mode = (int)json_i64(g->source, "defaultMode", FILE_MODE);
 
     if (cJSON_GetObjectItemCaseSensitive(g->source, "items"))
@@ -181,9 +237,6 @@ static int write_map(const struct mounting *g, const char *folder, struct err *e
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++)
         cJSON_ArrayForEach(value, cJSON_GetObjectItemCaseSensitive(map, LISTS[i]))
         {
-            if (strchr(value->string, '/'))
-                return err_set(err, ERR_INVALID, "ConfigMap %.80s: the key \"%.80s\" has a slash", name,
-                               value->string);
             if (write_key(g, folder, map, value->string, value->string, mode, err) < 0)
                 return -1;
         }
@@ -217,11 +270,14 @@ static bool is_kind(const struct mounting *g, const char *kind)
 static int make_folder(const struct mounting *g, int index, const char **ret, struct err *err)
 {
     char *folder = g->m->folder;
+    const char *tmp = getenv("TMPDIR");
 
     if (!folder[0]) {
-        snprintf(folder, sizeof(g->m->folder), "/tmp/ptj-run-XXXXXX");
+        tmp = tmp && tmp[0] ? tmp : "/tmp";
+        cleanup_free char *real = realpath(tmp, NULL); /* a program may go to another folder */
+        snprintf(folder, sizeof(g->m->folder), "%s/ptj-run-XXXXXX", real ? real : tmp);
         if (!mkdtemp(folder))
-            return folder[0] = '\0', err_errno(err, ERR_FATAL, errno, "/tmp");
+            return folder[0] = '\0', err_errno(err, ERR_FATAL, errno, "%.160s", tmp);
     }
     *ret = arena_printf(g->a, "%s/%s-%d", folder, g->pod, index);
     if (mkdir(*ret, 0700) < 0)
@@ -233,16 +289,21 @@ static int make_folder(const struct mounting *g, int index, const char **ret, st
 static int find_folder(const struct mounting *g, int index, const char **ret, struct err *err)
 {
     const char *given = given_folder(g->m, g->volume);
-    const char *map = is_kind(g, "configMap") ? json_str(g->source, "name") : NULL;
+    const bool of_map = is_kind(g, "configMap");
+    const char *name = of_map ? json_str(g->source, "name") : NULL;
+    const cJSON *map = name ? find_map(g, name) : NULL;
 
     *ret = NULL;
     if (given) {
         cleanup_free char *real = realpath(given, NULL);
         *ret = arena_strdup(g->a, real ? real : given);
-    } else if (!is_kind(g, "emptyDir") && !(map && find_map(g, map))) {
+    } else if (map && check_map(map, err) < 0) {
+        return -1;
+    } else if (!is_kind(g, "emptyDir") && !map && !(of_map && is_optional(g))) {
         refuse(g, err);
         if (!g->m->dry_run)
             return -1;
+        g->m->refused = true;
         say("kubectl ptj run", "%s", err->msg);
     } else if (g->m->dry_run) {
         say("kubectl ptj run", "pod %s: %s is on the volume %s, for which a run makes a temporary folder",
@@ -347,6 +408,18 @@ int mounts_apply(struct mounts *m, struct localpod *pod, struct arena *a, struct
     return change_paths(pod, paths, n, a, err);
 }
 
+/* What nftw reads next was closed to this user: there may be more in it. */
+static bool opened;
+
+static int open_one(const char *path, const struct stat *st, int flag, struct FTW *where)
+{
+    (void)where;
+    if ((flag == FTW_D || flag == FTW_DNR) && (st->st_mode & S_IRWXU) != S_IRWXU &&
+        chmod(path, st->st_mode | S_IRWXU) == 0)
+        opened |= flag == FTW_DNR;
+    return 0;
+}
+
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *where)
 {
     (void)st, (void)flag, (void)where;
@@ -357,7 +430,14 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 
 void mounts_remove(struct mounts *m)
 {
-    if (m->folder[0])
-        (void)nftw(m->folder, remove_one, OPEN_FILES, FTW_DEPTH | FTW_PHYS);
+    if (!m->folder[0])
+        return;
+    do {
+        opened = false;
+        (void)nftw(m->folder, open_one, OPEN_FILES, FTW_PHYS);
+    } while (opened);
+    (void)nftw(m->folder, remove_one, OPEN_FILES, FTW_DEPTH | FTW_PHYS);
+    if (access(m->folder, F_OK) == 0)
+        say("kubectl ptj run", "could not remove the temporary folder %s", m->folder);
     m->folder[0] = '\0';
 }

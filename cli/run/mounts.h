@@ -4,8 +4,9 @@
  * manifest's file and an emptyDir are folders in a temporary one; --volume names the folder of any other volume. An emptyDir at
  * /dev/shm is this machine's /dev/shm.
  *
- * Ownership: what is written into pods lives in the arena. mounts_remove removes the temporary folder.
- * Errors:    ERR_INVALID: a volume without a folder, or a path that leads out of its volume. Those of writing.
+ * Ownership: what is written into pods lives in the arena. mounts_remove removes the temporary folder, or
+ *            names it on stderr.
+ * Errors:    ERR_INVALID: a volume without a folder, a path that leads out of its volume, a ConfigMap that is none. Those of writing.
  */
 #ifndef TK_CLI_RUN_MOUNTS_H
 #define TK_CLI_RUN_MOUNTS_H
@@ -13,12 +14,15 @@
 #include "cli/args.h"
 #include "cli/run/localpod.h"
 
+#include <limits.h>
+
 struct mounts {
     const struct args *args; /* --volume NAME=FOLDER */
     const cJSON *entries;    /* the objects of the file (jobfile.h) */
     const struct trainjob *job;
-    bool dry_run;    /* write nothing; mounts_apply names the paths that would change on stderr */
-    char folder[64]; /* the temporary one; "": none was needed */
+    bool dry_run;          /* write nothing; mounts_apply names the paths that would change on stderr */
+    bool refused;          /* a dry run has named a volume for which a run ends with an error */
+    char folder[PATH_MAX]; /* the temporary one, in $TMPDIR or /tmp; "": none was needed */
 };
 
 /* Check --volume: each names a volume of the job, and a folder. */

@@ -134,7 +134,7 @@ static int start(struct run *r, const struct localpod *pod, const sigset_t *old,
 
 int processes_run(const struct localpod *pods, int n, struct err *err)
 {
-    static const int SIGNALS[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
+    static const int SIGNALS[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     struct run r = {0};
     sigset_t set, old;
     int failed = 0;

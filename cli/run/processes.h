@@ -14,7 +14,7 @@ enum { PROCESSES_MAX = 16 };
 int processes_become(const struct localpod *pod, struct err *err);
 
 /* Start all and wait for them. The first failure ends the others, and its status (128 + n for signal n) is returned; after the
- * success of the first pod the others have 30 s, and it is the result. SIGTERM, SIGINT and SIGHUP are passed on. -1 with *err. */
+ * success of the first pod the others have 30 s, and it is the result. SIGTERM, SIGINT, SIGHUP and SIGQUIT are passed on. -1 with *err. */
 int processes_run(const struct localpod *pods, int n, struct err *err) MUST_CHECK;
 
 #endif

@@ -142,7 +142,9 @@ static int run_pods(struct mounts *m, struct err *err)
             err, ERR_INVALID,
             "the job has %d pods, at most %d run on one machine: choose one with --type and --index", n,
             PROCESSES_MAX);
-    return m->dry_run ? print_all(m, first, n, err) : start_all(m, first, n, err);
+    if (!m->dry_run)
+        return start_all(m, first, n, err);
+    return print_all(m, first, n, err) < 0 ? -1 : m->refused;
 }
 
 static int run(struct session *s, const struct args *a, struct err *err)
@@ -167,8 +169,7 @@ static const struct option_row OPTIONS[] = {
     {"index", 0, "N", option_integer, .max = TRAINJOB_PODS_MAX,
      .help = "run one pod, of this index in its type (default: 0)"},
     {"namespace", 'n', "NAME", .help = "the namespace of a job without one (default: default)"},
-    {"volume", 0, "NAME=FOLDER...", .help = "use this folder for that volume; repeatable",
-     .words = VERB_FILES},
+    {"volume", 0, "NAME=FOLDER...", .help = "use this folder for that volume; repeatable"},
     {"dry-run", 0, NULL, .help = "print the commands for a shell, run nothing"},
     {0},
 };
@@ -197,8 +198,9 @@ const struct verb VERB_RUN = {
         "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. "
         "With --type or --index one pod runs alone: start the others in other terminals.\n"
         "Volumes become folders of this machine: `run` replaces their paths in the command and in the "
-        "job's variables. It makes a temporary folder for each emptyDir, and for each ConfigMap that is "
-        "in FILE, as `kubectl ptj submit --dry-run` prints it. For any other volume --volume names a "
+        "job's variables. It makes a temporary folder, in $TMPDIR or /tmp, for each emptyDir, and for each "
+        "ConfigMap that is in FILE, as `kubectl ptj submit --dry-run` prints it, or optional. For any other "
+        "volume --volume names a "
         "folder; without it `run` refuses the job. A program that has such a path in its own code does "
         "not find it.\n"
         "Not as in the cluster: torchrun is the one in $PATH; there are no images, limits, init "
@@ -206,7 +208,8 @@ const struct verb VERB_RUN = {
         "from this shell, and `run` lists those that it lacks. PTJ_JOB_UID is local-NAME; "
         "PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
         "Exit status: the program's (127: not found). Of several pods it is that of the first failure, "
-        "which ends the others; when the first pod succeeds, the others have 30 s, and it is 0.",
+        "which ends the others; when the first pod succeeds, the others have 30 s, and it is 0. With "
+        "--dry-run it is 1 for a job that `run` would refuse.",
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline = true,

@@ -26,19 +26,10 @@ struct reading {
 static int too_large(const struct reading *r, struct err *err)
 {
     return err_set(err, ERR_INVALID,
-                   "%.80s: more than %d bytes, which a ConfigMap holds: put it into the image or on a claim, "
+                   "%.80s: more than %d bytes, which a ConfigMap holds: put it into the image or on a PVC, "
                    "and submit a "
                    "small script that runs it (--claim)",
                    r->root, CODE_BYTES_MAX);
-}
-
-static bool is_text(const char *bytes, size_t len, struct arena *a)
-{
-    if (memchr(bytes, '\0', len))
-        return false;
-    char *copy = arena_strndup(a, bytes, len);
-    text_repair(copy);
-    return memcmp(copy, bytes, len) == 0;
 }
 
 /* `bytes`: its content; NULL: not read yet. */
@@ -64,8 +55,11 @@ static int add_file(struct reading *r, const char *at, const char *path, struct 
 
     if (r->ret->n == CODE_FILES_MAX)
         return err_set(err, ERR_INVALID,
-                       "%.100s: more than %d files: put them into the image or on a claim (--claim)", r->root,
+                       "%.100s: more than %d files: put them into the image or on a PVC (--claim)", r->root,
                        CODE_FILES_MAX);
+    if (!text_is_utf8(sv_from(path)))
+        return err_set(err, ERR_INVALID, "%.200s: expected a name in UTF-8: rename it%s", at,
+                       r->ret->folder ? ", or leave it out (.ptjignore)" : "");
     if (refuse_key(r, at, path, NULL, err) < 0)
         return -1;
     if (fs_read_regular(at, &bytes, err) < 0)
@@ -82,7 +76,8 @@ static int add_file(struct reading *r, const char *at, const char *path, struct 
         buf_consume(&bytes, (size_t)mark); /* no kernel looks behind a mark */
     f->path = arena_strdup(r->a, path);
     f->bytes = bytes.len;
-    f->binary = !is_text(buf_str(&bytes), bytes.len, r->a);
+    f->binary = bytes.len && (memchr(bytes.data, '\0', bytes.len) ||
+                              !text_is_utf8((struct sv){(const char *)bytes.data, bytes.len}));
     if (f->binary && base64_encode(bytes.data, bytes.len, &base64, err) < 0)
         return -1;
     f->content = arena_strdup(r->a, buf_str(f->binary ? &base64 : &bytes));

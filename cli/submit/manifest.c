@@ -1,11 +1,13 @@
 /* manifest.c - build the job and the ConfigMap of a submission. */
 #include "cli/submit/manifest.h"
 
+#include "common/memory.h"
 #include "common/sv.h"
 #include "operator/api/trainjob.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MODE = 0555 };
@@ -108,7 +110,7 @@ static void add_volumes(const struct submission *s, cJSON *pod, cJSON *container
     }
     m = add_item(mounts); /* workers of a DataLoader fill the 64 MiB that a container has without it */
     add_text(m, "name", "dshm");
-    add_text(m, "mountPath", "/dev/shm");
+    add_text(m, "mountPath", MANIFEST_SHARED_MEMORY);
     v = add_item(volumes);
     add_text(v, "name", "dshm");
     add_text(cJSON_AddObjectToObject(v, "emptyDir"), "medium", "Memory");
@@ -127,6 +129,22 @@ static void add_resources(const struct submission *s, cJSON *container)
         cJSON_AddNumberToObject(limits, "nvidia.com/gpu", (double)s->gpus);
 }
 
+/* A text that Kubernetes expands to this one: $$ becomes a $, and no $(NAME) is left. */
+static cJSON *unexpanded(const char *text)
+{
+    char *escaped = memory_must(malloc(2 * strlen(text) + 1)), *to = escaped;
+
+    for (; *text; text++) {
+        *to++ = *text;
+        if (*text == '$')
+            *to++ = '$';
+    }
+    *to = '\0';
+    cJSON *ret = cJSON_CreateString(escaped);
+    free(escaped);
+    return ret;
+}
+
 static void add_env(const struct submission *s, cJSON *container)
 {
     cJSON *env = s->n_env ? cJSON_AddArrayToObject(container, "env") : NULL;
@@ -135,7 +153,7 @@ static void add_env(const struct submission *s, cJSON *container)
         cJSON *e = add_item(env);
         add_text(e, "name", s->env[i].name);
         if (!s->env[i].key) {
-            add_text(e, "value", s->env[i].value);
+            cJSON_AddItemToObject(e, "value", unexpanded(s->env[i].value));
             continue;
         }
         cJSON *from = cJSON_AddObjectToObject(cJSON_AddObjectToObject(e, "valueFrom"), "secretKeyRef");
@@ -163,9 +181,9 @@ static void add_container(const struct submission *s, cJSON *pod)
     add_text(c, "image", s->image);
     cJSON *args = cJSON_AddArrayToObject(c, "args");
     snprintf(program, sizeof(program), MANIFEST_CODE_FOLDER "/%s", s->program);
-    cJSON_AddItemToArray(args, cJSON_CreateString(program));
+    cJSON_AddItemToArray(args, unexpanded(program));
     for (int i = 0; i < s->n_args; i++)
-        cJSON_AddItemToArray(args, cJSON_CreateString(s->args[i]));
+        cJSON_AddItemToArray(args, unexpanded(s->args[i]));
     add_env(s, c);
     add_resources(s, c);
     add_volumes(s, pod, c);

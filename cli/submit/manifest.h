@@ -13,6 +13,9 @@
 /* The folder of the code in the containers. */
 #define MANIFEST_CODE_FOLDER "/ptj/code"
 
+/* That of a volume without the limit of 64 MiB. */
+#define MANIFEST_SHARED_MEMORY "/dev/shm"
+
 enum { MANIFEST_LIST_MAX = 128, MANIFEST_NAME_MAX = 40 };
 
 struct manifest_pair {
@@ -37,7 +40,7 @@ struct submission {
     const char *pull_secret;          /* NULL: none */
     struct manifest_pair tensorboard; /* claim, folder in it ("": its root); without a claim none is made */
     const char *program;              /* the path of one of the code's files */
-    const char *const *args;
+    const char *const *args;          /* it gets them as they are here */
     int n_args;
     const struct code *code;
     const char *

@@ -2,9 +2,11 @@
 #include "cli/jobfile.h"
 #include "cli/logs/follow.h"
 #include "cli/logs/logs.h"
+#include "cli/names.h"
 #include "cli/say.h"
 #include "cli/session.h"
 #include "cli/shown.h"
+#include "cli/span.h"
 #include "cli/submit/manifest.h"
 #include "cli/submit/patterns.h"
 #include "cli/usage.h"
@@ -12,9 +14,9 @@
 #include "common/contract.h"
 #include "common/redact.h"
 #include "common/sv.h"
+#include "common/text.h"
 #include "common/yaml_write.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,41 +24,49 @@
 
 static const char WHO[] = "kubectl ptj submit";
 
-enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20, OPTIONS_MAX = 128 << 10, PROCS_MAX = 4096 };
+enum {
+    YAML_MAX = 8 << 20,
+    BODY_MAX = 12 << 20,
+    OPTIONS_MAX = 128 << 10,
+    PROCS_MAX = 4096,
+    PROGRESS_TIMEOUT_MIN_S = 30
+};
 
-/* The characters of objects' names, and of labels and keys. */
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-."
-#define LABEL_CHARACTERS NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-
-enum { NAME_MAX_BYTES = 253, LABEL_MAX_BYTES = 63 };
-
-static bool is_name(struct sv text, const char *characters, size_t max)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (!strchr(characters, text.p[i]))
-            return false;
-    return text.len && text.len <= max && isalnum((unsigned char)text.p[0]) &&
-           isalnum((unsigned char)text.p[text.len - 1]);
-}
+#define CLAIM_FORM "CLAIM:/PATH"
 
 /* SECRET/KEY: the length of SECRET; 0: it is no such text. */
 static size_t secret_length(const char *text)
 {
-    const size_t len = strspn(text, NAME_CHARACTERS);
-    const char *key = text + len + 1;
+    const size_t len = strcspn(text, "/");
 
-    return text[len] == '/' && key[0] && !key[strspn(key, LABEL_CHARACTERS)] ? len : 0;
+    return text[len] && names_is_object((struct sv){text, len}) && names_is_key(text + len + 1) ? len : 0;
 }
 
-static bool is_label(const struct manifest_pair *label)
+/* Without a value that may be a secret. *ret_more is what stands for it. */
+static const char *without_secret(const char *option, const char *text, struct arena *arena,
+                                  const char **ret_more)
 {
-    const struct sv key = sv_from(label->name), value = sv_from(label->value);
-    const char *slash = strchr(label->name, '/');
-    const size_t prefix = slash ? (size_t)(slash - label->name) : 0;
+    const bool has_secret = strcmp(option, "env") == 0 || strcmp(option, "secret") == 0;
+    const size_t len = has_secret ? strcspn(text, "=") : strlen(text);
 
-    return (!slash || is_name((struct sv){key.p, prefix}, NAME_CHARACTERS, NAME_MAX_BYTES)) &&
-           is_name(slash ? sv_from(slash + 1) : key, LABEL_CHARACTERS, LABEL_MAX_BYTES) &&
-           (!value.len || is_name(value, LABEL_CHARACTERS, LABEL_MAX_BYTES));
+    *ret_more = text[len] ? "=..." : "";
+    return shown_name(arena, arena_strndup(arena, text, len));
+}
+
+static int check_utf8(const struct args *a, struct arena *arena, struct err *err)
+{
+    const char *text, *more;
+
+    for (const struct option_row *o = a->verb->options; o->name; o++)
+        for (int i = 0; (text = args_each(a, o->name, i)); i++)
+            if (!text_is_utf8(sv_from(text))) {
+                text = without_secret(o->name, text, arena, &more);
+                return usage_wrong(err, "--%s: expected UTF-8, got \"%.60s%s\"", o->name, text, more);
+            }
+    for (int i = 1; i < a->n_operands; i++)
+        if (!text_is_utf8(sv_from(a->operands[i])))
+            return usage_wrong(err, "ARGS: expected UTF-8, got \"%.60s\"", shown_name(arena, a->operands[i]));
+    return 0;
 }
 
 /* `form`: NAME=VALUE, LABEL=VALUE, NAME=SECRET/KEY or CLAIM:/PATH. Cut at the first "=" or ":". */
@@ -65,13 +75,15 @@ static int read_pairs(const struct args *a, const char *option, const char *form
 {
     const char separator = form[strcspn(form, "=:")];
     const bool secret = strcmp(option, "secret") == 0;
-    const char *text;
+    const char *text, *more;
 
     for (int i = 0; (text = args_each(a, option, i)); i++) {
         const char *at = strchr(text, separator), *key = NULL, *value = at ? at + 1 : NULL;
         const size_t len = secret && at ? secret_length(value) : 0;
-        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len))
-            return usage_wrong(err, "--%s: expected %s, got \"%.60s\"", option, form, text);
+        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len)) {
+            text = without_secret(option, text, arena, &more);
+            return usage_wrong(err, "--%s: expected %s, got \"%.60s%s\"", option, form, text, more);
+        }
         if (*ret_n == MANIFEST_LIST_MAX)
             return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
         if (secret) {
@@ -112,13 +124,69 @@ static int read_selectors(const struct args *a, struct arena *arena, struct subm
         return -1;
     for (int i = 0; i < s->n_selectors; i++) {
         const struct manifest_pair *label = &s->selectors[i];
-        if (!is_label(label))
+        if (!names_is_label(label->name, label->value))
             return usage_wrong(err, "--node-selector: expected a label of nodes, got \"%.60s=%.60s\"",
                                label->name, label->value);
         for (int k = 0; k < i; k++)
             if (strcmp(s->selectors[k].name, label->name) == 0)
                 return usage_wrong(err, "--node-selector: %.60s is given twice", label->name);
     }
+    return 0;
+}
+
+/* The next name in a path; empty at its end. */
+static struct sv next_name(struct sv *path)
+{
+    struct sv name = {NULL, 0};
+
+    while (sv_next(path, '/', &name) && (!name.len || sv_eq(name, ".")))
+        name.len = 0;
+    return name;
+}
+
+static bool is_same_path(const char *a, const char *b)
+{
+    struct sv rest_a = sv_from(a), rest_b = sv_from(b), x, y;
+
+    do {
+        x = next_name(&rest_a);
+        y = next_name(&rest_b);
+        if (x.len != y.len || (x.len && memcmp(x.p, y.p, x.len) != 0))
+            return false;
+    } while (x.len);
+    return true;
+}
+
+static int read_claims(const struct args *a, struct arena *arena, struct submission *s, struct err *err)
+{
+    if (read_pairs(a, "claim", CLAIM_FORM, arena, s->claims, &s->n_claims, err) < 0)
+        return -1;
+    for (int i = 0; i < s->n_claims; i++) {
+        const struct manifest_pair *c = &s->claims[i];
+        bool taken =
+            is_same_path(c->value, MANIFEST_CODE_FOLDER) || is_same_path(c->value, MANIFEST_SHARED_MEMORY);
+        for (int k = 0; k < i; k++)
+            taken |= is_same_path(c->value, s->claims[k].value);
+        if (!names_is_object(sv_from(c->name)) || strchr(c->value, ':'))
+            return usage_wrong(err, "--claim: expected " CLAIM_FORM ", got \"%.60s:%.60s\"", c->name,
+                               c->value);
+        if (taken)
+            return usage_wrong(err, "--claim: %.60s: another volume is mounted there", c->value);
+    }
+    return 0;
+}
+
+static int read_progress_timeout(const struct args *a, int64_t *ret_s, struct err *err)
+{
+    const char *text = args_text(a, "progress-timeout", NULL);
+
+    if (!text)
+        return 0;
+    if (span_parse("progress-timeout", text, ret_s, err) < 0)
+        return -1;
+    if (*ret_s < PROGRESS_TIMEOUT_MIN_S || *ret_s > CONTRACT_PROGRESS_TIMEOUT_MAX_S)
+        return usage_wrong(err, "--progress-timeout: expected %ds to %dd, got \"%.60s\"",
+                           PROGRESS_TIMEOUT_MIN_S, CONTRACT_PROGRESS_TIMEOUT_MAX_S / 86400, text);
     return 0;
 }
 
@@ -129,18 +197,19 @@ static int read_extras(const struct args *a, struct arena *arena, struct submiss
     const char *slash = tensorboard ? strchr(tensorboard, '/') : NULL;
 
     s->pull_secret = args_text(a, "pull-secret", NULL);
-    if (s->pull_secret && !is_name(sv_from(s->pull_secret), NAME_CHARACTERS, NAME_MAX_BYTES))
+    if (s->pull_secret && !names_is_object(sv_from(s->pull_secret)))
         return usage_wrong(err, "--pull-secret: expected the name of a Secret, got \"%.60s\"",
                            s->pull_secret);
     if (tensorboard) {
         const size_t len = slash ? (size_t)(slash - tensorboard) : strlen(tensorboard);
-        if (!is_name((struct sv){tensorboard, len}, NAME_CHARACTERS, NAME_MAX_BYTES))
+        if (!names_is_object((struct sv){tensorboard, len}))
             return usage_wrong(err, "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"%.60s\"",
                                tensorboard);
         s->tensorboard =
             (struct manifest_pair){arena_strndup(arena, tensorboard, len), slash ? slash + 1 : "", NULL};
     }
-    s->progress_timeout_s = args_i64(a, "progress-timeout", 0);
+    if (read_progress_timeout(a, &s->progress_timeout_s, err) < 0)
+        return -1;
     if (s->progress_timeout_s && strcmp(s->launcher, "Torchkeeper") != 0)
         return usage_wrong(err, "--progress-timeout needs --launcher Torchkeeper");
     return read_selectors(a, arena, s, err);
@@ -184,10 +253,9 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
                            FOLLOW_PODS_MAX, s->name);
     if (read_pairs(a, "env", "NAME=VALUE", arena, s->env, &s->n_env, err) < 0 ||
         read_pairs(a, "secret", "NAME=SECRET/KEY", arena, s->env, &s->n_env, err) < 0 ||
-        read_pairs(a, "claim", "CLAIM:/PATH", arena, s->claims, &s->n_claims, err) < 0 ||
-        read_extras(a, arena, s, err) < 0)
+        read_claims(a, arena, s, err) < 0)
         return -1;
-    return choose_program(a, s, err);
+    return read_extras(a, arena, s, err);
 }
 
 static const char *plural(size_t n)
@@ -310,41 +378,72 @@ static void draw_suffix(char ret[static 7])
     ret[6] = '\0';
 }
 
-static int run(struct session *session, const struct args *a, struct err *err)
-{
-    cleanup_arena struct arena arena = {0};
-    struct submission s = {0};
+/* What is submitted. All but the names of files comes from the command line. */
+struct prepared {
+    struct arena arena;
+    struct submission s;
     struct code code;
-    char name[MANIFEST_NAME_MAX + 1], suffix[7] = "";
+    char name[MANIFEST_NAME_MAX + 1], suffix[7];
+    cJSON *job;
+};
+
+static void prepared_release(struct prepared *p)
+{
+    cJSON_Delete(p->job);
+    arena_release(&p->arena);
+}
+
+#define cleanup_prepared __attribute__((cleanup(prepared_release)))
+
+static int prepare(struct prepared *p, const struct args *a, struct err *err)
+{
     const char *include = "", *pattern;
 
+    if (check_utf8(a, &p->arena, err) < 0)
+        return -1;
     for (int i = 0; (pattern = args_each(a, "include", i)); i++)
-        include = arena_printf(&arena, "%s%s\n", include, pattern);
+        include = arena_printf(&p->arena, "%s%s\n", include, pattern);
     if (args_has(a, "follow") && args_has(a, "dry-run"))
         return usage_wrong(err, "--follow and --dry-run exclude each other");
     if (patterns_check(include, "--include", err) < 0)
         return usage_mark(err);
-    if (code_read(a->operands[0], include, &arena, &code, err) < 0) { /* the name of a file may be in it */
-        snprintf(err->msg, sizeof(err->msg), "%s", shown_name(&arena, err->msg));
+    if (read_options(a, p->name, &p->arena, &p->s, err) < 0)
+        return -1;
+    if (code_read(a->operands[0], include, &p->arena, &p->code, err) < 0) {
+        snprintf(err->msg, sizeof(err->msg), "%s", shown_name(&p->arena, err->msg)); /* a file's name */
         return -1;
     }
-    s.code = &code;
+    p->s.code = &p->code;
+    p->s.suffix = p->suffix;
     if (!args_has(a, "dry-run"))
-        draw_suffix(suffix);
-    s.suffix = suffix;
-    if (read_options(a, name, &arena, &s, err) < 0)
+        draw_suffix(p->suffix);
+    if (choose_program(a, &p->s, err) < 0)
         return -1;
-    cleanup_json cJSON *job = manifest_job(&s);
-    cleanup_trainjob struct trainjob *valid = jobfile_decode(job, "default", err);
-    if (!valid) /* all of it comes from the options */
-        return usage_mark(err);
-    tell_files(&code, &arena);
-    tell_secrets(&s);
+    p->job = manifest_job(&p->s);
+    cleanup_trainjob struct trainjob *valid = jobfile_decode(p->job, "default", err);
+    return valid ? 0 : usage_mark(err);
+}
+
+static int check(const struct args *a, struct err *err)
+{
+    cleanup_prepared struct prepared p = {0};
+
+    return prepare(&p, a, err);
+}
+
+static int run(struct session *session, const struct args *a, struct err *err)
+{
+    cleanup_prepared struct prepared p = {0};
+
+    if (prepare(&p, a, err) < 0)
+        return -1;
+    tell_files(&p.code, &p.arena);
+    tell_secrets(&p.s);
     if (args_has(a, "dry-run"))
-        return print_yaml(&s, job, err);
-    if (send(session, &s, job, err) < 0)
+        return print_yaml(&p.s, p.job, err);
+    if (send(session, &p.s, p.job, err) < 0)
         return -1;
-    return args_has(a, "follow") ? logs_follow(session, s.name, err) : 0;
+    return args_has(a, "follow") ? logs_follow(session, p.s.name, err) : 0;
 }
 
 static const struct option_row OPTIONS[] = {
@@ -364,8 +463,8 @@ static const struct option_row OPTIONS[] = {
      .help = "run a TensorBoard on the logs in this PersistentVolumeClaim"},
     {"node-selector", 0, "LABEL=VALUE...", .help = "run on nodes with this label; repeatable"},
     {"pull-secret", 0, "NAME", .help = "the Secret with the password of the image's registry"},
-    {"progress-timeout", 0, "SECONDS", option_integer, .min = 30, .max = CONTRACT_PROGRESS_TIMEOUT_MAX_S,
-     .help = "restart the job when no rank shows output for so long (at least 30)"},
+    {"progress-timeout", 0, "TIME",
+     .help = "restart the job when no rank shows output for 10m, 1h30m (at least 30s)"},
     {"max-restarts", 0, "N", option_integer, .max = INT32_MAX,
      .help = "how often torchrun restarts failed processes (default: 0)"},
     {"launcher", 0, "NAME", option_choice, .help = "whose torchrun: Torchkeeper (default) or Image",
@@ -383,7 +482,8 @@ static const struct option_example EXAMPLES[] = {
      "A folder, on two nodes; train.py in it gets --epochs 3."},
     {"kubectl ptj submit train.py --image pytorch/pytorch --secret HF_TOKEN=hf/token --claim data:/data",
      "With a token from a Secret and a PersistentVolumeClaim."},
-    {"kubectl ptj submit train.py --image pytorch/pytorch --progress-timeout 600 --tensorboard data/runs",
+    {"kubectl ptj submit train.py --image pytorch/pytorch --progress-timeout 10m --claim data:/data "
+     "--tensorboard data/runs",
      "A hang of 10 minutes ends in a restart; TensorBoard shows the folder runs of the PersistentVolumeClaim "
      "data."},
     {"kubectl ptj submit train.py --image pytorch/pytorch --dry-run > job.yaml", "A manifest to begin with."},
@@ -398,7 +498,8 @@ const struct verb VERB_SUBMIT = {
     .words = VERB_FILES,
     .summary = "make a training job of a script or a folder",
     .about =
-        "Creates a training job. Each of its pods runs SCRIPT under torchrun, with ARGS. For a FOLDER the "
+        "Creates a training job. Each of its pods runs SCRIPT under torchrun, with ARGS. They and the values "
+        "of --env reach it as they are: Kubernetes expands no $(NAME) in them. For a FOLDER the "
         "first of ARGS names the file to run. What these options cannot express needs a manifest: "
         "--dry-run prints one to start from. `kubectl ptj run` runs that manifest on this machine.\n"
         "The code goes into a ConfigMap, NAME-code-XXXXX, which is deleted with the job. It holds at most "
@@ -425,5 +526,6 @@ const struct verb VERB_SUBMIT = {
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline_with = "dry-run",
+    .check = check,
     .run = run,
 };

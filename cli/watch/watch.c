@@ -398,6 +398,13 @@ static void prepare(struct watch *w, const struct args *a, const char *what)
                                                     .ctx = w});
 }
 
+static int check(const struct args *a, struct err *err)
+{
+    struct watch w = {.name = a->n_operands ? a->operands[0] : NULL};
+
+    return read_options(&w, a, err);
+}
+
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     const bool all = args_has(a, "all-namespaces");
@@ -482,5 +489,6 @@ const struct verb VERB_WATCH = {
         "rank that failed, or 1 if it has none, and 124 when the time is over.",
     .options = OPTIONS,
     .examples = EXAMPLES,
+    .check = check,
     .run = run,
 };

@@ -52,6 +52,7 @@ static void test_words(void **state)
     expect(p, COMPLETE("watch", "--until=f"), "--until=finished\t\n:4\n");
     expect(p, COMPLETE("watch", "--until=x"), ":4\n");
     expect(p, COMPLETE("--kubeconfig", "/e"), ":0\n");
+    expect(p, COMPLETE("run", "--volume", "/e"), ":4\n"); /* a name comes first */
     expect(p, COMPLETE("nonsense", "--unknown", "x"), ":4\n");
     expect(p, COMPLETE("__com"), ":4\n");
     assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);

@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64];
+static char folder[64], tmp[80];
 
 static int begin(void **state)
 {
@@ -25,6 +27,9 @@ static int begin(void **state)
     snprintf(folder, sizeof(folder), "/tmp/ptj-run.XXXXXX");
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
+    assert_int_equal(mkdir("tmp", 0700), 0);
+    snprintf(tmp, sizeof(tmp), "%s/tmp", folder);
+    setenv("TMPDIR", tmp, 1);
     *state = &p;
     return 0;
 }
@@ -36,6 +41,7 @@ static int end(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
         unlink(FILES[i]);
+    assert_int_equal(rmdir("tmp"), 0); /* nothing is left in it */
     assert_int_equal(chdir("/"), 0);
     rmdir(folder);
     ptj_end(*state);
@@ -180,7 +186,7 @@ static void write_volumes(const char *objects, int replicas, const char *volumes
 static size_t folders(void)
 {
     glob_t found = {0};
-    const size_t n = glob("/tmp/ptj-run-??????", 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    const size_t n = glob("tmp/ptj-run-??????", 0, NULL, &found) == 0 ? found.gl_pathc : 0;
 
     globfree(&found);
     return n;
@@ -196,8 +202,8 @@ static void test_config_maps(void **state)
                   "cat /code/a; /code/run.sh; od -An -tx1 /code/b; echo /codes x/code -I=/code $0; exit 3");
     struct ptj_result r = ptj_run(p, RUN("run", "job.yaml"));
     assert_int_equal(r.status, 3);
-    assert_non_null(strstr(r.out, "textran\n 00 01 ff\n/codes x/code -I=/tmp/ptj-run-"));
-    assert_non_null(strstr(r.out, "/j-node-0-0 /tmp/ptj-run-"));
+    assert_non_null(strstr(r.out, "textran\n 00 01 ff\n/codes x/code -I=/tmp/ptj-run."));
+    assert_non_null(strstr(r.out, "/j-node-0-0 /tmp/ptj-run."));
     assert_string_equal(r.err, "");
     ptj_forget(&r);
     write_volumes(
@@ -227,14 +233,15 @@ static void test_submitted(void **state)
 
     assert_int_equal(fs_write_atomic("train.py", SCRIPT, strlen(SCRIPT), &err), 0);
     ptj_script("torchrun", TORCHRUN);
-    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=i", "--dry-run", "--", "well"));
+    struct ptj_result r =
+        ptj_run(p, RUN("submit", "train.py", "--image=i", "--dry-run", "--", "$(PATH)$$ well"));
     assert_int_equal(fs_write_atomic("job.yaml", r.out, strlen(r.out), &err), 0);
     ptj_forget(&r);
     const char *old = getenv("PATH");
     snprintf(path, sizeof(path), "%s:%s", folder, old);
     cleanup_free char *kept = strdup(old);
     setenv("PATH", path, 1);
-    ptj_expect(p, RUN("run", "job.yaml"), 0, "trained well\n", NULL);
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "trained $(PATH)$$ well\n", NULL);
     setenv("PATH", kept, 1);
 }
 
@@ -264,7 +271,7 @@ static void test_other_volumes(void **state)
         ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, REFUSED[i].want);
     }
     write_volumes("", 1, REFUSED[0].volume, AT_CODE, "ls /code");
-    ptj_expect(p, RUN("run", "job.yaml", "--dry-run"), 0, "ls /code", "(persistentVolumeClaim c)");
+    ptj_expect(p, RUN("run", "job.yaml", "--dry-run"), 1, "ls /code", "(persistentVolumeClaim c)");
     snprintf(option, sizeof(option), "--volume=v=%s", folder);
     ptj_expect(p, RUN("run", "job.yaml", option), 0, "job.yaml\n", NULL);
     ptj_expect(p, RUN("run", "job.yaml", "--volume=v=."), 0, "job.yaml\n", NULL);
@@ -278,7 +285,7 @@ static void test_other_volumes(void **state)
                   "touch /data/$RANK; echo $(ls /data /dev/shm/. -d; ls /data) $DATA");
     struct ptj_result r = ptj_run(p, RUN("run", "job.yaml"));
     assert_int_equal(r.status, 0);
-    assert_non_null(strstr(r.out, "/dev/shm/. /tmp/ptj-run-"));
+    assert_non_null(strstr(r.out, "/dev/shm/. /tmp/ptj-run."));
     assert_non_null(strstr(r.out, "/j-node-0-0/a/b 0 /tmp/"));
     assert_non_null(strstr(r.out, "/j-node-1-0/a/b 1 /tmp/"));
     assert_non_null(strstr(r.out, "/j-node-1-0/a/b/x:/mnt/data\n"));
@@ -291,9 +298,11 @@ static void test_paths_stay_inside(void **state)
     static const struct {
         const char *map, *volume, *mount, *want;
     } CASES[] = {
-        {"data: {../a: x}", "name: m", "", "the key \"../a\" has a slash"},
-        {"data: {..: x}", "name: m", "", "the path \"..\" leads out of it"},
-        {"binaryData: {/etc/x: eA==}", "name: m", "", "has a slash"},
+        {"data: {../a: x}", "name: m", "", "job.yaml:1: data: the key \"../a\": expected"},
+        {"data: {..: x}", "name: m", "", "job.yaml:1: data: the key \"..\": expected"},
+        {"data: {.: x}", "name: m", "", "job.yaml:1: data: the key \".\": expected"},
+        {"data: {'': x}", "name: m", "", "job.yaml:1: data: the key \"\": expected"},
+        {"binaryData: {/etc/x: eA==}", "name: m", "", "job.yaml:1: binaryData: the key \"/etc/x\": expected"},
         {"data: {a: x}", "name: m, items: [{key: a, path: ../a}]", "", "the path \"../a\" leads out of it"},
         {"data: {a: x}", "name: m, items: [{key: a, path: b/../../a}]", "", "leads out of it"},
         {"data: {a: x}", "name: m, items: [{key: a, path: /tmp/ptj-a}]", "", "leads out of it"},
@@ -304,7 +313,15 @@ static void test_paths_stay_inside(void **state)
         {"data: {a: x}", "name: m", ", subPathExpr: $(A)", "a subPathExpr"},
         {"binaryData: {a: '?'}", "name: m", "", "ConfigMap m, key a: not base64"},
         {"binaryData: {a: 'QQ'}", "name: m", "", "ConfigMap m, key a: not base64"},
-        {"data: {a: 1}", "name: m", "", "has no text under the key a"},
+        {"data: {a: 1}", "name: m", "", "job.yaml:1: data: the key \"a\": expected a string as its value"},
+        {"data: [a, b]", "name: m", "", "job.yaml:1: data: expected an object of keys and strings\n"},
+        {"data: hello", "name: m", "", "job.yaml:1: data: expected an object of keys and strings\n"},
+        {"binaryData: [eA==]", "name: m", "", "job.yaml:1: binaryData: expected an object"},
+        {"binaryData: [eA==]", "name: m, items: [{key: a, path: a}]", "", "binaryData: expected an object"},
+        {"data: {a: x}\nbinaryData: {a: eA==}", "name: m", "", "binaryData: the key \"a\" is in data, too\n"},
+        {"data: {a: x}", "name: m, items: [{key: a, path: b}, {key: a, path: b}]", "",
+         "the path \"b\" is given twice"},
+        {"data: {a: x}", "name: m, items: [{key: a, path: .}]", "", "the path \".\" is given twice"},
     };
     struct ptj *p = *state;
     char map[256], volume[256], mount[128];
@@ -318,6 +335,74 @@ static void test_paths_stay_inside(void **state)
         ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, CASES[i].want);
     }
     assert_int_equal(folders(), before);
+    write_volumes("kind: ConfigMap\nmetadata: {name: m}\ndata: [a]\n---\n", 1, OF_MAP, AT_CODE, "true");
+    ptj_expect(p, RUN("run", "job.yaml", "--dry-run"), 1, NULL, "job.yaml:1: data: expected an object");
+}
+
+/* The kubelet mounts an empty folder, and leaves out a key. */
+static void test_optional_config_maps(void **state)
+{
+    struct ptj *p = *state;
+
+    write_volumes("", 1, "{name: v, configMap: {name: n, optional: true}}", AT_CODE, "ls -A /code; echo end");
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "end\n", NULL);
+    ptj_expect(p, RUN("run", "job.yaml", "--dry-run"), 0, "ls -A /code", "for which a run makes a temporary");
+    write_volumes("", 1, "{name: v, configMap: {name: n, optional: false}}", AT_CODE, "true");
+    ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "(configMap n), which is not in the manifest");
+    write_volumes(MAP, 1,
+                  "{name: v, configMap: {name: m, optional: true, items: [{key: z, path: z}, {key: a, path: "
+                  "k}]}}",
+                  AT_CODE, "ls -A /code");
+    ptj_expect(p, RUN("run", "job.yaml"), 0, "k\n", NULL);
+}
+
+#define SCRATCH "{name: v, emptyDir: {}}", "{name: v, mountPath: /data}"
+
+/* Whatever ends the program, and whatever it leaves there. */
+static void test_temporary_folder_is_removed(void **state)
+{
+    static const int OVERRIDES[] = {1, 2, 3}; /* root's: to write, to search and to own everywhere */
+    struct ptj *p = *state;
+    const size_t before = folders();
+
+    write_volumes("", 1, SCRATCH, "trap \"exit 5\" QUIT; touch ready-0; while :; do sleep 0.01; done");
+    const pid_t pid = ptj_start(p, RUN("run", "job.yaml"));
+    wait_for("ready-0");
+    assert_int_equal(kill(pid, SIGQUIT), 0);
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 5);
+    ptj_forget(&r);
+    assert_int_equal(folders(), before);
+    for (size_t i = 0; i < ARRAY_LEN(OVERRIDES); i++)
+        (void)prctl(PR_CAPBSET_DROP, OVERRIDES[i], 0, 0, 0); /* what this runs is as any other user */
+    write_volumes(
+        "", 1, SCRATCH,
+        "cd /data; mkdir -p a/b/c; touch a/b/c/f; chmod 0 a/b/c a/b; chmod 500 a; mkdir d; touch d/f; "
+        "chmod 400 d");
+    ptj_expect(p, RUN("run", "job.yaml"), 0, NULL, NULL);
+    assert_int_equal(folders(), before);
+}
+
+static void test_temporary_folder_of_the_user(void **state)
+{
+    struct ptj *p = *state;
+    char want[128];
+
+    write_volumes("", 1, SCRATCH, "echo /data");
+    snprintf(want, sizeof(want), "%s/ptj-run-", tmp);
+    setenv("TMPDIR", "tmp", 1);
+    ptj_expect(p, RUN("run", "job.yaml"), 0, want, NULL);
+    setenv("TMPDIR", "none", 1);
+    ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "none: No such file or directory");
+    unsetenv("TMPDIR");
+    struct ptj_result r = ptj_run(p, RUN("run", "job.yaml"));
+    assert_int_equal(strncmp(r.out, "/tmp/ptj-run-", strlen("/tmp/ptj-run-")), 0);
+    ptj_forget(&r);
+    setenv("TMPDIR", tmp, 1);
+    write_volumes("", 1, SCRATCH, "chmod 500 tmp");
+    snprintf(want, sizeof(want), "could not remove the temporary folder %s/ptj-run-", tmp);
+    ptj_expect(p, RUN("run", "job.yaml"), 0, NULL, want);
+    assert_int_equal(system("chmod 700 tmp; rmdir tmp/ptj-run-*"), 0);
 }
 
 #define HOSTILE                                                                                              \
@@ -379,6 +464,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_submitted, begin, end),
         cmocka_unit_test_setup_teardown(test_other_volumes, begin, end),
         cmocka_unit_test_setup_teardown(test_paths_stay_inside, begin, end),
+        cmocka_unit_test_setup_teardown(test_optional_config_maps, begin, end),
+        cmocka_unit_test_setup_teardown(test_temporary_folder_is_removed, begin, end),
+        cmocka_unit_test_setup_teardown(test_temporary_folder_of_the_user, begin, end),
         cmocka_unit_test_setup_teardown(test_hostile_values, begin, end),
         cmocka_unit_test_setup_teardown(test_hostile_program, begin, end),
     };

@@ -155,6 +155,7 @@ static void test_each_option(void **state)
     } CASES[] = {
         {"--procs=4", "    procPerNode: 4\n"},
         {"--progress-timeout=600", "  runPolicy:\n    progressTimeoutSeconds: 600\n"},
+        {"--progress-timeout=1h10m", "  runPolicy:\n    progressTimeoutSeconds: 4200\n"},
         {"--pull-secret=reg.1", "        imagePullSecrets:\n        - name: reg.1\n"},
         {"--node-selector=a.b/c-D_e=f", "        nodeSelector:\n          a.b/c-D_e: f\n"},
         {"--node-selector=zone=", "        nodeSelector:\n          zone: ''\n"},
@@ -196,30 +197,54 @@ static void test_each_option_refused(void **state)
     } CASES[] = {
         {"--procs=0", "--procs: expected an integer 1..4096, got \"0\"\n"},
         {"--procs=auto", "--procs: expected an integer 1..4096, got \"auto\"\n"},
-        {"--progress-timeout=29", "--progress-timeout: expected an integer 30..604800, got \"29\"\n"},
-        {"--progress-timeout=5m", "--progress-timeout: expected an integer 30..604800, got \"5m\"\n"},
+        {"--progress-timeout=29", "--progress-timeout: expected 30s to 7d, got \"29\"\n"},
+        {"--progress-timeout=7d1s", "--progress-timeout: expected 30s to 7d, got \"7d1s\"\n"},
+        {"--progress-timeout=5 m",
+         "--progress-timeout: expected a time such as 90s, 5m or 1h30m, got \"5 m\"\n"},
         {"--launcher=image",
          "--launcher: expected Torchkeeper or Image, got \"image\"; did you mean Image?\n"},
         {"--pull-secret=", "--pull-secret: expected the name of a Secret, got \"\"\n"},
         {"--pull-secret=My", "--pull-secret: expected the name of a Secret, got \"My\"\n"},
+        {"--pull-secret=a..b", "--pull-secret: expected the name of a Secret, got \"a..b\"\n"},
+        {"--pull-secret=a.-b", "--pull-secret: expected the name of a Secret, got \"a.-b\"\n"},
+        {"-nBad NS", "--namespace: expected a-z, 0-9 and -, got \"Bad NS\"\n"},
+        {"-n=", "--namespace: expected a-z, 0-9 and -, got \"\"\n"},
+        {"--claim=Bad Name:/c", "--claim: expected CLAIM:/PATH, got \"Bad Name:/c\"\n"},
+        {"--claim=a.:/c", "--claim: expected CLAIM:/PATH, got \"a.:/c\"\n"},
+        {"--claim=a:/c:ro", "--claim: expected CLAIM:/PATH, got \"a:/c:ro\"\n"},
+        {"--claim=a:/ptj/code", "--claim: /ptj/code: another volume is mounted there\n"},
+        {"--claim=a:/dev//shm/.", "--claim: /dev//shm/.: another volume is mounted there\n"},
+        {"--claim=a:/data/", "--claim: /data/: another volume is mounted there\n"},
+        {"--env=A=\xff", "--env: expected UTF-8, got \"A=...\"\n"},
+        {"--env=A\xff=1", "--env: expected UTF-8, got \"A\\xff=...\"\n"},
+        {"--env=s3", "--env: expected NAME=VALUE, got \"s3\"\n"},
+        {"--env==s3", "--env: expected NAME=VALUE, got \"=...\"\n"},
+        {"--secret=HF_TOKEN=hf_realtoken", "--secret: expected NAME=SECRET/KEY, got \"HF_TOKEN=...\"\n"},
+        {"--image=i\xff", "--image: expected UTF-8, got \"i\\xff\"\n"},
+        {"--tensorboard=a/\xed\xa0\x80", "--tensorboard: expected UTF-8, got \"a/\\xed\\xa0\\x80\"\n"},
         {"--node-selector=gpu", "--node-selector: expected LABEL=VALUE, got \"gpu\"\n"},
         {"--node-selector=a b=c", "--node-selector: expected a label of nodes, got \"a b=c\"\n"},
         {"--node-selector=/a=c", "--node-selector: expected a label of nodes, got \"/a=c\"\n"},
+        {"--node-selector=a..b/c=d", "--node-selector: expected a label of nodes, got \"a..b/c=d\"\n"},
         {"--node-selector=a/=c", "--node-selector: expected a label of nodes, got \"a/=c\"\n"},
         {"--node-selector=a=b/c", "--node-selector: expected a label of nodes, got \"a=b/c\"\n"},
         {"--node-selector=x=2", "--node-selector: x is given twice\n"},
         {"--tensorboard=", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"\"\n"},
         {"--tensorboard=/logs", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"/logs\"\n"},
         {"--tensorboard=logs:/runs", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"logs:/runs\"\n"},
+        {"--tensorboard=a./runs", "--tensorboard: expected CLAIM or CLAIM/FOLDER, got \"a./runs\"\n"},
         {"--tensorboard=logs/../x", "subPath[0]: "},
         {"--follow", "--follow and --dry-run exclude each other\n"},
     };
     struct ptj *p = *state;
 
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++)
-        ptj_expect(
-            p, RUN("submit", "train.py", "--image=img", "--node-selector=x=1", CASES[i].option, "--dry-run"),
-            2, NULL, CASES[i].want);
+        ptj_expect(p,
+                   RUN("submit", "train.py", "--image=img", "--node-selector=x=1", "--claim=c:/data",
+                       CASES[i].option, "--dry-run"),
+                   2, NULL, CASES[i].want);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img", "--dry-run", "--", "a\xff"), 2, NULL,
+               "ARGS: expected UTF-8, got \"a\\xff\"\n");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--progress-timeout=60", "--launcher=Image"), 2,
                NULL, "--progress-timeout needs --launcher Torchkeeper\n");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes=65", "--follow"), 2, NULL,
@@ -356,6 +381,39 @@ static void test_hostile_names(void **state)
                "submit: Code/x\\x0d.pem: looks like a key");
 }
 
+/* JSON has no other bytes, and the API server would change them. */
+static void test_names_that_are_not_utf8(void **state)
+{
+    struct ptj *p = *state;
+
+    put("b\xff.py", "p", 1);
+    ptj_expect(p, RUN("submit", "b\xff.py", "--image=img", "--dry-run"), 1, NULL,
+               "submit: b\\xff.py: expected a name in UTF-8");
+    assert_int_equal(mkdir("Code", 0755), 0);
+    assert_int_equal(mkdir("Code/\xc3", 0755), 0);
+    put("Code/train.py", "p", 1);
+    put("Code/\xc3/\xa9.py", "p", 1);
+    put("Code/.\xff", "p", 1);
+    ptj_expect(p, RUN("submit", "Code", "--image=img", "--dry-run", "--", "train.py"), 1, NULL,
+               "submit: Code/\\xc3/\\xa9.py: expected a name in UTF-8");
+    put("Code/.ptjignore", "\xc3/\n", 3);
+    ptj_expect(p, RUN("submit", "Code", "--image=img", "--dry-run", "--", "train.py"), 0, "train.py",
+               "leaves out .\\xff");
+}
+
+/* Kubernetes expands $(NAME) and $$ in arguments and variables: the program gets what was typed. */
+static void test_dollars(void **state)
+{
+    struct ptj *p = *state;
+
+    put("$(A).py", "p", 1);
+    ptj_expect(p, RUN("submit", "$(A).py", "--image=img", "-eA=$(B)$", "--dry-run", "--", "$$x", "$(B)"), 0,
+               "          args:\n          - /ptj/code/$$(A).py\n          - $$$$x\n          - $$(B)\n      "
+               "    env:\n"
+               "          - name: A\n            value: $$(B)$$\n",
+               "takes $(A).py");
+}
+
 /* As editors of Windows save them. */
 static void test_byte_order_marks(void **state)
 {
@@ -439,8 +497,8 @@ static void test_the_next_command(void **state)
     ptj_expect(p, RUN("tensorboard", "on", "--context=a b"), 1, NULL, "=on '--context=a b')");
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
     ptj_expect(p, RUN("suspend", "on", "--as=me"), 1, NULL, "`kubectl auth can-i --list -n team --as=me`");
-    ptj_expect(p, RUN("suspend", "on", "-n", "a; b"), 1, NULL,
-               "namespace \"a; b\": expected a-z, 0-9 and -\n");
+    ptj_expect(p, RUN("suspend", "on", "-n", "a; b"), 2, NULL,
+               "--namespace: expected a-z, 0-9 and -, got \"a; b\"\n");
     fake_plan_fault(p->server, NULL);
 }
 
@@ -628,7 +686,8 @@ static void test_secrets_in_the_environment(void **state)
         "- name: LR\n            value: '1'\n          - name: HF_TOKEN\n            valueFrom:\n"
         "              secretKeyRef:\n                name: my.hf-1\n                key: To_ken.x\n";
     static const char *const WRONG[] = {"HF_TOKEN",    "HF_TOKEN=a",   "HF_TOKEN=/a",    "=a/b",
-                                        "HF_TOKEN=a/", "HF_TOKEN=A/b", "HF_TOKEN=a/b/c", "HF_TOKEN=a b/c"};
+                                        "HF_TOKEN=a/", "HF_TOKEN=A/b", "HF_TOKEN=a/b/c", "HF_TOKEN=a b/c",
+                                        "A=-x/k",      "A=x./k",       "A=x/..",         "A=x/..k"};
     static const char *const WARNED[] = {"HF_TOKEN", "WANDB_API_KEY", "DB_PASSWORD", "MY_SECRET_1",
                                          "aws_secret_access_key"};
     struct ptj *p = *state;
@@ -816,6 +875,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_a_folder, begin, end),
         cmocka_unit_test_setup_teardown(test_this_folder, begin, end),
         cmocka_unit_test_setup_teardown(test_hostile_names, begin, end),
+        cmocka_unit_test_setup_teardown(test_names_that_are_not_utf8, begin, end),
+        cmocka_unit_test_setup_teardown(test_dollars, begin, end),
         cmocka_unit_test_setup_teardown(test_byte_order_marks, begin, end),
         cmocka_unit_test_setup_teardown(test_creates, begin, end),
         cmocka_unit_test_setup_teardown(test_the_next_command, begin, end),

@@ -130,6 +130,33 @@ static void test_command_line(void **state)
     assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);
 }
 
+/* A wrong command line is named as such, whatever the connection. */
+static void test_wrong_usage_needs_no_kubectl(void **state)
+{
+    static const char *const LINES[][6] = {
+        {"watch", "a", "--timeout", "5"},
+        {"watch", "a", "--all-namespaces"},
+        {"watch", "a", "--until=finished", "--timeout=soon"},
+        {"watch", "-n", "a b"},
+        {"logs", "a", "--grep", "("},
+        {"logs", "a", "--rank", "x"},
+        {"logs", "a", "--since", "x"},
+        {"debug", "a", "--rank=0", "--pod=a"},
+        {"scale", "a", "many"},
+        {"submit", TK_SOURCE_DIR "/README.md"},
+        {"submit", "none.py"},
+        {"submit", TK_SOURCE_DIR "/README.md", "--image=i", "--cpu=many"},
+        {"submit", TK_SOURCE_DIR "/README.md", "--image=i", "--follow", "--dry-run"},
+    };
+    struct ptj *p = *state;
+
+    p->kubectl = "/nonexistent";
+    for (size_t i = 0; i < ARRAY_LEN(LINES); i++)
+        ptj_expect(p, LINES[i], 2, NULL, LINES[i][0]);
+    ptj_expect(p, RUN("submit", "none.py", "--image=i"), 1, NULL, "none.py: No such file");
+    ptj_expect(p, RUN("watch"), 1, NULL, "/nonexistent");
+}
+
 static void expect_lists(struct ptj *p, const char *const *args, bool connection, bool ns)
 {
     struct ptj_result r = ptj_run(p, args);
@@ -170,6 +197,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_scale, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_failures, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_command_line, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_usage_needs_no_kubectl, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_without_connection, ptj_setup, ptj_teardown),
     };
 

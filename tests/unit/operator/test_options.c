@@ -85,7 +85,7 @@ static void test_refusals(void **state)
         {"--namespaces=x", NULL,
          "--namespaces: unknown option; did you mean --namespace? (ptj-operator --help)"},
         {"--kube-api-qps=1", NULL, "--kube-api-qps: unknown option (ptj-operator --help)"},
-        {"--version=1", NULL, "--version=1: --version takes no value"},
+        {"--version=1", NULL, "--version takes no value"},
         {"-v", NULL, "-v: unknown option (ptj-operator --help)"},
         {"--namespace", NULL, "--namespace: expected a value: --namespace=NAME"},
         {"--namespace=A_b", NULL, "--namespace: expected the name of a namespace, got \"A_b\""},

@@ -133,7 +133,7 @@ static void refuses(void **state)
         {"--save_steps 0", "--save_steps: expected an integer 1..2147483647, got \"0\""},
         {"--save-seconds -1", "--save_seconds: expected a number 0..1e+07, got \"-1\""},
         {"--batch-size 65537", "--batch_size: expected an integer 1..65536, got \"65537\""},
-        {"--no_cuda=1", "--no_cuda=1: --no_cuda takes no value"},
+        {"--no_cuda=1", "--no_cuda takes no value"},
         {"--data=", "--data: expected a path"},
         {"--dataset cifar", "--dataset: expected mnist or fashion-mnist, got \"cifar\""},
         {"--backend tcp", "--backend: expected gloo or nccl, got \"tcp\""},
