@@ -53,8 +53,9 @@ static int get_program(const struct option_values *v, const struct options_host 
     if (!v->rest[0])
         return err_set(
             err, ERR_INVALID,
-            "no program given: expected torchrun [OPTIONS] PROGRAM [ARGUMENTS...]; in a "
-            "PyTorchTrainingJob the program stands in the container's args, its command is not used");
+            "no program given: expected %s [OPTIONS] PROGRAM [ARGUMENTS...]; in a "
+            "PyTorchTrainingJob the program stands in the container's args, its command is not used",
+            launch ? "launch" : "torchrun");
     if (module && no_python && !run_path)
         return err_set(err, ERR_INVALID, "--module and --no-python: expected at most one of them");
     if (launch && no_python && !v->text[OPT_USE_ENV])

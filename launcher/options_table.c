@@ -27,10 +27,11 @@ const struct option_row option_rows[N_OPTIONS + 1] = {
          .help = "For torch.distributed.launch: do not pass --local-rank=N to PROGRAM. torchrun never does."},
     [OPT_RDZV_BACKEND] = {"rdzv-backend", 0, "NAME", .env = "PET_RDZV_BACKEND",
                           .section = "Meeting other nodes",
-                          .help = "static (default: --node-rank numbers the nodes) or c10d (they number "
-                                  "themselves). With one node nobody has to be met: both do the same, and "
-                                  "without --rdzv-endpoint and --master-port it is --standalone. etcd and "
-                                  "etcd-v2 are refused: launchers meet without a server of their own here."},
+                          .help =
+                              "static (default: --node-rank numbers the nodes) or c10d (they number "
+                              "themselves). With one node there are no others to meet: both do the same, and "
+                              "without --rdzv-endpoint and --master-port it is --standalone. etcd and "
+                              "etcd-v2 are refused: launchers meet without a server of their own here."},
     [OPT_RDZV_ENDPOINT] = {"rdzv-endpoint", 0, "HOST[:PORT]", .env = "PET_RDZV_ENDPOINT",
                            .help =
                                "Where several nodes meet: the launcher of that node listens there (c10d: "
@@ -144,27 +145,27 @@ static const char *const VARIABLES[][2] = {
      "totalEpochs, percent, loss and samplesPerSecond. By default, while progress is served, a file in a "
      "folder of the run; ranks find its name in this variable."},
     {"TORCHKEEPER_PROGRESS_TIMEOUT=SECONDS",
-     "A run in which no rank of any node shows a sign of life for so long hangs: signs are output, a change "
-     "of the progress file, and steps and collective calls of this project's trainer. It is ended, the rank "
-     "that holds up the others is named, and its node ends with 138, whatever --max-restarts says. All nodes "
-     "need it, with the same value. Without it a run may hang for ever."},
+     "The launcher ends a run in which no rank of any node is active for so long. A rank is active when it "
+     "writes output, changes the progress file, or runs a step or a collective call of this project's "
+     "trainer. The launcher names the rank that holds up the others, and its node ends with 138, whatever "
+     "--max-restarts is. All nodes need the same value. Without it a run may hang for ever."},
     {"TORCHKEEPER_JOB_KEY=DIGITS",
-     "64 hexadecimal digits, the same on all nodes: who does not have them takes no part in the run, even "
-     "with its --rdzv-id. Ranks do not find it in their environment."},
+     "64 hexadecimal digits, the same on all nodes: a launcher without them cannot take part in the run, "
+     "even with its --rdzv-id. Ranks do not find it in their environment."},
 };
 
 static const char STATUS[] =
     "0 when every rank ended with 0. Else the status of the rank that failed first (of the first that did "
     "not fail because of another: 140 is \"a peer was lost\"), 128 + n when signal n killed it. 143 after "
     "SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started. With several nodes, one on "
-    "which nothing failed by itself ends with 140 and tells what did, where; 138: too few nodes came, this "
-    "machine lacks memory, processes or descriptors, or the run hung because of a rank here "
+    "which nothing failed by itself ends with 140 and prints what failed, and where; 138: too few nodes "
+    "came, this machine lacks memory, processes or descriptors, or the run hung because of a rank here "
     "(TORCHKEEPER_PROGRESS_TIMEOUT).";
 
 const struct option_example torchrun_examples[] = {
     {"torchrun --nproc-per-node=4 trainer mnist-cnn", "Four ranks of an executable on this machine."},
     {"torchrun --standalone --nproc-per-node=gpu train.py --epochs 10",
-     "A Python script, one rank per GPU; what stands behind the script is the script's."},
+     "A Python script, one rank per GPU; the words after the script are its arguments."},
     {"torchrun --nnodes=2 --node-rank=1 --master-addr=10.0.0.1 --rdzv-id=7 --nproc-per-node=8 train.py",
      "The second of two nodes. The same with --node-rank=0 runs on 10.0.0.1."},
     {"torchrun --nnodes=2:4 --rdzv-backend=c10d --rdzv-endpoint=10.0.0.1 --rdzv-id=7 train.py",
