@@ -100,7 +100,8 @@ static void offer_jobs(struct completion *c)
     cleanup_session struct session s = {0};
     struct err err;
 
-    if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "r", stdin)) /* no plug-in asks */
+    /* So a credential plug-in cannot prompt. */
+    if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "r", stdin))
         return;
     signal(SIGALRM, on_alarm);
     alarm(patience_s());

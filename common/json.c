@@ -268,6 +268,19 @@ const char *json_str(const cJSON *node, const char *key)
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
+cJSON *json_item_with(const cJSON *list, const char *key, const char *value)
+{
+    cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        const char *own = json_str(item, key);
+        if (own && value && strcmp(own, value) == 0)
+            return item;
+    }
+    return NULL;
+}
+
 bool json_is_exact(const cJSON *node)
 {
     return cJSON_IsNumber(node) && fabs(node->valuedouble) < 0x1p53;

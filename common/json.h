@@ -93,6 +93,9 @@ const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
+/* The first item of a list whose member `key` has this text; NULL: there is none. */
+cJSON *json_item_with(const cJSON *list, const char *key, const char *value);
+
 /* Whether it is a number below 2^53; a larger integer may have been rounded. */
 bool json_is_exact(const cJSON *node);
 

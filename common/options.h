@@ -54,7 +54,7 @@ struct option_row {
 
 #define OPTION_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* What they write. */
+/* The setters, and the type of the field that each writes. */
 option_set_fn option_flag;    /* bool: true */
 option_set_fn option_bool;    /* bool: true or false; without a value true */
 option_set_fn option_text;    /* const char * */

@@ -60,7 +60,7 @@ static int run(int argc, char **argv, struct arena *a)
     char *secret;
 
     if (options_parse(argc, argv, &host, a, &options, &err) < 0) {
-        fprintf(stderr, "torchrun: %s\n", err.msg);
+        fprintf(stderr, "%s: %s\n", options_is_launch(argv[0]) ? "launch" : "torchrun", err.msg);
         return EXIT_CODE_USAGE;
     }
     if ((secret = getenv(CONTRACT_ENV_JOB_KEY))) /* other processes of this user can read /proc/PID/environ */

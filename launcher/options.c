@@ -53,8 +53,9 @@ static int get_program(const struct option_values *v, const struct options_host 
     if (!v->rest[0])
         return err_set(
             err, ERR_INVALID,
-            "no program given: expected torchrun [OPTIONS] PROGRAM [ARGUMENTS...]; in a "
-            "PyTorchTrainingJob the program stands in the container's args, its command is not used");
+            "no program given: expected %s [OPTIONS] PROGRAM [ARGUMENTS...]; in a "
+            "PyTorchTrainingJob the program stands in the container's args, its command is not used",
+            launch ? "launch" : "torchrun");
     if (module && no_python && !run_path)
         return err_set(err, ERR_INVALID, "--module and --no-python: expected at most one of them");
     if (launch && no_python && !v->text[OPT_USE_ENV])
@@ -89,20 +90,27 @@ static int check_virtual(const struct options_host *host, const struct options *
         o->nproc, there, there == 1 ? "" : "s", list ? " in CUDA_VISIBLE_DEVICES=" : "", list ? list : "");
 }
 
+static bool is_other(const char *text, const char *word)
+{
+    return text && strcmp(text, word) != 0;
+}
+
 /* Refuse PyTorch's options that have no effect here. A value is accepted only where ignoring it changes
  * nothing. */
 static int refuse_unsupported(const struct option_values *v, struct err *err)
 {
-    if (option_word(v, OPT_LOGS_SPECS, (const char *const[]){"default", NULL},
-                    "default: others are Python plugins, and this launcher runs without Python", err) < 0 ||
-        option_word(v, OPT_EVENT_LOG_HANDLER, (const char *const[]){"null", NULL},
-                    "null: others are Python's log handlers, and this launcher runs without Python", err) < 0)
-        return -1;
+    int ignored;
+
+    if (is_other(v->text[OPT_LOGS_SPECS], "default"))
+        return option_bad(v, OPT_LOGS_SPECS, err,
+                          "default: others are Python plugins, and this launcher runs without Python");
+    if (is_other(v->text[OPT_EVENT_LOG_HANDLER], "null"))
+        return option_bad(v, OPT_EVENT_LOG_HANDLER, err,
+                          "null: others are Python's log handlers, and this launcher runs without Python");
     if (v->text[OPT_NUMA_BINDING])
         return option_bad(v, OPT_NUMA_BINDING, err,
                           "the option to be left out: this launcher does not bind ranks to CPUs");
-    return option_word(v, OPT_START_METHOD, (const char *const[]){"spawn", "fork", "forkserver", NULL},
-                       "spawn, fork or forkserver", err);
+    return option_read(v, OPT_START_METHOD, &ignored, err);
 }
 
 /* A variable of whole seconds; one that is not set or empty leaves *ret_ms. */
@@ -157,6 +165,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     struct options o = {.shutdown_timeout_ms = CONTRACT_SHUTDOWN_TIMEOUT_S * 1000, .role = "default"};
     struct option_values v;
     int64_t ignored_ms;
+    int shell;
 
     if (option_values_parse(argc, argv, host, a, &v, err) < 0)
         return -1;
@@ -164,7 +173,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     o.version = v.text[OPT_VERSION];
     o.completion = v.text[OPT_PRINT_COMPLETION];
     o.install_to = v.text[OPT_INSTALL_TO];
-    if (option_word(&v, OPT_PRINT_COMPLETION, options_shells, "bash, zsh, fish or tcsh", err) < 0)
+    if (option_read(&v, OPT_PRINT_COMPLETION, &shell, err) < 0)
         return -1;
     if (o.help || o.version || o.completion || o.install_to) {
         *ret = o;
@@ -175,7 +184,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     o.virtual_local_rank = v.text[OPT_VIRTUAL_LOCAL_RANK];
     if (refuse_unsupported(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, host, a, &o, err) < 0 ||
-        option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
+        option_int(&v, OPT_MAX_RESTARTS, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
         get_shutdown_timeout(&v, host, &o, err) < 0 ||
         get_seconds(host, CONTRACT_ENV_PROGRESS_TIMEOUT, 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S,

@@ -141,9 +141,7 @@ bool options_is_launch(const char *argv0);
 void options_print_help(bool launch);
 extern const struct option_example torchrun_examples[], launch_examples[];
 
-/* --print-completion: print the completion script for `shell` to stdout. options_shells lists the shells, ended
- * by NULL. */
-extern const char *const options_shells[];
+/* --print-completion: print the completion script for `shell` to stdout. */
 void options_print_completion(const char *shell, bool launch);
 
 #endif

@@ -161,7 +161,7 @@ static int get_static(const struct option_values *v, const char *host, int port,
 
     o->master_addr = o->master_addr ? o->master_addr : host ? host : "127.0.0.1";
     o->master_port = port ? port : CONTRACT_MASTER_PORT;
-    if (option_int(v, OPT_MASTER_PORT, 1, 65535, &o->master_port, err) < 0)
+    if (option_int(v, OPT_MASTER_PORT, &o->master_port, err) < 0)
         return -1;
     m->host = host ? host : o->master_addr;
     m->port = port;
@@ -187,7 +187,7 @@ static int get_dynamic(const struct option_values *v, const char *host, int port
                        "--rdzv-endpoint: expected HOST[:PORT], where several nodes meet with c10d");
     m->host = host;
     m->port = port ? port : CONTRACT_RDZV_PORT;
-    if (option_int(v, OPT_MASTER_PORT, 1, 65535, &o->master_port, err) < 0)
+    if (option_int(v, OPT_MASTER_PORT, &o->master_port, err) < 0)
         return -1;
     if (o->master_port == m->port)
         return option_bad(v, OPT_MASTER_PORT, err, "another port than --rdzv-endpoint's");
@@ -240,30 +240,29 @@ static int get_run_id(const struct option_values *v, const struct options_host *
 int options_rendezvous(const struct option_values *v, const struct options_host *host, struct arena *a,
                        struct options *o, struct err *err)
 {
-    const char *backend = v->text[OPT_STANDALONE]     ? "c10d" /* whatever else is asked for */
-                          : v->text[OPT_RDZV_BACKEND] ? v->text[OPT_RDZV_BACKEND]
-                                                      : "static";
+    const bool standalone = v->text[OPT_STANDALONE]; /* with c10d, whatever --rdzv-backend is */
+    const char *backend = v->text[OPT_RDZV_BACKEND];
+    int c10d = 0;
 
-    o->is_static = strcmp(backend, "static") == 0;
+    if (!standalone && backend && strncmp(backend, "etcd", 4) == 0)
+        return option_bad(v, OPT_RDZV_BACKEND, err,
+                          "static or c10d: launchers meet by themselves here, without an etcd server");
+    if (!standalone && option_read(v, OPT_RDZV_BACKEND, &c10d, err) < 0)
+        return -1;
+    o->is_static = !standalone && !c10d;
     /* As PyTorch's: a node alone meets nobody, so two launches on a host take no port from each other. */
     const bool alone =
         o->is_static && o->nnodes == 1 && !v->text[OPT_RDZV_ENDPOINT] && !v->text[OPT_MASTER_PORT];
-    o->standalone = v->text[OPT_STANDALONE] || alone;
+    o->standalone = standalone || alone;
     if (jobkey_read(host->get(CONTRACT_ENV_JOB_KEY), &o->meeting.node.key, err) < 0)
         return err_wrap(err, CONTRACT_ENV_JOB_KEY);
-    if (strncmp(backend, "etcd", 4) == 0)
-        return option_bad(v, OPT_RDZV_BACKEND, err,
-                          "static or c10d: launchers meet by themselves here, without an etcd server");
-    if (!o->is_static && strcmp(backend, "c10d") != 0)
-        return option_bad_word(v, OPT_RDZV_BACKEND, (const char *const[]){"static", "c10d", NULL}, err,
-                               "static or c10d");
     if (o->standalone && o->nnodes_min != 1)
         return err_set(err, ERR_INVALID, "--standalone: expected --nnodes=1, got %d", o->nnodes_min);
     if (o->standalone)
         o->nnodes = 1; /* of 1:4: nobody can join at a port that nobody knows */
     if (o->is_static && !o->standalone && o->nnodes_min != o->nnodes)
         return option_bad(v, OPT_NNODES, err, "one number: elastic runs (MIN:MAX) need --rdzv-backend=c10d");
-    if (option_int(v, OPT_NODE_RANK, 0, OPTIONS_WORLD_MAX, &o->node_rank, err) < 0)
+    if (option_int(v, OPT_NODE_RANK, &o->node_rank, err) < 0)
         return -1;
     if (o->node_rank && o->standalone)
         option_warn(o, a, "--node-rank=%d has no effect: there is one node", o->node_rank);

@@ -1,28 +1,27 @@
 /* options_read.c - parse option values: numbers, seconds, words, the number of ranks. */
 #include "launcher/options_read.h"
-#include "common/nearest.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-int option_bad_word(const struct option_values *v, int id, const char *const *words, struct err *err,
-                    const char *expected)
-{
-    struct nearest near = nearest_to(sv_from(v->text[id]));
-    char hint[NEAREST_HINT_BYTES];
-
-    nearest_offer_all(&near, words);
-    return v->from_env[id]
-               ? err_set(err, ERR_INVALID, "--%s=%.24s (from %s): expected %s%s", option_rows[id].name,
-                         v->text[id], option_rows[id].env, expected, nearest_hint(&near, "", hint))
-               : err_set(err, ERR_INVALID, "--%s=%.48s: expected %s%s", option_rows[id].name, v->text[id],
-                         expected, nearest_hint(&near, "", hint));
-}
-
 int option_bad(const struct option_values *v, int id, struct err *err, const char *expected)
 {
-    return option_bad_word(v, id, (const char *const[]){NULL}, err, expected);
+    const struct option_row *o = &option_rows[id];
+
+    return v->from_env[id]
+               ? err_set(err, ERR_INVALID, "--%s=%.24s (from %s): expected %s", o->name, v->text[id], o->env,
+                         expected)
+               : err_set(err, ERR_INVALID, "--%s=%.48s: expected %s", o->name, v->text[id], expected);
+}
+
+int option_read(const struct option_values *v, int id, void *field, struct err *err)
+{
+    const struct option_row *o = &option_rows[id];
+
+    if (!v->text[id] || o->set(field, o, v->text[id], err) == 0)
+        return 0;
+    return v->from_env[id] ? err_wrap(err, "%s", o->env) : -1;
 }
 
 void option_warn(struct options *o, struct arena *a, const char *fmt, ...)
@@ -37,16 +36,12 @@ void option_warn(struct options *o, struct arena *a, const char *fmt, ...)
         o->warning[o->warnings++] = arena_strdup(a, text);
 }
 
-int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err)
+int option_int(const struct option_values *v, int id, int *ret, struct err *err)
 {
-    char expected[64];
-    int64_t value;
+    int64_t value = *ret;
 
-    if (!v->text[id])
-        return 0;
-    snprintf(expected, sizeof(expected), "a whole number %d..%d", min, max);
-    if (!sv_i64(sv_from(v->text[id]), min, max, &value))
-        return option_bad(v, id, err, expected);
+    if (option_read(v, id, &value, err) < 0)
+        return -1;
     *ret = (int)value;
     return 0;
 }
@@ -57,21 +52,10 @@ int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struc
 
     if (!v->text[id])
         return 0;
-    if (!sv_f64(sv_from(v->text[id]), &s) || !(s >= 0 && s <= 86400))
-        return option_bad(v, id, err, "seconds, 0..86400");
+    if (option_read(v, id, &s, err) < 0)
+        return -1;
     *ret_ms = (int64_t)(s * 1000);
     return 0;
-}
-
-int option_word(const struct option_values *v, int id, const char *const *words, const char *expected,
-                struct err *err)
-{
-    if (!v->text[id])
-        return 0;
-    for (int i = 0; words[i]; i++)
-        if (strcmp(v->text[id], words[i]) == 0)
-            return 0;
-    return option_bad_word(v, id, words, err, expected);
 }
 
 int options_nnodes(const struct option_values *v, struct options *o, struct err *err)
@@ -116,8 +100,7 @@ int options_nproc(const struct option_values *v, const struct options_host *host
     else {
         int64_t n;
         if (!sv_i64(sv_from(text), 1, OPTIONS_NPROC_MAX, &n))
-            return option_bad_word(v, OPT_NPROC_PER_NODE, (const char *const[]){"auto", "cpu", "gpu", NULL},
-                                   err, "a number 1..1024, auto, cpu or gpu");
+            return option_bad(v, OPT_NPROC_PER_NODE, err, "a number 1..1024, auto, cpu or gpu");
         o->nproc = (int)n;
     }
     o->nproc = o->nproc > OPTIONS_NPROC_MAX ? OPTIONS_NPROC_MAX : o->nproc;

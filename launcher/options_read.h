@@ -11,20 +11,14 @@
 /* Set *err to "--max-restarts=x: expected ...". Always -1. */
 int option_bad(const struct option_values *v, int id, struct err *err, const char *expected);
 
-/* The same for an option with a list of valid words (ended by NULL): the error suggests the most similar one. */
-int option_bad_word(const struct option_values *v, int id, const char *const *words, struct err *err,
-                    const char *expected);
-
-int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err) MUST_CHECK;
+/* Write the value by the option's row. option_int: of option_integer; option_seconds: of option_number. */
+int option_read(const struct option_values *v, int id, void *field, struct err *err) MUST_CHECK;
+int option_int(const struct option_values *v, int id, int *ret, struct err *err) MUST_CHECK;
 int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err) MUST_CHECK;
 
 /* Add a warning; of more than fit the first stay. */
 void option_warn(struct options *o, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* Check that the value is one of `words`, ended by NULL. */
-int option_word(const struct option_values *v, int id, const char *const *words, const char *expected,
-                struct err *err) MUST_CHECK;
 
 /* --nnodes and --nproc-per-node. */
 int options_nnodes(const struct option_values *v, struct options *o, struct err *err) MUST_CHECK;

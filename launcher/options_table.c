@@ -13,7 +13,7 @@ const struct option_row option_rows[N_OPTIONS + 1] = {
         {"nproc-per-node", 0, "N", .env = "PET_NPROC_PER_NODE",
          .help = "Ranks on this node: a number, gpu (one per GPU that CUDA_VISIBLE_DEVICES leaves), cpu (one "
                  "per CPU that may be used) or auto (gpu when there is one, else cpu). Default 1."},
-    [OPT_NODE_RANK] = {"node-rank", 0, "N", .env = "PET_NODE_RANK",
+    [OPT_NODE_RANK] = {"node-rank", 0, "N", option_integer, .max = OPTIONS_WORLD_MAX, .env = "PET_NODE_RANK",
                        .help = "Which node this is, 0 to nnodes - 1 (default 0). Needed with several nodes "
                                "and static; c10d numbers the nodes itself."},
     [OPT_MODULE] = {"module", 'm', NULL, .env = "PET_MODULE", .section = "The program",
@@ -25,12 +25,13 @@ const struct option_row option_rows[N_OPTIONS + 1] = {
     [OPT_USE_ENV] =
         {"use-env", 0, NULL,
          .help = "For torch.distributed.launch: do not pass --local-rank=N to PROGRAM. torchrun never does."},
-    [OPT_RDZV_BACKEND] = {"rdzv-backend", 0, "NAME", .env = "PET_RDZV_BACKEND",
-                          .section = "Meeting other nodes",
-                          .help = "static (default: --node-rank numbers the nodes) or c10d (they number "
-                                  "themselves). With one node nobody has to be met: both do the same, and "
-                                  "without --rdzv-endpoint and --master-port it is --standalone. etcd and "
-                                  "etcd-v2 are refused: launchers meet without a server of their own here."},
+    [OPT_RDZV_BACKEND] = {"rdzv-backend", 0, "NAME", option_choice, .words = OPTION_WORDS("static", "c10d"),
+                          .env = "PET_RDZV_BACKEND", .section = "Meeting other nodes",
+                          .help =
+                              "static (default: --node-rank numbers the nodes) or c10d (they number "
+                              "themselves). With one node there are no others to meet: both do the same, and "
+                              "without --rdzv-endpoint and --master-port it is --standalone. etcd and "
+                              "etcd-v2 are refused: launchers meet without a server of their own here."},
     [OPT_RDZV_ENDPOINT] = {"rdzv-endpoint", 0, "HOST[:PORT]", .env = "PET_RDZV_ENDPOINT",
                            .help =
                                "Where several nodes meet: the launcher of that node listens there (c10d: "
@@ -57,22 +58,24 @@ const struct option_row option_rows[N_OPTIONS + 1] = {
     [OPT_MASTER_ADDR] = {"master-addr", 0, "HOST", .env = "PET_MASTER_ADDR",
                          .help = "Address of the node of rank 0 (static: default 127.0.0.1; c10d: that of "
                                  "the round's first node)."},
-    [OPT_MASTER_PORT] = {"master-port", 0, "PORT", .env = "PET_MASTER_PORT",
+    [OPT_MASTER_PORT] = {"master-port", 0, "PORT", option_integer, .min = 1, .max = 65535,
+                         .env = "PET_MASTER_PORT",
                          .help = "Port at which rank 0 listens (static with several nodes: default 29500; "
                                  "else a free one). The launcher itself never listens there."},
     [OPT_LOCAL_ADDR] = {"local-addr", 0, "HOST", .env = "PET_LOCAL_ADDR",
                         .help =
                             "Address by which other nodes reach this one (default: that by which it reaches "
                             "the endpoint). With one node and c10d the ranks get it as MASTER_ADDR."},
-    [OPT_MAX_RESTARTS] = {"max-restarts", 0, "N", .env = "PET_MAX_RESTARTS",
+    [OPT_MAX_RESTARTS] = {"max-restarts", 0, "N", option_integer, .max = 1 << 20, .env = "PET_MAX_RESTARTS",
                           .section = "Failures and signals",
                           .help = "How often all ranks of all nodes are started again after one failed "
                                   "(default 0); the endpoint's host decides. A node that comes, goes or is "
                                   "lost uses none. After exit code 2, wrong usage, there is no restart."},
-    [OPT_MONITOR_INTERVAL] = {"monitor-interval", 0, "S", .env = "PET_MONITOR_INTERVAL",
+    [OPT_MONITOR_INTERVAL] = {"monitor-interval", 0, "S", option_number, .most = 86400,
+                              .env = "PET_MONITOR_INTERVAL",
                               .help = "Accepted; nothing is polled here, an ended rank is seen at once."},
     [OPT_SHUTDOWN_TIMEOUT] =
-        {"shutdown-timeout", 0, "S", .env = "PET_SHUTDOWN_TIMEOUT",
+        {"shutdown-timeout", 0, "S", option_number, .most = 86400, .env = "PET_SHUTDOWN_TIMEOUT",
          .help = "Time between SIGTERM and SIGKILL for ranks that have to stop (default "
                  "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 20, below the 30 s that Kubernetes grants a pod)."},
     [OPT_SIGNALS_TO_HANDLE] = {"signals-to-handle", 0, "A,B", .env = "PET_SIGNALS_TO_HANDLE",
@@ -104,7 +107,9 @@ const struct option_row option_rows[N_OPTIONS + 1] = {
                                       .env = "PET_DUPLICATE_STDERR_FILTERS",
                                       .help = "The same for stderr: attempt_<n>/filtered_stderr.log."},
     [OPT_LOGS_SPECS] = {"logs-specs", 0, "NAME", .help = "Only \"default\": others are Python plugins."},
-    [OPT_START_METHOD] = {"start-method", 0, "NAME", .env = "PET_START_METHOD", .section = "Other",
+    [OPT_START_METHOD] = {"start-method", 0, "NAME", option_choice,
+                          .words = OPTION_WORDS("spawn", "fork", "forkserver"), .env = "PET_START_METHOD",
+                          .section = "Other",
                           .help = "spawn, fork or forkserver. Accepted; a rank is always a new process."},
     [OPT_ROLE] = {"role", 0, "NAME", .env = "PET_ROLE",
                   .help = "The role of this node's ranks, ROLE_NAME in their environment (default "
@@ -115,7 +120,8 @@ const struct option_row option_rows[N_OPTIONS + 1] = {
                                 .help = "Every rank gets LOCAL_RANK=0 and sees its own GPU only."},
     [OPT_EVENT_LOG_HANDLER] = {"event-log-handler", 0, "NAME", .env = "PET_EVENT_LOG_HANDLER",
                                .help = "Only \"null\" (default): others are Python's log handlers."},
-    [OPT_PRINT_COMPLETION] = {"print-completion", 0, "SHELL",
+    [OPT_PRINT_COMPLETION] = {"print-completion", 0, "SHELL", option_choice,
+                              .words = OPTION_WORDS("bash", "zsh", "fish", "tcsh"),
                               .help = "Print what bash, zsh, fish or tcsh needs to complete these options."},
     [OPT_INSTALL_TO] = {"install-to", 0, "FILE",
                         .help = "Copy this program to FILE, for anybody to run, and end."},
@@ -144,27 +150,27 @@ static const char *const VARIABLES[][2] = {
      "totalEpochs, percent, loss and samplesPerSecond. By default, while progress is served, a file in a "
      "folder of the run; ranks find its name in this variable."},
     {"TORCHKEEPER_PROGRESS_TIMEOUT=SECONDS",
-     "A run in which no rank of any node shows a sign of life for so long hangs: signs are output, a change "
-     "of the progress file, and steps and collective calls of this project's trainer. It is ended, the rank "
-     "that holds up the others is named, and its node ends with 138, whatever --max-restarts says. All nodes "
-     "need it, with the same value. Without it a run may hang for ever."},
+     "The launcher ends a run in which no rank of any node is active for so long. A rank is active when it "
+     "writes output, changes the progress file, or runs a step or a collective call of this project's "
+     "trainer. The launcher names the rank that holds up the others, and its node ends with 138, whatever "
+     "--max-restarts is. All nodes need the same value. Without it a run may hang for ever."},
     {"TORCHKEEPER_JOB_KEY=DIGITS",
-     "64 hexadecimal digits, the same on all nodes: who does not have them takes no part in the run, even "
-     "with its --rdzv-id. Ranks do not find it in their environment."},
+     "64 hexadecimal digits, the same on all nodes: a launcher without them cannot take part in the run, "
+     "even with its --rdzv-id. Ranks do not find it in their environment."},
 };
 
 static const char STATUS[] =
     "0 when every rank ended with 0. Else the status of the rank that failed first (of the first that did "
     "not fail because of another: 140 is \"a peer was lost\"), 128 + n when signal n killed it. 143 after "
     "SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started. With several nodes, one on "
-    "which nothing failed by itself ends with 140 and tells what did, where; 138: too few nodes came, this "
-    "machine lacks memory, processes or descriptors, or the run hung because of a rank here "
+    "which nothing failed by itself ends with 140 and prints what failed, and where; 138: too few nodes "
+    "came, this machine lacks memory, processes or descriptors, or the run hung because of a rank here "
     "(TORCHKEEPER_PROGRESS_TIMEOUT).";
 
 const struct option_example torchrun_examples[] = {
     {"torchrun --nproc-per-node=4 trainer mnist-cnn", "Four ranks of an executable on this machine."},
     {"torchrun --standalone --nproc-per-node=gpu train.py --epochs 10",
-     "A Python script, one rank per GPU; what stands behind the script is the script's."},
+     "A Python script, one rank per GPU; the words after the script are its arguments."},
     {"torchrun --nnodes=2 --node-rank=1 --master-addr=10.0.0.1 --rdzv-id=7 --nproc-per-node=8 train.py",
      "The second of two nodes. The same with --node-rank=0 runs on 10.0.0.1."},
     {"torchrun --nnodes=2:4 --rdzv-backend=c10d --rdzv-endpoint=10.0.0.1 --rdzv-id=7 train.py",
@@ -199,8 +205,6 @@ void options_print_help(bool launch)
     wrap_text(stdout, 4, STATUS);
     options_print_examples(stdout, launch ? launch_examples : torchrun_examples);
 }
-
-const char *const options_shells[] = {"bash", "zsh", "fish", "tcsh", NULL};
 
 /* Print every long option, each after `before`. */
 static void print_names(const char *before)

@@ -63,8 +63,8 @@ static void trim_values(struct option_values *v, struct arena *a)
 int option_values_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                         struct option_values *ret, struct err *err)
 {
-    struct options_reader r = {{option_rows},   argc, argv, .at = 1, .manual = "torchrun --help",
-                               .argparse = true};
+    const char *manual = options_is_launch(argv[0]) ? "launch --help" : "torchrun --help";
+    struct options_reader r = {{option_rows}, argc, argv, .at = 1, .manual = manual, .argparse = true};
     struct option_values v = {0};
     struct option_given g;
     bool answers = false;

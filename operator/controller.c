@@ -303,21 +303,18 @@ static bool finds_room(struct pass *p, size_t create_bytes)
     return room;
 }
 
-/* If the cache of Deployments is incomplete or late: when to plan a job with TensorBoard again, unless a list
- * of Deployments comes before. The delay is the time waited so far, 1 s to a minute. 0: the cache is
- * complete. */
-static int64_t look_for_tensorboard(const struct controller *c, struct jobmemory *m,
-                                    const struct trainjob *job)
+/* How long the cache of Deployments has been incomplete or late for a job with TensorBoard; 1 where there is none. 0: it is complete. */
+static int64_t tensorboard_unseen_for(const struct controller *c, struct jobmemory *m,
+                                      const struct trainjob *job)
 {
     bool seen = watches_listed(&c->watches, CHILD_DEPLOYMENT, c->term->deployments) &&
                 jobmemory_is_shown(m, &c->watches, CHILD_DEPLOYMENT);
     bool awaited = !seen && (job->spec.tensorboard.present || job->status.tensorboard.present);
 
-    if (!awaited || !m->tb_unseen_ms)
-        m->tb_unseen_ms = awaited ? now_ms(c) : 0;
-    int64_t lasted_ms = awaited ? now_ms(c) - m->tb_unseen_ms : 0;
-    int64_t again_ms = lasted_ms < LOOK_AGAIN_MAX_MS ? lasted_ms : LOOK_AGAIN_MAX_MS;
-    return seen ? 0 : wall_ms(c) + (again_ms > LOOK_AGAIN_MS ? again_ms : LOOK_AGAIN_MS);
+    if (!awaited || !m->tb_unseen_since_ms)
+        m->tb_unseen_since_ms = awaited ? now_ms(c) : 0;
+    int64_t lasted_ms = awaited ? now_ms(c) - m->tb_unseen_since_ms : 0;
+    return seen ? 0 : lasted_ms > 0 ? lasted_ms : 1;
 }
 
 static const char *new_key(struct arena *a)
@@ -336,7 +333,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     *in = (struct plan_input){
         .now_ms = wall_ms(c),
         .status_first = m->lost || m->waits > 0 || m->unseen > 0,
-        .tb_again_ms = c->options.tensorboard_image ? look_for_tensorboard(c, m, job) : 0,
+        .tb_unseen_for_ms = c->options.tensorboard_image ? tensorboard_unseen_for(c, m, job) : 0,
         .unreadable_reported = strcmp(m->unreadable_reported, job->resource_version) == 0,
         .problem = jobmemory_problem(m, job->generation),
         .status_written_ms = m->status_written_ms ? m->status_written_ms + mono_to_wall_ms : 0,
@@ -463,7 +460,7 @@ static void on_deployments_listed(void *ctx)
 
     for (; e; e = kube_store_next(jobs, e)) {
         const struct kube_store_entry *m = kube_store_get(c->term->memories, "", e->uid);
-        if (m && ((const struct jobmemory *)m->value)->tb_unseen_ms)
+        if (m && ((const struct jobmemory *)m->value)->tb_unseen_since_ms)
             kube_reconciler_add(c->reconciler, e->ns, e->uid);
     }
 }

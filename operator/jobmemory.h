@@ -32,7 +32,7 @@ struct jobmemory {
     int64_t doubt_until_ms;      /* do not plan the job from that version before this time */
     bool lost;                   /* a write got no answer, and no status was written since */
     struct jobmemory_late late[CHILD_KINDS]; /* by enum child_kind */
-    int64_t tb_unseen_ms; /* since when the cache of Deployments is incomplete or late; 0: it is not */
+    int64_t tb_unseen_since_ms; /* since when the cache of Deployments is incomplete or late; 0: it is not */
     int unseen; /* consecutive reconciles with actions_result.unseen, or whose status write changed nothing */
     struct plan_problem problem; /* its strings are the next two fields; kind PROBLEM_NONE: none */
     char problem_name[128];

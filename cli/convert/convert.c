@@ -62,15 +62,7 @@ void convert_copy(cJSON *to, const char *key, const struct json_at *from)
 
 cJSON *convert_variable(const cJSON *container, const char *name)
 {
-    cJSON *v;
-
-    cJSON_ArrayForEach(v, cJSON_GetObjectItemCaseSensitive(container, "env"))
-    {
-        const char *own = json_str(v, "name");
-        if (own && strcmp(own, name) == 0)
-            return v;
-    }
-    return NULL;
+    return json_item_with(cJSON_GetObjectItemCaseSensitive(container, "env"), "name", name);
 }
 
 void convert_add_variable(cJSON *container, const char *name, const char *value)

@@ -140,10 +140,9 @@ void convert_launcher(struct conversion *c)
     if (c->torchkeeper)
         losses_add(c->losses, &at, "launcher: Torchkeeper is left out: %s", why);
     else
-        losses_note(
-            c->losses, &at,
-            "the job shows no progress and has no limit for hangs (runPolicy.progressTimeoutSeconds): %s%s",
-            why ? "the operator's launcher gives both, and cannot run it: "
-                : "--launcher Torchkeeper gives both",
-            why ? why : "");
+        losses_note(c->losses, &at, "the job shows no progress and has no limit for hangs: %s%s",
+                    why ? "the operator's launcher, which both need, cannot run it: "
+                        : "--launcher Torchkeeper gives progress; then set runPolicy.progressTimeoutSeconds "
+                          "to end hangs",
+                    why ? why : "");
 }

@@ -17,26 +17,13 @@ static const struct {
     {"schedulingGates", "name", false},
 };
 
-static cJSON *item_named(cJSON *list, const char *key, const char *name)
-{
-    cJSON *item;
-
-    cJSON_ArrayForEach(item, list)
-    {
-        const char *own = json_str(item, key);
-        if (own && name && strcmp(own, name) == 0)
-            return item;
-    }
-    return NULL;
-}
-
 static void merge_items(cJSON *to, const cJSON *patch, const char *key, bool merged)
 {
     const cJSON *p;
 
     cJSON_ArrayForEach(p, patch)
     {
-        cJSON *old = item_named(to, key, json_str(p, key));
+        cJSON *old = json_item_with(to, key, json_str(p, key));
         if (old && merged)
             convert_merge(old, p);
         else if (old)

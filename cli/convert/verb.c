@@ -118,7 +118,7 @@ static const struct option_example EXAMPLES[] = {
     {"kubectl ptj convert trainjob.yaml runtime.yaml | kubectl create -f -",
      "A TrainJob and its runtime, created at once."},
     {"kubectl ptj convert pytorchjob.yaml --launcher Torchkeeper > job.yaml",
-     "With progress, and an end of runs that hang."},
+     "With progress. To end runs that hang, add runPolicy.progressTimeoutSeconds to the output."},
     {"kubectl get pytorchjobs -o yaml | kubectl ptj convert - > jobs.yaml",
      "All PyTorchJobs of the namespace."},
     {0},
@@ -142,8 +142,8 @@ const struct verb VERB_CONVERT = {
         "starts. A field that the manifest does not set has the operator's default, for example 3 counted "
         "restarts (runPolicy.backoffLimit).\n"
         "With --launcher Torchkeeper the operator starts its own torchrun in each job. It reports "
-        "progress and ends hangs (runPolicy.progressTimeoutSeconds). This needs containers whose command "
-        "is torchrun.\n"
+        "progress. It ends hangs once you set runPolicy.progressTimeoutSeconds. This needs containers "
+        "whose command is torchrun.\n"
         "Exit status: 0 when every field was converted, 3 when fields were lost, 1 when a job could not "
         "be converted; the other jobs are printed all the same.",
     .options = OPTIONS,

@@ -35,7 +35,9 @@ struct follow {
     bool is_lost;    /* the connection, and that is printed */
     bool listed;     /* the job, in the present list */
     int32_t attempt;
-    bool has_pods; /* of the present attempt */
+    bool has_pods;       /* of the present attempt */
+    bool has_container;  /* some pod has options->container */
+    struct err lacks_it; /* of the first pod that does not; no kind: there is none */
     struct notes notes;
     struct err err;
 };
@@ -130,7 +132,7 @@ static void wait_for_pod(struct follow *f, const struct pod *pod)
 
 static void wait_for_job(struct follow *f)
 {
-    if (f->synced && !f->has_pods && !f->finished)
+    if (f->synced && !f->has_pods && !f->finished && !f->err.kind)
         notes_wait_for_job(&f->notes, &f->job->status);
 }
 
@@ -156,19 +158,6 @@ static void see_pod(struct follow *f, const struct pod *pod)
     }
 }
 
-static const cJSON *named(const cJSON *list, const char *name)
-{
-    const cJSON *c;
-
-    cJSON_ArrayForEach(c, list)
-    {
-        const char *own = json_str(c, "name");
-        if (own && !strcmp(own, name))
-            return c;
-    }
-    return NULL;
-}
-
 /* Take another container of the pod for the one whose log is read. */
 static int choose_container(const cJSON *object, const char *name, struct pod *pod, struct err *err)
 {
@@ -180,8 +169,9 @@ static int choose_container(const cJSON *object, const char *name, struct pod *p
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
         const cJSON *list = json_find(object, (const char *[]){"spec", LISTS[i][0], NULL}), *c;
         const cJSON *statuses = json_find(object, (const char *[]){"status", LISTS[i][1], NULL});
-        const cJSON *state = json_find(named(statuses, name), (const char *[]){"state", NULL});
-        if (named(list, name)) {
+        const cJSON *state =
+            json_find(json_item_with(statuses, "name", name), (const char *[]){"state", NULL});
+        if (json_item_with(list, "name", name)) {
             pod->training.name = name;
             pod->training.state =
                 cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "terminated")) ? CONTAINER_TERMINATED
@@ -196,6 +186,42 @@ static int choose_container(const cJSON *object, const char *name, struct pod *p
                    name, all);
 }
 
+/* The container may be one of a template whose pods are not there yet. */
+static bool template_has_container(const struct follow *f)
+{
+    static const char *const LISTS[] = {"containers", "initContainers"};
+    const struct trainjob_spec *spec = &f->job->spec;
+
+    for (size_t i = 0; i < 2 * (size_t)spec->n_replica_specs; i++)
+        if (json_item_with(
+                json_find(spec->replica_specs[i / 2].template, (const char *[]){"spec", LISTS[i % 2], NULL}),
+                "name", f->options->container))
+            return true;
+    return false;
+}
+
+/* Pods without the container are passed over, unless all lack it. */
+static void expect_container(struct follow *f)
+{
+    if (f->synced && f->lacks_it.kind && !f->has_container && !(waits(f) && template_has_container(f)))
+        end_with(f, &f->lacks_it);
+}
+
+/* Returns false of a pod without the container whose log is to be read. */
+static bool take_container(struct follow *f, const cJSON *object, struct pod *pod)
+{
+    struct err err;
+
+    if (!f->options->container || !is_ours(f, pod))
+        return true;
+    if (choose_container(object, f->options->container, pod, &err) == 0)
+        return f->has_container = true;
+    if (!f->lacks_it.kind)
+        f->lacks_it = err;
+    expect_container(f);
+    return false;
+}
+
 static void on_pod(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
@@ -206,9 +232,7 @@ static void on_pod(void *ctx, const cJSON *object)
     if (pod && o->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
         ranks_check_order(&f->job->spec, object, &err) < 0)
         end_with(f, &err);
-    else if (pod && o->container && is_ours(f, pod) && choose_container(object, o->container, pod, &err) < 0)
-        end_with(f, &err);
-    else if (pod)
+    else if (pod && take_container(f, object, pod))
         see_pod(f, pod);
     pod_free(pod);
 }
@@ -236,6 +260,7 @@ static void on_pods_end(void *ctx)
 
     feeds_list_end(&f->feeds);
     f->synced = true;
+    expect_container(f);
     wait_for_job(f);
     print_soon(f);
 }

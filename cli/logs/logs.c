@@ -198,7 +198,7 @@ const struct verb VERB_LOGS = {
         "pods that do not run yet, continues after restarts and after a lost connection, and ends with "
         "the job.\n"
         "--grep prints only the lines that match. --container prints another container of each pod, for "
-        "example a sidecar or an init container.\n"
+        "example a sidecar or an init container; pods without it are passed over.\n"
         "`logs` reads 64 pods at once. For a larger job choose pods by --rank or --pod. Ranks follow the "
         "order of replicaSpecs and indices with the operator's own launcher, with rdzvBackend static, and "
         "without torchrun; while an elastic job lacks a pod, the pods behind it have lower ranks. The "

@@ -35,19 +35,6 @@ struct mounting {
     const cJSON *source;           /* the volume's member of that name; NULL: it has none */
 };
 
-static const cJSON *named(const cJSON *list, const char *name)
-{
-    const cJSON *c;
-
-    cJSON_ArrayForEach(c, list)
-    {
-        const char *own = json_str(c, "name");
-        if (own && strcmp(own, name) == 0)
-            return c;
-    }
-    return NULL;
-}
-
 /* A path below a folder that does not lead out of it. */
 static bool is_inside(const char *path)
 {
@@ -341,7 +328,7 @@ static int read_mount(struct mounting *g, const cJSON *mount, const cJSON *volum
 {
     const char *path = json_str(mount, "mountPath");
     const char *name = json_str(mount, "name"), *sub_path = json_str(mount, "subPath");
-    const cJSON *volume = named(volumes, name ? name : ""), *member;
+    const cJSON *volume = json_item_with(volumes, "name", name), *member;
     struct sv p = sv_from(path ? path : "");
 
     while (sv_ends(p, "/"))

@@ -357,9 +357,9 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
     if (w->name && (args_has(a, "all-namespaces") || args_has(a, "selector")))
         return usage_wrong(err, "NAME goes with neither --all-namespaces nor --selector");
     if (until && (!w->name || w->once))
-        return usage_wrong(err, "--until: expected NAME, without --once");
+        return usage_wrong(err, "--until needs NAME, and excludes --once");
     if (timeout && !until)
-        return usage_wrong(err, "--timeout: expected --until as well");
+        return usage_wrong(err, "--timeout needs --until");
     if (until)
         w->until = strcmp(until, "running") ? UNTIL_FINISHED : UNTIL_RUNNING;
     return timeout ? span_parse("timeout", timeout, &w->timeout_s, err) : 0;
@@ -473,8 +473,8 @@ const struct verb VERB_WATCH = {
         "logs, q and Esc go back. In the table q or Ctrl-C ends watch and leaves the last table.\n"
         "Into a pipe or file watch writes a line for each change of a job: phase, reason, restart, progress "
         "every 10 percent or minute, end.\n"
-        "With -o json each line is one JSON object, with the fields of the job's metadata and status that "
-        "docs/api.md describes: time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
+        "With -o json each line is one JSON object, with fields of the job's metadata and status: "
+        "time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
         "attempt, restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, "
         "signal, reason, message, time, attempt). A field without a value is absent; time is that of the "
         "line. The last line of a deleted job has deleted: true. `watch -o json --once` prints a line per "

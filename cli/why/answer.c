@@ -31,18 +31,31 @@ static const char *limit_of(const struct trainjob *job, const char *pod, struct 
     return memory ? arena_printf(a, " (%.40s)", memory) : "";
 }
 
+/* ": kubectl describe node NODE", or nothing of a node that is not known. */
+static const char *node_command(const struct why_facts *f, const struct finding *g, const char *verb,
+                                struct arena *a)
+{
+    return g->node ? arena_printf(a, ": kubectl %s node %s%s", verb, g->node, f->options) : "";
+}
+
 /* Fill the {names} of a cause's text in. */
 static const char *fill(const struct why_facts *f, const struct finding *g, const struct cause *c,
                         const char *text, struct arena *a)
 {
+    const char *describe = node_command(f, g, "describe", a), *remove = node_command(f, g, "delete", a);
     const struct {
         const char *name, *value;
     } names[] = {
         {"{job}", f->job->name},
         {"{ns}", f->job->ns},
         {"{pod}", g->pod ? g->pod : "POD"},
-        {"{node}", g->node ? g->node : "NODE"},
-        {"{container}", g->container ? g->container : ""},
+        {"{ node}", g->node ? arena_printf(a, " %s", g->node) : ""},
+        {"{describe}", describe},
+        {"{describe.}", g->node ? describe : "."},
+        {"{delete}", remove},
+        {"{delete.}", g->node ? remove : "."},
+        {"{container}", g->container ? g->container : "CONTAINER"},
+        {"{ container}", g->container ? arena_printf(a, " %s", g->container) : ""},
         {"{rank}", g->rank >= 0 ? arena_printf(a, "rank %d", g->rank) : "a rank"},
         {"{code}", arena_printf(a, "%d", g->exit_code)},
         {"{limit}", limit_of(f->job, g->pod, a)},

@@ -7,7 +7,9 @@
 
 #include "cli/why/finding.h"
 
-/* Texts may hold {pod}, {node}, {container}, {job}, {ns}, {rank}, {code}, {limit} (of memory), {subject}, {with} (options). */
+/* Texts may hold {pod}, {container}, {job}, {ns}, {rank}, {code}, {limit} (of memory), {subject}, {with} (options). Of what is not
+ * known nothing is printed: {[space]node}, {[space]container}, and the commands {describe}, {delete} of the node, with "." where they
+ * end the text. */
 struct cause {
     enum why_kind kind;
     const char *reasons; /* separated by spaces, one that ends with * for all that begin so; NULL: any */

@@ -77,7 +77,7 @@ static cJSON *pod_json(const struct why_facts *f, const struct pod *pod, const c
     put_text(o, "name", pod->name);
     put_text(o, "node", pod->node);
     put_text(o, "phase", json_str(json_find(object, (const char *[]){"status", NULL}), "phase"));
-    put_known(o, "attempt", pod->attempt, true);
+    put_known(o, "attempt", pod->attempt, pod->attempt >= 0);
     if (g.kind != WHY_HEALTHY)
         cJSON_AddItemToObject(o, "cause", cause_json(&g, a));
     return o;

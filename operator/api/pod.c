@@ -140,18 +140,6 @@ static enum pod_phase read_phase(const cJSON *status)
     return POD_PHASE_UNKNOWN;
 }
 
-static bool has_named(const cJSON *list, const char *name)
-{
-    const cJSON *item;
-
-    cJSON_ArrayForEach(item, list)
-    {
-        if (strcmp(or_empty(json_str(item, "name")), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void set_unplaced(struct pod *p, enum pod_unplaced why, const char *by)
 {
     if (by && by[0]) {
@@ -170,7 +158,7 @@ static void read_unplaced(const cJSON *spec, const cJSON *status, struct pod *p)
     cJSON_ArrayForEach(claim, member(spec, "resourceClaims"))
     {
         const char *from = json_str(claim, "resourceClaimTemplateName");
-        if (!has_named(member(status, "resourceClaimStatuses"), or_empty(json_str(claim, "name"))))
+        if (!json_item_with(member(status, "resourceClaimStatuses"), "name", json_str(claim, "name")))
             set_unplaced(p, UNPLACED_CLAIM, from);
     }
     set_unplaced(p, UNPLACED_GATE, json_str(cJSON_GetArrayItem(member(spec, "schedulingGates"), 0), "name"));

@@ -103,9 +103,8 @@ struct plan_input {
     const char *unreadable;      /* names the object that cannot be read, and why; NULL: none */
     bool unreadable_reported;    /* this process reported that, and the job is at the version of that write */
     const struct child *service; /* NULL: it does not exist, or is not this job's */
-    /* TensorBoard's Deployment cannot be seen now: that part waits, and is planned again at this time. 0: it can be seen.
-     * This time is as far ahead as the Deployment has been unseen, a second to a minute. */
-    int64_t tb_again_ms;
+    /* For so long TensorBoard's Deployment cannot be seen: that part waits. 0: it can be seen. */
+    int64_t tb_unseen_for_ms;
     const struct child *tb_deployment;
     const struct child *tb_service;
     struct plan_problem problem;

@@ -6,7 +6,12 @@
 
 #include <string.h>
 
-enum { UNAVAILABLE_MS = 60000 }; /* time to pull the image and start the server */
+enum {
+    UNAVAILABLE_MS = 60000, /* time to pull the image and start the server */
+    UNLISTED_MS = 60000,    /* unseen for so long, the status says why */
+    LOOK_AGAIN_MS = 1000,
+    LOOK_AGAIN_MAX_MS = 60000,
+};
 
 /* Before pod 0 of a running job has a node, TensorBoard could bind the volume to the wrong node. */
 static bool waits_for_master(const struct planner *p)
@@ -132,15 +137,19 @@ static void report_unavailable(struct planner *p)
                                          d->trouble, p->job->name);
 }
 
-/* The Deployment cannot be seen now. What was reported of it stays; if that lasts for a minute and nothing was, the status says why. */
+/* The Deployment cannot be seen now. What was reported of it stays; if that lasts and nothing was, the status says why. The next look
+ * is as far ahead as the Deployment has been unseen. */
 static void wait_for_sight(struct planner *p)
 {
     struct tensorboard_status *tb = &p->st.tensorboard;
-    bool wanted = p->spec->tensorboard.present;
+    const bool wanted = p->spec->tensorboard.present;
+    const int64_t unseen_ms = p->in->tb_unseen_for_ms;
 
     if (tb->present || wanted)
-        planner_requeue(p, p->in->tb_again_ms);
-    if (!wanted || tb->reason || p->in->tb_again_ms < p->now_ms + UNAVAILABLE_MS)
+        planner_requeue(p, p->now_ms + (unseen_ms < LOOK_AGAIN_MS       ? LOOK_AGAIN_MS
+                                        : unseen_ms > LOOK_AGAIN_MAX_MS ? LOOK_AGAIN_MAX_MS
+                                                                        : unseen_ms));
+    if (!wanted || tb->reason || unseen_ms < UNLISTED_MS)
         return;
     *tb = (struct tensorboard_status){.present = true,
                                       .reason = "NotListed",
@@ -152,7 +161,7 @@ void tensorboard_plan(struct planner *p)
     struct tensorboard_status *tb = &p->st.tensorboard;
     const struct child *d = p->in->tb_deployment;
 
-    if (p->in->tb_again_ms) {
+    if (p->in->tb_unseen_for_ms) {
         wait_for_sight(p);
         return;
     }

@@ -179,7 +179,7 @@ void help_program(FILE *out)
               "rank of many: each rank takes its own part of the data, and the gradient is the mean over "
               "all. Started alone it is one process. The same seed gives PyTorch's initial weights and "
               "split, and the order of samples of its DistributedSampler.");
-    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
+    fputs("\n    trainer NAME --help prints the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
     about_stages(out);

@@ -92,7 +92,7 @@ static void about_source(FILE *out, const char *text)
 void help_preset_examples(const struct config *cfg, struct help_examples *ret)
 {
     const char *data = !cfg->data.format->files ? ""
-                       : !cfg->data.train       ? " --data /usr/share/datasets/fashion-mnist"
+                       : !cfg->data.train       ? " --data data/fashion-mnist"
                                                 : " --data DIR";
     const int ranks = cfg->model.stages > 1 ? cfg->model.stages : 4;
     char(*text)[sizeof(ret->text[0])] = ret->text;

@@ -59,10 +59,9 @@ const struct option_row option_table[] = {
     {"init_from", 0, "FILE", option_path, AT(init_from),
      .help = "Begin with the weights of FILE, a .safetensors: of f32, f16, bf16 or f64, also behind prefixes "
              "of wrappers such as module.; other tensors in it do not matter. A GPT-2's may lie as Hugging "
-             "Face's Conv1D or as nn.Linear. A checkpoint that the run resumes from goes before: FILE is "
-             "then not read."},
+             "Face's Conv1D or as nn.Linear. A run that resumes from a checkpoint does not read FILE."},
     {"val_every", 0, "N", option_integer, AT(val_every), 1, INT32_MAX,
-     .help = "Validate after every N-th step too, and after --max_steps. Default: behind epochs alone."},
+     .help = "Validate after every N-th step too, and after --max_steps. Default: after each epoch only."},
     {"val_steps", 0, "N", option_integer, AT(val_steps), 1, INT32_MAX,
      .help = "Validate on the samples of N steps, always the same. Default: on all there are."},
     {"eval_only", 0, NULL, option_flag, AT(eval_only),
@@ -146,13 +145,14 @@ const struct option_row option_table[] = {
     {"keep", 0, "N", option_integer, AT(keep), 1, 1000000,
      .help = "So many of this run's checkpoints stay, the newest; other runs' are not touched."},
     {"resume", 0, "auto|never|PATH", option_path, AT(resume),
-     .help = "auto, the default: go on from the newest whole checkpoint in --ckpt_dir of the same run "
-             "(PTJ_JOB_UID, else the launcher's --rdzv_id, else the same launch of a launcher) and "
-             "configuration (--epochs, --max_steps and --recompute may differ), else start afresh: a run "
-             "that was started by hand goes on only when it is told from where. PATH: a checkpoint, or a "
-             "folder of them such as --ckpt_dir, of which the last written one of this configuration is "
-             "taken, whoever wrote it; a later attempt of the same job or launch goes on from its own. The "
-             "same number of ranks gives the same bits as a run that was never interrupted."},
+     .help =
+         "auto, the default: go on from the newest whole checkpoint in --ckpt_dir of the same run "
+         "(PTJ_JOB_UID, else the launcher's --rdzv_id, else the same launch of a launcher) and "
+         "configuration (--epochs, --max_steps and --recompute may differ), else start afresh: a run "
+         "that was started by hand resumes only from a given PATH. PATH: a checkpoint, or a "
+         "folder of them such as --ckpt_dir, of which the last written one of this configuration is "
+         "taken, whichever run wrote it; a later attempt of the same job or launch goes on from its own. The "
+         "same number of ranks gives the same bits as a run that was never interrupted."},
     {"show", 0, NULL, option_flag, AT(show), .section = "Other",
      .help = "Print the model file of this preset: a start for your own."},
     {"help", 'h', NULL, option_flag, AT(help), .help = "This text."},

@@ -302,6 +302,20 @@ static void test_decimals_print_shortest(void **state)
     assert_string_equal(json_print(j, &a), "[0.1,0.30000000000000004]");
 }
 
+static void test_an_item_is_found_by_a_text(void **state)
+{
+    static const char TEXT[] = "[1, {\"name\": 2}, {\"name\": \"a\", \"n\": 1}, {\"name\": \"a\", \"n\": 2}]";
+    struct err err;
+    cleanup_json cJSON *list = json_parse(TEXT, strlen(TEXT), &err);
+
+    (void)state;
+    assert_non_null(list);
+    assert_int_equal(json_i64(json_item_with(list, "name", "a"), "n", 0), 1);
+    assert_null(json_item_with(list, "name", "b"));
+    assert_null(json_item_with(list, "name", NULL));
+    assert_null(json_item_with(NULL, "name", "a"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_absent_keeps_the_default),
         cmocka_unit_test(test_integers_are_exact),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_an_item_is_found_by_a_text),
         cmocka_unit_test(test_bad_text_is_refused),
         cmocka_unit_test(test_nothing_behind_the_text_is_read),
         cmocka_unit_test(test_hash_is_of_the_content),

@@ -135,6 +135,15 @@ static void test_bash_completes(void **state)
                 "--virtual-local-rank\n");
 }
 
+static void test_errors_have_the_name_of_the_program(void **state)
+{
+    (void)state;
+    expect_line("bash -c '(exec -a launch \"$TORCHRUN\" --no-such) 2>&1 || true'",
+                "launch: --no-such: unknown option (launch --help)\n");
+    expect_line("\"$TORCHRUN\" --no-such 2>&1 || true",
+                "torchrun: --no-such: unknown option (torchrun --help)\n");
+}
+
 static void test_fish_completes(void **state)
 {
     (void)state;
@@ -151,6 +160,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_every_option_is_there),
         cmocka_unit_test(test_help_and_completions),
         cmocka_unit_test(test_bash_completes),
+        cmocka_unit_test(test_errors_have_the_name_of_the_program),
         cmocka_unit_test(test_fish_completes),
     };
 

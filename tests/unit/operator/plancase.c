@@ -196,8 +196,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
         cJSON_IsFalse(get(doc, "tensorboard")) ? NULL : "docker.io/torchkeeper/tensorboard:test";
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
-    int64_t look_s = json_i64(doc, "tensorboardUnknown", 0);
-    in->tb_again_ms = look_s ? in->now_ms + look_s * 1000 : 0;
+    in->tb_unseen_for_ms = json_i64(doc, "tensorboardUnknown", 0) * 1000;
     in->status_written_ms = read_time(doc, "statusWritten");
     read_progress(doc, &i->arena, &i->progress);
     in->progress = &i->progress;

@@ -511,6 +511,41 @@ static void test_container(void **state)
     ptj_expect(p, RUN("logs", "j", "-c", "side", "-p"), 2, NULL, "exclude each other");
 }
 
+/* Pods without the container are passed over; `logs` fails where all lack it, with that error alone. */
+static void test_container_of_some(void **state)
+{
+#define SIDE "{\"containers\":[{\"name\":\"main\"},{\"name\":\"side\"}]}"
+#define NO_SIDE "{\"containers\":[{\"name\":\"main\"}]}"
+#define BOTH_RUN                                                                                             \
+    "{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"main\",\"state\":" RUNS                       \
+    "},{\"name\":\"side\",\"state\":" RUNS "}]}"
+    struct ptj *p = *state;
+
+    put_job(p, 2, "{\"phase\":\"Running\"}");
+    ptj_put_pod(p, 0, 0, NO_SIDE, BOTH_RUN);
+    for (int follow = 0; follow < 2; follow++) {
+        struct ptj_result r = ptj_run(p, RUN("logs", "j", "-c", "side", follow ? "-f" : "--no-follow"));
+        assert_string_equal(r.err, "kubectl ptj logs: --container: pod j-node-0 has no container \"side\", "
+                                   "only main\n");
+        assert_int_equal(r.status, 1);
+        ptj_forget(&r);
+    }
+    ptj_put_pod(p, 1, 0, SIDE, BOTH_RUN);
+    prints(p, 1, T "01.000000000Z line\n");
+    expect_out(p, RUN("logs", "j", "-c", "side", "--no-follow"), 0, "[node-1] line\n");
+    ptj_expect(p, RUN("logs", "j", "-c", "side", "--no-follow", "--rank=0"), 1, NULL, "pod j-node-0 has no");
+    assert_true(fake_remove(p->server, pod_path(0)));
+    pid_t pid = ptj_start(p, RUN("logs", "j", "-c", "side"));
+    ptj_await(p, "out", "line");
+    ptj_put_pod(p, 0, 0, NO_SIDE, BOTH_RUN);
+    prints(p, 1, T "02.000000000Z more\n");
+    ptj_await(p, "out", "more");
+    fake_pod_log_ends(p->server, pod_path(1));
+    put_job(p, 2, "{\"phase\":\"Succeeded\"}");
+    assert_true(fake_remove(p->server, pod_path(1)));
+    expect_result(p, pid, 0, "[node-1] line\n[node-1] more\n", NULL);
+}
+
 static void expect_file(struct ptj *p, const char *file, const char *want)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
@@ -577,6 +612,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_previous, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_grep, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_container, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_container_of_some, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_broken_pipe, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_dumb_terminal, ptj_setup, ptj_teardown),
     };

@@ -44,9 +44,9 @@ static void test_ended_before(void **state)
                "there is no training job \"none\" in namespace team; with --timeout");
     ptj_expect(p, RUN("watch", "ok", "--until=lunch"), 2, NULL, "--until: expected running or finished");
     ptj_expect(p, RUN("watch", "ok", FINISHED, "--timeout=soon"), 2, NULL, "--timeout: expected a time");
-    ptj_expect(p, RUN("watch", FINISHED), 2, NULL, "--until: expected NAME");
-    ptj_expect(p, RUN("watch", "ok", FINISHED, "--once"), 2, NULL, "--until: expected NAME, without --once");
-    ptj_expect(p, RUN("watch", "ok", "--timeout=5m"), 2, NULL, "--timeout: expected --until as well");
+    ptj_expect(p, RUN("watch", FINISHED), 2, NULL, "--until needs NAME");
+    ptj_expect(p, RUN("watch", "ok", FINISHED, "--once"), 2, NULL, "--until needs NAME, and excludes --once");
+    ptj_expect(p, RUN("watch", "ok", "--timeout=5m"), 2, NULL, "--timeout needs --until");
     ptj_expect(p, RUN("watch", "big"), 1, " big: Failed", NULL); /* without --until as ever */
 }
 

@@ -207,7 +207,7 @@ static void test_commands(void **state)
 
     (void)state;
     assert_int_equal(fs_read(TK_SOURCE_DIR "/cli/why/cause.c", &table, &err), 0);
-    assert_non_null(strstr(buf_str(&table), "kubectl delete node {node}"));
+    assert_non_null(strstr(buf_str(&table), "kubectl describe pvc -n {ns}{with}"));
     check_commands("cause.c", buf_str(&table), "{with}");
 }
 

@@ -233,6 +233,11 @@ static void test_json_of_less(void **state)
     struct ptj *p = *state;
 
     put_failed(p);
+    assert_true(fake_put(p->server, CORE "/pods/j-node-0",
+                         "{\"metadata\":{\"labels\":{\"batch.tensorstack.dev/attempt\":null}}}"));
+    cleanup_json cJSON *less = json_of(p, "j");
+    expect_text(cJSON_GetObjectItem(less, "pods")->child, "name", "j-node-0");
+    assert_false(cJSON_HasObjectItem(cJSON_GetObjectItem(less, "pods")->child, "attempt"));
     refuse(p, "/pods");
     cleanup_json cJSON *o = json_of(p, "j");
     assert_false(cJSON_HasObjectItem(o, "pods"));
