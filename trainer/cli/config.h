@@ -75,7 +75,6 @@ struct config {
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
     int precision;   /* CONFIG_PRECISION_AUTO or enum precision of kernels/device.h */
-    bool stochastic_rounding;
     double timeout_s;
     double
         bucket_mb; /* MiB of gradients that GPUs sum at a time, beside the backward pass; 0: all behind it */

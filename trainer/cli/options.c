@@ -100,9 +100,6 @@ const struct option_row option_table[] = {
              "weights in bf16, all else (weights, moments, sums, gradients of weights, norms' parameters) in "
              "f32; other models round as with tf32, to bf16. Convolutions are f32 always. auto: bf16 on a "
              "GPU where the model is one of sequences, else f32."},
-    {"stochastic_rounding", 0, NULL, option_flag, AT(stochastic_rounding),
-     .help = "With --precision bf16, of a model of sequences: round the copies of the weights up or down by "
-             "chance, so that their mean is the weight. The same seed gives the same bits."},
     {"timeout", 0, "SECONDS", option_number, AT(timeout_s), .least = 0.001, .most = 86400,
      .help = "Longest wait for the other ranks in one exchange. Default 600."},
     {"bucket_mb", 0, "MIB", option_number, AT(bucket_mb), .least = 0, .most = 65536,
