@@ -67,7 +67,6 @@ struct config {
     int64_t seed, sampler_seed;
     int64_t val_every;              /* steps between validations, besides those behind epochs; 0: none */
     int64_t val_steps;              /* steps' worth of samples that validate; 0: all */
-    double peak_tflops;             /* of a rank's device; 0: not known */
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
     bool eval_only, no_cuda, help, show;

@@ -108,9 +108,6 @@ const struct option_row option_table[] = {
              "behind it. 0: always so. Default 25, PyTorch's."},
     {"log_interval", 0, "N", option_integer, AT(log_interval), 1, 1000000000, .section = "Output",
      .help = "Steps between two lines about the loss."},
-    {"peak_tflops", 0, "X", option_number, AT(peak_tflops), .least = 1e-6, .most = 1e6, .needs = NEEDS_GPT2,
-     .help = "What the device of a rank can do at most: with it, --log_dir gets mfu, the share of it that is "
-             "used."},
     {"log_format", 0, "text|json", option_choice, AT(log_format), LOG_FORMAT_TEXT,
      .words = OPTION_WORDS("text", "json"),
      .help = "text: plain lines. json: one object per line. Where stderr is a terminal, rank 0 shows a bar "
