@@ -58,7 +58,6 @@ struct config {
 
     /* options; the preset gives the defaults of some */
     const char *data_dir;
-    const char *data_mirror; /* NULL: the official addresses */
     bool no_download;
     int64_t epochs, max_steps;
     int64_t batch_size;         /* per rank; of a model in stages: of all. 0: session_batch.c chooses */

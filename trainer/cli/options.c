@@ -32,9 +32,6 @@ const struct option_row option_table[] = {
     {"no_download", 0, NULL, option_flag, AT(no_download),
      .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
              "checked by its published MD5."},
-    {"data_mirror", 0, "URL", option_path, AT(data_mirror),
-     .help = "Address of a folder with the four .gz files, to download from instead of the official ones. A "
-             "mirror that does not answer may come up: exit status 138."},
     {"epochs", 0, "N", option_integer, AT(epochs), 1, 1000000, .section = "Training",
      .help = "Passes over the training data."},
     {"max_epochs", 0, "N", option_integer, AT(epochs), 1, 1000000,

@@ -224,7 +224,6 @@ static int open_data(struct session *s, struct err *err)
     struct pod_data_options o = {
         .source = {.spec = &s->cfg->data, .dir = s->cfg->data_dir, .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
-        .mirror = s->cfg->data_mirror,
         .limits = {.bytes_max = FETCH_BYTES_MAX,
                    .stall_s = FETCH_STALL_S,
                    .pause_ms = FETCH_PAUSE_MS,
