@@ -124,6 +124,12 @@ function(tk_slow)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS long)
 endfunction()
 
+# tk_once(test ...): `make test` runs them in the sanitized build alone. They try the same there, and what only the release build could
+# show, other tests of the same code do. `make test-long` and `make check T=` run them in the release build too.
+function(tk_once)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS once)
+endfunction()
+
 # tk_waits(test ...): each waits most of ten seconds or more: begun next, beside the busy ones.
 function(tk_waits)
   set_property(TEST ${ARGN} PROPERTY COST 20)

@@ -2,8 +2,8 @@
 # test-long.sh - before a release, after `make test`: what that leaves out or shortens because it takes hours. Each stage goes
 # on after a failure of another; the table at the end names commit, stage, minutes and result (docs/results.md keeps it).
 #   scripts/test-long.sh [STAGE]...      without names all of them, in this order:
-#   slow      unit tests with the label "long": under valgrind, two builds that have to be equal byte by byte, and the PTX of
-#             kernels at all shapes and with all mutants
+#   slow      unit tests with the label "long" (under valgrind, two builds that have to be equal byte by byte, the PTX of kernels at
+#             all shapes and with all mutants), and those that `make test` leaves to the sanitized build ("once")
 #   versions  the operator with the API servers of every Kubernetes version, not only the oldest and the newest
 #   cases     end-to-end cases marked long, most of them of PyTorch's torchrun (root)
 #   faults    every class of faults in full
@@ -17,7 +17,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 
-slow() { scripts/side-by-side.sh build/release -L long --output-on-failure; }
+slow() { scripts/side-by-side.sh build/release -L "long|once" --output-on-failure; }
 versions() {
     local minors
     mapfile -t minors < <(deploy/local/servers versions | cut -d ' ' -f 1)

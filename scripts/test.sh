@@ -29,7 +29,7 @@ compile() {
 
 units() {
     say "unit tests: release"
-    scripts/side-by-side.sh build/release -LE long --output-on-failure
+    scripts/side-by-side.sh build/release -LE "long|once" --output-on-failure
 }
 
 # The unit tests whose names begin with WHAT, and only what they need is built.

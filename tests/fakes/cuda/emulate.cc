@@ -39,38 +39,54 @@ enum {
     SHARED_BYTES_MAX = 99 * 1024
 };
 
-enum state { READY, WAITS_BLOCK, WAITS_WARP, DONE };
+enum state : unsigned char { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 
 struct copy16 {
     void *to;
     const void *from; /* nullptr: zeros */
 };
 
+/* A stack, and where what runs on it goes on. It lives on from thread to thread, from launch to launch. */
 struct fiber {
     stack_place at;
     char *stack;
-    state is;
-    uint3 thread;
-    char value[VALUE_MAX];
     void *fake; /* AddressSanitizer's */
-    std::vector<copy16> asked;
-    std::deque<std::vector<copy16>> groups;
 };
 
+/* A thread of the block. It has a fibre from its first instruction to its last. */
+struct lane {
+    fiber *on;
+    uint3 thread;
+    /* What it shows its warp, one exchange here, the next one there: whoever writes again knows that all have read. */
+    char value[2][VALUE_MAX];
+    unsigned turn;
+    std::vector<copy16> copies; /* that it asked for: up to `copied` they are there */
+    size_t copied;
+    std::vector<size_t> groups; /* where each ends in copies: up to `waited` they are there */
+    size_t waited;
+};
+
+/* Shared memory lives on too, poisoned until a block asks for it. */
 struct shared {
     const void *place;
+    size_t bytes;
     void *p;
 };
 
 struct machine {
-    std::vector<fiber> fibers;
-    stack_place home;
-    void *home_fake;
+    std::vector<lane> lanes;
+    std::vector<state> is; /* of each lane */
+    size_t threads, turn, done;
+    std::deque<fiber> fibers;
+    std::vector<fiber *> idle; /* the one that ran last is the last: its stack is in the cache */
+    fiber home;
+    bool from_home;
     const void *home_stack;
     size_t home_bytes;
-    fiber *now;
+    lane *now;
     const std::function<void()> *kernel;
-    shared piece[SHARED_MAX];
+    std::vector<shared> ever;
+    shared piece[SHARED_MAX]; /* of this block */
     int pieces;
     size_t shared_bytes; /* that the launch asked for */
     bool descending;
@@ -81,6 +97,8 @@ struct machine {
     {
         for (fiber &f : fibers)
             free(f.stack);
+        for (shared &s : ever)
+            free(s.p);
     }
 } m;
 
@@ -89,131 +107,172 @@ struct machine {
     emulate_broken(what);
 }
 
-void leaves(void **fake, const void *stack, size_t bytes)
+/* From one fibre to another. */
+void go(fiber *from, fiber *to)
 {
 #if EMULATE_ASAN
-    __sanitizer_start_switch_fiber(fake, stack, bytes);
-#else
-    (void)fake, (void)stack, (void)bytes;
+    const bool home = to == &m.home;
+    __sanitizer_start_switch_fiber(&from->fake, home ? m.home_stack : to->stack,
+                                   home ? m.home_bytes : STACK_BYTES);
+#endif
+    m.from_home = from == &m.home;
+    stack_go(&from->at, &to->at);
+#if EMULATE_ASAN
+    const void *stack;
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(from->fake, &stack, &bytes);
+    if (m.from_home)
+        m.home_stack = stack, m.home_bytes = bytes;
 #endif
 }
 
-void arrives(void *fake, const void **stack, size_t *bytes)
+/* The next one of this pass that can go on; nullptr: none. */
+lane *next_ready()
 {
-#if EMULATE_ASAN
-    __sanitizer_finish_switch_fiber(fake, stack, bytes);
-#else
-    (void)fake, (void)stack, (void)bytes;
-#endif
+    while (m.turn < m.threads) {
+        size_t i = m.descending ? m.threads - 1 - m.turn : m.turn;
+        m.turn++;
+        if (m.is[i] == READY)
+            return &m.lanes[i];
+    }
+    return nullptr;
 }
 
-void go_home(state is)
+void begin();
+
+fiber *idle_fiber()
 {
-    fiber *f = m.now;
-    f->is = is;
-    leaves(is == DONE ? nullptr : &f->fake, m.home_stack, m.home_bytes);
-    stack_go(&f->at, &m.home);
-    arrives(f->fake, nullptr, nullptr);
+    if (m.idle.empty()) {
+        m.fibers.emplace_back();
+        fiber *f = &m.fibers.back();
+        f->stack = (char *)malloc(STACK_BYTES);
+        /* Not all at the same distance from a page's begin: their frames would take the same lines of the cache. */
+        stack_prepare(&f->at, f->stack, STACK_BYTES - m.fibers.size() % 64 * 64, begin);
+        return f;
+    }
+    fiber *f = m.idle.back();
+    m.idle.pop_back();
+    return f;
 }
 
-/* A function of its own: begin never returns, and what AddressSanitizer guards of its frame would stay so on the next fibre's
- * stack. */
-__attribute__((noinline)) void end_copies()
+/* It is this one's turn; nullptr: the pass is over. */
+void take_turn(fiber *from, lane *next)
+{
+    if (!next) {
+        go(from, &m.home);
+        return;
+    }
+    m.now = next;
+    emulate_at.thread = next->thread;
+    if (!next->on)
+        next->on = idle_fiber();
+    if (next->on != from)
+        go(from, next->on);
+}
+
+void wait_for(state what)
+{
+    lane *l = m.now;
+    m.is[(size_t)(l - m.lanes.data())] = what;
+    take_turn(l->on, next_ready());
+}
+
+void end_copies()
 {
     emulate_copy_commit();
-    for (const std::vector<copy16> &group : m.now->groups)
-        if (!group.empty())
-            broken("a thread ends before its copies are there");
-    m.now->groups.clear();
+    lane *l = m.now;
+    if (l->copied < l->copies.size())
+        broken("a thread ends before its copies are there");
+    l->copies.clear();
+    l->groups.clear();
+    l->copied = l->waited = 0;
 }
 
+/* One thread after the other. One that has not waited leaves its fibre to the next. */
 void begin()
 {
-    arrives(nullptr, &m.home_stack, &m.home_bytes);
-    (*m.kernel)();
-    end_copies();
-    go_home(DONE);
-}
-
-void resume(fiber *f)
-{
-    m.now = f;
-    emulate_at.thread = f->thread;
-    leaves(&m.home_fake, f->stack, STACK_BYTES);
-    stack_go(&m.home, &f->at);
-    arrives(m.home_fake, nullptr, nullptr);
-}
-
-/* Whoever ran on it has never returned, so what AddressSanitizer keeps about its frames is still there. */
-void clean(char *stack)
-{
 #if EMULATE_ASAN
-    __asan_unpoison_memory_region(stack, STACK_BYTES);
-#else
-    (void)stack;
+    const void *stack;
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(nullptr, &stack, &bytes);
+    if (m.from_home)
+        m.home_stack = stack, m.home_bytes = bytes;
 #endif
+    for (;;) {
+        (*m.kernel)();
+        end_copies();
+        lane *l = m.now;
+        m.is[(size_t)(l - m.lanes.data())] = DONE;
+        m.done++;
+        m.idle.push_back(l->on);
+        take_turn(l->on, next_ready());
+    }
 }
 
-void start(fiber *f, uint3 thread)
-{
-    if (!f->stack)
-        f->stack = (char *)malloc(STACK_BYTES);
-    clean(f->stack);
-    stack_prepare(&f->at, f->stack, STACK_BYTES, begin);
-    f->thread = thread;
-    f->is = READY;
-    f->fake = nullptr;
-}
-
-/* Of the fibres first..first+n-1, how many are so. */
-size_t count(size_t first, size_t n, state is)
-{
-    size_t found = 0;
-    for (size_t i = first; i < first + n; i++)
-        found += m.fibers[i].is == is;
-    return found;
-}
-
-void release(size_t first, size_t n)
-{
-    for (size_t i = first; i < first + n; i++)
-        m.fibers[i].is = READY;
-}
-
-/* Whoever waits for the same goes on together. */
-bool release_waiting(size_t threads)
+/* Whoever waits for the same goes on together. Nobody can go on without. */
+bool release_waiting()
 {
     bool any = false;
-    for (size_t w = 0; w < threads; w += 32) {
-        size_t lanes = threads - w < 32 ? threads - w : 32;
-        size_t waiting = count(w, lanes, WAITS_WARP);
+    size_t at_barrier = 0;
+    for (size_t w = 0; w < m.threads; w += 32) {
+        size_t lanes = m.threads - w < 32 ? m.threads - w : 32, waiting = 0;
+        for (size_t i = w; i < w + lanes; i++) {
+            waiting += m.is[i] == WAITS_WARP;
+            at_barrier += m.is[i] == WAITS_BLOCK;
+        }
         if (waiting == lanes)
-            release(w, lanes), any = true;
-        else if (waiting && count(w, lanes, READY) == 0)
+            memset(&m.is[w], READY, lanes), any = true;
+        else if (waiting)
             broken("some lanes of a warp do not take part in a shuffle");
     }
-    if (!any && count(0, threads, WAITS_BLOCK) == threads)
-        release(0, threads), any = true;
+    if (at_barrier == m.threads)
+        memset(m.is.data(), READY, m.threads), any = true;
     return any;
 }
 
-void run_block(size_t threads)
+void begin_block()
 {
-    for (size_t i = 0; i < threads; i++)
-        start(&m.fibers[i], uint3{(unsigned)i % blockDim.x, (unsigned)i / blockDim.x % blockDim.y,
-                                  (unsigned)i / blockDim.x / blockDim.y});
-    while (count(0, threads, DONE) < threads) {
-        for (size_t i = 0; i < threads; i++) {
-            fiber *f = &m.fibers[m.descending ? threads - 1 - i : i];
-            if (f->is == READY)
-                resume(f);
-        }
-        if (count(0, threads, DONE) < threads && !release_waiting(threads))
+    m.done = 0;
+    for (size_t i = 0; i < m.threads; i++) {
+        lane *l = &m.lanes[i];
+        l->on = nullptr;
+        l->thread = uint3{(unsigned)i % blockDim.x, (unsigned)i / blockDim.x % blockDim.y,
+                          (unsigned)i / blockDim.x / blockDim.y};
+        l->turn = 0;
+        m.is[i] = READY;
+    }
+}
+
+void poison(const shared *s)
+{
+#if EMULATE_ASAN
+    __asan_poison_memory_region(s->p, s->bytes);
+#else
+    (void)s;
+#endif
+}
+
+void run_block()
+{
+    begin_block();
+    while (m.done < m.threads) {
+        m.turn = 0;
+        take_turn(&m.home, next_ready());
+        if (m.done < m.threads && !release_waiting())
             broken("some threads wait at a barrier that others have left behind");
     }
     for (int i = 0; i < m.pieces; i++)
-        free(m.piece[i].p);
+        poison(&m.piece[i]);
     m.pieces = 0;
+}
+
+shared find_shared(const void *place, size_t bytes)
+{
+    for (const shared &s : m.ever)
+        if (s.place == place && s.bytes == bytes)
+            return s;
+    m.ever.push_back(shared{place, bytes, aligned_alloc(16, bytes)});
+    return m.ever.back();
 }
 
 } // namespace
@@ -227,8 +286,11 @@ void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::functi
     if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > (m.grid_y ? m.grid_y : 65535) ||
         grid.z > 65535 || shared_bytes > SHARED_BYTES_MAX)
         broken("a grid that a GPU refuses");
-    if (m.fibers.size() < n)
-        m.fibers.resize(n);
+    if (m.lanes.size() < n) {
+        m.lanes.resize(n);
+        m.is.resize(n);
+    }
+    m.threads = n;
     m.kernel = &kernel;
     m.shared_bytes = shared_bytes;
     m.launches++;
@@ -236,7 +298,7 @@ void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::functi
         size_t b = m.descending ? blocks - 1 - i : i;
         emulate_at.block =
             uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
-        run_block(n);
+        run_block();
     }
 }
 
@@ -247,10 +309,13 @@ void *emulate_shared(const void *place, size_t bytes)
             return m.piece[i].p;
     if (m.pieces == SHARED_MAX)
         broken("too many pieces of shared memory");
-    void *p = aligned_alloc(16, (bytes + 15) / 16 * 16);
-    memset(p, 0xff, bytes);
-    m.piece[m.pieces++] = shared{place, p};
-    return p;
+    const shared s = find_shared(place, (bytes + 15) / 16 * 16);
+#if EMULATE_ASAN
+    __asan_unpoison_memory_region(s.p, s.bytes);
+#endif
+    memset(s.p, 0xff, s.bytes);
+    m.piece[m.pieces++] = s;
+    return s.p;
 }
 
 void *emulate_shared_by_launch(const void *place)
@@ -262,7 +327,7 @@ void *emulate_shared_by_launch(const void *place)
 
 void emulate_wait_block(void)
 {
-    go_home(WAITS_BLOCK);
+    wait_for(WAITS_BLOCK);
 }
 
 void emulate_broken(const char *what)
@@ -271,17 +336,25 @@ void emulate_broken(const char *what)
     abort();
 }
 
+/* Shows it the warp, and waits until all have shown theirs: where they lie. */
+static unsigned show(const void *mine, size_t bytes)
+{
+    const unsigned turn = m.now->turn;
+    memcpy(m.now->value[turn], mine, bytes);
+    m.now->turn = !turn;
+    wait_for(WAITS_WARP);
+    return turn;
+}
+
 void emulate_share(const void *mine, size_t bytes, void *all)
 {
     size_t self = threadIdx.x + blockDim.x * (threadIdx.y + (size_t)blockDim.y * threadIdx.z);
     size_t first = self / 32 * 32;
     if (bytes > VALUE_MAX || first + 32 > (size_t)blockDim.x * blockDim.y * blockDim.z)
         broken("a warp that is not whole");
-    memcpy(m.now->value, mine, bytes);
-    go_home(WAITS_WARP);
+    const unsigned turn = show(mine, bytes);
     for (size_t i = 0; i < 32; i++)
-        memcpy((char *)all + i * bytes, m.fibers[first + i].value, bytes);
-    go_home(WAITS_WARP);
+        memcpy((char *)all + i * bytes, m.lanes[first + i].value[turn], bytes);
 }
 
 void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from)
@@ -290,32 +363,30 @@ void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned fro
     size_t other = self / 32 * 32 + from;
     if (bytes > VALUE_MAX || other >= (size_t)blockDim.x * blockDim.y * blockDim.z)
         broken("a shuffle from a lane that is not there");
-    memcpy(m.now->value, mine, bytes);
-    go_home(WAITS_WARP);
-    memcpy(theirs, m.fibers[other].value, bytes);
-    go_home(WAITS_WARP);
+    const unsigned turn = show(mine, bytes);
+    memcpy(theirs, m.lanes[other].value[turn], bytes);
 }
 
 void emulate_copy16(void *to, const void *from, bool wanted)
 {
     if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0)
         broken("a copy at an address that is no multiple of 16");
-    m.now->asked.push_back(copy16{to, wanted ? from : nullptr});
+    m.now->copies.push_back(copy16{to, wanted ? from : nullptr});
 }
 
 void emulate_copy_commit(void)
 {
-    m.now->groups.push_back(m.now->asked);
-    m.now->asked.clear();
+    m.now->groups.push_back(m.now->copies.size());
 }
 
 void emulate_copy_wait(unsigned left)
 {
-    while (m.now->groups.size() > left) {
-        for (const copy16 &c : m.now->groups.front())
-            c.from ? (void)memcpy(c.to, c.from, 16) : (void)memset(c.to, 0, 16);
-        m.now->groups.pop_front();
-    }
+    lane *l = m.now;
+    for (; l->groups.size() - l->waited > left; l->waited++)
+        for (; l->copied < l->groups[l->waited]; l->copied++) {
+            const copy16 *c = &l->copies[l->copied];
+            c->from ? (void)memcpy(c->to, c->from, 16) : (void)memset(c->to, 0, 16);
+        }
 }
 
 void emulate_grid_y(unsigned most)

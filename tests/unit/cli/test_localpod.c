@@ -238,7 +238,9 @@ static void test_expands(void **state)
         memcpy(many + i, "$(A)", 4);
     many[EXPAND_BYTES_MAX] = '\0';
     assert_int_equal(strlen(expand(&a, many, &scope, &err)), EXPAND_BYTES_MAX / 4);
-    assert_null(expand_replace(&a, many, "$(", "long", &err));
+    memset(many, 'x', EXPAND_BYTES_MAX - 4); /* one place: under sanitizers each strstr reads to the end */
+    assert_int_equal(strlen(expand_replace(&a, many, "$(A)", "four", &err)), EXPAND_BYTES_MAX);
+    assert_null(expand_replace(&a, many, "$(A)", "fives", &err));
     assert_non_null(strstr(err.msg, "is longer than"));
     test_free(many);
 }

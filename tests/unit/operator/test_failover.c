@@ -197,6 +197,10 @@ static int await_moment(struct trial *t)
     return t->moment == AT_A_WRITE ? plan.request : 0;
 }
 
+/* Trials in which the job ended before the first operator was stopped, as on a machine that is too slow: nothing was left to be
+ * done wrong. */
+static int too_late;
+
 static void trial(void **state)
 {
     struct trial *t = *state;
@@ -210,7 +214,7 @@ static void trial(void **state)
     WAIT_FOR(t, process_says(&t->operators[1], "waiting for the lease"));
     int writes = await_moment(t);
     process_stop(&t->operators[0], &t->dice);
-    assert_true(t->moment == AT_A_WRITE || !is_finished(t)); /* there is something left to be done wrong */
+    too_late += t->moment != AT_A_WRITE && is_finished(t);
     t->still = false;
     bool led = holder(l->server) == 0; /* a machine may be too slow for so short a lease */
     WAIT_FOR(t, holder(l->server) == 1);
@@ -300,5 +304,10 @@ int main(int argc, char **argv)
     printf("seed %u\n", seed);
     int failed = _cmocka_run_group_tests("failover", tests, n, NULL, NULL);
     faults_report("F7", (int)n, (int)n - failed);
+    if (too_late > ((int)n + 1) / 2) {
+        fprintf(stderr, "test_failover: in %d of %d trials the job ended before an operator was stopped\n",
+                too_late, (int)n);
+        return 1;
+    }
     return failed;
 }

@@ -135,17 +135,15 @@ static int64_t carry_out(void *ctx)
 
 /* ---- in the parent ---- */
 
-/* Passes until there is nothing to do. */
+/* Passes until there is nothing to do, in this process: most of a child's time goes into pages that it copies. */
 static void converge(struct fake_apiserver *server)
 {
     struct pass p = {.server = server};
-    struct failing_end end;
     int passes = 0;
 
     for (look(&p); p.plan.n_actions; look(&p)) {
         assert_true(++passes < PASSES_MAX);
-        failing_try(0, carry_out, &p, &end);
-        assert_false(end.exhausted);
+        (void)carry_out(&p);
         forget(&p);
     }
     forget(&p);

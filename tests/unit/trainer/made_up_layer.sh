@@ -23,7 +23,7 @@ files=$(grep '^+++ ' "$dir/change" | grep -vc '^+++ b/tests/')
 [ "$files" -le "$most" ] || fail "the change touches $files files of the product, expected at most $most"
 
 {
-    cmake -S . -B "$dir/build" -G Ninja -DCMAKE_C_COMPILER="$cc" -DCMAKE_BUILD_TYPE=Debug -DTK_WERROR=ON -DTK_OPERATOR=OFF -DWITH_CUDA=off &&
+    cmake -S . -B "$dir/build" -G Ninja -DCMAKE_C_COMPILER="$cc" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 -DTK_WERROR=ON -DTK_OPERATOR=OFF -DWITH_CUDA=off &&
         cmake --build "$dir/build" --target trainer unit_trainer_model_test_gradients
 } >"$dir/log" 2>&1 || {
     tail -n 30 "$dir/log" >&2

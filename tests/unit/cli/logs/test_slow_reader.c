@@ -161,8 +161,10 @@ static void all_lines_come(bool deleted)
     if (!deleted)
         move_clock(LATER_MS);
     read_until(fd, &got, SIZE_MAX);
-    for (const char *at = buf_str(&got); (at = strstr(at, "number ")); n++)
-        assert_int_equal(strtol(at += strlen("number "), NULL, 10), n);
+    /* strstr would read all the text for each line under AddressSanitizer. */
+    for (const char *at = buf_str(&got); (at = strchr(at, 'n')); at++)
+        if (strncmp(at, "number ", strlen("number ")) == 0)
+            assert_int_equal(strtol(at + strlen("number "), NULL, 10), n++);
     assert_int_equal(n, LINES);
     expect_end(&p, pid, fd, 0);
 }

@@ -53,14 +53,14 @@ static int64_t chosen(const struct asked *a, int64_t tokens, struct err *err)
     struct collectives comm = {.world = a->world, .all_gather = gather};
     struct session s = {.comm = &comm, .gpu.sharers = 1};
 
-    s.own.total_batch_tokens = tokens;
-    s.own.micro_batches = 1;
-    model_of(a, &s.own.model);
+    s.effective.total_batch_tokens = tokens;
+    s.effective.micro_batches = 1;
+    model_of(a, &s.effective.model);
     s.ctx =
         a->device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, err) : kctx_make(&(struct kctx_options){0}, err);
     assert_non_null(s.ctx);
-    const int64_t rows = session_share_batch(&s, err) ? 0 : s.own.batch_size / s.own.micro_batches;
-    assert_true(!rows || s.own.batch_size == a->sequences);
+    const int64_t rows = session_share_batch(&s, err) ? 0 : s.effective.batch_size / s.effective.micro_batches;
+    assert_true(!rows || s.effective.batch_size == a->sequences);
     kctx_free(s.ctx);
     return rows;
 }
