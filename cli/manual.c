@@ -1,8 +1,7 @@
-/* manual.c - write the man page of kubectl-ptj, and the verb that prints it. */
-#include "cli/manual.h"
-
+/* manual.c - the verb that prints kubectl-ptj's man page in roff, from the table of verbs. */
 #include "cli/verbs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Text of one line, so that roff takes no character of it for a command. */
@@ -90,7 +89,7 @@ static void print_verb(FILE *out, const struct verb *v)
     print_examples(out, v->examples);
 }
 
-void manual_print(FILE *out)
+static void manual_print(FILE *out)
 {
     fputs(".TH KUBECTL\\-PTJ 1 \"\" \"Torchkeeper " CLI_VERSION "\" \"User Commands\"\n"
           ".SH NAME\nkubectl\\-ptj \\- watch, explain and change training jobs (PyTorchTrainingJob)\n"

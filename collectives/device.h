@@ -72,12 +72,6 @@ static inline void device_comm_close(struct device_comm *c)
         c->close(c);
 }
 
-static inline void device_comm_closep(struct device_comm **c)
-{
-    device_comm_close(*c);
-}
-#define cleanup_device_comm __attribute__((cleanup(device_comm_closep)))
-
 /* all_reduce on a device has no flags argument. So the caller stores the low DEVICE_FLAGS bits of enum
  * collectives_flag as numbers 0 or 1 after the gradient; a flag is set if its sum is above 0. Sums are exact
  * in f32, and in bf16 for up to 256 ranks; with more ranks bf16 rounds them, but never to 0. */

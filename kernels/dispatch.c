@@ -289,9 +289,9 @@ void queue_step_end(struct kctx *ctx, struct step_state *state, const struct que
     ctx->ops->queue_step_end(ctx, state, own, rows, loss, norm, flags, records, ring);
 }
 
-void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
+void queue_round(struct kctx *ctx, const struct queued_params *w)
 {
-    ctx->ops->queue_round(ctx, w, steps);
+    ctx->ops->queue_round(ctx, w);
 }
 
 void queue_update(struct kctx *ctx, enum update_rule rule, const struct step_state *state, const float *loss,

@@ -155,15 +155,12 @@ struct queued_span {
 /* What is trained, in f32, and the copies that passes read instead where elements are bf16. */
 struct queued_params {
     float *p;   /* (n) */
-    void *copy; /* (n) bf16; NULL: passes read p */
-    bool
-        by_chance; /* a copy goes up or down by chance, so that its mean is p; else to the nearest, ties to even */
-    uint64_t seed; /* of that chance, which depends on it, on how many steps were taken, and on the place */
-    size_t n;      /* below 2^32: more fit no GPU */
+    void *copy; /* (n) bf16, to the nearest, ties to even; NULL: passes read p */
+    size_t n;
 };
 
-/* The copies, as the run's first `steps` steps leave them. */
-void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps);
+/* Writes the copies. */
+void queue_round(struct kctx *ctx, const struct queued_params *w);
 
 /* One step of an optimizer with the gradients times *scale (NULL: as they are), by state->now's scalars, which are of that rule,
  * copies in the same pass; none when the run is halted, or *loss is not finite. m, v (update.h) and g have as many elements

@@ -1,17 +1,8 @@
-/* reduce.h - sums and sums of squares in a fixed order, for collectives and gradient norms.
- *
- * Ownership: caller owns every buffer; out may be slices[0], and overlaps nothing else.
- * Numerics:  ((s0 + s1) + s2) + ... in f32, then one product with `scale`; every caller that passes the same
- *            slices in the same order gets the same bits, in whatever parts it asks for them.
- */
+/* reduce.h - sums of squares in a fixed order, for the norm of gradients, and their scaling. The caller owns every buffer. */
 #ifndef TK_KERNELS_REDUCE_H
 #define TK_KERNELS_REDUCE_H
 
 #include "kernels/kctx.h"
-
-/* out = scale * sum of slices[0..n_slices-1], each of n elements; n_slices >= 1. */
-void reduce_sum(struct kctx *ctx, float *out, const float *const *slices, int n_slices, size_t n,
-                float scale);
 
 enum { REDUCE_BLOCK = 4096 };
 

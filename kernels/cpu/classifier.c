@@ -48,7 +48,7 @@ static void take(struct job *j, struct scratch *w, int panel)
     int classes = j->s->out < CLASSES ? j->s->out : CLASSES;
 
     j->logits = scratch_floats(w, rows * (size_t)j->s->out);
-    j->packed = scratch_floats(w, product_scratch(classes, j->s->in, true, panel));
+    j->packed = scratch_floats(w, product_scratch(classes, j->s->in, panel));
     j->loss = scratch_take(w, rows, sizeof(*j->loss));
     j->correct = scratch_offsets(w, rows);
 }
@@ -96,7 +96,6 @@ static void products(struct kctx *ctx, const struct job *j, const float *in, con
                             .a_step = 1,
                             .b = weight + (ptrdiff_t)first * s->in,
                             .b_row = s->in,
-                            .b_across = true,
                             .c = j->logits + first,
                             .c_row = s->out,
                             .m = j->rows,

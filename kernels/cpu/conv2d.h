@@ -36,9 +36,8 @@ void conv2d_window_offsets(const struct conv2d_shape *s, int32_t *at);
 int32_t conv2d_tap_offset(const struct conv2d_shape *s, int tap); /* of the kernel's element in a window */
 void conv2d_row_offsets(int n, ptrdiff_t ld, int32_t *at);
 
-/* Scratch memory of each pass. */
+/* Scratch memory of the forward pass. */
 size_t conv2d_forward_bytes(const struct conv2d_shape *s);
-size_t conv2d_backward_bytes(const struct conv2d_shape *s);
 
 /* Bytes of one segment block of packed weights that may stay in the first-level cache beside the input. */
 enum { CONV2D_B_BYTES = 24 * 1024 };

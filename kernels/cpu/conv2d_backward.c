@@ -44,7 +44,7 @@ static void backward_scratch(struct backward *b, struct scratch *w, int panel, b
     b->dframed = scratch_floats(w, framed);
 }
 
-size_t conv2d_backward_bytes(const struct conv2d_shape *s)
+static size_t backward_bytes(const struct conv2d_shape *s)
 {
     struct conv2d_shape framed = conv2d_framed(s);
     struct backward b = {.s = &framed, .d = conv2d_dims(&framed)};
@@ -56,7 +56,7 @@ size_t conv2d_backward_bytes(const struct conv2d_shape *s)
 size_t conv2d_workspace_bytes(const struct conv2d_shape *s)
 {
     size_t forward = conv2d_forward_bytes(s);
-    size_t backward = conv2d_backward_bytes(s);
+    size_t backward = backward_bytes(s);
     return forward > backward ? forward : backward;
 }
 

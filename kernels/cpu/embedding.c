@@ -43,10 +43,9 @@ static void forward_rows(void *arg, int begin, int end)
     const struct job *j = arg;
     const ptrdiff_t c = j->s->channels;
 
-    for (ptrdiff_t r = begin; r < end; r++) {
-        const float *both[] = {j->table + token_at(j, r) * c, j->positions + r % j->s->time * c};
-        j->ops->sum(j->out + r * c, both, 2, 0, (size_t)c, 1);
-    }
+    for (ptrdiff_t r = begin; r < end; r++)
+        j->ops->add(j->out + r * c, j->table + token_at(j, r) * c, j->positions + r % j->s->time * c,
+                    (size_t)c);
 }
 
 void cpu_embedding_forward(struct kctx *ctx, const struct embedding_shape *s, void *out, const float *tokens,
@@ -74,9 +73,9 @@ static void backward_columns(void *arg, int begin, int end)
         float *to = j->dtable + token_at(j, r) * c + first;
         float *position = j->dpositions + r % s->time * c + first;
         const float *more = j->dout + r * c + first;
-        j->ops->sum(to, (const float *[]){to, more}, 2, 0, n, 1);
+        j->ops->add(to, to, more, n);
         if (r >= s->time)
-            j->ops->sum(position, (const float *[]){position, more}, 2, 0, n, 1);
+            j->ops->add(position, position, more, n);
     }
 }
 

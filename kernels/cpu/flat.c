@@ -13,8 +13,6 @@ struct flat {
     size_t n;
     float *a, *b, *c;
     const float *x, *y;
-    const float *const *slices;
-    int n_slices;
     float scale;
     double *sums;
     void (*form)(float *, const float *, size_t);
@@ -90,18 +88,6 @@ void cpu_gelu_backward(struct kctx *ctx, enum gelu_form form, void *din, const v
     run_chunks(ctx, &f, gelu_grad_chunks);
 }
 
-static void sum_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    f->ops->sum(f->a, f->slices, f->n_slices, (size_t)begin * CHUNK, chunk_end(f, end), f->scale);
-}
-
-void reduce_sum(struct kctx *ctx, float *out, const float *const *slices, int n_slices, size_t n, float scale)
-{
-    run_chunks(ctx, &(struct flat){.a = out, .slices = slices, .n_slices = n_slices, .n = n, .scale = scale},
-               sum_chunks);
-}
-
 _Static_assert((int)REDUCE_BLOCK == (int)CHUNK, "a unit of work is a block");
 
 static void square_chunks(void *arg, int begin, int end)
@@ -130,9 +116,16 @@ void cpu_reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
     run_chunks(ctx, &(struct flat){.a = x, .scale = scale, .n = n}, scale_chunks);
 }
 
+static void add_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->ops->add(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
+}
+
 void cpu_add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n)
 {
-    reduce_sum(ctx, out, (const float *const[]){a, b}, 2, n, 1);
+    run_chunks(ctx, &(struct flat){.a = out, .x = a, .y = b, .n = n}, add_chunks);
 }
 
 static void update_chunks(void *arg, int begin, int end)

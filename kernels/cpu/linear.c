@@ -54,7 +54,7 @@ size_t linear_workspace_bytes(const struct linear_shape *s)
     struct scratch many = {.counting = true};
     backward_scratch(&b, &w, ISA_PANEL_MAX);
     if (s->rows >= MANY_ROWS)
-        (void)scratch_floats(&many, product_scratch(s->out, s->in, true, ISA_PANEL_MAX));
+        (void)scratch_floats(&many, product_scratch(s->out, s->in, ISA_PANEL_MAX));
     return many.used_bytes > w.used_bytes ? many.used_bytes : w.used_bytes;
 }
 
@@ -67,7 +67,6 @@ static void many_forward(struct kctx *ctx, const struct linear_shape *s, float *
                         .a_step = 1,
                         .b = weight,
                         .b_row = s->in,
-                        .b_across = true,
                         .c = out,
                         .c_row = s->out,
                         .bias = bias,
@@ -76,7 +75,7 @@ static void many_forward(struct kctx *ctx, const struct linear_shape *s, float *
                         .k = s->in,
                         .relu = relu};
 
-    product_run(ctx, &p, scratch_floats(&w, product_scratch(s->out, s->in, true, kctx_ops(ctx)->panel)));
+    product_run(ctx, &p, scratch_floats(&w, product_scratch(s->out, s->in, kctx_ops(ctx)->panel)));
 }
 
 static void many_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight,

@@ -8,9 +8,9 @@ enum {
     BLOCK_STEPS = 256 /* of K at a time: that many rows of a panel of B fit the first-level cache */
 };
 
-size_t product_scratch(int n, int k, bool b_across, int panel)
+size_t product_scratch(int n, int k, int panel)
 {
-    return b_across ? (size_t)panel_round(n, panel) * (size_t)k : 0;
+    return (size_t)panel_round(n, panel) * (size_t)k;
 }
 
 struct job {

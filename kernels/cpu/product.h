@@ -16,7 +16,6 @@ struct product {
     ptrdiff_t a_row, a_step; /* A[m][k] is a[m a_row + k a_step] */
     const float *b;
     ptrdiff_t b_row;
-    bool b_across; /* B[k][n] is b[n b_row + k]; else b[k b_row + n] */
     float *c;
     ptrdiff_t c_row;
     const float *bias; /* (N) or NULL */
@@ -25,10 +24,10 @@ struct product {
     bool relu;
 };
 
-/* Floats of scratch for a product whose B lies across, 0 for the others. */
-size_t product_scratch(int n, int k, bool b_across, int panel);
+/* Floats of scratch for a product whose B lies across. */
+size_t product_scratch(int n, int k, int panel);
 
-/* `packed`: that much, or NULL when it is 0. */
+/* `packed`: so much, and B lies across: B[k][n] is b[n b_row + k]. NULL: B[k][n] is b[k b_row + n]. */
 void product_run(struct kctx *ctx, const struct product *p, float *packed);
 
 /* The gradients of y = x W^T, W (out,in), from dy: din = dy W (NULL: not wanted), dweight = dy^T x, added to it when

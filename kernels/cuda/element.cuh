@@ -8,7 +8,7 @@
  *     void cuda_op_forward(struct kctx *ctx, void *out, const void *in, ...)   ELEMENT_CALL(c, run_forward, c, out, in, ...);
  *
  * Numerics: f32 to bf16 goes to the nearest, ties to even, as the trainer's own conversion of files does. What is not a number
- *           stays so, quiet, but its bits are not the file's: to the nearest it is 0x7fff, by chance it keeps its sign and upper half.
+ *           stays so, quiet, but its bits are not the file's: it is 0x7fff.
  */
 #ifndef TK_KERNELS_CUDA_ELEMENT_CUH
 #define TK_KERNELS_CUDA_ELEMENT_CUH
@@ -31,17 +31,10 @@ struct bf16 {
 #ifdef __CUDACC__
         asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
 #else
-        *this = bf16(x, 0x7fffU + (bits_of(x) >> 16 & 1U));
-        if (isnan(x))
-            bits = 0x7fff; /* that instruction knows one NaN, without a sign */
-#endif
-    }
-    /* By chance: `part` is any of 0..65535 alike, and the way to the next bf16 says how often that is taken. */
-    __device__ bf16(float x, uint32_t part)
-    {
         const uint32_t all = bits_of(x);
-        const bool number = (all & 0x7fffffffU) <= 0x7f800000U;
-        bits = (uint16_t)((number ? all + part : all | 0x400000U) >> 16);
+        /* that instruction knows one NaN, without a sign */
+        bits = isnan(x) ? 0x7fff : (uint16_t)((all + 0x7fffU + (all >> 16 & 1U)) >> 16);
+#endif
     }
     __device__ operator float() const
     {

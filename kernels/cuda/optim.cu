@@ -1,7 +1,6 @@
 /* optim.cu - update parameters: one kernel over the flat buffers, by packs. Operations are rounded as on the CPU (kernels/cpu/isa/optim.c), each where
  * it is there, so both give the same bits: nothing is left for the compiler to fuse.
  */
-#include "kernels/cuda/chance.cuh"
 #include "kernels/cuda/vector.cuh"
 
 namespace
@@ -51,29 +50,20 @@ __device__ int span_at(const struct queued_span *span, int spans, int64_t i)
     return low;
 }
 
-/* Copies of parameters i and on, whose values are p. */
-template <int N>
-__device__ piece<bf16, N> copies_of(const struct queued_params &w, uint64_t key, int64_t i,
-                                    const piece<float, N> &p)
+/* What passes read instead of p. */
+template <int N> __device__ piece<bf16, N> copies_of(const piece<float, N> &p)
 {
     piece<bf16, N> copy;
     UNROLL
     for (int k = 0; k < N; k++)
-        copy.v[k] = w.by_chance ? bf16(p.v[k], chance_at(key, (uint32_t)(i + k)) & 0xffffU) : (bf16)p.v[k];
+        copy.v[k] = (bf16)p.v[k];
     return copy;
 }
 
-/* Behind so many steps of the run. */
-__device__ uint64_t copy_key(const struct queued_params &w, int64_t steps)
+__global__ void optim_round(struct queued_params w)
 {
-    return spread(spread(w.seed) ^ (uint64_t)steps);
-}
-
-__global__ void optim_round(struct queued_params w, int64_t steps)
-{
-    const uint64_t key = copy_key(w, steps);
     for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride())
-        store_piece((bf16 *)w.copy + i, copies_of<1>(w, key, i, load_piece<float, 1>(w.p + i)));
+        ((bf16 *)w.copy)[i] = (bf16)w.p[i];
 }
 
 /* What every parameter's update takes. */
@@ -141,7 +131,7 @@ struct sgd_rule {
 
 /* N neighbours from i on. */
 template <int N, class Rule>
-__device__ inline void update_piece(const update_args &u, const Rule &rule, float by, uint64_t key, int64_t i)
+__device__ inline void update_piece(const update_args &u, const Rule &rule, float by, int64_t i)
 {
     const piece<float, N> g = load_piece<float, N>(u.g + i);
     piece<float, N> p = load_piece<float, N>(u.w.p + i);
@@ -156,7 +146,7 @@ __device__ inline void update_piece(const update_args &u, const Rule &rule, floa
     store_piece(u.w.p + i, p);
     rule.store(i, x);
     if (u.w.copy)
-        store_piece((bf16 *)u.w.copy + i, copies_of<N>(u.w, key, i, p));
+        store_piece((bf16 *)u.w.copy + i, copies_of<N>(p));
 }
 
 /* N neighbours at a time, then what is left one by one. */
@@ -165,12 +155,11 @@ template <class Rule, int N> __global__ void optim_update(update_args u, Rule ru
     if (!goes_on(u.state, u.loss))
         return;
     const float by = u.scale ? *u.scale : 1.0F;
-    const uint64_t key = copy_key(u.w, u.state->now.step + 1);
     const int64_t pieces = (int64_t)u.w.n / N;
     for (int64_t i = each_first(); i < pieces; i += each_stride())
-        update_piece<N>(u, rule, by, key, i * N);
+        update_piece<N>(u, rule, by, i * N);
     if (pieces * N + each_first() < (int64_t)u.w.n)
-        update_piece<1>(u, rule, by, key, pieces * N + each_first());
+        update_piece<1>(u, rule, by, pieces * N + each_first());
 }
 
 template <class Rule>
@@ -204,9 +193,9 @@ void cuda_update_step(struct kctx *ctx, const struct update_scalars *s, float *p
     }
 }
 
-void cuda_queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
+void cuda_queue_round(struct kctx *ctx, const struct queued_params *w)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, optim_round, *w, steps);
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, optim_round, *w);
 }
 
 void cuda_queue_update(struct kctx *ctx, enum update_rule rule, const struct step_state *state,

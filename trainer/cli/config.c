@@ -185,7 +185,6 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->val_every,
         cfg->val_steps,
         cfg->precision,
-        cfg->stochastic_rounding,
     };
     uint64_t h = mix_model(HASH_FNV1A, &cfg->model);
 

@@ -58,7 +58,6 @@ struct config {
 
     /* options; the preset gives the defaults of some */
     const char *data_dir;
-    const char *data_mirror; /* NULL: the official addresses */
     bool no_download;
     int64_t epochs, max_steps;
     int64_t batch_size;         /* per rank; of a model in stages: of all. 0: session_batch.c chooses */
@@ -67,7 +66,6 @@ struct config {
     int64_t seed, sampler_seed;
     int64_t val_every;              /* steps between validations, besides those behind epochs; 0: none */
     int64_t val_steps;              /* steps' worth of samples that validate; 0: all */
-    double peak_tflops;             /* of a rank's device; 0: not known */
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
     bool eval_only, no_cuda, help, show;
@@ -75,7 +73,6 @@ struct config {
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
     int precision;   /* CONFIG_PRECISION_AUTO or enum precision of kernels/device.h */
-    bool stochastic_rounding;
     double timeout_s;
     double
         bucket_mb; /* MiB of gradients that GPUs sum at a time, beside the backward pass; 0: all behind it */

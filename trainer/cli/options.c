@@ -32,9 +32,6 @@ const struct option_row option_table[] = {
     {"no_download", 0, NULL, option_flag, AT(no_download),
      .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
              "checked by its published MD5."},
-    {"data_mirror", 0, "URL", option_path, AT(data_mirror),
-     .help = "Address of a folder with the four .gz files, to download from instead of the official ones. A "
-             "mirror that does not answer may come up: exit status 138."},
     {"epochs", 0, "N", option_integer, AT(epochs), 1, 1000000, .section = "Training",
      .help = "Passes over the training data."},
     {"max_epochs", 0, "N", option_integer, AT(epochs), 1, 1000000,
@@ -99,9 +96,6 @@ const struct option_row option_table[] = {
              "weights in bf16, all else (weights, moments, sums, gradients of weights, norms' parameters) in "
              "f32; other models round as with tf32, to bf16. Convolutions are f32 always. auto: bf16 on a "
              "GPU where the model is one of sequences, else f32."},
-    {"stochastic_rounding", 0, NULL, option_flag, AT(stochastic_rounding),
-     .help = "With --precision bf16, of a model of sequences: round the copies of the weights up or down by "
-             "chance, so that their mean is the weight. The same seed gives the same bits."},
     {"timeout", 0, "SECONDS", option_number, AT(timeout_s), .least = 0.001, .most = 86400,
      .help = "Longest wait for the other ranks in one exchange. Default 600."},
     {"bucket_mb", 0, "MIB", option_number, AT(bucket_mb), .least = 0, .most = 65536,
@@ -110,9 +104,6 @@ const struct option_row option_table[] = {
              "behind it. 0: always so. Default 25, PyTorch's."},
     {"log_interval", 0, "N", option_integer, AT(log_interval), 1, 1000000000, .section = "Output",
      .help = "Steps between two lines about the loss."},
-    {"peak_tflops", 0, "X", option_number, AT(peak_tflops), .least = 1e-6, .most = 1e6, .needs = NEEDS_GPT2,
-     .help = "What the device of a rank can do at most: with it, --log_dir gets mfu, the share of it that is "
-             "used."},
     {"log_format", 0, "text|json", option_choice, AT(log_format), LOG_FORMAT_TEXT,
      .words = OPTION_WORDS("text", "json"),
      .help = "text: plain lines. json: one object per line. Where stderr is a terminal, rank 0 shows a bar "

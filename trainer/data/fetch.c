@@ -250,11 +250,11 @@ static const struct family {
               "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"},
 };
 
-static int fetch_part(const struct family *of, int part, const char *folder, const char *mirror,
+static int fetch_part(const struct family *of, int part, const char *folder,
                       const struct fetch_limits *limits, struct err *err)
 {
     char path[PATH_MAX];
-    char urls[FETCH_MIRRORS_MAX][PATH_MAX];
+    char urls[FETCH_MIRRORS_MAX][128];
     struct fetch f = {.path = path, .md5 = of->md5[part], .limits = *limits};
 
     if (snprintf(path, sizeof(path), "%s/%s.gz", folder, DATASET_FILE[part]) >= (int)sizeof(path))
@@ -263,19 +263,14 @@ static int fetch_part(const struct family *of, int part, const char *folder, con
     if (access(path, F_OK) == 0) /* already there, uncompressed */
         return 0;
     path[strlen(path)] = '.';
-    for (int i = 0; i < FETCH_MIRRORS_MAX; i++) {
-        const char *base = mirror ? (i ? NULL : mirror) : of->mirrors[i];
-        if (!base)
-            break;
-        if (snprintf(urls[i], sizeof(urls[i]), "%s/%s.gz", base, DATASET_FILE[part]) >= (int)sizeof(urls[i]))
-            return err_set(err, ERR_INVALID, "%.60s...: address too long", base);
+    for (int i = 0; i < FETCH_MIRRORS_MAX && of->mirrors[i]; i++) {
+        snprintf(urls[i], sizeof(urls[i]), "%s/%s.gz", of->mirrors[i], DATASET_FILE[part]);
         f.urls[i] = urls[i];
     }
     return fetch(&f, err);
 }
 
-int fetch_dataset(const char *dir, enum dataset_name name, const char *mirror,
-                  const struct fetch_limits *limits, struct err *err)
+int fetch_dataset(const char *dir, enum dataset_name name, const struct fetch_limits *limits, struct err *err)
 {
     const struct family *of = name == DATASET_FASHION_MNIST ? &FASHION : &MNIST;
     char folder[PATH_MAX];
@@ -285,7 +280,7 @@ int fetch_dataset(const char *dir, enum dataset_name name, const char *mirror,
     if (fs_mkdirs(folder, err))
         return -1;
     for (int part = 0; part < DATASET_PARTS; part++)
-        if (fetch_part(of, part, folder, mirror, limits, err))
+        if (fetch_part(of, part, folder, limits, err))
             return -1;
     return 0;
 }

@@ -51,8 +51,8 @@ struct fetch {
 int fetch(const struct fetch *f, struct err *err) MUST_CHECK;
 
 /* Download the missing files of MNIST (also for DATASET_ANY) or Fashion-MNIST into torchvision's folder below
- * `dir`. `mirror` is the address of another folder with the same files; NULL: the official addresses. */
-int fetch_dataset(const char *dir, enum dataset_name name, const char *mirror,
-                  const struct fetch_limits *limits, struct err *err) MUST_CHECK;
+ * `dir`. */
+int fetch_dataset(const char *dir, enum dataset_name name, const struct fetch_limits *limits,
+                  struct err *err) MUST_CHECK;
 
 #endif

@@ -29,8 +29,7 @@ struct pod_data {
 
 struct pod_data_options {
     struct source_options source;
-    bool download;      /* local rank 0 downloads missing files of MNIST or Fashion-MNIST */
-    const char *mirror; /* address; NULL: the official ones */
+    bool download; /* local rank 0 downloads missing files of MNIST or Fashion-MNIST */
     struct fetch_limits limits;
     const char *kept; /* value of CONTRACT_ENV_KEPT_DATA (kept.h); NULL: none */
     int64_t now_ms; /* milliseconds since 1970: files that changed just before are not cached (source_key) */

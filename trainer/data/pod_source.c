@@ -32,7 +32,7 @@ static int may_not_write(const struct pod_data_options *o, int code, struct err 
 }
 
 /* Set the error kind, and so the exit code: if no server is reached, files or an option are missing
- * (permanent), unless the user named a mirror, which may start later (retry). */
+ * (permanent). */
 static int no_download(const struct pod_data_options *o, struct err *err)
 {
     const struct err why = *err;
@@ -40,18 +40,15 @@ static int no_download(const struct pod_data_options *o, struct err *err)
     if (why.code == EINTR)
         return err_set(err, ERR_TRANSIENT, "--data %.100s: no data, and the download was stopped",
                        o->source.dir);
-    if (why.kind == ERR_NOT_FOUND && why.code == ENETUNREACH && !o->mirror)
+    if (why.kind == ERR_NOT_FOUND && why.code == ENETUNREACH)
         return err_set(err, ERR_NOT_FOUND,
                        "--data %.40s: expected %s/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in it, "
                        "and cannot download them (--no_download: do not try): %.80s",
                        o->source.dir, folder_of(o), why.msg);
     if (why.code == EACCES || why.code == EPERM || why.code == EROFS)
         return may_not_write(o, why.code, err);
-    err_set(err, why.kind, "--data %.40s: no %s, and no download: %.160s", o->source.dir,
-            is_fashion(o) ? "Fashion-MNIST" : "MNIST", why.msg);
-    if (why.code == ENETUNREACH)
-        err->kind = ERR_TRANSIENT;
-    return -1;
+    return err_set(err, why.kind, "--data %.40s: no %s, and no download: %.160s", o->source.dir,
+                   is_fashion(o) ? "Fashion-MNIST" : "MNIST", why.msg);
 }
 
 /* The error for data that cannot be downloaded. */
@@ -77,8 +74,7 @@ struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
         err_wrap(err, "--data, --no_download");
         return NULL;
     }
-    if (fetch_dataset(o->source.dir, (enum dataset_name)o->source.spec->dataset, o->mirror, &o->limits,
-                      err)) {
+    if (fetch_dataset(o->source.dir, (enum dataset_name)o->source.spec->dataset, &o->limits, err)) {
         (void)no_download(o, err);
         return NULL;
     }

@@ -118,8 +118,3 @@ bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret)
     }
     return get(last, "vocab") == ret->vocab;
 }
-
-double gpt2_operations(const struct gpt2_spec *g, size_t params)
-{
-    return 6.0 * (double)params + 6.0 * (double)(g->n_layer * g->n_embd * g->block_size);
-}

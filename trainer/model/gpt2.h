@@ -32,8 +32,4 @@ void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
  * `recompute`. */
 bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret);
 
-/* Floating-point operations per token in both passes, 6 N + 6 L C T: two per parameter forward, four
- * backward, and those of attention (llm.c: train_gpt2.cu, gpt2_estimate_mfu). */
-double gpt2_operations(const struct gpt2_spec *g, size_t params);
-
 #endif

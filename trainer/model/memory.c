@@ -247,17 +247,13 @@ int model_to_device(struct model *m, struct kctx *ctx, struct err *err)
         (m->numbers.element != ELEMENT_F32 &&
          !(m->here.copies = device_alloc(ctx, m->len * element_bytes(m->numbers.element), err))))
         return -1;
-    model_push(m, 0);
+    model_push(m);
     return 0;
 }
 
 struct queued_params model_trained(const struct model *m)
 {
-    return (struct queued_params){.p = m->here.values,
-                                  .copy = m->here.copies,
-                                  .by_chance = m->numbers.stochastic,
-                                  .seed = m->numbers.seed,
-                                  .n = m->len};
+    return (struct queued_params){.p = m->here.values, .copy = m->here.copies, .n = m->len};
 }
 
 void model_push_buffers(struct model *m)
@@ -266,7 +262,7 @@ void model_push_buffers(struct model *m)
         device_put(m->device, m->here.buffers, m->buffers, m->buffers_bytes);
 }
 
-void model_push(struct model *m, int64_t steps)
+void model_push(struct model *m)
 {
     const struct queued_params w = model_trained(m);
 
@@ -275,7 +271,7 @@ void model_push(struct model *m, int64_t steps)
     model_push_buffers(m);
     device_put(m->device, m->here.values, m->values, m->len * sizeof(float));
     if (w.copy)
-        queue_round(m->device, &w, steps);
+        queue_round(m->device, &w);
 }
 
 int model_pull(struct model *m, struct err *err)

@@ -144,10 +144,9 @@ bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *p
 
 /* Move the model to the device of ctx, which must outlive m; on the CPU nothing changes. Passes then run
  * there, on device memory. The host's values and buffers remain, for files and other ranks: push copies them
- * to the device, pull copies them back. Call it before model_twin. `steps`: steps of the run so far, for
- * stochastic rounding of the copies. */
+ * to the device, pull copies them back. Call it before model_twin. */
 int model_to_device(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
-void model_push(struct model *m, int64_t steps);
+void model_push(struct model *m);
 void model_push_buffers(struct model *m); /* only the buffers */
 int model_pull(struct model *m, struct err *err) MUST_CHECK;
 

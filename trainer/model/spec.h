@@ -33,9 +33,6 @@ struct shape {
 struct model_numbers {
     bool on_device;       /* passes run on a device: model_to_device allocates there what they need */
     enum element element; /* of activations and of the copies of weights that passes read */
-    bool stochastic;      /* round these copies stochastically, with random numbers from `seed`
-                     * (kernels/queued.h) */
-    uint64_t seed;
 };
 
 struct model_spec {

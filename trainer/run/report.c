@@ -220,8 +220,7 @@ void report_speed(struct report *r, int64_t step, const struct report_speed *v)
     const struct {
         const char *tag;
         double value;
-    } all[] = {
-        {"lr", v->lr}, {"grad_norm", v->grad_norm}, {"tokens_per_second", v->tokens_per_s}, {"mfu", v->mfu}};
+    } all[] = {{"lr", v->lr}, {"grad_norm", v->grad_norm}, {"tokens_per_second", v->tokens_per_s}};
 
     if (!r)
         return;

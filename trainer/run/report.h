@@ -67,7 +67,6 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
 /* Numbers for a model of sequences, in addition to its loss. NaN: not known. */
 struct report_speed {
     double lr, grad_norm, tokens_per_s;
-    double mfu; /* fraction of the GPU's peak, 0..1 */
 };
 void report_speed(struct report *r, int64_t step, const struct report_speed *v);
 

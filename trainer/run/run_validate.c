@@ -2,7 +2,6 @@
 #include "trainer/run/run_epoch.h"
 
 #include "host/rank_state.h"
-#include "trainer/model/gpt2.h"
 #include "trainer/run/evaluate.h"
 
 #include <math.h>
@@ -71,21 +70,17 @@ int run_validate(struct session *s, uint32_t *stop, struct err *err)
 
 void run_report_speed(struct session *s)
 {
-    const struct config *cfg = s->cfg;
     const struct cursor *c = &s->cursor;
     const double tokens_per_step =
-        (double)s->data.set.layout.steps * (double)cfg->batch_size * s->pipeline.at.replicas;
+        (double)s->data.set.layout.steps * (double)s->cfg->batch_size * s->pipeline.at.replicas;
     int64_t now = session_now_ms(s);
     double seconds = (double)(now - s->speed.ms) / 1000 - (s->times.val_s - s->speed.val_s);
-    struct report_speed r = {.lr = s->lr, .grad_norm = s->optim.grad_norm, .tokens_per_s = NAN, .mfu = NAN};
+    struct report_speed r = {.lr = s->lr, .grad_norm = s->optim.grad_norm, .tokens_per_s = NAN};
 
     if (!s->data.set.layout.steps || !s->report)
         return;
     if (s->speed.ms && seconds > 0)
         r.tokens_per_s = (double)(c->step - s->speed.step) * tokens_per_step / seconds;
-    if (cfg->peak_tflops > 0 && cfg->gpt2.vocab)
-        r.mfu = r.tokens_per_s * gpt2_operations(&cfg->gpt2, s->pipeline.whole_len) /
-                (cfg->peak_tflops * 1e12 * s->comm->world);
     report_speed(s->report, c->epoch_step, &r);
     s->speed = (struct session_speed){.ms = now, .step = c->step, .val_s = s->times.val_s};
 }

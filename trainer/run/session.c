@@ -153,7 +153,8 @@ static int make_train(struct session *s, struct err *err)
     return train_make(&s->train, &p, err);
 }
 
-int64_t session_steps(const struct session *s)
+/* Steps of a whole epoch with this number of ranks. */
+static int64_t steps_of(const struct session *s)
 {
     struct sampler whole = s->train.p.sampler;
 
@@ -173,7 +174,7 @@ static int make_report(struct session *s, struct err *err)
         .log_dir = cfg->log_dir,
         .progress = s->env->get(CONTRACT_ENV_PROGRESS_FILE),
         .epochs = cfg->epochs,
-        .steps = session_steps(s),
+        .steps = steps_of(s),
         .max_steps = cfg->max_steps,
         .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
         .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
@@ -224,7 +225,6 @@ static int open_data(struct session *s, struct err *err)
     struct pod_data_options o = {
         .source = {.spec = &s->cfg->data, .dir = s->cfg->data_dir, .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
-        .mirror = s->cfg->data_mirror,
         .limits = {.bytes_max = FETCH_BYTES_MAX,
                    .stall_s = FETCH_STALL_S,
                    .pause_ms = FETCH_PAUSE_MS,
@@ -255,7 +255,7 @@ struct lines_values session_lines(const struct session *s, int64_t epoch)
                                  .epoch = epoch,
                                  .epochs = cfg->epochs,
                                  .batch_size = cfg->batch_size,
-                                 .steps = session_steps(s),
+                                 .steps = steps_of(s),
                                  .save_every = cfg->save_every,
                                  .save_path = cfg->save_path};
 }

@@ -100,9 +100,6 @@ int session_gather(struct session *s, struct err *err) MUST_CHECK;
 int64_t session_now_ms(const struct session *s);
 double session_seconds_since(const struct session *s, int64_t start_ms);
 
-/* Steps of a whole epoch with this number of ranks. */
-int64_t session_steps(const struct session *s);
-
 /* The values for a preset's lines in `epoch` (from 0), except the loss. */
 struct lines_values session_lines(const struct session *s, int64_t epoch);
 

@@ -25,10 +25,7 @@ static struct model_numbers numbers_of(const struct config *cfg)
 {
     const bool bf16 = cfg->precision == PRECISION_BF16 && cfg->model.input.sequence;
 
-    return (struct model_numbers){.on_device = true,
-                                  .element = bf16 ? ELEMENT_BF16 : ELEMENT_F32,
-                                  .stochastic = cfg->stochastic_rounding,
-                                  .seed = (uint64_t)cfg->seed};
+    return (struct model_numbers){.on_device = true, .element = bf16 ? ELEMENT_BF16 : ELEMENT_F32};
 }
 
 static int take_gpu(struct session *s, struct err *err)
@@ -55,11 +52,6 @@ int session_open_device(struct session *s, struct err *err)
         return -1;
     if (!s->ctx && s->cfg->precision != PRECISION_F32)
         return err_set(err, ERR_INVALID, "--precision: expected f32 on CPUs; the others need a GPU");
-    if (s->cfg->stochastic_rounding && s->cfg->model.numbers.element != ELEMENT_BF16)
-        return err_set(
-            err, ERR_INVALID,
-            "--stochastic_rounding: rounds a model's copies of its weights in bf16: expected --precision "
-            "bf16 and a model of sequences");
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* elementwise.c - vector loops over flat buffers: ReLU and its gradient, sums of columns, sums of several vectors. */
+/* elementwise.c - vector loops over flat buffers: ReLU and its gradient, sums of columns, sums. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 
@@ -49,17 +49,13 @@ void ISA_FN(col_sum)(float *sum, const float *x, ptrdiff_t ld, int rows, int col
     }
 }
 
-void ISA_FN(sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale)
+void ISA_FN(add)(float *out, const float *a, const float *b, size_t len)
 {
-    for (size_t i = begin; i < end; i += VEC) {
-        int n = rest(end, i);
-        vec s = n == VEC ? vec_load(slices[0] + i) : vec_load_n(slices[0] + i, n);
-        for (int k = 1; k < n_slices; k++)
-            s = vec_add(s, n == VEC ? vec_load(slices[k] + i) : vec_load_n(slices[k] + i, n));
-        s = vec_mul(s, vec_set1(scale));
+    for (size_t i = 0; i < len; i += VEC) {
+        int n = rest(len, i);
         if (n == VEC)
-            vec_store(out + i, s);
+            vec_store(out + i, vec_add(vec_load(a + i), vec_load(b + i)));
         else
-            vec_store_n(out + i, s, n);
+            vec_store_n(out + i, vec_add(vec_load_n(a + i, n), vec_load_n(b + i, n)), n);
     }
 }

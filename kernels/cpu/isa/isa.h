@@ -91,8 +91,7 @@ enum { ISA_COLS = 16 };
     X(void, pool_forward, (const struct isa_pool *p, float *out, uint8_t *argmax, const float *in))          \
     X(void, pool_backward,                                                                                   \
       (const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax, const float *out))    \
-    X(void, sum,                                                                                             \
-      (float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale))         \
+    X(void, add, (float *out, const float *a, const float *b, size_t len))                                   \
     X(void, update,                                                                                          \
       (const struct update_scalars *s, float *p, float *m, float *v, const float *g, size_t n))              \
     X(void, gelu, (float *out, const float *in, size_t n))                                                   \

@@ -45,10 +45,6 @@ static inline vec vec_add(vec a, vec b)
 {
     return _mm512_add_ps(a, b);
 }
-static inline vec vec_mul(vec a, vec b)
-{
-    return _mm512_mul_ps(a, b);
-}
 static inline vec vec_at_least(vec a, vec least)
 {
     return _mm512_max_ps(least, a); /* of NaN and a number it gives the second */

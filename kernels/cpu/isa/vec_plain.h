@@ -45,10 +45,6 @@ static inline vec vec_add(vec a, vec b)
 {
     return a + b;
 }
-static inline vec vec_mul(vec a, vec b)
-{
-    return a * b;
-}
 /* m ? a : b */
 static inline vec vec_select(vec_mask m, vec a, vec b)
 {

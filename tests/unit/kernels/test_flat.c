@@ -1,7 +1,7 @@
-/* test_flat.c - flatten, relu and reduce: exact results, in every instruction set. */
+/* test_flat.c - flatten, relu and add: exact results, in every instruction set. */
 #include "check.h"
+#include "kernels/add.h"
 #include "kernels/flatten.h"
-#include "kernels/reduce.h"
 #include "kernels/relu.h"
 
 #include <math.h>
@@ -40,42 +40,25 @@ static void test_relu(void **state)
     }
 }
 
-static void test_reduce(void **state)
+/* Out of place, and over an operand. */
+static void test_add(void **state)
 {
     (void)state;
     for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
         for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
-            for (int slices = 1; slices <= 5; slices++) {
-                struct guards g = {.seed = 47};
-                size_t n = sizes[k];
-                struct kctx *ctx = make_ctx(isa, slices, 0);
-                const float *s[5];
-                float *own = NULL;
-                for (int r = 0; r < slices; r++)
-                    s[r] = own = guards_random(&g, n);
-                float *out = guards_floats(&g, n), *parts = guards_floats(&g, n);
-                reduce_sum(ctx, out, s, slices, n, 0.25F);
-                for (size_t i = 0; i < n; i++) {
-                    volatile float sum = s[0][i];
-                    for (int r = 1; r < slices; r++)
-                        sum = sum + s[r][i];
-                    float want = sum * 0.25F;
-                    assert_same_bits(&out[i], &want, sizeof want);
-                }
-                /* In two parts, as ranks that share the work would. */
-                const float *rest[5];
-                for (int r = 0; r < slices; r++)
-                    rest[r] = s[r] + n / 3;
-                reduce_sum(ctx, parts, s, slices, n / 3, 0.25F);
-                reduce_sum(ctx, parts + n / 3, rest, slices, n - n / 3, 0.25F);
-                assert_same_bits(parts, out, n * sizeof *out);
-                if (slices == 1) {
-                    reduce_sum(ctx, own, s, 1, n, 0.25F);
-                    assert_same_bits(own, out, n * sizeof *out);
-                }
-                kctx_free(ctx);
-                guards_release(&g);
+            struct guards g = {.seed = 47};
+            size_t n = sizes[k];
+            struct kctx *ctx = make_ctx(isa, 3, 0);
+            float *a = guards_random(&g, n), *b = guards_random(&g, n), *out = guards_floats(&g, n);
+            add(ctx, out, a, b, n);
+            for (size_t i = 0; i < n; i++) {
+                float want = a[i] + b[i];
+                assert_same_bits(&out[i], &want, sizeof want);
             }
+            add(ctx, a, a, b, n);
+            assert_same_bits(a, out, n * sizeof *out);
+            kctx_free(ctx);
+            guards_release(&g);
         }
     }
 }
@@ -123,7 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_relu),
-        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_add),
         cmocka_unit_test(test_flatten),
         cmocka_unit_test(test_flatten_refuses),
     };

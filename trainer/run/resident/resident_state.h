@@ -66,9 +66,7 @@ struct resident {
     struct recorded graph[RESIDENT_GRAPHS];
 };
 
-/* ring.c. resident_wait: wait for a mark, with NCCL under a deadline. resident_settle: wait for all launched
- * work. */
-int resident_wait(struct resident *r, int mark, struct err *err) MUST_CHECK;
+/* ring.c. resident_settle: wait for all launched work. */
 int resident_settle(struct resident *r, struct err *err) MUST_CHECK;
 bool resident_is_ours(struct resident *r);
 /* Call it after an exchange on `stream`. If the exchange runs for the first time, wait for it under the

@@ -5,8 +5,8 @@
 
 enum { CLOSE_MS = 500 }; /* for steps that are in flight when a run ends early */
 
-/* With NCCL under a deadline: if a rank is lost, the others' all-reduce never ends. */
-int resident_wait(struct resident *r, int mark, struct err *err)
+/* Wait for a mark. With NCCL under a deadline: if a rank is lost, the others' all-reduce never ends. */
+static int wait_for(struct resident *r, int mark, struct err *err)
 {
     struct device_comm *c = r->p.pipeline->o.device_comm;
 
@@ -25,7 +25,7 @@ int resident_arrived(struct resident *r, void *stream, struct err *err)
 /* Wait for all launched work. Call it before any other wait for the device: only this one has a deadline. */
 int resident_settle(struct resident *r, struct err *err)
 {
-    return r->launched ? resident_wait(r, (int)((r->launched - 1) % RESIDENT_RING), err) : 0;
+    return r->launched ? wait_for(r, (int)((r->launched - 1) % RESIDENT_RING), err) : 0;
 }
 
 /* Whether device memory can be freed. Steps whose results are not needed any more may still wait for a lost
@@ -56,7 +56,7 @@ int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *
 {
     if (end <= r->seen)
         return 0;
-    if (resident_wait(r, (int)((end - 1) % RESIDENT_RING), err))
+    if (wait_for(r, (int)((end - 1) % RESIDENT_RING), err))
         return -1;
     for (; r->seen < end; r->seen++) {
         r->last = r->records[r->seen % RESIDENT_RING];

@@ -10,7 +10,7 @@ void resident_push(struct resident *r)
 {
     const struct optim *o = r->p.optim;
 
-    model_push(r->model, o->step);
+    model_push(r->model);
     if (r->m)
         device_put(r->ctx, r->m, o->m, o->len * sizeof(float));
     if (r->v)

@@ -1,5 +1,4 @@
-/* test_copies.c - bf16 copies of weights: rounded as files are, to the nearest or by chance, and written by the optimisers
- * in passing. */
+/* test_copies.c - bf16 copies of weights: rounded as files are, and written by the optimisers in passing. */
 #include "beside.h"
 #include "bf16.h"
 #include "kernels/queued.h"
@@ -63,11 +62,10 @@ static void close_device(struct device *d)
     kctx_free(d->ctx);
 }
 
-static void round_on(struct device *d, const struct queued_params *w, int64_t steps, const float *x,
-                     uint16_t *ret)
+static void round_on(struct device *d, const struct queued_params *w, const float *x, uint16_t *ret)
 {
     device_put(d->ctx, w->p, x, w->n * sizeof(float));
-    queue_round(d->ctx, w, steps);
+    queue_round(d->ctx, w);
     get(d, ret, w->copy, w->n * sizeof(*ret));
 }
 
@@ -92,56 +90,13 @@ static void to_the_nearest_as_files_are(void **state)
         memcpy(&x[i], &bits, sizeof(bits));
     }
     bf16_from_f32(x, ALL, want);
-    round_on(&d, &(struct queued_params){.p = d.p, .copy = d.copy, .n = ALL}, 0, x, got);
+    round_on(&d, &(struct queued_params){.p = d.p, .copy = d.copy, .n = ALL}, x, got);
     for (int i = 0; i < ALL; i++)
         if (got[i] != want[i] && !(is_nan(got[i]) && is_nan(want[i])))
             fail_msg("%.9g becomes 0x%04x, expected 0x%04x", (double)x[i], got[i], want[i]);
     free(x);
     free(want);
     free(got);
-    close_device(&d);
-}
-
-/* 1 + 1/4 of the way to the next bf16: a quarter of the copies goes up, others every step, the same ones for the same step. */
-static void by_chance_the_mean_stays(void **state)
-{
-    struct device d = open_device(N);
-    const struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = true, .seed = 5, .n = N};
-    float x[N];
-    uint16_t first[N], again[N], later[N];
-    int up = 0, moved = 0;
-
-    (void)state;
-    for (int i = 0; i < N; i++)
-        x[i] = 1 + 0x1p-9F;
-    round_on(&d, &w, STEP, x, first);
-    round_on(&d, &w, STEP, x, again);
-    round_on(&d, &w, STEP + 1, x, later);
-    assert_memory_equal(first, again, sizeof(first));
-    for (int i = 0; i < N; i++) {
-        assert_true(first[i] == 0x3f80 || first[i] == 0x3f81);
-        up += first[i] & 1;
-        moved += first[i] != later[i];
-    }
-    /* Five times the spread of so many draws, sqrt(n p (1 - p)). */
-    assert_in_range(up, N / 4 - 119, N / 4 + 119);
-    assert_in_range(moved, N * 3 / 8 - 133, N * 3 / 8 + 133);
-    close_device(&d);
-}
-
-static void by_chance_a_bf16_stays_what_it_is(void **state)
-{
-    const float x[] = {0, -0.0F, 1, -2.5F, INFINITY, -INFINITY, 0x1p-133F, NAN};
-    uint16_t want[8], got[8];
-    struct device d = open_device(8);
-    const struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = true, .n = 8};
-
-    (void)state;
-    bf16_from_f32(x, 8, want);
-    for (int64_t steps = 0; steps < 20; steps++) {
-        round_on(&d, &w, steps, x, got);
-        assert_memory_equal(got, want, sizeof(got));
-    }
     close_device(&d);
 }
 
@@ -194,7 +149,7 @@ static void step(struct device *d, bool adam, const float *scale, const struct q
     get(d, ret->copy, d->copy, sizeof(ret->copy));
 }
 
-/* The step's own numbers are those without copies, and the copies are those of queue_round after so many steps. */
+/* The step's own numbers are those without copies, and the copies are those of queue_round. */
 static void optimisers_write_copies_in_passing(void **state)
 {
     static struct after plain, with;
@@ -202,10 +157,9 @@ static void optimisers_write_copies_in_passing(void **state)
     uint16_t want[N];
 
     (void)state;
-    for (int how = 0; how < 4; how++) {
-        const bool adam = how & 1;
+    for (int adam = 0; adam < 2; adam++) {
         const struct queued_params bare = {.p = d.p, .n = N};
-        const struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = how & 2, .seed = 9, .n = N};
+        const struct queued_params w = {.p = d.p, .copy = d.copy, .n = N};
         begin(&d, adam, 1, 1, 1);
         step(&d, adam, NULL, &bare, &plain);
         begin(&d, adam, 1, 1, 1);
@@ -213,7 +167,7 @@ static void optimisers_write_copies_in_passing(void **state)
         assert_memory_equal(plain.p, with.p, sizeof(plain.p));
         assert_memory_equal(plain.m, with.m, sizeof(plain.m));
         assert_memory_equal(plain.v, with.v, sizeof(plain.v));
-        round_on(&d, &w, STEP + 1, with.p, want);
+        round_on(&d, &w, with.p, want);
         assert_memory_equal(with.copy, want, sizeof(want));
     }
     close_device(&d);
@@ -257,8 +211,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(to_the_nearest_as_files_are),
-        cmocka_unit_test(by_chance_the_mean_stays),
-        cmocka_unit_test(by_chance_a_bf16_stays_what_it_is),
         cmocka_unit_test(optimisers_write_copies_in_passing),
         cmocka_unit_test(gradients_are_scaled_on_the_device),
         cmocka_unit_test(a_loss_that_is_no_number_changes_no_copy),

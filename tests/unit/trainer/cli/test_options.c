@@ -40,7 +40,7 @@ static void takes_every_option(void **state)
         "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision auto --precision bf16 "
         "--resume never "
         "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2 "
-        "--log-histograms 6 --stochastic_rounding --bucket_mb 0.5";
+        "--log-histograms 6 --bucket_mb 0.5";
 
     assert_int_equal(apply(line, &c, &err), 0);
     assert_string_equal(c.data_dir, "d");
@@ -66,7 +66,6 @@ static void takes_every_option(void **state)
     assert_true(c.save_seconds == 0.5);
     assert_int_equal(c.keep, 2);
     assert_int_equal(c.log_histograms, 6);
-    assert_true(c.stochastic_rounding);
 }
 
 static void the_last_of_two_counts(void **state)

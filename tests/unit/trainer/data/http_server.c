@@ -52,9 +52,9 @@ static void moved(int fd, const char *where)
     say(fd, head);
 }
 
-static bool is(const char *request, const char *place)
+static bool is(const char *asked, const char *place)
 {
-    return strncmp(request + 4, place, strlen(place)) == 0;
+    return strncmp(asked, place, strlen(place)) == 0;
 }
 
 static void serve_one(int fd, struct http_seen *seen)
@@ -66,25 +66,26 @@ static void serve_one(int fd, struct http_seen *seen)
         return;
     request[n] = '\0';
     seen->requests++;
-    if (is(request, "/good")) {
+    const char *asked = is(request + 4, "http://") ? seen->proxied : request + 4;
+    if (is(asked, "/good")) {
         answer(fd, BODY);
-    } else if (is(request, "/cut")) {
+    } else if (is(asked, "/cut")) {
         answer(fd, CUT);
-    } else if (is(request, "/wrong")) {
+    } else if (is(asked, "/wrong")) {
         say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nwrong");
-    } else if (is(request, "/503")) {
+    } else if (is(asked, "/503")) {
         say(fd, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    } else if (is(request, "/loop")) {
+    } else if (is(asked, "/loop")) {
         moved(fd, "/loop");
-    } else if (is(request, "/file")) {
+    } else if (is(asked, "/file")) {
         moved(fd, "file:///etc/passwd");
-    } else if (is(request, "/moved")) {
+    } else if (is(asked, "/moved")) {
         moved(fd, "/good");
-    } else if (is(request, "/endless")) {
+    } else if (is(asked, "/endless")) {
         say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
         while (!fs_write_all(fd, http_server_body(), BODY))
             ;
-    } else if (is(request, "/stall")) {
+    } else if (is(asked, "/stall")) {
         answer(fd, CUT);
         (void)!read(fd, request, 1); /* until the other side has had enough */
     } else {

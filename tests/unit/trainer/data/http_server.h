@@ -1,7 +1,7 @@
 /* http_server.h - a server of a test's own that refuses, stalls, cuts off, redirects and never ends.
  *
  * By the beginning of the path: /good, /cut (in the middle), /stall (there), /wrong (another body), /503, /loop, /file,
- * /moved (redirects), /endless; anything else is 404.
+ * /moved (redirects), /endless; anything else is 404. As a proxy (http_proxy) it answers in the place of whatever server.
  */
 #ifndef TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
 #define TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
@@ -14,6 +14,7 @@ enum { HTTP_SERVER_BODY = 100000 };
 /* What it has seen, in memory that both share. */
 struct http_seen {
     int requests;
+    char proxied[16]; /* written by the test: the path as which requests to a proxy are answered */
 };
 
 struct http_server {

@@ -328,19 +328,24 @@ static void data_sets_have_their_places(void **state)
     static const struct {
         enum dataset_name name;
         const char *folder, *md5;
-    } cases[] = {{DATASET_FASHION_MNIST, "FashionMNIST/raw", "expected 8d4fb7e6c68d591d4c3dfef9ec88bf0d"},
-                 {DATASET_ANY, "MNIST/raw", "expected f68b3c2dcbeaaa9fbdd348bbdeb94873"}};
-    char mirror[64], folder[PATH_MAX + 32];
+    } cases[] = {{DATASET_FASHION_MNIST, "FashionMNIST/raw", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"},
+                 {DATASET_ANY, "MNIST/raw", NULL}}; /* of https: the proxy refuses the tunnel */
+    char proxy[64], folder[PATH_MAX + 32];
 
-    snprintf(mirror, sizeof(mirror), "http://127.0.0.1:%d/wrong", f->server.port);
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", f->server.port);
+    setenv("http_proxy", proxy, 1);
+    setenv("https_proxy", proxy, 1);
+    snprintf(f->server.seen->proxied, sizeof(f->server.seen->proxied), "/wrong");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(fetch_dataset(f->folder, cases[i].name, mirror, &f->f.limits, &f->err), -1);
-        assert_int_equal(f->err.kind, ERR_INVALID);
-        assert_non_null(strstr(f->err.msg, "/wrong/train-images-idx3-ubyte.gz: MD5 "));
-        assert_non_null(strstr(f->err.msg, cases[i].md5));
+        assert_int_equal(fetch_dataset(f->folder, cases[i].name, &f->f.limits, &f->err), -1);
+        assert_non_null(strstr(f->err.msg, "/train-images-idx3-ubyte.gz: "));
+        if (cases[i].md5 && (f->err.kind != ERR_INVALID || !strstr(f->err.msg, cases[i].md5)))
+            fail_msg("%s, expected MD5 %s", f->err.msg, cases[i].md5);
         snprintf(folder, sizeof(folder), "%s/%s", f->folder, cases[i].folder);
         assert_int_equal(access(folder, F_OK), 0);
     }
+    unsetenv("http_proxy");
+    unsetenv("https_proxy");
 }
 
 /* The authority that is trusted, and what its server has. */

@@ -13,7 +13,6 @@
 
 struct fixture {
     char folder[PATH_MAX];
-    char mirror[64];
     struct http_server server;
     struct data_spec spec;
     struct pod_data_options o;
@@ -39,6 +38,8 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
+    unsetenv("https_proxy");
+    unsetenv("http_proxy");
     http_server_stop(&f->server);
     files_remove(f->folder);
     free(f);
@@ -54,10 +55,15 @@ static void expect(struct fixture *f, enum err_kind kind, const char *says)
         fail_msg("kind %d \"%s\", expected %d \"%s\"", err.kind, err.msg, kind, says);
 }
 
-static void from(struct fixture *f, int port, const char *place)
+/* Whatever is downloaded comes from there. */
+static void from(struct fixture *f, const char *place)
 {
-    snprintf(f->mirror, sizeof(f->mirror), "http://127.0.0.1:%d%s", port, place);
-    f->o.mirror = f->mirror;
+    char proxy[64];
+
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", f->server.port);
+    setenv("http_proxy", proxy, 1);
+    setenv("https_proxy", proxy, 1);
+    snprintf(f->server.seen->proxied, sizeof(f->server.seen->proxied), "%s", place);
 }
 
 /* Neither files nor a network: for good. The line has what to do. */
@@ -72,8 +78,7 @@ static void without_files_and_network_it_ends_for_good(void **state)
     expect(f, ERR_NOT_FOUND, "(--no_download: do not try): Failed to connect to 127.0.0.1 port 1");
     f->spec.dataset = DATASET_FASHION_MNIST;
     expect(f, ERR_NOT_FOUND, "expected FashionMNIST/raw/{train,");
-    unsetenv("https_proxy");
-    unsetenv("http_proxy");
+    from(f, "/good");
     f->o.download = false;
     expect(f, ERR_NOT_FOUND, "--data, --no_download: ");
     expect(f, ERR_NOT_FOUND, "expected train-images-idx3-ubyte[.gz] in its folders");
@@ -87,7 +92,7 @@ static void without_files_and_rights_it_ends_for_good(void **state)
     const bool root = geteuid() == 0;
     char says[160];
 
-    from(f, f->server.port, "/good");
+    from(f, "/good");
     assert_int_equal(chmod(f->folder, 0500), 0);
     if (root)
         assert_int_equal(seteuid(65534), 0);
@@ -104,26 +109,27 @@ static void without_files_and_rights_it_ends_for_good(void **state)
     assert_int_equal(f->server.seen->requests, 0);
 }
 
-/* A mirror that was named may still come up; a server that is busy may have time later. */
+/* A server that is busy may have time later. */
 static void what_may_pass_says_so(void **state)
 {
     struct fixture *f = *state;
     static const struct {
-        const char *place; /* "": one where nobody listens */
+        const char *place;
         enum err_kind kind;
         const char *says;
     } cases[] = {
-        {"", ERR_TRANSIENT, "no MNIST, and no download: "},
-        {"/503", ERR_TRANSIENT, "/503/train-images-idx3-ubyte.gz: the server answered 503"},
-        {"/none", ERR_NOT_FOUND, "/none/train-images-idx3-ubyte.gz: the server answered 404"},
+        {"/503", ERR_TRANSIENT, "/train-images-idx3-ubyte.gz: the server answered 503"},
+        {"/none", ERR_NOT_FOUND, "no Fashion-MNIST, and no download: http://fashion-mnist."},
+        {"/none", ERR_NOT_FOUND, "/train-images-idx3-ubyte.gz: the server answered 404"},
         {"/wrong", ERR_INVALID, "MD5 "},
     };
 
+    f->spec.dataset = DATASET_FASHION_MNIST;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        from(f, cases[i].place[0] ? f->server.port : 1, cases[i].place);
+        from(f, cases[i].place);
         expect(f, cases[i].kind, cases[i].says);
     }
-    assert_int_equal(f->server.seen->requests, 5); /* the busy one three times */
+    assert_int_equal(f->server.seen->requests, 6); /* the busy one three times */
 }
 
 static bool at_once(void *ctx)
@@ -136,8 +142,9 @@ static void a_stop_is_said(void **state)
 {
     struct fixture *f = *state;
 
+    f->spec.dataset = DATASET_FASHION_MNIST;
     f->o.limits.stopped = at_once;
-    from(f, f->server.port, "/stall");
+    from(f, "/stall");
     expect(f, ERR_TRANSIENT, "no data, and the download was stopped");
 }
 
@@ -147,7 +154,7 @@ static void files_of_other_names_are_named(void **state)
     struct fixture *f = *state;
     char path[PATH_MAX + 32];
 
-    from(f, f->server.port, "/good");
+    from(f, "/good");
     snprintf(path, sizeof(path), "%s/train-images.idx3-ubyte", f->folder);
     files_write(path, "x", 1);
     expect(f, ERR_INVALID, "/train-images.idx3-ubyte: expected a name as {train,t10k}-");
@@ -161,7 +168,7 @@ static void other_data_are_not_looked_for(void **state)
 {
     struct fixture *f = *state;
 
-    from(f, f->server.port, "/good");
+    from(f, "/good");
     f->spec.format = &format_idx;
     f->spec.train = "images";
     f->spec.train_targets = "labels";

@@ -112,7 +112,7 @@ static void numbers_that_are_none_are_left_out(void **state)
     (void)state;
     struct fixture f;
     struct report_options o = options(&f, LOG_FORMAT_JSON);
-    const struct report_speed v = {.lr = 0.5, .grad_norm = INFINITY, .tokens_per_s = 7, .mfu = NAN};
+    const struct report_speed v = {.lr = 0.5, .grad_norm = INFINITY, .tokens_per_s = 7};
     struct err err;
     struct report *r = report_open(&o, &err);
 

@@ -32,7 +32,6 @@ struct machine {
     enum collectives_backend backend;
     bool no_cuda;
     enum precision precision;
-    bool stochastic;
     const char *kind; /* of plug-in; NULL: some_gpus */
     const char *gpus, *driver;
     const char *visible, *shared; /* NULL: not set */
@@ -70,7 +69,6 @@ static char *train(const struct machine *m, const char *data, int *exit_code, st
     cfg.backend = (int)m->backend;
     cfg.no_cuda = m->no_cuda;
     cfg.precision = (int)m->precision;
-    cfg.stochastic_rounding = m->stochastic;
     setenv("FAKE_GPUS", m->gpus ? m->gpus : "0", 1);
     setenv("FAKE_DRIVER", m->driver ? m->driver : "13050", 1);
     the_machine = m;
@@ -101,7 +99,6 @@ static const struct machine refused[] = {
     {NCCL, .second = true, .gpus = "1", .visible = "3", .line = "1 GPU visible in CUDA_VISIBLE_DEVICES=3"},
     {NCCL, .second = true, .gpus = "1", .shared = "0", .line = "expected a GPU for each rank"},
     {GLOO, .precision = PRECISION_BF16, .line = "--precision: expected f32 on CPUs"},
-    {GLOO, .stochastic = true, .line = "--stochastic_rounding: rounds"},
 };
 
 static void who_needs_a_gpu_and_gets_none_is_told_in_a_line(void **state)

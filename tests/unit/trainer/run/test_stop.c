@@ -160,19 +160,20 @@ static void a_download_can_be_stopped(void **state)
     const struct timespec tick = {.tv_nsec = 2000000};
     struct http_server server;
     char folder[SMALL_DATA_DIR_BYTES] = "/tmp/test_stop_XXXXXX";
-    char mirror[64];
+    char proxy[64];
     int status;
 
     (void)state;
     http_server_start(&server);
     assert_non_null(mkdtemp(folder));
-    snprintf(mirror, sizeof(mirror), "http://127.0.0.1:%d/stall", server.port);
+    snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", server.port);
+    strcpy(server.seen->proxied, "/stall");
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        setenv("no_proxy", "127.0.0.1", 1);
-        execl(trainer, trainer, "mnist-cnn", "--data", folder, "--data_mirror", mirror, (char *)NULL);
+        setenv("http_proxy", proxy, 1);
+        execl(trainer, trainer, "mnist-cnn", "--data", folder, "--dataset", "fashion-mnist", (char *)NULL);
         _exit(120);
     }
     for (int i = 0; i < POLLS_MAX && !server.seen->requests; i++)
