@@ -59,7 +59,8 @@ static int64_t chosen(const struct asked *a, int64_t tokens, struct err *err)
     s.ctx =
         a->device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, err) : kctx_make(&(struct kctx_options){0}, err);
     assert_non_null(s.ctx);
-    const int64_t rows = session_share_batch(&s, err) ? 0 : s.effective.batch_size / s.effective.micro_batches;
+    const int64_t rows =
+        session_share_batch(&s, err) ? 0 : s.effective.batch_size / s.effective.micro_batches;
     assert_true(!rows || s.effective.batch_size == a->sequences);
     kctx_free(s.ctx);
     return rows;
