@@ -223,12 +223,13 @@ static void test_the_end_of_a_node_is_a_sign(void **state)
     assert_non_null(mkdtemp(where));
     snprintf(file, sizeof(file), "%s/ended", where);
     setenv("FILE", file, 1);
-    setenv(LIMIT, "2", 1);
+    setenv(LIMIT, "4",
+           1); /* 40 times what a rank sleeps: a busy machine may keep it and the launcher waiting */
     crew_open(&c, 2);
     crew_start_all(
         &c, RUN_ARGS("--nnodes=2"),
-        "if [ $NODE = 1 ]; then while [ ! -e $FILE ]; do sleep 0.1; done; exec sleep 1; fi; i=0; while "
-        "[ $i -lt 30 ]; do echo $i; sleep 0.1; i=$((i+1)); done; touch $FILE");
+        "if [ $NODE = 1 ]; then while [ ! -e $FILE ]; do sleep 0.1; done; exec sleep 2; fi; i=0; while "
+        "[ $i -lt 60 ]; do echo $i; sleep 0.1; i=$((i+1)); done; touch $FILE");
     crew_end(&c, 0);
     unlink(file);
     assert_int_equal(rmdir(where), 0);
