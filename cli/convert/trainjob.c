@@ -9,15 +9,7 @@
 
 static cJSON *node_container(const cJSON *pod_spec)
 {
-    cJSON *c;
-
-    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(pod_spec, "containers"))
-    {
-        const char *name = json_str(c, "name");
-        if (name && strcmp(name, "node") == 0)
-            return c;
-    }
-    return NULL;
+    return json_item_with(cJSON_GetObjectItemCaseSensitive(pod_spec, "containers"), "name", "node");
 }
 
 /* torchtune's recipe and arguments are written by Trainer itself. */

@@ -286,27 +286,14 @@ const cJSON *pod_training_container(const cJSON *object)
     const cJSON *annotations = json_find(object, (const char *[]){"metadata", "annotations", NULL});
     const char *named = json_str(annotations, ANNOTATION_TRAINING_CONTAINER);
     const cJSON *spec = member(object, "spec");
-    const cJSON *c;
+    const cJSON *c = json_item_with(member(spec, "containers"), "name", named);
 
-    cJSON_ArrayForEach(c, member(spec, "containers"))
-    {
-        const char *name = json_str(c, "name");
-        if (named && name && strcmp(named, name) == 0)
-            return c;
-    }
-    return trainjob_training_container(spec);
+    return c ? c : trainjob_training_container(spec);
 }
 
 bool pod_has_env(const cJSON *container, const char *name)
 {
-    const cJSON *e;
-
-    cJSON_ArrayForEach(e, member(container, "env"))
-    {
-        if (strcmp(or_empty(json_str(e, "name")), name) == 0)
-            return true;
-    }
-    return false;
+    return json_item_with(member(container, "env"), "name", name);
 }
 
 /* containerStatuses are sorted by name, not in the order of the spec: find ours by name. Fills `working`, cut
