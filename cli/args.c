@@ -10,12 +10,10 @@
 
 static const struct option_row *find(const struct verb *verb, struct sv name, char letter)
 {
-    const struct option_row *lists[OPTIONS_LISTS], *found = NULL;
+    const struct option_row *lists[OPTIONS_LISTS];
 
     verb_options(verb, lists);
-    for (int i = 0; i < OPTIONS_LISTS && !found; i++)
-        found = option_find(lists[i], name, letter);
-    return found;
+    return options_find(lists, name, letter);
 }
 
 const struct option_row *args_option(const struct verb *verb, const char *word)

@@ -23,12 +23,13 @@ const struct option_row *option_find(const struct option_row *list, struct sv na
     return NULL;
 }
 
-static const struct option_row *find(const struct options_reader *r, struct sv name, char letter)
+const struct option_row *options_find(const struct option_row *const lists[static OPTIONS_LISTS],
+                                      struct sv name, char letter)
 {
     const struct option_row *found = NULL;
 
     for (int i = 0; i < OPTIONS_LISTS && !found; i++)
-        found = option_find(r->lists[i], name, letter);
+        found = option_find(lists[i], name, letter);
     return found;
 }
 
@@ -40,7 +41,7 @@ static int unknown(const struct options_reader *r, const char *word, const char 
     struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
     char hint[NEAREST_HINT_BYTES];
 
-    if (letter && !find(r, near.given, '\0')) /* what is behind it may be its value */
+    if (letter && !options_find(r->lists, near.given, '\0')) /* what is behind it may be its value */
         return err_set(err, ERR_INVALID, "%.*s: unknown option (%.80s)",
                        (int)((size_t)(letter - word) + text_character(letter, strlen(letter), &c)), word,
                        r->manual);
@@ -108,7 +109,7 @@ static int take(struct options_reader *r, const struct option_row *o, const char
 static int take_letter(struct options_reader *r, const char *word, struct option_given *ret, struct err *err)
 {
     const char *letter = r->letters, *value = letter[1] ? letter + 1 + (letter[1] == '=') : NULL;
-    const struct option_row *o = find(r, (struct sv){0}, *letter);
+    const struct option_row *o = options_find(r->lists, (struct sv){0}, *letter);
 
     r->letters = NULL;
     if (!o)
@@ -140,7 +141,7 @@ int options_next(struct options_reader *r, struct option_given *ret, struct err 
         return take_letter(r, word, ret, err);
     }
     const struct sv name = {word + 2, strcspn(word + 2, "=")};
-    const struct option_row *o = find(r, name, '\0');
+    const struct option_row *o = options_find(r->lists, name, '\0');
     if (!o && !(o = find_beginning(r, word, name, err)))
         return -1;
     return take(r, o, word, word[2 + name.len] ? word + 2 + name.len + 1 : NULL, ret, err);

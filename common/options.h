@@ -91,6 +91,8 @@ int option_set(const struct option_given *g, void *fields, struct err *err) MUST
 
 /* The row of that name, or, with a letter, of that letter; NULL: there is none. */
 const struct option_row *option_find(const struct option_row *list, struct sv name, char letter);
+const struct option_row *options_find(const struct option_row *const lists[static OPTIONS_LISTS],
+                                      struct sv name, char letter);
 
 /* OPTIONS of --help: each row with its text below it. `more` (may be NULL) prints what else is to be said of a row. */
 void options_print(FILE *out, const struct option_row *list,
