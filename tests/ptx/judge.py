@@ -38,7 +38,7 @@ have_numpy()
 sys.path.insert(0, str(HERE))
 from cases import cases  # noqa: E402
 from device import Device, Program  # noqa: E402
-from mutants import found, mutants  # noqa: E402
+from mutants import check, found, mutants  # noqa: E402
 
 
 def run_case(program, case, element, shapes):
@@ -73,6 +73,7 @@ def run_cases(program, options):
 
 def run_mutants(program, options):
     wrong, chosen = [], [m for m in mutants if options.full or m.quick]
+    check()
     for mutant in chosen:
         lines = found(mutant, program)
         first = lines[0].splitlines()[0] if lines else "NOT FOUND"

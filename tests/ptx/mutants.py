@@ -78,31 +78,46 @@ mutants = [
     Mutant("block_reduce: a barrier for half the threads", "mse", "grid.h", "mine[t] = op(mine[t], mine[t + half]);",
            "{ mine[t] = op(mine[t], mine[t + half]); __syncthreads(); }", "mse", "f32", (40, 13)),  # fmt: skip
     Mutant("gather_samples: every thread writes", "gather", "gather.cu", "if (threadIdx.x == 0)", "", "gather", "f32", (8, 100, "bytes")),
-    Mutant("multiply_rows: without its last lane", "attention_fast", "attention_fast.cuh", "multiply_m16n8k16(c->v[j], x, y);",
-           "if (lane != 31) multiply_m16n8k16(c->v[j], x, y);", "attention", "bf16", (1, 65, 1, 64, 0)),  # fmt: skip
+    Mutant("multiply_rows: without its last lane", "attention_fast", "attention_fast.cuh", "multiply_m16n8k16(c[u].v[j], x[u], y);",
+           "if (lane != 31) multiply_m16n8k16(c[u].v[j], x[u], y);", "attention", "bf16", (1, 65, 1, 64, 0)),  # fmt: skip
     Mutant("softmax: the first lanes' maximum", "softmax", "rows.cuh", "int d = WARP / 2; d > 0", "int d = WARP / 2; d > 1", "softmax", "f32", (9, 33)),
     Mutant("layernorm: packs of what is not aligned", "layernorm", "", "", "", "layernorm", "bf16", (4, 768, 2), quick=True,
            instead=("layernorm_rows<bf16, 1>", "layernorm_rows<bf16, 2>")),  # fmt: skip
 ]
 
 
-def edited(mutant, sources, folder):
-    """kernels/cuda with the fault, below folder."""
-    shutil.copytree(sources, folder / "kernels" / "cuda", ignore=shutil.ignore_patterns("*.c", "*.txt"))
-    path = folder / "kernels" / "cuda" / mutant.file
-    parts = path.read_text().split(mutant.old)
+SOURCES = pathlib.Path(__file__).parents[2] / "kernels" / "cuda"
+
+
+def parts_of(mutant):
+    """Its file's text, cut where the text that it changes stands."""
+    parts = (SOURCES / mutant.file).read_text().split(mutant.old)
     if len(parts) <= mutant.nth:
         raise SystemExit(f'mutants.py: "{mutant.what}": {mutant.file} has "{mutant.old}" {len(parts) - 1} times, expected {mutant.nth} or more')
+    return parts
+
+
+def check():
+    """Each mutant's text stands in its file, also of those that only --full compiles."""
+    for mutant in mutants:
+        if not mutant.instead:
+            parts_of(mutant)
+
+
+def edited(mutant, folder):
+    """kernels/cuda with the fault, below folder."""
+    shutil.copytree(SOURCES, folder / "kernels" / "cuda", ignore=shutil.ignore_patterns("*.c", "*.txt"))
+    parts = parts_of(mutant)
+    path = folder / "kernels" / "cuda" / mutant.file
     path.write_text(mutant.old.join(parts[: mutant.nth]) + mutant.new + mutant.old.join(parts[mutant.nth :]))
 
 
 def compiled(mutant, program):
     """The unit's module with the fault."""
     compiler, *flags = (program.folder / "nvcc.words").read_text().splitlines()
-    sources = pathlib.Path(__file__).parents[2] / "kernels" / "cuda"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        edited(mutant, sources, folder)
+        edited(mutant, folder)
         command = [compiler, f"-I{folder}", *flags, "-ptx", str(folder / "kernels" / "cuda" / f"{mutant.unit}.cu"), "-o", f"{name}/out.ptx"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
