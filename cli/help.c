@@ -3,6 +3,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/memory.h"
 #include "common/wrap.h"
 
 #include <string.h>
@@ -11,8 +12,7 @@ static void print_paragraphs(FILE *out, const char *text)
 {
     while (*text) {
         size_t len = strcspn(text, "\n");
-        char paragraph[2048];
-        snprintf(paragraph, sizeof(paragraph), "%.*s", (int)len, text);
+        cleanup_free char *paragraph = memory_must(strndup(text, len));
         wrap_text(out, 4, paragraph);
         text += len + (text[len] == '\n');
     }

@@ -9,6 +9,7 @@
 #include "operator/api/trainjob.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,6 +124,16 @@ static void on_answer(void *ctx, struct kube_reply *reply)
     else
         a->object = TAKE(reply->object);
     kube_loop_stop(a->loop);
+}
+
+void session_die_of(int signal)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    raise(signal);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 int session_stopped(struct err *err)

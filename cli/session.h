@@ -43,6 +43,9 @@ int session_call(struct session *s, const struct kube_request *r, cJSON **ret, s
 /* Set the error of a call that was stopped. Always -1. */
 int session_stopped(struct err *err);
 
+/* End the process as the signal would have ended a program that does not catch it: a shell's loop ends, too. */
+void session_die_of(int signal);
+
 /* GET the job of this name in the session's namespace. */
 int session_job(struct session *s, const char *name, cJSON **ret, struct err *err) MUST_CHECK;
 

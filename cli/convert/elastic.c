@@ -106,8 +106,7 @@ static int stay_fixed(struct conversion *c, const struct json_at *policy, const 
         return -1;
     cJSON_ArrayForEach(r, list)
     {
-        cJSON *container = (cJSON *)(uintptr_t)trainjob_training_container(
-            json_find(r, (const char *[]){"template", "spec", NULL}));
+        cJSON *container = convert_container(r);
         if (restarts >= 0)
             convert_add_variable(container, "PET_MAX_RESTARTS",
                                  arena_printf(c->arena, "%lld", (long long)restarts));
@@ -168,8 +167,7 @@ int convert_elastic(struct conversion *c, const struct json_at *policy, struct e
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs");
     cJSON *torchrun = cJSON_GetObjectItemCaseSensitive(c->spec, "torchrunConfig");
     cJSON *first = list ? list->child : NULL;
-    cJSON *container = (cJSON *)(uintptr_t)trainjob_training_container(
-        json_find(first, (const char *[]){"template", "spec", NULL}));
+    cJSON *container = convert_container(first);
     bool standalone = false;
     struct range r;
 

@@ -7,7 +7,7 @@
 
 enum { LOSSES_MAX = 64 << 10 };
 
-static cJSON *training_container(const cJSON *replica)
+cJSON *convert_container(const cJSON *replica)
 {
     return (cJSON *)(uintptr_t)trainjob_training_container(
         json_find(replica, (const char *[]){"template", "spec", NULL}));
@@ -34,7 +34,7 @@ static const char *why_not_command(const cJSON *replicas)
     const bool several = json_i64(r, "replicas", 1) > 1 || r->next;
     cJSON_ArrayForEach(r, replicas)
     {
-        const cJSON *container = training_container(r);
+        const cJSON *container = convert_container(r);
         if (convert_torchrun_at(container) < 0)
             return "the command of a container is not torchrun";
         if (several && has_word(container, "--standalone"))
@@ -89,9 +89,9 @@ static const char *move_commands(struct conversion *c, const struct json_at *at,
     {
         set_torchrun(spec, base);
         c->losses = first ? &ignored : losses; /* the same of each */
-        convert_torchrun(c, at, training_container(r));
+        convert_torchrun(c, at, convert_container(r));
         cJSON *config = cJSON_GetObjectItemCaseSensitive(spec, "torchrunConfig");
-        take_restarts(config, training_container(r));
+        take_restarts(config, convert_container(r));
         same &= !first || cJSON_Compare(first, config, true);
         first = first ? first : cJSON_Duplicate(config, true);
     }

@@ -26,6 +26,9 @@ int convert_trainjob(struct conversion *c, struct err *err) MUST_CHECK;
 /* A PyTorchJob's elasticPolicy; after replicaSpecs and procPerNode have been made. */
 int convert_elastic(struct conversion *c, const struct json_at *policy, struct err *err) MUST_CHECK;
 
+/* The training container of a member of replicaSpecs. */
+cJSON *convert_container(const cJSON *replica);
+
 /* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
 int convert_torchrun_at(const cJSON *container);
 

@@ -164,8 +164,7 @@ static void count_processes(struct conversion *c, const char *procs, int64_t pod
     snprintf(text, sizeof(text), "%lld", (long long)(n * pods));
     cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs"))
     {
-        cJSON *container = (cJSON *)(uintptr_t)trainjob_training_container(
-            json_find(r, (const char *[]){"template", "spec", NULL}));
+        cJSON *container = convert_container(r);
         if (convert_torchrun_at(container) < 0)
             convert_add_variable(container, "WORLD_SIZE", text);
     }

@@ -135,28 +135,30 @@ struct following {
     const char *name;
 };
 
-/* As the signal would have ended the process, but for the line. */
 static void on_interrupt(void *ctx, int signal)
 {
     const struct following *f = ctx;
-    sigset_t set;
 
     say("kubectl ptj logs", "the job goes on: `kubectl ptj logs %s -n %s%s` prints its logs again", f->name,
         f->session->ns, buf_str(&f->session->options));
-    sigemptyset(&set);
-    sigaddset(&set, signal);
-    raise(signal);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    session_die_of(signal);
+}
+
+int logs_print(struct session *s, const char *name, int64_t tail, struct err *err)
+{
+    struct follow_options o = defaults();
+
+    o.feed.tail = tail;
+    return print_logs(s, name, false, &o, err);
 }
 
 int logs_follow(struct session *s, const char *name, struct err *err)
 {
-    const struct follow_options o = defaults();
     struct following f = {s, name};
 
     if (kube_loop_signals(s->loop, (const int[]){SIGINT}, 1, on_interrupt, &f, err) < 0)
         return -1;
-    return print_logs(s, name, false, &o, err);
+    return logs_print(s, name, -1, err);
 }
 
 static const struct option_row OPTIONS[] = {

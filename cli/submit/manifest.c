@@ -1,6 +1,7 @@
 /* manifest.c - build the job and the ConfigMap of a submission. */
 #include "cli/submit/manifest.h"
 
+#include "cli/names.h"
 #include "common/memory.h"
 #include "common/sv.h"
 #include "operator/api/trainjob.h"
@@ -28,10 +29,7 @@ static cJSON *add_item(cJSON *list)
 /* Keys of a ConfigMap have no slashes and few other characters; the volume gives the files their own names. */
 static const char *key_of(const struct code_file *f, int i, char buf[static 32])
 {
-    const size_t len = strlen(f->path);
-
-    if (len <= 128 &&
-        strspn(f->path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len)
+    if (strlen(f->path) <= 128 && names_is_key(f->path))
         return f->path;
     snprintf(buf, 32, ".file-%d", i); /* the names of a folder's files do not begin with a dot */
     return buf;

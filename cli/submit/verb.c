@@ -24,13 +24,7 @@
 
 static const char WHO[] = "kubectl ptj submit";
 
-enum {
-    YAML_MAX = 8 << 20,
-    BODY_MAX = 12 << 20,
-    OPTIONS_MAX = 128 << 10,
-    PROCS_MAX = 4096,
-    PROGRESS_TIMEOUT_MIN_S = 30
-};
+enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20, OPTIONS_MAX = 128 << 10, PROCS_MAX = 4096 };
 
 #define CLAIM_FORM "CLAIM:/PATH"
 
@@ -184,9 +178,9 @@ static int read_progress_timeout(const struct args *a, int64_t *ret_s, struct er
         return 0;
     if (span_parse("progress-timeout", text, ret_s, err) < 0)
         return -1;
-    if (*ret_s < PROGRESS_TIMEOUT_MIN_S || *ret_s > CONTRACT_PROGRESS_TIMEOUT_MAX_S)
+    if (*ret_s < CONTRACT_PROGRESS_TIMEOUT_MIN_S || *ret_s > CONTRACT_PROGRESS_TIMEOUT_MAX_S)
         return usage_wrong(err, "--progress-timeout: expected %ds to %dd, got \"%.60s\"",
-                           PROGRESS_TIMEOUT_MIN_S, CONTRACT_PROGRESS_TIMEOUT_MAX_S / 86400, text);
+                           CONTRACT_PROGRESS_TIMEOUT_MIN_S, CONTRACT_PROGRESS_TIMEOUT_MAX_S / 86400, text);
     return 0;
 }
 

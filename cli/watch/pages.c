@@ -1,11 +1,13 @@
 /* pages.c - `why` of the selected job as a page of the display, and its logs on the normal screen. */
 #include "cli/watch/pages.h"
 
+#include "cli/logs/logs.h"
 #include "cli/say.h"
 #include "cli/shown.h"
 
-#include <stdint.h>
 #include <stdio.h>
+
+enum { LOG_TAIL = 200 }; /* lines of each pod */
 
 bool pages_key(struct pages *p, enum key key)
 {
@@ -75,14 +77,11 @@ static void show_why(struct pages *p)
 /* Until a key stops the loop, or the job has ended and a key is pressed. */
 static void show_logs(struct pages *p)
 {
-    char *words[] = {(char *)(uintptr_t) "kubectl-ptj", (char *)(uintptr_t) "logs",
-                     (char *)(uintptr_t) "--tail=200", p->name, NULL};
-    cleanup_args struct args a = {0};
     struct err err = {0};
 
     display_hide(p->display, true);
     printf("----- logs of %s: q goes back -----\n", p->name);
-    const bool failed = args_parse(&a, 4, words, &err) < 0 || a.verb->run(p->session, &a, &err) < 0;
+    const bool failed = logs_print(p->session, p->name, LOG_TAIL, &err) < 0;
     if (p->key == KEY_OTHER && !*p->over) {
         if (failed)
             say("kubectl ptj logs", "%s", err.msg);

@@ -321,17 +321,6 @@ static void end_output(struct watch *w)
         say(WHO, "%s", w->last_words);
 }
 
-/* As the signal would have ended a program that does not catch it: a shell's loop ends, too. */
-static void die_of(int signal)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, signal);
-    raise(signal);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 /* Pages run the loop themselves, so they are opened outside of it. */
 static int follow(struct watch *w)
 {
@@ -429,7 +418,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     board_release(&w.board);
     buf_release(&w.lines);
     if (w.signal)
-        die_of(w.signal);
+        session_die_of(w.signal);
     if (rc < 0 || w.status < 0) {
         *err = w.err;
         return -1;

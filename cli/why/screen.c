@@ -4,9 +4,6 @@
 #include "cli/why/answer.h"
 #include "cli/why/lines.h"
 #include "cli/why/next.h"
-#include "operator/plan/rootcause.h"
-
-#include <string.h>
 
 enum {
     MESSAGE_ROWS = 4,

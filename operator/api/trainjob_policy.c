@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253, PROGRESS_TIMEOUT_MIN_S = 30 };
+enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253 };
 
 /* torchrun accepts both spellings. */
 static bool names_endpoint(const struct torchrun_config *t)
@@ -130,8 +130,8 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
         decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "forceDeleteAfterSeconds", 0, INT32_MAX, &ret->force_delete_after_s, err) < 0 ||
-        decode_opt_i64(&at, "progressTimeoutSeconds", PROGRESS_TIMEOUT_MIN_S, CONTRACT_PROGRESS_TIMEOUT_MAX_S,
-                       &ret->progress_timeout_s, err) < 0 ||
+        decode_opt_i64(&at, "progressTimeoutSeconds", CONTRACT_PROGRESS_TIMEOUT_MIN_S,
+                       CONTRACT_PROGRESS_TIMEOUT_MAX_S, &ret->progress_timeout_s, err) < 0 ||
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
         json_get_i32(&at, "sidecarGraceSeconds", 0, INT32_MAX, &ret->sidecar_grace_s, err) < 0 ||
         json_get_bool(&at, "networkPolicy", &policy, err) < 0 ||
