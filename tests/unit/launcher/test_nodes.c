@@ -80,14 +80,20 @@ static void test_root_cause_of_another_node(void **state)
         {"[ $NODE = 1 ] && kill -9 $$; sleep 1000", "", -9, 137},
         {"[ $NODE = 1 ] && kill -TERM $$; sleep 1000", "", -15, 143},
         /* who only lost a peer is not to blame, though it was first */
-        {"[ $NODE = 0 ] && exit 140; sleep 0.3; exit 9", "", 9, 9},
+        {"[ $NODE = 0 ] && { until [ -e $UP ]; do sleep 0.01; done; exit 140; }; touch $UP; sleep 0.1; exit "
+         "9",
+         "", 9, 9},
         {"[ $NODE = 1 ] && exit 140; sleep 1000", "", 140, 140},
         {"[ $NODE = 1 ] && { echo '{\"message\": \"no such table\"}' >$TORCHELASTIC_ERROR_FILE; exit 3; }; "
          "sleep 1000",
          "traceback : no such table", 3, 3},
     };
+    char where[] = "/tmp/test-nodes-XXXXXX", up[64];
 
     (void)state;
+    assert_non_null(mkdtemp(where));
+    snprintf(up, sizeof(up), "%s/up", where);
+    setenv("UP", up, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct crew c;
         crew_open(&c, 2);
@@ -98,6 +104,8 @@ static void test_root_cause_of_another_node(void **state)
         }
         crew_release(&c);
     }
+    unlink(up);
+    assert_int_equal(rmdir(where), 0);
 }
 
 static void test_restarts_are_counted_over_all_nodes(void **state)

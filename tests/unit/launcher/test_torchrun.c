@@ -45,7 +45,9 @@ static void test_fatal_signals_come_through(void **state)
 static void test_root_cause_is_awaited(void **state)
 {
     (void)state;
-    run_expect(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; [ $RANK = 2 ] && sleep 0.1 && exit 9; sleep 1000",
+    run_expect(RUN_ARGS(FOUR),
+               "[ $RANK = 0 ] && { until [ -e up ]; do sleep 0.01; done; exit 140; }; "
+               "[ $RANK = 2 ] && touch up && sleep 0.1 && exit 9; sleep 1000",
                9, NULL);
     run_expect(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; sleep 1000", 140, NULL);
     /* One that we stopped is never to blame, whatever it makes of the signal. */
