@@ -1,4 +1,4 @@
-"""kube.py - the cluster for the cases: kubectl, waiting, the audit log, and killing the operator."""
+"""kube.py - the cluster for the cases: kubectl, objects, waiting, the audit log, and killing the operator."""
 
 import json
 import os
@@ -10,11 +10,12 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from api import GROUP, get, items  # noqa: F401 - the cases have them from here
+
 REPO = Path(__file__).resolve().parents[2]
 STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
 IMAGE = "localhost/torchkeeper/trainer:dev"
 SYSTEM = "torchkeeper-system"
-GROUP = "batch.tensorstack.dev"
 BOUND_S = 900  # limit of every wait, not a measure of speed: a busy machine may be ten times slower
 
 
@@ -29,22 +30,12 @@ def kubectl(*args, stdin=None, check=True):
     return done.stdout
 
 
-def get(kind, name, namespace):
-    """The object as a dict, or None if it does not exist."""
-    out = kubectl("-n", namespace, "get", kind, name, "-o", "json", "--ignore-not-found")
-    return json.loads(out) if out.strip() else None
-
-
 def field(kind, name, namespace, path):
     """The value at a dotted path, or None while the object or the field does not exist."""
     value = get(kind, name, namespace)
     for key in path.split("."):
         value = (value or {}).get(key)
     return value
-
-
-def items(kind, namespace, selector=""):
-    return json.loads(kubectl("-n", namespace, "get", kind, "-l", selector, "-o", "json"))["items"]
 
 
 def apply(*objects, namespace):

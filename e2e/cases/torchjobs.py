@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from api import log as logs
 from jobs import IMAGE, job
 from kube import REPO, apply, get, kubectl, wait_for
 
@@ -66,10 +67,6 @@ def torch_job(name, *replicas, torchrun=None, namespace, **spec):
     """Apply it; torchrun: fields of torchrunConfig beside `enabled`."""
     config = {"torchrunConfig": {"enabled": True, **torchrun}} if torchrun is not None else {}
     apply(scripts(), job(name, *replicas, **config, **spec), namespace=namespace)
-
-
-def logs(pod, namespace):
-    return kubectl("-n", namespace, "logs", pod, check=False)
 
 
 def said(pattern, pod, namespace):

@@ -2,8 +2,11 @@
 
 import json
 import threading
+from contextlib import suppress
+from http.client import HTTPException
 
-from kube import kubectl, wait_for
+from api import ApiError
+from kube import items, wait_for
 
 
 class Board(threading.Thread):
@@ -15,10 +18,8 @@ class Board(threading.Thread):
 
     def run(self):
         while not self.stopped.wait(0.5):
-            # The API server may be away for a moment.
-            text = kubectl("-n", self.namespace, "get", "ptj", "-o", "json", check=False)
-            if text:
-                self.jobs = {j["metadata"]["name"]: j for j in json.loads(text)["items"]}
+            with suppress(OSError, HTTPException, ApiError):  # the API server may be away for a moment
+                self.jobs = {j["metadata"]["name"]: j for j in items("ptj", self.namespace)}
 
     def status(self, name):
         return self.jobs.get(name, {}).get("status", {})

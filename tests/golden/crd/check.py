@@ -9,9 +9,11 @@
   scale-*.yaml   the document is created and gets its status in the same way; its scale subresource must show the number
                  behind "# from:", and setting the one behind "# to:" must be answered as above
 
+A file may hold several cases: "# case: NAME" begins each, before its other comments.
+
 The CRD itself: every field has a description, and it is small enough for a plain `kubectl apply`.
 
-Environment: KUBECTL (kubectl), NAMESPACE (default). Prints one line per manifest; exit 1 when one of them fails. A kubectl for
+Environment: KUBECTL (kubectl), NAMESPACE (default). Prints one line per case; exit 1 when one of them fails. A kubectl for
 each request would take most of the time: one reads the manifests, and one lets the requests through with its credentials.
 """
 
@@ -104,13 +106,24 @@ def served():
             proxy.wait()
 
 
+def cases_of(file):
+    """{the case's name: its text} for each case of a file."""
+    head, *rest = re.split(r"^# case: (.*)\n", (HERE / file).read_text(), flags=re.M)
+    return {f"{file}: {name}": text for name, text in zip(rest[::2], rest[1::2])} if rest else {file: head}
+
+
+def documents_in(text):
+    return sum(bool(part.strip()) for part in re.split(r"^---$", text, flags=re.M))
+
+
 def documents(files):
-    """{file: [(object, bytes of its JSON)]}"""
-    counts = {file: 2 if file.startswith("update-") else 1 for file in files}
-    for file, n in counts.items():
-        has = len(re.split(r"^---$", (HERE / file).read_text(), flags=re.M))
+    """{case: (its text, [(object, bytes of its JSON)])}"""
+    texts = {case: text for file in files for case, text in cases_of(file).items()}
+    counts = {case: 2 if case.startswith("update-") else 1 for case in texts}
+    for case, n in counts.items():
+        has = documents_in(texts[case])
         if has != n:
-            sys.exit(f"{file}: {has} documents, expected {n}")
+            sys.exit(f"{case}: {has} documents, expected {n}")
     done = subprocess.run([KUBECTL, "create", "--dry-run=client", "--validate=false", f"--namespace={NAMESPACE}", "-o", "json",
                            *(word for file in files for word in ("-f", str(HERE / file)))], text=True, capture_output=True)
     if done.returncode:
@@ -123,11 +136,11 @@ def documents(files):
     if len(read) != sum(counts.values()):
         sys.exit(f"kubectl read {len(read)} documents, expected {sum(counts.values())}")
     rest = iter(read)
-    return {file: [next(rest) for _ in range(n)] for file, n in counts.items()}
+    return {case: (texts[case], [next(rest) for _ in range(n)]) for case, n in counts.items()}
 
 
-def header(file, name):
-    return re.findall(rf"^# {name}: (.*?)\s*$", (HERE / file).read_text(), re.M)
+def header(text, name):
+    return re.findall(rf"^# {name}: (.*?)\s*$", text, re.M)
 
 
 def lost(sent, back, path):
@@ -217,31 +230,35 @@ def check_scale(api, job, wants, status, numbers):
     return check_change(api, job, status, change)
 
 
+def check(api, case, text, first, second=(None, 0)):
+    kind, wants = case.split("-")[0], header(text, "want")
+    if case == CRD:
+        return check_crd(*first)
+    if kind == "bad":
+        return check_bad(api, first[0], wants)
+    if kind == "update":
+        return check_update(api, first[0], second[0], wants, json.loads(header(text, "status")[0]))
+    if kind == "scale":
+        numbers = [int(header(text, name)[0]) for name in ("from", "to")]
+        return check_scale(api, first[0], wants, json.loads(header(text, "status")[0]), numbers)
+    return check_good(api, first[0])
+
+
 def main():
     names = {kind: sorted(path.name for path in HERE.glob(f"{kind}-*.yaml")) for kind in ("good", "bad", "update", "scale")}
     names["good"].append("../tutorial/job.yaml")
     names["good"] += [f"../convert/{path.parent.name}/out.yaml" for path in sorted(HERE.glob("../convert/*/out.yaml"))
                       if path.read_text().count("apiVersion: batch") == 1]
-    read = documents([CRD, *names["good"], *names["bad"], *names["update"], *names["scale"]])
     bad = 0
 
-    def report(file, problem):
+    def report(case, problem):
         nonlocal bad
         bad += bool(problem)
-        print(f"not ok  {file}: {problem}" if problem else f"ok      {file}", flush=True)
+        print(f"not ok  {case}: {problem}" if problem else f"ok      {case}", flush=True)
 
     with served() as api:
-        report(CRD, check_crd(*read[CRD][0]))
-        for file in names["good"]:
-            report(file, check_good(api, read[file][0][0]))
-        for file in names["bad"]:
-            report(file, check_bad(api, read[file][0][0], header(file, "want")))
-        for file in names["update"]:
-            (first, _), (second, _) = read[file]
-            report(file, check_update(api, first, second, header(file, "want"), json.loads(header(file, "status")[0])))
-        for file in names["scale"]:
-            numbers = [int(header(file, name)[0]) for name in ("from", "to")]
-            report(file, check_scale(api, read[file][0][0], header(file, "want"), json.loads(header(file, "status")[0]), numbers))
+        for case, (text, found) in documents([CRD, *(file for files in names.values() for file in files)]).items():
+            report(case, check(api, case, text, *found))
     return 1 if bad else 0
 
 
