@@ -68,7 +68,7 @@ const struct verb VERB_TENSORBOARD = {
     .operands_min = 1,
     .operands_max = 1,
     .words = VERB_JOBS,
-    .summary = "reach a job's TensorBoard from this machine",
+    .summary = "forward a local port to a job's TensorBoard",
     .about =
         "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. If there is no TensorBoard, "
         "or it is suspended or not ready, the error says what to do. Needs the permission to create "

@@ -341,7 +341,7 @@ static void test_a_folder(void **state)
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "passwd"), 1, NULL, "has no file passwd");
 }
 
-/* A folder that is named by its place has the name that it has. */
+/* For "." and ".." the job has the folder's real name. */
 static void test_this_folder(void **state)
 {
     static const char *const PATHS[] = {".", "./", "./.", "../My_Code", "../My_Code/.", "sub/..", "sub/../"};
@@ -358,7 +358,7 @@ static void test_this_folder(void **state)
     assert_int_equal(chdir(folder), 0);
 }
 
-/* Names of files that would change what the list says. */
+/* File names that would change the printed list. */
 static void test_hostile_names(void **state)
 {
     struct ptj *p = *state;
@@ -472,7 +472,7 @@ static void test_creates(void **state)
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
 }
 
-/* Pasted into a shell it reaches the same server as the same user, and tells nobody a secret. */
+/* Pasted into a shell, the line reaches the same server as the same user. It contains no secret. */
 static void test_the_next_command(void **state)
 {
     static const char WANT[] =
@@ -618,7 +618,7 @@ static void test_ptjignore(void **state)
                "--include:1: \"a/**\": expected a pattern");
 }
 
-/* This file of a folder: refused if it is a key, and taken where it is asked for by name or by a pattern. */
+/* A file of a folder: refused if it looks like a key; taken if --include names it or a pattern matches it. */
 static void expect_key(struct ptj *p, const char *name, const char *text, bool key, const char *include)
 {
     char at[128], want[64];

@@ -1,4 +1,4 @@
-/* test_why.c - kubectl ptj why as a process: what it reads, and what a missing right costs.
+/* test_why.c - kubectl ptj why as a process: what it reads, and what it skips without a permission.
  *
  * usage: test_why <kubectl-ptj>
  */

@@ -1,4 +1,4 @@
-/* test_schema.c - the CRD, the decoder, and the encoder of the status say the same.
+/* test_schema.c - the CRD, the decoder, and the encoder of the status agree.
  *
  * Nothing here names a field: the schema's fields come from the CRD, the decoder's words from its source.
  */
