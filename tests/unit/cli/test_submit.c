@@ -851,12 +851,29 @@ static void test_tensorboard(void **state)
     ptj_put_job(p, "off", "{\"tensorboardSpec\":{\"suspend\":true}}", "{}");
     ptj_put_job(p, "soon", "{\"tensorboardSpec\":{}}",
                 "{\"tensorboard\":{\"ready\":false,\"reason\":\"WaitsForPod\",\"note\":\"\\u001b[31mx\"}}");
+    /* The operator's own hint lacks the namespace and the connection. */
+    ptj_put_job(p, "later", "{\"tensorboardSpec\":{}}",
+                "{\"tensorboard\":{\"ready\":false,\"reason\":\"NotAvailable\",\"note\":\"Deployment does "
+                "not have minimum "
+                "availability. (see kubectl describe pods -l batch.tensorstack.dev/tensorboard=later)\"}}");
+    /* The API server's sentence, whole. */
+    ptj_put_job(
+        p, "never", "{\"tensorboardSpec\":{}}",
+        "{\"tensorboard\":{\"ready\":false,\"reason\":\"NotAvailable\",\"note\":\"pods "
+        "\\\"never-tensorboard-0\\\" is forbidden: "
+        "exceeded quota: q, requested: requests.cpu=100m, used: requests.cpu=1, limited: requests.cpu=1\"}}");
     ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":true}}");
     ptj_expect(p, RUN("tensorboard", "none"), 1, NULL, "none has no TensorBoard: set spec.tensorboardSpec");
     ptj_expect(p, RUN("tensorboard", "off"), 1, NULL, "the TensorBoard of off is suspended");
     ptj_expect(p, RUN("tensorboard", "soon"), 1, NULL,
                "is not ready yet: WaitsForPod: x (kubectl -n team describe pods -l "
                "batch.tensorstack.dev/tensorboard=soon)\n");
+    ptj_expect(p, RUN("tensorboard", "later"), 1, NULL,
+               "is not ready yet: NotAvailable: Deployment does not have minimum availability. (kubectl -n "
+               "team describe pods -l "
+               "batch.tensorstack.dev/tensorboard=later)\n");
+    ptj_expect(p, RUN("tensorboard", "never"), 1, NULL,
+               "used: requests.cpu=1, limited: requests.cpu=1 (kubectl -n team describe pods");
     ptj_expect(p, RUN("tensorboard", "on", "--port", "7000"), 0,
                "TensorBoard of on: http://localhost:7000/ (Ctrl-C ends it)\n"
                "kubectl --namespace team port-forward service/on-tensorboard 7000:6006\n",
