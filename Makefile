@@ -4,27 +4,27 @@ SHELL := /bin/bash
 
 help: ## show this text
 	@printf 'usage: make VERB [VARIABLE=value ...]\n\n'
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-17s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nvariables\n'
 	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY= or LOAD=)\n'
 	@printf '  LOAD=kind         demo, with CLUSTER=current: load the images into the nodes; kind, minikube, or none: they are there\n'
 	@printf '  REGISTRY=host/me  demo, release: push the images there first\n'
 	@printf '  VERSION=v1.2.3    release: as CMakeLists.txt and CHANGELOG.md have it\n'
-	@printf '  COSIGN_KEY=FILE   release: the private key that signs it; none: nothing does\n'
-	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
+	@printf '  COSIGN_KEY=FILE   release: the private key that signs it; none: no signatures\n'
+	@printf '  GPUS=8            cluster-up, demo: how many simulated GPUs the local node has\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
-	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
+	@printf '  SMALL=1           bench-operator: a minute, and only figures that do not depend on the machine are checked\n'
 	@printf '  PYTHON=FILE       bench-trainer, bench-recovery, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer, bench-gpt2, bench-checkpoints: a minute each\n'
 	@printf '  KILLS=50          bench-recovery: about a second each\n'
 	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
-	@printf '  TARGET=idx        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
-	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
-	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
-	@printf '  PARTS=dashboards  pictures: these alone, without root; cluster: the others\n'
+	@printf '  TARGET=idx        fuzz: only this target, tests/fuzz/fuzz_idx.c\n'
+	@printf '  SECONDS=60 JOBS=1 fuzz: CPU seconds per target, targets at once; findings stay in build/fuzz-found\n'
+	@printf '  TRIALS=100 SEED=1 chaos: how many trials, from this seed; TRIAL=7: only that one; FAULT=, WAY=: of one kind; JOBS=3 at once\n'
+	@printf '  PARTS=dashboards  pictures: only the dashboards, without root; PARTS=cluster: only the others\n'
 	@printf '  PREFIX=DIR        install: default /usr/local; DESTDIR=DIR is put in front of it\n'
 	@printf '  WITH_CUDA=auto    build, bench, coverage: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
-	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
+	@printf '  OPERATOR=FILE     bench-operator: measure this program instead of the image's\n'
 
 demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN, show the result
 	@scripts/demo.sh
@@ -32,7 +32,7 @@ demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN,
 test: ## every test; as root also those against a real Kubernetes
 	@scripts/test.sh
 
-test-long: build ## before a release: what test leaves out or shortens, with one table at the end (hours; root)
+test-long: build ## before a release: the tests that test leaves out or shortens, with one table at the end (hours; root)
 	@scripts/test-long.sh
 
 faults: build ## every class of faults for the operator, counted, in one table (root; part of it runs in test)
@@ -41,24 +41,24 @@ faults: build ## every class of faults for the operator, counted, in one table (
 soak: ## 10,000 lives of jobs at random, twice (release, ASan), on a real API server; SHORT=1: 1,000; no root
 	@e2e/faults/run.sh $(if $(SHORT),--short) soak
 
-fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on that alone), SECONDS each
+fuzz: ## libFuzzer on each reader of untrusted input (TARGET=name: only that one), SECONDS each
 	@scripts/deps.sh build test
 	@JOBS='$(or $(JOBS),1)' scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)
 
-coverage: ## unit tests by clang under ASan and UBSan; lines and branches they run, per program, above tests/coverage.floors
+coverage: ## unit tests under ASan and UBSan with clang; fails where lines or branches of a program are below tests/coverage.floors
 	@scripts/deps.sh build test coverage
 	@scripts/coverage.sh
 
 test-versions: ## the operator with the API servers of the oldest and the newest Kubernetes that it supports; no root
 	@e2e/versions/run.sh
 
-chaos: ## training jobs struck at random moments, a hundred trials; table and seed at the end (root)
+chaos: ## faults at random moments of training jobs, a hundred trials; table and seed at the end (root)
 	@e2e/chaos/run.sh $(foreach o,trials seed trial fault way jobs,$(if $($(shell echo $(o) | tr a-z A-Z)),--$(o) $($(shell echo $(o) | tr a-z A-Z))))
 
 test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
 	@PYTHON='$(PYTHON)' tests/big/run.sh
 
-check: ## the quick part of test: style, unit tests three ways (as shipped, sanitized and counted, threads), no root; T=cli/why: those unit tests alone
+check: ## the quick part of test: style, unit tests three ways (as shipped, sanitized and counted, threads), no root; T=cli/why: only those unit tests
 	@scripts/test.sh $(if $(T),--only '$(T)',--unit)
 
 build: ## compile operator, launcher and trainer into build/release/bin
@@ -74,7 +74,7 @@ images: ## build the container images into build/images
 	@scripts/deps.sh images
 	@deploy/images/build.sh all
 
-pictures: ## the pictures of README and docs anew, from running programs (root); PARTS=: some of them
+pictures: ## make the pictures of README and docs from running programs (root); PARTS=: some of them
 	@scripts/pictures/make.sh $(PARTS)
 
 release: ## images by digest, manifests, launchers and sums into build/release-VERSION; VERSION=v1.2.3 REGISTRY=host/me COSIGN_KEY=FILE|none (root)
@@ -85,7 +85,7 @@ cluster-up: ## start the local one-node Kubernetes (root); idempotent
 	@scripts/deps.sh cluster
 	@deploy/local/cluster up
 
-cluster-down: ## stop it and remove all it left on the machine
+cluster-down: ## stop the local Kubernetes and remove all it left on the machine
 	@deploy/local/cluster down
 
 cluster-status: ## show its parts, its health and the KUBECONFIG path
@@ -101,7 +101,7 @@ bench-kernels: ## the CPU kernels beside oneDNN and OpenBLAS, for each layer of 
 	@cmake --build build/peers --target kernels-peers
 	@OMP_NUM_THREADS=1 build/peers/bin/kernels-peers
 
-bench-operator: ## the operator at scale: many jobs at once on a real API server with pretend nodes
+bench-operator: ## the operator at scale: many jobs at once on a real API server with simulated nodes
 	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh
 
 bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks, start-up (needs a Python with torch)
@@ -116,11 +116,11 @@ bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python w
 bench-checkpoints: build ## the steps of two ranks with a checkpoint every 20 steps and with none
 	@python3 bench/trainer/checkpoints.py $(if $(REPEATS),--repeats $(REPEATS))
 
-# 77: there is no GPU, and the script has said so.
-gpu-test: ## the tests that need an NVIDIA GPU; without one they say so and are skipped
+# 77: there is no GPU, and the script has printed that.
+gpu-test: ## the tests that need an NVIDIA GPU; skipped without one
 	@scripts/gpu.sh test || [ $$? -eq 77 ]
 
-gpu-bench: ## step times and collectives on NVIDIA GPUs; without one it says so and is skipped
+gpu-bench: ## step times and collectives on NVIDIA GPUs; skipped without one
 	@scripts/gpu.sh bench || [ $$? -eq 77 ]
 
 gpu-bundle: ## both in one archive for a machine with a GPU and nothing else: build/gpu-bundle.tar.gz (needs no GPU)

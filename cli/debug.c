@@ -136,7 +136,7 @@ const struct verb VERB_DEBUG = {
     .operands_min = 1,
     .operands_max = VERB_ANY,
     .words = VERB_JOBS,
-    .summary = "a shell in the pod of a rank",
+    .summary = "open a shell in the pod of a rank",
     .about = "Runs `kubectl exec` in the training container of the rank's pod: bash or else sh, or the "
              "command. Needs the permission to create pods/exec.",
     .options = OPTIONS,

@@ -60,9 +60,8 @@ static void print_program(FILE *out)
             fprintf(out, "    %-14s %s\n", VERBS[i]->name, VERBS[i]->summary);
     print_all_options(out, NULL);
     fputs("\n    `kubectl ptj VERB --help` explains a verb.\n\n"
-          "EXIT STATUS\n    0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
-          "that have others "
-          "say so.\n",
+          "EXIT STATUS\n    0: success. 1: failure. 2: the command line is wrong. The help of a verb lists "
+          "its other codes.\n",
           out);
     options_print_examples(out, VERBS_EXAMPLES);
 }

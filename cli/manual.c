@@ -110,9 +110,8 @@ static void manual_print(FILE *out)
         print_bold(out, "--", o->name);
     }
     putc('\n', out);
-    fputs(".SH EXIT STATUS\n0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
-          "that have others say "
-          "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECTL\\fR\nthe kubectl that is used (default: that of "
+    fputs(".SH EXIT STATUS\n0: success. 1: failure. 2: the command line is wrong. The text of a verb lists "
+          "its other codes.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECTL\\fR\nthe kubectl to use (default: the one in "
           "$PATH)\n.TP\n\\fBKUBECONFIG\\fR\nas for kubectl\n.TP\n\\fBNO_COLOR\\fR\nset to anything: no "
           "colours\n.TP\n\\fBPTJ_COMPLETION_SECONDS\\fR\nhow long completion waits for the API server, 1 to "
           "600 (default: 2)\n.SH EXAMPLES\n",

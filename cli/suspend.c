@@ -86,7 +86,7 @@ const struct verb VERB_RESUME = {
     .operands_min = 1,
     .operands_max = 1,
     .words = VERB_JOBS,
-    .summary = "start the pods of a suspended job again",
+    .summary = "create the pods of a suspended job again",
     .about = "Unsets spec.suspend and spec.runMode.pause.enabled. The operator starts the pods as a "
              "new attempt; a script that saves checkpoints continues from the newest.",
     .examples = RESUME_EXAMPLES,

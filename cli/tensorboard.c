@@ -5,13 +5,25 @@
 #include "operator/plan/desired.h"
 
 #include <stdio.h>
+#include <string.h>
+
+enum { NOTE_BYTES = 800 }; /* so much of a note leaves room for the command behind it */
 
 static const cJSON *find(const cJSON *o, const char *a, const char *b)
 {
     return json_find(o, (const char *[]){a, b, NULL});
 }
 
-/* port-forward would wait, or say only that there are no pods. */
+/* The note without the operator's own command, which lacks the namespace: ours follows it. */
+static int note_length(const char *note)
+{
+    const char *command = strstr(note, " (see kubectl ");
+    const size_t len = command ? (size_t)(command - note) : strlen(note);
+
+    return len < NOTE_BYTES ? (int)len : NOTE_BYTES;
+}
+
+/* port-forward would wait, or report only that there are no pods. */
 static int check_ready(const struct session *s, const cJSON *job, const char *name, struct err *err)
 {
     const cJSON *spec = find(job, "spec", "tensorboardSpec");
@@ -28,10 +40,10 @@ static int check_ready(const struct session *s, const cJSON *job, const char *na
                        name);
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(status, "ready")))
         return err_set(err, ERR_INVALID,
-                       "the TensorBoard of %.63s is not ready yet%s%.30s%s%.60s (kubectl -n %.63s describe "
+                       "the TensorBoard of %.63s is not ready yet%s%.30s%s%.*s (kubectl -n %.63s describe "
                        "pods -l " LABEL_TENSORBOARD "=%.63s%s)",
-                       name, reason ? ": " : "", reason ? reason : "", note ? ": " : "", note ? note : "",
-                       s->ns, name, buf_str(&s->options));
+                       name, reason ? ": " : "", reason ? reason : "", note ? ": " : "",
+                       note ? note_length(note) : 0, note ? note : "", s->ns, name, buf_str(&s->options));
     return 0;
 }
 
@@ -68,7 +80,7 @@ const struct verb VERB_TENSORBOARD = {
     .operands_min = 1,
     .operands_max = 1,
     .words = VERB_JOBS,
-    .summary = "reach a job's TensorBoard from this machine",
+    .summary = "forward a local port to a job's TensorBoard",
     .about =
         "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. If there is no TensorBoard, "
         "or it is suspended or not ready, the error says what to do. Needs the permission to create "

@@ -44,8 +44,8 @@ const struct option_row VERB_KUBECTL_OPTIONS[] = {
 };
 
 const char VERB_KUBECTL_HELP[] =
-    "The connection is kubectl's ($KUBECTL, or that of $PATH). These options of its go to it as "
-    "they are; `kubectl options` explains them:";
+    "The verb connects through kubectl ($KUBECTL, or the one in $PATH) and passes these options on to "
+    "it; `kubectl options` explains them:";
 
 const struct option_row VERB_COMMON_OPTIONS[] = {
     {"help", 'h', .help = "print this"},
@@ -87,6 +87,10 @@ const char *verb_instead(const char *name)
         {"list", "kubectl get ptj, or kubectl ptj watch --once"},
         {"get", "kubectl get ptj"},
         {"delete", "kubectl delete ptj NAME"},
+        {"stop", "kubectl ptj suspend NAME, or kubectl delete ptj NAME"},
+        {"cancel", "kubectl ptj suspend NAME, or kubectl delete ptj NAME"},
+        {"create", "kubectl ptj submit SCRIPT --image IMAGE, or kubectl apply --server-side -f job.yaml"},
+        {"apply", "kubectl apply --server-side -f job.yaml"},
         {"status", "kubectl ptj why NAME, or kubectl ptj watch NAME"},
         {"describe", "kubectl ptj why NAME, or kubectl describe ptj NAME"},
         {"wait", "kubectl ptj watch NAME --until=finished --timeout=1h"},

@@ -1,16 +1,16 @@
 # cuda.cmake - finds or fetches the CUDA toolkit, and compiles kernels with it.
 #
-# WITH_CUDA=auto takes a toolkit that is installed, else fetches NVIDIA's wheels (scripts/cuda-kit.py) into build/tools,
-# where all presets share them; where that fails the trainer is built for CPUs alone, and a line says so. on: that is an
-# error. off: not even looked for.
+# WITH_CUDA=auto uses an installed toolkit, else downloads NVIDIA's wheels (scripts/cuda-kit.py) into build/tools, where all
+# presets share them. If that fails, cmake prints a line and builds the trainer for CPUs only; with WITH_CUDA=on it stops with
+# an error. off: cmake looks for no toolkit.
 #
 # CMake's own CUDA language is not used: it knows neither the wheels' layout nor, at Debian's version, CUDA 13.
 #
-# Sets TK_CUDA (is there a toolkit) and TK_CUDA_KERNELS (does this build compile kernels: once is enough, and sanitizers
-# know nothing of them). Targets: tk_cuda_headers, tk_cudart (the runtime, static: it loads the driver when first used).
+# Sets TK_CUDA (there is a toolkit) and TK_CUDA_KERNELS (this build compiles kernels; builds with sanitizers do not, since
+# sanitizers cannot check them). Targets: tk_cuda_headers, tk_cudart (the runtime, static: it loads the driver when first used).
 set(WITH_CUDA auto CACHE STRING "GPU support: auto, on or off")
 set(TK_CUDA_MIN 12.8) # the first that knows sm_100
-set(TK_NCCL_MIN 2.30) # of the header: its windows and its errors; which library serves is asked at run time
+set(TK_NCCL_MIN 2.30) # of the header: its windows and its errors; the library's version is checked at run time
 set(TK_CUDA_ARCHITECTURES 80 90 100 CACHE STRING "GPU architectures; those the compiler does not know are left out")
 set(TK_CUDA_KIT "${PROJECT_SOURCE_DIR}/build/tools/cuda" CACHE PATH "where the fetched toolkit lies")
 
@@ -53,7 +53,7 @@ function(tk_cuda_fetched)
 endfunction()
 
 # -gencode for every architecture the compiler knows, and the newest one's portable form (PTX) for GPUs to come: a driver takes it
-# that is as new as the compiler.
+# if it is as new as the compiler.
 function(tk_cuda_targets)
   execute_process(COMMAND "${TK_NVCC}" --list-gpu-arch RESULT_VARIABLE failed OUTPUT_VARIABLE known)
   set(flags)

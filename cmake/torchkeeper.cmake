@@ -1,10 +1,10 @@
 # torchkeeper.cmake - how every folder becomes a library, a program or a test.
 #
 # Each folder is one static library. Its headers are reached as "folder/name.h" and only by targets that link it:
-# the include root of a library holds a single link to its own folder, so a dependency that CMake was not told of
+# the include root of a library holds a single link to its own folder, so code with a dependency that is not in DEPS
 # does not compile.
 
-# Compiler flags: OpenSSF's hardening guide for C; what gcc 12 and clang 14 do not know yet is asked for where it is known.
+# Compiler flags: OpenSSF's hardening guide for C; flags that gcc 12 and clang 14 do not have are set for compilers that have them.
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-fstrict-flex-arrays=3 TK_STRICT_FLEX_ARRAYS) # gcc 13, clang 16
 add_library(tk_flags INTERFACE)
@@ -23,7 +23,7 @@ target_compile_options(tk_flags INTERFACE
 if(NOT TK_MUSL_ARCH)
   target_compile_options(tk_flags INTERFACE -fexceptions)
 endif()
-# UndefinedBehaviorSanitizer would take a signed overflow for meant, and say nothing.
+# With it UndefinedBehaviorSanitizer would not report a signed overflow.
 if(NOT TK_SANITIZE MATCHES "undefined")
   target_compile_options(tk_flags INTERFACE -fno-strict-overflow)
 endif()
@@ -39,13 +39,13 @@ if(TK_STRICT_FLEX_ARRAYS)
 endif()
 target_link_options(tk_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 if(TK_SANITIZE)
-  # gcc's own documentation: sanitizers make -Wmaybe-uninitialized cry wolf. The other builds keep it.
+  # gcc's own documentation: with sanitizers -Wmaybe-uninitialized has false positives. The other builds have it.
   target_compile_options(tk_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_compile_options(tk_flags INTERFACE -fsanitize=${TK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tk_flags INTERFACE -fsanitize=${TK_SANITIZE})
 elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(tk_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
-  # The same bytes wherever it is built: debug information names files from the top of the tree. Later ones win.
+  # The same bytes wherever it is built: debug information names files relative to the top of the tree. Later options win.
   target_compile_options(tk_flags INTERFACE
       $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>
       $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_BINARY_DIR}=./build>)
@@ -107,14 +107,14 @@ function(tk_test name)
   set_tests_properties(${rel}/test_${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)
 endfunction()
 
-# Which tests run beside which (scripts/side-by-side.sh), called where they were added. What is neither is short.
-# tk_busy(test ...): each keeps a core busy for seconds: as many at once as there are cores, and begun before all others.
+# Which tests run side by side (scripts/side-by-side.sh). Call these in the folder that adds the tests. A test in none of them is short.
+# tk_busy(test ...): each keeps a core busy for seconds. As many run at once as there are cores, and they start before all others.
 function(tk_busy)
   set_property(TEST ${ARGN} PROPERTY RESOURCE_GROUPS "cores:1")
   set_property(TEST ${ARGN} PROPERTY COST 30)
 endfunction()
 
-# tk_long(test ...): busy ones that take longest: begun first of all, so that none of them is left alone at the end.
+# tk_long(test ...): the busy tests that take longest. They start first, so that none of them runs alone at the end.
 function(tk_long)
   set_property(TEST ${ARGN} PROPERTY COST 40)
 endfunction()
@@ -124,13 +124,13 @@ function(tk_slow)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS long)
 endfunction()
 
-# tk_once(test ...): `make test` runs them in the sanitized build alone. They try the same there, and what only the release build could
-# show, other tests of the same code do. `make test-long` and `make check T=` run them in the release build too.
+# tk_once(test ...): `make test` runs them only in the sanitized build, with the same checks. Other tests of the same code run in the
+# release build and find what only that build can show. `make test-long` and `make check T=` run these in the release build too.
 function(tk_once)
   set_property(TEST ${ARGN} APPEND PROPERTY LABELS once)
 endfunction()
 
-# tk_waits(test ...): each waits most of ten seconds or more: begun next, beside the busy ones.
+# tk_waits(test ...): each takes ten seconds or more and mostly waits. They start next, beside the busy ones.
 function(tk_waits)
   set_property(TEST ${ARGN} PROPERTY COST 20)
 endfunction()

@@ -14,10 +14,10 @@ static const char HELP_HEAD[] =
     "    ptj-operator [--option=value ...]\n"
     "\n"
     "DESCRIPTION\n"
-    "    Watches PyTorchTrainingJobs and creates their pods, the Service through which the pods find each\n"
-    "    other, and a TensorBoard for each job with spec.tensorboard; restarts by exit code, and keeps the\n"
-    "    status. In a pod it uses the pod's service account, elsewhere --server, --ca-file and\n"
-    "    --token-file. It logs JSON lines to standard error.\n"
+    "    Watches PyTorchTrainingJobs. Creates their pods, the Service through which the pods find each\n"
+    "    other, and a TensorBoard for each job with spec.tensorboardSpec. Restarts jobs by exit code and\n"
+    "    updates their status. In a pod it uses the pod's service account, elsewhere --server, --ca-file\n"
+    "    and --token-file. It logs JSON lines to standard error.\n"
     "    Two operators must not be responsible for the same job: one for the whole cluster and one for a\n"
     "    namespace must not overlap. Several with the same options may run: one works, the others wait.\n"
     "\n"
@@ -30,8 +30,8 @@ static const char HELP_TAIL[] =
     "                       jobs go on running\n"
     "\n"
     "EXIT STATUS\n"
-    "    0 after a signal, 1 when the API server cannot be configured or an address not be bound, 2 for a\n"
-    "    bad option\n";
+    "    0 after a signal, 1 when the connection to the API server is not configured or an address cannot\n"
+    "    be bound, 2 for a wrong option\n";
 
 const struct option_example options_examples[] = {
     {"ptj-operator",

@@ -3,8 +3,8 @@
 
 PyTorch runs as one process with two threads, a global batch of 128 and the learning rate of 4 ranks, on the same
 initial weights, the same split and the same order of samples. Each result is kept in a file and not measured again,
-so the two halves can run at different times; ours is kept for the trainer that gave it, and another build is measured
-anew:
+so the two halves can run at different times. Our results belong to one build of the trainer: another build is measured
+again.
 
     compare-seeds.py --side trainer          # ours alone
     compare-seeds.py --side torch            # PyTorch's alone: minutes per seed

@@ -5,9 +5,9 @@
   scripts/cuda-kit.py libraries FOLDER   cuBLAS, NVRTC (which cuBLAS loads) and NCCL (810 MB): what a program on a GPU loads
   scripts/cuda-kit.py sanitizer FOLDER   compute-sanitizer (18 MB), for make gpu-test
 
-FOLDER appears whole or not at all, and is made anew only when cmake/cuda-wheels.txt changes. Wheels come from the
-index that pip is configured for and are checked against the hashes in that file. Of cuBLAS and NCCL the compiler
-needs a few headers, so those are read out of the wheels by ranges; an index that gives no ranges costs the wheels.
+FOLDER appears whole or not at all, and is made again only when cmake/cuda-wheels.txt changes. Wheels come from the
+index that pip is configured for and are checked against the hashes in that file. The compiler needs only a few headers
+of cuBLAS and NCCL: they are read out of the wheels by HTTP ranges, or from the whole wheels if the index has no ranges.
 """
 
 import fcntl
@@ -71,7 +71,7 @@ def run(arguments, what):
 
 
 class Pip:
-    """This Python's own pip, or where a distribution keeps that apart, one in an environment for the occasion."""
+    """This Python's own pip, or, where the distribution packages pip separately, one in a temporary environment."""
 
     def __init__(self, scratch):
         self.python = sys.executable
@@ -125,7 +125,7 @@ def is_header(name):
 
 
 class Ranges(io.RawIOBase):
-    """A file at an address, read block by block as zipfile asks for it."""
+    """A file at an address, read block by block as zipfile requests it."""
 
     def __init__(self, url):
         super().__init__()
@@ -143,7 +143,7 @@ class Ranges(io.RawIOBase):
     def block(self, index):
         if index not in self.blocks:
             if len(self.blocks) * BLOCK > HEADERS_MAX:
-                raise Failed("the headers lie too far apart")
+                raise Failed("the headers are too far from each other")
             with self.get(f"bytes={index * BLOCK}-{min((index + 1) * BLOCK, self.size) - 1}") as answer:
                 self.blocks[index] = answer.read(BLOCK)
         return self.blocks[index]

@@ -98,7 +98,7 @@ show_result() {
     say "done: job $(phase), test accuracy $accuracy"
     cat <<END
     TensorBoard:  kubectl port-forward svc/$JOB-tensorboard 6006   then open http://localhost:6006
-    the job:      kubectl get ptj $JOB -o wide; kubectl describe ptj $JOB
+    the job:      kubectl get ptj $JOB; kubectl describe ptj $JOB
 END
     [ "${CLUSTER:-local}" = current ] || cat <<END
     more:         kubectl ptj why $JOB; kubectl ptj logs $JOB; kubectl ptj --help

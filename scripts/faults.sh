@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# faults.sh - runs the programs of every fault class and prints one table; fails when a case fails or a class has fewer
+# faults.sh - run the programs of every fault class and print one table; fail if a case fails or a class has fewer
 # cases than its goal (tests/faults.goals).
-#   scripts/faults.sh [CTEST_REGEX]     with an expression only the unit tests that match: goals are shown, not judged
+#   scripts/faults.sh [CTEST_REGEX]     with an expression: only the unit tests that match; goals are printed, not checked
 #
 # The programs are the unit tests with the label "faults", and the scripts e2e/faults/*.sh, which need a real API server.
 # Each of them prints lines "faults CLASS CASES PASSED"; lines of one class add up.

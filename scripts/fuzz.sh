@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh - libFuzzer on each target, JOBS of them at once. SECONDS are CPU time, so other load does not matter.
-# Interesting inputs stay in build/fuzz-found for the next run; an input that breaks something is
-# kept there too, and named.
+# Interesting inputs stay in build/fuzz-found for the next run. An input that breaks something stays there too, and the
+# script prints its name.
 #   [JOBS=1] scripts/fuzz.sh SECONDS [TARGET ...]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -26,8 +26,8 @@ cmake --preset fuzz -DWITH_CUDA=off >"$LOGS/cmake-fuzz.log" 2>&1 || die "cmake -
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}" >"$LOGS/build-fuzz.log" 2>&1 ||
     die "compiling with preset fuzz failed: build/logs/build-fuzz.log"
 
-# fuzz TARGET: run until the CPU time is used. libFuzzer limits the time on the wall, which is never less: rounds of what is
-# still missing. At the end of each the leaks of the whole round are looked for, too.
+# fuzz TARGET: run until the CPU time is used. libFuzzer limits wall time, which is never less than CPU time, so there are rounds of
+# the time that is still missing. Each round also checks for leaks at its end.
 fuzz() {
     local target=$1 log=$LOGS/fuzz-$1.log goal=$((seconds * 1000)) spent=0 words=() user system
     [ ! -e "tests/fuzz/dict/$target.dict" ] || words=("-dict=tests/fuzz/dict/$target.dict")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gpu-kernels.py LOG - from what nvcc said with -Xptxas=-v, a table of kernels: registers, bytes of stack, spilled bytes, shared
-memory. Kernels that spill come first. Exit status 1: the log tells of no kernel."""
+"""gpu-kernels.py LOG - print a table of kernels from the output of nvcc -Xptxas=-v: registers, bytes of stack, spilled bytes, shared
+memory. Kernels that spill come first. Exit status 1: the log has no kernel."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ def read(lines):
 
 
 def plain(names):
-    """Names as people write them, without parameters."""
+    """Demangled names, without parameters."""
     text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
     short = []
     for name in text.splitlines():

@@ -37,7 +37,7 @@ find_library() {
     PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | sed -n "s,.*=> \(.*\)/$name\$,\1,p" | head -n 1
 }
 
-# item NAME LIMIT COMMAND...: run it for at most LIMIT seconds, and no longer than there is time in all; go on whatever happens.
+# item NAME LIMIT COMMAND...: run the command for at most LIMIT seconds and within the total time; continue even if it fails.
 item() {
     local name=$1 limit=$2 left log from=$SECONDS status=0 what
     shift 2
@@ -77,7 +77,7 @@ versions() {
 
 bench() { item "$(basename "$1" .yaml)-$2" "$3" "$BIN/gpu-bench" "$STEPS" "$1" "$2"; }
 
-# The most wanted first. Products are printed once: which run on tensor cores.
+# The most important figures first. Which products run on tensor cores is printed once.
 figures() {
     if [ -n "$EMULATED" ]; then
         bench "$HERE/small_gpt2.yaml" 2 120

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# gpu-sanitize.sh FOLDER PROGRAM... - NVIDIA's compute-sanitizer over programs: memory, races, values never written, barriers.
+# gpu-sanitize.sh FOLDER PROGRAM... - run programs under NVIDIA's compute-sanitizer: memory, races, values never written, barriers.
 #
-# It is that of FOLDER (scripts/cuda-kit.py), else the machine's own; without one, or where it does not work on this machine
-# (gVisor, say), one line tells so and that is no failure. What it finds is one: its report is printed.
+# It takes compute-sanitizer from FOLDER (scripts/cuda-kit.py), else the machine's own. If there is none, or it does not work on this
+# machine (for example under gVisor), the script prints one line and succeeds. A finding is a failure, and the script prints the report.
 #
-# cuBLAS's own kernels are left to memcheck: the other tools report what NVIDIA has to judge. Races and addresses of all programs
-# come first, in the programs' order.
+# Only memcheck checks cuBLAS's own kernels: what the other tools report there is NVIDIA's to judge. Races and addresses of all
+# programs come first, in the programs' order.
 #
 # Exit status: 0 nothing found, 1 something found or a program that failed, 75 nothing found and not all done.
 set -euo pipefail
@@ -36,7 +36,7 @@ check() {
     [ "$limit" -le "$LIMIT_S" ] || limit=$LIMIT_S
     if [ "$limit" -le 0 ]; then
         late=$((late + 1))
-        say "$tool: ${program##*/}: not begun: TOTAL_S=$TOTAL_S is over"
+        say "$tool: ${program##*/}: not run: TOTAL_S=$TOTAL_S is used up"
         return
     fi
     [ "$tool" = memcheck ] || cublas=off

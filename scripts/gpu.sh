@@ -11,10 +11,10 @@ BIN=$REPO/build/release/bin
 
 has_gpu() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
 
-# cuBLAS and NCCL: the machine's own, where the linker or LD_LIBRARY_PATH knows them, else NVIDIA's wheels.
+# cuBLAS and NCCL: the machine's own, if the linker or LD_LIBRARY_PATH finds them, else NVIDIA's wheels.
 libraries() {
     local known dir library dirs
-    known=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p) # Debian keeps it from users
+    known=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p) # not in a user's PATH in Debian
     IFS=: read -ra dirs <<<"${LD_LIBRARY_PATH:-}"
     for dir in "${dirs[@]}"; do
         for library in libcublasLt.so.13 libnccl.so.2; do
@@ -35,7 +35,7 @@ build() {
 
 # Check the kernels' memory accesses.
 sanitize() {
-    scripts/cuda-kit.py sanitizer build/tools/cuda-sanitizer || say "NVIDIA's wheel with compute-sanitizer is not to be had"
+    scripts/cuda-kit.py sanitizer build/tools/cuda-sanitizer || say "NVIDIA's wheel with compute-sanitizer cannot be downloaded"
     say "compute-sanitizer"
     scripts/gpu-sanitize.sh build/tools/cuda-sanitizer build/release/tests/unit_kernels_cuda_gpu_*
 }
@@ -48,7 +48,7 @@ benches() {
         say "$bench"
         "$BIN/$bench" || [ $? -eq 77 ]
     done
-    # PyTorch beside it, where there is one that sees the GPU.
+    # PyTorch as a comparison, if this machine has one that sees the GPU.
     local python=${PYTHON:-build/venv/bin/python}
     if [ -x "$python" ] && "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
         say "PyTorch on the same GPU"
@@ -60,13 +60,13 @@ BUNDLE_MB=50
 GPU_TESTS=(unit_kernels_cuda_gpu_{copies,elements,ops,sequence_ops} unit_collectives_nccl_test_nccl_gpu
     unit_trainer_run_resident_test_{ranks,stages,gpt2_bf16,gpt2_bf16_run})
 
-# The libraries that these programs load, but for glibc's, which each machine has, and NVIDIA's.
+# The libraries that these programs load, without glibc's (each machine has them) and NVIDIA's.
 libraries_of() {
     ldd "$@" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
         grep -Ev '/(ld-linux.*|lib(c|m|pthread|dl|rt|resolv))\.so\.[0-9]+$'
 }
 
-# pack BUILD-FOLDER FOLDER: the bundle's files, out of programs that are built.
+# pack BUILD-FOLDER FOLDER: copy the bundle's files from the built programs.
 pack() {
     local build=$1 to=$2 program
     rm -rf "$to"
@@ -93,7 +93,7 @@ bundle() {
     say "build: release, for sm_90, sm_100, sm_120"
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DWITH_CUDA=on \
         "-DTK_CUDA_ARCHITECTURES=90;100;120" -DTK_NVCC_EXTRA="-Xptxas=-v" >"$LOGS/cmake-gpu.log" 2>&1 || die "cmake failed: build/logs/cmake-gpu.log"
-    rm -rf "$build"/kernels/cuda/kernels_cuda.dir # so that the compiler tells about all kernels
+    rm -rf "$build"/kernels/cuda/kernels_cuda.dir # so that the compiler reports on all kernels
     cmake --build "$build" --target kernels_cuda >"$LOGS/build-gpu.log" 2>&1 || die "compiling failed: build/logs/build-gpu.log"
     scripts/gpu-kernels.py "$LOGS/build-gpu.log" >"$build/kernels.txt"
     cmake --build "$build" --target trainer gpu-bench nccl-bench tk_cuda "${GPU_TESTS[@]}" >"$LOGS/build-gpu.log" 2>&1 ||

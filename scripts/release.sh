@@ -4,12 +4,12 @@
 #   COSIGN_KEY=FILE|none scripts/release.sh VERSION REGISTRY      e.g. v0.2.0 registry.example.org/training
 #
 # VERSION is "v" and the version in CMakeLists.txt, and CHANGELOG.md has a heading for it. No change is uncommitted. REGISTRY is
-# HOST/PATH, with `buildah login HOST` before where it wants a password; plain http is spoken to loopback only. The images are
+# HOST/PATH; run `buildah login HOST` first if it needs a password. Only a registry on loopback may use plain http. The images are
 # those of deploy/images/build.sh, with version and commit as labels; buildah makes them (root), because Docker dates what it builds.
-# BASE, where it is set, names an image by digest. COSIGN_KEY is the private key of whoever releases (`cosign generate-key-pair`); its
-# password is in COSIGN_PASSWORD, or asked for. cosign 2 ($COSIGN, or that of $PATH) signs by it, and uploads to no log.
+# BASE, if set, is an image by digest. COSIGN_KEY is the private key of whoever releases (`cosign generate-key-pair`); its
+# password is in COSIGN_PASSWORD, or the script prompts for it. cosign 2 ($COSIGN, or the one in $PATH) signs with it and uploads to no log.
 #
-# build/release-VERSION appears when all of it is done, in place of an earlier one:
+# When all is done, build/release-VERSION replaces an earlier one. It contains:
 #   install.yaml, install-namespaced.yaml     the operator with all images by digest; the second needs the next two beforehand
 #   pytorchtrainingjob.yaml, user-roles.yaml  the resource, and roles for users
 #   torchkeeper-VERSION.tgz                   the Helm chart, its images by digest
@@ -18,7 +18,7 @@
 #   kubectl-ptj-linux-ARCHITECTURE            kubectl's plug-in, static, for machines like this one
 #   images.txt                                each image by digest; that of the launcher is for both architectures
 #   images/NAME.tar                           the same images as OCI archives, for clusters that reach no registry
-#   sbom/NAME.spdx.json                       what each image was made of
+#   sbom/NAME.spdx.json                       the packages and files of each image
 #   SHA256SUMS                                `sha256sum -c SHA256SUMS` checks all of it
 #   cosign.pub, SHA256SUMS.sig, torchkeeper-VERSION.tgz.sig     the public key and what it checks; not with COSIGN_KEY=none. The
 #                                             signatures of the images are in the registry, as cosign looks for them.
@@ -27,7 +27,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 
-# image, architectures (none: this machine's). The launcher is small and goes first: a registry that refuses is known early.
+# image, architectures (none: this machine's). The launcher is small and goes first, so that a registry's refusal shows early.
 readonly IMAGES=("launcher amd64 arm64" operator trainer tensorboard)
 # image, the program in it, its name in the release
 readonly PROGRAMS=(
@@ -36,7 +36,7 @@ readonly PROGRAMS=(
     "kubectl-ptj kubectl-ptj kubectl-ptj-linux-$(dpkg --print-architecture)"
 )
 
-# --- what is refused
+# --- checks before the build
 
 check_arguments() {
     [[ $VERSION =~ ^v(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}$ ]] || die "VERSION \"$VERSION\": expected one like v1.2.3"
@@ -46,15 +46,15 @@ check_arguments() {
 
 # Before anything is built: sets COSIGN_PASSWORD, and $WORK has the public key.
 check_key() {
-    local key=${COSIGN_KEY:-} said version
+    local key=${COSIGN_KEY:-} answer version
     [ -z "${BASE:-}" ] || [[ $BASE =~ @sha256:[0-9a-f]{64}$ ]] || die "BASE \"$BASE\": expected an image by digest, NAME@sha256:..."
     [ -n "$key" ] || die "COSIGN_KEY: expected the private key that signs the release (cosign generate-key-pair makes one), or none"
     [ "$key" != none ] || return 0
     command -v "$COSIGN" >/dev/null || die "COSIGN_KEY is set, and there is no program $COSIGN: install cosign 2, or set COSIGN to it"
-    said=$("$COSIGN" version 2>&1) || die "$COSIGN version: $(tail -n 1 <<<"$said")"
-    version=$(sed -n 's/^GitVersion: *//p' <<<"$said")
+    answer=$("$COSIGN" version 2>&1) || die "$COSIGN version: $(tail -n 1 <<<"$answer")"
+    version=$(sed -n 's/^GitVersion: *//p' <<<"$answer")
     [[ $version = v2.* ]] || die "$COSIGN is cosign \"$version\": expected 2.x, which signs without a public log"
-    [ -n "${COSIGN_PASSWORD+set}" ] || read -rsp "password of $key: " COSIGN_PASSWORD || die "COSIGN_PASSWORD is not set, and nobody is there to ask"
+    [ -n "${COSIGN_PASSWORD+set}" ] || read -rsp "password of $key: " COSIGN_PASSWORD || die "COSIGN_PASSWORD is not set, and stdin has no password"
     export COSIGN_PASSWORD
     "$COSIGN" public-key --key "$key" >"$WORK/cosign.pub" 2>"$LOG" || die "COSIGN_KEY $key: $(tail -n 1 "$LOG")"
 }
@@ -62,16 +62,16 @@ check_key() {
 check_tree() {
     local version changed
     version=$(sed -n 's/^project(torchkeeper VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-    [ "$VERSION" = "v$version" ] || die "VERSION $VERSION: CMakeLists.txt says $version; set it there, or release v$version"
-    grep -q "^## ${version//./\\.}\( \|\$\)" CHANGELOG.md || die "CHANGELOG.md has no heading \"## $version\": say what is new in it"
-    deploy/generate.sh --check || die "the manifests in deploy are not what their parts give"
+    [ "$VERSION" = "v$version" ] || die "VERSION $VERSION: CMakeLists.txt has $version; set it there, or release v$version"
+    grep -q "^## ${version//./\\.}\( \|\$\)" CHANGELOG.md || die "CHANGELOG.md has no heading \"## $version\": describe there what is new"
+    deploy/generate.sh --check || die "manifests in deploy are out of date: run deploy/generate.sh and commit the result"
     changed=$(git status --porcelain) || die "a release is made from a git checkout, which $REPO is not"
     [ -z "$changed" ] || die "$(wc -l <<<"$changed") uncommitted changes, the first: ${changed%%$'\n'*}; commit or stash them"
 }
 
 # --- images
 
-# attempt WHAT COMMAND...: the command's words go to the log, and the last of them into the one message of its failure.
+# attempt WHAT COMMAND...: the command's output goes to the log. If it fails, the error message has the last line.
 attempt() {
     "${@:2}" >>"$LOG" 2>&1 || die "$1 failed: $(tail -n 1 "$LOG"); log: $LOG"
 }
@@ -85,7 +85,7 @@ variants() {
     for architecture in ${1#"$name"}; do echo "$name-$architecture"; done
 }
 
-# label NAME: the image that build.sh made, with version and commit and nothing else changed.
+# label NAME: add version and commit to the image that build.sh made; change nothing else.
 label() {
     local word arguments=(--quiet --pull-never --timestamp 0)
     for word in "version=$VERSION" "revision=$REVISION"; do
@@ -112,7 +112,7 @@ push() {
         done
         arguments=(manifest push --all "${arguments[@]}")
     fi
-    # Again for the digest: where buildah 1.28 writes a list's digest, it forgets the error.
+    # Push again for the digest: buildah 1.28 loses the error of a push when it writes a list's digest.
     attempt "pushing to $REGISTRY/$name:$VERSION" store "${arguments[@]}" "$local_name" "$destination"
     attempt "pushing to $REGISTRY/$name:$VERSION" store "${arguments[@]}" --digestfile "$WORK/digest" "$local_name" "$destination"
     [ "$name" = "$1" ] || attempt "removing the list of $1" store manifest rm "$local_name"
@@ -124,7 +124,7 @@ push() {
 publish() {
     local name=${1%% *} variant
     # shellcheck disable=SC2046  # a list of names
-    ENGINE=buildah deploy/images/build.sh $(variants "$1") || exit 1 # it has said why
+    ENGINE=buildah deploy/images/build.sh $(variants "$1") || exit 1 # build.sh has printed why
     for variant in $(variants "$1"); do label "$variant"; done
     push "$1"
     printf '%s %s\n' "$name" "$REGISTRY/$name@$DIGEST" >>"$NEW/images.txt"
@@ -139,7 +139,7 @@ take() {
     die "an image has no file $1"
 }
 
-# unpack NAME TAG: the image as an OCI layout in $WORK/layout; of it its list of parts and its programs.
+# unpack NAME TAG: write the image as an OCI layout into $WORK/layout, and take its list of parts and its programs out of it.
 unpack() {
     local image path file
     rm -rf -- "$WORK/layout"
@@ -151,14 +151,14 @@ unpack() {
     done
 }
 
-# unload NAME: all files that a published image gives; then the store needs it no more.
+# unload NAME: take all files out of a published image, then remove it from the store.
 unload() {
     unpack "$1" "$VERSION"
     pack "$WORK/layout" "$NEW/images/$1.tar" .
     attempt "removing $1 from the store" store rmi "$IMAGE_PREFIX/$1:$VERSION"
 }
 
-# The plug-in is no image that anyone runs.
+# Nobody runs the plug-in's image: a release only takes the program out of it.
 plugin() {
     ENGINE=buildah deploy/images/build.sh kubectl-ptj || exit 1
     unpack kubectl-ptj dev
@@ -166,7 +166,7 @@ plugin() {
 
 # --- files
 
-# referring FILE...: these as they are in the tree, but with the images of this release.
+# referring FILE...: copy these files of the tree, with the images of this release.
 referring() {
     local name reference expressions=()
     while read -r name reference; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# sbom-newer.sh SBOM... <PACKAGES - name the parts of images of which Debian has a newer version, such as a security update.
+# sbom-newer.sh SBOM... <PACKAGES - list the packages in images of which Debian has a newer version, such as a security update.
 #
 #   SBOM       lists of parts (SPDX 2.3 in JSON) as deploy/images writes them; Debian's packages and sources in them are compared
 #   PACKAGES   apt's indexes of binary packages, one after the other:
@@ -14,8 +14,8 @@ die() {
 }
 [ $# -gt 0 ] || die "expected lists of parts (build/release-VERSION/sbom/*.spdx.json)"
 
-# "NAME VERSION" of each binary package, and of its source with ":source" behind the name. Unless it says otherwise, a source is
-# called as its package, and has its version.
+# "NAME VERSION" of each binary package, and of its source with ":source" behind the name. Without a field Source, name and version
+# of the source are those of the package.
 known=$(awk -v RS='' -v FS='\n' '{
     name = version = source = source_version = ""
     for (i = 1; i <= NF; i++) {

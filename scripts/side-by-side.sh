@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# side-by-side.sh - ctest, with as many tests at once as keep the machine busy: those that need a core each have one (tk_busy of
-# cmake/torchkeeper.cmake), those that wait run beside them. `ctest -j 2` runs the same tests, but waits with those that wait.
+# side-by-side.sh - run ctest with as many tests at once as keep the machine busy: each test that needs a core has one (tk_busy in
+# cmake/torchkeeper.cmake), and tests that mostly wait run beside them. `ctest -j 2` runs the same tests, but leaves cores idle.
 # A test that is skipped and not in tests/expected-skips counts as failed.
 #   scripts/side-by-side.sh BUILD-FOLDER [CTEST-ARGUMENT]...
 set -euo pipefail
 
-# How many cores a control group's quota grants (what a container may have of a large machine), which nproc does not know.
+# The number of cores that the control group's quota grants (a container on a large machine). nproc does not report it.
 granted() {
     local root=/sys/fs/cgroup group file quota period
     group=$(sed -n 's/^0:://p' /proc/self/cgroup)

@@ -130,9 +130,12 @@ static void wait_for_pod(struct follow *f, const struct pod *pod)
         notes_wait_for_pod(&f->notes, pod);
 }
 
+/* A resumed job has the phase Paused until the operator acts: no reason to print. */
 static void wait_for_job(struct follow *f)
 {
-    if (f->synced && !f->has_pods && !f->finished && !f->err.kind)
+    const bool resumed = f->job->status.phase == JOB_PAUSED && !f->job->spec.paused;
+
+    if (f->synced && !f->has_pods && !f->finished && !f->err.kind && !(resumed && waits(f)))
         notes_wait_for_job(&f->notes, &f->job->status);
 }
 

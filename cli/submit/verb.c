@@ -490,7 +490,7 @@ const struct verb VERB_SUBMIT = {
     .operands_min = 1,
     .operands_max = VERB_ANY,
     .words = VERB_FILES,
-    .summary = "make a training job of a script or a folder",
+    .summary = "create a training job from a script or a folder",
     .about =
         "Creates a training job. Each of its pods runs SCRIPT under torchrun, with ARGS. They and the values "
         "of --env reach it as they are: Kubernetes expands no $(NAME) in them. For a FOLDER the "

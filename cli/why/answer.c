@@ -166,7 +166,7 @@ struct answer answer_of(const struct why_facts *f, struct arena *a)
     w.todo = fill(f, g, w.cause, w.cause->todo, a);
     w.log = log_of(g, a);
     if (jobstatus_finished(&f->job->status))
-        w.then = arena_printf(a, "Then kubectl delete ptj %s -n %s%s, and apply the corrected job.",
+        w.then = arena_printf(a, "Then kubectl delete ptj %s -n %s%s, and create the job again.",
                               f->job->name, f->job->ns, f->options);
     return w;
 }

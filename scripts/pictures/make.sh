@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make.sh - the pictures of README and docs, made anew from running programs (root): what `kubectl ptj` shows of jobs on the local
-# cluster, TensorBoard's page of the sample by a headless browser, and the dashboards. docs/pictures/flow.svg is drawn by hand.
+# make.sh - make the pictures of README and docs from running programs (root): the output of `kubectl ptj` for jobs on the local
+# cluster, TensorBoard's page of the sample in a headless browser, and the dashboards. docs/pictures/flow.svg is drawn by hand.
 #   scripts/pictures/make.sh [cluster] [dashboards]      cluster: all but the dashboards, which need neither root nor a node
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -32,7 +32,7 @@ job() {
 phase() { kubectl -n "$NS" get ptj "$1" -o 'jsonpath={.status.phase}'; }
 percent() { kubectl -n "$NS" get ptj "$1" -o 'jsonpath={.status.progress.percent}'; }
 
-# until WHAT COMMAND...: it prints what is wanted within ten minutes.
+# until_ WHAT COMMAND...: wait until the command prints WHAT, ten minutes at most.
 until_() {
     local what=$1
     shift
@@ -44,7 +44,7 @@ until_() {
 }
 past_half() { [ "$(percent "$1")" -ge 55 ] 2>/dev/null && echo yes; }
 
-screen() { # screen NAME TITLE ROWS COMMAND: what the command shows, once it has shown anything
+screen() { # screen NAME TITLE ROWS COMMAND: draw the terminal of the command after some seconds
     tmux -L torchkeeper-pictures -f /dev/null new-session -d -s "$1" -x "$COLUMNS_WATCH" -y "$3" "$4; sleep 60"
     sleep 6 # some frames
     tmux -L torchkeeper-pictures capture-pane -t "$1" -e -p |
@@ -55,7 +55,7 @@ screen() { # screen NAME TITLE ROWS COMMAND: what the command shows, once it has
 cluster() {
     need_root
     "$REPO/scripts/deps.sh" build cluster images pictures
-    prepare_venv "$VENV" "$REPO/scripts/pictures/requirements.txt" "what draws a terminal"
+    prepare_venv "$VENV" "$REPO/scripts/pictures/requirements.txt" "the programs that draw a terminal"
     trap stop EXIT
     start_images
     begin cli build_cli
@@ -81,7 +81,7 @@ cluster() {
         --screenshot="$OUT/tensorboard.png" "http://127.0.0.1:$PORT/#scalars&_smoothingWeight=0&tagFilter=train%7Cval" 2>"$LOGS/pictures-browser.log"
 }
 
-# Grafana's own components; kept while the lock file is the same.
+# Grafana's own components; installed again when the lock file changes.
 prepare_components() {
     local want
     want=$(sha256sum <"$DRAWN/package-lock.json")

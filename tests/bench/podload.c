@@ -1,4 +1,4 @@
-/* podload.c - creates pods as fast as kube/http lets them go, and says how fast that was and what it cost this process.
+/* podload.c - create pods as fast as kube/http can send them, and print the rate and what it cost this process.
  *
  * Usage: podload NAMESPACE COUNT BYTES SERVER [CA_FILE TOKEN_FILE]       (BYTES pads each pod)
  * The namespace must exist; delete it afterwards. The figures in kube/README.md are this program's.

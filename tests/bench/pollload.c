@@ -1,8 +1,8 @@
-/* pollload.c - runs the operator on jobs that train and tell their progress, and says what that costs its thread.
+/* pollload.c - run the operator on jobs that train and report their progress, and print what that costs its thread.
  *
  * Usage: pollload [JOBS] [SECONDS]       (500 and 30)
  * Their pods are one server, a child on loopback; the API server is the tests' (tests/fakes/apiserver.h), in a thread of its
- * own. The first 20 s, in which all is listed and asked for the first time, are not counted.
+ * own. The first 20 s, in which it lists and polls everything for the first time, are not counted.
  */
 #include "common/contract.h"
 #include "common/sv.h"

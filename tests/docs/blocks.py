@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the shell blocks of README and docs, so that what they tell people to paste works.
+"""Runs the shell blocks of README and docs, so that commands that people paste from them work.
 
 usage: blocks.py check FILE...          every ```sh block says where it is tried
        blocks.py run PLACE FILE...      the blocks that are tried there, in order, in one shell each file

@@ -1,4 +1,4 @@
-/* log.c - what the fake API server was asked. */
+/* log.c - the log of requests to the fake API server. */
 #include "tests/fakes/server.h"
 
 #include <stdio.h>

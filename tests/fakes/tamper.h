@@ -1,4 +1,4 @@
-/* tamper.h - for direct.c: tell a watch what is due, and strike the event that was chosen (struct fake_tamper). */
+/* tamper.h - for direct.c: send a watch the events that are due, and falsify the chosen one (struct fake_tamper). */
 #ifndef TK_TESTS_FAKES_TAMPER_H
 #define TK_TESTS_FAKES_TAMPER_H
 

@@ -1,4 +1,4 @@
-/* fuzz_config.c - a preset that is accepted gives the same run twice; one that is refused says what is wrong. */
+/* fuzz_config.c - a preset that the reader accepts gives the same run twice; for one that it refuses the error says what is wrong. */
 #include "fuzz.h"
 
 #include "trainer/cli/config.h"

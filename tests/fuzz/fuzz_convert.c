@@ -1,4 +1,4 @@
-/* fuzz_convert.c - a manifest that is converted, for either launcher, is a job that the operator takes, and YAML that says the same. */
+/* fuzz_convert.c - whatever `convert` prints, for either launcher, is a job that the operator accepts, and its YAML has the same values. */
 #include "fuzz.h"
 
 #include "cli/convert/convert.h"

@@ -1,5 +1,5 @@
-/* fuzz_health.c - whoever connects to the operator's port of probes and metrics: an answer that is one, or none; no file
- * is read, and the next one is served. Byte 0: how many bytes are said at first. */
+/* fuzz_health.c - any bytes sent to the operator's port of probes and metrics: it sends a valid answer or none, reads no file,
+ * and serves the next client. Byte 0: how many bytes are sent first. */
 #include "fuzz.h"
 
 #include "kube/health.h"

@@ -1,5 +1,5 @@
-/* fuzz_idx.c - a file whose header is accepted is one of its kind, and gives as many bytes as the header says or none.
- * Byte 0: which kind is asked for; the others are the file, compressed or not. */
+/* fuzz_idx.c - a file whose header the reader accepts has the expected kind, and gives as many bytes as the header says or none.
+ * Byte 0: the expected kind; the others are the file, compressed or not. */
 #include "fuzz_file.h"
 
 #include "trainer/data/idx.h"

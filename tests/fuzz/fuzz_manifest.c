@@ -1,4 +1,4 @@
-/* fuzz_manifest.c - what is accepted names no path, and says the same when written again. */
+/* fuzz_manifest.c - a manifest that the reader accepts names no path, and has the same values when written again. */
 #include "fuzz.h"
 
 #include "trainer/state/files/manifest.h"

@@ -1,6 +1,6 @@
 /* fuzz_pieces.h - for what reads a stream: what comes of it does not depend on how its bytes arrive.
  *
- * Byte 0 of the input says how long the pieces are; the others are the stream.
+ * Byte 0 of the input is the length of the pieces; the others are the stream.
  */
 #ifndef TK_TESTS_FUZZ_FUZZ_PIECES_H
 #define TK_TESTS_FUZZ_FUZZ_PIECES_H

@@ -1,4 +1,4 @@
-/* fuzz_rootcause.c - a cause that is found in any text is one that a process can have, and its line is one. */
+/* fuzz_rootcause.c - for any text, the cause that is found has an exit code that a process can have, and its line is one line. */
 #include "fuzz.h"
 
 #include "operator/plan/rootcause.h"

@@ -1,4 +1,4 @@
-/* fuzz_skim.c - what is skimmed of an object is what a tree of it says, however its bytes arrive. Byte 0: the length of the
+/* fuzz_skim.c - skimming an object gives the same names as parsing it, however its bytes arrive. Byte 0: the length of the
  * pieces. */
 #include "fuzz_skim.h"
 #include "fuzz_pieces.h"

@@ -1,4 +1,4 @@
-/* fuzz_status.c - every answer is a success or an error that says something. Byte 0: the status, 100 + 2 * byte. */
+/* fuzz_status.c - every answer is a success or an error with a message. Byte 0: the status, 100 + 2 * byte. */
 #include "fuzz.h"
 
 #include "common/json.h"

@@ -1,4 +1,4 @@
-/* fuzz_watcher.c - a watcher goes on asking, in order and with bounded waits, whatever the server sends.
+/* fuzz_watcher.c - a watcher continues its requests, in order and with bounded waits, whatever the server sends.
  *
  * The input is a talk: 0xff and a byte end an answer (0: the connection broke, else status 100 + 2 * byte), anything
  * else is body. Its end ends the last answer.

@@ -1,7 +1,7 @@
 /* failing.h - test helper: what a process comes to whose n-th allocation fails. Whoever allocates is meant, libraries too.
  *
  * The program's own malloc does that, on glibc's; sanitizers have theirs, and then there is nothing to be seen.
- * Order: each try is a child process, forked by failing_try; in it `run` says with failing_begin from where on it counts.
+ * Order: each try is a child process, forked by failing_try; in it `run` calls failing_begin where counting starts.
  */
 #ifndef TK_TESTS_UNIT_FAILING_H
 #define TK_TESTS_UNIT_FAILING_H

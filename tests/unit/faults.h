@@ -1,6 +1,6 @@
 /* faults.h - how a test program reports the cases of a fault class to scripts/faults.sh.
  *
- * A program that belongs to a class has the ctest label "faults" and says so once for each class that it has cases of,
+ * A program that belongs to a class has the ctest label "faults" and prints a line for each class that it has cases of,
  * however its tests end. A case is counted where it is run, never typed in.
  */
 #ifndef TK_TESTS_UNIT_FAULTS_H

@@ -1,4 +1,4 @@
-/* flood.h - a process at 127.0.0.2 that connects to some ports as fast as it can, says nothing, and keeps what it gets. */
+/* flood.h - a process at 127.0.0.2 that connects to some ports as fast as it can, sends nothing, and keeps the connections. */
 #ifndef TESTS_FLOOD_H
 #define TESTS_FLOOD_H
 

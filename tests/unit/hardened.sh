@@ -1,5 +1,5 @@
 #!/bin/sh
-# hardened.sh CC PROGRAM... - fail when a program came out without what its compiler and linker were asked for:
+# hardened.sh CC PROGRAM... - fail when a program lacks the hardening that its compiler and linker flags request:
 # a position that nobody knows, tables that are read-only before main, no memory both written and run, no search path
 # for libraries that others may fill, checked copies and guarded stacks.
 set -eu

@@ -1,4 +1,4 @@
-/* seed.h - the seed of a test that draws by chance: the same in each run, unless TK_SEED in the environment says another. It is
+/* seed.h - the seed of a randomized test: the same in each run, unless the environment variable TK_SEED has another. It is
  * printed, so that a failure can be had again.
  */
 #ifndef TK_TESTS_UNIT_SEED_H

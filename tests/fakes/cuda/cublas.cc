@@ -1,7 +1,7 @@
 /* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul. What its
  * epilogues make of NaN the manual leaves open: both can be had. An epilogue can also be missing, or wrong.
  *
- * It refuses what it was not asked to expect: addresses less aligned than the preference promised, more workspace than
+ * It refuses a call that differs from what the caller announced: addresses less aligned than the preference promised, more workspace than
  * allowed, and reduction schemes that add in no fixed order. What could fault or race on a GPU ends the program: an epilogue's
  * bias that is not aligned to 16 bytes, and one workspace on two streams.
  */

@@ -1,4 +1,4 @@
-/* cudart.h - what tests tell the runtime that is none (cudart.cc). */
+/* cudart.h - what tests set in the fake CUDA runtime (cudart.cc). */
 #ifndef TK_TESTS_FAKES_CUDA_CUDART_H
 #define TK_TESTS_FAKES_CUDA_CUDART_H
 

@@ -1,5 +1,5 @@
 """Every option of the installed PyTorch's torchrun, one a line: its names, then VALUE, or its choices. Compared with what
-is recorded beside this file; --record writes it anew."""
+is recorded beside this file; --record writes it again."""
 
 import pathlib
 import sys

@@ -74,6 +74,10 @@ static void test_refused(void **state)
     expect_refused("list: unknown verb; type kubectl get ptj", LINE(W("list")));
     expect_refused("delete: unknown verb; type kubectl delete ptj NAME", LINE(W("delete"), W("a")));
     expect_refused("status: unknown verb; type kubectl ptj why NAME", LINE(W("status"), W("a")));
+    expect_refused("cancel: unknown verb; type kubectl ptj suspend NAME, or kubectl delete ptj NAME",
+                   LINE(W("cancel"), W("a")));
+    expect_refused("create: unknown verb; type kubectl ptj submit SCRIPT",
+                   LINE(W("create"), W("-f"), W("job.yaml")));
     expect_refused("wait: unknown verb; type kubectl ptj watch NAME --until=finished",
                    LINE(W("wait"), W("a")));
     expect_refused("--namespcae: unknown option; did you mean --namespace?",

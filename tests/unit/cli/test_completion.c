@@ -1,4 +1,4 @@
-/* test_completion.c - completion as the shells and kubectl ask for it, and the man page.
+/* test_completion.c - completion as the shells and kubectl call it, and the man page.
  *
  * usage: test_completion <kubectl-ptj> <kubectl_complete-ptj>
  */

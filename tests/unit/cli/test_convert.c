@@ -1,6 +1,6 @@
-/* test_convert.c - kubectl ptj convert: golden cases in tests/golden/convert, and files that are none.
+/* test_convert.c - kubectl ptj convert: golden cases in tests/golden/convert, and files that are no manifests.
  *
- * in.yaml is converted; out.yaml is what it prints, said.txt what it says on stderr and its exit status. A case that has a file
+ * in.yaml is converted; out.yaml is its stdout, said.txt its stderr and exit status. A case that has a file
  * launcher.yaml is also converted with --launcher Torchkeeper: launcher.yaml and launcher.txt are those of that.
  *
  * usage: test_convert <kubectl-ptj>      GOLDEN_UPDATE=1 in the environment writes what is there

@@ -1,4 +1,4 @@
-/* test_proxy.c - the connection through `kubectl proxy`: what it is given, what it says, how long it may take.
+/* test_proxy.c - the connection through `kubectl proxy`: its arguments, its output, its time limits.
  *
  * usage: test_proxy <kubectl-ptj>
  */
@@ -156,7 +156,7 @@ static void test_server_away(void **state)
     onpty_end(&t);
 }
 
-/* What it says in the middle of a screen stands behind it, and not in it. */
+/* kubectl's stderr during a screen is printed after the screen, not inside it. */
 static void test_it_speaks_later(void **state)
 {
     struct ptj *p = *state;
@@ -183,7 +183,7 @@ static void test_it_speaks_later(void **state)
     assert_int_equal(ptj_folders(p), 0);
 }
 
-/* A credential plug-in asks before the first answer: the terminal is the user's until then. */
+/* A credential plug-in prompts before the first answer: until then the verb leaves the terminal to it. */
 static void test_it_asks(void **state)
 {
     static const struct fake_fault_plan HANGS = {.fault = FAKE_HANG_BEFORE};
@@ -250,7 +250,7 @@ static void expect_limit(struct ptj *p, bool on_terminal, int64_t first_ms)
     fake_log_clear(p->server);
 }
 
-/* Whoever is asked for a password may take longer than a server may; the first request is the verb's own. */
+/* A user who is prompted for a password has no time limit. The first request is the verb's own. */
 static void test_time_for_a_login(void **state)
 {
     struct ptj *p = *state;
@@ -261,7 +261,7 @@ static void test_time_for_a_login(void **state)
     assert_int_equal(limits_ms[1], 0);
 }
 
-/* Only what the verb asks for. */
+/* Only the requests of the verb. */
 static void test_requests_on_a_terminal(void **state)
 {
     struct ptj *p = *state;

@@ -111,7 +111,7 @@ static void test_nothing_stays(void **state)
     assert_int_equal(ptj_folders(p), 0);
 }
 
-/* Ended before kubectl takes our place: nobody would remove the folder then. */
+/* The proxy ends before this process becomes kubectl: afterwards nobody would remove the folder. */
 static void test_ended_before_kubectl(void **state)
 {
     struct ptj *p = *state;
@@ -225,7 +225,7 @@ static void refuse_files(void)
         _exit(2);
 }
 
-/* A folder without a lock would be taken for a dead one's; and of a folder whose lock cannot be asked for nothing is known. */
+/* A folder without a lock would be taken for a dead one's; and if the lock of a folder cannot be tested, its state is unknown. */
 static void test_no_locks(void **state)
 {
     static const struct {

@@ -88,7 +88,7 @@ static void test_names(void **ctx)
     trainjob_free(job);
 }
 
-/* The ranks of pods are known where they do not come from a rendezvous, or where each pod has brought its place there. */
+/* The ranks of pods are known if no rendezvous assigns them, or if each pod passed its position to the rendezvous. */
 static void test_known_order(void **ctx)
 {
 #define TORCHRUN(more) "\"torchrunConfig\":{\"enabled\":true" more "},"

@@ -1,4 +1,4 @@
-/* test_run.c - kubectl ptj run as a process: exit statuses, several pods, signals, and what it says is missing.
+/* test_run.c - kubectl ptj run as a process: exit statuses, several pods, signals, and its report of what is missing.
  *
  * usage: test_run <kubectl-ptj>
  */

@@ -341,7 +341,7 @@ static void test_a_folder(void **state)
     ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "passwd"), 1, NULL, "has no file passwd");
 }
 
-/* A folder that is named by its place has the name that it has. */
+/* For "." and ".." the job has the folder's real name. */
 static void test_this_folder(void **state)
 {
     static const char *const PATHS[] = {".", "./", "./.", "../My_Code", "../My_Code/.", "sub/..", "sub/../"};
@@ -358,7 +358,7 @@ static void test_this_folder(void **state)
     assert_int_equal(chdir(folder), 0);
 }
 
-/* Names of files that would change what the list says. */
+/* File names that would change the printed list. */
 static void test_hostile_names(void **state)
 {
     struct ptj *p = *state;
@@ -472,7 +472,7 @@ static void test_creates(void **state)
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
 }
 
-/* Pasted into a shell it reaches the same server as the same user, and tells nobody a secret. */
+/* Pasted into a shell, the line reaches the same server as the same user. It contains no secret. */
 static void test_the_next_command(void **state)
 {
     static const char WANT[] =
@@ -618,7 +618,7 @@ static void test_ptjignore(void **state)
                "--include:1: \"a/**\": expected a pattern");
 }
 
-/* This file of a folder: refused if it is a key, and taken where it is asked for by name or by a pattern. */
+/* A file of a folder: refused if it looks like a key; taken if --include names it or a pattern matches it. */
 static void expect_key(struct ptj *p, const char *name, const char *text, bool key, const char *include)
 {
     char at[128], want[64];
@@ -851,12 +851,29 @@ static void test_tensorboard(void **state)
     ptj_put_job(p, "off", "{\"tensorboardSpec\":{\"suspend\":true}}", "{}");
     ptj_put_job(p, "soon", "{\"tensorboardSpec\":{}}",
                 "{\"tensorboard\":{\"ready\":false,\"reason\":\"WaitsForPod\",\"note\":\"\\u001b[31mx\"}}");
+    /* The operator's own hint lacks the namespace and the connection. */
+    ptj_put_job(p, "later", "{\"tensorboardSpec\":{}}",
+                "{\"tensorboard\":{\"ready\":false,\"reason\":\"NotAvailable\",\"note\":\"Deployment does "
+                "not have minimum "
+                "availability. (see kubectl describe pods -l batch.tensorstack.dev/tensorboard=later)\"}}");
+    /* The API server's sentence, whole. */
+    ptj_put_job(
+        p, "never", "{\"tensorboardSpec\":{}}",
+        "{\"tensorboard\":{\"ready\":false,\"reason\":\"NotAvailable\",\"note\":\"pods "
+        "\\\"never-tensorboard-0\\\" is forbidden: "
+        "exceeded quota: q, requested: requests.cpu=100m, used: requests.cpu=1, limited: requests.cpu=1\"}}");
     ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":true}}");
     ptj_expect(p, RUN("tensorboard", "none"), 1, NULL, "none has no TensorBoard: set spec.tensorboardSpec");
     ptj_expect(p, RUN("tensorboard", "off"), 1, NULL, "the TensorBoard of off is suspended");
     ptj_expect(p, RUN("tensorboard", "soon"), 1, NULL,
                "is not ready yet: WaitsForPod: x (kubectl -n team describe pods -l "
                "batch.tensorstack.dev/tensorboard=soon)\n");
+    ptj_expect(p, RUN("tensorboard", "later"), 1, NULL,
+               "is not ready yet: NotAvailable: Deployment does not have minimum availability. (kubectl -n "
+               "team describe pods -l "
+               "batch.tensorstack.dev/tensorboard=later)\n");
+    ptj_expect(p, RUN("tensorboard", "never"), 1, NULL,
+               "used: requests.cpu=1, limited: requests.cpu=1 (kubectl -n team describe pods");
     ptj_expect(p, RUN("tensorboard", "on", "--port", "7000"), 0,
                "TensorBoard of on: http://localhost:7000/ (Ctrl-C ends it)\n"
                "kubectl --namespace team port-forward service/on-tensorboard 7000:6006\n",

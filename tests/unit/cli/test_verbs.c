@@ -1,4 +1,4 @@
-/* test_verbs.c - the short verbs of kubectl-ptj, and how it fails: no server, no job, no right, a full disk.
+/* test_verbs.c - the short verbs of kubectl-ptj, and how it fails: no server, no job, no permission, a full disk.
  *
  * usage: test_verbs <kubectl-ptj>
  */
@@ -36,7 +36,7 @@ static void test_suspend_and_resume(void **state)
     cJSON_Delete(job);
 }
 
-/* What has no effect is not said to have one, and nothing is written. */
+/* A suspend or resume without effect reports that, and writes nothing. */
 static void test_suspend_in_vain(void **state)
 {
     struct ptj *p = *state;

@@ -1,4 +1,4 @@
-/* test_pod_layout.c - which ranks share a pod, from what they said of themselves. */
+/* test_pod_layout.c - which ranks share a pod, from their own descriptions. */
 #include "collectives/pod_layout.h"
 
 #include <setjmp.h>

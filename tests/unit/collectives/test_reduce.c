@@ -1,4 +1,4 @@
-/* test_reduce.c - sums in the order of the sources, to the bit, and ORs of bytes, at every width, length and place. */
+/* test_reduce.c - sums in the order of the sources, to the bit, and ORs of bytes, at every width, length and offset. */
 #include "test.h"
 
 #include "collectives/reduce.h"

@@ -1,4 +1,4 @@
-/* test_log.c - a line is one valid JSON object whatever goes in, and never longer than the bound. */
+/* test_log.c - a line is one valid JSON object whatever its input, and never longer than the limit. */
 #include "common/log.h"
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/* test_yaml.c - documents in, trees or errors with places out. */
+/* test_yaml.c - documents give trees, or errors with line and column. */
 #include "test.h"
 
 #include "common/buf.h"

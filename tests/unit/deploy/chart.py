@@ -1,5 +1,5 @@
 """chart.py TREE - deploy/chart: the objects that Helm makes of it are those of install.yaml and install-namespaced.yaml, field by
-field; each value changes what it says and nothing else; wrong values are refused by name. Skipped (77) where Helm is not built.
+field; each value changes the field that it describes and nothing else; Helm refuses wrong values by name. Skipped (77) where Helm is not built.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""compile.py - deploy/local/lib/compile.sh says on a terminal how far Go's compiler is, with a Go of the test's own in its place.
+"""compile.py - deploy/local/lib/compile.sh prints the progress of Go's compiler on a terminal; the test has a Go program of its own.
 
     compile.py SOURCE-FOLDER
 """

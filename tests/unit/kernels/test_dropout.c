@@ -1,4 +1,4 @@
-/* test_dropout.c - what is drawn depends on seed, step, layer, sample and place alone; shares, scale, gradient. */
+/* test_dropout.c - what is drawn depends on seed, step, layer, sample and index alone; shares, scale, gradient. */
 #include "check.h"
 #include "kernels/dropout.h"
 

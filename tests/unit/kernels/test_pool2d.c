@@ -1,4 +1,4 @@
-/* test_pool2d.c - pooling by comparison with plain loops: values, places, ties, NaN, overlapping windows, padding. */
+/* test_pool2d.c - pooling by comparison with plain loops: values, indices, ties, NaN, overlapping windows, padding. */
 #include "check.h"
 #include "kernels/pool2d.h"
 

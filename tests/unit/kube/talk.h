@@ -1,4 +1,4 @@
-/* talk.h - a watcher and the server that the test plays: what it asks, what it is told, what its sink saw. No network, no
+/* talk.h - a watcher and a server that the test plays: the watcher's requests, the answers, what its sink received. No network, no
  * clock. */
 #ifndef TK_TESTS_UNIT_KUBE_TALK_H
 #define TK_TESTS_UNIT_KUBE_TALK_H

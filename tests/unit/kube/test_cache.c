@@ -1,4 +1,4 @@
-/* test_cache.c - the copy and what it says of each change, over real HTTP. */
+/* test_cache.c - the cached copy, and its report of each change, over real HTTP. */
 #include "kube/cache.h"
 
 #include "common/json.h"

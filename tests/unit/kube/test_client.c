@@ -1,4 +1,4 @@
-/* test_client.c - calls to their end, over the real transport: the object or the error, what an error tells, and the
+/* test_client.c - calls to their end, over the real transport: the object or the error, the content of an error, and the
  * tokens that are tried before it. */
 #include "rig.h"
 

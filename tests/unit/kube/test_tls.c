@@ -1,4 +1,4 @@
-/* test_tls.c - the transport believes only the authority it was given, and only under the right name. */
+/* test_tls.c - the transport accepts only certificates of the configured authority, and only with the server's name. */
 #include "common/fsutil.h"
 #include "kube/http.h"
 #include "rig.h"

@@ -1,5 +1,5 @@
 /* test_unreadable.c - objects of every hostile shape, in a watch and in a list, cut at every place: the neighbours arrive, the
- * names are the object's own, and nothing is listed anew because of it. A new shape is a line in SHAPES. */
+ * names are the object's own, and nothing is listed again because of it. A new shape is a line in SHAPES. */
 #include "talk.h"
 
 #include "common/cleanup.h"

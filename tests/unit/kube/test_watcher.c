@@ -1,5 +1,5 @@
-/* test_watcher.c - a list in pages, then a watch: what is asked for, what the sink sees, and every way in which either can go wrong:
- * where the watcher goes on, and when.
+/* test_watcher.c - a list in pages, then a watch: its requests, what the sink receives, and for every way in which either can fail:
+ * where the watcher continues, and when.
  */
 #include "common/cleanup.h"
 #include "kube/gather.h"

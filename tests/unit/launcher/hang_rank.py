@@ -1,7 +1,7 @@
 """A rank of torch.distributed over gloo that trains a little, and then one rank hangs: `hang_rank.py HOW RANK FOLDER`.
 
 Until then a child prints a line ten times a second, so that the launcher's clock starts when the rank hangs, however long torch
-takes to load. The file FOLDER/hangs says when that was."""
+takes to load. The file FOLDER/hangs has the time of that."""
 
 import ctypes
 import itertools

@@ -1,4 +1,4 @@
-/* test_answer.c - the two texts that tell a training's progress, and the replies that carry them. */
+/* test_answer.c - the two texts that report a training's progress, and the replies that contain them. */
 #include "launcher/progress/answer.h"
 
 #include "common/cleanup.h"

@@ -1,4 +1,4 @@
-/* test_quiet.c - the clock of signs of life, by a clock that is played; with the meeting's leader, a run of three nodes. */
+/* test_quiet.c - the clock of signs of life, by a simulated clock; with the meeting's leader, a run of three nodes. */
 #include "common/cleanup.h"
 #include "launcher/quiet.h"
 #include "rendezvous/quorum.h"

@@ -1,4 +1,4 @@
-/* test_recognise.c - what one line says of a training, and that others say nothing. */
+/* test_recognise.c - the progress that is read from one line, and lines from which none is read. */
 #include "common/cleanup.h"
 #include "common/text.h"
 #include "launcher/progress/recognise.h"

@@ -1,4 +1,4 @@
-/* test_serve.c - the launcher's HTTP server answers whoever asks, and outlives whoever does not. */
+/* test_serve.c - the launcher's HTTP server answers every request, and survives clients that send none. */
 #include "launcher/progress/serve.h"
 
 #include "../ports.h"

@@ -1,4 +1,4 @@
-/* test_serve_flood.c - whoever asks a launcher for its progress is answered, beside a flood from one address. */
+/* test_serve_flood.c - a launcher answers requests for its progress during a flood from one address. */
 #include "../flood.h"
 #include "../ports.h"
 #include "launcher/progress/serve.h"

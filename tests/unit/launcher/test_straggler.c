@@ -1,4 +1,4 @@
-/* test_straggler.c - which rank is told to be slow, from when on, and which never. */
+/* test_straggler.c - which rank is reported as slow, from when on, and which never is. */
 #include "common/cleanup.h"
 #include "launcher/straggler.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* test_termination.c - what is left for Kubernetes when the run has failed: its bytes, its file, and when there is one. */
+/* test_termination.c - the termination message for Kubernetes after a failed run: its bytes, its file, and when it is written. */
 #include "launcher/termination.h"
 
 #include "common/cleanup.h"

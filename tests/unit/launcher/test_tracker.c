@@ -1,4 +1,4 @@
-/* test_tracker.c - whoever asks a real torchrun while it runs is told how far the training is. */
+/* test_tracker.c - a real torchrun reports the training's progress on request while it runs. */
 #include "launcher/progress/tracker.h"
 
 #include "crew.h"

@@ -1,4 +1,4 @@
-/* test_waiting.c - what is said while other nodes are waited for, by a clock of numbers. */
+/* test_waiting.c - the messages of a launcher that waits for other nodes, by a simulated clock. */
 #include "launcher/waiting.h"
 #include "test.h"
 

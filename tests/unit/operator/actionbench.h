@@ -1,4 +1,4 @@
-/* actionbench.h - test helper: the actions of one pass over a transport that answers when the test says so.
+/* actionbench.h - test helper: the actions of one reconcile over a transport that answers when the test calls for it.
  *
  * Ownership: there is one bench. What a test leaves in it goes with the next bench_fresh or with bench_end.
  */

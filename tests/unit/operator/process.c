@@ -1,4 +1,4 @@
-/* process.c - fork, signals, and what /proc says of a process that was stopped. */
+/* process.c - fork, signals, and what /proc shows of a stopped process. */
 #include "process.h"
 
 #include "common/buf.h"

@@ -1,4 +1,4 @@
-/* test_metrics.c - what /metrics says after jobs have come and gone, read as a scraper reads it. */
+/* test_metrics.c - the values of /metrics after jobs were created and deleted, read as a scraper reads them. */
 #include "exposition.h"
 #include "kube/prometheus.h"
 #include "lab.h"

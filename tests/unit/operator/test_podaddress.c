@@ -1,4 +1,4 @@
-/* test_podaddress.c - which addresses of pods may be asked, and under which URL. */
+/* test_podaddress.c - which addresses of pods may be polled, and under which URL. */
 #include "common/cleanup.h"
 #include "operator/podaddress.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* test_poller.c - who is asked when: spread, bounded, fair among namespaces, with back-off. The clock is the test's own; what
+/* test_poller.c - which pod is polled when: spread, bounded, fair among namespaces, with back-off. The clock is the test's own; what
  * is silent stays so, for libcurl's timeout takes real seconds.
  */
 #include "fakepods.h"

@@ -1,4 +1,4 @@
-/* test_program.c - the program itself: it works on a job, leaves when told, and says what is wrong with its
+/* test_program.c - the program itself: it works on a job, ends after a signal, and reports what is wrong with its
  * flags.
  *
  * usage: test_program <ptj-operator>

@@ -1,4 +1,4 @@
-/* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything.
+/* test_progress.c - the progress that a launcher reports gets into the status of its job, not too often, and never harms the job.
  * A proxy stands in front of the training container.
  */
 #include "common/contract.h"

@@ -1,4 +1,4 @@
-/* test_meet.c - two launchers' places in the meeting, one of them behind a wire that the test holds: reset, silent, and cut for good. */
+/* test_meet.c - two launchers in a meeting; the test controls the connection of one: it resets it, silences it, or cuts it for good. */
 #include "../flood.h"
 #include "rendezvous/meet.h"
 #include "rendezvous/message.h"

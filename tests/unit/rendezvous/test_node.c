@@ -1,4 +1,4 @@
-/* test_node.c - one node and what its leader says, or does not: when the leader is lost, and when it is not. */
+/* test_node.c - one node and the messages of its leader, or their absence: when the leader counts as lost, and when not. */
 #include "rendezvous/node.h"
 
 #include <setjmp.h>

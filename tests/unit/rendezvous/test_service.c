@@ -1,4 +1,4 @@
-/* test_service.c - who is let in by a service whose places are taken, and who gives way: from 127.0.0.1 and its neighbours. */
+/* test_service.c - which clients a full service admits, and which connections it closes for them: from 127.0.0.1 and its neighbours. */
 #include "rendezvous/service.h"
 #include "test.h"
 

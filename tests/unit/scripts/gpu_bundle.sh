@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gpu_bundle.sh REPO BUILD - the bundle of scripts/gpu.sh out of the programs of BUILD: it says why where there is no GPU, also
+# gpu_bundle.sh REPO BUILD - the bundle of scripts/gpu.sh out of the programs of BUILD: it prints the reason where there is no GPU, also
 # under an empty environment; and its parts run to the end on the emulated one, with a table, going on after a failure. They see
 # no tests/ of the sources, as on another machine.
 set -euo pipefail

@@ -1,5 +1,5 @@
 """gpu_pytorch.py BENCH - what bench/gpu/pytorch.py makes of a size that does not fit the GPU's memory, without PyTorch: a module of
-our own in its place, and sizes that are told to fail."""
+a stand-in of our own, and sizes that fail on purpose."""
 
 import contextlib
 import importlib.util

@@ -100,7 +100,7 @@ check_refusals() {
     for word in 7.8.9 v7.8 v7.8.9-rc1 v07.8.9 ''; do refused "VERSION \"$word\": expected one like v1.2.3" "$word" host/me; done
     for word in host '' Host/me host/me/ 'host/a b' host/me:dev https://host/me; do refused "REGISTRY \"$word\": expected" v7.8.9 "$word"; done
     refused 'expected VERSION and REGISTRY' v7.8.9
-    refused 'VERSION v7.8.8: CMakeLists.txt says 7.8.9' v7.8.8 host/me
+    refused 'VERSION v7.8.8: CMakeLists.txt has 7.8.9' v7.8.8 host/me
     : >"$REPO/a file"
     refused '1 uncommitted changes, the first: ?? "a file"' v7.8.9 host/me
     rm "$REPO/a file"

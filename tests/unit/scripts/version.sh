@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# version.sh TREE VERSION PROGRAM... - CMakeLists.txt's version is the one place: each program prints it and nothing else, the
+# version.sh TREE VERSION PROGRAM... - CMakeLists.txt has the only version number: each program prints it and nothing else, the
 # chart has it, and CHANGELOG.md has it at the top.
 set -euo pipefail
 tree=$1 version=$2

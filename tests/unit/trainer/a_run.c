@@ -1,4 +1,4 @@
-/* a_run.c - it is made, runs, and tells. */
+/* a_run.c - create a run for a test, execute it, and read its output. */
 #include "a_run.h"
 
 #include "test.h"

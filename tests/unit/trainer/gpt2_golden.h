@@ -1,4 +1,4 @@
-/* gpt2_golden.h - what PyTorch's record of a GPT-2 says (tests/golden/torch), for the tests that are held against it.
+/* gpt2_golden.h - PyTorch's recorded values of a GPT-2 (tests/golden/torch), for the tests that compare with them.
  *
  * Ownership: all that is taken lives until golden_close.
  * Errors:    fail the test.

@@ -1,4 +1,4 @@
-/* launched.h - ranks that a test forks, and what a launcher would have told each. */
+/* launched.h - ranks that a test forks, with the environment that a launcher would give each. */
 #ifndef TK_TESTS_TRAINER_LAUNCHED_H
 #define TK_TESTS_TRAINER_LAUNCHED_H
 

@@ -188,6 +188,32 @@ static void test_nothing_to_read(void **state)
                "no pod of j is left, so there is no log: --previous prints");
 }
 
+/* A job that `submit` has just resumed has the phase Paused until the operator acts: only a job that stays paused is reported so. */
+static void test_resumed(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Paused\"}");
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    for (int i = 0; !fake_log_count(p->server, "WATCH", "/pods") ||
+                    !fake_log_count(p->server, "WATCH", "/pytorchtrainingjobs");
+         i++) {
+        assert_true(i < PATIENCE);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
+    put_job(p, 1, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    ptj_await(p, "err", "waiting for pods: PodsStarting");
+    prints(p, 0, T "01.000000000Z one\n");
+    ends(p, 0);
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_string_equal(r.out, "[node-0] one\n");
+    assert_null(strstr(r.err, "Paused"));
+    ptj_forget(&r);
+    ptj_put_job(p, "stays", "{\"suspend\":true}", "{\"phase\":\"Paused\"}");
+    ptj_expect(p, RUN("logs", "stays", "--no-follow"), 0, NULL, "no log of the pods yet: Paused");
+}
+
 /* The end of the job is known before anything of its pod, which the first list did not have. */
 static void test_end_comes_first(void **state)
 {
@@ -600,6 +626,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ended_job, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_to_read, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_follow, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_resumed, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_end_comes_first, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_successor, ptj_setup, ptj_teardown),

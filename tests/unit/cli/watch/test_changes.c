@@ -89,7 +89,7 @@ static void test_life(void **state)
            "\"2026-01-01T00:03:05Z\",\"lastFailure\":{\"rank\":3,\"message\":\"exit code 1: boom\"}}");
 }
 
-/* Slow progress is told once a minute; one that falls back, as after a restart, at once. */
+/* Slow progress is a line once a minute; progress that falls back, as after a restart, is a line at once. */
 static void test_slow_progress(void **state)
 {
     struct teller *t = *state;

@@ -1,4 +1,4 @@
-/* test_table.c - the table of jobs at several sizes, against tests/golden/watch. GOLDEN_UPDATE=1 writes them anew. */
+/* test_table.c - the table of jobs at several sizes, against tests/golden/watch. GOLDEN_UPDATE=1 writes them again. */
 #include "test.h"
 
 #include "cli/shown.h"

@@ -68,7 +68,7 @@ static void test_ends_later(void **state)
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
     fake_plan_fault(p->server, &ALL);
     fake_close_watches(p->server);
-    /* Two failures in a row are said; curl tries again by itself when a connection that it kept is gone. */
+    /* Two failures in a row are reported; curl itself tries again when a connection that it kept is closed. */
     while (fake_faults_done(p->server) < 3)
         usleep(1000);
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Failed\",\"lastFailure\":{\"exitCode\":3}}");

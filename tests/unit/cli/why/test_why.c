@@ -1,4 +1,4 @@
-/* test_why.c - kubectl ptj why as a process: what it reads, and what a missing right costs.
+/* test_why.c - kubectl ptj why as a process: what it reads, and what it skips without a permission.
  *
  * usage: test_why <kubectl-ptj>
  */
@@ -167,7 +167,7 @@ static void test_log(void **state)
                "Last lines of j-node-0:\n    File \"a.py\", line 2, in f\n  KeyError: 'lr'\n",
                "\nOperator: nothing: ", "\nDo:       "));
     expect(p, RUN("why", "j", "--context=c", "--as", "a b"),
-           RUN("Then kubectl delete ptj j -n team --context=c '--as=a b', and apply"));
+           RUN("Then kubectl delete ptj j -n team --context=c '--as=a b', and create"));
     assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=400"), 2);
 }
 

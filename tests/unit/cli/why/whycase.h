@@ -1,7 +1,7 @@
 /* whycase.h - test helper: the cases of tests/golden/why, a file each.
  *
  * _base.yaml  what a case stands over: now, job, pod ($ is its index), container (the training container's status), event
- * NAME.yaml   cause (what the first three lines have to say), and what differs from the base: now, job, pods, events; besides
+ * NAME.yaml   cause (what the first three lines must contain), and what differs from the base: now, job, pods, events; besides
  *             claims, nodes, budgets, log, gaps as they are. Merged as RFC 7386 says, but conditions stand by their type, and their
  *             messages as sentences of tests/golden/plan/_sentences.yaml; `failures` are lastFailure alone unless given
  * run-*.yaml  of a recorded run (e2e/failures/record.py): cause, exitCode, message (of the launcher, if it left one) and log; the

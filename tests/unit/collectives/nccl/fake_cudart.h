@@ -1,6 +1,6 @@
 /* fake_cudart.h - streams in host memory, for tests of what waits on them.
  *
- * A stream is a queue of steps; a step is asked until it is done, and only when somebody asks for the stream or for an
+ * A stream is a queue of steps; a step is polled until it is done, and only when somebody waits for the stream or for an
  * event on it. No threads: what a rank waits for proceeds while it waits.
  */
 #ifndef TK_TESTS_UNIT_COLLECTIVES_NCCL_FAKE_CUDART_H

@@ -1,4 +1,4 @@
-/* fake_nccl.h - what tests ask of the NCCL that is none: faults, and what was called.
+/* fake_nccl.h - the controls of the fake NCCL: faults, and the calls that it got.
  *
  * The environment variable FAKE_NCCL names one fault, read when a communicator is made: KIND:RANK:N, N being a call's
  * number from 0 (a buffer's first run counts):

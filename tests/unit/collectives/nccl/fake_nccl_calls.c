@@ -1,7 +1,7 @@
 /* fake_nccl_calls.c - the calls between ranks.
  *
- * Call k of every rank puts its bytes into half k % 2 of its slot and says so; when all have, each takes what it needs
- * and says so too. A half is written again when all have taken what was in it.
+ * Call k of every rank puts its bytes into half k % 2 of its slot and sets a flag; when all have, each takes what it needs
+ * and sets a second flag. A half is written again when all have taken its content.
  *
  * As strict as the real one may be: a send ends when its bytes were taken, and where ranks do not call the same with the
  * same size it never ends.

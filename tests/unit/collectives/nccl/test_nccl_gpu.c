@@ -1,6 +1,6 @@
 /* test_nccl_gpu.c - the table over the real NCCL, on whatever GPUs there are: two ranks, on one GPU if need be.
  *
- * Without a device, or without NCCL, it says so and is skipped (77); TK_GPU_REQUIRED makes that a failure.
+ * Without a device, or without NCCL, it prints that and is skipped (77); with TK_GPU_REQUIRED it fails.
  */
 #include "collectives/nccl/nccl.h"
 

@@ -1,7 +1,7 @@
-/* beside.h - the same operation on the CPU and on a device, from the same numbers, and what both say.
+/* beside.h - run the same operation on the CPU and on a device, with the same numbers, and compare the results.
  *
  * A device's result is within `nmse` of the CPU's, and the same to the bit when it is computed again, with blocks and threads
- * in another order where the device can be told to (device_disturb). Buffers begin anywhere at a multiple of 4 bytes, as
+ * in another order if the device can do that (device_disturb). Buffers begin anywhere at a multiple of 4 bytes, as
  * parameters in a flat buffer do, unless `aligned` says otherwise; results hold NaN before.
  *
  * Elements (kctx.h) are f32 here and on the CPU whatever the device's are: those of bf16 begin as numbers that bf16 has, and

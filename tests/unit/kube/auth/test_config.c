@@ -1,4 +1,4 @@
-/* test_config.c - where the API server is: in a pod, or as the command line says; and what is read again. */
+/* test_config.c - where the API server is: in a pod, or from the command line; and which files are read again. */
 #include "kube/auth/config.h"
 
 #include "common/fsutil.h"

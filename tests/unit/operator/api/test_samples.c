@@ -1,4 +1,4 @@
-/* test_samples.c - the jobs under deploy/samples are such as the operator takes, and ask for what they say. */
+/* test_samples.c - the operator accepts the jobs under deploy/samples, and they request what their comments describe. */
 #include "common/cleanup.h"
 #include "common/fsutil.h"
 #include "common/yaml.h"

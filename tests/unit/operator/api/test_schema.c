@@ -1,8 +1,9 @@
-/* test_schema.c - the CRD, the decoder, and the encoder of the status say the same.
+/* test_schema.c - the CRD, the decoder, and the encoder of the status agree.
  *
  * Nothing here names a field: the schema's fields come from the CRD, the decoder's words from its source.
  */
 #include "common/fsutil.h"
+#include "common/text.h"
 #include "operator/api/trainjob.h"
 #include "schema.h"
 #include "test.h"
@@ -381,6 +382,23 @@ static void test_status_is_read_and_written_whole(void **state)
     same_shape(schema, encoded, "status");
 }
 
+/* Somebody who sees Pending has to see why, without -o wide. */
+static void test_columns(void **state)
+{
+    const cJSON *version =
+                    cJSON_GetArrayItem(json_find(*state, (const char *[]){"spec", "versions", NULL}), 0),
+                *column;
+    char narrow[128] = "", wide[128] = "";
+
+    cJSON_ArrayForEach(column, cJSON_GetObjectItem(version, "additionalPrinterColumns"))
+    {
+        const bool always = !cJSON_GetObjectItem(column, "priority");
+        text_add(always ? narrow : wide, 128, "%s ", json_str(column, "name"));
+    }
+    assert_string_equal(narrow, "Phase Ready Progress Restarts Reason Age ");
+    assert_string_equal(wide, "GPUs Last-Exit TensorBoard ");
+}
+
 int main(void)
 {
     cleanup_json cJSON *crd = schema_read(TK_SOURCE_DIR "/crds/pytorchtrainingjob.yaml");
@@ -391,6 +409,7 @@ int main(void)
         cmocka_unit_test_prestate(test_defaults_are_the_same, crd),
         cmocka_unit_test_prestate(test_no_new_default_is_hashed, crd),
         cmocka_unit_test_prestate(test_decoder_reads_nothing_else, crd),
+        cmocka_unit_test_prestate(test_columns, crd),
         cmocka_unit_test(test_crd_is_small),
         cmocka_unit_test_prestate(test_status_is_read_and_written_whole, crd),
     };

@@ -1,4 +1,4 @@
-/* test_trainjob.c - decoding a job: defaults, every refusal with its path, and nonsense in every place. */
+/* test_trainjob.c - decoding a job: defaults, every refusal with its path, and nonsense in every field. */
 #include "jsontext.h"
 #include "operator/api/quantity.h"
 #include "operator/api/trainjob.h"

@@ -1,4 +1,4 @@
-/* test_golden.c - every file of tests/golden/plan is a case; README.md there says how they are written and made anew. */
+/* test_golden.c - every file of tests/golden/plan is a case; README.md there describes their form and how to update them. */
 #include "common/fsutil.h"
 #include "plancase.h"
 #include "statusbrief.h"

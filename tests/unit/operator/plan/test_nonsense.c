@@ -1,4 +1,4 @@
-/* test_nonsense.c - a job with nonsense in any one place is planned without harm, whatever its pods did. */
+/* test_nonsense.c - a job with nonsense in any one field is planned without harm, whatever its pods did. */
 #include "jsontext.h"
 #include "operator/plan/plan.h"
 #include "test.h"

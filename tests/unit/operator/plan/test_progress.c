@@ -1,4 +1,4 @@
-/* test_progress.c - which pod is asked for progress, and which answer is worth a pass; golden cases (progress-*) show what a plan
+/* test_progress.c - which pod is polled for progress, and which answer starts a reconcile; golden cases (progress-*) show what a plan
  * makes of it.
  */
 #include "operator/plan/statusprogress.h"

@@ -1,4 +1,4 @@
-/* http_server.c - one connection at a time; the path says how it behaves. */
+/* http_server.c - serve one connection at a time; the path selects the behaviour. */
 #include "trainer/data/http_server.h"
 
 #include "test.h"

@@ -1,4 +1,4 @@
-/* test_pod_source.c - data that are not there: what is tried, what is said, and whether another try is worth it. */
+/* test_pod_source.c - missing data: what the trainer tries, what it reports, and whether it tries again. */
 #include "test.h"
 
 #include "trainer/data/files.h"

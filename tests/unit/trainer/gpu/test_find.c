@@ -1,4 +1,4 @@
-/* test_find.c - whether the plug-in is loaded at all, what is told of one that cannot be, and what follows. */
+/* test_find.c - whether the trainer loads the plug-in, what it reports if it cannot, and what follows. */
 #include "trainer/gpu/find.h"
 
 #include "test.h"
@@ -29,7 +29,7 @@ static const struct {
     {NCCL, .kind = "some_gpus", .gpus = "2", .found = true},
     {NCCL, .kind = "some_gpus", .gpus = "1", .refused = ERR_INVALID,
      .says = "2 ranks here and 1 GPU visible"},
-    /* Without a driver the plug-in is not even opened: a damaged one would be told. */
+    /* Without a driver the plug-in is not even opened: a damaged one would be reported. */
     {GLOO, .kind = "no_symbol", .no_driver = true},
     {.ask = {.backend = COLLECTIVES_GLOO, .no_cuda = true}, .kind = "no_symbol"},
     /* gloo trains on, and says why not on a GPU. */

@@ -1,4 +1,4 @@
-/* test_save.c - the file is whole and named right; after any failure the old one is still there, alone. */
+/* test_save.c - the file is complete and has its name; after any failure the old file is unchanged and nothing else is left. */
 #include "common/fsutil.h"
 #include "files/values.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* a_gpu.h - for tests that take the folder of libtk_cuda.so as their argument: of GPUs that are none, or of this machine's. */
+/* a_gpu.h - for tests that take the folder of libtk_cuda.so as their argument: for emulated GPUs, or for this machine's. */
 #ifndef TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_GPU_H
 #define TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_GPU_H
 

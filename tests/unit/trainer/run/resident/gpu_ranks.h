@@ -1,6 +1,6 @@
 /* gpu_ranks.h - whole runs of a small net, or a GPT-2, by one rank or several, on GPUs that are there or are none.
  *
- *   PROGRAM emulated FOLDER   on GPUs that are none, and an NCCL that is none, both in FOLDER
+ *   PROGRAM emulated FOLDER   on emulated GPUs and a fake NCCL, both in FOLDER
  *   PROGRAM gpu FOLDER        on this machine's: libtk_cuda.so in FOLDER; ranks may share one GPU. Without a GPU it is
  *                             skipped (77); TK_GPU_REQUIRED makes that a failure
  */

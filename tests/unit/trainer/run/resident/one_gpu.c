@@ -1,4 +1,4 @@
-/* one_gpu.c - what nccl-bench asks of CUDA's runtime and the emulated one lacks: here is one GPU. */
+/* one_gpu.c - the functions of CUDA's runtime that nccl-bench calls and the emulated one lacks: there is one GPU. */
 #include <cuda_runtime_api.h>
 
 cudaError_t cudaGetDeviceCount(int *ret)

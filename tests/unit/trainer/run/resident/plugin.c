@@ -1,4 +1,4 @@
-/* plugin.c - libtk_cuda.so on GPUs that are none, as many as FAKE_GPUS says (1). */
+/* plugin.c - libtk_cuda.so on FAKE_GPUS (default 1) emulated GPUs. */
 #include "trainer/gpu/plugin.h"
 
 #include "collectives/nccl/api.h"
