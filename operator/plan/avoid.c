@@ -70,7 +70,7 @@ static bool is_shared(const struct planner *p, const struct judgement *j)
 }
 
 /* Whether an earlier failure of the last day accuses the pod's node, and none another node. What led to nodes
- * that are avoided now is settled. Two pods that end with their node are one failure of it, so the earlier one
+ * in the list is settled. Two pods that end with their node are one failure of it, so the earlier one
  * was over before this pod existed. */
 static bool was_accused(const struct planner *p, const struct pod *pod)
 {
@@ -110,7 +110,7 @@ void avoid_consider(struct planner *p, const struct judgement *j)
     const struct pod *pod = j->slot->pod;
     struct jobstatus *st = &p->st;
 
-    if (p->spec->run_policy.no_avoiding || !pod || !pod->node[0] || is_avoided(st, pod->node) ||
+    if (p->spec->run_policy.no_avoiding || !pod || !pod->node[0] ||
         is_pinned(json_find(j->slot->spec->template, (const char *[]){"spec", NULL})) ||
         !exitcode_accuses_node(j->v.reason, j->v.exit_code) || is_shared(p, j) || !was_accused(p, pod))
         return;

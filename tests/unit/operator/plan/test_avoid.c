@@ -110,11 +110,13 @@ static void test_which_failures_accuse(void **state)
         {ONCE, "{'pods':[{" POD_0 ",'exit':140},{" POD_1 ",'exit':1}]}", "n1"},
         {ONCE, "{'pods':[{" POD_0 ",'exit':1},{" POD_1 ",'exit':1}]}", "="},
         {ONCE, "{'pods':[{" POD_0 ",'exit':7},{" POD_1 ",'exit':139}]}", "="}, /* n0's comes first */
+        {FAILED("n0", "OutOfcpu", AT), "{'pods':[{" POD_0 ",'exit':7},{" POD_1 ",'exit':139}]}", "n0"},
         {ONCE, "{'pods':[{" POD_0_N1 ",'exit':140},{" POD_1 ",'exit':1}]}", "="},
         {ONCE, "{'pods':[{" POD_0 "," KILLED "},{" POD_1 "," KILLED "}]}", "="},
         {ONCE, "{'pods':[{" POD_0 ",'phase':'Failed','podReason':'OutOfcpu'},{" POD_1 "," REFUSED "}]}", "="},
         /* what came before */
         {"", ENDS(REFUSED), "="},
+        {"", ENDS(REFUSED ",'created':'2026-01-01T01:00:00Z'"), "="}, /* by a clock that is ahead */
         {FAILED("n0", "Killed", "'exitCode':137," AT) "," ONCE, ENDS(REFUSED), "="},
         {ONCE "," FAILED("n0", "Killed", "'exitCode':137," AT), ENDS(REFUSED), "="},
         {ONCE "," FAILED("n0", "OOMKilled", "'exitCode':137," AT), ENDS(REFUSED), "n1"},
@@ -269,6 +271,13 @@ static void test_how_long(void **state)
         "{'status':{'avoidedNodes':[{'node':'n1','since':'2027-01-01T00:00:00Z'},{'since':'00:05:00'},7]}}");
     assert_int_equal(number(c.plan, "requeueInMs"), 3600000);
     plancase_free(&c);
+    c = run(RUNS,
+            "{'now':'01:05:00','status':{'avoidedNodes':[{'node':'a','since':'00:05:00'},{'node':'b','since':"
+            "'00:06:00'},{'node':'c','since':'00:06:00'},{'node':'d','since':'00:06:00'},{'node':'e','since':"
+            "'00:06:00'},{'node':'f','since':'00:06:00'},{'node':'g','since':'00:06:00'},{'node':'h','since':"
+            "'00:06:00'},{'node':'i','since':'00:06:00'},{'node':'k','since':'00:06:00'}]}}");
+    assert_string_equal(avoided(&c, names), "b c d e f g h");
+    plancase_free(&c);
     c = run(RUNS, "{'now':'01:06:00','status':{'phase':'Succeeded','completionTime':'00:10:00'}}");
     assert_string_equal(avoided(&c, names), "=");
     plancase_free(&c);
@@ -332,6 +341,10 @@ static void test_no_other_node(void **state)
     /* An API server whose clock is an hour ahead. */
     c = run(AVOIDS, WAITS("59:00") "}");
     assert_int_equal(number(c.plan, "requeueInMs"), 60000);
+    plancase_free(&c);
+    /* A failure that is not judged yet goes first. */
+    c = run(AVOIDS, "{'pods':[{" POD_0 ",'exit':1},{" WAITING("09:00") HELD ANNOTATED "}]}");
+    assert_string_equal(avoided(&c, names), "=");
     plancase_free(&c);
     /* Without a node for another reason, or without anything to avoid, it waits on. */
     c = run(AVOIDS, "{'pods':[{" POD_0 "},{" WAITING("09:00") HELD "}]}");
