@@ -50,11 +50,11 @@ static bool is_pinned(const cJSON *pod_spec)
     return node && node[0];
 }
 
-/* Whether pods of other nodes ended in the same way. A code that a program chose needs a pod of another node
- * that did not end so: alone it shows nothing. */
+/* Whether pods of other nodes ended in the same way. If the node does not say so itself, a pod of another node has to
+ * exist: without one, an end of the program looks the same. */
 static bool is_shared(const struct planner *p, const struct judgement *j)
 {
-    bool alone = strcmp(j->v.reason, "RetryableExitCode") == 0;
+    bool alone = j->v.exit_code >= 0 && !exitcode_is_disruption(j->v.reason);
 
     for (int i = 0; i < p->n_slots; i++) {
         const struct pod *pod = p->slots[i].pod;

@@ -114,6 +114,7 @@ static void test_which_failures_accuse(void **state)
         {ONCE, "{'pods':[{" POD_0_N1 ",'exit':140},{" POD_1 ",'exit':1}]}", "="},
         {ONCE, "{'pods':[{" POD_0 "," KILLED "},{" POD_1 "," KILLED "}]}", "="},
         {ONCE, "{'pods':[{" POD_0 ",'phase':'Failed','podReason':'OutOfcpu'},{" POD_1 "," REFUSED "}]}", "="},
+        {ONCE, "{'pods':[{" POD_0_N1 "},{" POD_1 "," KILLED "}]}", "="},
         /* what came before */
         {"", ENDS(REFUSED), "="},
         {"", ENDS(REFUSED ",'created':'2026-01-01T01:00:00Z'"), "="}, /* by a clock that is ahead */
@@ -152,10 +153,11 @@ static void test_which_failures_accuse(void **state)
     }
 }
 
-/* A job of one pod: what the program chose says nothing of its node. */
+/* A job of one pod: only what the node itself reports accuses it. */
 static void test_one_pod(void **state)
 {
-    static const char *const ENDS_OF_ONE[][2] = {{"'exit':7", "="}, {KILLED, "n1"}, {REFUSED, "n1"}};
+    static const char *const ENDS_OF_ONE[][2] = {
+        {"'exit':7", "="}, {KILLED, "="}, {REFUSED, "n1"}, {"'exit':255,'reason':'Unknown'", "n1"}};
     char names[128], patch[256];
 
     (void)state;
