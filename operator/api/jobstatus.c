@@ -164,6 +164,20 @@ static void read_failures(const cJSON *node, struct arena *a, struct jobstatus *
     }
 }
 
+static void read_avoided(const cJSON *node, struct arena *a, struct jobstatus *s)
+{
+    const cJSON *item;
+
+    s->avoided = arena_array(a, JOBSTATUS_AVOIDED_MAX, struct avoided_node);
+    cJSON_ArrayForEach(item, list(node, "avoidedNodes"))
+    {
+        struct avoided_node n = {text(item, "node", a), instant(item, "since"),
+                                 cJSON_IsTrue(json_find(item, (const char *[]){"dropped", NULL}))};
+        if (n.node && s->n_avoided < JOBSTATUS_AVOIDED_MAX)
+            s->avoided[s->n_avoided++] = n;
+    }
+}
+
 static void read_replica(const cJSON *node, struct arena *a, struct replica_status *r)
 {
     const cJSON *container = cJSON_GetArrayItem(list(node, "containers"), 0);
@@ -228,6 +242,7 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
     s->gpus = json_i64(node, "gpus", 0);
     read_conditions(node, a, s);
     read_failures(node, a, s);
+    read_avoided(node, a, s);
     read_tasks(node, a, s);
     jobprogress_decode(json_find(node, (const char *[]){"progress", NULL}), &s->progress);
     if (cJSON_IsObject(tb)) {

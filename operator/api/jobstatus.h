@@ -58,6 +58,7 @@ enum {
     JOBSTATUS_TASKS_MAX = 16, /* limits of a job's types, and of its pods */
     JOBSTATUS_REPLICAS_MAX = 1024,
     JOBSTATUS_FAILURES_MAX = 10,
+    JOBSTATUS_AVOIDED_MAX = 8,
     JOBSTATUS_CONDITIONS_MAX = 32,     /* the CRD's maxItems */
     JOBSTATUS_OTHERS_BYTES = 64 << 10, /* text in conditions of other controllers */
     JOBSTATUS_MESSAGE_BYTES = 2048,
@@ -80,6 +81,13 @@ struct failure {
     int32_t signal;                                  /* 0: none */
     int32_t attempt;
     int64_t time_ms;
+};
+
+/* A node that new pods avoid (plan/avoid.h). */
+struct avoided_node {
+    const char *node;
+    int64_t since_ms;
+    bool dropped; /* not avoided: no other node took the pods. since_ms is when that was found out */
 };
 
 struct replica_status {
@@ -128,6 +136,8 @@ struct jobstatus {
     struct failure *last_failure;
     struct failure *failures; /* oldest first */
     int n_failures;
+    struct avoided_node *avoided; /* oldest first */
+    int n_avoided;
     struct tensorboard_status tensorboard;
     struct jobprogress progress; /* the last progress of the newest attempt that reported one */
 };

@@ -158,6 +158,20 @@ static void put_failures(cJSON *o, const struct jobstatus *s)
         cJSON_AddItemToArray(list, failure_json(&s->failures[i], JOBSTATUS_OLD_MESSAGE_BYTES));
 }
 
+static void put_avoided(cJSON *o, const struct jobstatus *s)
+{
+    cJSON *list = s->n_avoided ? cJSON_AddArrayToObject(o, "avoidedNodes") : NULL;
+
+    for (int i = 0; i < s->n_avoided; i++) {
+        cJSON *item = cJSON_CreateObject();
+        put_any(item, "node", s->avoided[i].node);
+        put_instant(item, "since", s->avoided[i].since_ms);
+        if (s->avoided[i].dropped)
+            cJSON_AddTrueToObject(item, "dropped");
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
 static void put_tensorboard(cJSON *o, const struct tensorboard_status *t)
 {
     if (!t->present)
@@ -203,6 +217,7 @@ cJSON *jobstatus_encode(const struct jobstatus *s)
     put_text(o, "lastExit", s->last_exit);
     put_tasks(o, s);
     put_failures(o, s);
+    put_avoided(o, s);
     put_tensorboard(o, &s->tensorboard);
     put_progress(o, &s->progress);
     return o;

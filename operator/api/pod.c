@@ -123,6 +123,7 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
+    p->avoids = json_str(member(meta, "annotations"), ANNOTATION_AVOIDED_NODES) != NULL;
     p->finalizer = or_empty(cJSON_GetStringValue(cJSON_GetArrayItem(member(meta, "finalizers"), 0)));
     return 0;
 }

@@ -22,6 +22,9 @@
 /* Annotation of a job's pod: the name of its training container. */
 #define ANNOTATION_TRAINING_CONTAINER "batch.tensorstack.dev/training-container"
 
+/* Annotation of a job's pod: the nodes that it avoids, if it avoids any. */
+#define ANNOTATION_AVOIDED_NODES "batch.tensorstack.dev/avoided-nodes"
+
 /* Annotation of the TensorBoard Deployment: a hash of its spec's inputs. */
 #define ANNOTATION_SPEC_HASH "batch.tensorstack.dev/spec-hash"
 
@@ -74,6 +77,7 @@ struct pod {
     bool host_network; /* its ports are the node's */
     bool beside;       /* `init` is not an init container but one beside the training */
     bool sidecar;      /* `init` is an init container with restartPolicy Always */
+    bool avoids;       /* it has ANNOTATION_AVOIDED_NODES */
     bool keyed;        /* its training container's env has CONTRACT_ENV_JOB_KEY */
     bool crashed; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
     int64_t created_ms;

@@ -82,6 +82,7 @@ struct run_policy {
     int n_retryable_exit_codes;
     const char *managed_by; /* NULL: this operator */
     bool open_network;      /* networkPolicy: false */
+    bool no_avoiding;       /* avoidNodes: false */
     bool no_last_words;     /* lastWords: false: statuses and events contain no output of programs */
 };
 

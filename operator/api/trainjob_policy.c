@@ -114,6 +114,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                         "sidecarGraceSeconds",
                                         "networkPolicy",
                                         "lastWords",
+                                        "avoidNodes",
                                         NULL};
     static const char *const REFUSED[] = {"podFailurePolicy", NULL};
     static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
@@ -121,7 +122,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
     struct json_at at = json_member(spec, "runPolicy");
     int cleanup = CLEANUP_UNFINISHED;
     int scope = -1;
-    bool policy = true, words = true;
+    bool policy = true, words = true, avoid = true;
 
     *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT,
                                .sidecar_grace_s = TRAINJOB_SIDECAR_GRACE_S};
@@ -136,12 +137,14 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         json_get_i32(&at, "sidecarGraceSeconds", 0, INT32_MAX, &ret->sidecar_grace_s, err) < 0 ||
         json_get_bool(&at, "networkPolicy", &policy, err) < 0 ||
         json_get_bool(&at, "lastWords", &words, err) < 0 ||
+        json_get_bool(&at, "avoidNodes", &avoid, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
         decode_text(&at, "managedBy", MANAGER_BYTES, &ret->managed_by, err) < 0)
         return -1;
     ret->open_network = !policy;
     ret->no_last_words = !words;
+    ret->no_avoiding = !avoid;
     ret->cleanup_policy = (enum cleanup_policy)cleanup;
     ret->restart_scope = (enum restart_scope)(scope + 1);
     return 0;

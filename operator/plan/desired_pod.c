@@ -1,4 +1,5 @@
-/* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, debug mode, resumeSpecs. */
+/* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, debug mode, resumeSpecs; avoid.c adds the nodes to avoid. */
+#include "operator/plan/avoid.h"
 #include "operator/plan/desired.h"
 #include "operator/plan/guards.h"
 
@@ -146,6 +147,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
             desired_launcher_add(p, spec, c);
         desired_container(p, s, c);
     }
+    avoid_apply(p, pod);
     return pod;
 }
 

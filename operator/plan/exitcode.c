@@ -23,12 +23,28 @@ static const char *const DISRUPTIONS[] = {
     STATUS_UNKNOWN,
 };
 
-bool exitcode_is_disruption(const char *reason)
+static bool is_one_of(const char *const *reasons, size_t n, const char *reason)
 {
-    for (size_t i = 0; reason && i < ARRAY_LEN(DISRUPTIONS); i++)
-        if (strcmp(DISRUPTIONS[i], reason) == 0)
+    for (size_t i = 0; reason && i < n; i++)
+        if (strcmp(reasons[i], reason) == 0)
             return true;
     return false;
+}
+
+bool exitcode_is_disruption(const char *reason)
+{
+    return is_one_of(DISRUPTIONS, ARRAY_LEN(DISRUPTIONS), reason);
+}
+
+bool exitcode_accuses_node(const char *reason, int32_t exit_code)
+{
+    static const char *const ACCUSE[] = {"DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet",
+                                         STATUS_UNKNOWN,           "Killed",          "RetryableExitCode"};
+    static const char *const OWN_LIMITS[] = {"Evicted", "DeadlineExceeded", "StartDeadlineExceeded"};
+    bool refused = reason && exit_code < 0 && !exitcode_is_disruption(reason) &&
+                   !is_one_of(OWN_LIMITS, ARRAY_LEN(OWN_LIMITS), reason);
+
+    return refused || is_one_of(ACCUSE, ARRAY_LEN(ACCUSE), reason);
 }
 
 /* The pod never ran on this node; a new pod may, elsewhere or later. */
@@ -37,10 +53,7 @@ static bool refused_by_node(const struct pod *pod)
     static const char *const REASONS[] = {"UnexpectedAdmissionError", "NodeAffinity", "Terminated",
                                           "NodeShutdown", "Shutdown"};
 
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
-        if (strcmp(pod->reason, REASONS[i]) == 0)
-            return true;
-    return strncmp(pod->reason, "OutOf", 5) == 0;
+    return is_one_of(REASONS, ARRAY_LEN(REASONS), pod->reason) || strncmp(pod->reason, "OutOf", 5) == 0;
 }
 
 static bool own_limit(const struct pod *pod)

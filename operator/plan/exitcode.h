@@ -41,4 +41,8 @@ struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy)
 /* Whether a recorded failure with this reason was a disruption: a restart after one is not delayed. */
 bool exitcode_is_disruption(const char *reason);
 
+/* Whether the node may be the cause of a recorded failure with this reason; DESIGN.md has the table. exit_code -1:
+ * no container terminated. */
+bool exitcode_accuses_node(const char *reason, int32_t exit_code);
+
 #endif

@@ -1,6 +1,7 @@
 /* lifecycle.c - plan a job that is not finished: start, run, pause, resume. */
 #include "operator/plan/lifecycle.h"
 
+#include "operator/plan/avoid.h"
 #include "operator/plan/desired.h"
 #include "operator/plan/finish.h"
 #include "operator/plan/guards.h"
@@ -341,6 +342,7 @@ static void begin(struct planner *p)
 void lifecycle_run(struct planner *p)
 {
     begin(p);
+    avoid_begin(p);
     if (finish_if_succeeded(p) || finish_if_overdue(p)) {
         finish_clean_up(p);
         return;
@@ -353,6 +355,8 @@ void lifecycle_run(struct planner *p)
     }
     if (p->st.attempt == attempt && is_refused_in_part(p))
         restart_next_attempt(p);
+    if (p->st.attempt == attempt && judged)
+        avoid_give_up(p);
     bool may_make = p->st.attempt != attempt || follow_template(p, judged);
     scale_announce(p);
     delete_leftovers(p);

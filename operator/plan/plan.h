@@ -83,6 +83,7 @@ struct plan_progress {
 struct plan_seen {
     int64_t failure_ms; /* a failed pod of the attempt */
     int64_t waiting_ms; /* a pod of the attempt, not all of which run */
+    int64_t held_ms;    /* a pod that waits for a node and avoids some */
 };
 
 /* Inputs for the NetworkPolicy and the key of a job. */

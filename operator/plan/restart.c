@@ -3,7 +3,7 @@
 #include "operator/plan/restart.h"
 
 #include "common/backoff.h"
-#include "operator/plan/judge.h"
+#include "operator/plan/avoid.h"
 #include "operator/plan/rootcause.h"
 #include "operator/plan/status.h"
 
@@ -126,6 +126,8 @@ static bool check_start(struct planner *p, struct judgement *ret)
         const struct slot *s = &p->slots[i];
         if (planner_slot_done(s) || (s->pod && pod_is_running(s->pod)))
             started++;
+        else if (avoid_holds(s))
+            return false; /* that wait is shorter, and not counted */
         else if (!missing)
             missing = s;
     }
@@ -351,6 +353,8 @@ static bool count_failure(struct planner *p, const struct judgement *j)
     const char *failed = count_restart(p, j);
     if (failed)
         fail_job(p, failed, what);
+    else
+        avoid_consider(p, j);
     if (failed == j->v.reason && j->v.init)
         p->st.reason = arena_printf(p->a, "%s %s", failed, j->v.init);
     return !failed;
@@ -365,8 +369,7 @@ static void end_attempt(struct planner *p, const struct judgement *j)
     announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), restart_due_ms(&p->st));
 }
 
-/* Record in the status that the slot's pod is replaced, before its delete and the next create. */
-static void write_ahead(struct planner *p, const struct slot *s)
+void restart_replace_pod(struct planner *p, const struct slot *s)
 {
     struct task_status *task = planner_task(p, s->spec->type);
 
@@ -385,7 +388,7 @@ static void write_ahead(struct planner *p, const struct slot *s)
 static void replace_failed(struct planner *p, const struct judgement *all)
 {
     for (int i = 0; i < p->n_slots; i++) {
-        struct judgement j = {.v = all->verdicts[i], .slot = &p->slots[i]};
+        struct judgement j = {.v = all->verdicts[i], .slot = &p->slots[i], .verdicts = all->verdicts};
         if (j.v.class == VERDICT_PERMANENT)
             j.v.class = VERDICT_RETRYABLE;
         if (j.v.class > VERDICT_SUCCESS && !count_failure(p, &j))
@@ -395,7 +398,7 @@ static void replace_failed(struct planner *p, const struct judgement *all)
         const struct slot *s = &p->slots[i];
         if (all->verdicts[i].class <= VERDICT_SUCCESS)
             continue;
-        write_ahead(p, s);
+        restart_replace_pod(p, s);
         announce_restart(p, all->verdicts[i].class, arena_printf(p->a, "pod %s", s->name),
                          restart_slot_due_ms(&p->st, s->name));
     }

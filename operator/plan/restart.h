@@ -24,4 +24,7 @@ int64_t restart_slot_due_ms(const struct jobstatus *st, const char *pod);
 /* Begin the next attempt without a failure: its pods replace the current ones. */
 void restart_next_attempt(struct planner *p);
 
+/* Record in the status that the slot's pod is replaced, before its delete and the next create. */
+void restart_replace_pod(struct planner *p, const struct slot *s);
+
 #endif

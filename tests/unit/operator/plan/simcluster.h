@@ -26,6 +26,7 @@ struct sim {
     int64_t due_ms; /* when the last plan wanted to be made again; 0: never */
     int last_uid;
     int n_seen;
+    int n_nodes;
     cJSON *job;        /* NULL: deleted */
     cJSON *pods;       /* by name */
     cJSON *service;    /* NULL: none */

@@ -87,6 +87,7 @@ static void random_rest(struct sim *s, cJSON *spec, bool elastic)
 void sim_init(struct sim *s, uint64_t seed)
 {
     *s = (struct sim){.seed = seed, .dice = seed * 0x9e3779b97f4a7c15 + 1, .now_ms = START_MS};
+    s->n_nodes = 1 + (int)(seed % 3);
     for (int i = 0; i < 8; i++)
         (void)roll(s);
     s->pods = cJSON_CreateArray();
@@ -184,13 +185,16 @@ static void disrupt(cJSON *pod)
             jsontext_parse("[{'type':'DisruptionTarget','status':'True','reason':'EvictionByEvictionAPI'}]"));
 }
 
-/* What a pod with a node may run into at any time. True: it did, and may be gone. */
+/* What a pod with a node may run into at any time; in some lives a node refuses many. True: it did, and may be
+ * gone. */
 static bool run_into_trouble(struct sim *s, cJSON *pod)
 {
     static const char *const REASONS[] = {"Evicted", "OutOfcpu", "UnexpectedAdmissionError", "NodeShutdown",
                                           "SomethingNew"};
 
-    switch (sim_pick(s, 60)) {
+    bool refuses = s->seed % 4 == 0 && strcmp(json_str(sim_get(pod, "spec"), "nodeName"), "n0") == 0;
+
+    switch (refuses && sim_one_in(s, 3) ? 3 : sim_pick(s, 60)) {
     case 0:
         sim_delete_pod(s, pod, false);
         return true;
@@ -238,6 +242,41 @@ static void finish_phase(cJSON *pod)
     }
 }
 
+/* One of the nodes that the pod may use, each of the field's requirements taking one away; NULL: none. */
+static const char *node_for(struct sim *s, const cJSON *spec)
+{
+    static const char *const NODES[] = {"n0", "n1", "n2"};
+    static const char *const PATH[] = {"affinity", "nodeAffinity",
+                                       "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms",
+                                       NULL};
+    const cJSON *fields = sim_get(cJSON_GetArrayItem(json_find(spec, PATH), 0), "matchFields");
+    const char *open[ARRAY_LEN(NODES)];
+    int n = 0;
+
+    for (int i = 0; i < s->n_nodes; i++) {
+        const cJSON *f;
+        bool out = false;
+        cJSON_ArrayForEach(f, fields) out |=
+            strcmp(cJSON_GetArrayItem(sim_get(f, "values"), 0)->valuestring, NODES[i]) == 0;
+        if (!out)
+            open[n++] = NODES[i];
+    }
+    return n ? open[sim_pick(s, n)] : NULL;
+}
+
+static void schedule(struct sim *s, cJSON *pod)
+{
+    const char *node = node_for(s, sim_get(pod, "spec"));
+
+    sim_put(
+        sim_get(pod, "status"), "conditions",
+        jsontext_parse(
+            node ? "[{'type':'PodScheduled','status':'True'}]"
+                 : "[{'type':'PodScheduled','status':'False','reason':'Unschedulable','message':'none'}]"));
+    if (node)
+        cJSON_AddStringToObject(sim_get(pod, "spec"), "nodeName", node);
+}
+
 static void step_pod(struct sim *s, cJSON *pod, bool trouble)
 {
     static const int CODES[] = {0, 0, 1, 1, 2, 134, 137, 137, 138, 139, 140, 143};
@@ -250,7 +289,7 @@ static void step_pod(struct sim *s, cJSON *pod, bool trouble)
     }
     if (!json_str(spec, "nodeName")) {
         if (!trouble || sim_one_in(s, 2))
-            cJSON_AddStringToObject(spec, "nodeName", "node");
+            schedule(s, pod);
         return;
     }
     if (has_ended(pod) || (trouble && run_into_trouble(s, pod)))

@@ -3,6 +3,7 @@
  * The same dice in each run; PLAN_RANDOM_SEED=n begins with other ones and PLAN_RANDOM_RUNS=n throws them more often.
  * A failure names its seed: PLAN_RANDOM_SEED=<seed> PLAN_RANDOM_RUNS=1 shows it alone.
  */
+#include "common/clock.h"
 #include "common/contract.h"
 #include "simdice.h"
 #include "test.h"
@@ -11,6 +12,8 @@
 #include <string.h>
 
 enum { STEPS = 60, RUNS = 150, ROUNDS_TO_SETTLE = 12, ROUNDS_TO_END = 200 };
+
+static int avoided, held; /* pods that avoid nodes, and those of them that found no other node */
 
 static int64_t number(const cJSON *o, const char *key)
 {
@@ -293,6 +296,28 @@ static bool pass(struct sim *s, struct sim_view view, int limit)
     return acted;
 }
 
+/* Nodes that broke the job are avoided while others take its pods, and for a minute otherwise. */
+static void check_held(struct sim *s)
+{
+    static const char *const AVOIDED[] = {"metadata", "annotations", ANNOTATION_AVOIDED_NODES, NULL};
+    static const char *const REASON[] = {"reason", NULL};
+    const cJSON *pod;
+
+    cJSON_ArrayForEach(pod, s->pods)
+    {
+        const cJSON *scheduled = cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), "conditions"), 0);
+        int64_t created_ms = 0;
+        if (!json_find(pod, AVOIDED))
+            continue;
+        avoided++;
+        if (!json_find(scheduled, REASON) || json_str(sim_get(pod, "spec"), "nodeName"))
+            continue;
+        held++;
+        EXPECT(s, clock_parse_rfc3339(json_str(sim_get(pod, "metadata"), "creationTimestamp"), &created_ms));
+        EXPECT(s, s->now_ms < created_ms + 61000);
+    }
+}
+
 /* Nobody else does anything: soon there is nothing left to do. */
 static void settle(struct sim *s)
 {
@@ -300,6 +325,8 @@ static void settle(struct sim *s)
 
     while (s->job && pass(s, sim_now(s), INT32_MAX))
         EXPECT(s, ++n < ROUNDS_TO_SETTLE);
+    if (s->job && !is_over(sim_status(s)) && !condition(sim_status(s), "InvalidSpec"))
+        check_held(s);
 }
 
 /* The clock moves to the operator's own next timer. */
@@ -426,6 +453,7 @@ static void test_lives(void **state)
             get_done(&s);
         sim_free(&s);
     }
+    assert_true(runs < RUNS || (avoided > 0 && held > 0));
 }
 
 int main(void)
