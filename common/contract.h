@@ -45,7 +45,8 @@ static inline const char *contract_job_mark(const char *uid)
 /* Read by our launcher, set by the operator. The launcher does not pass them on to the ranks.
  *   PROGRESS_PORT     the port for GET /progress and /metrics; the operator sets it for node 0 only
  *   PROGRESS_TIMEOUT  the run ends as hung after this many seconds without a sign of life of any rank
- *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress
+ *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress; without a launcher the trainer reads
+ *                     it (a launcher's run id has it)
  *   NODE_ORDER        this pod's index in the job, from 0: the order of node ranks with the backend c10d
  *   JOB_KEY           64 hex digits from a Secret, by which the job's nodes, and then its ranks, authenticate each other
  *                     (rendezvous/PROTOCOL.md); not set: the job has no key. The launcher wipes it from its environment

@@ -50,7 +50,7 @@ static int write_checkpoint(const char *folder, struct tensor_list *list, struct
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
     const struct manifest m = {.step = 1, .run_id = "big"};
 
-    return ckpt_begin(&w, folder, &m, err) ||
+    return ckpt_begin(&w, folder, &m, NULL, err) ||
                    ckpt_file(&w, "model.safetensors", put_safetensors, list, err) || ckpt_commit(&w, 3, err)
                ? -1
                : 0;

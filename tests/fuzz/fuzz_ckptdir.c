@@ -51,7 +51,7 @@ static void write_ours(const struct folder *f)
     struct err err = {0};
 
     for (int i = 0; i < 2; i++) {
-        MUST(ckpt_begin(&w, f->path, &m, &err) == 0 &&
+        MUST(ckpt_begin(&w, f->path, &m, NULL, &err) == 0 &&
              ckpt_file(&w, "model.safetensors", put, NULL, &err) == 0);
         if (ckpt_commit(&w, 1, &err) < 0) {
             MUST(err.msg[0]);

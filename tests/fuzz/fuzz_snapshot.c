@@ -43,7 +43,7 @@ static int write_with(const struct snapshot *s, const char *dir, const char *nam
     const struct manifest m = {.step = 3, .config = 1, .run_id = "ours"};
     struct err err;
 
-    MUST(ckpt_begin(&w, dir, &m, &err) == 0 && snapshot_write(s, &w, &err) == 0);
+    MUST(ckpt_begin(&w, dir, &m, NULL, &err) == 0 && snapshot_write(s, &w, &err) == 0);
     for (int i = 0; i < w.manifest.files; i++) {
         if (strcmp(w.manifest.file[i].name, name) != 0)
             continue;

@@ -152,7 +152,7 @@ void help_preset(FILE *out, const struct config *cfg)
           "    138  the other ranks did not answer within --timeout, or a download\n"
           "         failed in a way that may pass, or this machine lacks memory, threads\n"
           "         or descriptors for now, or more ranks are needed\n"
-          "    140  another rank went away\n"
+          "    140  another rank went away, or the job's next attempt has begun\n"
           "    143  stopped by SIGTERM\n",
           out);
     help_preset_examples(cfg, &examples);

@@ -123,7 +123,7 @@ static int start(struct events *e, const struct events_options *o, struct err *e
     double now = wall_seconds(&e->clock);
     int rc = event_encode_header(now, &e->pending, err);
     /* twice: readers treat the first session start in a folder as its begin, and purge only at later ones */
-    for (int i = 0; i < 2 && rc == 0 && !o->fresh && o->purge_step; i++)
+    for (int i = 0; i < 2 && rc == 0 && o->purge_step; i++)
         rc = event_encode_restart(now, o->purge_step, &e->pending, err);
     if (rc == 0 && events_flush(e, err) == 0)
         return 0;

@@ -29,7 +29,7 @@ struct events_options {
     const char *host;    /* part of the file's name; '/' becomes '_' */
     int64_t pid;
     bool fresh; /* remove files that events_open created in log_dir itself and no process writes any more */
-    int64_t purge_step; /* when not fresh: readers drop events of earlier files from this step on; 0: none */
+    int64_t purge_step; /* readers drop events of earlier files from this step on; 0: none */
     int64_t
         flush_ms; /* the longest time that a record stays in memory, if the functions below are called; 0: none */
     struct clock clock;

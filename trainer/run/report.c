@@ -36,7 +36,8 @@ struct report *report_open(const struct report_options *o, struct err *err)
                                    .host = host,
                                    .pid = getpid(),
                                    .fresh = o->resumed_step < 0,
-                                   .purge_step = o->resumed_step + 1,
+                                   .purge_step =
+                                       o->resumed_step < 0 && o->later_attempt ? 1 : o->resumed_step + 1,
                                    .flush_ms = EVENTS_FLUSH_MS,
                                    .clock = o->clock};
         r->events = events_open(&e, err);

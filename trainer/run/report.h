@@ -34,6 +34,7 @@ struct report_options {
     int64_t samples_per_step; /* of all ranks */
     int64_t
         resumed_step; /* step of the run from which it resumes; -1: a fresh start, which removes event files of ended runs */
+    bool later_attempt; /* of a job: an earlier one may still write to log_dir, so readers drop its events */
     struct clock clock;
 };
 

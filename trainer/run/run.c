@@ -33,6 +33,8 @@ static int save(struct session *s, struct err *err)
     if (train_pull(&s->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err) ||
         pipeline_whole(&s->pipeline, &whole, err))
         return -1;
+    if (session_check_attempt(s, err))
+        return -1;
     if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
         return err_wrap(err, "--save_path");
     return 0;
@@ -138,8 +140,7 @@ static int finish(struct session *s, uint32_t *stop, struct err *err)
         return -1;
     if (!cfg->eval_only)
         report_times(s->report, &s->times);
-    run_await_checkpoint(s);
-    return 0;
+    return run_await_checkpoint(s, err);
 }
 
 static int exit_code_of(const struct err *err, bool set_up_done)
@@ -185,12 +186,13 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
     cleanup_session struct session s;
 
     *ret = (struct run_result){.rank = -1};
+    struct err ignored;
     int rc = run_with(&s, cfg, env, ret, err);
     report_hide(s.report);
     if (rc && env->failed)
         env->failed(env, ret, err);
     session_leave(&s);
     ret->device_lost = s.lost;
-    run_await_checkpoint(&s); /* does nothing, unless the run failed */
-    return rc;
+    /* Does nothing, unless the run failed. */
+    return run_await_checkpoint(&s, &ignored) ? -1 : rc;
 }

@@ -6,22 +6,27 @@
 
 enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
 
-void run_report_saves(struct session *s, bool last)
+int run_report_saves(struct session *s, bool last, struct err *err)
 {
     struct saver_outcome o;
 
     if (!saver_end(&s->saver, &o))
-        return;
+        return 0;
+    if (o.err.kind == ERR_PEER) {
+        *err = o.err;
+        return err_wrap(err, "--ckpt_dir");
+    }
     if (!o.err.kind && !last)
         report_checkpoint(s->report, s->cfg->ckpt_dir, o.step, false, false);
     if (!o.err.kind || (o.same_reason && !last))
-        return;
+        return 0;
     if (o.err.kind == ERR_TRANSIENT)
         err_wrap(&o.err, "checkpoint of step %lld may not survive a power cut: --ckpt_dir",
                  (long long)o.step);
     else
         err_wrap(&o.err, "no checkpoint written: --ckpt_dir: step %lld", (long long)o.step);
     report_note(s->report, true, o.err.msg);
+    return 0;
 }
 
 /* While its thread writes, rank 0 broadcasts each second that it is alive. These broadcasts do not count as
@@ -38,8 +43,7 @@ int run_settle(struct session *s, bool last, struct err *err)
         if (s->comm->broadcast(s->comm, &busy, sizeof(busy), 0, s->timeout_ms, err))
             return -1;
     }
-    run_report_saves(s, last);
-    return 0;
+    return run_report_saves(s, last, err);
 }
 
 /* The previous checkpoint is written. */
@@ -68,8 +72,8 @@ int run_last_checkpoint(struct session *s, struct err *err)
     return 0;
 }
 
-void run_await_checkpoint(struct session *s)
+int run_await_checkpoint(struct session *s, struct err *err)
 {
     (void)saver_wait(&s->saver, -1);
-    run_report_saves(s, false);
+    return run_report_saves(s, false, err);
 }

@@ -65,7 +65,8 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    run_report_saves(s, false);
+    if (run_report_saves(s, false, err))
+        return -1;
     s->saver.wanted = s->saver.wanted || (r->flags & COLLECTIVES_SAVE);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;

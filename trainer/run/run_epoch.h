@@ -19,7 +19,7 @@ bool run_has_all_steps(const struct session *s);
 
 /* After a step: rank 0 reports a finished or failed checkpoint. `last`, here and below: called by
  * run_last_checkpoint, which reports a success itself. */
-void run_report_saves(struct session *s, bool last);
+int run_report_saves(struct session *s, bool last, struct err *err) MUST_CHECK;
 
 /* Save this step. Rank 0's writer must be idle: it requested this step when it was, or run_settle was called.
  * Training continues meanwhile; rank 0 reports a failed write later. */
@@ -32,7 +32,7 @@ int run_settle(struct session *s, bool last, struct err *err) MUST_CHECK;
 int run_last_checkpoint(struct session *s, struct err *err) MUST_CHECK;
 
 /* On rank 0, at the end: wait until the writer is idle. The other ranks need not wait. */
-void run_await_checkpoint(struct session *s);
+int run_await_checkpoint(struct session *s, struct err *err) MUST_CHECK;
 
 /* Set *ret to the validation data or the test data; returns the number of samples. */
 int64_t run_part_of(const struct session *s, bool test, struct feed *ret);

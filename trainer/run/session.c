@@ -177,6 +177,7 @@ static int make_report(struct session *s, struct err *err)
         .steps = steps_of(s),
         .max_steps = cfg->max_steps,
         .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
+        .later_attempt = s->run_id.mark.known && s->run_id.mark.number > 0,
         .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
         .clock = s->env->clock,
     };

@@ -53,8 +53,9 @@ struct session {
     uint32_t *split_order;
     struct split split;
     struct train train;
-    struct run_id run_id;   /* only rank 0's is used */
-    char run_dir[PATH_MAX]; /* folder of the run's checkpoints, in --ckpt_dir */
+    struct run_id run_id;     /* only rank 0's is used */
+    char run_dir[PATH_MAX];   /* folder of the run's checkpoints, in --ckpt_dir */
+    struct attempt_mark mark; /* rank 0's, in run_dir */
     struct cursor cursor;
     double *sums; /* [1 + world] as struct snapshot's, at the last checkpoint */
     struct saver saver;
@@ -89,6 +90,9 @@ int session_check_fit(const struct session *s, struct err *err) MUST_CHECK;
 
 /* Determine the run's id, the step at which it begins or resumes, and which rank saves. */
 int session_begin(struct session *s, struct err *err) MUST_CHECK;
+
+/* On rank 0 of a job's attempt: ERR_PEER if another attempt of the job writes to its folder. */
+int session_check_attempt(struct session *s, struct err *err) MUST_CHECK;
 
 /* The state of this run for a checkpoint. */
 struct snapshot session_snapshot(struct session *s);

@@ -96,6 +96,7 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .config = o->config,
                               .run_id = o->run_id,
                               .launch = o->launch,
+                              .mark = s->mark,
                               .rank = s->comm->rank,
                               .locks = s->run_id.made_up,
                               .lock_fd = lock_fd,
@@ -103,6 +104,29 @@ static int make_saver(struct session *s, const struct resume_options *o, struct 
                               .last_ms = session_now_ms(s),
                               .last_step = -1};
     return 0;
+}
+
+int session_check_attempt(struct session *s, struct err *err)
+{
+    struct err cannot = {0}; /* then the saver cannot write either, and reports why */
+
+    if (s->comm->rank == 0 && ckpt_claim(s->run_dir, &s->mark, &cannot) && cannot.kind == ERR_PEER) {
+        *err = cannot;
+        return err_wrap(err, "--ckpt_dir");
+    }
+    return 0;
+}
+
+/* Take the attempt's mark before the checkpoints are read, so that no other attempt adds one afterwards. */
+static int take_mark(struct session *s, uint32_t config, struct err *err)
+{
+    if (s->cfg->eval_only)
+        return 0;
+    s->mark = s->run_id.mark;
+    return run_id_dir(s->cfg->ckpt_dir, s->run_id.text, config, s->run_dir, err) ||
+                   session_check_attempt(s, err)
+               ? -1
+               : 0;
 }
 
 int session_begin(struct session *s, struct err *err)
@@ -119,6 +143,8 @@ int session_begin(struct session *s, struct err *err)
                                .launch = s->run_id.launch,
                                .timeout_ms = s->timeout_ms};
 
+    if (take_mark(s, o.config, err))
+        return -1;
     s->sums = memory_must(calloc(1 + (size_t)s->comm->world, sizeof(*s->sums)));
     struct snapshot all = session_snapshot(s);
     s->cursor = (struct cursor){

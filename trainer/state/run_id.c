@@ -5,6 +5,7 @@
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "common/hash.h"
+#include "common/sv.h"
 #include "host/rank_contract.h"
 
 #include <errno.h>
@@ -67,6 +68,18 @@ static bool launch_find(char *(*get)(const char *name), char out[static MANIFEST
     return true;
 }
 
+/* The operator's launchers have the id "JOB-ATTEMPT"; a program without a launcher gets PTJ_ATTEMPT. */
+static struct attempt_mark attempt_of(const char *job, const char *launch, const char *given)
+{
+    const size_t len = job ? strlen(job) : 0;
+    int64_t n = 0;
+
+    if (len && launch && strncmp(launch, job, len) == 0 && launch[len] == '-')
+        given = launch + len + 1;
+    const bool known = len && given && sv_i64(sv_from(given), 0, ATTEMPT_MAX, &n);
+    return (struct attempt_mark){.known = known, .number = (int)n};
+}
+
 int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err)
 {
     const char *job = get(CONTRACT_ENV_JOB_UID);
@@ -77,10 +90,10 @@ int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *
     uint64_t random;
     int attempt = 0;
 
-    *ret = (struct run_id){0};
+    *ret = (struct run_id){.mark = attempt_of(job, launch, get(CONTRACT_ENV_ATTEMPT))};
     const bool known = given && given[0] && launch_find(get, launched, &attempt);
     if (known)
-        ret->launch = (uint32_t)hash_fnv1a(HASH_FNV1A, launched, strlen(launched));
+        ret->mark.launch = ret->launch = (uint32_t)hash_fnv1a(HASH_FNV1A, launched, strlen(launched));
     ret->later_attempt =
         (job && job[0]) || (restarts && restarts[0] && strcmp(restarts, "0") != 0) || attempt > 0;
     if (given && given[0] && (given == job || strcmp(given, UNCHOSEN) != 0)) {

@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "trainer/state/files/attempt_mark.h"
 #include "trainer/state/files/manifest.h"
 
 #include <limits.h>
@@ -24,6 +25,7 @@ struct run_id {
     bool made_up;       /* random, for this start */
     bool later_attempt; /* an earlier attempt with this id is possible; in a job of the operator always */
     uint32_t launch;    /* a hash that identifies this launch on this node; 0: not known */
+    struct attempt_mark mark; /* of the job's attempt, not taken yet */
 };
 
 int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err) MUST_CHECK;

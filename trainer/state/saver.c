@@ -12,15 +12,26 @@
 
 enum { NICE_MAX = 19 };
 
-static int write_checkpoint(struct saver *s, struct err *err)
+static int write_files(struct saver *s, struct err *err)
 {
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
 
-    if (snapshot_check(&s->what, err) || ckpt_begin(&w, s->dir, &s->manifest, err))
+    if (snapshot_check(&s->what, err) || ckpt_begin(&w, s->dir, &s->manifest, &s->mark, err))
         return -1;
     if (s->locks && s->lock_fd <= 0)
         s->lock_fd = ckpt_lock(s->dir);
     return snapshot_write(&s->what, &w, err) || ckpt_commit(&w, s->keep, err) ? -1 : 0;
+}
+
+static int write_checkpoint(struct saver *s, struct err *err)
+{
+    struct err lost;
+
+    if (write_files(s, err) == 0)
+        return 0;
+    if (ckpt_claim(s->dir, &s->mark, &lost) && lost.kind == ERR_PEER)
+        *err = lost; /* another attempt has taken over, and removed what this one was writing */
+    return -1;
 }
 
 static void write_now(struct saver *s)

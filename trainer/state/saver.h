@@ -15,7 +15,7 @@
  *            caller's thread writes.
  * fork: a child does not have the thread: it must exec or _exit, and must not call saver_close.
  * Errors:    of a checkpoint: those of snapshot_check and ckpt_dir.h; the folder is then unchanged, and the
- *            training continues. */
+ *            training continues, but after ERR_PEER: another attempt has taken over. */
 #ifndef TK_TRAINER_STATE_SAVER_H
 #define TK_TRAINER_STATE_SAVER_H
 
@@ -34,6 +34,7 @@ struct saver {
     uint32_t config; /* see manifest.h */
     const char *run_id;
     uint32_t launch;
+    struct attempt_mark mark; /* from saver_open on the writer's */
     int rank;
     bool
         locks; /* lock the folder from the first checkpoint until saver_close, so that no other run without a job takes it over */

@@ -2,6 +2,7 @@
 #include "trainer/state/files/ckpt_dir.h"
 
 #include "common/fsutil.h"
+#include "trainer/state/files/folder.h"
 #include "trainer/state/files/piece.h"
 
 #include <errno.h>
@@ -16,47 +17,6 @@
 
 #define TMP ".tmp-"
 
-static int open_folder(int at, const char *name)
-{
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* Open a stream of the names in an open folder; NULL: failure. */
-static DIR *names_in(int folder)
-{
-    const int fd = open_folder(folder, ".");
-    DIR *names = fd < 0 ? NULL : fdopendir(fd);
-
-    if (!names && fd >= 0)
-        close(fd);
-    return names;
-}
-
-/* Remove one of our folders with its files; it stops at a folder inside, which is not ours. If another user
- * has replaced the folder by a link, it removes the link and not its target. */
-static void remove_folder(int at, const char *name)
-{
-    cleanup_close int fd = open_folder(at, name);
-    cleanup_closedir DIR *names = fd < 0 ? NULL : names_in(fd);
-
-    if (fd < 0)
-        (void)unlinkat(at, name, 0);
-    for (struct dirent *e; names && (e = readdir(names));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(fd, e->d_name, 0);
-    (void)unlinkat(at, name, AT_REMOVEDIR);
-}
-
-/* Remove a killed writer's files: nobody else writes here. */
-static void remove_leftovers(int folder)
-{
-    cleanup_closedir DIR *names = names_in(folder);
-
-    for (struct dirent *e; names && (e = readdir(names));)
-        if (strncmp(e->d_name, TMP "step-", strlen(TMP "step-")) == 0)
-            remove_folder(folder, e->d_name);
-}
-
 static void step_name(const char *before, int64_t step, const char *behind, char out[static CKPT_NAME_BYTES])
 {
     snprintf(out, CKPT_NAME_BYTES, "%sstep-%0*" PRId64 "%s", before, CKPT_STEP_DIGITS, step, behind);
@@ -64,7 +24,7 @@ static void step_name(const char *before, int64_t step, const char *behind, char
 
 int ckpt_lock(const char *dir)
 {
-    cleanup_close int fd = open_folder(AT_FDCWD, dir);
+    cleanup_close int fd = folder_open(AT_FDCWD, dir);
 
     if (fd < 0)
         return 0;
@@ -76,13 +36,13 @@ int ckpt_lock(const char *dir)
 /* Open the run's folder; create it if there is none. */
 static int open_run(const char *dir, struct err *err)
 {
-    int fd = open_folder(AT_FDCWD, dir);
+    int fd = folder_open(AT_FDCWD, dir);
     struct stat st;
 
     if (fd < 0 && errno == ENOENT) {
         if (fs_mkdirs_synced(dir, err))
             return -1;
-        fd = open_folder(AT_FDCWD, dir);
+        fd = folder_open(AT_FDCWD, dir);
     }
     if (fd >= 0)
         return fd;
@@ -92,18 +52,47 @@ static int open_run(const char *dir, struct err *err)
     return err_errno(err, ERR_FATAL, code, "%s", dir);
 }
 
-int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)
+/* Open the folder for temporary ones: the attempt's mark, or the run's folder itself. */
+static int open_base(const struct ckpt_writer *w, const char *mark, struct err *err)
 {
-    *w = (struct ckpt_writer){.dir = dir, .folder = open_run(dir, err), .manifest = *m};
+    const int fd = folder_open(w->folder, mark);
+
+    if (fd < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, mark);
+    folder_clear(fd, mark[1] ? "" : TMP "step-"); /* left by a killed writer: nobody else writes here */
+    return fd;
+}
+
+int ckpt_claim(const char *dir, struct attempt_mark *mark, struct err *err)
+{
+    cleanup_close int folder = mark->known ? open_run(dir, err) : -1;
+
+    if (!mark->known)
+        return 0;
+    return folder < 0 ? -1 : attempt_mark_take(mark, folder, dir, err);
+}
+
+int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct attempt_mark *mark,
+               struct err *err)
+{
+    char base[ATTEMPT_NAME_BYTES] = ".";
+
+    *w = (struct ckpt_writer){.dir = dir, .folder = open_run(dir, err), .base = -1, .in = -1, .manifest = *m};
     w->manifest.files = 0;
     if (w->folder < 0)
         return -1;
-    remove_leftovers(w->folder);
+    if (mark && mark->known)
+        attempt_mark_name(mark, base);
+    if ((mark && attempt_mark_take(mark, w->folder, dir, err)) || (w->base = open_base(w, base, err)) < 0) {
+        close(w->folder);
+        return -1;
+    }
     step_name(TMP, m->step, "", w->tmp);
-    w->in = mkdirat(w->folder, w->tmp, 0777) ? -1 : open_folder(w->folder, w->tmp);
+    snprintf(w->path, sizeof(w->path), "%s/%s", base, w->tmp);
+    w->in = mkdirat(w->base, w->tmp, 0777) ? -1 : folder_open(w->base, w->tmp);
     if (w->in >= 0)
         return 0;
-    err_errno(err, ERR_FATAL, errno, "%s/%s", dir, w->tmp);
+    err_errno(err, ERR_FATAL, errno, "%s/%s", dir, w->path);
     ckpt_abort(w);
     return -1;
 }
@@ -112,9 +101,10 @@ void ckpt_abort(struct ckpt_writer *w)
 {
     if (!w->tmp[0])
         return;
-    remove_folder(w->folder, w->tmp);
+    folder_remove(w->base, w->tmp, false);
     if (w->in >= 0)
         close(w->in);
+    close(w->base);
     close(w->folder);
     w->tmp[0] = '\0';
 }
@@ -145,11 +135,11 @@ static int write_file(const struct ckpt_writer *w, const char *name,
     struct counted c = {.fd = fd, .crc = crc32(0, NULL, 0)};
 
     if (fd < 0)
-        return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->tmp, name);
+        return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->path, name);
     if (write(ctx, &(struct pt_sink){write_counted, &c}, err))
-        return err_wrap(err, "%s/%s/%s", w->dir, w->tmp, name);
+        return err_wrap(err, "%s/%s/%s", w->dir, w->path, name);
     if (fsync(fd))
-        return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->tmp, name);
+        return err_errno(err, ERR_FATAL, errno, "%s/%s/%s", w->dir, w->path, name);
     *entry = (struct manifest_file){.bytes = c.bytes, .crc = (uint32_t)c.crc};
     snprintf(entry->name, sizeof(entry->name), "%s", name);
     return 0;
@@ -173,9 +163,9 @@ static void remove_checkpoint(int folder, const char *name)
     char hidden[CKPT_NAME_BYTES];
 
     snprintf(hidden, sizeof(hidden), TMP "%s-gone", name);
-    remove_folder(folder, hidden);
+    folder_remove(folder, hidden, false);
     if (renameat(folder, name, folder, hidden) == 0)
-        remove_folder(folder, hidden);
+        folder_remove(folder, hidden, false);
 }
 
 /* Remove old checkpoints up to this step. If the run was set back, newer ones stay. */
@@ -207,7 +197,7 @@ static int put_in_place(const struct ckpt_writer *w, struct err *err)
     if (faccessat(in, name, F_OK, 0) == 0)
         remove_checkpoint(in, aside); /* left by a writer that was killed after its rename */
     const bool old = renameat(in, name, in, aside) == 0;
-    if (renameat(in, w->tmp, in, name)) {
+    if (renameat(in, w->path, in, name)) {
         err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, name);
         if (old)
             (void)renameat(in, aside, in, name);
@@ -235,7 +225,7 @@ static int finish(const struct ckpt_writer *w, struct err *err)
         write_file(w, "manifest.json", put_text, &text, &ignored, err))
         return -1;
     if (fsync(w->in))
-        return err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, w->tmp);
+        return err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, w->path);
     return put_in_place(w, err);
 }
 

@@ -3,7 +3,7 @@
  *
  * A checkpoint is written to .tmp-...: every file and the folder are synced, then the folder is renamed and
  * the parent synced. So a kill or a power cut leaves the old checkpoints and at most a .tmp- folder, which
- * the next write removes. If the step has a checkpoint already, that one is renamed to step-...-old until the
+ * the next write removes. In an attempt of a job it is inside of the attempt's mark (attempt_mark.h). If the step has a checkpoint already, that one is renamed to step-...-old until the
  * new one has its name.
  *
  * Other users who may write to the folder cannot redirect a writer: it creates and removes everything by
@@ -12,13 +12,14 @@
  * Order:     one writer at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
  * Ownership: the caller owns the writer (zeroed: closed), which borrows `dir`; lists are in the arena.
  * Errors:    ERR_FATAL (cannot write or read; code = errno), ERR_INVALID (damaged: names file and field),
- *            ERR_NOT_FOUND. A failed write leaves the folder unchanged. ERR_TRANSIENT (ckpt_commit): the
+ *            ERR_NOT_FOUND, ERR_PEER (attempt_mark.h). A failed write leaves the folder unchanged. ERR_TRANSIENT (ckpt_commit): the
  *            checkpoint is complete, but may not survive a power cut, since the folder could not be synced.
  */
 #ifndef TK_TRAINER_STATE_FILES_CKPT_DIR_H
 #define TK_TRAINER_STATE_FILES_CKPT_DIR_H
 
 #include "common/arena.h"
+#include "trainer/state/files/attempt_mark.h"
 #include "trainer/state/files/manifest.h"
 #include "trainer/state/files/tensor.h"
 
@@ -28,15 +29,21 @@ enum { CKPT_NAME_BYTES = 48, CKPT_STEP_DIGITS = 10, CKPT_LIST_MAX = 100000, CKPT
 #define CKPT_OLD "-old" /* suffix of a checkpoint that is being replaced */
 
 struct ckpt_writer {
-    const char *dir;           /* the run's */
-    char tmp[CKPT_NAME_BYTES]; /* the temporary folder in it; "": none, and the next two are not open */
-    int folder, in;            /* descriptors of dir and tmp */
+    const char *dir;                                 /* the run's */
+    char tmp[CKPT_NAME_BYTES];                       /* the temporary folder; "": none, and nothing is open */
+    char path[ATTEMPT_NAME_BYTES + CKPT_NAME_BYTES]; /* of tmp, in dir */
+    int folder, base, in; /* descriptors of dir, of the folder of tmp, and of tmp */
     struct manifest manifest;
 };
 
 /* Create `dir`, the run's folder, which must not be a link, and the temporary folder in it; m has step,
- * config and run id. */
-int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err) MUST_CHECK;
+ * config and run id. mark NULL: no attempt. */
+int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct attempt_mark *mark,
+               struct err *err) MUST_CHECK;
+
+/* Create `dir` and take the attempt's mark in it, or check that it is still there. Without an attempt it does
+ * nothing. */
+int ckpt_claim(const char *dir, struct attempt_mark *mark, struct err *err) MUST_CHECK;
 
 /* Write one file: `write` passes its bytes to the sink. */
 int ckpt_file(struct ckpt_writer *w, const char *name,

@@ -2,14 +2,17 @@
 #include "test.h"
 
 #include "common/cleanup.h"
+#include "trainer/events/event_encode.h"
 #include "trainer/run/report.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct fixture {
@@ -212,6 +215,45 @@ static void says_what_it_removes(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* The bytes of the one event file of a run that starts afresh and reports nothing. */
+static off_t size_of_fresh(bool later_attempt)
+{
+    char dir[] = "/tmp/test_report_XXXXXX", command[64];
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_TEXT);
+    struct err err = {0};
+    struct stat st = {0};
+
+    assert_non_null(mkdtemp(dir));
+    o.log_dir = dir;
+    o.resumed_step = -1;
+    o.later_attempt = later_attempt;
+    assert_int_equal(report_close(report_open(&o, &err), &err), 0);
+    fclose(f.out);
+    free(f.text);
+    DIR *names = opendir(dir);
+    assert_non_null(names);
+    for (struct dirent *e; (e = readdir(names));)
+        if (e->d_name[0] != '.')
+            assert_int_equal(fstatat(dirfd(names), e->d_name, &st, 0), 0);
+    closedir(names);
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+    return st.st_size;
+}
+
+/* An earlier attempt of a job may still write events: two session starts make readers drop them. */
+static void a_later_attempt_begins_with_session_starts(void **state)
+{
+    struct err err = {0};
+    cleanup_buf struct buf starts = BUF_INIT(4096);
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(event_encode_restart(1, 1, &starts, &err), 0);
+    assert_int_equal(size_of_fresh(true), size_of_fresh(false) + (off_t)starts.len);
+}
+
 /* A disk that is full from the second record on: the lines go on, and the end says so. */
 static void a_full_disk_is_told_at_the_end(void **state)
 {
@@ -253,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_progress_file_that_cannot_be_is_a_warning),
         cmocka_unit_test(without_a_report_nothing_happens),
         cmocka_unit_test(says_what_it_removes),
+        cmocka_unit_test(a_later_attempt_begins_with_session_starts),
         cmocka_unit_test(a_full_disk_is_told_at_the_end),
     };
 

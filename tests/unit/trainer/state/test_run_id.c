@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *job, *launch, *restarts, *errors;
+    const char *job, *launch, *restarts, *errors, *attempt;
 } environment;
 
 static char *get(const char *name)
@@ -19,6 +19,7 @@ static char *get(const char *name)
                         : strcmp(name, CONTRACT_ENV_RUN_ID) == 0        ? environment.launch
                         : strcmp(name, CONTRACT_ENV_RESTART_COUNT) == 0 ? environment.restarts
                         : strcmp(name, CONTRACT_ENV_ERROR_FILE) == 0    ? environment.errors
+                        : strcmp(name, CONTRACT_ENV_ATTEMPT) == 0       ? environment.attempt
                                                                         : NULL;
     return (char *)value;
 }
@@ -53,6 +54,32 @@ static void a_given_name_is_taken(void **state)
         assert_string_equal(id.text, cases[i].text);
         assert_int_equal(id.later_attempt, cases[i].later);
         assert_false(id.made_up);
+    }
+}
+
+/* The attempt of a job; -1: there is no mark. */
+static void the_attempt_is_known_in_a_job(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *launch, *attempt;
+        int number;
+    } cases[] = {
+        {"uid", "uid-0", NULL, 0},   {"uid", "uid-12", "3", 12},
+        {"uid", NULL, "3", 3},       {"uid", "mine", "3", 3},
+        {"uid", "uid-", "3", -1},    {"uid", "uid-x", NULL, -1},
+        {"uid", "uid--1", NULL, -1}, {"uid", "uid-9999999999", NULL, -1},
+        {"uid", NULL, NULL, -1},     {NULL, "uid-4", "4", -1},
+        {"", "-4", "4", -1},         {"uid", "uid2-4", NULL, -1},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        environment.attempt = cases[i].attempt;
+        const struct run_id id = found(cases[i].job, cases[i].launch, "0");
+        environment.attempt = NULL;
+        assert_int_equal(id.mark.known ? id.mark.number : -1, cases[i].number);
+        assert_int_equal(id.mark.launch, id.launch);
+        assert_false(id.mark.held);
     }
 }
 
@@ -182,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_given_name_is_taken),
+        cmocka_unit_test(the_attempt_is_known_in_a_job),
         cmocka_unit_test(a_long_name_is_cut),
         cmocka_unit_test(a_nameless_launch_is_named_by_its_process),
         cmocka_unit_test(a_launch_is_known_by_its_folder),

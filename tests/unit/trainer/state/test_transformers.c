@@ -39,7 +39,8 @@ static void write_checkpoint(const char *dir, struct model *m, const struct opti
     const struct snapshot what = {.model = m, .optim = &optim, .cursor = &cursor, .sums = sums, .n_sums = 2};
     const struct manifest manifest = {.step = 1, .run_id = "run"};
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
-    if (ckpt_begin(&w, dir, &manifest, &err) || snapshot_write(&what, &w, &err) || ckpt_commit(&w, 1, &err))
+    if (ckpt_begin(&w, dir, &manifest, NULL, &err) || snapshot_write(&what, &w, &err) ||
+        ckpt_commit(&w, 1, &err))
         fail_msg("%s", err.msg);
 }
 

@@ -126,7 +126,7 @@ static int write_one(const char *dir, int64_t step, const char *run, int64_t kee
     struct payload small = {.chunks = 1, .die_after = -1, .fail_after = -1};
 
     snprintf(m.run_id, sizeof(m.run_id), "%s", run);
-    return ckpt_begin(&w, dir, &m, err) || ckpt_file(&w, "one", put, &small, err) ||
+    return ckpt_begin(&w, dir, &m, NULL, err) || ckpt_file(&w, "one", put, &small, err) ||
                    ckpt_file(&w, "two", put, &p, err) || ckpt_commit(&w, keep, err)
                ? -1
                : 0;
@@ -433,7 +433,7 @@ static void links_are_not_followed(void **state)
     snprintf(kept, sizeof(kept), "%s/kept", away);
     snprintf(step, sizeof(step), "%s/step-0000000010", f->ckpt);
     snprintf(leftover, sizeof(leftover), "%s/.tmp-step-0000000003", f->ckpt);
-    assert_int_equal(ckpt_begin(&w, f->ckpt, &m, &err), 0);
+    assert_int_equal(ckpt_begin(&w, f->ckpt, &m, NULL, &err), 0);
     snprintf(own, sizeof(own), "%s/%s", f->ckpt, w.tmp);
     ckpt_abort(&w);
     assert_int_equal(fs_mkdirs(away, &err), 0);

@@ -47,7 +47,7 @@ static int64_t save(void *ctx)
     failing_begin();
     {
         cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
-        rc = ckpt_begin(&w, f->path, &m, &err) ||
+        rc = ckpt_begin(&w, f->path, &m, NULL, &err) ||
              ckpt_file(&w, "optim.safetensors", put_tensors, NULL, &err) ||
              ckpt_file(&w, "model.safetensors", put_tensors, NULL, &err) || ckpt_commit(&w, KEEP, &err);
     }
