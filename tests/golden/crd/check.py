@@ -28,7 +28,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CRD = "../../../crds/pytorchtrainingjob.yaml"
-CRD_BYTES_MAX = 100_000
+CRD_BYTES_MAX = 60_000
 KUBECTL = os.environ.get("KUBECTL", "kubectl")
 NAMESPACE = os.environ.get("NAMESPACE", "default")
 JOBS = f"/apis/batch.tensorstack.dev/v1beta1/namespaces/{NAMESPACE}/pytorchtrainingjobs"
@@ -105,7 +105,7 @@ def served():
 
 
 def documents(files):
-    """{file: [(object, bytes of its JSON)]}"""
+    """{file: [(object, bytes of its JSON as `kubectl apply` stores it: without indentation)]}"""
     counts = {file: 2 if file.startswith("update-") else 1 for file in files}
     for file, n in counts.items():
         has = len(re.split(r"^---$", (HERE / file).read_text(), flags=re.M))
@@ -118,7 +118,7 @@ def documents(files):
     text, read = done.stdout.lstrip(), []
     while text:
         found, end = json.JSONDecoder().raw_decode(text)
-        read.append((found, len(text[:end].encode())))
+        read.append((found, len(json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode())))
         text = text[end:].lstrip()
     if len(read) != sum(counts.values()):
         sys.exit(f"kubectl read {len(read)} documents, expected {sum(counts.values())}")
