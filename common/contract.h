@@ -14,6 +14,7 @@ enum exit_code {
     EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration; a launcher does not restart it */
     /* Temporary: a rendezvous or collective timed out, or memory was exhausted. A restart may succeed. */
     EXIT_CODE_RETRYABLE = 138,
+    EXIT_CODE_NO_REQUEUE = 93,   /* permanent: NVIDIA's launchers mean "do not requeue" */
     EXIT_CODE_PEER_LOST = 140,   /* another rank exited first: not the root cause */
     EXIT_CODE_INTERRUPTED = 130, /* stopped by SIGINT */
     EXIT_CODE_ABORTED = 134,     /* by SIGABRT */

@@ -38,6 +38,7 @@ static const struct skim_member MEMBERS[] = {
     {OWNER, "controller", OTHER, 0},
     {STATUS, "reason", OTHER, LABEL_BYTES},
     {SPEC, "runPolicy", POLICY, 0},
+    {SPEC, "managedBy", OTHER, NAME_BYTES},
     {POLICY, "managedBy", OTHER, NAME_BYTES},
 };
 
@@ -130,7 +131,8 @@ static void value(struct skim *s, char c)
         return;
     if (m->opens == OTHER && !m->size)
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateBool(c == 't'));
-    else if (c != '"' || m->opens != OTHER || (fits && !s->tokens.len) || (!fits && m->in != POLICY))
+    else if (c != '"' || m->opens != OTHER || (fits && !s->tokens.len) ||
+             (!fits && m->in != POLICY && m->in != SPEC))
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateNull());
     else /* "?": the name of some other controller */
         add(s->nodes[s->tokens.depth - 1], m, cJSON_CreateString(fits ? s->tokens.text : "?"));

@@ -2,7 +2,7 @@
  *
  * It follows only brackets and strings, and validates nothing else. The result is a tree with only these
  * members: metadata with namespace, name, uid, resourceVersion, deletionTimestamp and, of ownerReferences,
- * the first with controller: true (apiVersion, kind, name, uid); spec.runPolicy.managedBy; status.reason.
+ * the first with controller: true (apiVersion, kind, name, uid); spec.managedBy, spec.runPolicy.managedBy; status.reason.
  * Where a member appears twice the first one counts, as in cJSON. A string with an escape, or longer than its
  * grammar allows, becomes null; as managedBy it becomes "?".
  *

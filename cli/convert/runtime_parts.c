@@ -65,14 +65,15 @@ static void read_job(struct conversion *c, struct runtime_parts *rt)
     static const struct losses_field STEP[] = {
         {"name", NULL}, {"template", NULL}, {"replicas", NULL}, {"dependsOn", NULL}, {0}};
     static const struct losses_field TEMPLATE[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
-    static const struct losses_field JOB[] = {{"template", NULL},
-                                              {"parallelism", NULL},
-                                              {"completions", NULL},
-                                              {"completionMode", NULL},
-                                              {"backoffLimit", NULL},
-                                              {"activeDeadlineSeconds", NULL},
-                                              {"podFailurePolicy", "use runPolicy.retryableExitCodes"},
-                                              {0}};
+    static const struct losses_field JOB[] = {
+        {"template", NULL},
+        {"parallelism", NULL},
+        {"completions", NULL},
+        {"completionMode", NULL},
+        {"backoffLimit", NULL},
+        {"activeDeadlineSeconds", NULL},
+        {"podFailurePolicy", "write it into runPolicy.podFailurePolicy, with the names of these containers"},
+        {0}};
     static const char *const SAME[] = {"backoffLimit", "activeDeadlineSeconds"};
     const struct json_at replicas = json_member(&rt->step_at, "replicas");
 

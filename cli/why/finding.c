@@ -236,7 +236,7 @@ static struct finding of_status(const struct why_facts *f, struct arena *a)
     const char *manager = f->job->spec.run_policy.managed_by;
 
     if (manager && strcmp(manager, TRAINJOB_MANAGED_BY) != 0)
-        return about_job("ManagedBy", arena_printf(a, "spec.runPolicy.managedBy is %.200s", manager));
+        return about_job("ManagedBy", arena_printf(a, "managedBy is %.200s", manager));
     if (same_text(st->reason, "Unreadable"))
         return about_job("Unreadable", st->conditions[COND_RUNNING].message);
     if (st->phase == JOB_SUCCEEDED)

@@ -79,15 +79,16 @@ static bool fits(const cJSON *node, size_t max)
     return json_write(node, &text, &full) == 0 && served_bytes(&text) <= max;
 }
 
-/* Drop the spec except runPolicy, which decides what happens to the job in the end. */
+static const char *const MANAGER[] = {"managedBy", NULL};
+
+/* Drop the spec except who manages the job, and runPolicy, which decides what happens to it in the end. */
 static void drop_spec(cJSON *view, const cJSON *spec)
 {
+    cJSON *rest = view_of(spec, (const char *[]){"managedBy", "runPolicy", NULL});
     const cJSON *policy = json_find(spec, (const char *[]){"runPolicy", NULL});
-    cJSON *rest = cJSON_CreateObject();
 
-    if (policy && fits(policy, JOBTEXT_POLICY_BYTES) &&
-        !cJSON_AddItemReferenceToObject(rest, "runPolicy", (cJSON *)(uintptr_t)policy))
-        memory_exhausted();
+    if (policy && !fits(policy, JOBTEXT_POLICY_BYTES))
+        cJSON_ReplaceItemInObjectCaseSensitive(rest, "runPolicy", view_of(policy, MANAGER));
     cJSON_ReplaceItemInObjectCaseSensitive(view, "spec", rest);
 }
 
@@ -147,13 +148,22 @@ struct jobtext *jobtext_new(const cJSON *object, struct err *err)
 }
 
 /* A managedBy that is too long becomes "?", so that the job still counts as another controller's. */
-static void keep_manager(const cJSON *names, cJSON *few)
+static void keep_manager(const cJSON *from, cJSON *to)
 {
-    const char *who = json_str(json_find(names, (const char *[]){"spec", "runPolicy", NULL}), "managedBy");
+    const char *who = json_str(from, "managedBy");
 
     if (who)
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(cJSON_AddObjectToObject(few, "spec"), "runPolicy"),
-                                "managedBy", strlen(who) <= DECODE_NAME_BYTES ? who : "?");
+        cJSON_AddStringToObject(to, "managedBy", strlen(who) <= DECODE_NAME_BYTES ? who : "?");
+}
+
+static void keep_managers(const cJSON *names, cJSON *few)
+{
+    const cJSON *spec = json_find(names, (const char *[]){"spec", NULL});
+    cJSON *to = cJSON_AddObjectToObject(few, "spec");
+
+    keep_manager(spec, to);
+    keep_manager(json_find(spec, (const char *[]){"runPolicy", NULL}),
+                 cJSON_AddObjectToObject(to, "runPolicy"));
 }
 
 /* Of an unreadable job store only the names, managedBy and deletionTimestamp, also if other parts could be
@@ -166,7 +176,7 @@ struct jobtext *jobtext_new_unreadable(const cJSON *names, const struct err *why
 
     if (meta && !cJSON_AddItemReferenceToObject(few, "metadata", (cJSON *)(uintptr_t)meta))
         memory_exhausted();
-    keep_manager(names, few);
+    keep_managers(names, few);
     if (reason && strlen(reason) <= DECODE_REASON_BYTES)
         cJSON_AddStringToObject(cJSON_AddObjectToObject(few, "status"), "reason", reason);
     return text_of(few, why, err);

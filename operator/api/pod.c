@@ -20,7 +20,8 @@ enum {
     KUBELET_BYTES = 4096, /* of a container's message, before it is cut */
     ADDRESS_BYTES = 45,
     HOLDER_BYTES = 128,
-    WORKING_BYTES = 256
+    WORKING_BYTES = 256,
+    EVIDENCE_BYTES = 1024
 };
 
 /* Every string of struct pod, for packing them after the struct. If one exceeds its limit, a name or an enum
@@ -46,6 +47,7 @@ static const struct {
     {offsetof(struct pod, unplaced_by), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, finalizer), HOLDER_BYTES, true},
     {offsetof(struct pod, working), WORKING_BYTES, true},
+    {offsetof(struct pod, evidence), EVIDENCE_BYTES, true},
     {offsetof(struct pod, training.name), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, training.reason), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, training.message), MESSAGE_BYTES, true},
@@ -332,6 +334,44 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
         p->init = beside;
 }
 
+/* Add a line, unless it does not fit or `what`, a name by others, could be taken for several words. */
+static void add_evidence(char *out, const char *kind, const char *what, const char *how)
+{
+    size_t len = strlen(out);
+
+    if (what[0] && !strpbrk(what, "\t\n") && !strpbrk(how, "\t\n") &&
+        len + strlen(what) + strlen(how) + 4 <= EVIDENCE_BYTES)
+        snprintf(out + len, EVIDENCE_BYTES + 1 - len, "%s\t%s\t%s\n", kind, what, how);
+}
+
+static void read_ends(const cJSON *statuses, char *out)
+{
+    const cJSON *c;
+    char code[16];
+
+    cJSON_ArrayForEach(c, statuses)
+    {
+        const cJSON *ended = how_it_ended(json_find(c, (const char *[]){"state", "terminated", NULL}));
+        int32_t n = (int32_t)json_i64(ended, "exitCode", 0);
+        snprintf(code, sizeof(code), "%d", n);
+        if (n)
+            add_evidence(out, "c", or_empty(json_str(c, "name")), code);
+    }
+}
+
+static void read_evidence(const cJSON *status, const struct pod *p, char out[static EVIDENCE_BYTES + 1])
+{
+    const cJSON *c;
+
+    if (p->phase != POD_FAILED && !p->deletion_ms &&
+        (p->training.state != CONTAINER_TERMINATED || p->training.exit_code == 0))
+        return;
+    read_ends(member(status, "containerStatuses"), out);
+    read_ends(member(status, "initContainerStatuses"), out);
+    cJSON_ArrayForEach(c, member(status, "conditions"))
+        add_evidence(out, "p", or_empty(json_str(c, "type")), or_empty(json_str(c, "status")));
+}
+
 static const char **string_at(struct pod *p, size_t i)
 {
     return (const char **)(void *)((char *)p + STRINGS[i].at);
@@ -414,6 +454,7 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
     struct pod p = {.unreadable = unreadable ? unreadable->msg : ""};
     const cJSON *status = member(object, "status");
     char working[WORKING_BYTES + 1] = "";
+    char evidence[EVIDENCE_BYTES + 1] = "";
 
     if (read_metadata(member(object, "metadata"), &p, err) < 0)
         return NULL;
@@ -431,6 +472,8 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
         read_unplaced(member(object, "spec"), status, &p);
     read_conditions(status, &p);
     read_containers(object, status, &p, working);
+    read_evidence(status, &p, evidence);
+    p.evidence = evidence;
     hide_secrets(&p.training, p.training.state == CONTAINER_TERMINATED, &words);
     hide_secrets(&p.init, p.crashed || p.init.state == CONTAINER_TERMINATED, &words);
     return pack(&p);

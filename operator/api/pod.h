@@ -3,7 +3,7 @@
  * Ownership: one block of memory, freed by pod_free or child_free. Strings are never NULL: "" when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
  * Errors:    ERR_INVALID when metadata is unusable; any other value that does not fit counts as absent. Every
- *            string has a limit (decode.h), so a pod takes 8 KiB at most.
+ *            string has a limit (decode.h), so a pod takes 9 KiB at most.
  */
 #ifndef TK_OPERATOR_API_POD_H
 #define TK_OPERATOR_API_POD_H
@@ -67,6 +67,10 @@ struct pod {
     /* Names of other containers still running after the training ended. "": none, the training has not ended,
      * or the phase is final. */
     const char *working;
+    /* Of a pod that failed or is being deleted, one entry per line, 1 KiB at most: "c NAME CODE" for each
+     * container, then for each init container, that ended with another code than 0; then "p TYPE STATUS" for
+     * each condition. Tabs separate the words. */
+    const char *evidence;
     int32_t index;   /* -1: label missing or bad */
     int32_t attempt; /* -1: the same */
     int32_t restart;

@@ -126,8 +126,10 @@ static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
     struct err ignored;
 
     if (trainjob_decode_run_policy(&spec, ret, &ignored) < 0)
-        *ret = (struct run_policy){.cleanup_policy = CLEANUP_NONE,
-                                   .managed_by = json_str(member(spec.node, "runPolicy"), "managedBy")};
+        *ret = (struct run_policy){
+            .cleanup_policy = CLEANUP_NONE,
+            .managed_by = json_str(json_has(&spec, "managedBy") ? spec.node : member(spec.node, "runPolicy"),
+                                   "managedBy")};
 }
 
 struct trainjob *trainjob_decode(cJSON *tree, struct err *err)

@@ -19,8 +19,9 @@
 #define TRAINJOB_KIND "PyTorchTrainingJob"
 #define TRAINJOB_PLURAL "pytorchtrainingjobs"
 
-/* Jobs whose spec.runPolicy.managedBy names another controller are ignored. */
+/* Jobs whose spec.managedBy or spec.runPolicy.managedBy names another controller are ignored. */
 #define TRAINJOB_MANAGED_BY "batch.tensorstack.dev/ptj-operator"
+#define TRAINJOB_MULTIKUEUE "kueue.x-k8s.io/multikueue"
 
 enum {
     TRAINJOB_TYPES_MAX = JOBSTATUS_TASKS_MAX,
@@ -80,10 +81,11 @@ struct run_policy {
     enum restart_scope restart_scope;
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
     int n_retryable_exit_codes;
-    const char *managed_by; /* NULL: this operator */
-    bool open_network;      /* networkPolicy: false */
-    bool no_avoiding;       /* avoidNodes: false */
-    bool no_last_words;     /* lastWords: false: statuses and events contain no output of programs */
+    const cJSON *failure_rules; /* podFailurePolicy.rules, checked (plan/failurerule.h); NULL: none */
+    const char *managed_by;     /* of the spec or of runPolicy; NULL: this operator */
+    bool open_network;          /* networkPolicy: false */
+    bool no_avoiding;           /* avoidNodes: false */
+    bool no_last_words;         /* lastWords: false: statuses and events contain no output of programs */
 };
 
 /* spec.elastic: the number of pods may change while the job runs. `expected` is also the replicas of the one
@@ -173,6 +175,11 @@ int trainjob_check_launcher(const struct json_at *spec, const struct trainjob_sp
                             struct err *err) MUST_CHECK;
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret,
                                struct err *err) MUST_CHECK;
+int trainjob_decode_failure_policy(const struct json_at *run_policy, const cJSON **ret,
+                                   struct err *err) MUST_CHECK;
+/* Check that each containerName of the policy is in a template. Call it after replicaSpecs. */
+int trainjob_check_failure_policy(const struct json_at *spec, const struct trainjob_spec *s,
+                                  struct err *err) MUST_CHECK;
 int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
                              struct err *err) MUST_CHECK; /* after replicaSpecs */
 int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *ret,

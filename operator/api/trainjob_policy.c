@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253 };
+enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253, MANAGER_PATH_BYTES = 63 };
 
 /* torchrun accepts both spellings. */
 static bool names_endpoint(const struct torchrun_config *t)
@@ -99,6 +99,40 @@ static int decode_exit_codes(const struct json_at *at, struct run_policy *ret, s
     return 0;
 }
 
+/* Whether it is a domain, "/" and a path. */
+static bool is_domain_path(const char *s)
+{
+    size_t domain = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+
+    return domain && s[0] != '.' && s[0] != '-' && s[domain] == '/' && s[domain - 1] != '.' &&
+           s[domain - 1] != '-' && s[domain + 1] && !strpbrk(s, " \t\n\"\\<>[]{}|^`@#?");
+}
+
+/* spec.managedBy is the path that other controllers read; runPolicy.managedBy means the same. */
+static int decode_manager(const struct json_at *spec, const struct json_at *policy, const char **ret,
+                          struct err *err)
+{
+    struct json_at at = json_member(spec, "managedBy");
+    struct json_at old_at = json_member(policy, "managedBy");
+    const char *who = NULL, *old = NULL;
+
+    if (decode_text(spec, "managedBy", MANAGER_PATH_BYTES, &who, err) < 0 ||
+        decode_text(policy, "managedBy", MANAGER_BYTES, &old, err) < 0)
+        return -1;
+    if (who && !is_domain_path(who))
+        return json_err(&at, err,
+                        "expected a domain and a path, such as " TRAINJOB_MULTIKUEUE ", got \"%.80s\"", who);
+    if (old && strcmp(old, TRAINJOB_MULTIKUEUE) == 0)
+        return json_err(&old_at, err,
+                        "expected " TRAINJOB_MULTIKUEUE
+                        " in spec.managedBy alone: MultiKueue does not remove this one "
+                        "from the copy in the worker cluster");
+    if (who && old && strcmp(who, old) != 0)
+        return json_err(&at, err, "expected the same as in runPolicy.managedBy, \"%.80s\"", old);
+    *ret = who ? who : old;
+    return 0;
+}
+
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret, struct err *err)
 {
     static const char *const KNOWN[] = {"activeDeadlineSeconds",
@@ -110,13 +144,13 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                         "forceDeleteAfterSeconds",
                                         "retryableExitCodes",
                                         "managedBy",
+                                        "podFailurePolicy",
                                         "progressTimeoutSeconds",
                                         "sidecarGraceSeconds",
                                         "networkPolicy",
                                         "lastWords",
                                         "avoidNodes",
                                         NULL};
-    static const char *const REFUSED[] = {"podFailurePolicy", NULL};
     static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
     static const char *const SCOPES[] = {"Job", "Replica", NULL};
     struct json_at at = json_member(spec, "runPolicy");
@@ -126,7 +160,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
 
     *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT,
                                .sidecar_grace_s = TRAINJOB_SIDECAR_GRACE_S};
-    if (decode_members(&at, KNOWN, REFUSED, err) < 0 ||
+    if (decode_members(&at, KNOWN, NULL, err) < 0 ||
         decode_opt_i64(&at, "activeDeadlineSeconds", 1, INT32_MAX, &ret->active_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
         decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
@@ -140,7 +174,8 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         json_get_bool(&at, "avoidNodes", &avoid, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
-        decode_text(&at, "managedBy", MANAGER_BYTES, &ret->managed_by, err) < 0)
+        trainjob_decode_failure_policy(&at, &ret->failure_rules, err) < 0 ||
+        decode_manager(spec, &at, &ret->managed_by, err) < 0)
         return -1;
     ret->open_network = !policy;
     ret->no_last_words = !words;

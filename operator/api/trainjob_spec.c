@@ -223,8 +223,9 @@ static int decode_scheduler(const struct json_at *spec, struct err *err)
 int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct trainjob_spec *ret,
                          struct err *err)
 {
-    static const char *const KNOWN[] = {"suspend", "replicaSpecs", "torchrunConfig",  "elastic", "runPolicy",
-                                        "runMode", "scheduler",    "tensorboardSpec", NULL};
+    static const char *const KNOWN[] = {"suspend",         "managedBy", "replicaSpecs", "torchrunConfig",
+                                        "elastic",         "runPolicy", "runMode",      "scheduler",
+                                        "tensorboardSpec", NULL};
     struct json_at spec = json_member(root, "spec");
     bool suspend = false;
 
@@ -236,9 +237,10 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         trainjob_check_launcher(&spec, ret, err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        check_progress_timeout(&spec, ret, err) < 0 || trainjob_decode_elastic(&spec, ret, err) < 0 ||
-        check_min_nodes(&spec, ret, err) < 0 || trainjob_decode_run_mode(&spec, a, ret, err) < 0 ||
-        decode_scheduler(&spec, err) < 0 || trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
+        trainjob_check_failure_policy(&spec, ret, err) < 0 || check_progress_timeout(&spec, ret, err) < 0 ||
+        trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
+        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||
+        trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;
     return 0;

@@ -81,6 +81,7 @@ static void judge_code(struct verdict *v, const char *container_reason, const st
         {EXIT_CODE_INTERRUPTED, VERDICT_KILL, "Interrupted"},
         {EXIT_CODE_PEER_LOST, VERDICT_PEER_LOST, "PeerLost"},
         {EXIT_CODE_RETRYABLE, VERDICT_RETRYABLE, "RetryableExitCode"},
+        {EXIT_CODE_NO_REQUEUE, VERDICT_PERMANENT, "DoNotRequeue"},
     };
     bool retryable = listed(v->exit_code, policy);
 

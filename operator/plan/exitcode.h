@@ -20,6 +20,10 @@ enum verdict_class {
     VERDICT_OOM,
     VERDICT_ADMISSION,
     VERDICT_DISRUPTION,
+    /* By a rule of podFailurePolicy (failurerule.h). restartPolicy does not change them. */
+    VERDICT_UNCOUNTED, /* it restarts, and no counter of failures changes */
+    VERDICT_COUNTED,   /* it counts against backoffLimit */
+    VERDICT_FAIL_JOB,
 };
 
 struct verdict {
@@ -27,6 +31,7 @@ struct verdict {
     const char *reason;  /* CamelCase */
     const char *message; /* "" for none */
     const char *init;    /* the init container that failed; NULL: none */
+    const char *rule;    /* VERDICT_FAIL_JOB: which rule matches what */
     int32_t exit_code;   /* -1: no container terminated */
     int32_t signal;      /* 0: none */
     int32_t rank;        /* -1: not known */

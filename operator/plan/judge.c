@@ -2,6 +2,8 @@
  * one by one. */
 #include "operator/plan/judge.h"
 
+#include "operator/plan/failurerule.h"
+
 #include <signal.h>
 #include <string.h>
 
@@ -9,7 +11,7 @@ enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank often fail first, wit
 
 void judge_apply_policy(struct verdict *v, enum restart_policy policy)
 {
-    if (v->class <= VERDICT_SUCCESS)
+    if (v->class <= VERDICT_SUCCESS || v->class >= VERDICT_UNCOUNTED)
         return;
     switch (policy) {
     case RESTART_EXIT_CODE:
@@ -49,6 +51,7 @@ struct judgement judge_attempt(struct planner *p)
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         struct verdict v = s->pod ? exitcode_verdict(s->pod, &p->spec->run_policy) : judge_missing(p, s);
+        failurerule_apply(p, s, &v);
         enum verdict_class own = v.class;
         judge_apply_policy(&v, s->spec->restart_policy);
         verdicts[i] = v;

@@ -23,7 +23,7 @@ struct judgement judge_attempt(struct planner *p);
  * wait is over. */
 bool judge_may_act(struct planner *p, const struct judgement *j);
 
-/* Change the verdict's class by the restart policy of the pod's type. */
+/* Change the verdict's class by the restart policy of the pod's type, unless a rule set it. */
 void judge_apply_policy(struct verdict *v, enum restart_policy policy);
 
 /* Whether restartScope Replica allows to replace the failed pods one by one. False: the attempt is judged as

@@ -273,7 +273,8 @@ static const char *count_restart(struct planner *p, const struct judgement *j)
 {
     struct jobstatus *st = &p->st;
 
-    if (j->v.class > VERDICT_SUCCESS && j->v.class != VERDICT_PERMANENT && st->attempt == COUNT_MAX)
+    if (j->v.class > VERDICT_SUCCESS && j->v.class != VERDICT_PERMANENT && j->v.class != VERDICT_FAIL_JOB &&
+        st->attempt == COUNT_MAX)
         return "AttemptLimitExceeded"; /* an edited status; a larger number would not be accepted */
     switch (j->v.class) {
     case VERDICT_NONE:
@@ -291,6 +292,12 @@ static const char *count_restart(struct planner *p, const struct judgement *j)
             return "AdmissionLimitExceeded";
         count_one(st, &st->admission_count);
         return NULL;
+    case VERDICT_FAIL_JOB:
+        return "PodFailurePolicy";
+    case VERDICT_UNCOUNTED:
+        st->restarts = count_up(st->restarts);
+        return NULL;
+    case VERDICT_COUNTED:
     case VERDICT_OOM:
     case VERDICT_PEER_LOST:
     case VERDICT_RETRYABLE:
@@ -338,6 +345,8 @@ static void announce_restart(struct planner *p, enum verdict_class class, const 
                       is_late_start(p->st.last_failure->reason) ? "not started or refused by a node"
                                                                 : "refused by a node",
                       p->st.admission_count, ADMISSIONS_MAX);
+    else if (class == VERDICT_UNCOUNTED)
+        planner_event(p, false, "Restarting", "%s begins %s; not counted", who, when);
     else
         planner_event(p, false, "Restarting", "restart %d/%d: %s begins %s", p->st.backoff_count,
                       p->spec->run_policy.backoff_limit, who, when);
@@ -352,7 +361,7 @@ static bool count_failure(struct planner *p, const struct judgement *j)
     planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
     const char *failed = count_restart(p, j);
     if (failed)
-        fail_job(p, failed, what);
+        fail_job(p, failed, j->v.rule ? j->v.rule : what);
     else
         avoid_consider(p, j);
     if (failed == j->v.reason && j->v.init)

@@ -30,7 +30,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CRD = "../../../crds/pytorchtrainingjob.yaml"
-CRD_BYTES_MAX = 100_000
+CRD_BYTES_MAX = 60_000
 KUBECTL = os.environ.get("KUBECTL", "kubectl")
 NAMESPACE = os.environ.get("NAMESPACE", "default")
 JOBS = f"/apis/batch.tensorstack.dev/v1beta1/namespaces/{NAMESPACE}/pytorchtrainingjobs"
@@ -117,7 +117,7 @@ def documents_in(text):
 
 
 def documents(files):
-    """{case: (its text, [(object, bytes of its JSON)])}"""
+    """{case: (its text, [(object, bytes of its JSON as `kubectl apply` stores it: without indentation)])}"""
     texts = {case: text for file in files for case, text in cases_of(file).items()}
     counts = {case: 2 if case.startswith("update-") else 1 for case in texts}
     for case, n in counts.items():
@@ -131,7 +131,7 @@ def documents(files):
     text, read = done.stdout.lstrip(), []
     while text:
         found, end = json.JSONDecoder().raw_decode(text)
-        read.append((found, len(text[:end].encode())))
+        read.append((found, len(json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode())))
         text = text[end:].lstrip()
     if len(read) != sum(counts.values()):
         sys.exit(f"kubectl read {len(read)} documents, expected {sum(counts.values())}")

@@ -295,10 +295,12 @@ static void test_what_is_skimmed(void **ctx)
         {"{'metadata':{'deletionTimestamp':null,@I}}", "", "", ""},
         {"{@M,'spec':{'a':@70([)@70(]),'runPolicy':{'a':[1],'managedBy':'k/multi'}}}", "", "", "k/multi"},
         {"{'spec':{'runPolicy':{'managedBy':'m','managedBy':'no'}},@M}", "", "", "m"},
-        {"{@M,'spec':{'managedBy':'no','a':{'runPolicy':{'managedBy':'no'}}}}", "", "", ""},
+        {"{@M,'spec':{'managedBy':'s','runPolicy':{'managedBy':'r'},'a':{'managedBy':'no'}}}", "", "", "s"},
+        {"{@M,'spec':{'a':{'runPolicy':{'managedBy':'no'}}}}", "", "", ""},
         /* some other controller, whatever its name */
         {"{@M,'spec':{'runPolicy':{'managedBy':'a\\u003cb'}}}", "", "", "?"},
         {"{@M,'spec':{'runPolicy':{'managedBy':'@254(m)'}}}", "", "", "?"},
+        {"{@M,'spec':{'managedBy':'@254(m)'}}", "", "", "?"},
     };
 
     (void)ctx;
@@ -314,8 +316,9 @@ static void test_what_is_skimmed(void **ctx)
         const char *owner = json_str(
             cJSON_GetArrayItem(json_find(meta, (const char *[]){"ownerReferences", NULL}), 0), "uid");
         const char *deletion = json_str(meta, "deletionTimestamp");
-        const char *manager =
-            json_str(json_find(o, (const char *[]){"spec", "runPolicy", NULL}), "managedBy");
+        const char *manager = json_str(json_find(o, (const char *[]){"spec", NULL}), "managedBy");
+        if (!manager)
+            manager = json_str(json_find(o, (const char *[]){"spec", "runPolicy", NULL}), "managedBy");
         assert_string_equal(owner ? owner : "", ROWS[i].owner);
         assert_string_equal(deletion ? deletion : "", ROWS[i].deletion);
         assert_string_equal(manager ? manager : "", ROWS[i].manager);

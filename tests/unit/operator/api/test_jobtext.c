@@ -100,6 +100,32 @@ static void test_escapes_count(void **state)
     }
 }
 
+/* Of a spec that is too large, who manages the job is kept whatever the rest of runPolicy takes. */
+static void test_the_manager_of_a_large_job(void **state)
+{
+    static const char *const SPECS[] = {"{'managedBy':'a/b','runPolicy':{}}",
+                                        "{'runPolicy':{'managedBy':'a/b'}}"};
+    static char filler[JOBTEXT_SPEC_BYTES];
+
+    (void)state;
+    memset(filler, 'x', sizeof(filler) - 1);
+    for (size_t i = 0; i < ARRAY_LEN(SPECS); i++) {
+        for (int large = 0; large < 2; large++) {
+            struct err err;
+            cleanup_json cJSON *object = jsontext_parse("{'metadata':{" META "}}");
+            cJSON *spec = jsontext_parse(SPECS[i]);
+            cJSON_AddItemToObject(object, "spec", spec);
+            cJSON_AddStringToObject(large ? cJSON_GetObjectItem(spec, "runPolicy") : spec, "x", filler);
+            struct jobtext *t = jobtext_new(object, &err);
+            assert_non_null(t);
+            assert_true(t->too_large);
+            cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
+            jobtext_free(t);
+            assert_string_equal(job->spec.run_policy.managed_by, "a/b");
+        }
+    }
+}
+
 /* One of 1,024 replicas and ten long failures is read; one that only someone else can have written is not. */
 static void test_status_bound(void **state)
 {
@@ -161,6 +187,7 @@ static void test_unreadable_but_not_ours(void **state)
         {"'deletionTimestamp':'2026-01-01T00:00:00Z',", "{}", "", true},
         {"", "{'managedBy':'k/multi','backoffLimit':77}", "k/multi", false},
         {"", "{'managedBy':'" TRAINJOB_MANAGED_BY "'}", TRAINJOB_MANAGED_BY, false},
+        {"", "{},'managedBy':'k/multi'", "k/multi", false},
     };
     char text[600];
     struct err err, why;
@@ -245,10 +272,15 @@ static void test_unusable_metadata(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),    cmocka_unit_test(test_a_spec_beyond_reason_is_not_kept),
-        cmocka_unit_test(test_escapes_count),     cmocka_unit_test(test_status_bound),
-        cmocka_unit_test(test_unreadable),        cmocka_unit_test(test_the_largest_job_is_readable),
-        cmocka_unit_test(test_unusable_metadata), cmocka_unit_test(test_unreadable_but_not_ours),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_a_spec_beyond_reason_is_not_kept),
+        cmocka_unit_test(test_escapes_count),
+        cmocka_unit_test(test_the_manager_of_a_large_job),
+        cmocka_unit_test(test_status_bound),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_the_largest_job_is_readable),
+        cmocka_unit_test(test_unusable_metadata),
+        cmocka_unit_test(test_unreadable_but_not_ours),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,53 @@ struct row {
 
 /* That each field is refused where the schema refuses it says test_schema.c; here stand one row for each form of words, and what no
  * schema knows. */
+#define RULES(rules) WITH("'runPolicy':{'podFailurePolicy':{'rules':[" rules "]}}")
+
 static const struct row REFUSED[] = {
+    {RULES("{}"), "spec.runPolicy.podFailurePolicy.rules[0].action: expected a value, got nothing"},
+    {RULES("7"), "spec.runPolicy.podFailurePolicy.rules[0]: expected an object"},
+    {RULES("{'action':'FailIndex'}"), "spec.runPolicy.podFailurePolicy.rules[0].action: expected one of "
+                                      "FailJob, Ignore, Count, got \"FailIndex\""},
+    {RULES("{'action':'Count'}"),
+     "spec.runPolicy.podFailurePolicy.rules[0]: expected onExitCodes or onPodConditions, one of them"},
+    {RULES("{'action':'Count','onPodConditions':[]}"),
+     "spec.runPolicy.podFailurePolicy.rules[0]: expected onExitCodes or onPodConditions, one of them"},
+    {RULES(
+         "{'action':'Count','onPodConditions':[{'type':'A'}],'onExitCodes':{'operator':'In','values':[1]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0]: expected onExitCodes or onPodConditions, one of them"},
+    {RULES("{'action':'Count','onExitCodes':{'values':[1]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.operator: expected a value, got nothing"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'In'}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.values: expected 1..255 exit codes, got none"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'In','values':[0]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.values[0]: expected an integer 1..255: 0 is not a "
+     "failure"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'NotIn','values':[0,256]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.values[1]: expected an integer 0..255"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'In','values':[2,1]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.values[1]: expected a larger number than the one "
+     "before it"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'In','values':[2,2]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.values[1]: expected a larger number than the one "
+     "before it"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'In','values':[1.5]}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.values[0]: expected an integer 1..255: 0 is not a "
+     "failure"},
+    {RULES("{'action':'Count','onExitCodes':{'operator':'In','values':[1],'containerName':'d'}}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.containerName: no template has a container or "
+     "init container \"d\""},
+    {RULES("{'action':'Count','onPodConditions':[{'status':'True'}]}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onPodConditions[0].type: expected a value, got nothing"},
+    {RULES("{'action':'Count','onPodConditions':[{'type':'A','status':'Yes'}]}"),
+     "spec.runPolicy.podFailurePolicy.rules[0].onPodConditions[0].status: expected one of True, False, "
+     "Unknown, got \"Yes\""},
+    {WITH("'managedBy':'me'"),
+     "spec.managedBy: expected a domain and a path, such as kueue.x-k8s.io/multikueue, got \"me\""},
+    {WITH("'managedBy':'a.b/c','runPolicy':{'managedBy':'a.b/d'}"),
+     "spec.managedBy: expected the same as in runPolicy.managedBy, \"a.b/d\""},
+    {WITH("'managedBy':'kueue.x-k8s.io/multikueue','runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}"),
+     "spec.runPolicy.managedBy: expected kueue.x-k8s.io/multikueue in spec.managedBy alone: MultiKueue does "
+     "not remove this one from the copy in the worker cluster"},
     {JOB("{}"), "spec.replicaSpecs: expected 1..16 items, got none"},
     {JOB("[]"), "spec: expected an object, got a list"},
     {WITH("'x':1"), "spec.x: unknown field"},
