@@ -87,6 +87,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
                                                .guards = {.isolate = !l->unguarded, .operator_ns = "ops"},
                                                .job_keys = !l->unguarded,
                                                .seed = 1,
+                                               .kueue = l->kueue,
                                                .progress_url = l->progress_url};
 
     l->started++;
