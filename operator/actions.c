@@ -336,7 +336,7 @@ static void on_created(struct step *s, struct kube_reply *reply)
 
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
         end_step(s);
-    } else if (!reply->err && is_out_of_sight(reply->object)) {
+    } else if (!reply->err && s->act->child != CHILD_WORKLOAD && is_out_of_sight(reply->object)) {
         err_set(&err, ERR_INVALID, "a webhook or a policy removed the label %s from %s %s", LABEL_JOB,
                 resource_of(s->act->child)->kind, s->act->name);
         refuse(s, PROBLEM_REFUSED, &err);

@@ -214,8 +214,12 @@ static void after_failure(struct pass *p, const struct actions_result *r, bool r
         kube_work_after(p->work, SAME_NAME_MS);
     } else {
         bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
+        int64_t soon_ms = jobmemory_webhook_ms(p->memory, now_ms(p->c));
         log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "reconcile failed", &r->err);
-        kube_work_retry(p->work, r->retry_after_ms);
+        if (soon_ms > r->retry_after_ms && !conflict)
+            kube_work_after(p->work, soon_ms);
+        else
+            kube_work_retry(p->work, r->retry_after_ms);
     }
 }
 

@@ -198,7 +198,8 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
     }
 }
 
-/* Spare: only jobs with a queue wait for them. */
+/* Spare: only jobs with a queue wait for them. Workloads are watched without a label, since one that lost it would keep
+ * its quota. */
 void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns)
 {
     static const struct kube_resource SETTINGS[QUEUE_SETTINGS] = {
@@ -209,13 +210,12 @@ void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char
     };
 
     w->kinds[CHILD_WORKLOAD] =
-        kube_reconciler_watch(r, &(struct kube_reconciler_source){
-                                     .watch = {.resource = WORKLOADS, .ns = ns, .label_selector = LABEL_JOB},
-                                     .spare = true,
-                                     .decode = decode_workload,
-                                     .decode_unreadable = unreadable_workload,
-                                     .unsure = unsure_workload,
-                                     .free_value = free_workload});
+        kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch = {.resource = WORKLOADS, .ns = ns},
+                                                                  .spare = true,
+                                                                  .decode = decode_workload,
+                                                                  .decode_unreadable = unreadable_workload,
+                                                                  .unsure = unsure_workload,
+                                                                  .free_value = free_workload});
     for (int i = 0; i < QUEUE_SETTINGS; i++)
         w->settings[i] =
             kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch.resource = SETTINGS[i],

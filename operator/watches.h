@@ -1,5 +1,5 @@
-/* watches.h - the operator's caches: all jobs, and the pods, Services, Deployments and Workloads that carry
- * LABEL_JOB and have a job as controller. For an unreadable object they store its names and the reason.
+/* watches.h - the operator's caches: all jobs; the pods, Services and Deployments that carry LABEL_JOB and have
+ * a job as controller; the Workloads that have a job as controller. For an unreadable object they store its names and the reason.
  *
  * Ownership: the caches belong to the reconciler and live as long as it.
  * Order:     each change adds the key of the job it concerns: the job's UID, in the namespace of the changed

@@ -402,6 +402,7 @@ static const char *waiting_message(struct planner *p)
 
     if (quota->state == COND_TRUE)
         return "the quota is reserved; admission checks are pending";
+    p->queue.silent = !quota->message[0];
     const char *message =
         quota->message[0] ? arena_strdup(p->a, quota->message) : "Kueue has not tried it yet";
     if (w->requeue_ms <= p->now_ms)
@@ -453,6 +454,7 @@ static void decide(struct planner *p)
         p->queue.verdict = QUEUE_WAIT;
     } else if (!w) {
         wait_for(p, STEP_CREATE, QUEUE_REASON, "its Workload is not created yet");
+        p->queue.silent = true;
     } else if (w->deleting) {
         wait_for(p, STEP_NONE, QUEUE_REASON, "its Workload is being deleted");
     } else if (workload_is(w, WORKLOAD_FINISHED)) {
@@ -505,9 +507,9 @@ static const char *subject_of(struct planner *p)
 
 void queue_report(struct planner *p)
 {
-    bool queued = strcmp(p->queue.reason, QUEUE_REASON) == 0;
+    bool speaks = strcmp(p->queue.reason, QUEUE_REASON) == 0 && !p->queue.silent;
 
-    planner_reason_about(p, p->queue.reason, queued ? subject_of(p) : NULL, p->queue.message);
+    planner_reason_about(p, p->queue.reason, speaks ? subject_of(p) : NULL, p->queue.message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
         planner_condition(p, COND_INITIALIZED, false, QUEUE_REASON, p->queue.message);
 }

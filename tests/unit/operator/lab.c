@@ -174,6 +174,14 @@ void lab_kill(struct lab *l, int i)
     operator_stop(&l->operators[i]);
 }
 
+void lab_restart(struct lab *l)
+{
+    for (int i = 0; i < l->n_operators; i++) {
+        operator_stop(&l->operators[i]);
+        operator_start(l, &l->operators[i]);
+    }
+}
+
 void lab_crash(struct lab *l)
 {
     assert_int_equal(l->n_operators, 1);

@@ -207,10 +207,11 @@ const char *lab_broken_rule(struct lab *l, unsigned leave_out);
 
 /* ---- Kueue (labqueue.c) */
 
-/* The server serves its kinds from now on, and it runs. There is one ResourceFlavor, "gpu". */
+/* The server serves its kinds from now on, it runs, and operators begin anew that look for it. There is one
+ * ResourceFlavor, "gpu". */
 void lab_kueue_install(struct lab *l);
 
-/* The job's only Workload; NULL: there is none. cJSON_Delete. */
+/* The job's Workload; NULL: there is none. cJSON_Delete. */
 cJSON *lab_workload(struct lab *l);
 
 /* Set a condition of the job's Workload, as Kueue does. */
@@ -227,9 +228,13 @@ void lab_evict(struct lab *l, const char *reason);
 /* One round of it. */
 void lab_kueue_round(struct lab *l);
 
-/* Of the whole history: each pod was created while its job's Workload was admitted, and no quota was given back while a
- * pod was active. NULL: so it was; else what was not. */
-const char *lab_broken_queue_rule(struct lab *l);
+/* Of the whole history, with `strict`: each pod was created while its job's Workload was admitted, and no quota was given
+ * back while a pod was active. At the end, a Workload that holds quota has a job that has not ended. NULL: so it was; else
+ * what was not. */
+const char *lab_broken_queue_rule(struct lab *l, bool strict);
+
+/* All operators die, and new ones start. */
+void lab_restart(struct lab *l);
 
 /* ---- for lab.c: what goes on in the cluster besides the operator */
 

@@ -16,9 +16,7 @@ static struct lab *begin(void **state, int (*script)(int attempt, int index))
     struct lab *l = lab_begin(state, script);
 
     lab_kueue_install(l);
-    l->kueue = QUEUES_AUTO;
     l->collects = true;
-    lab_crash(l);
     return l;
 }
 
@@ -39,7 +37,7 @@ static void settle(struct lab *l)
 {
     l->idle = 0;
     LAB_UNTIL(l, lab_settled(l));
-    const char *broken = lab_broken_queue_rule(l);
+    const char *broken = lab_broken_queue_rule(l, true);
     if (!broken)
         broken = lab_broken_rule(l, FAKE_RULES_ALL);
     if (broken)
