@@ -29,6 +29,7 @@ static const struct {
     [KUBE_CREATE] = {"create", "POST", "application/json"},
     [KUBE_UPDATE] = {"update", "PUT", "application/json"},
     [KUBE_PATCH] = {"patch", "PATCH", "application/merge-patch+json"},
+    [KUBE_APPLY] = {"apply", "PATCH", "application/apply-patch+yaml"},
     [KUBE_DELETE] = {"delete", "DELETE", "application/json"},
 };
 
@@ -101,6 +102,7 @@ static void put_queries(const struct kube_request *r, struct arena *a, struct bu
         {"timeoutSeconds", number(a, r->timeout_s)},
         {"fieldValidation", r->field_validation},
         {"fieldManager", r->field_manager},
+        {"force", r->verb == KUBE_APPLY ? "true" : NULL},
     };
     char sign = '?';
 

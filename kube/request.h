@@ -37,6 +37,7 @@ enum kube_verb {
     KUBE_CREATE,
     KUBE_UPDATE, /* PUT */
     KUBE_PATCH,  /* JSON merge patch */
+    KUBE_APPLY,  /* server-side apply, which takes the fields from other managers */
     KUBE_DELETE,
 };
 

@@ -21,6 +21,8 @@ enum {
 const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                         false};
 
+const struct kube_resource WORKLOADS = {WORKLOAD_GROUP, WORKLOAD_VERSION, "workloads", "Workload", false};
+
 /* One action in progress. */
 struct step {
     struct actions *as;
@@ -56,6 +58,8 @@ static const struct kube_resource *resource_of(enum child_kind child)
         return &KUBE_SERVICES;
     case CHILD_DEPLOYMENT:
         return &KUBE_DEPLOYMENTS;
+    case CHILD_WORKLOAD:
+        return &WORKLOADS;
     case CHILD_POLICY:
         return &KUBE_NETWORK_POLICIES;
     case CHILD_KEY:
@@ -76,16 +80,19 @@ static struct kube_request request_of(const struct action *act, const char *ns, 
 {
     static const enum kube_verb VERBS[] = {
         [ACTION_STATUS] = KUBE_PATCH,  [ACTION_EVENT] = KUBE_GET,   [ACTION_DELETE] = KUBE_DELETE,
-        [ACTION_CREATE] = KUBE_CREATE, [ACTION_PATCH] = KUBE_PATCH,
+        [ACTION_CREATE] = KUBE_CREATE, [ACTION_PATCH] = KUBE_PATCH, [ACTION_APPLY] = KUBE_APPLY,
+        [ACTION_EDIT] = KUBE_GET,
     };
     struct kube_request r = {.verb = VERBS[act->kind], .resource = resource_of(act->child), .ns = ns};
 
     r.name = act->kind == ACTION_CREATE ? NULL : act->name;
-    r.subresource = act->kind == ACTION_STATUS ? "status" : NULL;
+    r.subresource = act->kind == ACTION_STATUS || act->kind == ACTION_APPLY ? "status" : NULL;
+    if (act->kind == ACTION_EDIT)
+        return r;
     if (act->body)
         r.body = sv_from(act->body);
     if (act->kind != ACTION_DELETE)
-        r.field_manager = "ptj-operator";
+        r.field_manager = act->manager ? act->manager : "ptj-operator";
     if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
         r.field_validation = "Strict"; /* refuse fields of the template that the server does not know */
     if (act->kind == ACTION_DELETE)
@@ -306,7 +313,8 @@ static void on_refused(struct step *s, const struct err *err)
         begin_request(s);
         return;
     }
-    refuse(s, by == REFUSAL_POLICY ? PROBLEM_REFUSED : PROBLEM_INVALID, &wrapped);
+    bool ours = by == REFUSAL_POLICY || s->act->child == CHILD_WORKLOAD;
+    refuse(s, ours ? PROBLEM_REFUSED : PROBLEM_INVALID, &wrapped);
 }
 
 /* Whether the created object lacks the label that our watches select. */
@@ -328,7 +336,7 @@ static void on_created(struct step *s, struct kube_reply *reply)
 
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
         end_step(s);
-    } else if (!reply->err && is_out_of_sight(reply->object)) {
+    } else if (!reply->err && s->act->child != CHILD_WORKLOAD && is_out_of_sight(reply->object)) {
         err_set(&err, ERR_INVALID, "a webhook or a policy removed the label %s from %s %s", LABEL_JOB,
                 resource_of(s->act->child)->kind, s->act->name);
         refuse(s, PROBLEM_REFUSED, &err);
@@ -408,10 +416,93 @@ static void on_patched(struct step *s, struct kube_reply *reply)
     }
 }
 
+/* ---- an existing object: GET, change, PUT */
+
+/* An object that is gone, or that another one of its name replaced, needs no change. */
+static void on_written(struct step *s, struct kube_reply *reply)
+{
+    if (reply->err && reply->err->kind != ERR_NOT_FOUND) {
+        fail_step(s, reply->err, &reply->status);
+        return;
+    }
+    s->as->result.unseen |= reply->err || !note_version(s, reply);
+    end_step(s);
+}
+
+static void on_put(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+
+    s->call = NULL;
+    s->as->result.lost |= is_lost(reply);
+    on_written(s, reply);
+}
+
+static void put_it(struct step *s, const cJSON *object, const char *subresource)
+{
+    struct kube_request r = {.verb = KUBE_UPDATE,
+                             .resource = resource_of(s->act->child),
+                             .ns = s->as->target.ns,
+                             .name = s->act->name,
+                             .subresource = subresource,
+                             .field_manager = "ptj-operator"};
+
+    r.body = sv_from(json_print(object, s->as->arena));
+    send(s, &r, on_put);
+}
+
+static bool change(const struct action *act, cJSON *object, int64_t now_ms)
+{
+    struct err ignored;
+
+    switch (act->edit) {
+    case EDIT_RELEASE:
+        return workload_release(object, now_ms);
+    case EDIT_FINALIZER:
+        return workload_remove_finalizer(object);
+    case EDIT_SPEC:
+        break;
+    }
+    cleanup_json cJSON *patch = json_parse(act->body, strlen(act->body), &ignored);
+    return workload_set_spec(object, patch);
+}
+
+/* Only the version that was planned from is changed: any other one is planned again. */
+static void on_got(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+    const cJSON *meta = json_find(reply->object, (const char *[]){"metadata", NULL});
+    const char *uid = json_str(meta, "uid"), *version = json_str(meta, "resourceVersion");
+    struct err err;
+
+    s->call = NULL;
+    if (reply->err || !reply->object) {
+        if (reply->unreadable)
+            fail_step(s, reply->unreadable, NULL);
+        else
+            on_written(s, reply);
+        return;
+    }
+    if (!uid || strcmp(uid, s->act->uid) != 0 || !version || strcmp(version, s->act->version) != 0) {
+        err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s->act->child)->kind, s->act->name);
+        fail_step(s, &err, NULL);
+    } else if (change(s->act, reply->object, s->as->target.now_ms)) {
+        put_it(s, reply->object, s->act->edit == EDIT_RELEASE ? "status" : NULL);
+    } else {
+        s->as->result.unseen = true;
+        end_step(s);
+    }
+}
+
 static void on_reply(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
     struct actions_result *r = &s->as->result;
+
+    if (s->act->kind == ACTION_EDIT) {
+        on_got(ctx, reply);
+        return;
+    }
 
     s->call = NULL;
     r->lost |= is_lost(reply);
@@ -430,7 +521,11 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     case ACTION_PATCH:
         on_patched(s, reply);
         return;
+    case ACTION_APPLY:
+        on_written(s, reply);
+        return;
     case ACTION_EVENT:
+    case ACTION_EDIT:
         return;
     }
 }

@@ -23,7 +23,7 @@
 
 enum { ACTIONS_VERSION_BYTES = DECODE_VERSION_BYTES + 1 };
 
-extern const struct kube_resource TRAINJOBS;
+extern const struct kube_resource TRAINJOBS, WORKLOADS;
 
 struct actions_result {
     bool ok;                /* no failure so far */
@@ -51,6 +51,7 @@ struct actions_target {
     void *ctx;
     /* actions_result.ignored of this generation was reported: send creates with fieldValidation=Ignore. */
     bool ignored_reported;
+    int64_t now_ms; /* Unix time */
 };
 
 struct actions;

@@ -29,6 +29,7 @@ struct term {
     struct poller *poller;       /* of the running jobs */
     struct budget budget;        /* of the reconciles in progress */
     uint64_t deployments;        /* lists of Deployments begun before this term */
+    uint64_t workloads;          /* the same of Workloads */
 };
 
 struct controller {
@@ -39,6 +40,7 @@ struct controller {
     struct controller_options options;
     struct kube_reconciler *reconciler;
     struct watches watches;
+    struct queues *queues;
     struct term *term; /* NULL: this process does not lead */
     struct controller_counts counts;
     int64_t begun_ms; /* by mono_ms: when the current key was taken */
@@ -157,7 +159,23 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
         .ignored_reported = m->ignored_generation && m->ignored_generation == job->generation,
     };
     kube_work_attach(w, p, pass_free);
+    p->target.now_ms = wall_ms(c);
     c->counts.passes++;
+    return p;
+}
+
+/* Without a job: for what a job that is gone, or being deleted, left in a queue. */
+static struct pass *pass_new_orphans(struct controller *c, struct kube_work *w)
+{
+    struct pass *p = memory_must(calloc(1, sizeof(*p)));
+
+    p->c = c;
+    p->work = w;
+    p->target = (struct actions_target){.ns = arena_strdup(&p->names, kube_work_ns(w)),
+                                        .job = "",
+                                        .uid = arena_strdup(&p->names, kube_work_key(w)),
+                                        .now_ms = wall_ms(c)};
+    kube_work_attach(w, p, pass_free);
     return p;
 }
 
@@ -196,8 +214,12 @@ static void after_failure(struct pass *p, const struct actions_result *r, bool r
         kube_work_after(p->work, SAME_NAME_MS);
     } else {
         bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
+        int64_t soon_ms = jobmemory_webhook_ms(p->memory, now_ms(p->c));
         log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "reconcile failed", &r->err);
-        kube_work_retry(p->work, r->retry_after_ms);
+        if (soon_ms > r->retry_after_ms && !conflict)
+            kube_work_after(p->work, soon_ms);
+        else
+            kube_work_retry(p->work, r->retry_after_ms);
     }
 }
 
@@ -229,7 +251,10 @@ static void on_done(void *ctx, const struct actions_result *r)
 
     p->actions = NULL;
     if (!p->memory) {
-        kube_work_done(p->work);
+        if (r->ok)
+            kube_work_done(p->work);
+        else
+            kube_work_retry(p->work, r->retry_after_ms);
         return;
     }
     bool reported = jobmemory_record(
@@ -317,6 +342,16 @@ static int64_t tensorboard_unseen_for(const struct controller *c, struct jobmemo
     return seen ? 0 : lasted_ms > 0 ? lasted_ms : 1;
 }
 
+static enum plan_queue_mode queue_mode(const struct controller *c)
+{
+    bool listed = watches_listed(&c->watches, CHILD_WORKLOAD, c->term->workloads) &&
+                  watches_settings_listed(&c->watches);
+
+    if (!queues_are_known(c->queues))
+        return QUEUE_UNSEEN;
+    return !queues_are_served(c->queues) ? QUEUE_OFF : listed ? QUEUE_ON : QUEUE_UNSEEN;
+}
+
 static const char *new_key(struct arena *a)
 {
     unsigned long long r[4];
@@ -344,6 +379,8 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
         .launcher_image = c->options.launcher_image,
     };
     in->problem.retry_ms += mono_to_wall_ms;
+    in->queue.mode = queue_mode(c);
+    watches_gather_queue(&c->watches, job->ns, job->uid, job->queue.name != NULL, a, in);
     watches_gather(&c->watches, job, a, in);
     in->guards = c->options.guards;
     in->guards.new_key = c->options.job_keys ? new_key(a) : NULL;
@@ -394,6 +431,8 @@ static int64_t wait_for_caches(struct controller *c, struct jobmemory *m, const 
     for (int i = 0; i < CHILD_KINDS; i++) {
         enum child_kind kind = (enum child_kind)i;
         bool shown = jobmemory_is_shown(m, &c->watches, kind);
+        if (kind == CHILD_WORKLOAD && !queues_are_served(c->queues))
+            continue;
         waits |= !shown && kind != CHILD_DEPLOYMENT;
         if (jobmemory_is_overdue(m, kind, !shown || (doubted && kind == CHILD_JOB), now_ms(c)))
             watches_relist(&c->watches, kind, now_ms(c));
@@ -411,6 +450,27 @@ static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct j
     return wait_for_caches(c, m, job);
 }
 
+/* Nothing follows when its Workloads are not known: their events add the key again. */
+static void reconcile_orphans(struct controller *c, struct kube_work *w)
+{
+    struct pass *p = pass_new_orphans(c, w);
+    struct plan_input in = {.now_ms = wall_ms(c)};
+    static const struct trainjob DELETING = {.deleting = true};
+
+    in.job = watches_job(&c->watches, p->target.uid) ? &DELETING : NULL;
+    watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
+    watches_gather_pods(&c->watches, p->target.ns, p->target.uid, &p->arena, &in);
+    plan_orphans(&in, &p->arena, &p->plan);
+    p->actions = actions_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
+    actions_run(p->actions);
+}
+
+static bool has_workloads(const struct controller *c, const char *uid)
+{
+    return c->watches.kinds[CHILD_WORKLOAD] &&
+           kube_store_group(watches_children(&c->watches, CHILD_WORKLOAD), uid) != NULL;
+}
+
 static void reconcile(void *ctx, struct kube_work *w)
 {
     struct controller *c = ctx;
@@ -420,6 +480,10 @@ static void reconcile(void *ctx, struct kube_work *w)
 
     if (!cached)
         forget(c, uid);
+    if ((!cached || cached->deleting) && has_workloads(c, uid)) {
+        reconcile_orphans(c, w);
+        return;
+    }
     /* The second case: an object in another namespace names this job as its owner. */
     if (!cached || strcmp(cached->ns, kube_work_ns(w)) != 0) {
         kube_work_done(w);
@@ -465,6 +529,18 @@ static void on_deployments_listed(void *ctx)
     }
 }
 
+/* Kueue was found, or has gone: that concerns each job with a queue. */
+static void on_queues_changed(void *ctx)
+{
+    struct controller *c = ctx;
+    const struct kube_store *jobs = controller_jobs(c);
+
+    if (queues_are_served(c->queues) && !c->watches.kinds[CHILD_WORKLOAD])
+        watches_add_queues(&c->watches, c->reconciler, c->options.ns);
+    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
+        kube_reconciler_add(c->reconciler, e->ns, e->uid);
+}
+
 /* ---- terms */
 
 static void on_answered(void *ctx, const struct poller_target *target,
@@ -487,6 +563,7 @@ static void begin_term(void *ctx)
     c->term = memory_must(calloc(1, sizeof(*c->term)));
     c->term->memories = kube_store_new(jobmemory_free);
     c->term->deployments = watches_lists(&c->watches, CHILD_DEPLOYMENT);
+    c->term->workloads = watches_lists(&c->watches, CHILD_WORKLOAD);
     c->term->poller =
         poller_new(c->loop, &(struct poller_options){.ctx = c,
                                                      .seed = c->options.seed,
@@ -526,6 +603,9 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                                                           .seed = options->seed});
     watches_add(&c->watches, c->reconciler, options->ns, on_job_gone,
                 options->tensorboard_image ? on_deployments_listed : NULL);
+    c->queues = queues_new(l, t, options->kueue, on_queues_changed, c);
+    if (queues_are_served(c->queues))
+        watches_add_queues(&c->watches, c->reconciler, options->ns);
     return c;
 }
 
@@ -534,6 +614,7 @@ void controller_free(struct controller *c)
     if (!c)
         return;
     kube_reconciler_free(c->reconciler);
+    queues_free(c->queues);
     free(c);
 }
 

@@ -13,6 +13,7 @@
 #include "kube/recorder.h"
 #include "operator/latency.h"
 #include "operator/poller.h"
+#include "operator/queues.h"
 #include "operator/watches.h"
 
 struct controller;
@@ -23,6 +24,7 @@ struct controller_options {
     const char *launcher_image;
     struct plan_guards guards; /* except the key */
     bool job_keys;
+    enum queues_use kueue;
     uint64_t seed;
     /* For tests, whose pods have no address: as in poller_options. NULL: podaddress_url. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);

@@ -61,6 +61,8 @@ enum existing existing_judge(const struct action *act, const cJSON *there, const
         return EXISTING_LEAVING;
     if (strcmp(api_controller_uid(meta), job_uid) != 0)
         return is_of_namesake(meta, job) ? EXISTING_LEAVING : EXISTING_FOREIGN;
+    if (act->child == CHILD_WORKLOAD) /* watched without a label */
+        return EXISTING_WANTED;
     if (act->child != CHILD_POD) /* without the label it would never enter the cache */
         return existing_is_labelled(there) ? EXISTING_WANTED : EXISTING_OLDER;
     cleanup_json cJSON *wanted = json_parse(act->body, strlen(act->body), &err);

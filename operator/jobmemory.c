@@ -20,6 +20,8 @@ enum {
     PROBLEM_MESSAGE_MS = 600000,
     SLOW_MS = 1000,
     WAITS_MAX = 60,
+    WEBHOOK_DELAY_MS = 1000,
+    WEBHOOK_MS = 60000,
 };
 
 struct jobmemory *jobmemory_new(void)
@@ -109,13 +111,31 @@ static bool same_again(const struct jobmemory *m, const struct actions_result *r
            mono_ms < m->problem_since_ms + PROBLEM_MESSAGE_MS;
 }
 
+int64_t jobmemory_webhook_ms(const struct jobmemory *m, int64_t mono_ms)
+{
+    return m->webhook_since_ms && mono_ms < m->webhook_since_ms + WEBHOOK_MS ? WEBHOOK_DELAY_MS : -1;
+}
+
+/* The API server's own words; no webhook that answers can imitate them at the begin of a message. */
+static void record_webhook(struct jobmemory *m, const struct actions_result *r, int64_t mono_ms)
+{
+    bool down = !r->ok && r->err.code == 500 && strstr(r->err.msg, "failed calling webhook");
+
+    if (r->ok && m->problem.kind == PROBLEM_NONE)
+        m->webhook_since_ms = 0;
+    else if (down && !m->webhook_since_ms)
+        m->webhook_since_ms = mono_ms;
+}
+
 static void store_problem(struct jobmemory *m, const struct actions_result *r, int64_t generation,
                           int64_t mono_ms)
 {
-    int64_t delay = backoff_delay_ms(PROBLEM_DELAY_MS, PROBLEM_DELAY_MAX_MS, m->problem_count);
+    bool soon = jobmemory_webhook_ms(m, mono_ms) >= 0;
+    int64_t delay =
+        soon ? WEBHOOK_DELAY_MS : backoff_delay_ms(PROBLEM_DELAY_MS, PROBLEM_DELAY_MAX_MS, m->problem_count);
 
     delay = delay > r->retry_after_ms ? delay : r->retry_after_ms;
-    m->problem_count++;
+    m->problem_count += !soon;
     if (!same_again(m, r, generation, mono_ms)) {
         m->problem_since_ms = mono_ms;
         m->problem_code = r->err.code;
@@ -175,6 +195,7 @@ bool jobmemory_record(struct jobmemory *m, const struct watches *w, const struct
                       const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms)
 {
     record_versions(m, w, r);
+    record_webhook(m, r, mono_ms);
     record_doubt(m, w, r, pass, mono_ms);
     bool write_dropped = r->status_written && record_status(m, r, pass, wall_ms, mono_ms);
     m->unseen = r->unseen || write_dropped ? m->unseen + 1 : 0;

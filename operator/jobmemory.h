@@ -42,6 +42,7 @@ struct jobmemory {
     int64_t problem_generation;
     int64_t ignored_generation; /* the spec generation whose ignored fields were reported; 0: none */
     int problem_count;          /* consecutive problems */
+    int64_t webhook_since_ms;   /* since when a webhook could not be called; 0: that is over */
     bool create_failed;         /* a create failed once, and quickly: the status does not report it yet */
     int waits;                  /* consecutive reconciles that waited for an object to be deleted */
     /* The last plan did not fit into the budget: it needed need_bytes (0: it fitted), for this generation and
@@ -88,6 +89,10 @@ struct jobmemory_pass {
  * without waiting; the failed create is not retried before plan_problem.retry_ms. */
 bool jobmemory_record(struct jobmemory *m, const struct watches *w, const struct actions_result *r,
                       const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms);
+
+/* How long to wait after the API server could not call a webhook: 1 s during the first minute, since webhooks of a
+ * queueing system are down while that is restarted. -1: that is not the problem. */
+int64_t jobmemory_webhook_ms(const struct jobmemory *m, int64_t mono_ms);
 
 struct plan_problem jobmemory_problem(const struct jobmemory *m, int64_t job_generation);
 

@@ -75,6 +75,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
                                                           .operator_ns = kube_manager_namespace(m),
                                                           .scraper_ns = o->scraper_ns},
                                                .job_keys = o->job_keys,
+                                               .kueue = (enum queues_use)o->kueue,
                                                .seed = kube_manager_seed()};
     cleanup_controller struct controller *c = controller_new(kube_manager_loop(m), kube_manager_transport(m),
                                                              kube_manager_recorder(m), &p->log, &options);

@@ -67,6 +67,8 @@ static int set_image(void *field, const struct option_row *o, const char *value,
     return option_text(field, o, value, err);
 }
 
+static const char *const kueue_words[] = {"off", "auto", "on", NULL};
+
 #define AT(field) offsetof(struct options, field)
 
 const struct option_row options_rows[] = {
@@ -107,6 +109,9 @@ const struct option_row options_rows[] = {
     {"job-keys", 0, "BOOL", option_bool, AT(job_keys), .optional = true,
      .help = "Give each job of several nodes with torchrun a random key in a Secret, by which its launchers "
              "know each other (default true)."},
+    {"kueue", 0, "WHEN", option_choice, AT(kueue), QUEUES_OFF, .words = kueue_words,
+     .help = "Jobs with the label kueue.x-k8s.io/queue-name wait until Kueue admits them: off, auto (where "
+             "the API server serves Kueue's Workloads) or on (default auto)."},
     {"log-level", 0, "LEVEL", option_choice, AT(log_level), LOG_DEBUG, .words = log_level_names,
      .help = "debug, info, warn or error (default info)."},
     {"version", .set = option_flag, .offset = AT(version), .help = "Print the version."},
@@ -139,6 +144,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .tensorboard = true,
         .lease_duration_s = 15,
         .log_level = LOG_INFO,
+        .kueue = QUEUES_AUTO,
     };
     while ((rc = options_next(&r, &given, err)) > 0) {
         if (!given.row)

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "kube/auth/config.h"
+#include "operator/queues.h"
 
 struct options {
     const char *ns; /* NULL: all namespaces */
@@ -23,6 +24,7 @@ struct options {
     const char *leader_elect_ns; /* NULL: the pod's namespace, or "default" */
     int64_t lease_duration_s;    /* others wait so long after the last renewal */
     int log_level;               /* enum log_level */
+    int kueue;                   /* enum queues_use */
     bool leader_elect;
     bool isolate_jobs, job_keys, tensorboard;
     bool help, version;

@@ -1,4 +1,4 @@
-/* watches.c - the operator's four caches, grouped by the UID of the job. */
+/* watches.c - the operator's caches, grouped by the UID of the job. */
 #include "operator/watches.h"
 
 #include "operator/actions.h"
@@ -54,6 +54,52 @@ static int decode_pod(const cJSON *object, struct kube_cache_item *ret, struct e
 static int decode_child(const cJSON *object, struct kube_cache_item *ret, struct err *err)
 {
     return is_ours(object) ? keep_child(child_decode(object, err), ret) : KUBE_CACHE_DROP;
+}
+
+static int keep_workload(struct workload *w, struct kube_cache_item *ret)
+{
+    if (!w)
+        return -1;
+    *ret = (struct kube_cache_item){w->owner_uid, w, w->ns, w->name, w->uid};
+    return KUBE_CACHE_KEEP;
+}
+
+static int decode_workload(const cJSON *object, struct kube_cache_item *ret, struct err *err)
+{
+    return is_ours(object) ? keep_workload(workload_decode(object, err), ret) : KUBE_CACHE_DROP;
+}
+
+static int unreadable_workload(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
+{
+    struct err ignored;
+
+    return is_ours(names) ? keep_workload(workload_decode_unreadable(names, why, &ignored), ret)
+                          : KUBE_CACHE_DROP;
+}
+
+static void unsure_workload(void *value)
+{
+    ((struct workload *)value)->unreadable = UNSURE;
+}
+
+static void free_workload(void *value)
+{
+    workload_free(value);
+}
+
+static int decode_setting(const cJSON *object, struct kube_cache_item *ret, struct err *err)
+{
+    struct queue_setting *s = queue_setting_decode(object, err);
+
+    if (!s)
+        return -1;
+    *ret = (struct kube_cache_item){"", s, "", s->name, s->uid};
+    return KUBE_CACHE_KEEP;
+}
+
+static void free_setting(void *value)
+{
+    queue_setting_free(value);
 }
 
 static int unreadable_job(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
@@ -144,12 +190,78 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
 
     for (int i = 0; i < CHILD_KINDS; i++) {
         struct kube_reconciler_source s = sources[i];
-        if (i == CHILD_DEPLOYMENT && !deployments_listed)
+        if (i == CHILD_WORKLOAD || (i == CHILD_DEPLOYMENT && !deployments_listed))
             continue;
         s.watch.ns = ns;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
         w->kinds[i] = kube_reconciler_watch(r, &s);
     }
+}
+
+/* Spare: only jobs with a queue wait for them. Workloads are watched without a label, since one that lost it would keep
+ * its quota. */
+void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns)
+{
+    static const struct kube_resource SETTINGS[QUEUE_SETTINGS] = {
+        [QUEUE_FLAVOR] = {WORKLOAD_GROUP, WORKLOAD_VERSION, "resourceflavors", "ResourceFlavor", true},
+        [QUEUE_PRIORITY] = {WORKLOAD_GROUP, WORKLOAD_VERSION, "workloadpriorityclasses",
+                            "WorkloadPriorityClass", true},
+        [QUEUE_POD_PRIORITY] = {"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", true},
+    };
+
+    w->kinds[CHILD_WORKLOAD] =
+        kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch = {.resource = WORKLOADS, .ns = ns},
+                                                                  .spare = true,
+                                                                  .decode = decode_workload,
+                                                                  .decode_unreadable = unreadable_workload,
+                                                                  .unsure = unsure_workload,
+                                                                  .free_value = free_workload});
+    for (int i = 0; i < QUEUE_SETTINGS; i++)
+        w->settings[i] =
+            kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch.resource = SETTINGS[i],
+                                                                      .spare = true,
+                                                                      .decode = decode_setting,
+                                                                      .free_value = free_setting});
+}
+
+bool watches_settings_listed(const struct watches *w)
+{
+    for (int i = 0; i < QUEUE_SETTINGS; i++)
+        if (!w->settings[i] || !kube_cache_stats(w->settings[i]).synced)
+            return false;
+    return true;
+}
+
+static void take_settings(const struct watches *w, struct arena *a, struct plan_queue *q)
+{
+    for (int i = 0; i < QUEUE_SETTINGS; i++) {
+        const struct kube_store *s = kube_cache_store(w->settings[i]);
+        const struct queue_setting **list = arena_array(a, kube_store_count(s), const struct queue_setting *);
+        for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
+            list[q->n_settings[i]++] = e->value;
+        q->settings[i] = list;
+    }
+}
+
+void watches_gather_queue(const struct watches *w, const char *ns, const char *uid, bool settings,
+                          struct arena *a, struct plan_input *in)
+{
+    const struct kube_store *s = w->kinds[CHILD_WORKLOAD] ? watches_children(w, CHILD_WORKLOAD) : NULL;
+    struct plan_queue *q = &in->queue;
+    int n = 0;
+
+    for (const struct kube_store_entry *e = s ? kube_store_group(s, uid) : NULL; e;
+         e = kube_store_group_next(e))
+        n++;
+    if (n) {
+        const struct workload **list = arena_array(a, (size_t)n, const struct workload *);
+        for (const struct kube_store_entry *e = kube_store_group(s, uid); e; e = kube_store_group_next(e))
+            if (strcmp(e->ns, ns) == 0)
+                list[q->n_workloads++] = e->value;
+        q->workloads = list;
+    }
+    if (settings && s)
+        take_settings(w, a, q);
 }
 
 const struct jobtext *watches_job(const struct watches *w, const char *uid)
@@ -168,16 +280,17 @@ static const struct child *child_named(const struct kube_store *s, const struct 
     return NULL;
 }
 
-static void take_pods(struct plan_input *in, struct arena *a, const struct kube_store *pods,
-                      const struct trainjob *job)
+void watches_gather_pods(const struct watches *w, const char *ns, const char *uid, struct arena *a,
+                         struct plan_input *in)
 {
+    const struct kube_store *pods = watches_children(w, CHILD_POD);
     size_t n = 0;
 
-    for (const struct kube_store_entry *e = kube_store_group(pods, job->uid); e; e = kube_store_group_next(e))
+    for (const struct kube_store_entry *e = kube_store_group(pods, uid); e; e = kube_store_group_next(e))
         n++;
     const struct pod **list = arena_array(a, n, const struct pod *);
-    for (const struct kube_store_entry *e = kube_store_group(pods, job->uid); e; e = kube_store_group_next(e))
-        if (strcmp(e->ns, job->ns) == 0)
+    for (const struct kube_store_entry *e = kube_store_group(pods, uid); e; e = kube_store_group_next(e))
+        if (strcmp(e->ns, ns) == 0)
             list[in->n_pods++] = e->value;
     in->pods = list;
 }
@@ -197,6 +310,9 @@ static const char *find_unreadable(const struct plan_input *in, struct arena *a)
         return arena_printf(a, "the job cannot be read: %s", in->job->unreadable);
     for (int i = 0; i < in->n_pods && !found; i++)
         found = say_unreadable(a, "pod", in->pods[i]->name, in->pods[i]->unreadable);
+    for (int i = 0; i < in->queue.n_workloads && !found && in->queue.mode != QUEUE_OFF; i++)
+        found =
+            say_unreadable(a, "Workload", in->queue.workloads[i]->name, in->queue.workloads[i]->unreadable);
     for (size_t i = 0; i < ARRAY_LEN(children) && !found; i++)
         if (children[i])
             found = say_unreadable(a, i == 2 ? "Deployment" : "Service", children[i]->name,
@@ -211,7 +327,7 @@ void watches_gather(const struct watches *w, const struct trainjob *job, struct 
     const char *tensorboard = desired_tensorboard_name(a, job->name);
 
     in->job = job;
-    take_pods(in, a, watches_children(w, CHILD_POD), job);
+    watches_gather_pods(w, job->ns, job->uid, a, in);
     in->service = child_named(services, job, desired_service_name(a, job->name));
     in->tb_service = child_named(services, job, tensorboard);
     if (w->kinds[CHILD_DEPLOYMENT])
@@ -226,7 +342,7 @@ bool watches_show(const struct watches *w, enum child_kind kind, const char *ver
 
 bool watches_listed(const struct watches *w, enum child_kind kind, uint64_t lists)
 {
-    return kube_cache_is_listed(w->kinds[kind], lists);
+    return w->kinds[kind] && kube_cache_is_listed(w->kinds[kind], lists);
 }
 
 uint64_t watches_lists(const struct watches *w, enum child_kind kind)
@@ -259,6 +375,8 @@ static const char *unreadable(enum child_kind kind, const struct kube_store_entr
     case CHILD_SERVICE:
     case CHILD_DEPLOYMENT:
         return ((const struct child *)e->value)->unreadable;
+    case CHILD_WORKLOAD:
+        return ((const struct workload *)e->value)->unreadable;
     case CHILD_JOB:
     case CHILD_POLICY:
     case CHILD_KEY:

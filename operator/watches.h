@@ -1,5 +1,5 @@
-/* watches.h - the operator's caches: all jobs, and the pods, Services and Deployments that carry LABEL_JOB
- * and have a job as controller. For an unreadable object they store its names and the reason.
+/* watches.h - the operator's caches: all jobs; the pods, Services and Deployments that carry LABEL_JOB and have
+ * a job as controller; the Workloads that have a job as controller. For an unreadable object they store its names and the reason.
  *
  * Ownership: the caches belong to the reconciler and live as long as it.
  * Order:     each change adds the key of the job it concerns: the job's UID, in the namespace of the changed
@@ -13,8 +13,9 @@
 #include "operator/plan/plan.h"
 
 struct watches {
-    struct kube_cache
-        *kinds[CHILD_KINDS];     /* indexed by enum child_kind; NULL: Deployments that are not watched */
+    struct kube_cache *kinds
+        [CHILD_KINDS]; /* indexed by enum child_kind; NULL: Deployments or Workloads that are not watched */
+    struct kube_cache *settings[QUEUE_SETTINGS]; /* of Kueue; NULL: not watched */
     uint64_t lists[CHILD_KINDS]; /* of each kind, begun before the last one of watches_relist */
 };
 
@@ -24,11 +25,25 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job),
                  void (*deployments_listed)(void *ctx));
 
+/* Watch Workloads, and what they refer to in the cluster. It may be called while the loop runs. */
+void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns);
+
+/* Fill in->queue except the mode: the Workloads of this job, and `settings` of the cluster. */
+void watches_gather_queue(const struct watches *w, const char *ns, const char *uid, bool settings,
+                          struct arena *a, struct plan_input *in);
+
+/* Whether all settings of the cluster have been listed. */
+bool watches_settings_listed(const struct watches *w);
+
 /* The job with this UID; NULL: none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
+/* Collect the pods of the job with this UID. */
+void watches_gather_pods(const struct watches *w, const char *ns, const char *uid, struct arena *a,
+                         struct plan_input *in);
+
 /* Collect the cached objects of this job (by its UID, in its namespace): pods, other children, and the first
- * unreadable one. The array lives in the arena; the objects are valid until the next turn of the loop. */
+ * unreadable one. Call it after watches_gather_queue. The array lives in the arena; the objects are valid until the next turn of the loop. */
 void watches_gather(const struct watches *w, const struct trainjob *job, struct arena *a,
                     struct plan_input *in);
 

@@ -1,6 +1,7 @@
 /* jobtext.c - pack the cached part of a job into one block of memory, and decode it again. */
 #include "operator/api/jobtext.h"
 #include "common/memory.h"
+#include "operator/api/workload.h"
 
 #include <string.h>
 
@@ -92,6 +93,22 @@ static void drop_spec(cJSON *view, const cJSON *spec)
     cJSON_ReplaceItemInObjectCaseSensitive(view, "spec", rest);
 }
 
+/* Of a queued job also store what Kueue reads of it. */
+static void add_queue(cJSON *view, const cJSON *meta)
+{
+    static const char *const LABELS[] = {LABEL_QUEUE, LABEL_QUEUE_PRIORITY, LABEL_QUEUE_MAX_TIME, NULL};
+    static const char *const ANNOTATIONS[] = {ANNOTATION_QUEUE_GATE, NULL};
+    const cJSON *labels = cJSON_GetObjectItemCaseSensitive(meta, "labels");
+    const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
+
+    if (!json_str(labels, LABEL_QUEUE))
+        return;
+    cJSON_AddItemToObject(view, "labels", view_of(labels, LABELS));
+    const char *gate = json_str(annotations, ANNOTATION_QUEUE_GATE);
+    if (gate && strlen(gate) <= DECODE_NAME_BYTES)
+        cJSON_AddItemToObject(view, "annotations", view_of(annotations, ANNOTATIONS));
+}
+
 /* Write the JSON to *text, with spec and status within their limits. */
 static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large, struct err *err)
 {
@@ -99,8 +116,10 @@ static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large
     const cJSON *status = cJSON_GetObjectItemCaseSensitive(object, "status");
     cleanup_json cJSON *view = view_of(object, MEMBERS);
 
-    cJSON_ReplaceItemInObjectCaseSensitive(
-        view, "metadata", view_of(cJSON_GetObjectItemCaseSensitive(object, "metadata"), META_MEMBERS));
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
+    cJSON *names = view_of(meta, META_MEMBERS);
+    add_queue(names, meta);
+    cJSON_ReplaceItemInObjectCaseSensitive(view, "metadata", names);
     if (json_write(view, text, err) < 0)
         return -1;
     /* Measure the parts only if the whole text exceeds the limit. */

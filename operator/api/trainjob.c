@@ -3,7 +3,9 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/sv.h"
 #include "operator/api/pod.h"
+#include "operator/api/workload.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +37,21 @@ static bool is_given(const char *text)
     return text && text[0];
 }
 
+static void read_queue(const cJSON *meta, struct job_queue *q)
+{
+    const cJSON *labels = member(meta, "labels");
+    const char *name = json_str(labels, LABEL_QUEUE), *class = json_str(labels, LABEL_QUEUE_PRIORITY);
+    const char *limit = json_str(labels, LABEL_QUEUE_MAX_TIME);
+
+    if (!is_given(name))
+        return;
+    q->name = name;
+    q->priority_class = is_given(class) ? class : NULL;
+    q->gated_by = json_str(member(meta, "annotations"), ANNOTATION_QUEUE_GATE);
+    if (limit)
+        (void)sv_i64(sv_from(limit), 1, INT32_MAX, &q->max_time_s);
+}
+
 static int read_metadata(struct trainjob *job, struct err *err)
 {
     const cJSON *meta = member(job->tree, "metadata");
@@ -51,6 +68,7 @@ static int read_metadata(struct trainjob *job, struct err *err)
     job->deleting = json_str(meta, "deletionTimestamp") != NULL;
     if (created)
         (void)clock_parse_rfc3339(created, &job->created_ms);
+    read_queue(meta, &job->queue);
     return 0;
 }
 

@@ -146,8 +146,17 @@ struct trainjob_spec {
     const char *unknown; /* "PATH: unknown field": the first of these keys; NULL: none */
 };
 
+/* The labels of a job that is queued by Kueue, and its annotation admission-gated-by. */
+struct job_queue {
+    const char *name;           /* of the LocalQueue; NULL: the job is not queued */
+    const char *priority_class; /* NULL: not set */
+    const char *gated_by;       /* NULL: not set */
+    int64_t max_time_s;         /* 0: not set */
+};
+
 struct trainjob {
     const char *ns, *name, *uid, *resource_version;
+    struct job_queue queue;
     int64_t generation;
     int64_t created_ms;
     bool deleting;

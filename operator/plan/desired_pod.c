@@ -2,6 +2,7 @@
 #include "operator/plan/avoid.h"
 #include "operator/plan/desired.h"
 #include "operator/plan/guards.h"
+#include "operator/plan/queue.h"
 
 #include <string.h>
 
@@ -147,6 +148,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
             desired_launcher_add(p, spec, c);
         desired_container(p, s, c);
     }
+    queue_fill_pod(p, s, pod);
     avoid_apply(p, pod);
     return pod;
 }

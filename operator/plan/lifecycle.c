@@ -6,6 +6,7 @@
 #include "operator/plan/finish.h"
 #include "operator/plan/guards.h"
 #include "operator/plan/observe.h"
+#include "operator/plan/queue.h"
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
@@ -78,7 +79,8 @@ static bool creation_held(struct planner *p)
         (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
     const char *message = arena_strdup(p->a, problem->message);
-    planner_reason(p, REASONS[problem->kind], message);
+    bool workload = problem->child == CHILD_WORKLOAD && problem->kind == PROBLEM_REFUSED;
+    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], message);
     if (problem->kind == PROBLEM_INVALID)
         planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
@@ -215,6 +217,11 @@ static void create_missing(struct planner *p)
 
     p->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
     bool held = (!p->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
+    if (p->queue.verdict == QUEUE_HOLD) {
+        if (has_missing(p))
+            queue_report(p);
+        return;
+    }
     if (p->n_old_pods > 0)
         return; /* a Terminating pod still has its GPU and its name */
     if (due > p->now_ms) {
@@ -339,12 +346,41 @@ static void begin(struct planner *p)
         planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
 }
 
+/* Whether the attempt has, or had, a pod. */
+static bool has_begun(const struct planner *p)
+{
+    bool begun = false;
+
+    for (int i = 0; i < p->n_slots; i++)
+        begun |= p->slots[i].pod || (p->slots[i].seen && p->slots[i].seen->uid);
+    return begun;
+}
+
+/* A job that is not admitted has no pods. Its attempt ends as by a pause: no counter changes, and the status
+ * reports it before the first delete. */
+static void wait_in_queue(struct planner *p)
+{
+    if (has_begun(p)) {
+        restart_next_attempt(p);
+        planner_event(p, false, "Evicted", "attempt %d ends: %s", p->st.attempt - 1, p->queue.message);
+    }
+    p->st.start_ms = 0;
+    (void)creation_held(p);
+    queue_report(p);
+    delete_leftovers(p);
+}
+
 void lifecycle_run(struct planner *p)
 {
     begin(p);
     avoid_begin(p);
     if (finish_if_succeeded(p) || finish_if_overdue(p)) {
         finish_clean_up(p);
+        return;
+    }
+    queue_settle(p);
+    if (p->queue.verdict == QUEUE_WAIT) {
+        wait_in_queue(p);
         return;
     }
     int attempt = p->st.attempt;

@@ -6,6 +6,7 @@
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
+#include "operator/plan/queue.h"
 #include "operator/plan/status.h"
 #include "operator/plan/statusprogress.h"
 #include "operator/plan/tensorboard.h"
@@ -35,7 +36,7 @@ static void note_transitions(const struct planner *p, struct plan *out)
 static bool may_begin_with_pods(const struct planner *p)
 {
     return !p->job->status_tree && p->st.attempt == 0 && p->in->n_pods == 0 && !p->in->status_first &&
-           p->in->problem.kind == PROBLEM_NONE;
+           p->in->problem.kind == PROBLEM_NONE && (p->in->queue.mode == QUEUE_OFF || !p->job->queue.name);
 }
 
 /* Whether the plan only reports the job's state. */
@@ -68,8 +69,10 @@ static void assemble(struct planner *p, struct plan *out)
     }
     bool others_first = all.n == 0 && p->others_follow && p->creates.n > 0;
     append(p, &all, &p->deletes);
+    append(p, &all, &p->workloads);
     append(p, &all, &p->creates);
     append(p, &all, &p->tensorboard);
+    append(p, &all, &p->ready);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
     out->pods_first = others_first;
     out->may_wait = may_wait(p, &all);
@@ -129,6 +132,8 @@ static void plan_invalid(struct planner *p)
     if (jobstatus_finished(&p->st)) {
         p->st.reason = final_reason(&p->job->status);
         finish_clean_up(p);
+        queue_begin(p);
+        queue_act(p);
         return;
     }
     status_init_conditions(p);
@@ -140,6 +145,7 @@ static void plan_invalid(struct planner *p)
 
 static void plan_valid(struct planner *p)
 {
+    queue_begin(p);
     planner_fill_slots(p);
     status_init_conditions(p);
     if (jobstatus_finished(&p->st)) {
@@ -160,6 +166,7 @@ static void plan_valid(struct planner *p)
     observe_job(p);
     progress_observe(p);
     tensorboard_plan(p);
+    queue_act(p);
 }
 
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out)
@@ -180,6 +187,7 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
         plan_invalid(&p);
     else
         plan_valid(&p);
+    queue_end(&p);
     assemble(&p, out);
     out->seen = p.seen;
 }

@@ -16,10 +16,19 @@
 
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
+#include "operator/api/workload.h"
 
 /* The first CHILD_KINDS are watched. The others (guards.h) are only created: AlreadyExists means that they
  * exist. CHILD_JOB is the PyTorchTrainingJob itself, as the target of a write and as a cache. */
-enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB, CHILD_POLICY, CHILD_KEY };
+enum child_kind {
+    CHILD_POD,
+    CHILD_SERVICE,
+    CHILD_DEPLOYMENT,
+    CHILD_WORKLOAD, /* only where Kueue is used */
+    CHILD_JOB,
+    CHILD_POLICY,
+    CHILD_KEY
+};
 enum { CHILD_KINDS = CHILD_JOB + 1 };
 
 enum action_kind {
@@ -29,6 +38,16 @@ enum action_kind {
     ACTION_CREATE,
     /* Merge patch; body has the UID, for a pod also the version. A pod whose patch is refused is deleted. */
     ACTION_PATCH,
+    /* Server-side apply of a status by `manager`, which owns no other field; body has the UID. */
+    ACTION_APPLY,
+    /* GET the object, change it (`edit`), and PUT it, if it is still at this version. */
+    ACTION_EDIT,
+};
+
+enum action_edit {
+    EDIT_RELEASE,   /* give the quota back: writes the status */
+    EDIT_FINALIZER, /* remove WORKLOAD_FINALIZER */
+    EDIT_SPEC,      /* set the members of body.spec */
 };
 
 struct action {
@@ -37,7 +56,9 @@ struct action {
     const char *name;
     const char *uid;
     const char *version; /* delete, patch of a pod: only at this version; NULL: at any version */
-    const char *body;    /* JSON: status, create, patch */
+    const char *body;    /* JSON: status, create, patch, apply, EDIT_SPEC */
+    const char *manager; /* apply */
+    enum action_edit edit;
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
     bool force;   /* delete: with a grace period of 0, without waiting for the node */
@@ -94,8 +115,25 @@ struct plan_guards {
     const char *new_key;     /* 64 random hex digits; NULL: jobs get no key */
 };
 
+enum plan_queue_mode {
+    QUEUE_OFF,    /* Kueue is not used, or not there: the labels of a job have no effect */
+    QUEUE_UNSEEN, /* not known yet, or Kueue's objects are not listed: queued jobs wait */
+    QUEUE_ON,
+};
+
+/* What Kueue's objects say: the Workloads whose controller is this job, and the cluster's settings. The settings
+ * are only gathered for a queued job. */
+struct plan_queue {
+    enum plan_queue_mode mode;
+    const struct workload *const *workloads;
+    int n_workloads;
+    const struct queue_setting *const *settings[QUEUE_SETTINGS];
+    int n_settings[QUEUE_SETTINGS];
+};
+
 struct plan_input {
     const struct trainjob *job;
+    struct plan_queue queue;
     /* An earlier reconcile of this term got no answer, or found an object under a name it wanted, or made a
      * write that no cache can show: the next write must be a status. */
     bool status_first;
@@ -148,5 +186,9 @@ struct plan {
 };
 
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out);
+
+/* Plan the end of the Workloads of a job that is gone (in->job NULL) or being deleted: a deleted Workload loses
+ * its finalizer when no pod of the job is left, one whose job is gone is deleted. */
+void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out);
 
 #endif

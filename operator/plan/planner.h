@@ -25,6 +25,23 @@ struct action_list {
     int n, cap;
 };
 
+/* What a queued job may do now; see queue.h. */
+struct queue_state {
+    enum {
+        QUEUE_FREE, /* the job is not queued: its pods may run */
+        QUEUE_RUN,  /* it is admitted: its pods may run, as `assignments` says */
+        QUEUE_HOLD, /* not known, or not to be decided now: pods stay, and none is created */
+        QUEUE_WAIT, /* no pods */
+    } verdict;
+    const struct workload *workload; /* the job's; NULL: none */
+    const char *reason, *message;    /* while HOLD or WAIT: for status.reason */
+    bool silent;                     /* Kueue has not said anything yet: the reason is one word */
+    int step;                        /* of queue.c: what becomes of the Workload */
+    bool changed;       /* it runs, but the job is another one now than the admitted one: see queue_settle */
+    cJSON *assignments; /* freed by queue_end */
+    const char *patch;  /* what EDIT_SPEC sets */
+};
+
 struct planner {
     const struct plan_input *in;
     const struct trainjob *job;
@@ -32,12 +49,13 @@ struct planner {
     struct arena *a;
     int64_t now_ms;
     struct jobstatus st; /* the new status; initially a copy of the old one */
+    struct queue_state queue;
     struct slot *slots;
     int n_slots;
     int n_old_pods; /* of earlier attempts, Terminating ones included */
     const char *reason_message;
     /* In the order of execution, after the status. */
-    struct action_list events, deletes, creates, tensorboard;
+    struct action_list events, deletes, workloads, creates, tensorboard, ready;
     int64_t requeue_ms;
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */

@@ -3,6 +3,7 @@
 #include "operator/plan/status.h"
 
 #include "operator/plan/mergepatch.h"
+#include "operator/plan/queue.h"
 #include "operator/plan/statusprogress.h"
 
 #include <string.h>
@@ -151,10 +152,15 @@ static int64_t restarts_of(const struct jobstatus *st)
     return n;
 }
 
-/* A change of the count in "PodsStarting 3/64" is no transition: each pod that starts would cost a write. */
+/* A change of the count in "PodsStarting 3/64" is no transition: each pod that starts would cost a write. Nor is one of
+ * Kueue's message in "Queued MESSAGE"; a job that is just Queued has no message yet. */
 static const char *awaited_reason(const char *reason)
 {
-    return reason && strncmp(reason, STATUS_PODS_STARTING, strlen(STATUS_PODS_STARTING)) == 0 ? NULL : reason;
+    if (reason && strncmp(reason, QUEUE_REASON " ", strlen(QUEUE_REASON " ")) == 0)
+        return QUEUE_REASON;
+    bool quiet = reason && (strcmp(reason, QUEUE_REASON) == 0 ||
+                            strncmp(reason, STATUS_PODS_STARTING, strlen(STATUS_PODS_STARTING)) == 0);
+    return quiet ? NULL : reason;
 }
 
 /* Whether the change is one that users or programs wait for: write those without delay. */
@@ -172,12 +178,13 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
            !same_text(awaited_reason(old->reason), awaited_reason(st->reason));
 }
 
-/* Reasons that also raise an event when they appear: Warnings, except the first three, where the user may
+/* Reasons that also raise an event when they appear: Warnings, except the first four, where the user may
  * have intended the wait. */
 static bool raises_event(const char *reason, bool *warning)
 {
     static const char *const REASONS[] = {
-        "SchedulingGated",      "ContainerCreating",  "InitContainerRunning",
+        QUEUE_REASON,           "SchedulingGated",    "ContainerCreating",
+        "InitContainerRunning", QUEUE_REASON_FAILED,  "WorkloadRefused",
         "SidecarNotStarted",    "CrashLoopBackOff",   "ResourceClaimNotCreated",
         "NotScheduled",         "PodHeldByFinalizer", "InvalidSpec",
         "NameConflict",         "PodRefused",         "CreateFailed",
@@ -189,7 +196,7 @@ static bool raises_event(const char *reason, bool *warning)
 
     for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
         if (strlen(REASONS[i]) == len && strncmp(REASONS[i], reason, len) == 0) {
-            *warning = i > 2;
+            *warning = i > 3;
             return true;
         }
     return false;
@@ -238,7 +245,8 @@ void status_announce(struct planner *p)
 
     bool warning;
 
-    if (p->st.reason && !same_text(old->reason, p->st.reason) && raises_event(p->st.reason, &warning)) {
+    if (p->st.reason && !same_text(awaited_reason(old->reason), awaited_reason(p->st.reason)) &&
+        raises_event(p->st.reason, &warning)) {
         const char *word = arena_strndup(p->a, p->st.reason, strcspn(p->st.reason, " "));
         planner_event(p, warning, word, "%s", p->reason_message ? p->reason_message : word);
     }

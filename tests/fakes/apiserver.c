@@ -177,6 +177,11 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
         return;
     }
     uint64_t version = s->world.version;
+    if (!known && world_resources(&s->world, m->target, &o)) {
+        s->log[entry].status = o.status;
+        answer_json(c, o, 0, f ? f->fault : FAKE_STATUS, f != NULL);
+        return;
+    }
     o = !known ? world_error(404, "NotFound", "the server could not find the requested resource")
                : world_do(server_shown(s, m->method, &r), m->method, &r, body);
     s->log[entry].changed = s->world.version != version;

@@ -50,6 +50,8 @@ static void parse_query(char *query, struct route *r)
             r->limit = (int)strtol(value, NULL, 10);
         else if (strcmp(pair, "watch") == 0)
             r->watch = strcmp(value, "true") == 0;
+        else if (strcmp(pair, "force") == 0)
+            r->apply = strcmp(value, "true") == 0;
         else if (strcmp(pair, "allowWatchBookmarks") == 0)
             r->bookmarks = strcmp(value, "true") == 0;
     }

@@ -203,8 +203,23 @@ static struct outcome create(struct world *w, const struct route *r, const cJSON
     return (struct outcome){201, checked(cJSON_Duplicate(json, true))};
 }
 
+/* What a server-side apply does with a list that is a map by type. Who owned what is not kept. */
+static void merge_by_type(cJSON *list, const cJSON *applied)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, applied)
+    {
+        cJSON *have = json_item_with(list, "type", json_str(item, "type"));
+        if (have)
+            cJSON_ReplaceItemViaPointer(list, have, checked(cJSON_Duplicate(item, true)));
+        else
+            cJSON_AddItemToArray(list, checked(cJSON_Duplicate(item, true)));
+    }
+}
+
 /* RFC 7386 */
-static void merge(cJSON *target, const cJSON *patch)
+static void merge(cJSON *target, const cJSON *patch, bool apply)
 {
     const cJSON *p;
 
@@ -218,7 +233,9 @@ static void merge(cJSON *target, const cJSON *patch)
                 set_member(target, p->string, cJSON_CreateObject());
                 have = cJSON_GetObjectItemCaseSensitive(target, p->string);
             }
-            merge(have, p);
+            merge(have, p, apply);
+        } else if (apply && cJSON_IsArray(have) && strcmp(p->string, "conditions") == 0) {
+            merge_by_type(have, p);
         } else {
             set_member(target, p->string, cJSON_Duplicate(p, true));
         }
@@ -286,7 +303,7 @@ static struct outcome change_object(struct world *w, const struct route *r, stru
         return conflict(wrong);
     cJSON *new = checked(cJSON_Duplicate(replace ? body : o->json, true));
     if (!replace)
-        merge(new, body);
+        merge(new, body, r->apply);
     if (w->unknown_status)
         cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(new, "status"),
                                                 w->unknown_status);
@@ -395,4 +412,24 @@ struct outcome world_do(struct world *w, const char *method, const struct route 
     }
     return world_error(405, "MethodNotAllowed",
                        "the server does not allow this method on the requested resource");
+}
+
+bool world_resources(const struct world *w, const char *prefix, struct outcome *ret)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON *list = cJSON_AddArrayToObject(o, "resources");
+
+    cJSON_AddStringToObject(o, "kind", "APIResourceList");
+    for (size_t i = 0; i < w->n_kinds; i++) {
+        if (strcmp(w->kinds[i].prefix, prefix) != 0)
+            continue;
+        cJSON *r = cJSON_CreateObject();
+        cJSON_AddStringToObject(r, "name", w->kinds[i].plural);
+        cJSON_AddItemToArray(list, r);
+    }
+    *ret = (struct outcome){200, o};
+    if (list->child)
+        return true;
+    cJSON_Delete(o);
+    return false;
 }

@@ -49,6 +49,7 @@ struct route {
     char labels[1024], fields[1024], version[32], more[512];
     int limit;
     bool watch, bookmarks;
+    bool apply; /* server-side, with force */
 };
 
 struct outcome {
@@ -62,6 +63,9 @@ void world_add_kind(struct world *w, const char *prefix, const char *plural, con
 
 /* False: no such resource. `target` is path?query. */
 bool world_route(const struct world *w, const char *target, struct route *ret);
+
+/* What the server serves of a group and version: "/apis/apps/v1". False: it knows none. */
+bool world_resources(const struct world *w, const char *prefix, struct outcome *ret);
 
 /* Everything but watches. */
 struct outcome world_do(struct world *w, const char *method, const struct route *r, const cJSON *body);

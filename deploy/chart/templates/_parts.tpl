@@ -24,7 +24,7 @@
 {{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $root.Values.commonLabels) -}}
 {{- if hasKey $object.metadata "namespace" -}}
 {{- $_ := set $object.metadata "namespace" $root.Release.Namespace -}}
-{{- else if $root.Values.watchNamespace -}}
+{{- else if and $root.Values.watchNamespace (not (hasSuffix "-cluster" $object.metadata.name)) -}}
 {{- $_ := set $object "kind" (trimPrefix "Cluster" $object.kind) -}}
 {{- $_ := set $object.metadata "namespace" $root.Values.watchNamespace -}}
 {{- with $object.roleRef -}}
@@ -104,7 +104,7 @@
 {{- $args = append $args (printf "--log-level=%s" $root.Values.logLevel) -}}
 {{- end -}}
 {{- range $name, $value := $root.Values.flags -}}
-{{- $args = append $args (printf "--%s=%s" $name (toJson $value)) -}}
+{{- $args = append $args (printf "--%s=%s" $name ($value | toJson | trimAll "\"")) -}}
 {{- end -}}
 {{- toYaml $args -}}
 {{- end -}}

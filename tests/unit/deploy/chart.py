@@ -239,6 +239,21 @@ def test_guards_of_jobs():
     same(wanted, template({"jobs": {"scraperNamespace": "monitoring"}}))
 
 
+def test_kueue():
+    """A role of its own, only where it is wanted; an operator of one namespace writes Workloads there alone."""
+    role = by_name((TREE / "deploy" / "rbac" / "kueue-role.yaml").read_text())
+    assert len(role) == 4 and not role.keys() & template().keys()
+    same({**template(), **role}, template({"kueue": {"enabled": True}}))
+    wanted = template()
+    wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append("--kueue=off")
+    same(wanted, template({"flags": {"kueue": "off"}}))
+    got = template({"watchNamespace": JOBS, "kueue": {"enabled": True}})
+    kinds = {n.split("/")[0] + "/" + n.split("/")[-1] for n in got if "queues" in n or "-cluster" in n}
+    assert kinds == {"Role/torchkeeper-operator-queues", "RoleBinding/torchkeeper-operator-queues",
+                     "ClusterRole/torchkeeper-operator-cluster", "ClusterRoleBinding/torchkeeper-operator-cluster"}, kinds
+    assert {r for rule in got["ClusterRole/torchkeeper-operator-cluster"]["rules"] for r in rule["verbs"]} == {"list", "watch"}
+
+
 def test_admission():
     """Each policy with its binding; the operator's names the account of this release."""
     for values, file in (({"jobs": "Pods"}, "job-authors"), ({"jobs": "ServiceAccounts"}, "service-accounts"),

@@ -49,9 +49,9 @@ void converge_submit(struct lab *l, const struct scenario *s)
     snprintf(
         body, sizeof(body),
         "{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
-        "','metadata':{'name':'j','namespace':'ns'},'spec':{'replicaSpecs':[{'type':'node','replicas':%d,'"
+        "','metadata':{'name':'j','namespace':'ns'%s},'spec':{'replicaSpecs':[{'type':'node','replicas':%d,'"
         "restartPolicy':'ExitCode','template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}]%s}}",
-        s->replicas, s->policy);
+        s->queued ? ",'labels':{'" LABEL_QUEUE "':'team'}" : "", s->replicas, s->policy);
     lab_put(l, LAB_JOB, body);
 }
 
@@ -62,7 +62,8 @@ static bool finished(struct lab *l)
 
     if (!job)
         return fake_count(l->server, LAB_PODS) + fake_count(l->server, LAB_SERVICES) +
-                   fake_count(l->server, LAB_DEPLOYMENTS) ==
+                   fake_count(l->server, LAB_DEPLOYMENTS) +
+                   (l->queues.runs ? fake_count(l->server, LAB_WORKLOADS) : 0) ==
                0;
     return json_str(json_find(job, (const char *[]){"status", NULL}), "completionTime") != NULL;
 }
@@ -282,6 +283,8 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         lab_start(l, s->script);
     else
         lab_start_direct(l, s->script, t->operators ? t->operators : 1);
+    if (s->queued)
+        lab_kueue_install(l);
     l->collects = true;
     l->gang = s->replicas;
     l->bookmarks = t->act != NULL;
@@ -319,6 +322,8 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     snprintf(ret->tampered, sizeof(ret->tampered), "%s", l->tamper.told);
     ret->requests = asked(l);
     const char *broken = lab_broken_rule(l, t->ghosts ? FAKE_RULES_NO_PODS : t->leave_out);
+    if (!broken && s->queued)
+        broken = lab_broken_queue_rule(l, !t->ghosts && !t->unqueued);
     if (broken)
         fail_story(&st, broken);
     if (ret->requests > REQUESTS_MAX)

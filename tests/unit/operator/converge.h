@@ -21,6 +21,7 @@ struct scenario {
     int (*script)(int attempt, int index);
     void (*meddle)(struct lab *l); /* what the user does meanwhile; NULL: nothing */
     const char *want;
+    bool queued; /* by Kueue */
 };
 
 extern const struct scenario SCENARIOS[];
@@ -65,6 +66,7 @@ struct trouble {
     bool stale_reconnect; /* it does not die, but its watches end and begin anew */
     struct fake_tamper tamper;
     bool sockets;  /* real HTTP */
+    bool unqueued; /* the job may run without its queue */
     int operators; /* 0 is 1 */
     /* What the user does when the last of the planned faults has struck, and then in each turn until it returns true. NULL:
      * nothing. */

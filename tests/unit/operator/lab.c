@@ -87,6 +87,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
                                                .guards = {.isolate = !l->unguarded, .operator_ns = "ops"},
                                                .job_keys = !l->unguarded,
                                                .seed = 1,
+                                               .kueue = l->kueue,
                                                .progress_url = l->progress_url};
 
     l->started++;
@@ -171,6 +172,14 @@ int lab_end(void **state)
 void lab_kill(struct lab *l, int i)
 {
     operator_stop(&l->operators[i]);
+}
+
+void lab_restart(struct lab *l)
+{
+    for (int i = 0; i < l->n_operators; i++) {
+        operator_stop(&l->operators[i]);
+        operator_start(l, &l->operators[i]);
+    }
 }
 
 void lab_crash(struct lab *l)

@@ -25,6 +25,9 @@
 
 #define LAB_LEASES "/leases"
 
+#define LAB_KUEUE "/apis/kueue.x-k8s.io/v1beta2"
+#define LAB_WORKLOADS LAB_KUEUE "/namespaces/ns/workloads"
+
 /* A job of so many pods; `members` of its spec end with a comma. */
 #define LAB_SPEC(members, replicas)                                                                          \
     "{'spec':{" members "'replicaSpecs':[{'type':'node','replicas':" replicas                                \
@@ -77,19 +80,26 @@ struct lab {
     bool collects; /* garbage: what belongs to a job that is not there any more */
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;
-    long requests;      /* seen so far, and answers given */
-    int works;          /* those of them that are no list or watch */
-    int quiet;          /* turns without a request */
-    int idle;           /* jumps of the clock without work */
-    int settle_jumps;   /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
-    int gang;           /* no pod ends well before so many of its attempt run */
-    uint64_t collected; /* the version that had no garbage */
-    int step;           /* of a test's own story */
-    bool hold_master;   /* pod 0 does not end yet */
-    bool sidecar;       /* "shipper", which never ends, runs beside each pod's container */
-    bool unguarded;     /* the operators started from now on make neither NetworkPolicies nor keys */
-    bool no_boards;     /* the operators started from now on make no TensorBoards */
-    bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
+    long requests;         /* seen so far, and answers given */
+    int works;             /* those of them that are no list or watch */
+    int quiet;             /* turns without a request */
+    int idle;              /* jumps of the clock without work */
+    int settle_jumps;      /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
+    int gang;              /* no pod ends well before so many of its attempt run */
+    uint64_t collected;    /* the version that had no garbage */
+    int step;              /* of a test's own story */
+    bool hold_master;      /* pod 0 does not end yet */
+    bool sidecar;          /* "shipper", which never ends, runs beside each pod's container */
+    bool unguarded;        /* the operators started from now on make neither NetworkPolicies nor keys */
+    enum queues_use kueue; /* of the operators started from now on */
+    struct lab_kueue {
+        bool runs, full; /* Kueue is at work; it admits nothing */
+        int admitted;    /* how often it admitted */
+        const char *
+            assignment; /* members of each podSetAssignment besides its name and flavors; NULL: the podSet's count */
+    } queues;
+    bool no_boards; /* the operators started from now on make no TensorBoards */
+    bool mesh;      /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on ask for progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
@@ -194,6 +204,37 @@ void lab_ending(struct lab *l, bool history, char *out, size_t size);
 
 /* What has to hold at every moment (tests/fakes/rules.h) did not: the rule's name; NULL: all well. */
 const char *lab_broken_rule(struct lab *l, unsigned leave_out);
+
+/* ---- Kueue (labqueue.c) */
+
+/* The server serves its kinds from now on, it runs, and operators begin anew that look for it. There is one
+ * ResourceFlavor, "gpu". */
+void lab_kueue_install(struct lab *l);
+
+/* The job's Workload; NULL: there is none. cJSON_Delete. */
+cJSON *lab_workload(struct lab *l);
+
+/* Set a condition of the job's Workload, as Kueue does. */
+void lab_workload_condition(struct lab *l, const char *type, const char *status, const char *reason,
+                            const char *message);
+bool lab_workload_is(struct lab *l, const char *type, const char *status);
+
+/* A merge patch of the job's Workload. */
+void lab_workload_put(struct lab *l, const char *json);
+
+/* Kueue evicts it for this reason. */
+void lab_evict(struct lab *l, const char *reason);
+
+/* One round of it. */
+void lab_kueue_round(struct lab *l);
+
+/* Of the whole history, with `strict`: each pod was created while its job's Workload was admitted, and no quota was given
+ * back while a pod was active. At the end, a Workload that holds quota has a job that has not ended. NULL: so it was; else
+ * what was not. */
+const char *lab_broken_queue_rule(struct lab *l, bool strict);
+
+/* All operators die, and new ones start. */
+void lab_restart(struct lab *l);
 
 /* ---- for lab.c: what goes on in the cluster besides the operator */
 

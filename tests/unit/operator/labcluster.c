@@ -181,6 +181,7 @@ static void collect(struct lab *l, const cJSON *object)
              : strcmp(kind, "Service") == 0       ? LAB_SERVICES
              : strcmp(kind, "NetworkPolicy") == 0 ? LAB_POLICIES
              : strcmp(kind, "Secret") == 0        ? LAB_SECRETS
+             : strcmp(kind, "Workload") == 0      ? LAB_WORKLOADS
                                                   : LAB_DEPLOYMENTS,
              json_str(meta, "name"));
     assert_true(fake_delete(l->server, path));
@@ -200,6 +201,10 @@ static void collect_garbage(struct lab *l)
         each(l, CHILDREN[i], collect);
         left += fake_count(l->server, CHILDREN[i]);
     }
+    if (l->queues.runs) {
+        each(l, LAB_WORKLOADS, collect);
+        left += fake_count(l->server, LAB_WORKLOADS);
+    }
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
     const char *const dying[] = {"metadata", "deletionTimestamp", NULL};
     if (left == 0 && json_find(job, dying))
@@ -211,4 +216,6 @@ void lab_cluster(struct lab *l)
     if (l->collects)
         collect_garbage(l);
     each(l, LAB_PODS, kubelet_pod);
+    if (l->queues.runs)
+        lab_kueue_round(l);
 }

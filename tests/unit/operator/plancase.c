@@ -279,8 +279,9 @@ static cJSON *first_conditions(int64_t now_ms)
 
 static cJSON *action_document(const struct action *act, bool bodies, const cJSON *known, struct arena *a)
 {
-    static const char *const VERBS[] = {"status", "event", "delete", "create", "patch"};
-    static const char *const CHILDREN[] = {"pod", "service", "deployment", "job", "networkpolicy", "secret"};
+    static const char *const VERBS[] = {"status", "event", "delete", "create", "patch", "apply", "edit"};
+    static const char *const CHILDREN[] = {"pod", "service",       "deployment", "workload",
+                                           "job", "networkpolicy", "secret"};
     struct err err;
     cJSON *o = cJSON_CreateObject();
 

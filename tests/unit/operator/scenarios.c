@@ -165,67 +165,120 @@ static void run_sidecars(struct lab *l)
     l->sidecar = true;
 }
 
+/* Kueue takes the quota back once, when all pods run. */
+static void preempt(struct lab *l)
+{
+    if (l->step || !lab_workload_is(l, "PodsReady", "True"))
+        return;
+    lab_evict(l, "Preempted");
+    l->step = 1;
+}
+
+/* Someone deletes the Workload once. */
+static void delete_workload(struct lab *l)
+{
+    cleanup_json cJSON *w = l->step ? NULL : lab_workload(l);
+    char path[256];
+
+    if (!w || !lab_status_is(l, LAB_JOB, "phase", "Running"))
+        return;
+    snprintf(path, sizeof(path), LAB_WORKLOADS "/%s",
+             json_str(json_find(w, (const char *[]){"metadata", NULL}), "name"));
+    assert_true(fake_delete(l->server, path));
+    l->step = 1;
+}
+
 const struct scenario SCENARIOS[] = {
     {"success", 2, "", lab_well, NULL,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -0: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
+     false},
     {"killed-once", 2, "", lab_killed_once, NULL,
      "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     false},
     {"backoff-limit", 1, ",'runPolicy':{'backoffLimit':2}", lab_killed, NULL,
      "BackoffLimitExceeded, Failed attempt=2 backoff=2 disruptions=0 failures=3 restarts=2; pods +3 -2: "
-     "j-node-0/0 j-node-0/1 j-node-0/2; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-0/2; services +1 -0; deployments +0 -0",
+     false},
     {"permanent", 2, "", wrong, NULL,
      "PermanentExitCode, Failed attempt=0 backoff=0 disruptions=0 failures=1 restarts=0; pods +2 -1: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
+     false},
     {"deadline", 2, ",'runPolicy':{'activeDeadlineSeconds':180}", lab_forever, NULL,
      "DeadlineExceeded, Failed attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -2: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
+     false},
     {"ttl", 2, ",'runPolicy':{'ttlSecondsAfterFinished':20}", lab_well, NULL,
      "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
-     "j-node-1/0; services +1 -1; deployments +0 -0"},
+     "j-node-1/0; services +1 -1; deployments +0 -0",
+     false},
     {"delete-background", 2, "", lab_forever, delete_background,
      "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
-     "j-node-1/0; services +1 -1; deployments +0 -0"},
+     "j-node-1/0; services +1 -1; deployments +0 -0",
+     false},
     {"delete-foreground", 2, "", lab_forever, delete_foreground,
      "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
-     "j-node-1/0; services +1 -1; deployments +0 -0"},
+     "j-node-1/0; services +1 -1; deployments +0 -0",
+     false},
     {"tensorboard", 1, ",'tensorboardSpec':{" TENSORBOARD_SPEC "}", lab_well, NULL,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +1 -0: "
-     "j-node-0/0; services +2 -0; deployments +1 -0"},
+     "j-node-0/0; services +2 -0; deployments +1 -0",
+     false},
     {"tensorboard-switched", 1, "", lab_well, switch_tensorboard,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +1 -0: "
-     "j-node-0/0; services +2 -0; deployments +1 -0"},
+     "j-node-0/0; services +2 -0; deployments +1 -0",
+     false},
     {"pause-resume", 2, ",'runMode':{'pause':{'resumeSpecs':[{'type':'node','args':['--resume']}]}}",
      lab_well_later, pause_once,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     false},
     {"replica", 3, ",'runPolicy':{'restartScope':'Replica','cleanUpPolicy':'All'}", replaced_once,
      wait_for_replacement,
      "MasterSucceeded, Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -4: "
-     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0",
+     false},
     {"scale", 2,
      ",'torchrunConfig':{'enabled':true,'maxRestarts':1},'runPolicy':{'cleanUpPolicy':'All'},'elastic':{'"
      "enabled':true,'minReplicas':1,'maxReplicas':4,'expectedReplicas':2}",
      master_alone, scale,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -4: "
-     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; services +1 -0; deployments +0 -0",
+     false},
     {"start-deadline", 2, ",'runPolicy':{'startDeadlineSeconds':320}", late_once, NULL,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     false},
     {"template", 2, "", image_missing, correct_template,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     false},
     {"pod-removed", 2, "", lab_well_later, remove_pod,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     false},
     {"force-delete", 2, ",'runPolicy':{'forceDeleteAfterSeconds':20}", stuck_once, NULL,
      "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods +4 -2: "
-     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     false},
     /* The pods stay: the kubelet ends what runs beside the training. */
     {"sidecar", 2, ",'runPolicy':{'sidecarGraceSeconds':10}", lab_well, run_sidecars,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods +2 -0: "
-     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0"},
+     "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
+     false},
+    {"preempted", 2, "", lab_well_later, preempt,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     true},
+    {"workload-deleted", 2, "", lab_well_later, delete_workload,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     true},
+    {"delete-queued", 2, "", lab_forever, delete_foreground,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; pods +2 -2: j-node-0/0 "
+     "j-node-1/0; services +1 -1; deployments +0 -0",
+     true},
 };
 
 const size_t N_SCENARIOS = ARRAY_LEN(SCENARIOS);

@@ -14,6 +14,8 @@
 
 /* ---- what users do */
 
+static int turns;
+
 static bool is_there(struct lab *l)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
@@ -75,11 +77,101 @@ static void scale_job(struct lab *l, const struct scenario *s)
     l->step = 3;
 }
 
+/* ---- what others do to the Workload */
+
+static bool path_of_workload(struct lab *l, char *path, size_t size)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    if (w)
+        snprintf(path, size, LAB_WORKLOADS "/%s",
+                 json_str(json_find(w, (const char *[]){"metadata", NULL}), "name"));
+    return w != NULL;
+}
+
+static void edit_workload(struct lab *l, const char *json)
+{
+    char path[256];
+
+    if (path_of_workload(l, path, sizeof(path)) && !lab_workload_is(l, "Finished", "True"))
+        lab_put(l, path, json);
+}
+
+static void evict(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    if (lab_workload_is(l, "Admitted", "True") && !lab_workload_is(l, "Finished", "True"))
+        lab_evict(l, "Preempted");
+}
+
+/* Kueue would free the quota at once, whatever runs. */
+static void deactivate(struct lab *l, const struct scenario *s)
+{
+    turns = 0;
+    evict(l, s);
+    edit_workload(l, "{'spec':{'active':false}}");
+}
+
+static bool activate(struct lab *l)
+{
+    if (++turns < 40)
+        return false;
+    edit_workload(l, "{'spec':{'active':true}}");
+    return true;
+}
+
+static void delete_workload(struct lab *l, const struct scenario *s)
+{
+    char path[256];
+
+    (void)s;
+    if (path_of_workload(l, path, sizeof(path)))
+        (void)fake_delete(l->server, path);
+}
+
+/* With its finalizer, by force. */
+static void strip_workload(struct lab *l, const struct scenario *s)
+{
+    char path[256];
+
+    (void)s;
+    if (path_of_workload(l, path, sizeof(path)))
+        (void)fake_remove(l->server, path);
+}
+
+static void shrink_workload(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    edit_workload(l,
+                  "{'spec':{'podSets':[{'name':'node','count':1,'template':{'spec':{'containers':[]}}}]}}");
+}
+
+static void unlabel_workload(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    edit_workload(l, "{'metadata':{'labels':null}}");
+}
+
+static void leave_queue(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    turns = 0;
+    if (is_there(l))
+        lab_put(l, LAB_JOB, "{'metadata':{'labels':null}}");
+}
+
+static bool enter_queue(struct lab *l)
+{
+    if (++turns < 40 && is_there(l))
+        return false;
+    if (is_there(l))
+        lab_put(l, LAB_JOB, "{'metadata':{'labels':{'" LABEL_QUEUE "':'team'}}}");
+    return true;
+}
+
 /* ---- what becomes of the lease, and what others do */
 
 enum { WRITER_TURNS = 120 };
-
-static int turns;
 
 /* Its answer never comes: what it was sent for is forgotten. */
 static void lose_lease(struct lab *l, const struct scenario *s)
@@ -173,7 +265,8 @@ static bool is_one_of(const char *name, const char *const *names)
 static bool is_another_story(const struct converge_row *row)
 {
     static const char *const ONE_JOB[] = {"replica", "template", "force-delete", NULL};
-    static const char *const ONE_STATUS[] = {"replica", "template", "pause-resume", "pod-removed", NULL};
+    static const char *const ONE_STATUS[] = {
+        "replica", "template", "pause-resume", "pod-removed", "preempted", "workload-deleted", NULL};
     static const char *const ONE_ATTEMPT[] = {"replica", NULL};
     const struct trouble *t = row->trouble;
     const char *const *names = t->act == pause_job                                        ? ONE_ATTEMPT
@@ -231,6 +324,14 @@ int main(int argc, char **argv)
         {"lose-lease-clear-status", LATE, .act = lose_lease_and_clear, .acted = lead_again,
          .leave_out = FAKE_RULES_NO_COUNTERS},
         {"writer", LATE, .act = begin_to_write, .acted = writes_no_more},
+        {"evict", LATE, .act = evict, .only = "preempted"},
+        {"deactivate", LATE, .act = deactivate, .acted = activate, .only = "preempted"},
+        {"delete-workload", LATE, .act = delete_workload, .only = "preempted"},
+        {"strip-workload", LATE, .act = strip_workload, .only = "preempted", .unqueued = true},
+        {"shrink-workload", LATE, .act = shrink_workload, .only = "preempted"},
+        {"unlabel-workload", LATE, .act = unlabel_workload, .only = "preempted"},
+        {"leave-queue", LATE, .act = leave_queue, .acted = enter_queue, .only = "preempted",
+         .unqueued = true},
     };
 
     return CONVERGE_MAIN(argc, argv, TROUBLES, sweep);

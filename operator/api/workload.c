@@ -1,0 +1,482 @@
+/* workload.c - decode Kueue's Workload, ResourceFlavor and priority classes, and change a whole Workload. */
+#include "operator/api/workload.h"
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "common/text.h"
+#include "operator/api/decode.h"
+#include "operator/api/pod.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CONDITIONS_READ = 64, CHECKS_READ = 64, FLAVORS_READ = 64 };
+
+static const char *const CONDITION_NAMES[] = {"QuotaReserved", "Admitted", "Evicted", "PodsReady",
+                                              "Finished"};
+
+const char *workload_condition_name(enum workload_condition_type type)
+{
+    return CONDITION_NAMES[type];
+}
+
+static cJSON *at(const cJSON *node, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(node, key);
+}
+
+/* A text of at most `max` bytes; "" where it is absent or longer. */
+static const char *text(const cJSON *node, const char *key, size_t max)
+{
+    const char *s = json_str(node, key);
+
+    return s && strlen(s) <= max ? s : "";
+}
+
+static int64_t instant(const cJSON *node, const char *key)
+{
+    const char *s = json_str(node, key);
+    int64_t ms = 0;
+
+    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
+}
+
+/* A block of `size` bytes, copied from `from`, whose strings `fields` point into it. */
+static void *pack(const void *from, size_t size, const char **const *fields, size_t n)
+{
+    size_t bytes = size;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(*fields[i]) + 1;
+    char *block = memory_must(malloc(bytes));
+    char *to = block + size;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(*fields[i]) + 1;
+        *fields[i] = memcpy(to, *fields[i], len);
+        to += len;
+    }
+    return memcpy(block, from, size);
+}
+
+/* ---- what Kueue decides from */
+
+cJSON *workload_quantities(const cJSON *resources)
+{
+    cJSON *copy = cJSON_CreateObject();
+    const cJSON *q;
+    char number[32];
+
+    cJSON_ArrayForEach(q, resources)
+    {
+        if (cJSON_IsNumber(q))
+            snprintf(number, sizeof(number), "%.15g", q->valuedouble);
+        if (q->string && (cJSON_IsNumber(q) || cJSON_IsString(q)))
+            cJSON_AddStringToObject(copy, q->string, cJSON_IsNumber(q) ? number : q->valuestring);
+    }
+    return copy;
+}
+
+static void add_if_any(cJSON *to, const char *key, const cJSON *value)
+{
+    bool empty =
+        !value || cJSON_IsNull(value) || ((cJSON_IsObject(value) || cJSON_IsArray(value)) && !value->child);
+
+    if (!empty)
+        cJSON_AddItemToObject(to, key, cJSON_Duplicate(value, true));
+}
+
+static void add_containers(cJSON *to, const char *key, const cJSON *list)
+{
+    static const char *const RESOURCES[] = {"requests", "limits"};
+    cJSON *out = cJSON_AddArrayToObject(to, key);
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, list)
+    {
+        cJSON *o = cJSON_CreateObject();
+        add_if_any(o, "name", at(c, "name"));
+        add_if_any(o, "restartPolicy", at(c, "restartPolicy"));
+        for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++) {
+            cleanup_json cJSON *q = workload_quantities(at(at(c, "resources"), RESOURCES[i]));
+            add_if_any(o, RESOURCES[i], q);
+        }
+        cJSON_AddItemToArray(out, o);
+    }
+}
+
+void workload_content(const struct workload_podset *sets, int n, char out[static 17])
+{
+    static const char *const POD[] = {"tolerations", "nodeSelector", "runtimeClassName", "overhead"};
+    static const char *const TOPOLOGY[] = {ANNOTATION_TOPOLOGY_REQUIRED, ANNOTATION_TOPOLOGY_PREFERRED,
+                                           ANNOTATION_TOPOLOGY_ANY};
+    uint64_t h = (uint64_t)n;
+
+    for (int i = 0; i < n; i++) {
+        cleanup_json cJSON *o = cJSON_CreateObject();
+        const cJSON *spec = at(sets[i].template, "spec");
+        const cJSON *annotations = at(at(sets[i].template, "metadata"), "annotations");
+        cJSON_AddStringToObject(o, "name", sets[i].name);
+        add_containers(o, "containers", at(spec, "containers"));
+        add_containers(o, "initContainers", at(spec, "initContainers"));
+        for (size_t k = 0; k < ARRAY_LEN(POD); k++)
+            add_if_any(o, POD[k], at(spec, POD[k]));
+        for (size_t k = 0; k < ARRAY_LEN(TOPOLOGY); k++)
+            add_if_any(o, TOPOLOGY[k], at(annotations, TOPOLOGY[k]));
+        h = h * 31 + json_hash(o);
+    }
+    snprintf(out, 17, "%016llx", (unsigned long long)h);
+}
+
+void workload_sizes(const struct workload_podset *sets, int n, char out[static WORKLOAD_SIZES_BYTES])
+{
+    out[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        text_add(out, WORKLOAD_SIZES_BYTES, "%s%lld", i ? "," : "", (long long)sets[i].count);
+        if (sets[i].min)
+            text_add(out, WORKLOAD_SIZES_BYTES, "/%lld", (long long)sets[i].min);
+    }
+}
+
+/* ---- decode a Workload */
+
+static void read_spec(const cJSON *spec, struct arena *a, struct workload *w)
+{
+    struct workload_podset sets[WORKLOAD_PODSETS_MAX];
+    char *content = arena_alloc(a, 17);
+    char *sizes = arena_alloc(a, WORKLOAD_SIZES_BYTES);
+    const cJSON *class = at(spec, "priorityClassRef");
+    const cJSON *set;
+    int n = 0;
+
+    cJSON_ArrayForEach(set, at(spec, "podSets"))
+    {
+        if (n < WORKLOAD_PODSETS_MAX)
+            sets[n++] = (struct workload_podset){text(set, "name", DECODE_LABEL_BYTES), at(set, "template"),
+                                                 json_i64(set, "count", 0), json_i64(set, "minCount", 0)};
+    }
+    workload_content(sets, n, content);
+    workload_sizes(sets, n, sizes);
+    w->content = content;
+    w->sizes = sizes;
+    w->queue = text(spec, "queueName", DECODE_NAME_BYTES);
+    w->priority_group = text(class, "group", DECODE_NAME_BYTES);
+    w->priority_class = text(class, "name", DECODE_NAME_BYTES);
+    w->priority = json_i64(spec, "priority", 0);
+    w->max_time_s = json_i64(spec, "maximumExecutionTimeSeconds", 0);
+}
+
+static void read_conditions(const cJSON *list, struct arena *a, struct workload *w)
+{
+    const cJSON *c;
+    int n = 0;
+
+    cJSON_ArrayForEach(c, list)
+    {
+        const char *type = json_str(c, "type"), *state = json_str(c, "status");
+        const char *message = json_str(c, "message");
+        if (n++ == CONDITIONS_READ)
+            return;
+        for (int t = 0; type && state && t < WORKLOAD_CONDITIONS; t++) {
+            if (strcmp(type, CONDITION_NAMES[t]) != 0)
+                continue;
+            struct workload_condition *to = &w->conditions[t];
+            to->state = strcmp(state, "True") == 0    ? COND_TRUE
+                        : strcmp(state, "False") == 0 ? COND_FALSE
+                                                      : COND_UNKNOWN;
+            to->reason = text(c, "reason", DECODE_REASON_BYTES);
+            if (message)
+                to->message = arena_strndup(a, message, text_head(message, WORKLOAD_MESSAGE_BYTES));
+        }
+    }
+}
+
+static void add_flavors(cJSON *to, const cJSON *flavors)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, "flavors");
+    const cJSON *f, *have;
+    int n = 0;
+
+    cJSON_ArrayForEach(f, flavors)
+    {
+        bool known = !cJSON_IsString(f) || n == FLAVORS_READ;
+        cJSON_ArrayForEach(have, list) known = known || strcmp(have->valuestring, f->valuestring) == 0;
+        if (!known)
+            cJSON_AddItemToArray(list, cJSON_CreateString(f->valuestring));
+        n += !known;
+    }
+}
+
+/* What the admission checks want to be set in the pods of this podSet. */
+static void add_updates(cJSON *to, const cJSON *checks, const char *name)
+{
+    static const char *const MEMBERS[] = {"labels", "annotations", "nodeSelector", "tolerations"};
+    cJSON *list = cJSON_AddArrayToObject(to, "updates");
+    const cJSON *check, *update;
+    int n = 0;
+
+    cJSON_ArrayForEach(check, checks)
+    {
+        if (n++ == CHECKS_READ)
+            return;
+        cJSON_ArrayForEach(update, at(check, "podSetUpdates"))
+        {
+            if (strcmp(text(update, "name", DECODE_LABEL_BYTES), name) != 0)
+                continue;
+            cJSON *o = cJSON_CreateObject();
+            for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
+                add_if_any(o, MEMBERS[i], at(update, MEMBERS[i]));
+            cJSON_AddItemToArray(list, o);
+        }
+    }
+}
+
+static int read_admission(const cJSON *status, struct arena *a, struct workload *w, struct err *err)
+{
+    const cJSON *admission = at(status, "admission");
+    cleanup_json cJSON *list = cJSON_CreateArray();
+    const cJSON *set;
+    int n = 0;
+
+    if (!cJSON_IsObject(admission))
+        return 0;
+    w->has_admission = true;
+    w->cluster_queue = text(admission, "clusterQueue", DECODE_NAME_BYTES);
+    cJSON_ArrayForEach(set, at(admission, "podSetAssignments"))
+    {
+        if (n++ == WORKLOAD_PODSETS_MAX)
+            break;
+        cJSON *o = cJSON_CreateObject();
+        const char *name = text(set, "name", DECODE_LABEL_BYTES);
+        cJSON_AddStringToObject(o, "name", name);
+        cJSON_AddNumberToObject(o, "count", (double)json_i64(set, "count", -1));
+        add_flavors(o, at(set, "flavors"));
+        cJSON_AddBoolToObject(o, "topology", cJSON_IsObject(at(set, "topologyAssignment")));
+        add_updates(o, at(status, "admissionChecks"), name);
+        cJSON_AddItemToArray(list, o);
+    }
+    w->assignments = json_print(list, a);
+    if (strlen(w->assignments) > WORKLOAD_ADMISSION_BYTES)
+        return err_set(err, ERR_INVALID, "Workload: status.admission: over %d bytes of JSON",
+                       WORKLOAD_ADMISSION_BYTES);
+    return 0;
+}
+
+static bool has_finalizer(const cJSON *meta)
+{
+    const cJSON *f;
+
+    cJSON_ArrayForEach(f, at(meta, "finalizers"))
+    {
+        if (cJSON_IsString(f) && strcmp(f->valuestring, WORKLOAD_FINALIZER) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct workload *packed(struct workload *w)
+{
+    const char **fields[14 + 2 * WORKLOAD_CONDITIONS] = {
+        &w->ns,         &w->name,          &w->uid,        &w->owner_uid,      &w->version,
+        &w->queue,      &w->sizes,         &w->content,    &w->priority_group, &w->priority_class,
+        &w->unreadable, &w->cluster_queue, &w->assignments};
+    size_t n = 13;
+
+    for (int t = 0; t < WORKLOAD_CONDITIONS; t++) {
+        fields[n++] = &w->conditions[t].reason;
+        fields[n++] = &w->conditions[t].message;
+    }
+    return pack(w, sizeof(*w), fields, n);
+}
+
+static struct workload *decode(const cJSON *object, const struct err *unreadable, struct err *err)
+{
+    const cJSON *meta = at(object, "metadata");
+    cleanup_arena struct arena a = {0};
+    struct object_names n;
+
+    if (decode_names(meta, "Workload", &n, err) < 0)
+        return NULL;
+    struct workload w = {.ns = n.ns,
+                         .name = n.name,
+                         .uid = n.uid,
+                         .version = n.version,
+                         .owner_uid = api_controller_uid(meta),
+                         .unreadable = unreadable ? unreadable->msg : "",
+                         .deleting = json_str(meta, "deletionTimestamp") != NULL,
+                         .finalizer = unreadable || has_finalizer(meta),
+                         .cluster_queue = "",
+                         .assignments = ""};
+    for (int t = 0; t < WORKLOAD_CONDITIONS; t++)
+        w.conditions[t].reason = w.conditions[t].message = "";
+    read_spec(at(object, "spec"), &a, &w);
+    read_conditions(at(at(object, "status"), "conditions"), &a, &w);
+    w.requeue_ms = instant(at(at(object, "status"), "requeueState"), "requeueAt");
+    if (!unreadable && read_admission(at(object, "status"), &a, &w, err) < 0)
+        return NULL;
+    return packed(&w);
+}
+
+struct workload *workload_decode(const cJSON *object, struct err *err)
+{
+    return decode(object, NULL, err);
+}
+
+struct workload *workload_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
+{
+    return decode(names, why, err);
+}
+
+void workload_free(struct workload *w)
+{
+    free(w);
+}
+
+/* ---- changes */
+
+static void set(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    if (value)
+        cJSON_AddItemToObject(object, key, value);
+}
+
+static bool is_true(const cJSON *condition)
+{
+    const char *state = json_str(condition, "status");
+
+    return state && strcmp(state, "True") == 0;
+}
+
+static cJSON *condition_of(const cJSON *status, const char *type)
+{
+    return json_item_with(at(status, "conditions"), "type", type);
+}
+
+/* The transition time changes only with the state. */
+static void set_condition(cJSON *object, const char *type, bool on, const char *reason, const char *message,
+                          int64_t now_ms)
+{
+    cJSON *status = at(object, "status");
+    cJSON *c = condition_of(status, type);
+    bool same = c && json_str(c, "status") && is_true(c) == on;
+    char now[CLOCK_RFC3339_BYTES];
+
+    clock_rfc3339(now_ms, false, now);
+    if (!at(status, "conditions"))
+        cJSON_AddArrayToObject(status, "conditions");
+    if (!c) {
+        c = cJSON_CreateObject();
+        cJSON_AddItemToArray(at(status, "conditions"), c);
+    }
+    set(c, "type", cJSON_CreateString(type));
+    set(c, "status", cJSON_CreateString(on ? "True" : "False"));
+    set(c, "reason", cJSON_CreateString(reason));
+    set(c, "message", cJSON_CreateString(message));
+    set(c, "observedGeneration",
+        cJSON_CreateNumber((double)json_i64(at(object, "metadata"), "generation", 0)));
+    if (!same || !json_str(c, "lastTransitionTime"))
+        set(c, "lastTransitionTime", cJSON_CreateString(now));
+}
+
+/* Kueue ends a Workload that ran too long in all its admissions together. */
+static void add_execution_time(cJSON *status, int64_t now_ms)
+{
+    static const char KEY[] = "accumulatedPastExecutionTimeSeconds";
+    const cJSON *admitted = condition_of(status, "Admitted");
+    int64_t since_ms = instant(admitted, "lastTransitionTime");
+
+    if (is_true(admitted) && since_ms && since_ms < now_ms)
+        set(status, KEY, cJSON_CreateNumber((double)(json_i64(status, KEY, 0) + (now_ms - since_ms) / 1000)));
+}
+
+/* Kueue puts a Workload back into its queue at once only after these evictions; after others it does so itself,
+ * once their cause is gone. */
+static bool is_requeued(const char *reason)
+{
+    return strcmp(reason, "Preempted") == 0 || strcmp(reason, "NodeFailures") == 0;
+}
+
+bool workload_release(cJSON *object, int64_t now_ms)
+{
+    cJSON *status = at(object, "status");
+    const cJSON *evicted = condition_of(status, "Evicted");
+    bool reserved = at(status, "admission") || is_true(condition_of(status, "QuotaReserved"));
+    const char *reason = json_str(evicted, "reason"), *message = json_str(evicted, "message");
+
+    if (!is_true(evicted) || !reserved || !reason)
+        return false;
+    cleanup_free char *why = memory_must(strdup(reason));
+    cleanup_free char *text_of_it = memory_must(strdup(message ? message : ""));
+    add_execution_time(status, now_ms);
+    set(status, "admission", NULL);
+    set_condition(object, "QuotaReserved", false, "Pending", text_of_it, now_ms);
+    set_condition(object, "Admitted", false, "NoReservation", "The workload has no reservation", now_ms);
+    set_condition(object, "Requeued", is_requeued(why), why, text_of_it, now_ms);
+    set_condition(object, "PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded", now_ms);
+    return true;
+}
+
+bool workload_remove_finalizer(cJSON *object)
+{
+    cJSON *list = at(at(object, "metadata"), "finalizers");
+    cJSON *next;
+    bool found = false;
+
+    for (cJSON *f = list ? list->child : NULL; f; f = next) {
+        next = f->next;
+        if (!cJSON_IsString(f) || strcmp(f->valuestring, WORKLOAD_FINALIZER) != 0)
+            continue;
+        cJSON_Delete(cJSON_DetachItemViaPointer(list, f));
+        found = true;
+    }
+    return found;
+}
+
+bool workload_set_spec(cJSON *object, const cJSON *patch)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, at(patch, "spec"))
+        set(at(object, "spec"), m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
+    return at(patch, "spec") != NULL;
+}
+
+/* ---- flavours and priority classes */
+
+/* As JSON; "" where there is none or where it is too long, which *err reports. */
+static const char *json_text(const cJSON *node, const char *key, struct arena *a, struct err *err)
+{
+    const cJSON *m = at(node, key);
+    const char *s = m && m->child ? json_print(m, a) : "";
+
+    if (strlen(s) <= QUEUE_SETTING_BYTES)
+        return s;
+    err_set(err, ERR_INVALID, "spec.%s: over %d bytes of JSON", key, QUEUE_SETTING_BYTES);
+    return "";
+}
+
+struct queue_setting *queue_setting_decode(const cJSON *object, struct err *err)
+{
+    const cJSON *meta = at(object, "metadata");
+    cleanup_arena struct arena a = {0};
+    struct err long_err = {0};
+    struct queue_setting s = {.name = text(meta, "name", DECODE_NAME_BYTES),
+                              .uid = text(meta, "uid", DECODE_UID_BYTES),
+                              .value = json_i64(object, "value", 0),
+                              .is_default = cJSON_IsTrue(at(object, "globalDefault"))};
+
+    if (!s.name[0] || !s.uid[0]) {
+        err_set(err, ERR_INVALID, "metadata: expected a name and a uid");
+        return NULL;
+    }
+    s.node_labels = json_text(at(object, "spec"), "nodeLabels", &a, &long_err);
+    s.tolerations = json_text(at(object, "spec"), "tolerations", &a, &long_err);
+    s.unreadable = long_err.msg;
+    return pack(&s, sizeof(s),
+                (const char **const[]){&s.name, &s.uid, &s.unreadable, &s.node_labels, &s.tolerations}, 5);
+}
+
+void queue_setting_free(struct queue_setting *s)
+{
+    free(s);
+}

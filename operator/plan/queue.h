@@ -1,0 +1,37 @@
+/* queue.h - decide what a job's place in a queue of Kueue allows, and what is written to its Workload. Pure.
+ *
+ * Ownership: everything lives in the plan's arena, except the assignments, which queue_end frees.
+ * Order:     queue_begin before planner_fill_slots, since an admission may allow fewer pods than an elastic job
+ *            expects; queue_act after the plan has decided about pods; queue_end at the end.
+ */
+#ifndef TK_OPERATOR_PLAN_QUEUE_H
+#define TK_OPERATOR_PLAN_QUEUE_H
+
+#include "operator/plan/planner.h"
+
+/* Reasons in the status of a job that waits for its admission, or whose admission its template contradicts. */
+#define QUEUE_REASON "Queued"
+#define QUEUE_REASON_FAILED "FailedToStart"
+
+/* pytorchtrainingjob-<job>-<the first 8 characters of its UID>. */
+char *queue_workload_name(struct arena *a, const struct trainjob *job);
+
+/* Set p->queue, and in an elastic job that was admitted in part p->spec. */
+void queue_begin(struct planner *p);
+
+/* After planner_fill_slots: a job that changed keeps its admission only while it runs. */
+void queue_settle(struct planner *p);
+
+/* Set the reason while the job waits. */
+void queue_report(struct planner *p);
+
+/* Add the actions on the Workload: to p->workloads, which precede creates, and the condition PodsReady to
+ * p->ready, which is last. */
+void queue_act(struct planner *p);
+
+/* Set in a pod what the admission says: node selectors, tolerations, labels, annotations, a gate. */
+void queue_fill_pod(const struct planner *p, const struct slot *s, cJSON *pod);
+
+void queue_end(struct planner *p);
+
+#endif

@@ -1,0 +1,28 @@
+/* queues.h - find out whether the API server serves Kueue's Workloads, at the start and then once a minute.
+ *
+ * Ownership: borrows loop and transport; queues_free cancels its request.
+ * Order:     `changed` is called from the loop, when Kueue was found or has gone. Two answers in a row without
+ *            Workloads mean that it has gone, since an API server that starts may not know them yet. An answer
+ *            that is neither changes nothing.
+ */
+#ifndef TK_OPERATOR_QUEUES_H
+#define TK_OPERATOR_QUEUES_H
+
+#include "kube/loop.h"
+#include "kube/transport.h"
+
+#include <stdbool.h>
+
+/* The option --kueue. AUTO: used where it is served. */
+enum queues_use { QUEUES_OFF, QUEUES_AUTO, QUEUES_ON };
+
+struct queues;
+
+struct queues *queues_new(struct kube_loop *l, const struct kube_transport *t, enum queues_use use,
+                          void (*changed)(void *ctx), void *ctx);
+void queues_free(struct queues *q);
+
+bool queues_are_known(const struct queues *q);  /* there was an answer, or no question */
+bool queues_are_served(const struct queues *q); /* false while not known */
+
+#endif
