@@ -245,6 +245,9 @@ static bool run_one(struct sim *s, const struct action *act)
     case ACTION_PATCH:
         patch_it(s, act, body);
         return true;
+    case ACTION_APPLY:
+    case ACTION_EDIT:
+        fail_msg("an action on a Workload of a job that is not queued");
     }
     return false;
 }
