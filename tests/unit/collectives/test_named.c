@@ -136,7 +136,7 @@ static void plan(struct one *o, int number, uint64_t *rnd)
     o->root = (int)(draw(rnd) % (uint64_t)o->world);
 }
 
-/* Returns how many ranks said who is missing. */
+/* Returns how many ranks reported who is missing. */
 static int expect_named(const struct one *o, int number)
 {
     char want[64] = "";

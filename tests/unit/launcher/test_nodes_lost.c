@@ -89,7 +89,7 @@ static void test_an_elastic_run_goes_on(void **state)
     crew_release(&c);
 }
 
-/* Those who wait say for whom, on every node. */
+/* Every node that waits reports for whom. */
 static void test_who_waits_says_for_whom(void **state)
 {
     static const char want[] =

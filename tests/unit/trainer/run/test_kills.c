@@ -77,7 +77,7 @@ static bool ended(const struct run *r)
     return info.si_pid != 0;
 }
 
-/* Has the attempt taken steps? Then it has said where it began. */
+/* An attempt that has taken steps has printed where it began. */
 static bool has_trained(const char *out)
 {
     return strstr(out, "\"event\":\"train\"") != NULL;
@@ -112,7 +112,7 @@ static bool kill_one(const struct run *r, int attempt, unsigned *random, int64_t
     return kill(run_read_number(r, name), SIGKILL) == 0;
 }
 
-/* Where an attempt went on: -1: nobody knows, it was killed before it said. */
+/* The step from which an attempt continued; -1: not known, it was killed before it printed that. */
 static int64_t began_at(const struct run *r, int attempt)
 {
     cleanup_arena struct arena a = {0};

@@ -29,7 +29,7 @@ struct plan {
 /* The exit code of rank 0, or 128 + the signal that killed it; the others' are in codes. */
 int go_by(struct fixture *f, struct plan p, int codes[static RANKS]);
 
-/* Has rank 0 said so? */
+/* Whether rank 0 has printed that. */
 bool says(struct fixture *f, const char *text);
 
 /* The weights of a run that was left alone; behind it nothing is left of it. */
