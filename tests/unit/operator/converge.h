@@ -1,8 +1,8 @@
-/* converge.h - one scenario run to its end with one kind of trouble on the way, and what became of it.
+/* converge.h - run one scenario to its end with one kind of trouble, and return how it ended.
  *
- * A run is compared with the scenario's own words, which a run without trouble has to end in too.
- * Errors: a run that does not come to an end, requests too much, breaks a rule that holds at every moment or comes to its
- *         end later than bounds.h allows fails the test.
+ * The end is compared with the scenario's text, which a run without trouble has to reach, too.
+ * Errors: the test fails when a run does not end, sends too many requests, breaks a rule that holds at every moment, or
+ *         ends later than bounds.h allows.
  */
 #ifndef TK_TESTS_OPERATOR_CONVERGE_H
 #define TK_TESTS_OPERATOR_CONVERGE_H

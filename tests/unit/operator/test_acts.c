@@ -1,6 +1,6 @@
 /* test_acts.c - the user acts, the lease is lost, or somebody begins to write the job all the time, while a request is on its
  * way: the API server has carried it out, the watches send the change, and only then its answer comes. Each request of each
- * story in turn. The job ends as it ends without that; of one that is gone nothing is left, in the cluster or in the operator's
+ * story in turn. The job ends as it ends without that; a job that was deleted leaves nothing, in the cluster or in the operator's
  * memory.
  *
  * usage: test_acts [scenario [trouble]]

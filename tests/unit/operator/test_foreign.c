@@ -1,5 +1,5 @@
-/* test_foreign.c - what others do to the job and its children while it runs, and what stands after ten minutes of it:
- * nobody else's object is touched, and what is lost is replaced or named.
+/* test_foreign.c - others change the job and its children while it runs. After ten minutes the operator has changed no object of
+ * others, and has replaced or reported what was lost.
  */
 #include "meddle.h"
 #include "test.h"

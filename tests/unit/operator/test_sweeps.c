@@ -1,9 +1,9 @@
-/* test_sweeps.c - whatever goes wrong at a single place, a job comes to the same end with the same children, and not much later: the
- * story is run again with the first, the second, the third place struck, until a run stays untouched.
+/* test_sweeps.c - with one fault at any point, a job comes to the same end with the same children, and not much later. Each story
+ * runs again with the fault at the first, the second, the third point, until a run ends before the fault's point.
  *
  *   converge   a request fails, or the operator dies there
- *   sockets    the same over real HTTP, for what libcurl makes of a connection that breaks, a body that ends early and an error
- *              with a body. Nothing hangs here: that would take real seconds
+ *   sockets    the same over real HTTP, for libcurl's errors when a connection breaks, a body ends early or an error has a
+ *              body. Nothing hangs here: that would take real seconds
  *   notices    a watch event is lost with its stream, sent twice, late, merged with the next, or replaced by a 410
  *   takeover   two operators and one Lease: the leader dies, hangs or gets SIGTERM, and what it had sent arrives late
  *   stale      an API server that fell behind: after a restart, or when watches begin again, the watch of one kind sends nothing

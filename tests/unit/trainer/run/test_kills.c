@@ -1,7 +1,7 @@
-/* test_kills.c - ranks of a training under the launcher are killed at random moments: each attempt goes on from the newest
- * checkpoint that was whole when the rank was killed, or a newer one, and the run ends with the weights of one that was left alone.
+/* test_kills.c - ranks of a training under the launcher are killed at random moments: each attempt continues from the newest
+ * checkpoint that was complete when the rank was killed, or a newer one, and the run ends with the weights of a run without kills.
  *
- * TK_KILLS in the environment: so many kills instead of KILLS.
+ * The environment variable TK_KILLS sets the number of kills (default KILLS).
  */
 #include "test.h"
 

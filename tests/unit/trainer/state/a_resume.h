@@ -1,5 +1,5 @@
-/* a_resume.h - runs of a small model, each rank a process, that a signal ends at any of their moments and that go on from what
- * they have left. */
+/* a_resume.h - runs of a small model, each rank a process. A signal may end them at any moment; the next run continues from
+ * their checkpoint. */
 #ifndef TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
 #define TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
 
