@@ -1,6 +1,7 @@
-/* session.h - the connection of one kubectl-ptj process to the API server, through kubectl (proxy.h). For the verbs.
+/* session.h - the connection of one kubectl-ptj process to the API server, through kubectl (proxy.h). main.c opens it for each
+ * verb that is not offline; the verb sends its requests over it.
  *
- * Ownership: session_close frees all. What session_call returns is the caller's.
+ * Ownership: session_close frees all. The caller owns the objects that session_call and session_job return.
  * Errors:    those of kube/apistatus.h and kube/transport.h, for users: a 403 names the missing permission, an
  *            unreachable server has kubectl's message.
  */
@@ -26,8 +27,8 @@ struct session {
     struct http *http;
     struct kube_transport api; /* without limits of time until the first answer, if stdin is a terminal */
     const char *ns;            /* --namespace, else the context's */
-    bool stopped;       /* whoever stops the loop during a call sets this: calls fail until it is unset */
-    struct buf options; /* those of the connection that were given, for a line to paste: kubectl_options */
+    bool stopped; /* code that stops the loop during a call sets this; calls fail until it is false again */
+    struct buf options; /* the given options of the connection, for a command to paste: kubectl_options */
 };
 
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
@@ -36,14 +37,14 @@ void session_close(struct session *s);
 /* Whether kubectl may ask for a password now: stdin is a terminal, and nothing has answered yet. No time limit runs meanwhile. */
 bool session_may_ask(const struct http *http);
 
-/* Send one request and run the loop until its answer, or until somebody else stops it: ERR_FATAL then. *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
- * large to be read back is no error. */
+/* Send one request and run the loop until its answer. ERR_FATAL: other code stopped the loop before. *ret is the object; free it
+ * with cJSON_Delete. With ret NULL, an object that is too large to be read back is no error. */
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err) MUST_CHECK;
 
 /* Set the error of a call that was stopped. Always -1. */
 int session_stopped(struct err *err);
 
-/* End the process as the signal would have ended a program that does not catch it: a shell's loop ends, too. */
+/* End the process by the signal, as in a program that does not catch it, so that a loop in a shell ends, too. */
 void session_die_of(int signal);
 
 /* GET the job of this name in the session's namespace. */
@@ -56,7 +57,7 @@ int session_patch_job(struct session *s, const char *name, const char *patch, co
 /* End the session and become kubectl with these words, in its namespace: kubectl.h. */
 int session_become(struct session *s, const struct args *a, const char *const *words, struct err *err);
 
-/* Make an error of `r` fit for people: see Errors. Its kind and code stay. Always -1. */
+/* Rewrite the error of request `r` for users: see Errors. Kind and code stay. Always -1. */
 int session_explain(const struct session *s, const struct kube_request *r, struct err *err);
 
 #define cleanup_session __attribute__((cleanup(session_close)))

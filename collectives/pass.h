@@ -1,5 +1,8 @@
-/* pass.h - how processes of a run authenticate each other: by the run id and, if the job has a key, by a
- * proof of it (rendezvous/PROTOCOL.md, "The key of a job"). watch*.c and pods_links.c use it.
+/* pass.h - proofs by which two processes of a run show that they have its job key: an HMAC over the run id and a message
+ * that both have seen (rendezvous/PROTOCOL.md, "The key of a job"). watch*.c use it between the watch and a rank,
+ * pods_links.c between two ranks.
+ *
+ * Without a key, proofs are zeros and pass_holds accepts zeros: a caller checks pass.key.has first.
  */
 #ifndef TK_COLLECTIVES_PASS_H
 #define TK_COLLECTIVES_PASS_H
@@ -15,9 +18,16 @@ struct pass {
 
 struct pass pass_of(const struct collectives_config *cfg);
 
-/* Compute or check the proof of one side. It covers `len` bytes of the message `said`, and `nonce` unless
- * that is NULL (the message then contains a nonce). */
-enum pass_side { PASS_WATCH, PASS_RANK, PASS_CALLER, PASS_CALLED };
+/* Who proves. A proof of one side is not valid for another one. */
+enum pass_side {
+    PASS_WATCH,  /* the watch, to a rank */
+    PASS_RANK,   /* a rank, to the watch */
+    PASS_CALLER, /* the rank that opens a link */
+    PASS_CALLED, /* the rank that accepts it */
+};
+
+/* Compute or check a proof over the run id, `len` bytes of the message `said`, and `nonce`; NULL: the message itself
+ * contains a nonce. */
 void pass_prove(const struct pass *p, enum pass_side side, const void *said, size_t len, const uint8_t *nonce,
                 uint8_t proof[static JOBKEY_PROOF_BYTES]);
 bool pass_holds(const struct pass *p, enum pass_side side, const void *said, size_t len, const uint8_t *nonce,

@@ -1,8 +1,9 @@
 /* spec_option.h - the keys of a YAML mapping as rows of a table: name, type, range and default of each.
  *
- * A kind of layer, optimizer or data set lists its keys once. The reader of presets, the errors, the manual
- * and the kind's code use that list. The value of row i is number[i] for SPEC_NUMBER, text[i] for SPEC_TEXT,
- * else option[i]: the integer, 0 or 1 for a flag, or the index in `choices`.
+ * The trainer has such a table for each kind of layer, optimizer and data set. The reader of presets, the errors, the
+ * manual and the kind's code use it, so a key is listed once. The caller keeps the values in arrays: the value of row i
+ * is number[i] for SPEC_NUMBER, text[i] for SPEC_TEXT, else option[i]: the integer, 0 or 1 for a flag, or the index
+ * in `choices`.
  */
 #ifndef TK_COMMON_SPEC_OPTION_H
 #define TK_COMMON_SPEC_OPTION_H
@@ -29,7 +30,7 @@ struct spec_option {
     const char *const *choices; /* NULL-terminated */
 };
 
-/* Set every value to its default; 0 if it is required. */
+/* Set every value of option[] and number[] to its default; 0 if it is required. The caller's text[] begins as NULL. */
 static inline void spec_defaults(const struct spec_option *o, int64_t *option, double *number)
 {
     for (int i = 0; o[i].key; i++)

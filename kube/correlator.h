@@ -1,4 +1,5 @@
-/* correlator.h - count repeated Events, and limit how many an object has. Pure: the caller gives the time.
+/* correlator.h - count repeated Events, and limit how many an object has. recorder.c calls it once before it sends an
+ * Event. Pure: the caller gives the time.
  *
  * An Event is repeated when object, reason and message are those of an earlier one. An object may send 25 Events
  * at once, then one per 5 minutes, as in client-go.

@@ -1,5 +1,5 @@
-/* gather.h - collect one JSON object from a stream: as text up to a limit, beyond it only its names (skim.h).
- * Pure.
+/* gather.h - collect one JSON object from a stream: as text up to a limit, beyond it only its names (skim.h). watcher.c
+ * calls gather_lines for the lines of a watch, items.c gather_end for the items of a list. Pure.
  *
  * Ownership: gather_release frees all. The callback borrows the object, and may take the skimmed names.
  * Errors:    ERR_INVALID beyond GATHER_MAX_BYTES: no object is that long, so the stream has lost its framing.
@@ -19,13 +19,13 @@ enum { GATHER_MAX_BYTES = 64 << 20 };
 struct gather {
     struct buf text;
     bool event; /* see skim_init */
-    bool over;  /* over the limit of text: only skim is fed */
+    bool over;  /* over the limit of text: only skim receives the bytes */
     size_t bytes;
     struct skim skim;
 };
 
-/* Receives one object. For an object over the limit `text` is empty and `over` has its names. gather_end
- * returns what this returns. */
+/* Receives one object. Within the limit of text: `text` is the object, and `over` is NULL. Over it: `text` is empty, and
+ * `over` has the object's names. gather_end returns the callback's result. */
 typedef int gather_on_object(void *ctx, struct sv text, struct skim *over, struct err *err);
 
 void gather_init(struct gather *g, size_t text_max_bytes, bool event);

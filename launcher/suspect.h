@@ -1,11 +1,15 @@
 /* suspect.h - choose, among this node's ranks, the one that most likely blocks a round that hangs. Pure. agent_hang.c
  * calls it; the leader compares the suspects of all nodes (quorum_hang.h).
  *
- * The rank with the strongest evidence (enum meeting_strength) is the suspect: a rank that is stopped; one in
- * uninterruptible sleep; one that has not begun the collective call that others are in; a Python rank that is
- * not in a call that waits for others; a rank in no call while another rank of the node is in one, or while
- * it is the node's only rank. Ranks that wait in the same call give no evidence. In that case `text` says
- * that a connection between them may be lost.
+ * The rank with the strongest evidence (enum meeting_strength) is the suspect. From the strongest: a rank that is
+ * stopped; one in uninterruptible sleep; one that has not begun the collective call that others are in. After these:
+ *   - where collective calls are known (this project's trainer): a rank in no call, while another rank of the node is
+ *     in one or as the node's only rank;
+ *   - where none is known, or all ranks of the node are between two calls: a Python rank whose stack is not in a call
+ *     that waits for others.
+ * Of equals, the suspect has begun fewer calls, or stands at a code line where fewer ranks stand, or sleeps.
+ * If no rank differs from the others, the strength is STRENGTH_UNKNOWN, and `text` reports that a connection may be lost
+ * (all wait) or that the rank cannot be determined.
  *
  * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.
  */

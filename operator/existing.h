@@ -1,4 +1,5 @@
-/* existing.h - decide what an AlreadyExists means: who owns the object with the name of a create. Pure. */
+/* existing.h - decide what an AlreadyExists means: who owns the object with the name of a create. actions.c reads that
+ * object by a GET first. The decision depends on owner, labels and deletion, not on the object's spec. Pure. */
 #ifndef TK_OPERATOR_EXISTING_H
 #define TK_OPERATOR_EXISTING_H
 

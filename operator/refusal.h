@@ -1,5 +1,5 @@
 /* refusal.h - who refused a create, and why: the API server's message distinguishes a wrong template from a
- * policy. Pure. */
+ * policy. actions.c calls it after such an answer. Pure. */
 #ifndef TK_OPERATOR_REFUSAL_H
 #define TK_OPERATOR_REFUSAL_H
 

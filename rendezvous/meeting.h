@@ -37,7 +37,8 @@ enum node_phase {
 enum meeting_strength {
     STRENGTH_NONE,    /* the rank failed; it does not hang */
     STRENGTH_UNKNOWN, /* it looks like the other ranks, or it only waits for them */
-    STRENGTH_ODD = 3, /* it is in another call than the node's other ranks */
+    STRENGTH_ODD =
+        3, /* it is in no collective call, while another rank of its node is in one or as the only rank */
     STRENGTH_STACK,   /* a Python rank that is not in a call that waits for others */
     STRENGTH_BEHIND,  /* it has not begun the collective call that others are in */
     STRENGTH_DISK,    /* uninterruptible sleep */

@@ -2,7 +2,7 @@
 
 The operator, two launchers and the trainers below them are processes of this machine, on Debian's
 dataset-fashion-mnist. One rank is slow, and one is killed. The pods of all jobs are on a node that exists on paper
-only; those of the jobs "run-*" are said to run and to end by this program. scripts/pictures/dashboards draws what ANSWERS, a file, then has.
+only. For the jobs "run-*" this program writes that their pods run and end. scripts/pictures/dashboards draws the file ANSWERS.
 """
 
 import json
@@ -44,6 +44,7 @@ class Training:
                      "sh", "-c", SLOW if ranks > 2 else 'exec "$@"', "sh", TORCHRUN.with_name("trainer"), preset, "--data", DATA,
                      "--threads=1", "--save_seconds=20", *options]
         self.folder = folder / name
+        self.process = None
 
     def start(self):
         with self.log.open("w") as out:
@@ -54,15 +55,16 @@ class Training:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         os.kill(int(children[-1]), 9)
 
-    def tell(self, found):
-        """Prometheus' targets: those of this job's pods."""
+    def set_targets(self, found):
+        """Write Prometheus' targets: those of this job's pods."""
         own = [t for t in found if t["labels"]["__meta_kubernetes_pod_name"] == f"{self.name}-node-0"]
         self.targets.with_suffix(".new").write_text(json.dumps(own))
         self.targets.with_suffix(".new").replace(self.targets)
 
     def close(self):
-        self.process.terminate()
-        self.process.wait(timeout=120)
+        if self.process:
+            self.process.terminate()
+            self.process.wait(timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def prometheus(operator, trainings, tmp_path_factory):  # noqa: F811
     monitor = get("podmonitor", "torchkeeper-jobs", SYSTEM)
     launchers = [{**job_of(monitor, t.targets, t.port), "job_name": t.name} for t in trainings]
     made = Prometheus(tmp_path_factory.mktemp("prometheus"), PROMETHEUS_PORT, [
-        static_job(get("podmonitor", "torchkeeper-operator", SYSTEM), f"127.0.0.1:{operator}", "operator-0"), *launchers])
+        static_job(get("podmonitor", "torchkeeper-operator", SYSTEM), f"127.0.0.1:{operator.port}", "operator-0"), *launchers])
     yield made
     made.close()
 
@@ -93,7 +95,7 @@ def begin(node, trainings):
         t.start()
     found = discovered(get("podmonitor", "torchkeeper-jobs", SYSTEM))
     for t in trainings:
-        t.tell(found)
+        t.set_targets(found)
 
 
 def one_more(node, number):

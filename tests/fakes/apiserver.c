@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* GET is told apart by what it means. */
+/* The requests of method GET, by meaning. */
 static const char *verb_of(const struct http_message *m, const struct route *r)
 {
     if (strcmp(m->method, "GET") != 0 || r->name[0])

@@ -80,7 +80,7 @@ bool fake_change_at(struct fake_apiserver *s, int i, struct fake_change *ret);
 /* Whole lines, each with its time in front as the server gives it: "2026-01-01T00:00:00.5Z text\n". A pod that printed nothing has
  * not started: a request for its log is answered with 400. */
 void fake_pod_prints(struct fake_apiserver *s, const char *path, const char *lines);
-void fake_pod_log_ends(struct fake_apiserver *s, const char *path);        /* who follows it is told so */
+void fake_pod_log_ends(struct fake_apiserver *s, const char *path);        /* a follower's request ends */
 void fake_pod_log_begins_anew(struct fake_apiserver *s, const char *path); /* of a new pod of that name */
 void fake_cut_pod_logs(struct fake_apiserver *s); /* the connections of all that are followed close */
 int fake_open_pod_logs(struct fake_apiserver *s); /* how many are followed */
@@ -94,7 +94,7 @@ enum fake_fault {
     FAKE_HANG_BEFORE,  /* never answer */
     FAKE_HANG_AFTER,   /* do it, never answer */
     FAKE_RESET_BODY,   /* do it, then close in the middle of the body */
-    FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
+    FAKE_STALL_BODY,   /* carry it out, then stop in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
     FAKE_DRIP_BODY,    /* do it, then answer with 64 bytes a second (direct.h only) */
     FAKE_LATE_BODY,    /* do it, and answer 3 s later with what was true then (direct.h only) */
@@ -103,7 +103,7 @@ enum fake_fault {
 
 struct fake_fault_plan {
     int request;           /* the n-th request from now, counted from 1; 0: every one that fits */
-    const char *method;    /* NULL: any. "WATCH" and "LIST" are told from GET */
+    const char *method;    /* NULL: any. "WATCH" and "LIST" differ from GET here */
     const char *path_part; /* NULL: any */
     bool writes;           /* only those that change something, and no leases */
     enum fake_fault fault;
@@ -111,7 +111,7 @@ struct fake_fault_plan {
     bool text;            /* FAKE_STATUS: `message` in plain text, as by a proxy in front of the server */
     int retry_after_s;    /* FAKE_STATUS; 0: no header */
     const char *location; /* FAKE_STATUS; NULL: no header */
-    const char *message;  /* FAKE_STATUS; NULL: that a fault was asked for */
+    const char *message;  /* FAKE_STATUS; NULL: that a fault was requested */
 };
 
 /* Replaces the plan before it; strings are borrowed until the next one. NULL: no more faults. */
@@ -128,13 +128,13 @@ int fake_fault_last(struct fake_apiserver *s);  /* the request in the log that w
 void fake_freeze(struct fake_apiserver *s, const char *plural, int lag);
 
 void fake_compact(struct fake_apiserver *s);       /* every resourceVersion up to now is expired */
-void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that asked for them */
+void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that requested them */
 void fake_close_watches(struct fake_apiserver *s); /* an orderly end of each */
 void fake_watch_raw(struct fake_apiserver *s, const char *bytes); /* these bytes into each watch */
 int fake_open_watches(struct fake_apiserver *s);
 int fake_connections(struct fake_apiserver *s); /* how many came, ever */
 
-/* --- what was asked ------------------------------------------------------------------------------------ */
+/* --- the requests --- --------------------------------------------------------------------------------- */
 
 struct fake_request {
     char method[8];          /* as in fake_fault_plan */
@@ -144,7 +144,7 @@ struct fake_request {
     int status;              /* 0: no answer was sent */
     bool changed;            /* something is otherwise since then */
     int64_t at_s;            /* by fake_set_time; 0 where the time is the machine's */
-    int retry_after_s;       /* that the answer asked for; 0: no such header */
+    int retry_after_s;       /* that the answer requested; 0: no such header */
     int client;              /* whose it was, from 1; 0: it came over a socket */
 };
 

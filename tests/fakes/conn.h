@@ -6,7 +6,7 @@
 #include "tests/fakes/world.h"
 
 /* `bare`: no socket and no HTTP around it. What would be sent is kept apart for a client in the same thread (direct.h):
- * out holds the body alone, status is 0 until there is an answer, cut says that the end of the body is missing. */
+ * out holds the body alone, status is 0 until there is an answer, cut: the end of the body is missing. */
 enum { CONN_BARE_FD = 1 << 30 };
 
 enum { CONNS_MAX = 128, CONN_IN_MAX_BYTES = 8 << 20, CONN_OUT_MAX_BYTES = 256 << 20 };
@@ -54,13 +54,13 @@ void conn_end_watch(struct conn *c);
 void conn_event(struct conn *c, const char *type, const cJSON *object);
 void conn_bookmark(struct conn *c, uint64_t version);
 
-/* Whether there is a change that this watch has not been told: the one at next_change. */
+/* Whether there is a change that this watch has not been sent: the one at next_change. */
 bool conn_due(struct conn *c, const struct world *w);
 
 /* "ADDED", "MODIFIED" or "DELETED", of one that is due. */
 const char *conn_due_type(const struct conn *c, const struct world *w);
 
-/* Tell it, and go on to the next. */
+/* Send it, and go to the next. */
 void conn_tell(struct conn *c, const struct world *w);
 
 /* All of them. */

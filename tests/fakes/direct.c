@@ -94,7 +94,7 @@ static bool is_alive(const struct fake_direct *d, unsigned long id)
     return still != NULL;
 }
 
-/* Give out what has come, in pieces where that was asked for. False: the handler cancelled the call. */
+/* Give out what has come, in pieces where that was requested. False: the handler cancelled the call. */
 static bool give_chunk(struct call *c, size_t n)
 {
     struct fake_direct *d = c->d;
@@ -133,7 +133,7 @@ static size_t arrived(struct call *c)
     return c->arrived;
 }
 
-/* Watches tell meanwhile what has changed since. */
+/* Meanwhile watches send what has changed since. */
 static bool is_late(struct call *c)
 {
     if (!c->conn->late || c->arrived)

@@ -1,5 +1,5 @@
 /* direct.h - the fake API server without sockets: a transport whose requests are carried out in the caller's own
- * thread, and whose watches can be made to tell late, twice, in one or not at all.
+ * thread, and whose watches can send events late, twice, merged or not at all.
  *
  * Ownership: borrows the server (of fake_apiserver_alone), the loop and the tampering; one client per loop. Calls
  *            that are under way when it is freed get no answer.
@@ -20,16 +20,16 @@ enum fake_tampering {
     FAKE_TELL,         /* nothing is done to it */
     FAKE_CUT_BEFORE,   /* the stream breaks, and the event with it */
     FAKE_CUT_AFTER,    /* the stream breaks after the event */
-    FAKE_REPEAT,       /* told twice */
+    FAKE_REPEAT,       /* sent twice */
     FAKE_LATE,         /* this event and those after it in the stream come `late_ms` later */
     FAKE_MERGE,        /* left out when the same object changes again in the next `late_ms` */
-    FAKE_GONE_STREAM,  /* an ERROR event 410 in its place; all versions up to now are expired */
+    FAKE_GONE_STREAM,  /* an ERROR event 410 instead; all versions up to now are expired */
     FAKE_GONE_REQUEST, /* the stream breaks; the next watch of the kind is answered with HTTP 410 */
     FAKE_RAW,          /* `raw`, then the event */
-    FAKE_RAW_END,      /* `raw` in its place, and an orderly end */
+    FAKE_RAW_END,      /* `raw` instead, and an orderly end */
     FAKE_HALF_CUT,     /* half of its line, then the stream breaks */
     FAKE_HALF_END,     /* half of its line, and an orderly end */
-    FAKE_END,          /* an orderly end in its place */
+    FAKE_END,          /* an orderly end instead */
     FAKE_OLD,          /* the event, then an older state of another object: the version goes back */
 };
 

@@ -108,7 +108,7 @@ static int64_t time_of(const char *line)
     return clock_parse_rfc3339(text, &ms) ? ms : 0;
 }
 
-/* Where what was asked for begins. */
+/* Where what was requested begins. */
 static size_t beginning(const struct podlog *l, const char *target)
 {
     const char *since = param(target, "sinceTime"), *tail = param(target, "tailLines");

@@ -205,7 +205,7 @@ static bool asks_the_same(const struct fake_request *a, const struct fake_reques
            strncmp(a->path, b->path, len) == 0;
 }
 
-/* Sooner than it was told to, before the i-th request: creates of other objects may have been under way already. */
+/* Sooner than Retry-After allows, before the i-th request: creates of other objects may have been under way already. */
 static bool asked_too_soon(struct fake_apiserver *s, int i)
 {
     struct fake_request told;

@@ -19,7 +19,7 @@ struct podlog {
 struct fake_apiserver {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t idle;      /* told when answered reaches asked */
+    pthread_cond_t idle;      /* signalled when answered reaches asked */
     uint64_t asked, answered; /* fake_settle */
     int listener, wake;       /* -1: no thread serves it, but direct.c in the caller's */
     bool stop;
@@ -45,7 +45,7 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
 /* The world as a read shows it: the past for a kind that is frozen. */
 struct world *server_shown(struct fake_apiserver *s, const char *method, const struct route *r);
 
-/* Whether what this watch would be told next is kept from it. */
+/* Whether this watch's next event is held back. */
 bool server_holds(const struct fake_apiserver *s, const struct conn *c);
 
 /* Begin to answer a request for a pod's log; returns the status. Of an error *ret is the answer. */

@@ -88,7 +88,7 @@ static bool changed_again(const struct world *w, size_t at)
     return false;
 }
 
-/* The event, and then the first state of another object of the kind, which was told already, once more. */
+/* The event, and then the first state of another object of the kind, which was sent already, once more. */
 static void tell_old(const struct world *w, struct conn *c)
 {
     const size_t news = c->next_change; /* behind it there need not be a change yet */

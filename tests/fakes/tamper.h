@@ -5,7 +5,7 @@
 #include "tests/fakes/direct.h"
 #include "tests/fakes/server.h"
 
-/* A stream that says nothing for a while. */
+/* A stream that is silent for a while. */
 struct tamper_hold {
     int64_t until_ms; /* 0: it is not held */
     bool merging;

@@ -1,6 +1,6 @@
 /* fuzz.h - what every fuzz target has: its one function, and a check that stops the fuzzer.
  *
- * fuzz_<target>.c says what must hold for any bytes. With -DTK_FUZZ=ON (clang) it becomes a libFuzzer program; in
+ * fuzz_<target>.c checks what must hold for any bytes. With -DTK_FUZZ=ON (clang) it becomes a libFuzzer program; in
  * every build replay.c feeds it the corpus, each prefix of it and each byte of it changed.
  */
 #ifndef TK_TESTS_FUZZ_FUZZ_H

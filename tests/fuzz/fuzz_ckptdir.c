@@ -1,5 +1,5 @@
 /* fuzz_ckptdir.c - a run's folder in which somebody has made entries: the input is their names, one per line. What counts as a
- * checkpoint is one of them, and a run that writes beside them, and keeps one, removes nothing that is none, and nothing newer. */
+ * checkpoint is one of them, and a run that writes beside them, and keeps one, removes only checkpoints, and none that is newer. */
 #include "fuzz_file.h"
 
 #include "trainer/state/files/ckpt_dir.h"

@@ -1,5 +1,5 @@
-/* fuzz_launch.c - a command line that torchrun takes comes to values within their bounds; else it says which option is
- * wrong. Byte 0: GPUs, and under which name it is called. */
+/* fuzz_launch.c - torchrun's reader of the command line gives values within their bounds, or an error that names the
+ * option. Byte 0: number of GPUs, and the name under which torchrun is called. */
 #include "fuzz_argv.h"
 
 #include "launcher/options.h"

@@ -1,6 +1,5 @@
-/* fuzz_lease.c - what an API server says about the lease, by answers that are separated by zero bytes: nobody leads but by
- * a lease that has our name, only for as long as it may, and there is always a next step. Byte 0: how much time passes
- * between answers. */
+/* fuzz_lease.c - an API server's answers about the lease, separated by zero bytes: an operator leads only with a lease that
+ * has its name, and no longer than the lease allows, and it always has a next step. Byte 0: the time between two answers. */
 #include "fuzz.h"
 
 #include "common/json.h"

@@ -1,7 +1,7 @@
-/* fuzz_meeting.c - what nodes write for the leader. Byte 0, bit 0: the others are the leader's word, which says the same when
- * it is written again. Else they are words of nodes, separated by zero bytes, with a byte before each: its low bits are
- * the node, the others the time that passes. Whatever nodes say, the leader's word can be written and read, and names only
- * nodes that it has heard. */
+/* fuzz_meeting.c - records of nodes, and the leader's state. Byte 0, bit 0: the other bytes are a state, which stays the same
+ * when it is written and read again. Else they are records of nodes, separated by zero bytes, with a byte before each: its
+ * low bits are the node, the others the time that passes. Whatever the records contain, the leader's state can be written
+ * and read, and names only nodes that have sent a record. */
 #include "fuzz.h"
 
 #include "rendezvous/message.h"

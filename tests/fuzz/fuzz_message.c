@@ -1,7 +1,6 @@
-/* fuzz_message.c - what comes over a connection of the meeting. Byte 0, bit 0: the rest is what somebody sends to a leader, else
- * what a leader sends to a node; bit 1: the run has a key. Whatever it is: a message that is understood says the same when it is
- * written again, nobody becomes a node without the run id, nor at all where there is a key, no node follows a leader then, and what is
- * answered can be written. */
+/* fuzz_message.c - bytes over a connection of the meeting. Byte 0, bit 0: the rest is sent to a leader, else by a leader to a
+ * node; bit 1: the run has a key. A message that can be read is the same when it is written again. No sender becomes a node
+ * without the run id. With a key no sender becomes a node, and no node follows such a leader. Every answer can be written. */
 #include "fuzz.h"
 
 #include "rendezvous/leader.h"

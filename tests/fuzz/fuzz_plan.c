@@ -1,5 +1,5 @@
-/* fuzz_plan.c - whatever a job, its status and its pods say: each plan is one that may be carried out, and made again it
- * is the same. The input: {"job": ..., "pods": [...], "now": ms, "lost": true,
+/* fuzz_plan.c - for any job, status and pods, the plan may be carried out, and planning again gives the same plan.
+ * The input: {"job": ..., "pods": [...], "now": ms, "lost": true,
  * "progress": what its launcher answered, "written": ms}. */
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
-/* fuzz_progress_answer.c - whatever a pod says of its progress, what is believed is within its bounds, and what stands in the
- * status reads back as the same. */
+/* fuzz_progress_answer.c - for any answer of a pod about its progress, the accepted values are within their bounds, and the
+ * status reads back as it was written. */
 #include "fuzz.h"
 
 #include "operator/api/jobprogress.h"

@@ -1,5 +1,5 @@
-/* fuzz_reply.c - whoever asks a launcher for its progress: one whole reply when the head of the request has ended, and none
- * before. */
+/* fuzz_reply.c - a request for a launcher's progress: it sends one whole reply after the end of the request's header, and
+ * nothing before. */
 #include "fuzz.h"
 
 #include "launcher/progress/answer.h"

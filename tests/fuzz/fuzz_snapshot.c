@@ -1,5 +1,5 @@
-/* fuzz_snapshot.c - a checkpoint whose files are whole, but of whatever somebody put into them: a run goes on from it with
- * numbers of its own shapes, or refuses it and is left as it was. Byte 0, bit 0: the others are model.safetensors; else
+/* fuzz_snapshot.c - a checkpoint whose files are complete, but have any content: a run continues from it with numbers of its
+ * own shapes, or refuses it and stays as it was. Byte 0, bit 0: the others are model.safetensors; else
  * optim.safetensors. */
 #include "fuzz_file.h"
 

@@ -31,7 +31,7 @@ static void windows(const struct tokens *t)
     }
 }
 
-/* Files are told apart by their names, so these have one. */
+/* The reader distinguishes files by their names, so these have one. */
 static void array(const uint8_t *data, size_t size)
 {
     char path[] = "/tmp/fuzz_tokens.XXXXXX.npy";
@@ -48,7 +48,7 @@ static void array(const uint8_t *data, size_t size)
     MUST(!unlink(path));
 }
 
-/* The first byte says which kind of file the others are. */
+/* The first byte selects the kind of file; the others are its bytes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size && data[0] % 2)

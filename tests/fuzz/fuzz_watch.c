@@ -1,6 +1,6 @@
-/* fuzz_watch.c - the ranks' watch. Byte 0, bit 0: the others are what somebody says to the watch (bit 1: who is rank 1);
- * else what a watch says to rank 1. Nobody is let in without the run id, only ranks are told anything, and a rank that was
- * told nonsense has an error to show. */
+/* fuzz_watch.c - the ranks' watch. Byte 0, bit 0: the other bytes are sent to the watch (bit 1: by rank 1);
+ * else by a watch to rank 1. Nobody is admitted without the run id, the watch answers only ranks, and a rank that got
+ * nonsense has an error to report. */
 #include "fuzz.h"
 
 #include "collectives/watch.h"

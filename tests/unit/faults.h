@@ -18,7 +18,7 @@ static inline void faults_report(const char *class, int cases, int passed)
     fflush(stdout);
 }
 
-/* Whether the long form was asked for (make faults), not the short one that is part of make test. */
+/* Whether the long form was requested (make faults), not the short one that is part of make test. */
 static inline bool faults_in_full(void)
 {
     const char *form = getenv("FAULTS");

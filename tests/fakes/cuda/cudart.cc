@@ -1,4 +1,4 @@
-/* cudart.cc - the part of CUDA's runtime that we call, on a GPU that is none: devices, memory, errors. Streams and graphs are
+/* cudart.cc - the part of CUDA's runtime that we call, on an emulated GPU: devices, memory, errors. Streams and graphs are
  * streams.cc's.
  *
  * As far away as it may: device memory can be touched by queued work alone, anyone else who does so is killed, and behind

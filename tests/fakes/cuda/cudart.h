@@ -37,8 +37,8 @@ unsigned long emulate_launches(void);
 int fake_cudart_pieces(void);
 size_t fake_cudart_bytes(void);
 
-/* For an NCCL that is none (tests/unit/collectives/nccl): a step that is asked until it is done; and whether the
- * stream is being recorded, so that the step will be asked once per launch. */
+/* For the fake NCCL (tests/unit/collectives/nccl): a step that is polled until it is done; and whether the
+ * stream is being recorded, so that the step will be polled once per launch. */
 void fake_stream_push(cudaStream_t stream, bool (*step)(void *arg), void *arg);
 bool fake_stream_records(cudaStream_t stream);
 

@@ -60,13 +60,13 @@ struct lane {
     /* What it shows its warp, one exchange here, the next one there: whoever writes again knows that all have read. */
     char value[2][VALUE_MAX];
     unsigned turn;
-    std::vector<copy16> copies; /* that it asked for: up to `copied` they are there */
+    std::vector<copy16> copies; /* that it requested: up to `copied` they are there */
     size_t copied;
     std::vector<size_t> groups; /* where each ends in copies: up to `waited` they are there */
     size_t waited;
 };
 
-/* Shared memory lives on too, poisoned until a block asks for it. */
+/* Shared memory lives on too, poisoned until a block requests it. */
 struct shared {
     const void *place;
     size_t bytes;
@@ -88,7 +88,7 @@ struct machine {
     std::vector<shared> ever;
     shared piece[SHARED_MAX]; /* of this block */
     int pieces;
-    size_t shared_bytes; /* that the launch asked for */
+    size_t shared_bytes; /* that the launch requested */
     bool descending;
     unsigned long launches;
     unsigned grid_y; /* 0: as many as a GPU takes */

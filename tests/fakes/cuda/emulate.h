@@ -50,7 +50,7 @@ void emulate_share(const void *mine, size_t bytes, void *all);
 void emulate_copy16(void *to, const void *from, bool wanted);
 void emulate_copy_commit(void);
 void emulate_copy_wait(unsigned left);
-/* What a GPU would not do: says so and ends the program. */
+/* What a GPU would not do: reports it and ends the program. */
 [[noreturn]] void emulate_broken(const char *what);
 
 /* Run now, or record it when the stream is being captured. */

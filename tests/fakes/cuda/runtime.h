@@ -7,7 +7,7 @@
 /* This call of `function` is the one that a test wants to fail. */
 bool fake_fails(const char *function);
 
-/* What the runtime remembers until somebody asks (cudaGetLastError): every answer but success, even "not ready". */
+/* What the runtime keeps until cudaGetLastError is called: every answer but success, even "not ready". */
 cudaError_t fake_told(cudaError_t e);
 
 /* Queued work may touch device memory from open to close; they nest. */

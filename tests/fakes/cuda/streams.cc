@@ -1,10 +1,10 @@
-/* streams.cc - streams, events and graphs on a GPU that is none.
+/* streams.cc - streams, events and graphs on an emulated GPU.
  *
- * As late as it may: work is done when somebody waits for its stream, and not before, so a result that is read without
- * waiting is not there yet, and a stream that another does not wait for has not begun. With FAKE_STREAMS=early in the
- * environment all the other streams are as far as they can be whenever one is run: who has not been told to wait has
- * begun too soon. What a stream is told while it is being captured goes into the graph, and what those streams are told
- * that wait for an event of it; each is a lane of the graph.
+ * Work is done as late as possible: when somebody waits for its stream. So a result that is read without waiting is not
+ * there yet, and a stream for which no other one waits has not begun. With FAKE_STREAMS=early in the environment, whenever
+ * one stream runs, all others first run as far as they can: a stream that lacks a wait has begun too soon. Work for a
+ * stream that is being captured goes into the graph, and so does work for streams that wait for an event of it; each
+ * stream is a lane of the graph.
  */
 #include "cudart.h"
 #include "emulate.h"
@@ -16,11 +16,11 @@
 #include <unistd.h>
 #include <vector>
 
-/* A stream that waits for another rank is asked again after a pause. It doubles while the answer is "not yet": each time costs
+/* A stream that waits for another rank is polled again after a pause. It doubles while the answer is "not yet": each time costs
  * two changes of the memory's protection, and the other rank may want the same processor. */
 const unsigned PAUSE_US = 100, PAUSE_MAX_US = 2000;
 
-/* False: not done yet, to be asked again. */
+/* False: not done yet, to be polled again. */
 typedef std::function<bool()> piece_of_work;
 
 struct CUstream_st {
@@ -261,7 +261,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-/* Never done when it is asked for the first time. */
+/* Never done when it is requested the first time. */
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     CUstream_st *s = event->stream;

@@ -27,7 +27,7 @@ struct ptj_result {
 void ptj_begin(struct ptj *p, const char *program);
 void ptj_end(struct ptj *p);
 
-/* The kubectl anew: its proxy runs these words of sh when it serves; NULL: none. It writes a line with its pid and its words to
+/* Write the stand-in for kubectl again: its proxy runs these words of sh when it serves; NULL: none. It writes a line with its pid and its words to
  * the file "started"; whatever names "none" fails; other words than proxy and config view are printed. */
 void ptj_kubectl(const struct ptj *p, const char *serve);
 

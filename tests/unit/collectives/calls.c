@@ -205,7 +205,7 @@ static int disagree_body(struct collectives *c, void *arg)
         rc = c->broadcast(c, x, 8, 0, RANKS_TIMEOUT_MS, &err);
     RANK_CHECK(rc < 0 && err.kind == ERR_INVALID && strstr(err.msg, "disagree"));
     RANK_CHECK(collectives_exit_code(&err) == 1);
-    /* It stays broken, and says the same. */
+    /* It stays broken, with the same error. */
     RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &again) < 0 && strcmp(again.msg, err.msg) == 0);
     return 0;
 }
@@ -272,7 +272,7 @@ static int no_growth_body(struct collectives *c, void *arg)
     signal(SIGXFSZ, SIG_IGN);
     RANK_CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
     RANK_CHECK(!c->shared(c, 1 << 20, RANKS_TIMEOUT_MS, &err));
-    /* Another pod may have been told so first, and its ranks have gone. */
+    /* Another pod may have got the message first, and its ranks have ended. */
     RANK_CHECK(err.kind == ERR_FATAL || (err.kind == ERR_PEER && strstr(err.msg, "failed: ")));
     RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &again) < 0 && again.kind == err.kind);
     RANK_CHECK(strcmp(err.msg, again.msg) == 0);

@@ -9,7 +9,7 @@
 /* What a rank does with its table: sums of several sizes; 0, or it exits with RANK_FAILED. */
 int one_rank_sums_up(struct collectives *c);
 
-/* Fork a rank that opens its table and sums up: its exit status tells how that ended, the pipe `said` (-1: none) why it could not
+/* Fork a rank that opens its table and sums up: its exit status shows how that ended, the pipe `said` (-1: none) why it could not
  * open. */
 pid_t one_rank_start(struct collectives_config cfg, int64_t timeout_ms, int said);
 

@@ -19,7 +19,7 @@ enum { RANK_FAILED = 99 };
         }                                                                                                    \
     } while (0)
 
-/* The same for a call of a table, whose `err` says why. */
+/* The same for a call of a table, whose `err` reports why. */
 #define RANK_OK(call)                                                                                        \
     do {                                                                                                     \
         if ((call) != 0) {                                                                                   \

@@ -153,7 +153,7 @@ static void test_awaiting_in_vain(void **state)
 }
 
 /* A listener that is no rank 0: it closes every connection (a proxy before the pod is ready), or accepts none. After `turns`
- * connections it tells `said`, and stays until it is killed. */
+ * connections it writes to `said`, and stays until it is killed. */
 static pid_t start_listener(int port, bool closes, int turns, int said)
 {
     const struct sockaddr_in addr = {
@@ -239,7 +239,7 @@ static void test_awaiting_at_the_rank_0_of_an_earlier_round(void **state)
     assert_int_equal(one_rank_ended(zero), 0);
 }
 
-/* Whom it looked for, and where, is what a rank says at its deadline. */
+/* At its deadline a rank reports whom it looked for, and where. */
 static void test_looking_for_rank_0_at_a_listener_that_closes(void **state)
 {
     static const struct ranks_layout two_by_two = {.world = 4, .per_pod = 2};

@@ -206,7 +206,7 @@ static void test_looking_in_vain(void **state)
     ranks_run_pods(&pods[1], look_in_vain_body, NULL);
 }
 
-/* Noticed by every rank of every pod, and named; rank 0 is the one that would tell the others. */
+/* Every rank of every pod notices and names it; the loss is that of rank 0, which would inform the others. */
 static void test_killed_peer_in_another_pod(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static int open_body(struct collectives *c, void *arg)
     return c->barrier(c, RANKS_TIMEOUT_MS, &err) == 0 ? 0 : RANK_FAILED;
 }
 
-/* Unauthenticated connections reach a rank that waits: one says garbage, one nothing at all, many only come. The ranks meet. */
+/* Unauthenticated connections reach a rank that waits: one sends garbage, one nothing at all, many only connect. The ranks meet. */
 static void test_unauthenticated_while_meeting(void **state)
 {
     char run_id[64];

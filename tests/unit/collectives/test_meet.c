@@ -74,7 +74,7 @@ static void test_another_run_is_refused(void **state)
     close(fds[1]);
 }
 
-/* Who has no key is told so; who has another one looks for a rank 0 that has its own, and nothing that this one says counts. */
+/* A rank without the key gets an error. A rank with another key looks for a rank 0 that has the same one, and ignores what this one sends. */
 static void test_the_key_of_the_job(void **state)
 {
     char run_id[64], said[300], where[MEMORY_FILE_BYTES];
@@ -113,7 +113,7 @@ static void test_the_key_of_the_job(void **state)
     close(fds[1]);
 }
 
-/* Ranks that disagree about the world, or are there twice, are told so. */
+/* Ranks that disagree about the world size, or two of the same number, get an error. */
 static void test_wrong_numbers_are_refused(void **state)
 {
     char run_id[64], said[300];
@@ -284,7 +284,7 @@ static void test_unauthenticated_at_every_port(void **state)
 
 enum { IDLE = 1000, LORISES = 40 };
 
-/* Connections that say one byte of a hello at a time, until the process is ended. */
+/* Connections that send a hello byte by byte, until the process is ended. */
 static pid_t start_lorises(const int *ports, int n)
 {
     const struct timespec ts = {.tv_nsec = 20000000};
@@ -303,7 +303,7 @@ static pid_t start_lorises(const int *ports, int n)
     }
 }
 
-/* A thousand that say nothing, and some that never finish, stand before every port of rank 0; then the others come. */
+/* A thousand connections that send nothing, and some that never finish, stand before every port of rank 0; then the others come. */
 static void test_crowd_before_the_door(void **state)
 {
     char run_id[64];

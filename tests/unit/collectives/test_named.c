@@ -1,5 +1,5 @@
-/* test_named.c - whom a deadline names: all ranks that have not come, and nobody who has done its part. The absent ones are drawn
- * by chance, for each kind of call and each layout; all these runs go on at the same time.
+/* test_named.c - the ranks that a deadline names: all that have not come, and none that has done its part. The absent ranks are
+ * random, for each kind of call and each layout; all these runs run at the same time.
  */
 #include "ranks.h"
 
@@ -136,7 +136,7 @@ static void plan(struct one *o, int number, uint64_t *rnd)
     o->root = (int)(draw(rnd) % (uint64_t)o->world);
 }
 
-/* Returns how many ranks said who is missing. */
+/* Returns how many ranks reported who is missing. */
 static int expect_named(const struct one *o, int number)
 {
     char want[64] = "";

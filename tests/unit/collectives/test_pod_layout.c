@@ -49,7 +49,7 @@ static void test_pods_that_share_nothing(void **state)
     assert_true(l.n_pods == 5 && l.lanes == 1);
     assert_true(l.first[0] == 0 && l.first[1] == 2 && l.first[2] == 3 && l.first[4] == 5 && l.first[5] == 6);
     pod_layout_release(&l);
-    members[4].group = 0; /* what was said wrongly is still wrong */
+    members[4].group = 0; /* a wrong description is still wrong */
     assert_int_equal(pod_layout_make(&l, members, 6, &err), -1);
 }
 

@@ -62,7 +62,7 @@ static void one_has_no_memory_files(int rank)
         must_forbid(SYS_memfd_create, -1);
 }
 
-/* Does the filter do what it says? */
+/* Whether the filter works. */
 static int try_filter(void)
 {
     if (forbid(SYS_socket, AF_UNIX) < 0)

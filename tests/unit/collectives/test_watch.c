@@ -25,7 +25,7 @@ static int look_late(void *arg, const char *host, const char *service, const str
     return getaddrinfo("127.0.0.1", service, hints, ret);
 }
 
-/* Each try asks anew: one that gives up before the answer comes would never end. */
+/* Each try resolves the name again: a try that gives up before the answer comes would never end. */
 static void test_a_late_name_server_only_delays(void **state)
 {
     const struct rank_member me = {.per_group = 1};

@@ -112,7 +112,7 @@ static void has_limits(void **state)
     assert_non_null(strstr(err.msg, "expected at most 1048576"));
 }
 
-/* What is read is what the same with every alias and << written out says. */
+/* A document gives the same as one in which every alias and << is written out. */
 static void reads_anchors_as_kubectl_does(void **state)
 {
     (void)state;

@@ -205,7 +205,7 @@ static void spend(int64_t us)
     nanosleep(&t, NULL);
 }
 
-/* Only of training, and each in its place: a sleep lasts at least as long as was asked for. */
+/* Only of training, and each in its place: a sleep lasts at least as long as was requested. */
 static void test_times_of_steps(void **state)
 {
     struct rank_slot *s = rank_state_join(NULL);
@@ -276,7 +276,7 @@ static void test_names_of_calls(void **state)
     assert_string_equal(rank_call_name(UINT32_MAX), "a collective");
 }
 
-/* Then the ranks are told of no file. */
+/* Then the ranks' environment names no file. */
 static void test_a_file_that_cannot_be_mapped(void **state)
 {
     char where[MEMORY_FILE_BYTES] = "";

@@ -99,7 +99,7 @@ static void test_numbers_need_no_thread(void **state)
     assert_int_equal(asked(&s), 0);
 }
 
-/* However often one asks, there is one lookup; when it comes back at last, its answer is used. */
+/* However often the caller polls, there is one lookup; when it comes back at last, its answer is used. */
 static void test_slow_server_is_asked_once(void **state)
 {
     struct server s = SERVER("127.0.0.1");
@@ -118,7 +118,7 @@ static void test_slow_server_is_asked_once(void **state)
     freeaddrinfo(all);
     wait_answered(&s, 1);
     assert_int_equal(asked(&s), 1);
-    /* What was answered is asked anew: addresses change. */
+    /* An address that was resolved is resolved again later: addresses change. */
     assert_int_equal(resolver_wait(r, in(LONG_MS), &all), 1);
     freeaddrinfo(all);
     wait_answered(&s, 2);

@@ -63,7 +63,7 @@ static void check(int rows, int n)
     check_smoothed(rows, n, 1);
 }
 
-/* The mean of squares and its slope, with and without a gradient asked for, in place. */
+/* The mean of squares and its slope, with and without a gradient requested, in place. */
 static void test_mse(void **state)
 {
     static const int shapes[][2] = {{1, 1}, {1, 7}, {32, 1}, {5, 33}};

@@ -63,7 +63,7 @@ static void test_rows(void **ctx)
     }
 }
 
-/* What Pod Security says of one container takes 500 bytes. */
+/* Pod Security's message about one container takes 500 bytes. */
 static void test_a_sentence_is_whole_up_to_1_kib(void **ctx)
 {
     char body[4096], words[2001] = "", want[4096];

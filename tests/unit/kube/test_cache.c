@@ -132,7 +132,7 @@ static void test_changes(void **ctx)
     assert_int_equal(w.synced, 2);
 }
 
-/* One object that cannot be read: said, and neither it nor what was known of it is lost. */
+/* An object that cannot be read is reported, and its last good entry stays. */
 static void test_unreadable(void **ctx)
 {
     struct rig *r = *ctx;
@@ -159,7 +159,7 @@ static void test_unreadable(void **ctx)
     expect(r, &w, "/a:Running ");
 }
 
-/* What was written is there as soon as the watch is at its version, or with a list that was asked for later. */
+/* What was written is there as soon as the watch is at its version, or with a list that was requested later. */
 static void test_what_it_shows(void **ctx)
 {
     struct rig *r = *ctx;
@@ -411,7 +411,7 @@ static void test_items_that_cannot_be_told(void **ctx)
     assert_string_equal(kept(c, "x", "a"), "?");
     assert_string_equal(kept(c, "y", "c"), "?");
     give_list(r, &d, c, ALL);
-    give_list(r, &d, c, ITEM("x", "b", "2")); /* a list that tells all */
+    give_list(r, &d, c, ITEM("x", "b", "2")); /* a complete list */
     assert_string_equal(kept(c, "x", "a"), "gone");
 }
 

@@ -183,7 +183,7 @@ static void write_token(const char *path, const char *token)
     assert_int_equal(fs_write_atomic(path, token, strlen(token), &err), 0);
 }
 
-/* The rig has read "old", and the file says otherwise now. */
+/* The rig has read "old", and the file has another token now. */
 static void replace_token(struct rig *r, char path[64], const char *token)
 {
     struct err err;

@@ -173,7 +173,7 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
     fake_plan_fault(w->server, NULL);
     node_start(&b, w, "b");
     RIG_UNTIL(b.loop, jumped(w) && elector_is_held(b.elector));
-    /* It goes on: not one turn of its loop has told it yet. */
+    /* It continues: its loop has not turned since. */
     assert_false(elector_is_held(a.elector));
     assert_null(kube_request_start(&fenced, &create, rig_on_reply, &reply, &err));
     assert_int_equal(err.kind, ERR_TRANSIENT);

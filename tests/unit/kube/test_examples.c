@@ -38,7 +38,7 @@ static void stop(struct run *r)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Until the ConfigMap says so; a minute means it never will. */
+/* Until the ConfigMap has that value; after a minute the test fails. */
 static void until_count(struct run *r, const char *ns, const char *count)
 {
     char path[128];

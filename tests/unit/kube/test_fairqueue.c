@@ -107,7 +107,7 @@ static void test_what_keeps_its_place(void **ctx)
     release_rig(&r);
 }
 
-/* Nothing else may happen until then: who asks is told when. */
+/* Nothing else may happen until then: the call returns the time. */
 static void test_when_later_comes_of_age(void **ctx)
 {
     struct rig r;

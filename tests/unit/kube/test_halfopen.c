@@ -1,8 +1,8 @@
-/* test_halfopen.c - packets that vanish without a word: no reset, no ICMP, only silence. Watches and kept connections
- * notice, the next request goes over a new connection, and all is well once the network is.
+/* test_halfopen.c - packets that are dropped silently: no reset, no ICMP. Watches and kept connections notice it, the next
+ * request uses a new connection, and everything works again with the network.
  *
- * Each way for packets to vanish has a process and a network namespace of its own, on whose loopback a packet filter drops
- * what it is told to: for TCP that is a pulled cable, and plain http is allowed there. The timeouts are the real ones, but
+ * Each way to drop packets has a process and a network namespace of its own, on whose loopback a packet filter drops
+ * them: for TCP that is a pulled cable, and plain http is allowed there. The timeouts are the real ones, but
  * that a watch gives up silence after a sixth of its 150 s, where only that ends it; in full (FAULTS=full, `make faults`) after
  * all of them.
  * It needs root and iptables; without, it is skipped.

@@ -216,7 +216,7 @@ static int close_after(int64_t ms)
     return n;
 }
 
-/* A house full of clients that say nothing does not keep a probe out: the oldest goes, and no other. */
+/* When silent clients hold all slots, a probe is still answered: the server closes the oldest connection, and no other. */
 static void test_silent_clients_are_displaced(void **ctx)
 {
     (void)ctx;

@@ -227,7 +227,7 @@ static bool opens_n_times(void *ctx)
     return (*(int *)ctx)-- > 0;
 }
 
-/* The gate is asked once more when the connection stands, which may take half a minute and another leader to get there. */
+/* The gate is checked once more when the connection is established, which may take half a minute and another leader to get there. */
 static void test_gate_that_closes_while_it_connects(void **ctx)
 {
     struct rig *r = *ctx;
@@ -353,7 +353,7 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
     fake_plan_fault(n.rig->server, NULL);
 }
 
-/* What is `later` is asked when the others have been, though it came before most of them. */
+/* Requests with `later` are sent after the others, though they came before most of them. */
 static void test_later_goes_behind(void **ctx)
 {
     struct rig *r = *ctx;
@@ -378,7 +378,7 @@ static void test_later_goes_behind(void **ctx)
     assert_in_range(at, 100 - 9, 100);
 }
 
-/* A token goes to the server alone, whatever the environment says. */
+/* A token is sent to the server only, whatever the environment contains. */
 static void test_no_proxy_of_the_environment(void **ctx)
 {
     struct rig *r = *ctx;

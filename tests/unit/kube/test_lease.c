@@ -233,7 +233,7 @@ static void test_release_without_it_writes_nothing(void **ctx)
     assert_int_equal(w->s.writes, 1);
 }
 
-/* A gateway in maintenance says "in an hour": the lease would be long gone, and a cluster without a leader for as long. */
+/* A gateway in maintenance answers "retry in an hour": the lease would be long gone, and a cluster without a leader for as long. */
 static void test_patience_has_an_end(void **ctx)
 {
     struct world *w = *ctx;
@@ -256,7 +256,7 @@ static void test_renewals_survive_429_and_5xx(void **ctx)
     settle(l, &w->s, 0);
     answer(l, 429, 5000, 2000);
     assert_true(lease_is_held(l, 2000));
-    assert_true(lease_due_ms(l) == 7000); /* not sooner than the server said */
+    assert_true(lease_due_ms(l) == 7000); /* not sooner than the server's Retry-After */
     answer(l, 503, -1, 7000);
     assert_true(lease_is_held(l, 7000));
     settle(l, &w->s, 9400);

@@ -328,7 +328,7 @@ static void read_metrics_often(struct lab *l)
     }
 }
 
-/* What visits all that is in the caches is written once a second, however often it is asked for. */
+/* What visits all that is in the caches is written once a second, however often it is requested. */
 static void test_metrics_cost_little(void **ctx)
 {
     struct lab *l = *ctx;

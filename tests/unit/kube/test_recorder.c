@@ -50,7 +50,7 @@ static void test_again_counts_up(void **ctx)
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
     cleanup_json cJSON *e = fake_nth_json(r->server, EVENTS, 0);
     assert_int_equal(json_i64(e, "count", 0), 3);
-    /* The server forgets Events after an hour: the next one makes it anew. */
+    /* The server forgets Events after an hour: the next one makes it again. */
     fake_remove(r->server, "/api/v1/namespaces/ns/events/none");
     char path[400];
     snprintf(path, sizeof(path), "/api/v1/namespaces/ns/events/%s",

@@ -236,7 +236,7 @@ static void test_not_an_event(void **ctx)
     }
 }
 
-/* No JSON: perhaps spoiled on the way, so everything is asked for again; once, for the server may mean it. */
+/* No JSON: perhaps spoiled on the way, so everything is requested again; once, for the server may mean it. */
 static void test_doubt(void **ctx)
 {
     static const char spoiled[] = "{'type':'MODIFIED','object':{" META("a", "12") ",'spec':nu}}\n";

@@ -108,7 +108,7 @@ static void test_which_version_is_known(void **ctx)
     assert_int_equal(talk_feed(t, LIST("7", "", ITEM("b", "6"))), 0);
     assert_int_equal(talk_ends(t, 200), 0);
     assert_string_equal(watcher_version(t->w), "7");
-    /* The orderly end of a watch in which the server named none tells no more. */
+    /* The orderly end of a watch without any version brings none, either. */
     talk_asks(t, "resourceVersion=7");
     talk_breaks(t, ERR_TRANSIENT);
     talk_asks(t, "resourceVersion=7");
@@ -201,7 +201,7 @@ static void test_long_outages_relist(void **ctx)
     talk_asks(t, "limit=500");
 }
 
-/* An old state of an object is not believed, be it told by a server that lost its way or by one whose store was put back. */
+/* An old state of an object is ignored, from a server that fell behind and from one whose store was restored. */
 static void test_a_version_that_falls_relists(void **ctx)
 {
     static const char *const lower[] = {EVENT("MODIFIED", "b", "11"), EVENT("DELETED", "b", "9"),
@@ -221,7 +221,7 @@ static void test_a_version_that_falls_relists(void **ctx)
     }
 }
 
-/* What a list says goes, however low its version; versions that are no numbers have no order. */
+/* A list replaces the cache, however low its version; versions that are no numbers have no order. */
 static void test_versions_begin_anew_with_a_list(void **ctx)
 {
     struct talk *t = *ctx;
@@ -347,7 +347,7 @@ static void test_short_watch_backs_off(void **ctx)
     talk_asks(t, "resourceVersion=10");
     t->now += WATCHER_SHORT_MS;
     assert_int_equal(talk_ends(t, 200), 0);
-    /* One that says only what is known already is no better. */
+    /* A list without anything new is no better. */
     talk_asks(t, "resourceVersion=10");
     assert_int_equal(talk_feed(t, BOOKMARK("10")), 0);
     assert_true(talk_ends(t, 200) >= WATCHER_BACKOFF_MIN_MS);
@@ -386,7 +386,7 @@ static void test_retry_after_is_honoured(void **ctx)
                                   "TooManyRequests','details':{'retryAfterSeconds':70}}}\n"),
                      -1);
     assert_int_equal(watcher_end(t->w, t->now, NULL, NULL), 70000);
-    /* Also when everything is asked for: the first page, and one after. */
+    /* Also when everything is requested: the first page, and one after. */
     talk_asks(t, "resourceVersion=10");
     talk_ends(t, 410);
     talk_asks(t, "limit=500");

@@ -132,7 +132,7 @@ static void test_back_off_doubles_and_forgets(void **ctx)
     assert_int_equal(workqueue_stats(q).retries, 41);
 }
 
-/* As long as the server asked for, whatever is added before the failure, with it or after it. */
+/* As long as the server requested, whatever is added before the failure, with it or after it. */
 static void test_retry_after_holds_against_adds(void **ctx)
 {
     cleanup_workqueue struct workqueue *q = workqueue_new();

@@ -8,8 +8,8 @@ enum { CREW_MAX = 8, CREW_AUTO = -1, CREW_ALL = -2 };
 
 struct crew {
     int n, port;
-    const char *at;   /* the leader's address; 127.0.0.1 by default */
-    int host;         /* hosts the leader; CREW_AUTO: whoever gets the port; CREW_ALL: each is told to */
+    const char *at; /* the leader's address; 127.0.0.1 by default */
+    int host;       /* hosts the leader; CREW_AUTO: whoever gets the port; CREW_ALL: each has is_host=true */
     const char *conf; /* more of --rdzv-conf, or NULL */
     bool is_static;
     struct run runs[CREW_MAX];

@@ -1,6 +1,6 @@
-/* failing_malloc.c - to be preloaded: of the program's allocations, whoever makes them, the FAIL_AT-th fails, and the file
- * FAIL_SAYS is then made; with FAIL_AT=0 none does, and FAIL_SAYS gets their number at the end. glibc only. What the program
- * starts has nothing of it.
+/* failing_malloc.c - a library to preload: the FAIL_AT-th allocation of the program or its libraries fails, and the file
+ * FAIL_SAYS is then created. With FAIL_AT=0 none fails, and FAIL_SAYS gets their number at the end. glibc only. Programs that
+ * this one starts do not get it.
  */
 #include <errno.h>
 #include <fcntl.h>

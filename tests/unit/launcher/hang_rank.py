@@ -63,7 +63,7 @@ def main():
             dist.barrier()
             say_so()
             dist.recv(torch.zeros(1), (rank + 1) % world)  # which nobody sends: as if the connection had lost it
-        if step == 3 and how == "cut":  # from outside, once rank 0 says that it trains
+        if step == 3 and how == "cut":  # from outside, once rank 0 prints that it trains
             open(f"{folder}/trains.{rank}", "w").close()
         elif step == 3 and rank == victim:
             stand()

@@ -34,7 +34,7 @@ int run_wait(struct run *r);
 /* Both, and run_release when `keep` is NULL. */
 int run_once(const char *const *args, const char *script, struct run *keep);
 
-/* All three: it ends with `code`, and its stderr holds `err`; NULL: whatever it says. */
+/* All three: it ends with `code`, and its stderr holds `err`; NULL: anything. */
 void run_expect(const char *const *args, const char *script, int code, const char *err);
 
 /* `text`, which it printed, holds `want`; has_said: while it runs, whether its stderr does so far. */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# static.sh TREE TEST... - build torchrun as its image does, static with musl, and give it to these tests in place of the other
-# one. It must need nothing of the system that it runs on, and be small.
+# static.sh TREE TEST... - build torchrun as its image does, static with musl, and run these tests with it. It must need no
+# file of the system that it runs on, and be small.
 set -eu
 tree=$1
 shift

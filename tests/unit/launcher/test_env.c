@@ -98,7 +98,7 @@ static void test_the_whole_list(void **state)
            "PTJ_TERMINATION_LOG");
 }
 
-/* What was said to the launcher is not for a launcher that a rank starts; its progress file is for both. */
+/* A launcher that a rank starts does not inherit the launcher's settings; both share the progress file. */
 static void test_progress(void **state)
 {
     static const char base[] =

@@ -89,7 +89,7 @@ static void test_long(void **state)
     const struct error_file got = error_file_read(from, &a);
     assert_int_equal(strlen(got.message), ERROR_FILE_MESSAGE_BYTES - 1);
     assert_int_equal(strlen(got.traceback), ERROR_FILE_TRACEBACK_BYTES);
-    assert_true(strlen(got.traceback) > EXIT_TRACEBACK_BYTES); /* the report says that it was cut */
+    assert_true(strlen(got.traceback) > EXIT_TRACEBACK_BYTES); /* the report notes that it was cut */
     assert_memory_equal(got.traceback, "\xc3\xa9", 2);
     assert_true(a.used_bytes < 2 * (ERROR_FILE_MESSAGE_BYTES + ERROR_FILE_TRACEBACK_BYTES));
 }

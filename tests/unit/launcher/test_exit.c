@@ -91,7 +91,7 @@ static void test_root_cause(void **state)
 #define OWN EXIT_WORDS_OWN
 
 /* Rank 1 left an exception of its own and is held in its shutdown. Whichever of its peers ends first, in whichever of these
- * ways and with whichever words: it is to blame unless the peer's end is its own. The same if it has ended when it is asked. */
+ * ways and with whichever words: it is to blame unless the peer's end is its own. The same if it has ended when it is polled. */
 static void test_a_rank_that_raised(void **state)
 {
     static const struct {
@@ -129,7 +129,7 @@ static void test_a_rank_that_raised(void **state)
             assert_int_equal(exit_root_cause(w, 3, &unsure), want);
             assert_int_equal(unsure, 0);
             assert_true(ends[i].own || (exit_status_code(w[1].status) == 1 && w[1].wall_ms == 77));
-            w[1].words = LOST; /* what it says later may be another's */
+            w[1].words = LOST; /* later output may be another's */
             w[1].running = false;
             w[1].stopped_by_us = true;
             assert_int_equal(exit_root_cause(w, 3, &unsure), want);
@@ -138,7 +138,7 @@ static void test_a_rank_that_raised(void **state)
         }
 }
 
-/* Another node's rank failed, and asks. */
+/* Another node's rank failed, and its launcher asks for the cause. */
 static void test_a_rank_that_raised_is_asked_for(void **state)
 {
     struct exit_worker w[3] = {worker(0, RUNS, 0), worker(1, RUNS, 0), worker(2, RUNS, 0)};
@@ -195,7 +195,7 @@ static void test_words_on_stderr(void **state)
          NONE},
         {"  File \"\n\n\nValueError: 3\n", NONE},
         {"  indented\nValueError: 3\n", NONE},
-        /* Python 3.13 colours it where FORCE_COLOR says so. */
+        /* Python 3.13 colours it if FORCE_COLOR is set. */
         {"Traceback (most recent call last):\n  File \x1b[35m\"/x.py\"\x1b[0m, line \x1b[35m1\x1b[0m, in "
          "\x1b[35m<module>\x1b[0m\n    \x1b[31mf\x1b[0m()\n\x1b[1;35mValueError\x1b[0m: \x1b[35mno\x1b[0m\n",
          EXIT_WORDS_OWN},

@@ -32,7 +32,7 @@ static int count(const struct run *r, const char *what)
     return n;
 }
 
-/* The code is ours, not that of our kills, the ranks are not started again, and the report for Kubernetes says why. */
+/* The code is ours, not that of our kills, the ranks are not started again, and the report for Kubernetes has the reason. */
 static void test_a_stopped_rank(void **state)
 {
     cleanup_buf struct buf report = BUF_INIT(4096);
@@ -85,7 +85,7 @@ static void test_output_is_a_sign(void **state)
     }
 }
 
-/* So is a change of the progress file, of a rank that does nothing else for longer than the limit, whether anybody can ask for it
+/* So is a change of the progress file, of a rank that does nothing else for longer than the limit, whether anybody can request it
  * or not. */
 static void test_the_progress_file_is_a_sign(void **state)
 {

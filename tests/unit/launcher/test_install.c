@@ -95,7 +95,7 @@ static int install(const char *path, void (*prepare)(void), char said[static 204
     return WEXITSTATUS(status);
 }
 
-/* No right that root has beyond the file's own. */
+/* Without root's permission to override the file's mode. */
 static void be_nobody(void)
 {
     if (geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))

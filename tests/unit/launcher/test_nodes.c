@@ -278,7 +278,7 @@ static bool forbid_memory_files(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-/* What the launcher says and ends with, where memory files are forbidden. */
+/* The launcher's message and exit code where memory files are forbidden. */
 static int run_without_memory_files(const char *key, char said[static 1024])
 {
     int fds[2], status;
@@ -332,7 +332,7 @@ static void test_a_signal_ends_the_wait(void **state)
     crew_release(&c);
 }
 
-/* The last attempt's leader is still there: that is waited out. The first run ends when it is told to. */
+/* The last attempt's leader is still there: that is waited out. The first run ends after a signal. */
 static void test_another_run_at_the_endpoint(void **state)
 {
     struct crew c;
@@ -399,7 +399,7 @@ static void test_nodes_come_and_go(void **state)
     crew_release(&c);
 }
 
-/* Logs, prefixes and orphans are each node's own business, in each round anew. */
+/* Logs, prefixes and orphans belong to each node, and begin again in each round. */
 static void test_output_and_orphans_of_each_node(void **state)
 {
     struct crew c;

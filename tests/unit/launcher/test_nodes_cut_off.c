@@ -127,7 +127,7 @@ static void test_for_good(void **state)
     crew_release(&c);
 }
 
-/* Each was told to host: the one that the endpoint does not lead to ends, instead of a run of its own. */
+/* Each has is_host=true: the one that the endpoint does not lead to ends, instead of starting a run of its own. */
 static void test_two_hosts(void **state)
 {
     struct crew c;

@@ -1,5 +1,5 @@
-/* test_nodes_lost.c - launchers that are killed, stopped or cut off: the others end, with a reason, or go on. Losing a
- * node takes its time, so the runs of this file go side by side. */
+/* test_nodes_lost.c - launchers that are killed, stopped or cut off: the others end, with a reason, or continue. Losing a
+ * node takes seconds, so the runs of this file run at the same time. */
 #include "common/cleanup.h"
 #include "crew.h"
 
@@ -89,7 +89,7 @@ static void test_an_elastic_run_goes_on(void **state)
     crew_release(&c);
 }
 
-/* Those who wait say for whom, on every node. */
+/* Every node that waits reports for whom. */
 static void test_who_waits_says_for_whom(void **state)
 {
     static const char want[] =

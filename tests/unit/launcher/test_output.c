@@ -145,7 +145,7 @@ static void test_filtered_copies(void **state)
     run_release(&r);
 }
 
-/* Nobody asked for files: what a rank left is read, and gone. */
+/* Nobody requested files: what a rank left is read, and gone. */
 static void test_error_file_is_removed(void **state)
 {
     struct run r;
@@ -194,8 +194,8 @@ static void test_console_that_nobody_reads(void **state)
     close(ends[1]);
 }
 
-/* What the launcher itself has to say never holds it up: before the ranks start (OMP_NUM_THREADS is not set), when it
- * is told to stop, when it starts again, when it reports. */
+/* The launcher's own messages never block it: before the ranks start (OMP_NUM_THREADS is not set), when it
+ * gets a signal, when it starts again, when it reports. */
 static void test_launchers_own_words_on_a_full_pipe(void **state)
 {
     const char *const tees[] = {"--tee=0", "--tee=3"};

@@ -111,7 +111,7 @@ static void test_resumed(void **state)
     assert_in_range(run(&p, &now, 902, 910, 1000), 90 * 1000 - 10, 90 * 1000 + 10);
 }
 
-/* After a position that was taken back the measuring begins anew. */
+/* After a position that was taken back the measuring begins again. */
 static void test_time_left_of_what_began_again(void **state)
 {
     struct progress p;

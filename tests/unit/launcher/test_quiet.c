@@ -44,7 +44,7 @@ static void test_a_launcher_that_stood_still(void **state)
     for (int64_t later = 1000; later < 20000; later += 1000)
         assert_false(quiet_look(&q, now + later));
     assert_true(quiet_look(&q, now + 20000));
-    /* A machine on which it is always late still tells in the end. */
+    /* On a machine on which it is always late, it still reports in the end. */
     quiet_begin(&q, 30000, 0);
     for (now = 0; now < 30000; now += QUIET_LATE_MS)
         assert_false(quiet_look(&q, now));
@@ -96,7 +96,7 @@ static void begin(struct play *p, int64_t limit, int64_t now)
     }
 }
 
-/* Each node looks when its clock says so, up to `late` later; true when the leader says that the round hangs. */
+/* Each node looks when its clock is due, up to `late` later; true when the leader decides that the round hangs. */
 static bool pass(struct play *p, uint32_t *seed, uint32_t late, int64_t *now, int64_t until)
 {
     while (*now < until) {
@@ -121,7 +121,7 @@ static bool pass(struct play *p, uint32_t *seed, uint32_t late, int64_t *now, in
 }
 
 /* Signs come from any node, mostly from the first (rank 0 prints), with pauses up to half the limit: no alarm. Then none comes,
- * and it is told in time. */
+ * and it is reported in time. */
 static void test_traces(void **state)
 {
     struct play p;

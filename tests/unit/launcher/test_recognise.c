@@ -22,7 +22,7 @@ static void add(char *out, const char *name, int64_t n, int64_t of)
         text_add(out, 200, "/%lld", (long long)of);
 }
 
-/* What the line says, in words. */
+/* The progress in the line, as text. */
 static const char *says(const char *line)
 {
     static char out[200];
@@ -103,7 +103,7 @@ static void test_lines(void **state)
     check(lines, ARRAY_LEN(lines));
 }
 
-/* Bytes that are no text; the golden lines have the rest of what says nothing. */
+/* Bytes that are no text; the golden lines have the other lines without progress. */
 static void test_nothing(void **state)
 {
     static const char *const lines[] = {"", "\x1b", "\x1b[31", "\xff\xfe\x80 1/2",

@@ -201,7 +201,7 @@ static void test_large_body(void **state)
     serve_stop(s);
 }
 
-/* A hundred of one address that say nothing, or half of something, or do not read: the next one is answered, and they are hung up on.
+/* A hundred clients of one address that send nothing, or half a request, or do not read: the next one is answered, and they are closed.
  * No more than the places' descriptors are open meanwhile. */
 static void test_flood(void **state)
 {
@@ -230,7 +230,7 @@ static void test_flood(void **state)
     serve_stop(s);
 }
 
-/* What is told while others ask is read as a whole. */
+/* A report that changes while others read it is read as a whole. */
 static void test_tell(void **state)
 {
     struct serve *s = start();

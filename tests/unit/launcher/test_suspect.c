@@ -127,7 +127,7 @@ static void test_collective_calls(void **state)
     expect(r, STRENGTH_BEHIND, 2, "rank 6 did not reach all_reduce 12 (S, futex_wait_queue)");
     expect_run(r, 1, 12, RANK_CALL_ALL_REDUCE, STRENGTH_UNKNOWN, 0,
                "all ranks wait, rank 4 in recv after all_reduce 12: a connection between them is lost?");
-    /* A slot that says nonsense. */
+    /* A slot with nonsense. */
     r[0].slot.begun = UINT64_MAX;
     r[0].slot.call = r[0].slot.last = UINT32_MAX;
     const struct suspect s = suspect_find(r, N, 0, 0);

@@ -147,10 +147,10 @@ static void test_no_report(void **state)
         const char *path, *script;
         int code;
     } rows[] = {
-        {NULL, FAILS, 3}, /* nobody asks */
+        {NULL, FAILS, 3}, /* no request */
         {"", FAILS, 3},
         {"report", "echo fine >&2; exit 0", 0},
-        {"report", "exit 3", 3}, /* nothing was said: the log's end tells more */
+        {"report", "exit 3", 3}, /* no report: the end of the log shows more */
         {"report", "kill -TERM $PPID; sleep 1000", 143},
     };
 
@@ -167,7 +167,7 @@ static void test_no_report(void **state)
     }
 }
 
-/* However much was said before, and whatever it was, the last line is there. */
+/* Whatever and however much was printed before, the last line is there. */
 static void test_end_of_much(void **state)
 {
     cleanup_buf struct buf text = BUF_INIT(1 << 16);

@@ -73,7 +73,7 @@ static void test_every_cut(void **state)
     }
 }
 
-/* The block on stderr, which is all there is where no report was asked for: of two ranks the first was stopped by the
+/* The block on stderr, which is all there is where no report was requested: of two ranks the first was stopped by the
  * launcher, the second left its exception. */
 static void test_block(void **state)
 {
@@ -111,7 +111,7 @@ static void test_block(void **state)
     }
 }
 
-/* What a rank says is not taken for a part of the block, with a traceback or without. */
+/* A rank's output is not taken for a part of the block, with a traceback or without. */
 static void test_forged_block(void **state)
 {
     static const char said[] =

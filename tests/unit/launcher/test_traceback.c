@@ -139,7 +139,7 @@ static void test_a_rank_held_in_its_shutdown(void **state)
     }
 }
 
-/* The other node's launcher asks. */
+/* The other node's launcher asks for the cause. */
 static void test_a_rank_held_on_another_node(void **state)
 {
     char script[1024];

@@ -64,7 +64,7 @@ static const char *ask(const char *path)
     return body ? body + 4 : "";
 }
 
-/* Ask until the answer has `want`, while torchrun runs. */
+/* Poll until the answer has `want`, while torchrun runs. */
 static const char *ask_for(const struct run *r, const char *path, const char *want)
 {
     const char *got = "";
@@ -163,7 +163,7 @@ static void test_file(void **state)
     run_release(&r);
 }
 
-/* A run that succeeds leaves where it ended as the termination message, though nobody has asked since; one that fails does not, and
+/* A run that succeeds leaves where it ended as the termination message, though nobody has polled since; one that fails does not, and
  * what the program itself left there stays. */
 static void test_last(void **state)
 {
@@ -196,7 +196,7 @@ static void test_last(void **state)
     }
 }
 
-/* What cannot be served is said in a line, and nothing else happens. */
+/* What cannot be served is reported in a line, and nothing else happens. */
 static void test_no_service(void **state)
 {
     static const struct {
@@ -236,7 +236,7 @@ static void test_no_service(void **state)
     run_release(&r);
 }
 
-/* Of several nodes the one with rank 0 knows how far the training is; another that serves too says who it is. */
+/* Of several nodes the one with rank 0 knows how far the training is; another one that serves too names it. */
 static void test_nodes(void **state)
 {
     static const char *const ranks[] = {"--node-rank=0", "--node-rank=1"};
@@ -275,7 +275,7 @@ static void leave(const char *path, const char *text)
     assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), 0);
 }
 
-/* What earlier ranks left in the file is not said of the new ones; what these leave is read within a second, once. */
+/* The file's content from earlier ranks is not reported for the new ones; what these leave is read within a second, once. */
 static void test_old_file(void **state)
 {
     char folder[] = "/tmp/test-tracker-XXXXXX", path[64];

@@ -64,7 +64,7 @@ static void of_a_name_that_does_not_resolve(void **state)
     assert_false(waiting_due(&f->w, &f->view, 5999));
     assert_true(waiting_due(&f->w, &f->view, 6000));
     assert_int_equal(f->w.due_ms, 66000);
-    assert_false(waiting_due(&f->w, &f->view, 11000)); /* it has been said */
+    assert_false(waiting_due(&f->w, &f->view, 11000)); /* it has been printed */
 }
 
 static void for_the_store(void **state)

@@ -43,7 +43,7 @@ void bench_add(enum action_kind kind, enum child_kind child, const char *name);
 /* Run what was added, for ns/job. may_go_on: as in struct actions_target. */
 void bench_run(bool (*may_go_on)(void *ctx));
 
-/* A fresh bench with a Service, then the pods, then the event that tells of them. */
+/* A fresh bench with a Service, then the pods, then the event that reports them. */
 void bench_prepare(int pods);
 
 /* The same, and run. */

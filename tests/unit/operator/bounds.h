@@ -8,7 +8,7 @@
 #include "converge.h"
 
 enum {
-    BOUNDS_CUT_OFF_MS = 25000, /* how long the leader hears and says nothing */
+    BOUNDS_CUT_OFF_MS = 25000, /* how long the leader receives and sends nothing */
     BOUNDS_FROZEN_MS = 60000,  /* how long a server shows an old state */
     /* On top of the rest, in each run: the waits for two failures of a watch in a row (1.6 and 3.2 s), the wait for the
      * cache to show a write (5 s, jobmemory.c), and ten steps of the story that come up to a second later each. */

@@ -98,7 +98,7 @@ static void follow(struct story *st, enum follows follows)
     }
 }
 
-/* What is read from now on is old, by whoever starts now or begins anew. */
+/* What is read from now on is old, by whoever starts now or begins again. */
 static void freeze(struct story *st)
 {
     struct lab *l = &st->lab;
@@ -207,7 +207,7 @@ static void strike(struct story *st)
     }
     if (st->thaw_ms && l->offset_ms >= st->thaw_ms) {
         st->thaw_ms = 0;
-        l->idle = 0; /* what was held back is about to be told */
+        l->idle = 0; /* what was held back is about to be sent */
         fake_freeze(l->server, NULL, 0);
     }
     if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
@@ -295,7 +295,7 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         fake_plan_fault(l->server, &t->fault);
     for (int turns = 0; !is_over(&st); turns++) {
         bool jumped = lab_turn(l);
-        /* Not before the operator has its first lists, or waits to ask again: so the job is new to it. */
+        /* Not before the operator has its first lists, or waits to list again: so the job is new to it. */
         if (jumped && !st.submitted) {
             converge_submit(l, s);
             st.submitted = true;

@@ -1,8 +1,8 @@
-/* converge.h - one scenario run to its end with one kind of trouble on the way, and what became of it.
+/* converge.h - run one scenario to its end with one kind of trouble, and return how it ended.
  *
- * A run is compared with the scenario's own words, which a run without trouble has to end in too.
- * Errors: a run that does not come to an end, asks for too much, breaks a rule that holds at every moment or comes to its
- *         end later than bounds.h allows fails the test.
+ * The end is compared with the scenario's text, which a run without trouble has to reach, too.
+ * Errors: the test fails when a run does not end, sends too many requests, breaks a rule that holds at every moment, or
+ *         ends later than bounds.h allows.
  */
 #ifndef TK_TESTS_OPERATOR_CONVERGE_H
 #define TK_TESTS_OPERATOR_CONVERGE_H
@@ -35,8 +35,8 @@ enum follows {
     FOLLOWS_NOTHING,
     FOLLOWS_CRASH,    /* the operator dies, a new one starts from nothing */
     FOLLOWS_TAKEOVER, /* the leader dies, the other one waits for the lease */
-    FOLLOWS_CUT_OFF,  /* the leader hears and says nothing for 25 s; then what it had sent arrives */
-    FOLLOWS_HANDOVER, /* the leader is told to stop */
+    FOLLOWS_CUT_OFF,  /* the leader receives and sends nothing for 25 s; then what it had sent arrives */
+    FOLLOWS_HANDOVER, /* the leader gets SIGTERM */
 };
 
 /* What counts as one case of a fault class. */
@@ -59,11 +59,11 @@ struct trouble {
     struct fake_fault_plan then; /* when the first has struck, and counted from there; request 0: none */
     enum follows then_follows;
     int crash_at; /* dies when so many requests were carried out; 0: it does not */
-    const char
-        *stale_kind; /* and then, for a minute, its plural is told as before its last `stale_by` changes */
+    const char *
+        stale_kind; /* and then, for a minute, its watch sends the state before its last `stale_by` changes */
     int stale_by;
     unsigned leave_out;   /* rules that do not hold here, enum fake_rules */
-    bool stale_reconnect; /* it does not die, but its watches end and begin anew */
+    bool stale_reconnect; /* it does not die, but its watches end and begin again */
     struct fake_tamper tamper;
     bool sockets;  /* real HTTP */
     bool unqueued; /* the job may run without its queue */
@@ -85,7 +85,7 @@ struct ending {
     size_t remembered;              /* jobs, by all operators */
     int requests;
     int meanwhile;     /* of them, while a fault lasted */
-    int events;        /* that watches told */
+    int events;        /* that watches sent */
     char tampered[64]; /* the event: "pods/MODIFIED" */
     bool wrote;        /* what was struck, or done last before a crash, was a write */
 };

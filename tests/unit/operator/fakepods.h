@@ -1,6 +1,6 @@
 /* fakepods.h - test helper: an HTTP server on loopback in the caller's own event loop, for pods that answer, or do worse.
  *
- * The path of a request says which pod is meant: fakepods_url makes one of whatever stands for the pod's address.
+ * The path of a request selects the pod: fakepods_url makes the path from the text that stands for the pod's address.
  * Ownership: one at a time per program, since the seam of poller.h has no context.
  */
 #ifndef TK_TESTS_OPERATOR_FAKEPODS_H

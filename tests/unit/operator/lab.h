@@ -100,7 +100,7 @@ struct lab {
     } queues;
     bool no_boards; /* the operators started from now on make no TensorBoards */
     bool mesh;      /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
-    /* Where the operators started from now on ask for progress; pods have addresses then. */
+    /* Where the operators started from now on request progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
      * counting when a pod is replaced within an attempt. */
@@ -138,14 +138,14 @@ int64_t lab_until_status(struct lab *l, const char *key, const char *want);
 /* fake_put, which has to succeed. */
 void lab_put(struct lab *l, const char *path, const char *json);
 
-/* LAB_JOB is put, and runs; then nothing more is asked. */
+/* LAB_JOB is created, and runs; then there is no more request. */
 void lab_run(struct lab *l, const char *job);
 void lab_run_settled(struct lab *l, const char *job);
 
 /* The planned fault has struck. */
 bool lab_struck(struct lab *l);
 
-/* What the only operator says, and whether it leads. */
+/* The log of the only operator, and whether it leads. */
 struct controller_counts lab_counts(const struct lab *l);
 struct watches_counts lab_cached(const struct lab *l);
 void lab_lead(struct lab *l, bool leads);
@@ -156,7 +156,7 @@ void lab_resume(struct lab *l);
 
 void lab_pass_ms(struct lab *l, int64_t ms);
 
-/* Nothing was asked for long enough (in the lab's time) that nothing will be. */
+/* No request for so long (in the lab's time) that none will come. */
 bool lab_settled(struct lab *l);
 
 /* Requests that are no watches, since the start. */

@@ -1,6 +1,6 @@
-/* meddle.h - tables of what is done to the job "j" of two pods, or to its pods, once it runs, and what stands ten minutes
- * later: in its status, in all pods that there ever were, and in what the operator deleted. The rules of every run
- * (tests/fakes/rules.h) hold as well, and it asks for less than a request a second.
+/* meddle.h - tables of actions of others on the job "j" of two pods, or on its pods, once it runs, with the result ten minutes
+ * later: its status, all pods that ever existed, and what the operator deleted. The rules of every run
+ * (tests/fakes/rules.h) hold as well, and it requests less than a request a second.
  */
 #ifndef TK_TESTS_OPERATOR_MEDDLE_H
 #define TK_TESTS_OPERATOR_MEDDLE_H

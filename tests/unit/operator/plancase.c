@@ -59,7 +59,7 @@ static int merge_conditions(cJSON *status, const cJSON *list, struct err *err)
     return 0;
 }
 
-/* As RFC 7386 says, but a condition replaces that of its type, and `gone` takes it away. */
+/* As RFC 7386 specifies, but a condition replaces that of its type, and `gone` takes it away. */
 static int merge_job(cJSON *job, const cJSON *patch, struct err *err)
 {
     static const char *const MEMBERS[] = {"apiVersion", "kind", "metadata", "spec", "status"};
@@ -74,7 +74,7 @@ static int merge_job(cJSON *job, const cJSON *patch, struct err *err)
     return conditions ? merge_conditions(sub(job, "status"), conditions, err) : 0;
 }
 
-/* What `doc` says of the job, with what its bases say below it. */
+/* The job in `doc`, merged over its bases. */
 static int merge_bases(const struct plancases *c, const cJSON *doc, cJSON *job, struct err *err)
 {
     const cJSON *base;

@@ -31,8 +31,7 @@ static void pause_once(struct lab *l)
     static const char *const PHASES[] = {"Running", "Paused"};
 
     if (l->step < 2 && lab_status_is(l, LAB_JOB, "phase", PHASES[l->step])) {
-        assert_true(l->step == 0 ||
-                    fake_count(l->server, LAB_PODS) == 0); /* Paused says that no pod is left */
+        assert_true(l->step == 0 || fake_count(l->server, LAB_PODS) == 0); /* with Paused no pod is left */
         lab_put(l, LAB_JOB, EDITS[l->step++]);
     }
 }
@@ -114,7 +113,7 @@ static int64_t tensorboards(struct lab *l)
     return d ? json_i64(json_find(d, (const char *[]){"spec", NULL}), "replicas", -1) : -1;
 }
 
-/* While the job runs its TensorBoard is asked for, put to sleep, woken, and put to sleep again. */
+/* While the job runs, its TensorBoard is added, suspended, resumed, and suspended again. */
 static void switch_tensorboard(struct lab *l)
 {
     static const struct {

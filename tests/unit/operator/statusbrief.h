@@ -11,7 +11,7 @@
 /* From the short form to what the API server would hold. */
 int status_expand(const struct sentences *s, cJSON *status, struct err *err) MUST_CHECK;
 
-/* The other way. Of a status of an unusual shape it says less: expanded again it is another one. */
+/* The other way. Of a status of an unusual shape it has less: expanded again it is another one. */
 void status_shorten(const struct sentences *s, cJSON *status);
 
 /* Each message of a status in short form. */

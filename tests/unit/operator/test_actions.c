@@ -285,7 +285,7 @@ static void test_who_refused_decides(void **state)
     refused(400, STATUS(400, "admission webhook \\\"w\\\" denied the request: Pod \\\"j\\\" is invalid: no"),
             PROBLEM_REFUSED,
             "admission webhook \"w\" denied the request: Pod \"j\" is invalid: no (HTTP 400)");
-    /* A quota that is used up is asked once, not eight times. */
+    /* A quota that is used up gets one request, not eight. */
     refused(403, STATUS(403, "exceeded quota"), PROBLEM_REFUSED, "exceeded quota (HTTP 403)");
     /* It was made, and would be made and removed again for ever. */
     refused(201, "{\"metadata\":{\"uid\":\"u\",\"labels\":{\"a\":\"b\"}}}", PROBLEM_REFUSED,
@@ -304,7 +304,7 @@ static void test_whose_words(void **state)
     assert_int_equal(refusal_of("Pod", ""), REFUSAL_POLICY);
 }
 
-/* A job that once ran: the same pod without what the server does not know, and the pods behind it at once; told once. */
+/* A job that once ran: the same pod without what the server does not know, and the pods behind it at once; reported once. */
 static void test_a_job_that_ran_goes_on_without_the_field(void **state)
 {
     (void)state;
@@ -345,7 +345,7 @@ static const char OVERLOADED[] = "{\"kind\":\"Status\",\"reason\":\"TooManyReque
                                  "\"overloaded\",\"code\":429,\"details\":{"
                                  "\"retryAfterSeconds\":7}}";
 
-/* What it came to grief on: the child, the server's words, and when it may be asked again. */
+/* What it failed on: the child, the server's message, and when the create may be sent again. */
 static void test_a_failed_create_is_a_problem(void **state)
 {
     (void)state;
@@ -370,7 +370,7 @@ static void do_one(enum action_kind kind, enum child_kind child, int status, con
     assert_int_equal(B.n_done, 1);
 }
 
-/* No watch would ever show it: nothing is awaited, and it is told. */
+/* No watch would ever show it: nothing is awaited, and it is reported. */
 static void test_children_without_the_label(void **state)
 {
     static const enum child_kind KINDS[] = {CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT};

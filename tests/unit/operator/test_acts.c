@@ -1,6 +1,6 @@
 /* test_acts.c - the user acts, the lease is lost, or somebody begins to write the job all the time, while a request is on its
- * way: the API server has carried it out, the watches tell what was done, and only then its answer comes. Each request of each
- * story in turn. The job ends as it ends without that; of one that is gone nothing is left, in the cluster or in the operator's
+ * way: the API server has carried it out, the watches send the change, and only then its answer comes. Each request of each
+ * story in turn. The job ends as it ends without that; a job that was deleted leaves nothing, in the cluster or in the operator's
  * memory.
  *
  * usage: test_acts [scenario [trouble]]
@@ -232,7 +232,7 @@ static bool leaves_nothing(const char *left)
     return strstr(left, "gone, ") == left && strstr(left, "; 0 pods, 0 services, 0 deployments");
 }
 
-/* "MasterSucceeded, Succeeded": how often it began anew depends on when. */
+/* "MasterSucceeded, Succeeded": how often it restarted depends on the time. */
 static bool ends_alike(const char *got, const char *want)
 {
     size_t n = (size_t)(strstr(want, " attempt=") - want);
@@ -260,7 +260,7 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* Stories that cannot be told from the beginning again: they count the pods of any job of this name, tell of pods that go
+/* Stories that cannot run from the beginning again: they count the pods of any job of this name, tell of pods that go
  * only by force, which nobody uses on those of a job that is gone, or their first attempt ends by what the user did once. */
 static bool is_another_story(const struct converge_row *row)
 {

@@ -38,7 +38,7 @@ static int until_refused(struct lab *l, int stop_at)
     return turns;
 }
 
-/* Refused while the user mends the spec: that a try of the old one failed says nothing of the new one. */
+/* Refused while the user fixes the spec: the failure of the old spec says nothing about the new one. */
 static void test_spec_changes_while_a_pod_is_refused(void **state)
 {
     struct lab l;
@@ -186,7 +186,7 @@ static void test_two_names_taken(void **state)
     LAB_UNTIL(l, fake_count(l->server, LAB_DEPLOYMENTS) != 0);
 }
 
-/* The watch of jobs is up and says nothing: what the API server refuses at the cached version is looked at there. */
+/* The watch of jobs is up and sends nothing: what the API server refuses at the cached version is looked at there. */
 static void test_a_refused_status_leads_to_a_fresh_look(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
@@ -195,7 +195,7 @@ static void test_a_refused_status_leads_to_a_fresh_look(void **state)
     fake_freeze(l->server, TRAINJOB_PLURAL, 0);
     lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
     assert_true(fake_delete(l->server, LAB_PODS "/j-node-1"));
-    assert_in_range(lab_until(l, paused), 0, 180000); /* listed anew twice, a minute apart */
+    assert_in_range(lab_until(l, paused), 0, 180000); /* listed again twice, a minute apart */
 }
 
 static int refusals(struct lab *l)
@@ -208,7 +208,7 @@ static int refusals(struct lab *l)
     return n;
 }
 
-/* The answer to a status comes after the watch told of an edit: what the watch told stays, and nothing is sent from an older
+/* The answer to a status comes after the watch sent an edit: what the watch sent stays, and nothing is sent from an older
  * version. */
 static void test_an_answer_changes_no_cache(void **state)
 {

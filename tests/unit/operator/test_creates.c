@@ -34,7 +34,7 @@ static int sent(struct lab *l, const char *method, const char *path_part, const 
     return n;
 }
 
-/* Ten minutes: told once, and tried less and less often with one request each. */
+/* Ten minutes: reported once, and tried less and less often with one request each. */
 static void endure(const char *path_part, int status, const char *reason, const char *child,
                    const char *other)
 {
@@ -112,7 +112,7 @@ static void test_what_goes_soon_is_waited_for(void **state)
     "replicas':2,'restartPolicy':'ExitCode','template':{'spec':{'containers':[{'name':'pytorch','resource':" \
     "{}}]}}}]}}"
 
-/* As Kubernetes 1.34 says it. */
+/* In the words of Kubernetes 1.34. */
 static const char UNKNOWN[] = "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: "
                               "unknown field \"spec.containers[0].resource\"";
 static const struct fake_fault_plan MISSPELT = {

@@ -1,5 +1,5 @@
-/* test_errors.c - one kind of request fails in one way for two minutes, each time it is asked: the operator does not
- * crash and does not hammer, says in the job's status what it was refused, and when the API server is well again the job
+/* test_errors.c - one kind of request fails in one way for two minutes, each time it is sent: the operator does not
+ * crash and does not hammer, reports the refusal in the job's status, and when the API server is well again the job
  * comes to the end that it would have come to.
  *
  * usage: test_errors [scenario [trouble]]

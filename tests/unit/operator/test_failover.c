@@ -180,7 +180,7 @@ static int await_moment(struct trial *t)
         fake_plan_fault(s, &plan);
     }
     if (t->moment == WHILE_IT_READS) {
-        /* Struck by whoever asks first: none of them is kept waiting. */
+        /* The fault strikes the first request: no other has to wait. */
         fake_plan_fault(s, &(struct fake_fault_plan){.request = 1 + (int)process_roll(&t->dice, 3),
                                                      .method = "WATCH",
                                                      .fault = FAKE_NOTHING});

@@ -1,5 +1,5 @@
-/* test_foreign.c - what others do to the job and its children while it runs, and what stands after ten minutes of it:
- * nobody else's object is touched, and what is lost is replaced or named.
+/* test_foreign.c - others change the job and its children while it runs. After ten minutes the operator has changed no object of
+ * others, and has replaced or reported what was lost.
  */
 #include "meddle.h"
 #include "test.h"
@@ -13,7 +13,7 @@
 
 #define NOTHING " attempt=0 backoff=0 disruptions=0 failures=0 restarts=0"
 #define COUNTED " attempt=1 backoff=0 disruptions=1 failures=1 restarts=1"
-/* The job goes on with its pods; or it has lost one, and begins anew. */
+/* The job goes on with its pods; or it has lost one, and begins again. */
 #define SAME(reason_and_phase) .want = reason_and_phase NOTHING, .pods = " j-node-0/0 j-node-1/0"
 #define LOST(reason_and_phase)                                                                               \
     .want = reason_and_phase COUNTED, .pods = " j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1"
@@ -77,7 +77,7 @@ static const struct meddle_row ROWS[] = {
      {{LAB_JOB, "{'metadata':{'finalizers':['a/b']}}"}, {LAB_JOB, MEDDLE_DELETE}, {POD_1, MEDDLE_REMOVE}},
      SAME("-, Running")},
     {"pod-removed", {{POD_1, MEDDLE_REMOVE}}, LOST("-, Running"), .deletes = 1},
-    /* Of which attempt it is the rules cannot tell then. */
+    /* Then the rules do not know of which attempt it is. */
     {"labels-taken-away",
      {{POD_1, "{'metadata':{'labels':null}}"}},
      LOST("-, Running"),

@@ -1,4 +1,4 @@
-/* test_guards.c - the NetworkPolicy and the key of a job in a cluster: how often they are asked for, and what a refusal and a new
+/* test_guards.c - the NetworkPolicy and the key of a job in a cluster: how often they are requested, and what a refusal and a new
  * operator change. */
 #include "lab.h"
 #include "test.h"
@@ -32,7 +32,7 @@ static void run_to(struct lab *l, const char *job, const char *phase)
     lab_until_status(l, "phase", phase);
 }
 
-/* Both once for each attempt; the second time they are there, and nothing else is asked. */
+/* Both once for each attempt; the second time they exist, and there is no other request. */
 static void test_once_an_attempt(void **state)
 {
     struct lab *l = lab_begin(state, killed_once);
@@ -59,7 +59,7 @@ static void test_one_pod_has_no_key(void **state)
     assert_int_equal(sent(l, LAB_SECRETS), 0);
 }
 
-/* By an older role, or a quota: while they are refused there is no pod, and the server's words say why; then the job goes on by
+/* By an older role, or a quota: while they are refused there is no pod, and the server's message shows why; then the job goes on by
  * itself. */
 static void test_refused(void **state)
 {
@@ -91,7 +91,7 @@ static void test_refused(void **state)
     }
 }
 
-/* A new leader knows nothing of them: it asks once more for an attempt that has no pods, and not for one that has. */
+/* A new leader knows nothing of them: it sends the create once more for an attempt that has no pods, and not for one that has. */
 static void test_a_new_operator(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);

@@ -212,7 +212,7 @@ static void test_problems_back_off(void **state)
         mono_ms += WANT_MS[i];
     }
     assert_int_equal(jobmemory_problem(W.m, 2).kind, PROBLEM_NONE);
-    (void)learn(&good, &PLAN, 1, mono_ms - 30000); /* a pass that only told of it */
+    (void)learn(&good, &PLAN, 1, mono_ms - 30000); /* a reconcile that only reported it */
     assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_REFUSED);
     (void)learn(&good, &PLAN, 1, mono_ms); /* the one that tried again */
     assert_int_equal(jobmemory_problem(W.m, 1).kind, PROBLEM_NONE);
@@ -220,13 +220,13 @@ static void test_problems_back_off(void **state)
     assert_int_equal(jobmemory_problem(W.m, 1).retry_ms, mono_ms + 1000);
 }
 
-/* What happens to a create: how it ended, and whether it is told then. */
+/* What happens to a create: how it ended, and whether it is reported then. */
 struct create_row {
     enum problem_kind kind;
     int code, pods_created;
     int64_t took_ms, retry_after_ms;
     bool told;
-    int64_t delay_ms; /* when told */
+    int64_t delay_ms; /* when reported */
 };
 
 static void play(const struct create_row *rows, size_t n)
@@ -252,7 +252,7 @@ static void play(const struct create_row *rows, size_t n)
     jobmemory_free(m);
 }
 
-/* Once and quickly: just again. From the second time in a row, or at once when it took long, it is told. */
+/* One quick failure: just tried again. From the second in a row, or at once when it took long, it is reported. */
 static void test_a_failed_create(void **state)
 {
     static const struct create_row TWICE[] = {
@@ -312,7 +312,7 @@ static void test_words_that_change_are_told_once(void **state)
     assert_string_equal(words_after(429, "later", 2, 662000), "later");
 }
 
-/* What goes soon is waited for in silence; what does not go at all is told. */
+/* For an object that goes soon the operator waits in silence; one that does not go is reported. */
 static void test_waiting_for_something_to_go(void **state)
 {
     struct actions_result wait = {.wait = true, .retry_after_ms = -1};

@@ -19,7 +19,7 @@ struct material {
     const char *job, *pod; /* JSON */
 };
 
-/* A number for all that the plan says; -1 where reading failed. */
+/* A hash of the whole plan; -1 where reading failed. */
 static int64_t plan_hash(void *ctx)
 {
     const struct material *m = ctx;

@@ -159,7 +159,7 @@ static struct fake_apiserver *begin(void (*prepare)(struct fake_apiserver *serve
     return server;
 }
 
-/* How many children there are and ever were, and what the status says. */
+/* How many children there are and ever were, and the status. */
 static void ending(struct fake_apiserver *server, char *text)
 {
     struct lab lab = {.server = server};

@@ -65,7 +65,7 @@ static void test_others_wait_for_pod_0(void **state)
     assert_int_equal(fake_log_count(l->server, "PATCH", "/j/status"), 2);
 }
 
-/* It says that its pods do not start, a little later than it would. */
+/* It reports that its pods do not start, a little later than usual. */
 static void test_pods_that_do_not_start(void **state)
 {
     struct lab *l = lab_begin(state, lab_pending);
@@ -142,7 +142,7 @@ static bool board_says(struct lab *l, const char *reason)
     return got && strcmp(got, reason) == 0;
 }
 
-/* The job runs without its TensorBoard and its status says so; it is not planned again and again for it. */
+/* The job runs without its TensorBoard and its status reports it; it is not planned again and again for it. */
 static void test_deployments_that_cannot_be_listed(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
@@ -160,7 +160,7 @@ static void test_deployments_that_cannot_be_listed(void **state)
                     75000); /* a list that fails is tried again after a minute at most */
 }
 
-/* With --tensorboard=false the role needs no Deployments: they are not asked for, and the status says so. With the switch on again
+/* With --tensorboard=false the role needs no Deployments: they are not requested, and the status reports it. With the switch on again
  * the job gets its TensorBoard. */
 static void test_no_tensorboards(void **state)
 {
@@ -183,7 +183,7 @@ static void test_no_tensorboards(void **state)
     lab_until(l, shows_logs);
 }
 
-/* The watch of Deployments is up and says nothing: what was written there is looked for in a list, and training goes on. */
+/* The watch of Deployments is up and sends nothing: what was written there is looked for in a list, and training goes on. */
 static void test_deployments_that_are_behind(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
@@ -204,7 +204,7 @@ static void test_deployments_that_are_behind(void **state)
     assert_in_range(fake_log_count(l->server, "LIST", "/deployments") - before, 1, 2);
 }
 
-/* The watch of pods says nothing: a list is asked for after five seconds, and another one not within a minute after it. */
+/* The watch of pods sends nothing: a list is requested after five seconds, and another one not within a minute after it. */
 static void test_lists_are_a_minute_apart(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);
@@ -266,7 +266,7 @@ static void test_never_from_an_older_cache(void **state)
     never_again(FAKE_DROP_AFTER, true);
 }
 
-/* Pods are made while places are taken; what only tells waits, five seconds at most. */
+/* Pods are created while slots are taken; requests that only report wait, five seconds at most. */
 static void test_what_tells_may_wait(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);

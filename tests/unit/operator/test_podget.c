@@ -139,7 +139,7 @@ static void test_answers(void **state)
     assert_int_equal(strlen(r->body), PODGET_BYTES);
 }
 
-/* Nothing that would tell the pod, or whoever answers in its place, more than that somebody asks. */
+/* Nothing that would show the pod, or whoever answers instead of it, more than that somebody polls. */
 static void test_request(void **state)
 {
     struct rig *r = *state;

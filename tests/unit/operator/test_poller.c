@@ -21,7 +21,7 @@ struct rig {
     char last_uid[64];
 };
 
-/* Addresses are words here: KIND-UID, and what the pod with that address says. */
+/* Addresses are words here: KIND-UID, which selects the answer of the pod. */
 static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
 {
     struct rig *r = ctx;
@@ -95,7 +95,7 @@ static int silent(const struct rig *r)
     return n;
 }
 
-/* Turn until only the silent pods are being asked. */
+/* Turn until only the silent pods are being polled. */
 static void settle(struct rig *r)
 {
     struct err err;
@@ -245,7 +245,7 @@ static void test_back_off(void **state)
     }
 }
 
-/* Another attempt begins anew, too. */
+/* Another attempt begins again, too. */
 static void test_good_answer_ends_back_off(void **state)
 {
     struct rig *r = *state;
@@ -267,7 +267,7 @@ static void test_good_answer_ends_back_off(void **state)
     assert_in_range(next_in_s(r), 1, 10);
 }
 
-/* The job ends while it is being asked: its connection goes, its place is free. */
+/* The job ends while it is being polled: its connection is closed, its slot is free. */
 static void test_forgotten_while_asked(void **state)
 {
     struct rig *r = *state;

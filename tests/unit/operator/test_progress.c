@@ -124,7 +124,7 @@ static void test_older_crd(void **state)
     rig_stop(&r);
 }
 
-/* Of another job, of another attempt, or garbage: the job goes on as if nobody had asked. */
+/* Of another job, of another attempt, or garbage: the job continues as without a poll. */
 static void test_lies(void **state)
 {
     static const char *const UIDS[] = {"someone", "'", ""};

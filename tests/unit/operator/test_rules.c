@@ -126,7 +126,7 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
 
 static struct fake_tamper NONE;
 
-/* One process that asks. */
+/* One process that sends requests. */
 struct client {
     struct kube_loop *loop;
     struct fake_direct *direct;

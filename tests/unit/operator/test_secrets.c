@@ -21,7 +21,7 @@ static const char *program;
 
 struct row {
     const char *token;
-    const char *said; /* what the log says of it: it came so far */
+    const char *said; /* the log line that shows how far it came */
     bool sent;        /* the server got it */
     bool tls;         /* https to a server that does not speak it */
     struct fake_fault_plan fault;

@@ -1,13 +1,13 @@
-/* test_sweeps.c - whatever goes wrong at a single place, a job comes to the same end with the same children, and not much later: the
- * story is run again with the first, the second, the third place struck, until a run stays untouched.
+/* test_sweeps.c - with one fault at any point, a job comes to the same end with the same children, and not much later. Each story
+ * runs again with the fault at the first, the second, the third point, until a run ends before the fault's point.
  *
  *   converge   a request fails, or the operator dies there
- *   sockets    the same over real HTTP, for what libcurl makes of a connection that breaks, a body that ends early and an error
- *              with a body. Nothing hangs here: that would take real seconds
- *   notices    a watch event is lost with its stream, told twice, late, merged with the next, or replaced by a 410
- *   takeover   two operators and one Lease: the leader dies, hangs or is told to stop, and what it had sent arrives late
- *   stale      an API server that fell behind: after a restart, or when watches begin anew, the watch of one kind says nothing
- *              newer than some changes ago, for a minute. One thing is asked of the API server: that no list is old (it promises
+ *   sockets    the same over real HTTP, for libcurl's errors when a connection breaks, a body ends early or an error has a
+ *              body. Nothing hangs here: that would take real seconds
+ *   notices    a watch event is lost with its stream, sent twice, late, merged with the next, or replaced by a 410
+ *   takeover   two operators and one Lease: the leader dies, hangs or gets SIGTERM, and what it had sent arrives late
+ *   stale      an API server that fell behind: after a restart, or when watches begin again, the watch of one kind sends nothing
+ *              newer than some changes ago, for a minute. One thing is required of the API server: that no list is old (it promises
  *              that, kube/watcher.h)
  *   pairs      two troubles in one run, drawn by chance: two requests, or a request and a watch event. A failure names the seed
  *   shapes     a watch's bytes are led up to, cut short or replaced by something that a server, a proxy or a bad day may send. In

@@ -1,5 +1,5 @@
 /* test_unreadable.c - a hostile neighbour's objects beside a victim's job, and what becomes of the job whose objects they are:
- * it alone stands still, it is told once, and it goes on when they can be read again.
+ * it alone stands still, it is reported once, and it goes on when they can be read again.
  */
 #include "lab.h"
 #include "test.h"
@@ -174,7 +174,7 @@ static void test_name_taken_by_ours(void **state)
 }
 
 /* Ours, but without the label by which it is watched: it was taken from us, as one that is gone. What has its name is neither made
- * again nor removed, since nobody can say of which attempt it is. */
+ * again nor removed, since its attempt is not known. */
 static void test_ours_without_its_label(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);

@@ -20,7 +20,7 @@ int yamldoc_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHEC
 /* The same for a list of objects at the top of a document, "key:" and its items. */
 int yamldoc_write_list(const char *key, const cJSON *list, struct buf *out, struct err *err) MUST_CHECK;
 
-/* Merge `patch` into *to as RFC 7386 says. */
+/* Merge `patch` into *to as RFC 7386 specifies. */
 void yamldoc_merge(cJSON *to, const cJSON *patch);
 
 /* For each node of the tree and each kind of nonsense: a copy of the tree with the node turned into it.

@@ -138,7 +138,7 @@ bool attack_reply(struct world *w, const struct message *m, struct message *repl
     case ZEROS:
         c->auth = (uint8_t)world_draw(w, 2);
         return true;
-    default: /* EARLY: what the leader alone may say */
+    default: /* EARLY: a message that only the leader may send */
         *reply = (struct message){.type = MESSAGE_REFUSED, .refusal = 1 + (int64_t)world_draw(w, 4)};
         return true;
     }

@@ -1,7 +1,7 @@
-/* attack.h - somebody in the simulated network (world.h) who has sniffed what the launchers said to each other, knows the run id and
+/* attack.h - somebody in the simulated network (world.h) who has recorded the launchers' messages, knows the run id and
  * not the key: connects to the leader, and answers in its place to nodes that dial.
  *
- * Says nothing, what was said before, the other side's own words, a proof by another key, zeros, or what comes too early. When one of
+ * It sends nothing, a recorded message, the other side's own message, a proof by another key, zeros, or a message that is too early. When one of
  * these is welcomed, or a node follows another leader than the world's, the world is wrong.
  */
 #ifndef TK_TESTS_RENDEZVOUS_ATTACK_H

@@ -173,7 +173,7 @@ static struct meet_config config(int port, enum meet_hosts hosts)
         .quorum = {.min = 2, .max = 2, .join_ms = LONG_MS, .keep_alive_ms = 5000, .keep_alive_attempts = 3}};
 }
 
-/* A node that waits for its leader tells so, and goes on waiting. */
+/* A node that waits for its leader reports that, and continues to wait. */
 static void test_a_node_names_it(void **state)
 {
     static struct meet_view view;
@@ -198,7 +198,7 @@ static void test_a_node_names_it(void **state)
     stop(&s);
 }
 
-/* A leader of ours that stands still is silent too: it is not said to be none, and the error stays. */
+/* A leader of ours that stands still is silent too: it is not reported as foreign, and the error stays. */
 static void test_a_node_of_a_silent_one(void **state)
 {
     static struct meet_view view;
@@ -223,7 +223,7 @@ static void test_a_node_of_a_silent_one(void **state)
     stop(&s);
 }
 
-/* One that has to listen there says who does. */
+/* A launcher that has to listen there reports who listens already. */
 static void test_a_port_that_is_taken(void **state)
 {
     static struct meet_view view;

@@ -251,7 +251,7 @@ static void test_the_newest_connection_counts(void **state)
     expect(LEADER_SEND, first, MESSAGE_STATE);
     assert_int_equal(l.quorum.state.stage, STAGE_RUNNING);
     const int second = welcome("a", 2, 3);
-    expect_nothing(); /* it is told when it has spoken */
+    expect_nothing(); /* it is sent one after its own message */
     say(second, 3, NODE_RUNNING, 2, 4);
     assert_int_equal(expect(LEADER_SEND, second, MESSAGE_HEARD)->beat, 3);
     expect(LEADER_SEND, second, MESSAGE_STATE);

@@ -466,7 +466,7 @@ static void draw_harmless(struct world *w, uint64_t seed)
     }
 }
 
-/* How many lives; TK_LIVES in the environment says otherwise. */
+/* How many lives; the environment variable TK_LIVES changes that. */
 static int lives(int usual_number)
 {
     const char *text = getenv("TK_LIVES");

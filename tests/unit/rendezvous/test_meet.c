@@ -41,7 +41,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 struct wire {
     pthread_t thread;
     int listener, port, to;
-    atomic_int resets;  /* asked for */
+    atomic_int resets;  /* requested */
     atomic_int made;    /* connections so far */
     atomic_bool silent; /* carries nothing, and keeps what it was given */
     atomic_bool shut;   /* takes no new connection */
@@ -240,7 +240,7 @@ static void rest(int64_t ms)
     nanosleep(&pause, NULL);
 }
 
-/* Resets all connections, again and again: they are made anew and nobody is lost. */
+/* Resets all connections, again and again: the nodes connect again and none is lost. */
 static void reset_twice(struct pair *p, int64_t pause_ms)
 {
     const int before = atomic_load(&p->wire.made);
@@ -462,7 +462,7 @@ static int join_by_hand(int port)
     return fd;
 }
 
-/* Connections that say nothing, or what no launcher says, and a node whose frame is bad: it is lost at once, and the others meet. */
+/* Connections that send nothing, or what no launcher sends, and a node whose frame is bad: it is lost at once, and the others meet. */
 static void test_strangers_and_bad_frames(void **state)
 {
     enum { CROWD = 300 };
@@ -531,7 +531,7 @@ static void test_a_name_server_that_is_silent(void **state)
     meet_end(m, 0);
 }
 
-/* Who refused is a launcher: nobody asks it what it is. */
+/* A server that refused is a launcher: no probe follows. */
 static void test_another_run(void **state)
 {
     int port, probe = local(0, true, &port);

@@ -12,7 +12,7 @@ enum { SILENCE_MS = 15000 };
 
 static struct node n;
 static struct node_action last; /* the last action of `drain` */
-static uint32_t dialed;         /* the last connection that was asked for */
+static uint32_t dialed;         /* the last connection that was requested */
 
 static void begin(const char *key)
 {
@@ -165,7 +165,7 @@ static void test_lost_is_lost(void **state)
     assert_int_equal(n.over.why, NODE_WHY_LOST);
 }
 
-/* A leader that welcomes and tells nothing is left, and whoever leads there next is another one. */
+/* A leader that admits the node and sends no state is given up, and the next leader there is another one. */
 static void test_a_mute_leader(void **state)
 {
     int64_t now = 1;
@@ -184,7 +184,7 @@ static void test_a_mute_leader(void **state)
     assert_int_equal(n.stage, NODE_WAITS);
 }
 
-/* A leader that ends before it has told a state: this node may be the next to lead, so it asks anew where that is. */
+/* A leader that ends before it has sent a state: this node may be the next to lead, so it resolves the endpoint again. */
 static void test_a_leader_that_ends_at_once(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void test_a_pause_after_the_end(void **state)
     assert_true(node_must_stop(&n));
 }
 
-/* What the leader said before comes late, over a connection that was given up. */
+/* An earlier message of the leader comes late, over a connection that was given up. */
 static void test_an_old_state(void **state)
 {
     (void)state;
@@ -343,7 +343,7 @@ static void test_fresh_nonces(void **state)
     }
 }
 
-/* A node whose ranks still run says at once that it knows the end: the host does not wait for its ranks. */
+/* A node whose ranks still run confirms the end at once: the host does not wait for its ranks. */
 static void test_the_end_is_said_while_ranks_run(void **state)
 {
     (void)state;

@@ -130,7 +130,7 @@ static void test_who_has_come_is_told(void **state)
     play_all(&q, 4, NODE_JOINING, 29002);
     assert_true(quorum_step(&q, 29002));
     assert_false(quorum_count_joined(&q, 90000)); /* the round runs */
-    /* The next round's count begins anew. */
+    /* The next round's count begins again. */
     play_failure(&q, 1, 7, 0, 90000);
     assert_true(quorum_step(&q, 90000));
     assert_true(q.state.here == 0 && q.state.left_ms == 600000 && !quorum_count_joined(&q, 94999));
@@ -144,7 +144,7 @@ static void join_as(struct quorum *q, int64_t ticket, int64_t rank)
     quorum_hear(q, ticket, &n, 0);
 }
 
-/* Nodes of one role need not be neighbours; all are told the role's first node. */
+/* Nodes of one role need not be neighbours; all receive the role's first node. */
 static void test_roles(void **state)
 {
     static const char *const roles[] = {"trainer", "server", "trainer", "", "server", "trainer2"};
@@ -269,7 +269,7 @@ static void test_root_cause_is_awaited(void **state)
     assert_true(quorum_step(&q, 41000));
     assert_int_equal(q.state.blame, 2);
     quorum_release(&q);
-    /* All have told: of unsure ones the least, and nothing is waited for. */
+    /* All have reported: of unsure failures the least wins, without a wait. */
     play_begin(&q, &c, 2);
     play_failure(&q, 2, 1, 2, 40000);
     assert_true(quorum_step(&q, 40000));
@@ -278,7 +278,7 @@ static void test_root_cause_is_awaited(void **state)
     assert_int_equal(q.state.stage, STAGE_ENDED);
     assert_int_equal(q.state.blame, 1);
     quorum_release(&q);
-    /* The next round is not asked. */
+    /* The next round is not affected. */
     c.restarts = 1;
     play_begin(&q, &c, 2);
     play_hear(&q, 1, NODE_RUNNING, 39999);

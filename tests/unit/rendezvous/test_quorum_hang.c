@@ -66,7 +66,7 @@ static void expect_end(struct quorum *q, int64_t blame, int64_t now)
     assert_int_equal(q->state.end, END_FAILED);
     assert_int_equal(q->state.blame, blame);
     assert_int_equal(q->state.cause.rank, blame);
-    assert_int_equal(q->state.restarts, 0); /* whatever --max-restarts says */
+    assert_int_equal(q->state.restarts, 0); /* whatever --max-restarts is */
     quorum_release(q);
 }
 
@@ -87,12 +87,12 @@ static void test_only_all_of_them_hang(void **state)
     quorum_release(&q);
     begin(&q, &play_fixed_2, 2);
     suspect(&q, 1, STRENGTH_UNKNOWN, 0, 0, T0 + 10);
-    assert_false(quorum_step(&q, T0 + 10)); /* node 2 has not told */
+    assert_false(quorum_step(&q, T0 + 10)); /* node 2 has not reported */
     suspect(&q, 2, STRENGTH_STOPPED, 0, 0, T0 + 11);
     expect_end(&q, 2, T0 + 11);
 }
 
-/* A node whose ranks have ended well waits for the others, and its end is a sign: they are asked anew; when all have, that is no hang. */
+/* A node whose ranks have succeeded waits for the others. Its end is a sign of life: the others are polled again. When all have ended, there is no hang. */
 static void test_nodes_that_are_done(void **state)
 {
     struct quorum q;
@@ -189,7 +189,7 @@ static void test_the_strongest(void **state)
     }
 }
 
-/* While launchers look at their ranks they kill none: a failure then is the rank's own, unless it says that a peer was lost. */
+/* While launchers look at their ranks they kill none: a failure then is the rank's own, unless its exit code means that a peer was lost. */
 static void test_a_failure_while_they_look(void **state)
 {
     struct quorum q;
@@ -220,7 +220,7 @@ static void test_those_who_do_not_tell(void **state)
     assert_true(quorum_step(&q, T0 + 2 + QUORUM_HANG_MS));
     assert_int_equal(q.state.end, END_TIMEOUT);
     quorum_release(&q);
-    /* One that leaves does not tell, and nobody waits for it. */
+    /* A node that leaves reports nothing, and nobody waits for it. */
     begin(&q, &play_fixed_2, 2);
     play_hear(&q, 1, NODE_LEAVING, T0 + 10);
     assert_true(quorum_step(&q, T0 + 10));

@@ -61,7 +61,7 @@ static void test_a_peer_is_gone(void **state)
     for (int lost = 0; lost < 2; lost++) {
         play_begin(&q, &c, 2);
         play_failure(&q, 2, 140, 2, at + 4900);
-        assert_true(quorum_step(&q, at + 4900)); /* it asks the other */
+        assert_true(quorum_step(&q, at + 4900)); /* it waits for the other's cause */
         assert_false(quorum_step(&q, at + 4900));
         for (int64_t now = at + 5001; now < at + 15000; now += 333) {
             play_failure(&q, 2, 140, 2, now); /* its heartbeat */
@@ -130,7 +130,7 @@ static void test_the_one_that_is_missed_is_named(void **state)
 }
 
 /* A node that is lost while a round forms may come again, as one that is lost while it runs: the rest waits for the last
- * call. One that was told to go will not. */
+ * call. One that was ordered to end will not. */
 static void test_a_loss_while_forming(void **state)
 {
     const int64_t at = 30001;
@@ -253,7 +253,7 @@ static void test_failures_of_a_loss(void **state)
     quorum_release(&q);
 }
 
-/* What a node said before it was cut off counts: it has done its part, or was told to go. */
+/* What a node reported before it was cut off counts: it has done its part, or was ordered to end. */
 static void test_last_words(void **state)
 {
     const int64_t at = 30001;
@@ -312,7 +312,7 @@ static void test_lost_beside_an_unsure_failure(void **state)
     play_begin(&q, &c, 2);
     quorum_disconnected(&q, 1, 1, at);
     play_failure(&q, 2, 140, 1, at + QUORUM_RECONNECT_MS);
-    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS)); /* it asks */
+    assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS)); /* it waits for a cause */
     assert_int_equal(q.state.stage, STAGE_RUNNING);
     assert_true(quorum_step(&q, at + QUORUM_RECONNECT_MS));
     assert_int_equal(q.state.stage, STAGE_FORMING);

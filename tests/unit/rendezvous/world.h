@@ -105,7 +105,7 @@ struct world {
     struct world_attack attack;
     int64_t stop_ms; /* what ranks need to stop, at most */
     int64_t work_ms,
-        progress_ms; /* of a round; without a sign of life a launcher says so after progress_ms, 0: never */
+        progress_ms; /* of a round; without a sign of life a launcher reports it after progress_ms, 0: never */
     struct launcher launchers[WORLD_LAUNCHERS];
     struct wire wires[WORLD_WIRES];
     struct world_event events[WORLD_EVENTS];

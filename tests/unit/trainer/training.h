@@ -45,7 +45,7 @@ struct training_trace {
     struct err err; /* why the rank ended early */
     size_t weights; /* of the whole model: every rank's own, in stages rank 0's alone */
     float start[TRAINING_WEIGHTS_MAX], end[TRAINING_WEIGHTS_MAX];
-    uint32_t evaluate_stop; /* what an evaluation said */
+    uint32_t evaluate_stop; /* the result of an evaluation */
     int evaluate_asked;
     size_t buffers;
     uint8_t own[TRAINING_BUFFERS_MAX], shown[TRAINING_BUFFERS_MAX]; /* before and after an evaluation */

@@ -268,7 +268,7 @@ static void test_restart(void **state)
     expect_result(p, pid, 1, "[node-0] first attempt\n[node-0] second attempt\n", "attempt 1 of j begins");
 }
 
-/* Under the name of a pod that is gone its successor answers: it is not asked for the rest of the first one's log. */
+/* Under the name of a pod that is gone its successor answers: the rest of the first one's log is not read from it. */
 static void test_successor(void **state)
 {
     struct ptj *p = *state;
@@ -332,7 +332,7 @@ static void test_lost_server(void **state)
     fake_plan_fault(p->server, NULL);
 }
 
-/* The server does not answer, and when it does the job is gone: of the watch that was lost nobody tells it. */
+/* The server does not answer, and when it does the job is gone: no event of the lost watch reports that. */
 static void test_deleted_unseen(void **state)
 {
     struct ptj *p = *state;

@@ -237,7 +237,7 @@ static void test_lost_and_slow_server(void **state)
     onpty_until(&t, "q quits");
     onpty_end(&t);
     onpty_until(&waiting, "No answer since ");
-    assert_int_equal(waiting.vt.page, 0); /* a login may be asked for until it answers */
+    assert_int_equal(waiting.vt.page, 0); /* kubectl may prompt for a login until it answers */
     onpty_keys(&waiting, "\x03");
     assert_int_equal(onpty_wait(&waiting), 128 + SIGINT);
     onpty_end(&waiting);

@@ -116,7 +116,7 @@ static void put_failed(struct ptj *p)
     fake_pod_log_ends(p->server, CORE "/pods/j-node-0");
 }
 
-/* A budget that was told of 0 pods lets no node be drained; who may not read budgets learns that they were not read. */
+/* A budget of 0 expected pods blocks a node's drain. A user without permission for budgets sees that they were not read. */
 static void test_budget(void **state)
 {
     struct ptj *p = *state;

@@ -2,7 +2,7 @@
  *
  * _base.yaml  what a case stands over: now, job, pod ($ is its index), container (the training container's status), event
  * NAME.yaml   cause (what the first three lines must contain), and what differs from the base: now, job, pods, events; besides
- *             claims, nodes, budgets, log, gaps as they are. Merged as RFC 7386 says, but conditions stand by their type, and their
+ *             claims, nodes, budgets, log, gaps as they are. Merged as RFC 7386 specifies, but conditions stand by their type, and their
  *             messages as sentences of tests/golden/plan/_sentences.yaml; `failures` are lastFailure alone unless given
  * run-*.yaml  of a recorded run (e2e/failures/record.py): cause, exitCode, message (of the launcher, if it left one) and log; the
  *             rest is that of _recorded.yaml, and the job's status is made of the operator's own verdict

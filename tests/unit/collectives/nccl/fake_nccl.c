@@ -127,7 +127,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
     return ncclSuccess;
 }
 
-/* As the real one may, in another thread; what is queued still asks for the communicator, which therefore stays. */
+/* As the real NCCL may do, in another thread; queued steps still use the communicator, which therefore stays. */
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
     counts.aborted++;

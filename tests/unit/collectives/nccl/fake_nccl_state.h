@@ -1,4 +1,4 @@
-/* fake_nccl_state.h - what the files of the NCCL that is none share. */
+/* fake_nccl_state.h - what the files of the fake NCCL share. */
 #ifndef TK_TESTS_UNIT_COLLECTIVES_NCCL_FAKE_NCCL_STATE_H
 #define TK_TESTS_UNIT_COLLECTIVES_NCCL_FAKE_NCCL_STATE_H
 

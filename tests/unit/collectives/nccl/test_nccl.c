@@ -102,7 +102,7 @@ static void test_all_calls(void **state)
     part_run(3, (struct part){.body = all_calls_body});
 }
 
-/* What a rank asks for wrongly leaves the table as it was. */
+/* A wrong request of a rank does not change the table. */
 static int refused_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
 {
     static char bytes[1];
@@ -273,7 +273,7 @@ static void test_leaving_is_bounded(void **state)
 
 static int refuses_library(struct collectives *c, void *arg)
 {
-    const char *const *names = arg; /* the library, and what is said */
+    const char *const *names = arg; /* the library, and what is reported */
     struct err err = {0};
 
     RANK_CHECK(!nccl_open(c, part_library(names[0]), RANKS_TIMEOUT_MS, &err) && err.kind == ERR_INVALID);

@@ -19,7 +19,7 @@ struct fails {
     int aborted;      /* calls of ncclCommAbort */
 };
 
-/* One round in which the fault strikes; the table is lost, and says so again. */
+/* One round in which the fault strikes; the table is lost, and returns the error again. */
 static int fails_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
 {
     const struct fails *f = arg;

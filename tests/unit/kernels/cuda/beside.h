@@ -47,7 +47,7 @@ void device_disturb(bool on);
 void device_lose_nan(bool on);
 void device_grid_y(unsigned most);
 
-/* The exit status of a test that finds no device to run on, which is said: 77, or 1 with TK_GPU_REQUIRED. 0: there is
+/* The exit status of a test that finds no device to run on, which is reported: 77, or 1 with TK_GPU_REQUIRED. 0: there is
  * one. */
 int beside_none(void);
 
@@ -72,7 +72,7 @@ struct beside_run {
 };
 typedef void beside_fn(const struct beside_run *r);
 
-/* Run it everywhere, compare, and forget the buffers. `what` is said when they differ. */
+/* Run it everywhere, compare, and forget the buffers. `what` is reported when they differ. */
 void beside_check(struct beside *s, beside_fn *fn, const void *shape, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* device_emulated.c - the GPU's code on a GPU that is none (tests/fakes/cuda). */
+/* device_emulated.c - the GPU's code on an emulated GPU (tests/fakes/cuda). */
 #include "beside.h"
 #include "kernels/cuda/cuda.h"
 

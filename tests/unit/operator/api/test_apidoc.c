@@ -46,7 +46,7 @@ static void put_row(void *ctx, const struct schema_field *f)
                      member->string);
     }
     if (f->keys[f->n - 1] == NULL && !description)
-        return; /* an item of a list of words: its list says what it is */
+        return; /* an item of a list of words: its list describes it */
     if (!description)
         fail_msg("%s has no description in the CRD", path);
     if (f->n == 1 || f->keys[f->n - 1] == NULL)

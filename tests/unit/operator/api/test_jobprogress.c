@@ -235,7 +235,7 @@ static void test_moved(void **state)
     assert_true(jobprogress_moved(&p, &q));
     p.percent = q.percent = -1;
     assert_false(jobprogress_moved(&p, &q));
-    assert_true(jobprogress_moved(&q, &p)); /* it began anew */
+    assert_true(jobprogress_moved(&q, &p)); /* it began again */
     assert_true(jobprogress_moved(&none, &p));
     assert_false(jobprogress_moved(&none, &none));
 }

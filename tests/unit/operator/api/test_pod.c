@@ -280,7 +280,7 @@ static void test_key_in_the_environment(void **state)
     }
 }
 
-/* How the pod's init containers are, and which of them says why the pod failed or waits. */
+/* How the pod's init containers are, and which of them shows why the pod failed or waits. */
 static void test_init_containers(void **state)
 {
 #define ENDED(name, code) "{'name':'" name "','state':{'terminated':{'exitCode':" code "}}}"
@@ -313,7 +313,7 @@ static void test_init_containers(void **state)
     }
 }
 
-/* A container beside the training says why the pod is not ready, once the training runs and while it cannot start. */
+/* A container beside the training shows why the pod is not ready, once the training runs and while it cannot start. */
 static void test_beside(void **state)
 {
     static const struct {

@@ -68,7 +68,7 @@ static void test_every_sample_is_taken(void **state)
     assert_true(n >= 4);
 }
 
-/* Four ranks to a pod. What is for people to copy must say what it promises. */
+/* Four ranks to a pod. A sample that people copy must do what it promises. */
 static void expect_gpus(const char *path, int pods)
 {
     cleanup_trainjob struct trainjob *job = sample(path);

@@ -59,7 +59,7 @@ static struct trainjob *job_with(const cJSON *crd, const struct schema_field *f,
     return job;
 }
 
-/* What the decoder says of a spec with `value` (taken) in that field; "" when it likes it. */
+/* The decoder's error for a spec with `value` (taken) in that field; "" when it accepts it. */
 static void complaint(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
 {
     cleanup_trainjob struct trainjob *job = job_with(crd, f, value);

@@ -124,7 +124,7 @@ static void set_state(cJSON *pod, const char *list, const char *container, cJSON
     sim_put(sim_get(pod, "status"), list, items);
 }
 
-/* What the state of the i-th container of this list says under this key; NULL: nothing. */
+/* The value of this key in the state of the i-th container of this list; NULL: none. */
 static cJSON *state_of(const cJSON *pod, const char *list, int i, const char *key)
 {
     return sim_get(sim_get(cJSON_GetArrayItem(sim_get(sim_get(pod, "status"), list), i), "state"), key);

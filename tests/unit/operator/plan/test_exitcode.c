@@ -164,7 +164,7 @@ static void test_first_match_wins(void **state)
                     check(&ENDINGS[e], r, DISRUPTIONS[d], deleted);
 }
 
-/* A taint tells of the eviction that comes: until the pod has ended or goes, nothing happened. */
+/* A taint announces the eviction: until the pod has ended or goes, nothing happened. */
 static void test_a_running_pod_says_nothing(void **state)
 {
     const struct run_policy policy = {0};
@@ -207,7 +207,7 @@ static void test_init_container(void **state)
     assert_int_equal(exitcode_verdict(&pod, &policy).class, VERDICT_NONE);
 }
 
-/* With lastWords: false. What stands there is the program's, unless the kubelet says that it lost the container. */
+/* With lastWords: false. The exit code is the program's, unless the kubelet reports that it lost the container. */
 static void test_lost_without_last_words(void **state)
 {
     const struct run_policy silent = {.no_last_words = true};

@@ -101,7 +101,7 @@ static void run_one(struct one *o)
     status_messages(get(o->c.doc, "status"), look_at_input, &look);
 }
 
-/* Where the base says with which pods nothing changes, plan writes no status: it says what plan would write. */
+/* Where the base says with which pods nothing changes, plan writes no status: it contains what plan would write. */
 static void check_base(const cJSON *base)
 {
     struct one *o = &all.bases[all.n_bases];
@@ -194,7 +194,7 @@ static int check(void)
     return _cmocka_run_group_tests("golden plans", tests, (size_t)all.n + 2, NULL, NULL);
 }
 
-/* ---- make anew */
+/* ---- update the files */
 
 /* All of the file but its want, which stands last, is kept. 1: it was written; 0: it is as it was. */
 static int write_one(const struct one *o, struct err *err)

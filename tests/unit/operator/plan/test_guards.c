@@ -263,7 +263,7 @@ static void test_a_template_names_no_other_job(void **state)
 
 /* ---- later passes */
 
-/* A pod of the attempt is there: it says whether the others get the key. An attempt that an older operator began has none. */
+/* A pod of the attempt exists: it shows whether the others get the key. An attempt that an older operator began has none. */
 static void test_pods_of_an_attempt_are_alike(void **state)
 {
     static const char KEYED[] = "{\"name\":\"" CONTRACT_ENV_JOB_KEY "\",\"valueFrom\":{}}";

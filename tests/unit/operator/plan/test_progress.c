@@ -101,7 +101,7 @@ static void test_who_is_asked(void **state)
     }
 }
 
-/* A job of many pods is not planned every 10 s only because one of them was asked. */
+/* A job of many pods is not planned every 10 s only because one of them was polled. */
 static void test_news(void **state)
 {
     static const struct {
@@ -114,7 +114,7 @@ static void test_news(void **state)
         {47, PROGRESS_REFRESH_MS, -1, 0, true},
         {47, NOW, -1, 0, true},   /* never */
         {47, -1000, -1, 0, true}, /* the clock was set back */
-        {47, 1000, 3, NOW, true}, /* never told */
+        {47, 1000, 3, NOW, true}, /* never reported */
         {47, 1000, 3, PROGRESS_SLOW_MS - 1, false},
         {47, 1000, 3, PROGRESS_SLOW_MS, true},
     };

@@ -254,7 +254,7 @@ static void check_status(struct sim *s, const cJSON *old, const cJSON *new)
     }
 }
 
-/* What is counted for the metrics is what the status says. */
+/* The metrics count what the status has. */
 static void check_told(struct sim *s, const struct sim_pass *p, const cJSON *old)
 {
     const cJSON *new = sim_status(s);

@@ -140,7 +140,7 @@ static const struct row ROWS[] = {
     {"{\"rank\":7,\"exitCode\":1,\"host\":\"h\",\"message\":4}", false, 0, 0, 0},
 };
 
-/* Nothing but a lost peer; rank -1: not said. */
+/* Nothing but a lost peer; rank -1: not known. */
 static const struct {
     const char *message;
     int32_t rank;
@@ -322,7 +322,7 @@ static void test_every_cut(void **state)
 
 #define SECRET "s3cr3tS3cr3tS3cr3t"
 
-/* What a rank said last, with a secret or with a name that none follows. */
+/* A rank's last line, with a secret or with a name that none follows. */
 static const char *const BEFORE[] = {
     "", "Traceback\n", "no progress for 5 s: rank 3 (pid 7): S; last line: ", "a \\ \"", "{\"x\":[\""};
 static const char *const SAID[] = {"Password:",

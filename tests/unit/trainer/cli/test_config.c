@@ -321,7 +321,7 @@ static void finds_names_and_paths(void **state)
     assert_non_null(strstr(err.msg, "mnist-cnn"));
 }
 
-/* What decides weights, or when a run ends, tells two apart; a path does not. */
+/* Options that decide weights, or when a run ends, distinguish two configurations; a path does not. */
 static void fingerprints_tell_configurations_apart(void **state)
 {
     (void)state;

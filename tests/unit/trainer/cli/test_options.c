@@ -251,7 +251,7 @@ static int args_of(char *text, char **args, int most)
     return n;
 }
 
-/* What the jobs under deploy/samples tell the trainer is what it takes. */
+/* The trainer accepts the command lines of the jobs under deploy/samples. */
 static void samples_are_taken(void **state)
 {
     (void)state;

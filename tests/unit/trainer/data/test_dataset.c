@@ -64,7 +64,7 @@ static void expect_part(const struct data_part *p, int64_t items, int mark)
         assert_int_equal(p->labels[i], i);
 }
 
-/* The first pixel tells which folder's files were taken. */
+/* The first pixel shows which folder's files were taken. */
 static int load_mark(const char *folder, enum dataset_name name, struct err *err)
 {
     const struct data_spec spec = {.format = &format_idx, .dataset = (int)name};

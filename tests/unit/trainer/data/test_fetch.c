@@ -61,7 +61,7 @@ static void page(struct fixture *f, const char *name, const char *head, const vo
     assert_int_equal(fwrite(body, 1, len, out), len);
 }
 
-/* openssl's own server: it sends files as they are, heads included. The first line it says has its port. */
+/* openssl's own server: it sends files as they are, headers included. The first line that it prints has its port. */
 static void start(struct fixture *f, const char *certificate)
 {
     char command[3 * PATH_MAX];

@@ -1,4 +1,4 @@
-/* test_first_bytes.c - files of another format: every reader names what they are, and no bytes of a right one are named. */
+/* test_first_bytes.c - files of another format: every reader names what they are, and accepts the right ones. */
 #include "files.h"
 #include "shard.h"
 #include "test.h"
@@ -128,7 +128,7 @@ static void readers_name_each_others_files(void **state)
     refuse(f, &READERS[2], TEXT("PK\3\4 and what follows it"), "a zip archive");
 }
 
-/* One that is of the format, and damaged, is not said to be of another. */
+/* A damaged file of the format is not reported as one of another. */
 static void a_damaged_file_is_still_of_its_format(void **state)
 {
     struct files_fixture *f = *state;

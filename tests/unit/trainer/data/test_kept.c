@@ -222,7 +222,7 @@ static void spoilt_contents_are_not_taken(void **state)
     close(l.fd);
 }
 
-/* A whole head, and less behind it than it says: to read there would be SIGBUS. */
+/* A whole header, and fewer bytes after it than it announces: to read there would be SIGBUS. */
 static void a_file_that_is_too_short_is_not_taken(void **state)
 {
     (void)state;

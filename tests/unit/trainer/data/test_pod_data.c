@@ -1,5 +1,5 @@
 /* test_pod_data.c - one copy for all ranks where the machine allows it, equal copies where it does not, and
- * who says what when it fails. */
+ * who reports what when it fails. */
 #include "test.h"
 
 #include "collectives/ranks.h"
@@ -23,7 +23,7 @@ struct task {
     bool hidden; /* no rank may look into another */
     int memory;  /* the launcher's */
     char where[MEMORY_FILE_BYTES];
-    const char *kept; /* `where`, when ranks are told of it */
+    const char *kept; /* `where`, when the ranks' environment names it */
     bool found;       /* an earlier attempt has left the data there */
     int64_t now_ms;   /* 0: long after the files were made */
     uint8_t pixel;    /* the first; 0: as the file was made */
@@ -129,7 +129,7 @@ static void a_later_attempt_decodes_nothing(void **state)
     ranks_run(2, sees_the_data, task);
 }
 
-/* Not even when the memory could hold them: written once more, they could not be told from what they are now. */
+/* Not even when the memory could hold them: written once more, they would look like the present ones. */
 static void files_that_just_changed_are_not_kept(void **state)
 {
     struct task *task = *state;

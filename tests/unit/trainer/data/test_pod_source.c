@@ -85,7 +85,7 @@ static void without_files_and_network_it_ends_for_good(void **state)
     assert_int_equal(f->server.seen->requests, 0);
 }
 
-/* No files and no right to write them there: for good, and in one line. Root may write everywhere, so it is not root that looks. */
+/* No files and no permission to write them there: for good, and in one line. Root may write everywhere, so it is not root that looks. */
 static void without_files_and_rights_it_ends_for_good(void **state)
 {
     struct fixture *f = *state;
@@ -148,7 +148,7 @@ static void a_stop_is_said(void **state)
     expect(f, ERR_TRANSIENT, "no data, and the download was stopped");
 }
 
-/* Files under another name are not downloaded again beside them: for good, and no server is asked. */
+/* Files under another name are not downloaded again beside them: for good, and without a request to a server. */
 static void files_of_other_names_are_named(void **state)
 {
     struct fixture *f = *state;

@@ -26,7 +26,7 @@ static void put(const struct files_fixture *f, const char *name, const void *byt
     files_write(path, bytes, len);
 }
 
-/* Tokens first, first + 1, ... as little-endian uint16 behind what `start` says. */
+/* Tokens first, first + 1, ... as little-endian uint16 after `start`. */
 static void put_tokens(const struct files_fixture *f, const char *name, const void *start, size_t start_len,
                        int first, int n)
 {

@@ -1,5 +1,5 @@
-/* some_gpus.c - a plug-in that sees what the environment says: FAKE_GPUS, a number, or "broken"; FAKE_DRIVER, the CUDA that
- * its driver serves. Whoever takes one of its GPUs is told which, and gets none.
+/* some_gpus.c - a plug-in that reads the environment: FAKE_GPUS, a number, or "broken"; FAKE_DRIVER, the CUDA that
+ * its driver serves.  An attempt to use one of its GPUs fails with its number.
  */
 #include "trainer/gpu/plugin.h"
 

@@ -55,7 +55,7 @@ static const struct row {
     {&volta, {GLOO, RANK_OF(1, 2)}, "note: GPU 1 has compute capability 7.5"},
     /* More ranks than GPUs. */
     {&one, {NCCL, RANK_OF(1, 2)}, "error: 2 ranks here and 1 GPU visible: expected a GPU for each rank"},
-    {&one, {NCCL, RANK_OF(0, 2)}, "GPU 0"}, /* perhaps each rank sees its own; rank 1 tells if not */
+    {&one, {NCCL, RANK_OF(0, 2)}, "GPU 0"}, /* perhaps each rank sees its own; rank 1 fails if not */
     {&four,
      {NCCL, RANK_OF(0, 8)},
      "error: 8 ranks here and 4 GPUs visible: expected a GPU for each rank: --nprocs, --nproc-per-node or "

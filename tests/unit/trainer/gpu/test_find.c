@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *plugins;
-static char dev[] = "/tmp/gpu-find-XXXXXX"; /* a /dev with a driver in it, and a plug-in that is none */
+static char dev[] = "/tmp/gpu-find-XXXXXX"; /* a /dev with a driver in it, and a file that is no plug-in */
 
 #define NCCL .ask = {.backend = COLLECTIVES_NCCL, .local_rank = 1, .local_world = 2}
 #define GLOO .ask = {.backend = COLLECTIVES_GLOO, .local_rank = 1, .local_world = 2}
@@ -32,7 +32,7 @@ static const struct {
     /* Without a driver the plug-in is not even opened: a damaged one would be reported. */
     {GLOO, .kind = "no_symbol", .no_driver = true},
     {.ask = {.backend = COLLECTIVES_GLOO, .no_cuda = true}, .kind = "no_symbol"},
-    /* gloo trains on, and says why not on a GPU. */
+    /* gloo trains on, and reports why not on a GPU. */
     {GLOO, .kind = "some_gpus", .gpus = "broken", .says = "runtime: broken"},
     {GLOO, .kind = "other_abi", .says = "another build"},
     {GLOO, .says = "training on the CPU: "},

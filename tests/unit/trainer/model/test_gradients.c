@@ -235,7 +235,7 @@ static void networks_have_the_gradients_of_their_definitions(void **state)
         check(NETWORKS[i]);
 }
 
-/* Is option `i` of this kind somewhere told to be something else than when nothing is said? */
+/* Whether some model sets option `i` of this kind to another value than its default. */
 static bool varied(const struct net *n, size_t networks, const struct layer_ops *ops, int i)
 {
     const struct spec_option *o = &ops->options[i];

@@ -47,7 +47,7 @@ static void begin(struct fixture *f, const char *name, size_t number)
     f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "%s%zu", name, number));
 }
 
-/* A run to its end, whose rank 0 says that: what it writes is what one rank alone does. */
+/* A run to its end, whose rank 0 prints that: what it writes is what one rank alone does. */
 static void expect_undisturbed(struct fixture *f, int world, const char *says)
 {
     cleanup_buf struct buf got = BUF_INIT(1 << 20);

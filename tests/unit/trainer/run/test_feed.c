@@ -56,7 +56,7 @@ static void batches_follow_the_subset(void **state)
     assert_true(y[0] == 8 && y[1] == 9);
 }
 
-/* Samples are asked for before they are decoded: at any length of a batch the same come out, and no position behind the
+/* Samples are requested before they are decoded: at any length of a batch the same come out, and no position behind the
  * last is read (the sanitizer looks). */
 static void batches_of_any_length_hold_their_samples(void **state)
 {

@@ -82,7 +82,7 @@ static void take_weights(const struct fixture *f, struct buf *out)
     unlink(f->weights);
 }
 
-/* What the run must have said on stdout: one rank's lines. (STEPS losses and that of the validation) */
+/* What the run must print on stdout: one rank's lines. (STEPS losses and that of the validation) */
 static void losses_of(const char *said, double *loss)
 {
     int n = 0;
@@ -178,7 +178,7 @@ static void ranks_train_what_one_process_does(void **state)
     }
 }
 
-/* Eight windows a step: of three ranks two train them, of two nodes of three ranks each four, and the others wait. They say so
+/* Eight windows a step: of three ranks two train them, of two nodes of three ranks each four, and the others wait. They report that
  * once, and write what two or four ranks alone do. */
 static void ranks_that_cannot_share_the_batch_wait(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_hang.c - a training under the launcher that hangs: its ranks' slots say who holds it up, and one that goes on without a word
- * is let go on.
+/* test_hang.c - a training under the launcher that hangs: its ranks' slots show who holds it up, and one that continues without output
+ * is not ended.
  */
 #include "test.h"
 

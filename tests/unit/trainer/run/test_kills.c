@@ -1,7 +1,7 @@
-/* test_kills.c - ranks of a training under the launcher are killed at random moments: each attempt goes on from the newest
- * checkpoint that was whole when the rank was killed, or a newer one, and the run ends with the weights of one that was left alone.
+/* test_kills.c - ranks of a training under the launcher are killed at random moments: each attempt continues from the newest
+ * checkpoint that was complete when the rank was killed, or a newer one, and the run ends with the weights of a run without kills.
  *
- * TK_KILLS in the environment: so many kills instead of KILLS.
+ * The environment variable TK_KILLS sets the number of kills (default KILLS).
  */
 #include "test.h"
 
@@ -77,7 +77,7 @@ static bool ended(const struct run *r)
     return info.si_pid != 0;
 }
 
-/* Has the attempt taken steps? Then it has said where it began. */
+/* An attempt that has taken steps has printed where it began. */
 static bool has_trained(const char *out)
 {
     return strstr(out, "\"event\":\"train\"") != NULL;
@@ -112,7 +112,7 @@ static bool kill_one(const struct run *r, int attempt, unsigned *random, int64_t
     return kill(run_read_number(r, name), SIGKILL) == 0;
 }
 
-/* Where an attempt went on: -1: nobody knows, it was killed before it said. */
+/* The step from which an attempt continued; -1: not known, it was killed before it printed that. */
 static int64_t began_at(const struct run *r, int attempt)
 {
     cleanup_arena struct arena a = {0};

@@ -1,5 +1,5 @@
-/* test_memory.c - out of memory at each allocation in turn of a rank: it ends with 138 and with words, on stderr and in the
- * launcher's file, or it does without. One that goes on from a checkpoint does that or ends; it never begins afresh.
+/* test_memory.c - out of memory at each allocation of a rank in turn: the rank ends with 138 and a message, on stderr and in the
+ * launcher's file, or it trains without that memory. A rank that resumes from a checkpoint resumes or ends; it never starts over.
  *
  * In the short form every STRIDE-th allocation; all of them with FAULTS=full.
  */

@@ -190,7 +190,7 @@ static void without_a_report_nothing_happens(void **state)
     assert_int_equal(report_close(NULL, &err), 0);
 }
 
-/* A fresh start says that it removes event files; the first one in a folder, and one that resumes, say nothing. */
+/* A fresh start reports that it removes event files; the first run in a folder, and one that resumes, report nothing. */
 static void says_what_it_removes(void **state)
 {
     static const int64_t resumed[] = {-1, 7, -1};
@@ -254,7 +254,7 @@ static void a_later_attempt_begins_with_session_starts(void **state)
     assert_int_equal(size_of_fresh(true), size_of_fresh(false) + (off_t)starts.len);
 }
 
-/* A disk that is full from the second record on: the lines go on, and the end says so. */
+/* A disk that is full from the second record on: the lines continue, and the end of the run reports it. */
 static void a_full_disk_is_told_at_the_end(void **state)
 {
     (void)state;

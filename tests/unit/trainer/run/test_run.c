@@ -29,7 +29,7 @@ static void a_preset_may_have_lines_of_its_own(void **state)
                                        "0 Loss: %\n", "0: 2 of 4\n", "0 Loss: %\n", saved_2, NULL});
     assert_int_equal(unlink(f->cfg.save_path), 0);
     f->cfg.epochs = 1;
-    f->cfg.log_interval = 3; /* asked for */
+    f->cfg.log_interval = 3; /* requested */
     assert_int_equal(go(f), 0);
     expect_lines(f->text, (const char *const[]){"1 epochs of 16\n", "0: 0 of 4\n",
                                                 "epoch 1/1, batch     3/4 with loss: %\n", "0 Loss: %\n",
@@ -285,7 +285,7 @@ static void a_loss_that_is_not_finite_ends_the_run(void **state)
     assert_non_null(strstr(f->err.msg, "try a lower --lr"));
 }
 
-/* The last step can be the one that spoils the weights: no loss of a step tells. */
+/* The last step can be the one that spoils the weights: no loss of a step shows it. */
 static void nor_may_an_evaluation_be_not_finite(void **state)
 {
     struct fixture *f = *state;
@@ -324,7 +324,7 @@ static int64_t hurried_ms(void *ms)
     return *(int64_t *)ms += 1000;
 }
 
-/* What ends a run is said behind no bar. The rate of the second epoch is what spoils this one. */
+/* The message that ends a run does not stand behind a bar. The rate of the second epoch is what spoils this one. */
 static void a_failure_is_said_where_the_bar_was(void **state)
 {
     struct fixture *f = *state;

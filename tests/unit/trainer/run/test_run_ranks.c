@@ -94,7 +94,7 @@ static void the_rank_that_failed_is_the_one_that_says_so(void **state)
     static const char *const different = "ranks 0 and 1 were started with different models or options";
     const struct {
         void (*tweak)(struct config *cfg, int rank);
-        const char *first, *others; /* what rank 0 says, and the others */
+        const char *first, *others; /* the output of rank 0, and of the others */
         int code;                   /* theirs */
     } cases[] = {{other_options, different, different, EXIT_CODE_USAGE},
                  {no_data, "/nowhere", "rank 0 could not load the data set", EXIT_CODE_PEER_LOST},
@@ -178,7 +178,7 @@ static char *resumed_get(const char *name)
     return strcmp(name, CONTRACT_ENV_JOB_UID) == 0 ? (char *)"losses" : launched_get(name);
 }
 
-/* What an epoch's line says does not depend on where the epoch was interrupted: every rank's, and that of all. */
+/* The content of an epoch's line does not depend on where the epoch was interrupted: every rank's, and that of all. */
 static void an_epochs_loss_counts_what_came_before_a_stop(void **state)
 {
     struct fixture *f = *state;

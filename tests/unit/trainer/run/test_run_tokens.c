@@ -1,4 +1,4 @@
-/* test_run_tokens.c - whole runs of a small GPT-2 on files of tokens: when they validate, what they tell, going on. */
+/* test_run_tokens.c - whole runs of a small GPT-2 on files of tokens: when they validate, what they report, how they continue. */
 #include "shard.h"
 #include "test.h"
 
@@ -142,8 +142,8 @@ static void goes_on_where_it_was(void **state)
     assert_same(&parts, &whole);
 }
 
-/* Other files than the checkpoint was of: it goes on, and says what that means. A run that is not in the middle of an epoch has
- * nothing to say. */
+/* Other files than the checkpoint was of: it continues, and reports what that means. A run that is not in the middle of an epoch has
+ * nothing to report. */
 static void data_that_are_others_by_now(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* test_session_device.c - whole runs that ask for a GPU, or for none, on machines of every kind: who gets which, and one line with
+/* test_session_device.c - whole runs that request a GPU, or none, on machines of every kind: who gets which, and one line with
  * exit status 2 for who gets none and needs one.
  */
 #include "test.h"

@@ -108,7 +108,7 @@ static void a_rank_that_never_comes_costs_nobody_the_timeout(void **state)
     run_release(&r);
 }
 
-/* A signal that nobody has asked for any more came too late: what is finished is finished. */
+/* A signal that comes after the end of the run changes nothing. */
 static void a_signal_after_the_last_step_is_no_death(void **state)
 {
     const int signals[] = {SIGTERM, SIGINT};

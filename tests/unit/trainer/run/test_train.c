@@ -45,7 +45,7 @@ static struct training usual(int64_t batch)
     return task;
 }
 
-/* All ranks leave an evaluation before its next chunk, whichever of them has been told. */
+/* All ranks leave an evaluation before its next chunk, whichever of them got the signal. */
 static void an_evaluation_stops_within_a_chunk(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* a_resume.h - runs of a small model, each rank a process, that a signal ends at any of their moments and that go on from what
- * they have left. */
+/* a_resume.h - runs of a small model, each rank a process. A signal may end them at any moment; the next run continues from
+ * their checkpoint. */
 #ifndef TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
 #define TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
 
@@ -29,7 +29,7 @@ struct plan {
 /* The exit code of rank 0, or 128 + the signal that killed it; the others' are in codes. */
 int go_by(struct fixture *f, struct plan p, int codes[static RANKS]);
 
-/* Has rank 0 said so? */
+/* Whether rank 0 has printed that. */
 bool says(struct fixture *f, const char *text);
 
 /* The weights of a run that was left alone; behind it nothing is left of it. */

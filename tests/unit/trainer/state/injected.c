@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* ThreadSanitizer's own start calls these, before it can be told of memory that they read. */
+/* ThreadSanitizer's own start calls these, before it can learn of memory that they read. */
 #define NOT_WATCHED __attribute__((no_sanitize("thread")))
 
 enum { FEWEST_BYTES = 128 };

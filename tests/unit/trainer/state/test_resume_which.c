@@ -94,7 +94,7 @@ static const char *newest(struct fixture *f, int least)
 
 #define BY_HAND .world = 1, .launch = ""
 
-/* Started by hand, stopped, started again the same way: that is another run, and says how to go on with the first. */
+/* Started by hand, stopped, started again the same way: that is another run, which prints how to continue the first. */
 static void a_run_by_hand_goes_on_only_when_told(void **state)
 {
     struct fixture *f = *state;
@@ -155,7 +155,7 @@ static void a_folder_of_several_runs_is_no_riddle(void **state)
     assert_false(says(f, "step 30"));
     assert_false(says(f, "another configuration"));
     expect_weights(f, &want);
-    f->cfg.seed += 7; /* nobody's: what is taken then is told */
+    f->cfg.seed += 7; /* of no run: what is taken then is reported */
     assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
     assert_true(says(f, "resumed from "));
     assert_true(says(f, " is of another configuration"));
@@ -280,14 +280,14 @@ static void a_path_is_where_a_job_begins(void **state)
         job[i].calls = 12;
         assert_int_equal(go_by(f, job[i], codes), 143);
         job[i].signal = 0;
-        /* The last: ranks that met anew because a node came or went, which is no restart. */
+        /* In the last row the ranks met again because a node came or went, which is no restart. */
         job[i].restarts = i + 1 < ARRAY_LEN(job) ? "1" : "0";
         assert_int_equal(go_by(f, job[i], codes), 0);
         assert_false(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
         assert_true(says(f, "resumed from "));
         expect_weights(f, &want);
     }
-    /* Who starts it anew by hand means what is said. */
+    /* A run that a user starts again by hand follows its options. */
     struct plan anew = {
         .world = 1, .launch = "l", .restarts = "0", .errors = "/a/l_4/attempt_0/0/error.json"};
     assert_int_equal(go_by(f, anew, codes), 0);
@@ -388,7 +388,7 @@ static const char *folder_of(struct fixture *f, const char *run)
     return dir;
 }
 
-/* A checkpoint that says no more than whose it is and in which format. */
+/* A checkpoint with only run id and format. */
 static const char *leave(struct fixture *f, const char *dir, const char *name, int format, const char *run)
 {
     const char *path = arena_printf(&f->arena, "%s/%s", dir, name);
@@ -401,7 +401,7 @@ static const char *leave(struct fixture *f, const char *dir, const char *name, i
 }
 
 /* What another version has learnt in this run is not thrown away: neither where versions before the folders of runs left it, nor in the
- * run's own, beside newer ones or not; nor, before it begins anew, where another version counts its configuration as another one. */
+ * run's own, beside newer ones or not; nor, before it begins again, where another version counts its configuration as another one. */
 static void another_format_of_this_run_is_an_error(void **state)
 {
     struct fixture *f = *state;
@@ -430,7 +430,7 @@ static void another_format_of_this_run_is_an_error(void **state)
                              "--ckpt_dir: a checkpoint of this run has %s/manifest.json: format %d, "
                              "which this version does not read (2): continue with the version that wrote it",
                              path, where[i].format)));
-            /* Another run's says nothing about this one. */
+            /* Another run's checkpoint says nothing about this one. */
             assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "k"}, codes), 0);
             f->cfg.resume = path;
             assert_int_equal(go_by(f, (struct plan){.world = 1, .launch = ""}, codes), EXIT_CODE_USAGE);
@@ -439,7 +439,7 @@ static void another_format_of_this_run_is_an_error(void **state)
         }
 }
 
-/* Of a folder that has nothing else the format is told. */
+/* If a folder has nothing else, its format is reported. */
 static void a_folder_of_older_ones_is_refused_by_their_format(void **state)
 {
     struct fixture *f = *state;
@@ -455,7 +455,7 @@ static void a_folder_of_older_ones_is_refused_by_their_format(void **state)
     assert_true(says(f, "/step-0000000005-0a1b2c3d/manifest.json: format 1, which this version does not"));
 }
 
-/* Beside another run's good one: what cannot be read may be this run's, and a run that begins anew says so. */
+/* Beside another run's good one: what cannot be read may be this run's, and a run that begins again reports it. */
 static void nothing_unread_is_passed_over_in_silence(void **state)
 {
     struct fixture *f = *state;
@@ -482,7 +482,7 @@ static void nothing_unread_is_passed_over_in_silence(void **state)
             fail_msg("damage %d: not told", how);
         if (how)
             continue;
-        /* Beside the run's own it says nothing new. */
+        /* Beside the run's own checkpoint it changes nothing. */
         stop_at_step(f, "j");
         assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
         assert_true(says(f, "resumed from ") && !says(f, "warning: "));

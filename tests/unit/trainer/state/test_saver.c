@@ -1,4 +1,4 @@
-/* test_saver.c - when checkpoints are asked for, what the thread that writes them reads, and what is told of them; and that weights or
+/* test_saver.c - when checkpoints are requested, what the thread that writes them reads, and what is reported about them; and that weights or
  * moments that are not finite are never in one. */
 #include "test.h"
 
@@ -270,7 +270,7 @@ static void while_one_is_written_none_is_asked_for(void **state)
     saver_close(&s);
 }
 
-/* A device tells eight steps later what rank 0 has asked for: meanwhile it is not asked for again. */
+/* A device delivers rank 0's request eight steps later: meanwhile rank 0 requests nothing again. */
 static void what_is_asked_for_is_asked_for_once(void **state)
 {
     enum { LAG = 8 };
@@ -320,7 +320,7 @@ static void by_time(void **state)
     saver_close(&s);
 }
 
-/* A failure is new when the one before had another reason, or none; without a code the text says which it is. */
+/* A failure is new when the one before had another reason, or none; without a code the texts are compared. */
 static void the_same_failure_is_told_again_as_such(void **state)
 {
     static const struct {

@@ -112,7 +112,7 @@ static void killed_at_each_call(void **state)
     assert_true(first > 0 && killed > first);
 }
 
-/* Each of these calls fails once: that checkpoint is lost and told, and nothing else. */
+/* Each of these calls fails once: that checkpoint is lost and reported, and nothing else. */
 static void an_error_of_each_call(void **state)
 {
     const int errors[] = {ENOSPC, EIO, EROFS};
@@ -193,7 +193,7 @@ static void one_that_is_due_meanwhile_is_put_off(void **state)
     }
 }
 
-/* Once for each process: the writer itself asks its run to stop, and goes on when that has heard it. */
+/* Once for each process: the writer itself requests the end of its run, and continues when the run has noticed. */
 static struct fixture *stopping;
 
 static void until_the_run_has_stopped(int count)
@@ -286,7 +286,7 @@ static void nobodys_deadline_runs_meanwhile(void **state)
     assert_true(newest(f) > EVERY);
 }
 
-/* One rank is killed while another writes: that says why it ends, leaves, and then what became of the checkpoint. */
+/* One rank is killed while another writes: the writer reports why it ends, and then whether the checkpoint was written. */
 static void until_the_error_is_said(int count)
 {
     if (count)
@@ -332,7 +332,7 @@ static size_t copy_bytes(struct fixture *f)
     return snapshot_copy_bytes(&(struct snapshot){.model = m, .optim = &o, .cursor = &c});
 }
 
-/* No memory for the copy: all ranks wait for each checkpoint. What rank 0 was asked for decides. */
+/* No memory for the copy: all ranks wait for each checkpoint. Rank 0's options decide. */
 static void without_memory_all_wait(void **state)
 {
     struct fixture *f = *state;
@@ -364,7 +364,7 @@ static void mount_small(struct fixture *f, const char *options)
     assert_int_equal(mount("none", f->cfg.ckpt_dir, "tmpfs", 0, options), 0);
 }
 
-/* The reason is told once, not for every checkpoint, and nothing half is left. */
+/* The reason is reported once, not for every checkpoint, and nothing half is left. */
 static void a_full_disk_is_told_once(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* a_gpt2.h - a training of a small GPT-2, on a GPU that is none or on the CPU. */
+/* a_gpt2.h - a training of a small GPT-2, on an emulated GPU or on the CPU. */
 #ifndef TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_GPT2_H
 #define TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_GPT2_H
 

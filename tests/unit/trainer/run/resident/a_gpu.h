@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* 0: there is one. Else the exit status of a test that finds none, which is said: 77, or 1 with TK_GPU_REQUIRED. */
+/* 0: there is one. Else the exit status of a test that finds none, which is reported: 77, or 1 with TK_GPU_REQUIRED. */
 static inline int a_gpu(const char *dir, const struct gpu_plugin **ret)
 {
     const bool required = getenv("TK_GPU_REQUIRED");

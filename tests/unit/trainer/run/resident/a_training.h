@@ -1,4 +1,4 @@
-/* a_training.h - what a training holds, on a GPU that is none or on the CPU, and its steps. */
+/* a_training.h - what a training holds, on an emulated GPU or on the CPU, and its steps. */
 #ifndef TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_TRAINING_H
 #define TK_TESTS_UNIT_TRAINER_RUN_RESIDENT_A_TRAINING_H
 
@@ -19,7 +19,7 @@ struct training {
     struct train train;
 };
 
-/* One of t->spec, on a GPU that is none or on the CPU. *o: its batch, and what is unlike the others; *p: its feed, order of
+/* One of t->spec, on an emulated GPU or on the CPU. *o: its batch, and what is unlike the others; *p: its feed, order of
  * samples, loss and buckets. */
 void begin_training(struct training *t, bool device, struct pipeline_options o,
                     const struct optimizer_spec *optimizer, struct train_parts p);

@@ -40,7 +40,7 @@ struct gpu_ranks_task {
     bool early;       /* FAKE_STREAMS */
     int64_t max_steps;
     bool bf16;
-    double clip; /* 0: what the model says */
+    double clip; /* 0: the model's */
     const char *
         checkpoints; /* a folder: one is written at the end, and what lies there is resumed from; NULL: none */
     const char *fault; /* FAKE_NCCL */
@@ -56,7 +56,7 @@ struct gpu_ranks {
 /* Forked: nothing of CUDA may be used in the process that tests. */
 struct gpu_ranks gpu_ranks_start(const struct gpu_ranks_task *t);
 
-/* To the end of what rank 0 says. */
+/* To the end of rank 0's output. */
 void gpu_ranks_read(struct gpu_ranks *r);
 
 /* Its exit status; 128 + n for signal n, as the launcher counts. */

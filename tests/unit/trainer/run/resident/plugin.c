@@ -24,7 +24,7 @@ static int facts(struct gpu_facts *ret, struct err *err)
 
 extern const struct gpu_plugin tk_gpu_plugin;
 
-/* The NCCL beside this file, by its path: under AddressSanitizer dlopen does not look where its caller asks for. */
+/* The NCCL beside this file, by its path: under AddressSanitizer dlopen does not search the caller's own path. */
 static struct device_comm *open_nccl(struct collectives *host, const char *library, int64_t timeout_ms,
                                      struct err *err)
 {

@@ -1,5 +1,5 @@
 /* test_batch.c - how many sequences go through a device at a time, chosen by its memory (session_batch.c): what is chosen fits, what
- * would be more does not, and all ranks take the same. On a GPU that is none, and on the CPU.
+ * would be more does not, and all ranks take the same. On an emulated GPU, and on the CPU.
  */
 #include "test.h"
 
@@ -47,7 +47,7 @@ static void model_of(const struct asked *a, struct model_spec *ret)
     ret->numbers.on_device = a->device;
 }
 
-/* The size of a micro-batch of a rank that shares so many tokens; 0: *err says why none. */
+/* The size of a micro-batch of a rank that shares so many tokens; 0: *err reports why none. */
 static int64_t chosen(const struct asked *a, int64_t tokens, struct err *err)
 {
     struct collectives comm = {.world = a->world, .all_gather = gather};

@@ -1,4 +1,4 @@
-/* test_buckets.c - gradients that are summed a bucket at a time beside the backward pass, on a GPU that is none: the buckets
+/* test_buckets.c - gradients that are summed a bucket at a time beside the backward pass, on an emulated GPU: the buckets
  * are the whole gradient, from its end to its beginning, and neither too early nor too late.
  *
  * The sum over "all ranks" is twice this rank's own numbers, so it matters when it is taken: before the gradient is there it
@@ -178,7 +178,7 @@ static void buckets_are_not_too_early(void **state)
     unsetenv("FAKE_STREAMS");
 }
 
-/* 0 asks for none. */
+/* 0: none. */
 static void none_are_none(void **state)
 {
     static struct exchange e;

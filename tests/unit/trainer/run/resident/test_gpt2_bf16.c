@@ -1,4 +1,4 @@
-/* test_gpt2_bf16.c - GPT-2 in bf16 on a GPU, or on one that is none: how far outputs, loss and every gradient are from f32, beside how
+/* test_gpt2_bf16.c - GPT-2 in bf16 on a GPU or an emulated one: how far outputs, loss and every gradient are from f32, beside how
  * far PyTorch's own autocast is (tests/golden/torch/gpt2_bf16.py). */
 #include "test.h"
 

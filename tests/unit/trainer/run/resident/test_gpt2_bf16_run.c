@@ -1,4 +1,4 @@
-/* test_gpt2_bf16_run.c - GPT-2 trained in bf16 on a GPU, or on one that is none: losses beside those of PyTorch's autocast
+/* test_gpt2_bf16_run.c - GPT-2 trained in bf16 on a GPU or an emulated one: losses beside those of PyTorch's autocast
  * (tests/golden/torch/gpt2_bf16.py), and runs that go on from a checkpoint, which must give the bits of runs that were never
  * interrupted.
  */
@@ -42,7 +42,7 @@ static void config_of(struct golden *g, struct config *cfg)
     cfg->precision = CONFIG_PRECISION_AUTO;
 }
 
-/* So many losses of a training as cfg says. */
+/* The losses of a training with this cfg. */
 static void losses_of(const struct config *cfg, int steps, float *loss)
 {
     struct err err = {0};

@@ -30,7 +30,7 @@ static void ranks_learn_what_one_learns(void **state)
     gpu_ranks_check_ways((struct gpu_ranks_task){.log_interval = 1}, WORLD, 6, "two ranks");
 }
 
-/* A GPU that is too old, say. The CPU's rank would do what only two of its kind can. */
+/* For example a GPU that is too old. The CPU's rank would do what only two of its kind can. */
 static void one_of_two_may_be_without(void **state)
 {
     static const char WIDE[] = "name: wide\n"
@@ -57,7 +57,7 @@ static void one_of_two_may_be_without(void **state)
 }
 
 /* Four micro-batches of a window alone, two on each of two ranks. And a gradient of 28 KB in buckets of at least 4, which is
- * three of them: an NCCL that is none adds in the order of the ranks, whatever the size, and refuses ranks that ask for
+ * three of them: the fake NCCL adds in the order of the ranks, whatever the size, and refuses ranks that request
  * different sums. */
 static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
 {
@@ -82,7 +82,7 @@ static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
     gpu_ranks_check_within(&whole, &buckets, gpu_ranks.emulated ? 0 : 1e-5, "buckets beside one piece");
 }
 
-/* bf16 rounds what grows with the batch, sample by sample; gradients of parameters, and what ranks tell each other, are f32.
+/* bf16 rounds what grows with the batch, sample by sample; gradients of parameters, and what ranks send each other, are f32.
  * So two ranks differ from one by the order of adding alone, and by what a weight's copy makes of that: its last bit. */
 static void bf16_is_the_same_on_two_ranks(void **state)
 {
@@ -98,7 +98,7 @@ static void bf16_is_the_same_on_two_ranks(void **state)
     gpu_ranks_check_within(&want, &nccl, 1e-3, "bf16, two ranks over NCCL");
 }
 
-/* Nobody asks for a step's loss, so steps are in flight; the evaluation says what came of them. */
+/* Nobody requests a step's loss, so steps are in flight; the evaluation reports their error. */
 static void steps_in_flight_too(void **state)
 {
     const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .epochs = 5};

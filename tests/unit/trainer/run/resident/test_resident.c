@@ -1,4 +1,4 @@
-/* test_resident.c - a training on a GPU that is none beside the same on the CPU: losses, weights, statistics, evaluations;
+/* test_resident.c - a training on an emulated GPU beside the same on the CPU: losses, weights, statistics, evaluations;
  * graphs, the ring of orders and records, and what happens when the device fails. */
 #include "test.h"
 
@@ -182,7 +182,7 @@ static void steps_in_flight_change_nothing(void **state)
     check_steps_in_flight(&hurried, &patient, 6, STEPS, 0.05);
 }
 
-/* The step is told by its own number, and the weights stay as they were before it. */
+/* The error has the step's own number, and the weights stay as they were before it. */
 static void a_loss_that_is_no_number_stops_the_weights(void **state)
 {
     struct training t;
@@ -379,7 +379,7 @@ static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
     assert_int_equal(fake_cudart_pieces(), 0);
 }
 
-/* Steps are in flight when the rank goes; what would wait for the device says so instead, and waits for nothing. */
+/* Steps are in flight when the rank goes; what would wait for the device returns that error, and waits for nothing. */
 static int what_is_told(int (*ask)(struct training *t, struct err *err))
 {
     struct training t;
@@ -430,7 +430,7 @@ static int ask_evaluation(struct training *t, struct err *err)
     return evaluate(&t->train, &t->train.p.feed, EVALUATED, &r, err);
 }
 
-/* Nobody asked: another failure ends the run. */
+/* Without a request: another failure ends the run. */
 static int ask_nothing(struct training *t, struct err *err)
 {
     (void)t;

@@ -1,4 +1,4 @@
-/* test_sequences.c - a GPT-2 on a GPU that is none beside the same on the CPU: losses, norms of gradients, weights and
+/* test_sequences.c - a GPT-2 on an emulated GPU beside the same on the CPU: losses, norms of gradients, weights and
  * evaluations, with micro-batches, bounded gradients, decay of matrices alone, and activations computed again.
  */
 #include "test.h"

@@ -90,7 +90,7 @@ static void two_stages_learn_what_one_learns(void **state)
     gpu_ranks_check_ways((struct gpu_ranks_task){.model = TWO_STAGES, .log_interval = 1}, 2, 9, "two stages");
 }
 
-/* Nobody asks for a step's loss, and the evaluations say what came of the steps. */
+/* Nobody requests a step's loss, and the evaluations report the steps' errors. */
 static void steps_in_flight_too(void **state)
 {
     struct gpu_ranks_task t = {GLOO, .world = 1, .model = TWO_STAGES, .no_cuda = true, .epochs = 6};

@@ -406,7 +406,7 @@ static void manifests_that_lie_are_refused(void **state)
         if (!strstr(err.msg, cases[i].says))
             fail_msg("%s: \"%s\", expected \"%s\"", cases[i].text, err.msg, cases[i].says);
     }
-    /* Of another format, whatever else it says: whose it is can be told. */
+    /* Of another format: whatever else it contains, its run id can be read. */
     static const char older[] = "{\"format\": 1, \"more\": {}, \"run_id\": \"theirs\"}";
     assert_int_equal(manifest_decode(older, strlen(older), &m, &err), -1);
     assert_int_equal(err.kind, ERR_CONFLICT);

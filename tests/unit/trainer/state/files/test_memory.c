@@ -64,7 +64,7 @@ static void save_untroubled(const char *path, int64_t step)
     assert_int_equal(end.value, 1);
 }
 
-/* Every file has to be what its manifest says. */
+/* Every file has to match its manifest. */
 static void expect_whole(const char *path)
 {
     struct manifest m;

@@ -10,7 +10,7 @@
 
 enum { CALLS_MAX = 16 };
 
-/* sync_file_range(2) here: what was asked for, and a failure of the call `fails` from 0. */
+/* sync_file_range(2) here: what was requested, and a failure of the call `fails` from 0. */
 static struct {
     off_t from;
     bool waits;
@@ -61,7 +61,7 @@ static void test_pieces(void **state)
     assert_memory_equal(back, bytes, len);
 }
 
-/* A disk that is full is told at once; that a file system cannot do this is not. */
+/* A disk that is full is reported at once; that a file system cannot do this is not. */
 static void test_failures(void **state)
 {
     static const struct {

@@ -257,7 +257,7 @@ static void open_made(struct fixture *f, const struct made *m, int n, int first)
         fail_msg("%s", err.msg);
 }
 
-/* The model's tensors with their elements' type as `type` says, all four in turn for FLOATS. */
+/* The model's tensors with elements of type `type`, all four in turn for FLOATS. */
 static int make_all(struct fixture *f, struct made *m, size_t type)
 {
     int n = 0;
