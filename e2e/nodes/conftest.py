@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 from kube import kubectl, namespace_told
-from twonodes import bring_back
+from twonodes import bring_back, pin_operator
+
+
+@pytest.fixture(scope="session", autouse=True)
+def operator_on_the_first_node():
+    """The faults are the second node's; the operator's own are a case of their own."""
+    pin_operator()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export NODES=2 TIMERS=short
 CLUSTER=deploy/local/cluster
+[ ! -e /run/torchkeeper ] || { echo "states.sh: a cluster is up; run $CLUSTER down first" >&2 && exit 1; }
 
 pod() { # a pod on the second node
     eval "$($CLUSTER env)"

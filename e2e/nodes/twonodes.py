@@ -1,21 +1,24 @@
 """twonodes.py - the two nodes of the local cluster, the faults of the second one, and jobs with a pod on each."""
 
 import json
-import os
 import subprocess
-from datetime import datetime, timezone
 from pathlib import Path
 
 from jobs import container, job
-from kube import REPO, apply, get, kubectl, wait_for
-from trainjobs import MNIST, script
+from kube import REPO, SYSTEM, apply, get, kubectl, status, wait_for, wait_phase
+from torchjobs import logs, said
+from trainjobs import checkpoints, script
 
 NODE1, NODE2 = "torchkeeper", "torchkeeper2"
 CLUSTER = REPO / "deploy" / "local" / "cluster"
 # Ranks and launchers that wait for a silent peer give up after this long. Eviction comes 27 s after the last heartbeat (TIMERS=short).
 DEADLINE_S = 15
-# Each job's pods have these types, the first on the first node.
+# The types of a job's pods: the first one has rank 0.
 TYPES = ("master", "worker")
+LAUNCHED = {"procPerNode": 1}
+MORE = 20
+# Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
+HOMES = {"rank 0": (NODE2, NODE1), "rank 1": (NODE1, NODE2)}
 
 
 def node2(*words):
@@ -43,6 +46,13 @@ def bring_back():
     for node in NODE1, NODE2:
         kubectl("uncordon", node)
         wait_for(f"{node} to take pods", lambda n=node: schedulable(n))
+
+
+def pin_operator():
+    """One operator, on the first node."""
+    spec = {"replicas": 1, "template": {"spec": {"nodeSelector": {"kubernetes.io/hostname": NODE1}, "affinity": None}}}
+    kubectl("-n", SYSTEM, "patch", "deployment", "torchkeeper-operator", "-p", json.dumps({"spec": spec}))
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=600s")
 
 
 def node_of(pod, namespace):
@@ -91,3 +101,35 @@ def part_pid(part):
         except (FileNotFoundError, ProcessLookupError):
             pass
     return None
+
+
+def in_training(name, ns, data, count=2):
+    def now():
+        assert status(name, ns).get("phase") not in ("Succeeded", "Failed"), logs(f"{name}-master-0", ns)
+        return len(checkpoints(name, data)) >= count
+
+    wait_for(f"{count} checkpoints", now)
+
+
+def ended(name, ns):
+    end = wait_phase(name, ns, "Succeeded", "Failed")
+    assert end["phase"] == "Succeeded", end
+    return end
+
+
+def counts(end):
+    return {k: end.get(k, 0) for k in ("attempt", "backoffCount", "disruptionCount", "admissionCount")}
+
+
+def as_if_nothing_had_been(name, ns, data, torchrun):
+    """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one."""
+    (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
+    train("calm", data, ns, torchrun=torchrun, text=script("calm", first=int(begun) + MORE))
+    assert counts(ended("calm", ns))["attempt"] == 0
+    assert (data / f"{name}.safetensors").read_bytes() == (data / "calm.safetensors").read_bytes()
+    return int(begun)
+
+
+def drain(*more):
+    return subprocess.run(["kubectl", "drain", NODE2, "--ignore-daemonsets", "--delete-emptydir-data", "--force", *more], text=True,
+                          capture_output=True)
