@@ -59,7 +59,7 @@ slow_link() {
     done
     ip link set "$SLOW_DEVICE" up
     ip route replace default via "$NODE2_ADDRESS" dev "$NODE2" table "$SLOW_TABLE"
-    ip rule add iif "$SLOW_DEVICE" lookup "$SLOW_TABLE"
+    ip rule add dev "$SLOW_DEVICE" lookup "$SLOW_TABLE"
     # Their connections are known from their first way through the packet filter.
     iptables --wait 10 -t raw -N TORCHKEEPER-SLOW
     iptables --wait 10 -t raw -A TORCHKEEPER-SLOW -i "$SLOW_DEVICE" -j CT --notrack
@@ -72,7 +72,7 @@ unslow_link() {
     [ -e "$RUN/link.slow" ] || return 0
     tc qdisc del dev "$NODE2" root 2>/dev/null || true
     ip route replace "$NODE2_POD_CIDR" via "$NODE2_ADDRESS" dev "$NODE2" 2>/dev/null || true
-    ip rule del iif "$SLOW_DEVICE" 2>/dev/null || true
+    ip rule del dev "$SLOW_DEVICE" 2>/dev/null || true
     part_kill slow
     remove_chains raw
     rm -f -- "$RUN/link.slow" "$RUN/slow.pid"
