@@ -17,6 +17,7 @@ DEADLINE_S = 15
 TYPES = ("master", "worker")
 LAUNCHED = {"procPerNode": 1}
 MORE = 20
+UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
 # Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
 HOMES = {"rank 0": (NODE2, NODE1), "rank 1": (NODE1, NODE2)}
 
@@ -48,11 +49,16 @@ def bring_back():
         wait_for(f"{node} to take pods", lambda n=node: schedulable(n))
 
 
+def set_operator(replicas, **pod):
+    """So many, with these members of their pods."""
+    patch = {"spec": {"replicas": replicas, "template": {"spec": pod}}}
+    kubectl("-n", SYSTEM, "patch", "deployment", "torchkeeper-operator", "-p", json.dumps(patch))
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=600s")
+
+
 def pin_operator():
     """One operator, on the first node."""
-    spec = {"replicas": 1, "template": {"spec": {"nodeSelector": {"kubernetes.io/hostname": NODE1}, "affinity": None}}}
-    kubectl("-n", SYSTEM, "patch", "deployment", "torchkeeper-operator", "-p", json.dumps({"spec": spec}))
-    kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=600s")
+    set_operator(1, nodeSelector={"kubernetes.io/hostname": NODE1}, topologySpreadConstraints=None)
 
 
 def node_of(pod, namespace):
@@ -74,15 +80,15 @@ def likes(pod, node):
     return pod
 
 
-def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, **policy):
-    """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train."""
+def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, **policy):
+    """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
     text = (text or script(name, options="--save_steps 10")).replace("--timeout 300", f"--timeout {DEADLINE_S}")
     specs, config = [], {}
     if torchrun is not None:
         config = {"torchrunConfig": {"enabled": True, **torchrun}}
     for type_, home in zip(TYPES, homes):
         one = container(text, volumeMounts=[{"name": "data", "mountPath": "/data"}], securityContext={"runAsUser": 0})
-        one["resources"]["limits"]["memory"] = "1Gi"
+        one["resources"]["limits"] = {"memory": "1Gi", **(limits or {})}
         if torchrun is not None:
             one["args"] = one.pop("command")
         volume = {"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}
@@ -118,15 +124,24 @@ def ended(name, ns):
 
 
 def counts(end):
-    return {k: end.get(k, 0) for k in ("attempt", "backoffCount", "disruptionCount", "admissionCount")}
+    return {k: end.get(k, 0) for k in UNHURT}
 
 
-def as_if_nothing_had_been(name, ns, data, torchrun):
-    """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one."""
+CALM = {}  # weights of undisturbed trainings, by number of ranks and of steps
+
+
+def calm_weights(ranks, steps, ns, data, torchrun):
+    if (ranks, steps) not in CALM:
+        train("calm", data, ns, homes=(NODE1, NODE2)[:ranks], torchrun=torchrun, text=script("calm", first=steps))
+        assert counts(ended("calm", ns)) == UNHURT
+        CALM[ranks, steps] = (data / "calm.safetensors").read_bytes()
+    return CALM[ranks, steps]
+
+
+def as_if_nothing_had_been(name, ns, data, torchrun, ranks=2):
+    """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step."""
     (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
-    train("calm", data, ns, torchrun=torchrun, text=script("calm", first=int(begun) + MORE))
-    assert counts(ended("calm", ns))["attempt"] == 0
-    assert (data / f"{name}.safetensors").read_bytes() == (data / "calm.safetensors").read_bytes()
+    assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, int(begun) + MORE, ns, data, torchrun)
     return int(begun)
 
 
