@@ -1,29 +1,17 @@
 """Our trainer in two pods on two nodes, between which packets are lost, or which the API server cannot reach."""
 
-import time
-
 import pytest
 from kube import field, get, status, wait_for
-from torchjobs import said
 from trainjobs import checkpoints
-from twonodes import (HOMES, LAUNCHED, NODE1, NODE2, UNHURT, as_if_nothing_had_been, at_home, await_lost, counts, ended,
-                      in_training, node2, node_of, ready, train)
+from twonodes import (LAUNCHED, NODE2, UNHURT, as_if_nothing_had_been, await_lost, begun, counts, each, ended, in_training, node2,
+                      ready, was_hurt_once)
 
-EVICTED = {**UNHURT, "attempt": 1, "disruptionCount": 1}
-PEER_LOST = {**UNHURT, "attempt": 1, "backoffCount": 1}
-
-
-def begun(ns, data, homes=(NODE1, NODE2), **more):
-    train("hurt", data, ns, homes=homes, torchrun=LAUNCHED, **more)
-    at_home("hurt", ns, homes)
-    in_training("hurt", ns, data)
+EVICTED = "DeletionByTaintManager"
 
 
-def trains_on(ns, data, seconds):
-    """Checkpoints go on for so long, in the first attempt."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        in_training("hurt", ns, data, len(checkpoints("hurt", data)) + 1)
+def trains_on(ns, data):
+    """In the first attempt."""
+    in_training("hurt", ns, data, len(checkpoints("hurt", data)) + 2)
     assert counts(status("hurt", ns)) == UNHURT
 
 
@@ -40,9 +28,9 @@ def test_only_the_pods_network_is_cut(ns, data, how):
     assert ready(NODE2)
     node2("heal")
     end = ended("hurt", ns)
-    assert counts(end) == PEER_LOST
+    assert counts(end) == {**UNHURT, "attempt": 1, "backoffCount": 1}
     assert (end["lastFailure"]["exitCode"], end["lastFailure"]["reason"]) == (140, "PeerLost")
-    as_if_nothing_had_been("hurt", ns, data, LAUNCHED)
+    as_if_nothing_had_been("hurt", ns, data)
 
 
 def test_the_api_server_is_out_of_reach_of_one_node_for_a_while(ns, data):
@@ -50,21 +38,18 @@ def test_the_api_server_is_out_of_reach_of_one_node_for_a_while(ns, data):
     begun(ns, data)
     node2("cut", "api")
     await_lost(NODE2)
-    trains_on(ns, data, 3)
+    trains_on(ns, data)
     node2("heal")
     wait_for("the node", lambda: ready(NODE2))
-    trains_on(ns, data, 3)
+    trains_on(ns, data)
 
 
-@pytest.mark.parametrize("lost", HOMES)
-def test_the_api_server_is_out_of_reach_of_one_node_until_it_evicts(ns, data, lost):
-    """The old pod hears nothing of its eviction. Its peer is replaced, so it ends, and the successor goes on alone."""
-    begun(ns, data, HOMES[lost])
+def test_the_api_server_is_out_of_reach_of_one_node_until_it_evicts(ns, data):
+    """The old pods hear nothing of their eviction. Their peers are replaced, so they end, and their successors go on alone."""
+    jobs = begun(ns, data, each(ways={"torchrun": LAUNCHED}))
     node2("cut", "api")
-    end = ended("hurt", ns)
-    assert counts(end) == EVICTED
-    assert (end["lastFailure"]["node"], end["lastFailure"]["reason"]) == (NODE2, "DeletionByTaintManager")
-    as_if_nothing_had_been("hurt", ns, data, LAUNCHED)
+    for name in jobs:
+        was_hurt_once(name, ns, data, EVICTED)
 
 
 def test_a_pod_stays_terminating_until_its_node_is_back(ns, data):
@@ -77,7 +62,4 @@ def test_a_pod_stays_terminating_until_its_node_is_back(ns, data):
     assert NODE2 in running["message"]
     assert get("pod", "hurt-worker-0", ns)["metadata"]["deletionTimestamp"]
     node2("up")
-    end = ended("hurt", ns)
-    assert counts(end) == EVICTED
-    assert (end["lastFailure"]["node"], end["lastFailure"]["reason"]) == (NODE2, "DeletionByTaintManager")
-    as_if_nothing_had_been("hurt", ns, data, LAUNCHED)
+    was_hurt_once("hurt", ns, data, EVICTED)

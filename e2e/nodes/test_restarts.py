@@ -3,35 +3,28 @@
 import os
 import signal
 
-import pytest
 from kube import get, status, wait_for
 from trainjobs import checkpoints
-from twonodes import LAUNCHED, NODE2, UNHURT, as_if_nothing_had_been, at_home, counts, ended, in_training, node2, part_pid, train
+from twonodes import UNHURT, begun, counts, each, in_training, node2, part_pid, was_hurt_once
 
 
-@pytest.mark.parametrize("part", ["kubelet", "containerd"])
-def test_a_part_of_the_node_restarts(ns, data, part):
+def test_parts_of_the_node_restart(ns, data):
     """The containers live on, and the job does not notice."""
-    train("calm", data, ns, torchrun=LAUNCHED)
-    at_home("calm", ns)
-    in_training("calm", ns, data)
-    before = part_pid(part)
-    os.kill(before, signal.SIGKILL)
-    wait_for(f"another {part}", lambda: part_pid(part) not in (None, before))
-    node2("up")
-    in_training("calm", ns, data, len(checkpoints("calm", data)) + 2)
-    assert counts(status("calm", ns)) == UNHURT
-    assert not get("pod", "calm-worker-0", ns)["metadata"].get("deletionTimestamp")
+    begun(ns, data)
+    for part in "kubelet", "containerd":
+        before = part_pid(part)
+        os.kill(before, signal.SIGKILL)
+        wait_for(f"another {part}", lambda p=part, b=before: part_pid(p) not in (None, b))
+        node2("up")
+        in_training("hurt", ns, data, len(checkpoints("hurt", data)) + 2)
+        assert counts(status("hurt", ns)) == UNHURT, part
+        assert not get("pod", "hurt-worker-0", ns)["metadata"].get("deletionTimestamp")
 
 
 def test_the_node_restarts(ns, data):
-    """Its containers are lost without an exit code of their own (255, Unknown): one disruption, and the pods come back to it."""
-    train("hurt", data, ns, torchrun=LAUNCHED)
-    at_home("hurt", ns)
-    in_training("hurt", ns, data)
+    """Its containers are lost without an exit code of their own (255, Unknown): one disruption."""
+    jobs = begun(ns, data, each())
     node2("down")
     node2("up")
-    end = ended("hurt", ns)
-    assert counts(end) == {**UNHURT, "attempt": 1, "disruptionCount": 1}
-    assert (end["lastFailure"]["node"], end["lastFailure"]["exitCode"]) == (NODE2, 255)
-    as_if_nothing_had_been("hurt", ns, data, LAUNCHED)
+    for name in jobs:
+        was_hurt_once(name, ns, data, "ContainerStatusUnknown", exitCode=255)

@@ -1,18 +1,15 @@
 """A stock PyTorch script (gloo) in two pods on two nodes, under our torchrun and under its own: a node dies, is drained."""
 
-
-import pytest
 from jobs import job
-from kube import apply, audit, status, wait_for
+from kube import apply, audit, kubectl, status, wait_for
 from torchjobs import MOUNTED_AT, OURS, said, scripts, template
-from twonodes import HOMES, NODE1, NODE2, TYPES, UNHURT, at_home, counts, drain, likes, node2, node_of
+from twonodes import HOMES, NODE1, NODE2, TYPES, UNHURT, at_home, counts, drain, each, likes, node2, node_of
 
-LAUNCHERS = {"ours": OURS, "torch's": {}}
-MORE = 20
+LAUNCHERS = {"ours": OURS, "torchs": {}}
 
 
 def begin(name, data, namespace, homes, launcher, grace=5, **env):
-    """Steps without an end in the first attempt, MORE in the others."""
+    """Steps without an end."""
     specs = []
     for type_, home in zip(TYPES, homes):
         made = template([f"{MOUNTED_AT}/checkpoint.py", "1000000"], env=env, data=data, grace=grace)
@@ -22,38 +19,46 @@ def begin(name, data, namespace, homes, launcher, grace=5, **env):
           namespace=namespace)
 
 
-def went_on(name, ns, homes):
+def went_on(name, ns):
     """The second attempt is on the first node and has trained from the last checkpoint."""
     pod = f"{name}-master-0"
-    begun = wait_for("steps of the second attempt", lambda: said(r"begins after ([1-9]\d*) steps", pod, ns) and said(r"step (\d+) loss", pod, ns))
+    wait_for("steps of the second attempt", lambda: said(r"begins after [1-9]\d* steps", pod, ns) and said(r"step \d+ loss", pod, ns))
     assert [node_of(f"{name}-{t}-0", ns) for t in TYPES] == [NODE1, NODE1]
-    return begun
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-@pytest.mark.parametrize("lost", HOMES)
-def test_a_node_dies(ns, data, lost, launcher):
-    begin("hurt", data, ns, HOMES[lost], LAUNCHERS[launcher], SAVE_EVERY="5")
-    at_home("hurt", ns, HOMES[lost])
-    wait_for("a checkpoint", lambda: (data / "checkpoint.pt").exists())
+def check(name, ns, reason):
+    went_on(name, ns)
+    now = status(name, ns)
+    assert counts(now) == {**UNHURT, "attempt": 1, "disruptionCount": 1}, now
+    assert (now["lastFailure"]["node"], now["lastFailure"]["reason"]) == (NODE2, reason)
+    assert sorted(n for n in audit("create", "pods", ns) if n.startswith(f"{name}-")) == sorted(f"{name}-{t}-0" for t in TYPES * 2)
+    # It has no end.
+    kubectl("-n", ns, "delete", "ptj", name)
+
+
+def test_a_node_dies(ns, data):
+    jobs = each(ways=LAUNCHERS)
+    for name, (homes, launcher) in jobs.items():
+        (data / name).mkdir()
+        begin(name, data / name, ns, homes, launcher, SAVE_EVERY="5")
+    for name, (homes, _) in jobs.items():
+        at_home(name, ns, homes)
+        wait_for("a checkpoint", lambda n=name: (data / n / "checkpoint.pt").exists())
     node2("down")
-    went_on("hurt", ns, HOMES[lost])
-    now = status("hurt", ns)
-    assert counts(now) == {**UNHURT, "attempt": 1, "disruptionCount": 1}
-    assert now["lastFailure"]["node"] == NODE2
-    assert sorted(audit("create", "pods", ns)) == ["hurt-master-0"] * 2 + ["hurt-worker-0"] * 2
+    for name in jobs:
+        check(name, ns, "DeletionByTaintManager")
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_node_is_drained(ns, data, launcher):
+def test_a_node_is_drained(ns, data):
     """The only checkpoint is the one that the stop writes."""
-    env = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "600"}
-    begin("moved", data, ns, HOMES["rank 1"], LAUNCHERS[launcher], grace=600, **env)
-    at_home("moved", ns)
-    wait_for("five steps", lambda: said(r"step 5 loss", "moved-master-0", ns))
+    jobs = each(homes={"rank1": HOMES["rank1"]}, ways=LAUNCHERS)
+    for name, (homes, launcher) in jobs.items():
+        (data / name).mkdir()
+        begin(name, data / name, ns, homes, launcher, grace=600, TORCH_ELASTIC_SHUTDOWN_TIMEOUT="600")
+    for name, (homes, _) in jobs.items():
+        at_home(name, ns, homes)
+        wait_for("five steps", lambda n=name: said(r"step 5 loss", f"{n}-master-0", ns))
     done = drain("--timeout=600s")
     assert done.returncode == 0, done.stderr
-    went_on("moved", ns, HOMES["rank 1"])
-    now = status("moved", ns)
-    assert counts(now) == {**UNHURT, "attempt": 1, "disruptionCount": 1}
-    assert (now["lastFailure"]["node"], now["lastFailure"]["reason"]) == (NODE2, "EvictionByEvictionAPI")
+    for name in jobs:
+        check(name, ns, "EvictionByEvictionAPI")

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from jobs import container, job
-from kube import REPO, SYSTEM, apply, get, kubectl, status, wait_for, wait_phase
+from kube import REPO, SYSTEM, apply, audit, get, kubectl, status, wait_for, wait_phase
 from torchjobs import logs, said
 from trainjobs import checkpoints, script
 
@@ -15,11 +15,13 @@ CLUSTER = REPO / "deploy" / "local" / "cluster"
 DEADLINE_S = 15
 # The types of a job's pods: the first one has rank 0.
 TYPES = ("master", "worker")
+# How a job starts its ranks: torchrunConfig, besides `enabled`.
 LAUNCHED = {"procPerNode": 1}
+WAYS = {"torchrun": LAUNCHED, "plain": None}
 MORE = 20
 UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
 # Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
-HOMES = {"rank 0": (NODE2, NODE1), "rank 1": (NODE1, NODE2)}
+HOMES = {"rank0": (NODE2, NODE1), "rank1": (NODE1, NODE2)}
 
 
 def node2(*words):
@@ -110,11 +112,29 @@ def part_pid(part):
 
 
 def in_training(name, ns, data, count=2):
+    """Wait for so many checkpoints of a job that must not have ended."""
     def now():
         assert status(name, ns).get("phase") not in ("Succeeded", "Failed"), logs(f"{name}-master-0", ns)
         return len(checkpoints(name, data)) >= count
 
-    wait_for(f"{count} checkpoints", now)
+    wait_for(f"{count} checkpoints of {name}", now)
+
+
+def each(homes=HOMES, ways=WAYS):
+    """A job for each place of rank 0 and each way to start it: homes and torchrun by name."""
+    return {f"{way}-{rank}": (homes[rank], ways[way]) for rank in homes for way in ways}
+
+
+def begun(ns, data, jobs=None, **more):
+    """Jobs that train, each with two checkpoints and each pod where it belongs. One fault befalls them all."""
+    jobs = jobs or {"hurt": (HOMES["rank1"], LAUNCHED)}
+    for name, (homes, torchrun) in jobs.items():
+        train(name, data, ns, homes=homes, torchrun=torchrun, **more)
+    for name, (homes, _) in jobs.items():
+        at_home(name, ns, homes)
+    for name in jobs:
+        in_training(name, ns, data)
+    return jobs
 
 
 def ended(name, ns):
@@ -130,19 +150,33 @@ def counts(end):
 CALM = {}  # weights of undisturbed trainings, by number of ranks and of steps
 
 
-def calm_weights(ranks, steps, ns, data, torchrun):
+def calm_weights(ranks, steps, ns, data):
     if (ranks, steps) not in CALM:
-        train("calm", data, ns, homes=(NODE1, NODE2)[:ranks], torchrun=torchrun, text=script("calm", first=steps))
+        train("calm", data, ns, homes=(NODE1, NODE1)[:ranks], torchrun=LAUNCHED, text=script("calm", first=steps))
         assert counts(ended("calm", ns)) == UNHURT
         CALM[ranks, steps] = (data / "calm.safetensors").read_bytes()
+        kubectl("-n", ns, "delete", "ptj", "calm")
     return CALM[ranks, steps]
 
 
-def as_if_nothing_had_been(name, ns, data, torchrun, ranks=2):
+def as_if_nothing_had_been(name, ns, data, ranks=2):
     """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step."""
-    (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
-    assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, int(begun) + MORE, ns, data, torchrun)
-    return int(begun)
+    (resumed,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
+    assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, int(resumed) + MORE, ns, data)
+    return int(resumed)
+
+
+def was_hurt_once(name, ns, data, reason, ranks=2, **failure):
+    """Restarted once because of the second node, and nothing was lost: returns the step of the checkpoint from which it went on."""
+    end = ended(name, ns)
+    assert counts(end) == {**UNHURT, "attempt": 1, "disruptionCount": 1}, (name, end)
+    last = end["lastFailure"]
+    assert (last["node"], last["reason"]) == (NODE2, reason), (name, last)
+    for key, value in failure.items():
+        assert last.get(key) == value, (name, last)
+    types = TYPES[:ranks]
+    assert sorted(n for n in audit("create", "pods", ns) if n.startswith(f"{name}-")) == sorted(f"{name}-{t}-0" for t in types * 2)
+    return as_if_nothing_had_been(name, ns, data, ranks)
 
 
 def drain(*more):
