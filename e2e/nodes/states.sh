@@ -19,13 +19,10 @@ kill_part() { # kill_part NAME: of the second node
 }
 
 states=(
-    "true"
     "$CLUSTER node 2 down"
-    "$CLUSTER node 2 down && $CLUSTER node 2 up"
-    "$CLUSTER node 2 cut"
+    "$CLUSTER node 2 down && $CLUSTER node 2 up && $CLUSTER node 2 cut"
     "$CLUSTER node 2 cut api && $CLUSTER node 2 slow 30"
-    "$CLUSTER node 2 isolate && $CLUSTER node 2 slow 30 && $CLUSTER node 2 heal"
-    "kill_part containerd"
+    "$CLUSTER node 2 slow 30 && $CLUSTER node 2 isolate && $CLUSTER node 2 heal && kill_part containerd"
     "rm /run/torchkeeper/node2.pid"
     "$CLUSTER node 2 slow 30 && kill -KILL \$(cut -d ' ' -f 1 /run/torchkeeper/slow.pid /run/torchkeeper/node2.pid)"
 )

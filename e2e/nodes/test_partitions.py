@@ -33,6 +33,14 @@ def test_only_the_pods_network_is_cut(ns, data, how):
     as_if_nothing_had_been("hurt", ns, data)
 
 
+def test_a_slow_link_costs_only_time(ns, data):
+    begun(ns, data)
+    node2("slow", 50)
+    trains_on(ns, data)
+    node2("heal")
+    trains_on(ns, data)
+
+
 def test_the_api_server_is_out_of_reach_of_one_node_for_a_while(ns, data):
     """The node is lost, but its pods are not: until they are evicted, the job trains as if nothing had been."""
     begun(ns, data)
