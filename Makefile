@@ -11,7 +11,8 @@ help: ## show this text
 	@printf '  REGISTRY=host/me  demo, release: push the images there first\n'
 	@printf '  VERSION=v1.2.3    release: as CMakeLists.txt and CHANGELOG.md have it\n'
 	@printf '  COSIGN_KEY=FILE   release: the private key that signs it; none: no signatures\n'
-	@printf '  GPUS=8            cluster-up, demo: how many simulated GPUs the local node has\n'
+	@printf '  GPUS=8            cluster-up, demo: how many simulated GPUs each local node has\n'
+	@printf '  NODES=2           cluster-up: a second node, which deploy/local/cluster can kill, cut and delay\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only figures that do not depend on the machine are checked\n'
 	@printf '  PYTHON=FILE       bench-trainer, bench-recovery, test-big: a Python that has torch; default: the one of build/venv\n'
@@ -55,6 +56,9 @@ test-versions: ## the operator with the API servers of the oldest and the newest
 chaos: ## faults at random moments of training jobs, a hundred trials; table and seed at the end (root)
 	@e2e/chaos/run.sh $(foreach o,trials seed trial fault way jobs,$(if $($(shell echo $(o) | tr a-z A-Z)),--$(o) $($(shell echo $(o) | tr a-z A-Z))))
 
+test-nodes: ## lost, cut and drained nodes: training jobs on two local nodes (root; part of test-long)
+	@e2e/nodes/run.sh && deploy/local/cluster down && e2e/nodes/states.sh
+
 test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
 	@PYTHON='$(PYTHON)' tests/big/run.sh
 
@@ -81,7 +85,7 @@ release: ## images by digest, manifests, launchers and sums into build/release-V
 	@scripts/deps.sh images
 	@scripts/release.sh '$(VERSION)' '$(REGISTRY)'
 
-cluster-up: ## start the local one-node Kubernetes (root); idempotent
+cluster-up: ## start the local Kubernetes (root), with one node or NODES=2; idempotent
 	@scripts/deps.sh cluster
 	@deploy/local/cluster up
 

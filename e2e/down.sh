@@ -7,12 +7,13 @@ deploy/local/cluster down
 left() {
     local environ
     for environ in /proc/[0-9]*/environ; do
-        if grep -qzs '^TORCHKEEPER_PART=' "$environ"; then
+        if grep -qzsE '^TORCHKEEPER_(PART|NODE2)=' "$environ"; then
             echo "process ${environ//[^0-9]/}"
         fi
     done
     grep -o ' /[^ ]*torchkeeper/[^ ]*' /proc/self/mounts | grep -v "$PWD" | sed 's/^/mount/' || true
     ip -brief link | grep -i torchkeeper | sed 's/^/link /' || true
+    ip rule | grep torchkeeper | sed 's/^/routing rule /' || true
     iptables-save | grep -E 'KUBE|CNI|TORCHKEEPER' | sed 's/^/rule /' || true
     find /sys/fs/cgroup -maxdepth 2 -name 'torchkeeper*' | sed 's/^/cgroup /'
     find /var/lib/torchkeeper /run/torchkeeper -maxdepth 0 2>/dev/null | sed 's/^/folder /' || true

@@ -120,8 +120,13 @@ load_images() {
     done
 }
 
-image_list() { ctr --address /run/torchkeeper/containerd.sock -n k8s.io images ls -q 2>/dev/null; }
-image_present() { image_list | grep -qx "$IMAGE_PREFIX/$1:dev"; }
+image_list() { ctr --address "${1:-/run/torchkeeper/containerd.sock}" -n k8s.io images ls -q 2>/dev/null; }
+image_present() { # on each node
+    local socket
+    for socket in /run/torchkeeper/containerd.sock /run/torchkeeper/node2/containerd.sock; do
+        [ ! -S "$socket" ] || image_list "$socket" | grep -qx "$IMAGE_PREFIX/$1:dev" || return 1
+    done
+}
 
 push_images() { # for CLUSTER=current
     local name

@@ -6,6 +6,7 @@
 #             all shapes and with all mutants), and those that `make test` leaves to the sanitized build ("once")
 #   versions  the operator with the API servers of every Kubernetes version, not only the oldest and the newest
 #   cases     end-to-end cases marked long, most of them of PyTorch's torchrun (root)
+#   nodes     faults of nodes, on the local Kubernetes with two of them (root)
 #   faults    every class of faults in full
 #   soak      10,000 lives of jobs, as shipped and under AddressSanitizer
 #   fuzz      each fuzz target, FUZZ_SECONDS of CPU time (default 300)
@@ -24,6 +25,7 @@ versions() {
     e2e/versions/run.sh && e2e/versions/run.sh "${minors[@]:1:${#minors[@]}-2}"
 }
 cases() { e2e/run.sh --long; }
+nodes() { e2e/nodes/run.sh && deploy/local/cluster down && e2e/nodes/states.sh; }
 faults() { scripts/faults.sh; }
 soak() { e2e/faults/run.sh soak; }
 fuzz() { JOBS=${JOBS:-1} scripts/fuzz.sh "${FUZZ_SECONDS:-300}"; }
@@ -47,7 +49,7 @@ if [ "${1:-}" = --only ]; then
     exit
 fi
 stages=("$@")
-[ $# -gt 0 ] || stages=(slow versions cases faults soak fuzz chaos parts big)
+[ $# -gt 0 ] || stages=(slow versions cases nodes faults soak fuzz chaos parts big)
 for stage in "${stages[@]}"; do
     grep -q "^#   $stage " "$0" || die "$stage: expected one of $(sed -n 's/^#   \([a-z]*\)  .*/\1/p' "$0" | tr '\n' ' ')"
 done

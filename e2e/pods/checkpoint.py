@@ -1,5 +1,6 @@
 """DistributedDataParallel with a checkpoint: after a stop signal, all ranks agree on a step, and rank 0 takes three seconds
-to save it before it exits; a restart resumes there. The argument: the number of steps."""
+to save it before it exits; a restart resumes there. The argument: the number of steps. SAVE_EVERY: the steps from one
+checkpoint to the next, without a signal."""
 
 import os
 import signal
@@ -11,6 +12,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 PATH = "/data/checkpoint.pt"
+SAVE_EVERY = int(os.environ.get("SAVE_EVERY", "0"))
 
 asked = []
 signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
@@ -45,6 +47,8 @@ while len(done) < last:
     optimizer.step()
     done.append(len(done))
     print(f"step {len(done)} loss {loss.item():.4f}", flush=True)
+    if SAVE_EVERY and len(done) % SAVE_EVERY == 0:
+        save()
     time.sleep(0.1)
     stop = torch.tensor([float(len(asked))])
     dist.all_reduce(stop)

@@ -7,6 +7,7 @@ our_mounts() {
     awk '{ print $5 }' /proc/self/mountinfo | while read -r path; do
         path=$(printf '%b' "${path//\\/\\0}")
         case $path in
+        "$NODE2_NET") ;; # its processes live in it
         "$STATE"/* | "$RUN"/*) printf '%s\n' "$path" ;;
         esac
     done | sort -r
@@ -101,7 +102,7 @@ kill_strays() {
     local pid part known pids=()
     for pid in $(marked_pids); do
         known=
-        for part in "${PARTS[@]}"; do
+        for part in "${PARTS[@]}" slow; do
             if [ "$(part_pid "$part")" = "$pid" ]; then known=1; fi
         done
         if [ -z "$known" ] && ! grep -qx -- "$pid" < <(shim_pids); then pids+=("$pid"); fi
@@ -111,6 +112,7 @@ kill_strays() {
 
 remove_everything() {
     local pids part
+    remove_node2
     # The kubelet first: it would restart stopped containers.
     for part in kubelet containerd; do part_kill "$part"; done
     clear_pods

@@ -56,7 +56,7 @@ write_cni_config() {
 {"cniVersion": "0.4.0", "name": "torchkeeper", "plugins": [
   {"type": "bridge", "bridge": "$BRIDGE", "isGateway": true, "ipMasq": false, "hairpinMode": true,
    "ipam": {"type": "host-local", "dataDir": "$STATE/leases", "routes": [{"dst": "0.0.0.0/0"}],
-            "ranges": [[{"subnet": "$POD_CIDR", "gateway": "$BRIDGE_ADDRESS"}]]}},
+            "ranges": [[{"subnet": "$POD_CIDR", "gateway": "$GATEWAY"}]]}},
   {"type": "portmap", "capabilities": {"portMappings": true}}
 ]}
 END
@@ -76,7 +76,7 @@ write_kubelet_config() {
     write_file "$CONFIG/kubelet.yaml" <<END
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-address: $BRIDGE_ADDRESS
+address: $NODE_ADDRESS
 healthzBindAddress: 127.0.0.1
 authentication:
   anonymous: {enabled: false}
@@ -104,7 +104,13 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 0%, nodefs.inodesFree:
 volumeStatsAggPeriod: -1s
 syncFrequency: 1m
 maxPods: 200
+$(kubelet_timers)
 END
+}
+
+# How soon the API server notices a dead node: the controller manager's and the API server's part is in parts.sh.
+kubelet_timers() {
+    [ "$TIMERS" = default ] || printf 'nodeStatusUpdateFrequency: 2s\nnodeStatusReportFrequency: 2s\nnodeLeaseDurationSeconds: 8\n'
 }
 
 write_coredns_config() {
@@ -129,14 +135,21 @@ write_coredns_config() {
 END
 }
 
-write_configs() {
-    mkdir -p -- "$CONFIG" "$LOGS" "$VOLUMES" "$STATE/kubelet"
-    chmod 0711 -- "$STATE" "$VOLUMES"
-    make_control_plane_keys
+write_node_configs() {
+    mkdir -p -- "$CONFIG" "$LOGS" "$STATE/kubelet"
+    chmod 0711 -- "$STATE"
     make_node_keys
     write_containerd_config
     write_cni_config
     write_kubelet_config
+}
+
+write_configs() {
+    mkdir -p -- "$CONFIG" "$LOGS" "$VOLUMES"
+    chmod 0711 -- "$VOLUMES"
+    make_control_plane_keys
+    make_service_keys
+    write_node_configs
     write_coredns_config
     cp -- "$HERE/config/audit.yaml" "$CONFIG/audit.yaml"
 }

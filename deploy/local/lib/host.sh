@@ -3,8 +3,9 @@
 
 readonly SETTINGS=(net/ipv4/ip_forward net/bridge/bridge-nf-call-iptables)
 
+# /sys shows the host's devices to the second node too.
 bridge_exists() {
-    [ -d "/sys/class/net/$BRIDGE" ]
+    ip link show dev "$BRIDGE" >/dev/null 2>&1
 }
 
 make_bridge() {
@@ -13,9 +14,9 @@ make_bridge() {
     fi
     # Without a set address the bridge has the lowest one of its ports, which changes with the pods; other pods would
     # send to the old one, DNS queries first of all, until their neighbour entries expire.
-    ip link set "$BRIDGE" address "$(cat -- "/sys/class/net/$BRIDGE/address")"
+    ip link set "$BRIDGE" address "$(ip -brief link show dev "$BRIDGE" | awk '{ print $3 }')"
     ip link set "$BRIDGE" up
-    ip address replace "$BRIDGE_ADDRESS/${POD_CIDR#*/}" dev "$BRIDGE"
+    ip address replace "$GATEWAY/${POD_CIDR#*/}" dev "$BRIDGE"
 }
 
 remove_bridge() {
@@ -48,6 +49,18 @@ restore_settings() {
     done
 }
 
+# The second node's pods are behind its link, those of the first behind the bridge. Between the two, addresses stay as they are.
+node2_rules() {
+    [ "$NODES" = 2 ] || return 0
+    case $1 in
+    filter)
+        printf -- '-A TORCHKEEPER-%s -i %s -j ACCEPT\n' IN "$NODE2" FORWARD "$NODE2" FORWARD "$SLOW_DEVICE"
+        printf -- '-A TORCHKEEPER-FORWARD -o %s -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n' "$NODE2"
+        ;;
+    nat) printf -- '-A TORCHKEEPER-OUT -s %s -d %s -j RETURN\n-A TORCHKEEPER-OUT -s %s ! -o %s -j MASQUERADE\n' "$ALL_PODS" "$ALL_PODS" "$ALL_PODS" "$BRIDGE" ;;
+    esac
+}
+
 # One chain of our own per hook, filled in one step.
 change_packet_filter() {
     iptables-restore --wait 10 --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
@@ -57,9 +70,11 @@ change_packet_filter() {
 -A TORCHKEEPER-IN -i $BRIDGE -j ACCEPT
 -A TORCHKEEPER-FORWARD -i $BRIDGE -j ACCEPT
 -A TORCHKEEPER-FORWARD -o $BRIDGE -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+$(node2_rules filter)
 COMMIT
 *nat
 :TORCHKEEPER-OUT - [0:0]
+$(node2_rules nat)
 -A TORCHKEEPER-OUT -s $POD_CIDR ! -o $BRIDGE -j MASQUERADE
 COMMIT
 END
@@ -78,7 +93,7 @@ restore_packet_filter() {
     local family table
     for family in iptables ip6tables; do
         command -v "$family-save" >/dev/null || continue
-        for table in nat filter mangle; do
+        for table in nat filter mangle raw; do
             "$family-save" -t "$table" 2>/dev/null | undo_rules "$table" | "$family-restore" --wait 10 --noflush 2>/dev/null || true
         done
     done

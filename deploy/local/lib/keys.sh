@@ -81,12 +81,19 @@ make_control_plane_keys() {
 
 make_node_keys() {
     local name
-    make_certificate kubelet-server "/CN=$NODE" "IP:$BRIDGE_ADDRESS,DNS:$NODE"
+    make_certificate kubelet-server "/CN=$NODE" "IP:$NODE_ADDRESS,DNS:$NODE"
     make_certificate kube-proxy /CN=system:kube-proxy
     make_certificate kubelet "/O=system:nodes/CN=system:node:$NODE"
-    make_certificate coredns /CN=torchkeeper:coredns
-    make_certificate host-agent /CN=torchkeeper:host-agent
-    for name in kube-proxy kubelet coredns host-agent; do
+    for name in kube-proxy kubelet; do
+        make_kubeconfig "$CONFIG/$name.conf" "$name"
+    done
+}
+
+# What the cluster has once, whatever its nodes.
+make_service_keys() {
+    local name
+    for name in coredns host-agent; do
+        make_certificate "$name" "/CN=torchkeeper:$name"
         make_kubeconfig "$CONFIG/$name.conf" "$name"
     done
 }

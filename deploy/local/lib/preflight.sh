@@ -19,6 +19,14 @@ require_settings() {
     '' | *[!0-9]*) die "GPUS is '$GPUS': expected a number from 0 to 1024" ;;
     esac
     if [ "${#GPUS}" -gt 4 ] || [ "$GPUS" -gt 1024 ]; then die "GPUS is $GPUS: expected a number from 0 to 1024"; fi
+    case $NODES in
+    1 | 2) ;;
+    *) die "NODES is '$NODES': expected 1 or 2" ;;
+    esac
+    case $TIMERS in
+    default | short) ;;
+    *) die "TIMERS is '$TIMERS': expected default or short" ;;
+    esac
     [ "${#STATE}" -le 60 ] || die "TORCHKEEPER_STATE has ${#STATE} characters: expected at most 60, for the sockets below it"
     case $STATE in
     *[!A-Za-z0-9/._-]*) die "TORCHKEEPER_STATE is '$STATE': expected only letters, digits and / . _ -" ;;
@@ -64,7 +72,7 @@ require_no_other_kubernetes() {
         process_start "$pid" >/dev/null || continue
         case $(cat -- "$comm" 2>/dev/null) in
         kubelet | kube-proxy | k3s | k3s-server | k0s | rke2)
-            if ! grep -qzs '^TORCHKEEPER_PART=' "/proc/$pid/environ"; then
+            if ! grep -qzsE "$ANY_MARK" "/proc/$pid/environ"; then
                 die "another Kubernetes runs here: $(cat -- "$comm"), pid $pid; stop it first"
             fi
             ;;
@@ -73,11 +81,16 @@ require_no_other_kubernetes() {
 }
 
 require_network() {
-    local route
+    local route cidr
     route=$(ip -4 route show root "$POD_CIDR" 2>/dev/null | grep -v "dev $BRIDGE " | head -n 1) || true
     [ -z "$route" ] || die "the pods' network $POD_CIDR is in use here: $route"
     route=$(ip -4 route show root "$SERVICE_CIDR" 2>/dev/null | head -n 1) || true
     [ -z "$route" ] || die "the services' network $SERVICE_CIDR is in use here: $route"
+    [ "$NODES" = 2 ] || return 0
+    for cidr in "$NODE2_LINK_CIDR" "$NODE2_POD_CIDR"; do
+        route=$(ip -4 route show root "$cidr" 2>/dev/null | grep -v "dev $NODE2 " | head -n 1) || true
+        [ -z "$route" ] || die "the second node's network $cidr is in use here: $route"
+    done
 }
 
 # A port of a part that runs is in use by right.
@@ -90,7 +103,7 @@ require_ports() {
             $4 == at ":" port || $5 == at ":" port || $4 ~ /^(0\.0\.0\.0|\*|\[::\]):/ || $5 ~ /^(0\.0\.0\.0|\*|\[::\]):[0-9]/ { print; exit }')
         [ -n "$line" ] || continue
         holder=$(sed -n 's/.*users:(("\([^"]*\)",pid=\([0-9]*\).*/by \1, pid \2/p' <<<"$line")
-        grep -qzs '^TORCHKEEPER_PART=' "/proc/${holder##* }/environ" && continue
+        grep -qzsE "$ANY_MARK" "/proc/${holder##* }/environ" && continue
         die "port $address:$port/$protocol, which $part needs, is taken ${holder:-by an unknown process}"
     done
 }

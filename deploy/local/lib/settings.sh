@@ -1,10 +1,25 @@
-# Names, addresses, ports and paths of the one-node cluster; variables only.
+# Names, addresses, ports and paths of the cluster. What a node has of its own is not readonly: use_node2 changes it.
 # shellcheck shell=bash disable=SC2034  # the other parts read these
 
-readonly NODE=torchkeeper
 readonly BRIDGE=torchkeeper0
 readonly BRIDGE_ADDRESS=10.200.0.1
-readonly POD_CIDR=10.200.0.0/22
+readonly FIRST_POD_CIDR=10.200.0.0/22
+# Every address of every node's pods, and of the nodes.
+readonly ALL_PODS=10.200.0.0/20
+
+NODE=torchkeeper
+NODE_ADDRESS=$BRIDGE_ADDRESS
+GATEWAY=$BRIDGE_ADDRESS
+POD_CIDR=$FIRST_POD_CIDR
+
+# The second node: its name is that of its cgroup and of the host's end of the link to it, too.
+readonly NODE2=torchkeeper2
+readonly NODE2_LINK_CIDR=10.200.4.0/30
+readonly NODE2_HOST_ADDRESS=10.200.4.1
+readonly NODE2_ADDRESS=10.200.4.2
+readonly NODE2_GATEWAY=10.200.8.1
+readonly NODE2_POD_CIDR=10.200.8.0/22
+readonly SLOW_DEVICE=torchkeeperslow
 
 readonly SERVERS=$TOOLS
 readonly API_ADDRESS=$BRIDGE_ADDRESS
@@ -22,20 +37,42 @@ readonly PAUSE_IMAGE=localhost/torchkeeper/pause:1
 
 GPUS=${GPUS:-8}
 STATE=$(realpath -m -- "${TORCHKEEPER_STATE:-/var/lib/torchkeeper}")
-readonly GPUS STATE
+readonly GPUS
 
-readonly PKI=$STATE/pki
-readonly CONFIG=$STATE/config
-readonly LOGS=$STATE/logs
+readonly ADMIN_CONF=$STATE/admin.conf
 readonly VOLUMES=$STATE/volumes
 readonly STATE_MARK=$STATE/.torchkeeper-state
-readonly MARK=^TORCHKEEPER_PART=
 
 # Sockets and files that must not survive a reboot; a socket's path may have at most 107 bytes.
-readonly RUN=/run/torchkeeper
+RUN=/run/torchkeeper
 readonly LOCK=/run/torchkeeper.lock
-readonly CONTAINERD_SOCKET=$RUN/containerd.sock
-readonly CGROUP=torchkeeper
+# The second node's network namespace.
+readonly NODE2_NET=$RUN/node2.net
+
+# node_paths: what lies below STATE and RUN.
+node_paths() {
+    PKI=$STATE/pki CONFIG=$STATE/config LOGS=$STATE/logs CONTAINERD_SOCKET=$RUN/containerd.sock
+}
+node_paths
+CGROUP=torchkeeper
+# The variable that each process of a node has in its environment.
+MARK_NAME=TORCHKEEPER_PART
+MARK=^$MARK_NAME=
+readonly ANY_MARK='^TORCHKEEPER_(PART|NODE2)='
+
+# How many nodes, and Kubernetes' timers; what the running cluster has unless given.
+NODES=${NODES:-$(cat -- "$RUN/nodes" 2>/dev/null || printf 1)}
+TIMERS=${TIMERS:-$(cat -- "$RUN/timers" 2>/dev/null || printf default)}
+readonly NODES TIMERS
+
+# For a subshell: from here on, a node is the second one.
+use_node2() {
+    NODE=$NODE2 NODE_ADDRESS=$NODE2_ADDRESS GATEWAY=$NODE2_GATEWAY POD_CIDR=$NODE2_POD_CIDR CGROUP=$NODE2
+    STATE=$STATE/node2 RUN=$RUN/node2
+    node_paths
+    MARK_NAME=TORCHKEEPER_NODE2
+    MARK=^$MARK_NAME=
+}
 
 # In the order in which they start; the first three wait for one another, the rest do not.
 readonly PARTS=(containerd etcd kube-apiserver kube-controller-manager kube-scheduler coredns kubelet kube-proxy host-agent)

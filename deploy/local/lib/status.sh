@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 
 kubectl_admin() {
-    "$TOOLS/kubectl" --kubeconfig "$STATE/admin.conf" --request-timeout=10s "$@"
+    "$TOOLS/kubectl" --kubeconfig "$ADMIN_CONF" --request-timeout=10s "$@"
 }
 
-# node_line: "True 8" for a ready node with 8 GPUs.
+# node_line [NODE]: "True 8" for a ready node with 8 GPUs.
 node_line() {
-    kubectl_admin get node "$NODE" -o \
+    kubectl_admin get node "${1:-$NODE}" -o \
         'jsonpath={.status.conditions[?(@.type=="Ready")].status} {.status.allocatable.nvidia\.com/gpu}' 2>/dev/null
 }
 
@@ -18,23 +18,26 @@ probe_parts() {
         (if part_is_healthy "$part"; then printf ok >"$1/$part"; fi) 9>&- &
     done
     (node_line >"$1/node" || true) 9>&- &
+    [ "$NODES" = 1 ] || (node_line "$NODE2" >"$1/node2" || true) 9>&- &
     wait
 }
 
 # everything_is_well: all parts healthy, the node ready with its GPUs.
 everything_is_well() {
     local part answers result=0
-    [ -e "$STATE/admin.conf" ] && [ -e "$RUN/up" ] && bridge_exists || return 1
+    [ -e "$ADMIN_CONF" ] && [ -e "$RUN/up" ] && bridge_exists || return 1
     tool_is_current hyperkube || return 1
     for part in "${PARTS[@]}"; do
         part_is_current "$part" || return 1
     done
+    [ "$NODES" = 1 ] || part_is_current node2 || return 1
     answers=$(mktemp -d)
     probe_parts "$answers"
     for part in "${PARTS[@]}"; do
         [ -s "$answers/$part" ] || result=1
     done
     [ "$(cat -- "$answers/node")" = "True $GPUS" ] || result=1
+    [ "$NODES" = 1 ] || [ "$(cat -- "$answers/node2")" = "True $GPUS" ] || result=1
     rm -rf -- "$answers"
     return "$result"
 }
@@ -44,8 +47,16 @@ proportional_kb() {
     awk '/^Pss:/ { kb = $2 } END { print kb + 0 }' "/proc/$1/smaps_rollup" 2>/dev/null || printf 0
 }
 
+# print_node NODE FILE: FILE has its node_line.
+print_node() {
+    local ready="" count=""
+    read -r ready count <"$2" || true
+    [ "$ready" = True ] || { printf 'node %s: not ready; ' "$1" && return 1; }
+    printf 'node %s: Ready, %s GPUs; ' "$1" "${count:-0}"
+}
+
 print_status() {
-    local part pid rss health answers result=0 total=0 ready count
+    local part pid rss health answers result=0 total=0
     answers=$(mktemp -d)
     probe_parts "$answers"
     printf '%-24s %8s %9s  %s\n' PART PID RSS HEALTH
@@ -62,12 +73,14 @@ print_status() {
         total=$((total + $(proportional_kb "$pid")))
         printf '%-24s %8s %6s MB  %s\n' "$part" "$pid" "$rss" "$health"
     done
-    read -r ready count <"$answers/node" || true
+    print_node "$NODE" "$answers/node" || result=1
+    if [ "$NODES" = 2 ]; then
+        print_node "$NODE2" "$answers/node2" || result=1
+        part_pid node2 >/dev/null || { printf 'it is down; ' && result=1; }
+        [ ! -e "$RUN/link.cut" ] || printf 'its link is cut: %s; ' "$(cat -- "$RUN/link.cut")"
+        [ ! -e "$RUN/link.slow" ] || printf 'its link is slow: %s; ' "$(cat -- "$RUN/link.slow")"
+    fi
     rm -rf -- "$answers"
-    case ${ready:-} in
-    True) printf 'node %s: Ready, %s GPUs; ' "$NODE" "${count:-0}" ;;
-    *) printf 'node %s: not ready; ' "$NODE" && result=1 ;;
-    esac
-    printf 'all parts together %s MB, shared memory counted once\nKUBECONFIG=%s\n' $((total / 1024)) "$STATE/admin.conf"
+    printf 'all parts together %s MB, shared memory counted once\nKUBECONFIG=%s\n' $((total / 1024)) "$ADMIN_CONF"
     return "$result"
 }

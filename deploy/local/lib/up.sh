@@ -4,15 +4,19 @@
 cluster_up() {
     local started=$EPOCHREALTIME STARTED=()
     if everything_is_well; then
-        say "already up and healthy; KUBECONFIG=$STATE/admin.conf"
+        say "already up and healthy; KUBECONFIG=$ADMIN_CONF"
         return
     fi
     preflight
+    if [ "$NODES" = 1 ] && [ "$(cat -- "$RUN/nodes" 2>/dev/null)" = 2 ]; then die "this cluster has two nodes: run $0 down first"; fi
     build_tools
     rm -f -- "$RUN/up"
     mkdir -p -- "$RUN" "$STATE"
     : >"$STATE_MARK"
     printf '%s\n' "$STATE" >"$RUN/state"
+    printf '%s\n' "$NODES" >"$RUN/nodes"
+    printf '%s\n' "$TIMERS" >"$RUN/timers"
+    heal_link
     write_configs
     clear_after_crash
     kill_strays
@@ -22,8 +26,9 @@ cluster_up() {
     make_cgroups
     start_parts
     await_node
+    if [ "$NODES" = 2 ]; then node2_await; fi
     : >"$RUN/up"
-    say "up in $(seconds_since "$started") s (started: ${STARTED[*]:-nothing}); KUBECONFIG=$STATE/admin.conf"
+    say "up in $(seconds_since "$started") s (started: ${STARTED[*]:-nothing}); KUBECONFIG=$ADMIN_CONF"
 }
 
 start_parts() {
@@ -36,6 +41,7 @@ start_parts() {
     kubectl_admin apply --validate=false -f "$HERE/config/cluster.yaml" >"$LOGS/apply.log" 2>&1 ||
         { tail -n 3 -- "$LOGS/apply.log" >&2 && die "the API server refused $HERE/config/cluster.yaml"; }
     ensure kube-controller-manager kube-scheduler coredns kubelet kube-proxy host-agent
+    if [ "$NODES" = 2 ]; then node2_start; fi
     local part
     for part in "${PARTS[@]}"; do part_await "$part"; done
 }
@@ -49,7 +55,7 @@ import_pause() {
 # when the kubelet knows its pods.
 kubelet_has_reported() {
     local heartbeat since
-    since=$(stat -c %Y -- "$RUN/kubelet.pid")
+    since=$(stat -c %Y -- "$RUN/kubelet.pid" 2>/dev/null) || return 1
     heartbeat=$(kubectl_admin get node "$NODE" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}' 2>/dev/null) || return 1
     [ -n "$heartbeat" ] && [ "$(date -d "$heartbeat" +%s)" -ge "$since" ] || return 1
     [ -z "$(kubectl_admin get pods -A --field-selector "spec.nodeName=$NODE" -o name 2>/dev/null)" ] ||

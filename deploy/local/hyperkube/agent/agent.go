@@ -1,6 +1,6 @@
 // Package agent stands in for what a real node brings along: GPUs and storage.
 //
-// It keeps the node's nvidia.com/gpu count at -gpus (the kubelet forgets it at each restart), and
+// It keeps each node's nvidia.com/gpu count at -gpus (the kubelet forgets it at each restart), and
 // it makes a folder under -volumes for each claim of the storage class whose provisioner it is.
 package agent
 
@@ -20,7 +20,6 @@ import (
 
 type options struct {
 	kubeconfig string
-	node       string
 	gpus       int64
 	volumes    string
 	healthAddr string
@@ -30,16 +29,15 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("host-agent", flag.ContinueOnError)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file with the API server's address and our client certificate")
-	f.StringVar(&o.node, "node", "", "name of the node to keep")
-	f.Int64Var(&o.gpus, "gpus", 0, "how many nvidia.com/gpu the node shows")
+	f.Int64Var(&o.gpus, "gpus", 0, "how many nvidia.com/gpu each node shows")
 	f.StringVar(&o.volumes, "volumes", "", "absolute path of the folder that holds the volumes")
 	f.StringVar(&o.healthAddr, "health", "127.0.0.1:10262", "address of /healthz")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	switch {
-	case o.kubeconfig == "" || o.node == "":
-		return o, fmt.Errorf("-kubeconfig and -node must be given")
+	case o.kubeconfig == "":
+		return o, fmt.Errorf("-kubeconfig must be given")
 	case o.gpus < 0 || o.gpus > 1024:
 		return o, fmt.Errorf("-gpus is %d, expected 0 to 1024", o.gpus)
 	case !filepath.IsAbs(o.volumes):
@@ -67,7 +65,7 @@ func Run(ctx context.Context, args []string) error {
 	}
 
 	shared := informers.NewSharedInformerFactory(client, 10*time.Minute)
-	keeper := newGPUKeeper(client, shared, o.node, o.gpus)
+	keeper := newGPUKeeper(client, shared, o.gpus)
 	volumes := newProvisioner(client, shared, o.volumes)
 	shared.Start(ctx.Done())
 	go keeper.run(ctx)

@@ -49,6 +49,25 @@ func TestGPUPatch(t *testing.T) {
 	}
 }
 
+func TestEveryNodeGetsItsGPUs(t *testing.T) {
+	second := nodeWithGPUs("0", "0")
+	second.Name = "m"
+	client := fake.NewSimpleClientset(nodeWithGPUs("", ""), second)
+	shared := informers.NewSharedInformerFactory(client, 0)
+	k := newGPUKeeper(client, shared, 4)
+	shared.Start(t.Context().Done())
+	shared.WaitForCacheSync(t.Context().Done())
+	for _, name := range []string{"n", "m"} {
+		if err := k.sync(context.Background(), name); err != nil {
+			t.Fatal(err)
+		}
+		node, err := client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+		if got := node.Status.Allocatable[gpuResource]; err != nil || got.Value() != 4 {
+			t.Errorf("node %s shows %s, error %v, expected 4", name, got.String(), err)
+		}
+	}
+}
+
 // startProvisioner returns one with filled caches; its queues are not run, so each test decides
 // what is handled, and when.
 func startProvisioner(t *testing.T, objects ...runtime.Object) (*provisioner, *fake.Clientset) {
@@ -188,11 +207,11 @@ func TestRemoveFolderTrustsNoName(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	good := []string{"-kubeconfig", "/k", "-node", "n", "-volumes", "/v", "-gpus"}
+	good := []string{"-kubeconfig", "/k", "-volumes", "/v", "-gpus"}
 	if o, err := parseOptions(append(good, "4")); err != nil || o.gpus != 4 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, bad := range [][]string{nil, append(good, "-1"), append(good, "1025"), {"-kubeconfig", "/k", "-node", "n", "-volumes", "v"}} {
+	for _, bad := range [][]string{nil, append(good, "-1"), append(good, "1025"), {"-kubeconfig", "/k", "-volumes", "v"}} {
 		if _, err := parseOptions(bad); err == nil {
 			t.Errorf("%v was accepted", bad)
 		}

@@ -20,24 +20,22 @@ import (
 
 const gpuResource = "nvidia.com/gpu"
 
-// gpuKeeper restores the node's GPU count whenever somebody changed it.
+// gpuKeeper restores each node's GPU count whenever somebody changed it.
 type gpuKeeper struct {
 	client kubernetes.Interface
 	nodes  listers.NodeLister
 	synced cache.InformerSynced
 	queue  workqueue.TypedRateLimitingInterface[string]
-	node   string
 	count  int64
 }
 
-func newGPUKeeper(client kubernetes.Interface, shared informers.SharedInformerFactory, node string, count int64) *gpuKeeper {
+func newGPUKeeper(client kubernetes.Interface, shared informers.SharedInformerFactory, count int64) *gpuKeeper {
 	informer := shared.Core().V1().Nodes()
 	k := &gpuKeeper{
 		client: client,
 		nodes:  informer.Lister(),
 		synced: informer.Informer().HasSynced,
 		queue:  newQueue(),
-		node:   node,
 		count:  count,
 	}
 	addHandler(informer.Informer(), k.queue)
@@ -51,9 +49,6 @@ func (k *gpuKeeper) run(ctx context.Context) {
 }
 
 func (k *gpuKeeper) sync(ctx context.Context, name string) error {
-	if name != k.node {
-		return nil
-	}
 	node, err := k.nodes.Get(name)
 	if err != nil {
 		return ignoreNotFound(err)

@@ -1,0 +1,184 @@
+"""twonodes.py - the two nodes of the local cluster, the faults of the second one, and jobs with a pod on each."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from jobs import container, job
+from kube import REPO, SYSTEM, apply, audit, get, kubectl, status, wait_for, wait_phase
+from torchjobs import logs, said
+from trainjobs import checkpoints, script
+
+NODE1, NODE2 = "torchkeeper", "torchkeeper2"
+CLUSTER = REPO / "deploy" / "local" / "cluster"
+# Ranks and launchers that wait for a silent peer give up after this long. Eviction comes 27 s after the last heartbeat (TIMERS=short).
+DEADLINE_S = 15
+# The types of a job's pods: the first one has rank 0.
+TYPES = ("master", "worker")
+# How a job starts its ranks: torchrunConfig, besides `enabled`.
+LAUNCHED = {"procPerNode": 1}
+WAYS = {"torchrun": LAUNCHED, "plain": None}
+MORE = 20
+UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
+# Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
+HOMES = {"rank0": (NODE2, NODE1), "rank1": (NODE1, NODE2)}
+
+
+def node2(*words):
+    done = subprocess.run([CLUSTER, "node", "2", *map(str, words)], text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+def ready(node):
+    conditions = (get("node", node, "default") or {}).get("status", {}).get("conditions", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+
+
+def schedulable(node):
+    return ready(node) and not get("node", node, "default")["spec"].get("taints")
+
+
+def await_lost(node):
+    wait_for(f"{node} not ready", lambda: not ready(node))
+
+
+def bring_back():
+    """Both nodes as before a case, whatever it did."""
+    node2("heal")
+    node2("up")
+    for node in NODE1, NODE2:
+        kubectl("uncordon", node)
+        wait_for(f"{node} to take pods", lambda n=node: schedulable(n))
+
+
+def set_operator(replicas, **pod):
+    """So many, with these members of their pods."""
+    patch = {"spec": {"replicas": replicas, "template": {"spec": pod}}}
+    kubectl("-n", SYSTEM, "patch", "deployment", "torchkeeper-operator", "-p", json.dumps(patch))
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=600s")
+
+
+def pin_operator():
+    """One operator, on the first node."""
+    set_operator(1, nodeSelector={"kubernetes.io/hostname": NODE1}, topologySpreadConstraints=None)
+
+
+def node_of(pod, namespace):
+    found = get("pod", pod, namespace)
+    return found and found["spec"].get("nodeName")
+
+
+def at_home(name, namespace, homes=(NODE1, NODE2)):
+    """Wait until the job's pods have nodes, which must be those that they would like best."""
+    pods = [f"{name}-{type_}-0" for type_, _ in zip(TYPES, homes)]
+    wait_for("pods with nodes", lambda: all(node_of(p, namespace) for p in pods))
+    assert [node_of(p, namespace) for p in pods] == list(homes)
+
+
+def likes(pod, node):
+    """The pod goes to the node if that takes pods, else anywhere."""
+    wish = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    pod["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": wish}]}}
+    return pod
+
+
+def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, **policy):
+    """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
+    text = (text or script(name, options="--save_steps 10")).replace("--timeout 300", f"--timeout {DEADLINE_S}")
+    specs, config = [], {}
+    if torchrun is not None:
+        config = {"torchrunConfig": {"enabled": True, **torchrun}}
+    for type_, home in zip(TYPES, homes):
+        one = container(text, volumeMounts=[{"name": "data", "mountPath": "/data"}], securityContext={"runAsUser": 0})
+        one["resources"]["limits"] = {"memory": "1Gi", **(limits or {})}
+        if torchrun is not None:
+            one["args"] = one.pop("command")
+        volume = {"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}
+        pod = likes({"containers": [one], "volumes": [volume], "terminationGracePeriodSeconds": grace}, home)
+        specs.append({"type": type_, "replicas": 1, "restartPolicy": "ExitCode", "template": {"spec": pod}})
+    apply(job(name, *specs, **config, runPolicy={"forceDeleteAfterSeconds": 0, **policy}), namespace=namespace)
+
+
+def part_pid(part):
+    """The pid, as this machine counts, of a part of the second node."""
+    mark = f"TORCHKEEPER_NODE2={part}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0") and (folder / "comm").read_text().strip() == part:
+                return int(folder.name)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return None
+
+
+def in_training(name, ns, data, count=2):
+    """Wait for so many checkpoints of a job that must not have ended."""
+    def now():
+        assert status(name, ns).get("phase") not in ("Succeeded", "Failed"), logs(f"{name}-master-0", ns)
+        return len(checkpoints(name, data)) >= count
+
+    wait_for(f"{count} checkpoints of {name}", now)
+
+
+def each(homes=HOMES, ways=WAYS):
+    """A job for each place of rank 0 and each way to start it: homes and torchrun by name."""
+    return {f"{way}-{rank}": (homes[rank], ways[way]) for rank in homes for way in ways}
+
+
+def begun(ns, data, jobs=None, **more):
+    """Jobs that train, each with two checkpoints and each pod where it belongs. One fault befalls them all."""
+    jobs = jobs or {"hurt": (HOMES["rank1"], LAUNCHED)}
+    for name, (homes, torchrun) in jobs.items():
+        train(name, data, ns, homes=homes, torchrun=torchrun, **more)
+    for name, (homes, _) in jobs.items():
+        at_home(name, ns, homes)
+    for name in jobs:
+        in_training(name, ns, data)
+    return jobs
+
+
+def ended(name, ns):
+    end = wait_phase(name, ns, "Succeeded", "Failed")
+    assert end["phase"] == "Succeeded", end
+    return end
+
+
+def counts(end):
+    return {k: end.get(k, 0) for k in UNHURT}
+
+
+CALM = {}  # weights of undisturbed trainings, by number of ranks and of steps
+
+
+def calm_weights(ranks, steps, ns, data):
+    if (ranks, steps) not in CALM:
+        train("calm", data, ns, homes=(NODE1, NODE1)[:ranks], torchrun=LAUNCHED, text=script("calm", first=steps))
+        assert counts(ended("calm", ns)) == UNHURT
+        CALM[ranks, steps] = (data / "calm.safetensors").read_bytes()
+        kubectl("-n", ns, "delete", "ptj", "calm")
+    return CALM[ranks, steps]
+
+
+def as_if_nothing_had_been(name, ns, data, ranks=2):
+    """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step."""
+    (resumed,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
+    assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, int(resumed) + MORE, ns, data)
+    return int(resumed)
+
+
+def was_hurt_once(name, ns, data, reason, ranks=2, **failure):
+    """Restarted once because of the second node, and nothing was lost: returns the step of the checkpoint from which it went on."""
+    end = ended(name, ns)
+    assert counts(end) == {**UNHURT, "attempt": 1, "disruptionCount": 1}, (name, end)
+    last = end["lastFailure"]
+    assert (last["node"], last["reason"]) == (NODE2, reason), (name, last)
+    for key, value in failure.items():
+        assert last.get(key) == value, (name, last)
+    types = TYPES[:ranks]
+    assert sorted(n for n in audit("create", "pods", ns) if n.startswith(f"{name}-")) == sorted(f"{name}-{t}-0" for t in types * 2)
+    return as_if_nothing_had_been(name, ns, data, ranks)
+
+
+def drain(*more):
+    return subprocess.run(["kubectl", "drain", NODE2, "--ignore-daemonsets", "--delete-emptydir-data", "--force", *more], text=True,
+                          capture_output=True)
