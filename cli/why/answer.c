@@ -108,37 +108,28 @@ static void add_template_note(struct answer *w, const struct why_facts *f, struc
                                  f->job->name, f->job->ns, f->options));
 }
 
-/* ": attempt 0 (OutOfcpu), attempt 1 (Killed)": the failures that accuse the node, as far as the status has them. */
-static const char *evidence(const struct jobstatus *st, const char *node, struct arena *a)
-{
-    const char *text = "";
-
-    for (int i = 0; i < st->n_failures; i++)
-        if (avoid_is_evidence(&st->failures[i], node))
-            text = arena_printf(a, "%s%s attempt %d (%s)", text, text[0] ? "," : ":", st->failures[i].attempt,
-                                st->failures[i].reason);
-    return text;
-}
-
-static void add_avoided_notes(struct answer *w, const struct why_facts *f, struct arena *a)
+/* With the failures that accuse the node, as far as the status has them. */
+static void add_avoided_note(struct answer *w, const struct why_facts *f, const struct avoided_node *n,
+                             struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
+    const char *text, *begin = "; it broke the job in";
     char since[CLOCK_RFC3339_BYTES];
 
-    for (int i = 0; i < st->n_avoided && !jobstatus_finished(st); i++) {
-        const struct avoided_node *n = &st->avoided[i];
-        if (n->since_ms + AVOID_MS <= f->now_ms)
+    clock_rfc3339(n->since_ms, false, since);
+    text = arena_printf(a,
+                        n->dropped ? "no other node took the pods: they may use node %.253s again since %s"
+                                   : "new pods avoid node %.253s for an hour since %s",
+                        n->node, since);
+    for (int i = 0; i < st->n_failures; i++) {
+        const struct failure *e = &st->failures[i];
+        if (!avoid_is_evidence(e, n->node))
             continue;
-        clock_rfc3339(n->since_ms, false, since);
-        add_note(w,
-                 arena_printf(a,
-                              n->dropped
-                                  ? "no other node took the pods, so they may use node %.253s again since "
-                                    "%s, though it broke the job%s."
-                                  : "new pods avoid node %.253s since %s, for an hour. It broke the job, and "
-                                    "no other node did%s. spec.runPolicy.avoidNodes: false ends that.",
-                              n->node, since, evidence(st, n->node, a)));
+        text = arena_printf(a, "%s%s attempt %d (%s)", text, begin, e->attempt, e->reason);
+        begin = ",";
     }
+    if (n->since_ms + AVOID_MS > f->now_ms && !jobstatus_finished(st))
+        add_note(w, text);
 }
 
 static void add_notes(struct answer *w, const struct why_facts *f, struct arena *a)
@@ -149,7 +140,8 @@ static void add_notes(struct answer *w, const struct why_facts *f, struct arena 
     if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
         add_note(w, "the operator has not seen the newest spec yet: this is about an older one.");
     add_template_note(w, f, a);
-    add_avoided_notes(w, f, a);
+    for (int i = 0; i < st->n_avoided; i++)
+        add_avoided_note(w, f, &st->avoided[i], a);
     if (budget)
         add_note(w,
                  arena_printf(
@@ -199,7 +191,7 @@ struct answer answer_of(const struct why_facts *f, struct arena *a)
     w.subject = cause_subject(w.cause, g, a);
     w.summary = summary(f, &w, a);
     w.operator_next = fill(f, g, w.cause, next_of(f, g, w.cause, a), a);
-    w.todo = next_gives_up(f, g) ? "Wait a minute for that." : fill(f, g, w.cause, w.cause->todo, a);
+    w.todo = fill(f, g, w.cause, w.cause->todo, a);
     w.log = log_of(g, a);
     if (jobstatus_finished(&f->job->status))
         w.then = arena_printf(a, "Then kubectl delete ptj %s -n %s%s, and create the job again.",

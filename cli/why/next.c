@@ -69,14 +69,6 @@ static const char *ended(const struct why_facts *f, struct arena *a)
                         st->last_failure && st->backoff_count < limit ? ", and this is not restarted" : "");
 }
 
-bool next_gives_up(const struct why_facts *f, const struct finding *g)
-{
-    static const char *const AVOIDED[] = {"metadata", "annotations", ANNOTATION_AVOIDED_NODES, NULL};
-
-    return g->kind == WHY_WAITING && g->pod && json_find(finding_object(f->pods, g->pod), AVOIDED) &&
-           (same_text(g->reason, "Unschedulable") || same_text(g->reason, "FailedScheduling"));
-}
-
 const char *next_of(const struct why_facts *f, const struct finding *g, const struct cause *c,
                     struct arena *a)
 {
@@ -89,8 +81,6 @@ const char *next_of(const struct why_facts *f, const struct finding *g, const st
 
     if (jobstatus_finished(&f->job->status))
         return ended(f, a);
-    if (next_gives_up(f, g))
-        return "waits for a minute; then the pods may use the nodes that they avoid.";
     if (next && g->kind == WHY_WAITING && deadline->set)
         return arena_printf(a,
                             "%s After startDeadlineSeconds (%lld) it deletes the pods and tries again later.",

@@ -10,9 +10,6 @@
 const char *next_of(const struct why_facts *f, const struct finding *g, const struct cause *c,
                     struct arena *a);
 
-/* Whether the pod finds no node, avoids some, and may soon use these again. */
-bool next_gives_up(const struct why_facts *f, const struct finding *g);
-
 /* "3m", "2h5m", "45s", "4d1h". */
 const char *next_span(int64_t ms, struct arena *a);
 

@@ -135,7 +135,7 @@ static const char *read_waiting(const struct why_facts *f, const struct pod *pod
 
     g->container = c ? c->name : NULL;
     g->init = c == &pod->init && !pod->beside;
-    g->reason = w.reason;
+    g->reason = pod->avoids && same_text(w.reason, "Unschedulable") ? "NodesAvoided" : w.reason;
     g->message = w.words[0] ? w.words : w.message;
     if (!w.reason || same_text(w.reason, "ContainerCreating") || same_text(w.reason, "NotScheduled") ||
         same_text(w.reason, "ResourceClaimNotCreated")) {

@@ -145,12 +145,13 @@ class Operator:
 
 
 class Plane(Rig):
-    def __init__(self, program, controller_manager=True, version=None, wrap=(), history=False):
+    def __init__(self, program, controller_manager=True, version=None, wrap=(), history=False, scheduler=False):
         """history: etcd forgets nothing, as long as it is small."""
         super().__init__()
         self.always = ["--etcd-compaction-interval=0"] if history else []
         self.program, self.version, self.wrap = Path(program).resolve(), version, list(wrap)
         self.options = ["--controller-manager"] if controller_manager else []
+        self.more = ["--scheduler"] if scheduler else []
         self.serving_ca = self.state / "pki" / "ca.crt"
         self.namespaces = 0
 
@@ -162,7 +163,7 @@ class Plane(Rig):
         self.servers_begun = True
         arguments = (f"--audit-policy-file={self.folder}/audit.yaml", f"--audit-log-path={self.audit_log}",
                      "--audit-log-maxsize=100000", *self.always, *more)
-        self.servers("up", str(self.state), *self.options, *(["--version", self.version] if self.version else []),
+        self.servers("up", str(self.state), *self.options, *self.more, *(["--version", self.version] if self.version else []),
                      *(word for argument in arguments for word in ("--apiserver-arg", argument)))
         self.api = Client(self)
 

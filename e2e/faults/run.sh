@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh - the operator against the faults of a real API server: classes F7 and F11 (their real parts), F8, F9, F12, F14; and the soak, F13.
+# run.sh - the operator against the faults of a real API server: classes F7 and F11 (their real parts), F8, F9, F12, F14, F15; and the soak, F13.
 # No root, no node.
-#   e2e/faults/run.sh [--short] [CLASS]...    CLASS: leader, credentials, mutations, restarts, hostile, deletions; soak only when it is named
+#   e2e/faults/run.sh [--short] [CLASS]...    CLASS: leader, credentials, mutations, restarts, hostile, deletions, nodes; soak only when it is named
 # Environment: OPERATOR=FILE tests this program. Each class prints "faults CLASS CASES PASSED", which scripts/faults.sh adds up.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -34,7 +34,7 @@ done
 # The leader's class waits for leases to end, half a minute a trial.
 [ ${#classes[@]} -gt 0 ] || case " ${options[*]} " in
 *" --short "*) classes=(credentials mutations restarts hostile deletions) short=yes ;;
-*) classes=(leader credentials mutations restarts hostile deletions) ;;
+*) classes=(leader credentials mutations restarts hostile deletions nodes) ;;
 esac
 cd "$REPO"
 "$REPO/scripts/deps.sh" build servers

@@ -3,29 +3,31 @@
 
 #include "operator/plan/desired.h"
 #include "operator/plan/restart.h"
+#include "operator/plan/status.h"
 
 #include <string.h>
 
-enum {
-    EVIDENCE_MS = 24 * 3600 * 1000,
-    HELD_MS = 60000,
-    NODES_PER_AVOIDED = 4, /* at most a quarter of the nodes */
-};
+enum { EVIDENCE_MS = 24 * 3600 * 1000, HELD_MS = 60000, NODES_PER_AVOIDED = 4 };
 
 void avoid_begin(struct planner *p)
 {
+    const struct jobstatus *old = &p->job->status;
     struct jobstatus *st = &p->st;
-    int kept = 0;
 
-    for (int i = 0; i < st->n_avoided; i++) {
-        const struct avoided_node *n = &st->avoided[i];
-        if (p->spec->run_policy.no_avoiding || n->since_ms + AVOID_MS <= p->now_ms)
+    st->avoided = arena_array(p->a, JOBSTATUS_AVOIDED_MAX + 1, struct avoided_node); /* with a new one */
+    st->n_avoided = 0;
+    for (int i = 0; i < old->n_avoided && !p->spec->run_policy.no_avoiding; i++) {
+        struct avoided_node n = old->avoided[i];
+        n.since_ms = status_time(p, n.since_ms);
+        if (n.since_ms + AVOID_MS <= p->now_ms)
             continue;
-        planner_requeue(p, n->since_ms + AVOID_MS);
-        st->avoided[kept++] = *n;
+        planner_requeue(p, n.since_ms + AVOID_MS);
+        st->avoided[st->n_avoided++] = n;
     }
-    st->n_avoided = kept;
 }
+
+/* In a template: no scheduler chooses the node, and its kubelet would refuse a pod that avoids it. */
+static const char *const NODE_NAME[] = {"spec", "nodeName", NULL};
 
 /* ---- accuse */
 
@@ -40,14 +42,6 @@ static bool is_avoided(const struct jobstatus *st, const char *node)
         if (strcmp(st->avoided[i].node, node) == 0)
             return true;
     return false;
-}
-
-/* With nodeName no scheduler chooses the node, and the kubelet would refuse a pod that avoids it. */
-static bool is_pinned(const cJSON *pod_spec)
-{
-    const char *node = json_str(pod_spec, "nodeName");
-
-    return node && node[0];
 }
 
 /* Whether pods of other nodes ended in the same way. If the node does not say so itself, a pod of another node has to
@@ -91,18 +85,16 @@ static bool was_accused(const struct planner *p, const struct pod *pod)
 /* How many nodes the job may avoid. The operator does not read nodes: those of the job's own pods are certain. */
 static int avoided_max(const struct planner *p)
 {
-    const char *seen[JOBSTATUS_AVOIDED_MAX * NODES_PER_AVOIDED];
-    size_t n = 0;
+    int nodes = 0;
 
-    for (int i = 0; i < p->in->n_pods && n < ARRAY_LEN(seen); i++) {
-        const char *node = p->in->pods[i]->node;
-        size_t k = 0;
-        while (k < n && strcmp(seen[k], node) != 0)
+    for (int i = 0; i < p->in->n_pods; i++) {
+        int k = 0;
+        while (strcmp(p->in->pods[k]->node, p->in->pods[i]->node) != 0)
             k++;
-        if (k == n && node[0])
-            seen[n++] = node;
+        nodes += k == i && p->in->pods[i]->node[0];
     }
-    return n < 2 * NODES_PER_AVOIDED ? 1 : (int)n / NODES_PER_AVOIDED;
+    int max = nodes / NODES_PER_AVOIDED;
+    return max < 1 ? 1 : max < JOBSTATUS_AVOIDED_MAX ? max : JOBSTATUS_AVOIDED_MAX;
 }
 
 void avoid_consider(struct planner *p, const struct judgement *j)
@@ -111,16 +103,12 @@ void avoid_consider(struct planner *p, const struct judgement *j)
     struct jobstatus *st = &p->st;
 
     if (p->spec->run_policy.no_avoiding || !pod || !pod->node[0] ||
-        is_pinned(json_find(j->slot->spec->template, (const char *[]){"spec", NULL})) ||
+        json_find(j->slot->spec->template, NODE_NAME) ||
         !exitcode_accuses_node(j->v.reason, j->v.exit_code) || is_shared(p, j) || !was_accused(p, pod))
         return;
-    int drop = st->n_avoided - avoided_max(p) + 1; /* the oldest */
-    struct avoided_node *list = arena_array(p->a, JOBSTATUS_AVOIDED_MAX, struct avoided_node);
-    for (int i = drop > 0 ? drop : 0, n = 0; i < st->n_avoided; i++)
-        list[n++] = st->avoided[i];
-    st->n_avoided -= drop > 0 ? drop : 0;
-    list[st->n_avoided++] = (struct avoided_node){.node = pod->node, .since_ms = p->now_ms};
-    st->avoided = list;
+    for (int max = avoided_max(p); st->n_avoided >= max; st->n_avoided--)
+        st->avoided++; /* the oldest */
+    st->avoided[st->n_avoided++] = (struct avoided_node){.node = pod->node, .since_ms = p->now_ms};
     planner_event(p, true, "NodeAvoided",
                   "node %s broke the job at least twice and no other node did: new pods avoid it for an hour",
                   pod->node);
@@ -135,42 +123,35 @@ bool avoid_holds(const struct slot *s)
     return pod && pod->avoids && pod->unplaced == UNPLACED_UNSCHEDULABLE && !pod->deletion_ms;
 }
 
-/* The first pod that waits, and when its wait is over; NULL: none waits. */
-static const struct slot *held(struct planner *p, int64_t *ret_due_ms)
+/* When the first pod that waits has waited long enough; INT64_MAX: none waits. */
+static int64_t held_until(struct planner *p)
 {
     const struct opt_i64 *deadline = &p->spec->run_policy.start_deadline_s;
     int64_t wait_ms = deadline->set && deadline->v < HELD_MS / 1000 ? deadline->v * 1000 : HELD_MS;
-    const struct slot *first = NULL;
+    int64_t first = INT64_MAX;
 
     for (int i = 0; i < p->n_slots; i++) {
         if (!avoid_holds(&p->slots[i]))
             continue;
         p->seen.held_ms = planner_first_seen(p, p->in->seen.held_ms, p->now_ms);
         int64_t due = planner_first_seen(p, p->seen.held_ms, p->slots[i].pod->created_ms) + wait_ms;
-        if (!first || due < *ret_due_ms) {
-            first = &p->slots[i];
-            *ret_due_ms = due;
-        }
+        first = due < first ? due : first;
     }
     return first;
 }
 
 void avoid_give_up(struct planner *p)
 {
-    int64_t due;
-    const struct slot *s = held(p, &due);
+    int64_t due = held_until(p);
 
-    if (!s || p->st.attempt == COUNT_MAX)
-        return;
-    if (due > p->now_ms) {
+    if (due > p->now_ms && due < INT64_MAX)
         planner_requeue(p, due);
+    if (due > p->now_ms || p->st.attempt == COUNT_MAX)
         return;
-    }
     for (int i = 0; i < p->st.n_avoided; i++)
         p->st.avoided[i] = (struct avoided_node){p->st.avoided[i].node, p->now_ms, .dropped = true};
     planner_event(p, true, "NodeAllowed",
-                  "pod %s found no node without those that broke the job: new pods may use all nodes",
-                  s->name);
+                  "no node took the pods beside those that broke the job: new pods may use all nodes");
     if (p->st.ran_attempt != p->st.attempt && !planner_gang_runs(p)) {
         restart_next_attempt(p);
         return;
@@ -194,76 +175,43 @@ static cJSON *not_in(const char *node)
     return o;
 }
 
-/* The member, created if it is absent or null. NULL: of another type, which the API server refuses. */
-static cJSON *member_of(cJSON *parent, const char *key)
+/* A node has to fit one of the user's terms, so each gets the requirement. A user's term without any fits no node,
+ * and stays so. */
+static void leave_out(cJSON *spec, const char *node)
 {
-    cJSON *m = cJSON_GetObjectItemCaseSensitive(parent, key);
-
-    if (m && !cJSON_IsNull(m))
-        return cJSON_IsObject(m) ? m : NULL;
-    m = cJSON_CreateObject();
-    desired_set(parent, key, m);
-    return m;
-}
-
-static int members(const cJSON *term, const char *key)
-{
-    return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(term, key));
-}
-
-/* A node has to fit one term, so each gets the fields. A term without requirements fits no node, and stays so. */
-static void add_to_terms(cJSON *terms, const cJSON *fields)
-{
+    cJSON *of_nodes = desired_object(desired_object(spec, "affinity"), "nodeAffinity");
+    cJSON *required = desired_object(of_nodes, "requiredDuringSchedulingIgnoredDuringExecution");
+    bool ours = !required->child;
     cJSON *term;
-    const cJSON *f;
 
-    cJSON_ArrayForEach(term, terms)
+    if (ours)
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(required, "nodeSelectorTerms"), cJSON_CreateObject());
+    cJSON_ArrayForEach(term, cJSON_GetObjectItemCaseSensitive(required, "nodeSelectorTerms"))
     {
-        cJSON *list = cJSON_GetObjectItemCaseSensitive(term, "matchFields");
-        if (members(term, "matchFields") + members(term, "matchExpressions") == 0)
+        bool empty = !ours;
+        const cJSON *list;
+        cJSON_ArrayForEach(list, term) empty &= !list->child;
+        if (empty)
             continue;
-        if (!cJSON_IsArray(list)) {
-            list = cJSON_CreateArray();
-            desired_set(term, "matchFields", list);
-        }
-        cJSON_ArrayForEach(f, fields) cJSON_AddItemToArray(list, cJSON_Duplicate(f, true));
-    }
-}
-
-static void require(cJSON *spec, cJSON *fields)
-{
-    static const char REQUIRED[] = "requiredDuringSchedulingIgnoredDuringExecution";
-    cJSON *affinity = member_of(spec, "affinity");
-    cJSON *of_nodes = affinity ? member_of(affinity, "nodeAffinity") : NULL;
-    cJSON *required = of_nodes ? member_of(of_nodes, REQUIRED) : NULL;
-
-    if (required && !required->child) {
-        cJSON *term = cJSON_CreateObject();
-        cJSON_AddItemToObject(term, "matchFields", cJSON_Duplicate(fields, true));
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(required, "nodeSelectorTerms"), term);
-    } else if (required) {
-        add_to_terms(cJSON_GetObjectItemCaseSensitive(required, "nodeSelectorTerms"), fields);
+        if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(term, "matchFields")))
+            desired_set(term, "matchFields", cJSON_CreateArray());
+        cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(term, "matchFields"), not_in(node));
     }
 }
 
 void avoid_apply(const struct planner *p, cJSON *pod)
 {
-    cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
-    cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
-    cJSON *spec = cJSON_GetObjectItemCaseSensitive(pod, "spec");
-    cleanup_json cJSON *fields = cJSON_CreateArray();
+    cJSON *annotations = desired_object(desired_object(pod, "metadata"), "annotations");
     const char *names = "";
 
-    for (int i = 0; i < p->st.n_avoided && !is_pinned(spec); i++) {
+    for (int i = 0; i < p->st.n_avoided && !json_find(pod, NODE_NAME); i++) {
         const struct avoided_node *n = &p->st.avoided[i];
         if (n->dropped)
             continue;
         names = arena_printf(p->a, "%s%s%s", names, names[0] ? "," : "", n->node);
-        cJSON_AddItemToArray(fields, not_in(n->node));
+        leave_out(desired_object(pod, "spec"), n->node);
     }
     cJSON_DeleteItemFromObjectCaseSensitive(annotations, ANNOTATION_AVOIDED_NODES); /* the template's */
-    if (!names[0])
-        return;
-    cJSON_AddStringToObject(annotations, ANNOTATION_AVOIDED_NODES, names);
-    require(spec, fields);
+    if (names[0])
+        cJSON_AddStringToObject(annotations, ANNOTATION_AVOIDED_NODES, names);
 }

@@ -40,6 +40,9 @@ cJSON *desired_tensorboard_affinity(const struct planner *p);
 /* Set the member; an existing one is replaced. `value` then belongs to the object. */
 void desired_set(cJSON *object, const char *key, cJSON *value);
 
+/* The member; if it is not an object, an empty object replaces it. */
+cJSON *desired_object(cJSON *parent, const char *key);
+
 /* The apiVersion, kind and metadata of a child other than a pod. `hash`: for the annotation
  * ANNOTATION_SPEC_HASH; NULL: none. */
 cJSON *desired_child(const struct planner *p, const char *version, const char *kind, const char *name,

@@ -22,8 +22,7 @@ static void set_number_text(cJSON *object, const char *key, int value)
     set_text(object, key, text);
 }
 
-/* The member; if it is not an object, an empty object replaces it. */
-static cJSON *object_of(cJSON *parent, const char *key)
+cJSON *desired_object(cJSON *parent, const char *key)
 {
     cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
 
@@ -49,11 +48,11 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
         if (m)
             cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
     }
-    cJSON *annotations = object_of(meta, "annotations");
+    cJSON *annotations = desired_object(meta, "annotations");
     if (!cJSON_GetObjectItemCaseSensitive(annotations, DEFAULT_CONTAINER))
         set_text(annotations, DEFAULT_CONTAINER, json_str(training, "name"));
     set_text(annotations, ANNOTATION_TRAINING_CONTAINER, json_str(training, "name"));
-    cJSON *labels = object_of(meta, "labels");
+    cJSON *labels = desired_object(meta, "labels");
     set_text(labels, LABEL_JOB, p->job->name);
     set_text(labels, LABEL_TYPE, s->spec->type);
     set_number_text(labels, LABEL_INDEX, s->index);

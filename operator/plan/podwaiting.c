@@ -143,7 +143,8 @@ static struct waiting about(const struct pod *pod, const struct pod_container *c
 }
 
 /* The container that the others wait for: it cannot start, keeps failing, or takes long. */
-static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, struct arena *a)
+static struct waiting held_by_container(const struct pod *pod, const cJSON *object, int64_t now_ms,
+                                        struct arena *a)
 {
     const bool init = pod->init.state != CONTAINER_NONE;
     const struct pod_container *c = init ? &pod->init : &pod->training;
@@ -166,9 +167,10 @@ static struct waiting held_by_container(const struct pod *pod, int64_t now_ms, s
         return if_late(
             about(pod, c, "InitContainerRunning", "it runs, and the training begins when it has ended", a),
             pod->since_ms, now_ms);
-    return if_late(about(pod, c, "ContainerCreating",
-                         "it is not made yet: its image, a volume or the pod's network takes long", a),
-                   pod->since_ms, now_ms);
+    const char *only, *pvcs = claims(pod, object, &only, a);
+    words = arena_printf(a, "it is not made yet: its image, a volume%s%s%s or the pod's network takes long",
+                         pvcs[0] ? " (PVC " : "", pvcs, pvcs[0] ? ")" : "");
+    return if_late(about(pod, c, "ContainerCreating", words, a), pod->since_ms, now_ms);
 }
 
 struct waiting waiting_of(const struct pod *pod, const cJSON *object, int64_t now_ms, struct arena *a)
@@ -176,7 +178,7 @@ struct waiting waiting_of(const struct pod *pod, const cJSON *object, int64_t no
     if (pod->deletion_ms || pod_ended(pod) || pod_is_running(pod) || pod->phase == POD_PHASE_UNKNOWN)
         return NOTHING;
     if (pod->node[0] && !pod->unplaced)
-        return held_by_container(pod, now_ms, a);
+        return held_by_container(pod, object, now_ms, a);
     return unplaced(pod, object, now_ms, a);
 }
 

@@ -30,17 +30,6 @@ static struct failure *mended_failures(struct planner *p, const struct failure *
     return to;
 }
 
-static struct avoided_node *mended_nodes(struct planner *p)
-{
-    struct avoided_node *to = arena_array(p->a, JOBSTATUS_AVOIDED_MAX, struct avoided_node);
-
-    for (int i = 0; i < p->st.n_avoided; i++) {
-        to[i] = p->st.avoided[i];
-        to[i].since_ms = status_time(p, to[i].since_ms);
-    }
-    return to;
-}
-
 static void correct_times(struct planner *p)
 {
     struct jobstatus *st = &p->st;
@@ -50,7 +39,6 @@ static void correct_times(struct planner *p)
     for (int t = 0; t < COND_TYPES; t++)
         st->conditions[t].transition_ms = status_time(p, st->conditions[t].transition_ms);
     st->failures = mended_failures(p, st->failures, st->n_failures);
-    st->avoided = mended_nodes(p);
     st->progress.time_ms = status_time(p, st->progress.time_ms);
     if (st->last_failure)
         st->last_failure = mended_failures(p, st->last_failure, 1);

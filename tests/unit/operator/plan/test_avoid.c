@@ -384,11 +384,11 @@ static void assert_affinity(const char *spec, const char *want)
 
     snprintf(text, sizeof(text),
              "{'base':['one'],'bodies':true,'spec':{'replicaSpecs':[{'type':'node','replicas':1,'template':{'"
-             "metadata':{"
-             "'annotations':{'" ANNOTATION_AVOIDED_NODES
+             "metadata':{'annotations':{'" ANNOTATION_AVOIDED_NODES
              "':'mine'}},'spec':{%s'containers':[{'name':'pytorch','image':'i'}]}}}]},"
-             "'status':{'phase':'Pending','counts':{'attempt':1},'avoidedNodes':[{'node':'n1','since':'00:09:"
-             "00'}]}}",
+             "'status':{'phase':'Pending','counts':{'attempt':1},'avoidedNodes':[" SINCE(
+                 "n0", "00:09:00", "") "," SINCE("n1", "00:09:00", "") "," SINCE("n2", "00:09:00",
+                                                                                 ",'dropped':true") "]}}",
              spec);
     struct plancase c = run(text, "{}");
     cJSON_ArrayForEach(action, get(c.plan, "actions")) pod = json_str(action, "create") ? action : pod;
@@ -396,35 +396,37 @@ static void assert_affinity(const char *spec, const char *want)
     const cJSON *got = json_find(pod, AFFINITY);
     if (got ? !cJSON_Compare(got, wanted, true) : !cJSON_IsNull(wanted))
         fail_msg("%s: got %s", spec, got ? json_print(got, &shared.sentences.arena) : "none");
-    bool avoids = strstr(want, "NotIn") != NULL;
-    assert_int_equal(avoids, cJSON_IsString(json_find(pod, NAMES)));
+    const cJSON *names = json_find(pod, NAMES);
+    assert_string_equal(strstr(want, "NotIn") ? "n0,n1" : "none", names ? names->valuestring : "none");
     plancase_free(&c);
 }
 
 #define REQUIRED(terms) "{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{" terms "}}}"
-#define NOT_N1 "{'key':'metadata.name','operator':'NotIn','values':['n1']}"
+#define OTHERS                                                                                               \
+    "{'key':'metadata.name','operator':'NotIn','values':['n0']},"                                            \
+    "{'key':'metadata.name','operator':'NotIn','values':['n1']}"
 #define TERMS(list) REQUIRED("'nodeSelectorTerms':[" list "]")
 
 static void test_affinity(void **state)
 {
     (void)state;
-    assert_affinity("", TERMS("{'matchFields':[" NOT_N1 "]}"));
-    assert_affinity("'affinity':null,", TERMS("{'matchFields':[" NOT_N1 "]}"));
-    assert_affinity("'affinity':{'nodeAffinity':null},", TERMS("{'matchFields':[" NOT_N1 "]}"));
+    assert_affinity("", TERMS("{'matchFields':[" OTHERS "]}"));
+    assert_affinity("'affinity':null,", TERMS("{'matchFields':[" OTHERS "]}"));
+    assert_affinity("'affinity':{'nodeAffinity':null},", TERMS("{'matchFields':[" OTHERS "]}"));
     assert_affinity(
         "'affinity':{'nodeAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':[]},'podAffinity':{}}"
         ",",
         "{'nodeAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':[],"
-        "'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{'matchFields':[" NOT_N1
+        "'requiredDuringSchedulingIgnoredDuringExecution':{'nodeSelectorTerms':[{'matchFields':[" OTHERS
         "]}]}},'podAffinity':{}}");
     assert_affinity("'nodeName':'n1',", "null"); /* the kubelet would refuse it */
     assert_affinity(
         "'affinity':" TERMS("{'matchExpressions':[{'key':'a','operator':'Exists'}],'matchFields':null}") ",",
-        TERMS("{'matchExpressions':[{'key':'a','operator':'Exists'}],'matchFields':[" NOT_N1 "]}"));
+        TERMS("{'matchExpressions':[{'key':'a','operator':'Exists'}],'matchFields':[" OTHERS "]}"));
     assert_affinity(
         "'affinity':" TERMS(
             "{},{'matchFields':[{'key':'metadata.name','operator':'In','values':['n2']}]}") ",",
-        TERMS("{},{'matchFields':[{'key':'metadata.name','operator':'In','values':['n2']}," NOT_N1 "]}"));
+        TERMS("{},{'matchFields':[{'key':'metadata.name','operator':'In','values':['n2']}," OTHERS "]}"));
 }
 
 static int open_cases(void **state)
