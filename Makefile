@@ -18,6 +18,7 @@ help: ## show this text
 	@printf '  PYTHON=FILE       bench-trainer, bench-recovery, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer, bench-gpt2, bench-checkpoints: a minute each\n'
 	@printf '  KILLS=50          bench-recovery: about a second each\n'
+	@printf '  KIND=rank         bench-recovery: what is killed: rank, launcher; container, pod, node: in the cluster of kubectl\n'
 	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
 	@printf '  TARGET=idx        fuzz: only this target, tests/fuzz/fuzz_idx.c\n'
 	@printf '  SECONDS=60 JOBS=1 fuzz: CPU seconds per target, targets at once; findings stay in build/fuzz-found\n'
@@ -112,7 +113,11 @@ bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks,
 	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
 
 bench-recovery: build ## from a killed rank to the next training step, 50 times, beside PyTorch (needs a Python with torch)
-	@python3 bench/trainer/recovery.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(KILLS),--kills $(KILLS))
+ifneq ($(filter container pod node,$(KIND)),)
+	@python3 bench/trainer/recovery_cluster.py $(KIND) $(if $(KILLS),--kills $(KILLS))
+else
+	@python3 bench/trainer/recovery.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(KILLS),--kills $(KILLS)) $(if $(KIND),--kind $(KIND))
+endif
 
 bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
 	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""recovery.py - time from a killed rank to the next training step, compared with PyTorch. `make bench-recovery`.
+"""recovery.py - time from a killed rank or launcher to the next training step, compared with PyTorch. `make bench-recovery`.
 
 A job of two ranks of one host trains mnist-cnn with checkpoints under our torchrun, and a random rank of it is killed
-(SIGKILL) at a random moment, again and again; then the same net in PyTorch under its torchrun, with gloo. Measured is
-the time from the kill to the first step that is complete after it. Where the time goes is what can be seen from outside:
+(SIGKILL) at a random moment, again and again; then the same net in PyTorch under its torchrun, with gloo. With --kind
+launcher the launcher is killed instead, and this program starts it again as soon as it is gone, as a container's runtime
+would. Measured is the time from the kill to the first step that is complete after it. Where the time goes is what can be seen from outside:
 ends of processes (pidfd), the launcher's children, lines on stdout and stderr. At the end our job is stopped, and the
 checkpoint that it leaves must hold the bits of a job that nobody disturbed. Exit status 1 when it does not, or when a
 program fails; never because something was slow. PyTorch's ranks may stand still for ever after a kill (gloo's
@@ -31,7 +32,7 @@ SAVE_STEPS = 10
 PAUSE_S = 0.3, 1.0  # from the first step after a kill to the next kill, and on until a checkpoint has been due
 LIMIT_S = 120  # for one recovery, or one wait
 END_S = 30  # for a job to end by itself
-GOALS = {"p50": 0.15, "p99": 0.45}
+GOALS = {"rank": {"p50": 0.1, "p99": 0.3}, "launcher": {}}
 
 
 def fail(message):
@@ -46,17 +47,30 @@ class Job:
     """A launcher and what it and its ranks do; all times are of the monotonic clock."""
 
     def __init__(self, command, folder):
-        self.command, self.buffers, self.errors = command, {}, ""
-        self.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True)
+        self.command, self.folder, self.buffers, self.errors = command, folder, {}, ""
         self.poll = select.poll()
+        self.start()
+        self.events = []  # (seconds, event) of rank 0's stdout, a line of stderr, or ("gone", pid)
+        self.pidfds = {}
+        self.step = self.left = 0  # of the run, and to the end of the epoch (PyTorch's has none)
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True)
         for stream in (self.process.stdout, self.process.stderr):
             os.set_blocking(stream.fileno(), False)
             self.buffers[stream.fileno()] = b""
             self.poll.register(stream, select.POLLIN)
-        self.events = []  # (seconds, event) of rank 0's stdout, a line of stderr, or ("gone", pid)
-        self.pidfds = {}
-        self.step = self.left = 0  # of the run, and to the end of the epoch (PyTorch's has none)
+
+    def kill_launcher(self):
+        """What it and its ranks have printed and nobody has read is lost."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream.fileno() in self.buffers:
+                self.poll.unregister(stream)
+                del self.buffers[stream.fileno()]
+            stream.close()
 
     def __enter__(self):
         return self
@@ -75,6 +89,8 @@ class Job:
         data = os.read(fd, 1 << 16)
         if not data:
             self.poll.unregister(fd)
+            self.buffers.pop(fd)
+            return []
         *whole, self.buffers[fd] = (self.buffers[fd] + data).split(b"\n")
         return [line.decode(errors="replace") for line in whole]
 
@@ -160,8 +176,8 @@ class Job:
         return self.process.returncode
 
 
-def recover(job, rng):
-    """Kills a rank of a job that trains. {phase: seconds since the kill} and the steps that were lost."""
+def recover(job, rng, kind):
+    """Kills a rank of a job that trains, or its launcher. {phase: seconds since the kill} and the steps that were lost."""
     job.events.clear()
     ranks = job.ranks()
     if sorted(ranks) != list(range(RANKS)):
@@ -170,8 +186,14 @@ def recover(job, rng):
         job.watch(pid)
     victim = rng.randrange(RANKS)
     before, kill = job.step, time.monotonic()
-    os.kill(ranks[victim], signal.SIGKILL)
     at, gone, fresh, started = {}, 0, {}, None
+    if kind == "launcher":
+        victim = None
+        job.kill_launcher()
+        at["launcher gone"] = time.monotonic() - kill
+        job.start()
+    else:
+        os.kill(ranks[victim], signal.SIGKILL)
     while "first step" not in at:
         if time.monotonic() - kill > LIMIT_S:
             raise StoodStill(f"{' '.join(job.command)}: no step in {LIMIT_S} s after a kill\n{job.errors}")
@@ -185,7 +207,7 @@ def recover(job, rng):
             since, what = when - kill, event["event"]
             if what == "gone":
                 gone += 1
-                at["killed rank gone" if event["pid"] == ranks[victim] else "others gone"] = since
+                at["killed rank gone" if event["pid"] == ranks.get(victim) else "others gone"] = since
             elif what == "stderr" and "went away" in event["line"]:
                 at.setdefault("noticed by another", since)
             elif what == "start":
@@ -206,7 +228,7 @@ def train_on(job, rng):
     job.train_until(lambda: time.monotonic() >= end and job.step >= step, f"step {step}")
 
 
-def disturb(name, job, kills, rng):
+def disturb(name, job, kills, rng, kind="rank"):
     """What so many kills of a new job cost: [(phases, steps lost)], and why it stood still after one ("": it did not)."""
     found = []
     job.until("train")
@@ -214,7 +236,7 @@ def disturb(name, job, kills, rng):
         print(f"{name}: kill {i + 1} of {kills}, step {job.step}", file=sys.stderr, flush=True)
         train_on(job, rng)
         try:
-            found.append(recover(job, rng))
+            found.append(recover(job, rng, kind))
         except StoodStill as why:
             return found, str(why)
     train_on(job, rng)
@@ -256,7 +278,7 @@ def percentile(values, p):
     return sorted(values)[math.ceil(p / 100 * len(values)) - 1]
 
 
-PHASES = ("killed rank gone", "noticed by another", "others gone", "ranks started", "ranks met", "data there",
+PHASES = ("launcher gone", "killed rank gone", "noticed by another", "others gone", "ranks started", "ranks met", "data there",
           "ready to train", "first step")
 
 
@@ -284,14 +306,15 @@ def show(found):
         row(phase, *cells)
 
 
-def verdict(found):
-    for name, goal in GOALS.items():
+def verdict(found, kind):
+    for name, goal in GOALS[kind].items():
         value = percentile([at["first step"] for at, _ in found], int(name[1:]))
         print(f"{name} <= {goal} s: {'reached' if value <= goal else 'MISSED'} ({value:.3f} s)")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", choices=GOALS, default="rank", help="what is killed; default: %(default)s")
     parser.add_argument("--bin", default=str(ROOT / "build/release/bin"), help="folder of trainer and torchrun")
     parser.add_argument("--python", default=sys.executable, help="a Python with torch; default: this one")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist",
@@ -309,10 +332,11 @@ def main():
     rng, before, found = random.Random(args.seed), os.getloadavg()[0], {}
     with tempfile.TemporaryDirectory(prefix="bench-recovery-") as folder:
         options = ["--save_steps", str(SAVE_STEPS), "--log_interval", "1"]
-        command = [f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", f"--max-restarts={args.kills}", "--no_python",
+        command = [f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", f"--max-restarts={args.kills}",
+                       "--rdzv_id=bench-recovery", "--no_python",
                    *our_trainer(args, f"{folder}/disturbed", options)]
         with Job(command, folder) as job:
-            found["torchrun and trainer"], still = disturb("ours", job, args.kills, rng)
+            found["torchrun and trainer"], still = disturb("ours", job, args.kills, rng, args.kind)
             if still:
                 fail(still)
             # Not at the end of an epoch: a checkpoint also says whether the epoch has been validated.
@@ -321,7 +345,7 @@ def main():
         if status != 128 + signal.SIGTERM:
             fail(f"exit status {status} after SIGTERM, expected {128 + signal.SIGTERM}\n{job.errors}")
         step, differ = same_bits(args, folder, f"{folder}/disturbed")
-        if args.torch_kills:
+        if args.torch_kills and args.kind == "rank":
             command = [args.python, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={RANKS}",
                        "--max-restarts=1000", str(HERE / "torch_recovery.py"), folder, args.data,
                        str(SAVE_STEPS)]
@@ -331,7 +355,7 @@ def main():
     if still:
         print(f"\nPyTorch after its kill {len(found['PyTorch']) + 1}: {still.splitlines()[0]}")
     print()
-    verdict(found["torchrun and trainer"])
+    verdict(found["torchrun and trainer"], args.kind)
     print(f"step {step}: weights and optimizer " + ("DIFFER: " + ", ".join(differ) if differ else
                                                     "have the bits of a job that nobody disturbed"))
     print(f"{os.cpu_count()} CPUs; load {before:.1f} before, {os.getloadavg()[0]:.1f} after; --seed {args.seed}")
