@@ -101,7 +101,7 @@ kill_strays() {
     local pid part known pids=()
     for pid in $(marked_pids); do
         known=
-        for part in "${PARTS[@]}"; do
+        for part in "${PARTS[@]}" kueue coscheduling; do
             if [ "$(part_pid "$part")" = "$pid" ]; then known=1; fi
         done
         if [ -z "$known" ] && ! grep -qx -- "$pid" < <(shim_pids); then pids+=("$pid"); fi
