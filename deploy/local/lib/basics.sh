@@ -1,9 +1,9 @@
 # Used by every program here: its folder, the Kubernetes version of the cluster, names inside a cluster.
 # shellcheck shell=bash disable=SC2034  # the other parts read these
 
-# kubernetes_version MOD: the version of Kubernetes that a module file asks for, if any.
+# kubernetes_version MOD: the version of Kubernetes that a module file asks for, if any; what it replaces comes last.
 kubernetes_version() {
-    sed -n 's/^.*k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$1"
+    sed -n 's/^.*k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$1" | tail -n 1
 }
 
 REPO=$(realpath -m -- "$HERE/../..")

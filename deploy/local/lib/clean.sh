@@ -102,7 +102,7 @@ kill_strays() {
     local pid part known pids=()
     for pid in $(marked_pids); do
         known=
-        for part in "${PARTS[@]}" slow; do
+        for part in "${PARTS[@]}" slow kueue coscheduling; do
             if [ "$(part_pid "$part")" = "$pid" ]; then known=1; fi
         done
         if [ -z "$known" ] && ! grep -qx -- "$pid" < <(shim_pids); then pids+=("$pid"); fi

@@ -22,6 +22,10 @@ apiserver_command() {
         --service-account-issuer="https://kubernetes.default.svc.$DNS_DOMAIN" --service-account-key-file="$PKI/sa.pub"
         --service-account-signing-key-file="$PKI/sa.key" --service-cluster-ip-range="$SERVICE_CIDR"
         "--authorization-mode=Node,RBAC" --allow-privileged=true
+        --requestheader-client-ca-file="$PKI/ca.crt" --requestheader-allowed-names=front-proxy-client
+        --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group
+        --requestheader-extra-headers-prefix=X-Remote-Extra-
+        --proxy-client-cert-file="$PKI/front-proxy-client.crt" --proxy-client-key-file="$PKI/front-proxy-client.key"
         "--enable-admission-plugins=NodeRestriction,PodSecurity,OwnerReferencesPermissionEnforcement"
         --audit-policy-file="$CONFIG/audit.yaml" --audit-log-path="$LOGS/audit.log" --audit-log-maxsize=100 --audit-log-maxbackup=3
         --profiling=false)

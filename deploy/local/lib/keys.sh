@@ -71,6 +71,7 @@ make_control_plane_keys() {
     make_certificate etcd /CN=etcd "IP:127.0.0.1,DNS:localhost"
     make_certificate kube-apiserver /CN=kube-apiserver "$names"
     make_certificate admin /O=system:masters/CN=admin
+    make_certificate front-proxy-client /CN=front-proxy-client # the API server's, before APIs of others
     make_certificate kube-controller-manager /CN=system:kube-controller-manager
     make_certificate kube-scheduler /CN=system:kube-scheduler
     make_kubeconfig "$STATE/admin.conf" admin

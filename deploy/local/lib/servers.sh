@@ -1,8 +1,9 @@
 # A control plane without a node: its settings, its parts, its start and its end.
 # shellcheck shell=bash disable=SC2034  # control_plane.sh and keys.sh read the settings
 
-# One block of ports for each: API server, etcd (3), controller manager, scheduler. Below the kernel's own choices.
-readonly FIRST_BLOCK=20000 BLOCKS=1500 BLOCK_PORTS=8
+# One block of ports for each: API server, etcd (3), controller manager, scheduler, two of the tests, four of what runs beside. Below
+# the kernel's own choices.
+readonly FIRST_BLOCK=20000 BLOCKS=1000 BLOCK_PORTS=12
 readonly API_ADDRESS=127.0.0.1
 readonly ALL_PARTS=(etcd kube-apiserver kube-controller-manager kube-scheduler)
 
@@ -39,13 +40,13 @@ use_version() {
 
 use_port() {
     case $1 in
-    '' | *[!0-9]*) die "--port is '$1': expected a number from 1024 to 65528" ;;
+    '' | *[!0-9]*) die "--port is '$1': expected a number from 1024 to 65524" ;;
     esac
-    if [ "${#1}" -gt 5 ] || [ "$1" -lt 1024 ] || [ "$1" -gt 65528 ]; then die "--port is $1: expected a number from 1024 to 65528"; fi
+    if [ "${#1}" -gt 5 ] || [ "$1" -lt 1024 ] || [ "$1" -gt 65524 ]; then die "--port is $1: expected a number from 1024 to 65524"; fi
     API_PORT=$1
     API_URL=https://$API_ADDRESS:$API_PORT
     ETCD_PORT=$((API_PORT + 1)) ETCD_PEER_PORT=$((API_PORT + 2)) ETCD_METRICS_PORT=$((API_PORT + 3))
-    CONTROLLER_MANAGER_PORT=$((API_PORT + 4)) SCHEDULER_PORT=$((API_PORT + 5))
+    CONTROLLER_MANAGER_PORT=$((API_PORT + 4)) SCHEDULER_PORT=$((API_PORT + 5)) BESIDE_PORT=$((API_PORT + 8))
 }
 
 # free_block: the first port of a block of free ports.

@@ -30,6 +30,7 @@ readonly ETCD_PEER_PORT=2380
 readonly ETCD_METRICS_PORT=2381
 readonly CONTROLLER_MANAGER_PORT=10257
 readonly SCHEDULER_PORT=10259
+readonly BESIDE_PORT=10270 # and three more: kueue, coscheduling
 
 # The most space that the cluster, its images and the first build have used, plus test images.
 readonly DISK_NEEDED_GB=15
