@@ -432,13 +432,41 @@ bool workload_remove_finalizer(cJSON *object)
     return found;
 }
 
-bool workload_set_spec(cJSON *object, const cJSON *patch)
+static void set_members(cJSON *to, const cJSON *patch)
 {
     const cJSON *m;
 
-    cJSON_ArrayForEach(m, at(patch, "spec"))
-        set(at(object, "spec"), m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
-    return at(patch, "spec") != NULL;
+    cJSON_ArrayForEach(m, patch) set(to, m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
+}
+
+/* PodSets without a template change the members that they have, by index. */
+static bool set_counts(cJSON *spec, const cJSON *sets)
+{
+    int i = 0;
+    const cJSON *set;
+
+    if (!cJSON_IsArray(sets) || at(sets->child, "template"))
+        return false;
+    cJSON_ArrayForEach(set, sets)
+    {
+        cJSON *to = cJSON_GetArrayItem(at(spec, "podSets"), i++);
+        if (to)
+            set_members(to, set);
+    }
+    return true;
+}
+
+bool workload_set_spec(cJSON *object, const cJSON *patch)
+{
+    cJSON *spec = at(object, "spec");
+    cleanup_json cJSON *rest = cJSON_Duplicate(at(patch, "spec"), true);
+
+    if (!spec || !rest)
+        return false;
+    if (set_counts(spec, at(rest, "podSets")))
+        set(rest, "podSets", NULL);
+    set_members(spec, rest);
+    return true;
 }
 
 /* ---- flavours and priority classes */

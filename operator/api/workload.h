@@ -110,7 +110,7 @@ cJSON *workload_quantities(const cJSON *resources);
 bool workload_release(cJSON *object, int64_t now_ms);
 bool workload_remove_finalizer(cJSON *object);
 
-/* Set the members of `spec` that `patch` has; null removes one. */
+/* Set the members of `spec` that `patch` has; null removes one. Of podSets without a template, only what they name. */
 bool workload_set_spec(cJSON *object, const cJSON *patch);
 
 /* ---- cluster-wide objects that a Workload refers to */
