@@ -383,6 +383,8 @@ static void admit(struct planner *p)
         }
     }
     int64_t count = json_i64(cJSON_GetArrayItem(p->queue.assignments, 0), "count", -1);
+    int64_t limit = strtoll(p->queue.workload->sizes, NULL, 10); /* lower after the job has shrunk */
+    count = limit < count ? limit : count;
     if (t != p->spec->n_replica_specs)
         hold(p, "the admission has not one assignment for each replicaSpec");
     else if (e->enabled && count > 0 && count < p->spec->replica_specs[0].replicas) {
@@ -596,7 +598,8 @@ static void create(struct planner *p)
                          new_workload(p, &want));
 }
 
-/* The end of the job. Kueue frees the quota when the Workload is Finished. */
+/* The end of the job. Kueue frees the quota when the Workload is Finished. The finalizer is removed from the next
+ * version. */
 static void finish(struct planner *p, const struct workload *w)
 {
     bool good = p->st.phase == JOB_SUCCEEDED;
@@ -604,7 +607,7 @@ static void finish(struct planner *p, const struct workload *w)
     if (!workload_is(w, WORKLOAD_FINISHED) && !w->deleting)
         apply(p, &p->workloads, w, WORKLOAD_FINISHED, true, good ? "Succeeded" : "Failed",
               good ? "The job has succeeded" : "The job has failed");
-    if (w->finalizer)
+    else if (w->finalizer)
         edit(p, w, EDIT_FINALIZER);
 }
 
