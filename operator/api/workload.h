@@ -68,7 +68,7 @@ struct workload {
     struct workload_condition conditions[WORKLOAD_CONDITIONS];
     int64_t requeue_ms; /* Kueue does not try it before this time */
     const char *cluster_queue;
-    /* The admission as a JSON array, by podSet: [{"name", "count", "flavors": [name], "topology": bool,
+    /* The admission as a JSON array, by podSet: [{"name", "count", "flavors": {resource: name}, "topology": bool,
      * "updates": [{labels, annotations, nodeSelector, tolerations}]}]. "": none. */
     const char *assignments;
 };

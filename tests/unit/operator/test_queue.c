@@ -383,6 +383,28 @@ static void test_contradiction(void **state)
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
 }
 
+/* What it occupies goes to others all the same. */
+static void test_invalid_and_evicted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    settle(l);
+    assert_int_equal(pods(l), 2);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+    settle(l);
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    l->queues.full = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
 /* Anybody may make Workloads that name the job as their controller. */
 static void test_other_workloads(void **state)
 {
@@ -436,6 +458,7 @@ int main(void)
         LAB_TEST(test_label_removed),
         LAB_TEST(test_elastic),
         LAB_TEST(test_contradiction),
+        LAB_TEST(test_invalid_and_evicted),
         LAB_TEST(test_other_workloads),
         LAB_TEST(test_requests),
     };
