@@ -79,6 +79,7 @@ void metrics_write(const struct metrics_sources *s, struct buf *out)
          "Objects in the local copy of which only the names could be read.", w.unreadable[CHILD_POD]},
         {"ptj_unreadable_objects", "{resource=\"services\"}", "", "", w.unreadable[CHILD_SERVICE]},
         {"ptj_unreadable_objects", "{resource=\"deployments\"}", "", "", w.unreadable[CHILD_DEPLOYMENT]},
+        {"ptj_unreadable_objects", "{resource=\"workloads\"}", "", "", w.unreadable[CHILD_WORKLOAD]},
         {"ptj_unreadable_objects", "{resource=\"pytorchtrainingjobs\"}", "", "", w.unreadable[CHILD_JOB]},
         {"pytorchtrainingjob_caches_synced", "", "gauge", "1 once the local copies are complete.",
          kube_reconciler_synced(controller_reconciler(s->controller))},

@@ -4,6 +4,7 @@
 #include "operator/actions.h"
 #include "operator/plan/desired.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { RELIST_SPACING_MS = 60000 };
@@ -82,11 +83,6 @@ static void unsure_workload(void *value)
     ((struct workload *)value)->unreadable = UNSURE;
 }
 
-static void free_workload(void *value)
-{
-    workload_free(value);
-}
-
 static int decode_setting(const cJSON *object, struct kube_cache_item *ret, struct err *err)
 {
     struct queue_setting *s = queue_setting_decode(object, err);
@@ -95,11 +91,6 @@ static int decode_setting(const cJSON *object, struct kube_cache_item *ret, stru
         return -1;
     *ret = (struct kube_cache_item){"", s, "", s->name, s->uid};
     return KUBE_CACHE_KEEP;
-}
-
-static void free_setting(void *value)
-{
-    queue_setting_free(value);
 }
 
 static int unreadable_job(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
@@ -215,13 +206,12 @@ void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char
                                                                   .decode = decode_workload,
                                                                   .decode_unreadable = unreadable_workload,
                                                                   .unsure = unsure_workload,
-                                                                  .free_value = free_workload});
+                                                                  .free_value = free});
     for (int i = 0; i < QUEUE_SETTINGS; i++)
-        w->settings[i] =
-            kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch.resource = SETTINGS[i],
-                                                                      .spare = true,
-                                                                      .decode = decode_setting,
-                                                                      .free_value = free_setting});
+        w->settings[i] = kube_reconciler_watch(
+            r,
+            &(struct kube_reconciler_source){
+                .watch.resource = SETTINGS[i], .spare = true, .decode = decode_setting, .free_value = free});
 }
 
 bool watches_settings_listed(const struct watches *w)

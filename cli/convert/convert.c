@@ -148,8 +148,7 @@ static void convert_metadata(struct conversion *c)
     if (annotations && !annotations->child)
         cJSON_DeleteItemFromObjectCaseSensitive(c->metadata, "annotations");
     if (queue.node)
-        losses_add(c->losses, &queue,
-                   "kept, but without effect: Kueue does not admit this kind, so nothing waits for quota");
+        losses_note(c->losses, &queue, "kept: where Kueue is installed, the job waits until Kueue admits it");
 }
 
 static void convert_suspend_note(struct conversion *c)

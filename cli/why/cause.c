@@ -36,6 +36,34 @@ static const struct cause CAUSES[] = {
      .next = "tries again, at least once a minute. It never takes over or deletes what is not the job's.",
      .todo = "Delete or rename that object, or give the job another name."},
     {.kind = WHY_JOB,
+     .reasons = "Queued",
+     .texts = {"has not listed Kueue's objects"},
+     .headline = "the job is to be queued by Kueue, whose objects the operator cannot list",
+     .next = "creates no pods before Kueue admits the job.",
+     .todo = "Ask an admin to apply deploy/rbac/kueue-role.yaml (with Helm: kueue.enabled: true), or run "
+             "without the queue: "
+             "kubectl label ptj {job} -n {ns}{with} kueue.x-k8s.io/queue-name-"},
+    {.kind = WHY_JOB,
+     .reasons = "Queued",
+     .texts = {"LocalQueue", "WorkloadPriorityClass"},
+     .headline = "the job's queue or its priority class does not work: Kueue cannot admit it",
+     .next = "creates the pods once Kueue admits the job.",
+     .todo = "Correct the job's labels kueue.x-k8s.io/queue-name and priority-class, or the queue: kubectl "
+             "get localqueues -n "
+             "{ns}{with}"},
+    {.kind = WHY_JOB,
+     .reasons = "Queued",
+     .headline = "the job waits in its queue: Kueue has not admitted it",
+     .next = "creates the pods once Kueue admits the job.",
+     .todo = "Wait for quota, or look at the queue: kubectl get localqueues,workloads -n {ns}{with}"},
+    {.kind = WHY_JOB,
+     .reasons = "Evicted FailedToStart",
+     .headline = "Kueue's admission has ended, or the pods cannot be as it says",
+     .next =
+         "ends the pods and gives the quota back; an evicted job queues again, and this counts to no limit.",
+     .todo = "After FailedToStart, remove from the pod template what the message names; else nothing: the "
+             "job queues again."},
+    {.kind = WHY_JOB,
      .reasons = "JobDeadline",
      .headline = "the job ran for longer than activeDeadlineSeconds",
      .todo = "Raise spec.runPolicy.activeDeadlineSeconds, or leave it out."},
@@ -73,6 +101,16 @@ static const struct cause CAUSES[] = {
      .texts = {"usage per ", "max limit to request ratio"},
      .headline = "a LimitRange of namespace {ns} forbids the job's pods",
      .todo = "Keep requests and limits within it: kubectl describe limitrange -n {ns}{with}"},
+    {.kind = WHY_REFUSED,
+     .texts = {"\"mpod.kb.io\"", "workload.kb.io\""},
+     .headline = "Kueue's webhook does not answer: no pod and no Workload can be created",
+     .todo = "Ask an admin: Kueue is down, or its configuration names PyTorchTrainingJobs while its account "
+             "may not read them "
+             "(docs/kueue.md)."},
+    {.kind = WHY_REFUSED,
+     .reasons = "WorkloadRefused",
+     .headline = "the job's Workload is refused, so Kueue cannot queue the job",
+     .todo = "Correct in the job what the message names."},
     {.kind = WHY_REFUSED,
      .texts = {"failed calling webhook", "failed to call webhook"},
      .subject = "webhook \"",

@@ -188,7 +188,8 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
 /* Reasons of the job whose message is in the condition Running. */
 static struct finding of_reason(const struct why_facts *f, struct arena *a)
 {
-    static const char *const REFUSED[] = {"PodRefused", "CreateFailed"};
+    static const char *const REFUSED[] = {"PodRefused", "CreateFailed", "WorkloadRefused"};
+    static const char *const OF_JOB[] = {"NameConflict", "Queued", "Evicted", "FailedToStart"};
     static const char *const NORMAL[] = {"PodsStarting", "Restarting", "Pausing", "PodsPending", "Resuming"};
     const struct jobstatus *st = &f->job->status;
     const char *word = st->reason ? arena_strndup(a, st->reason, strcspn(st->reason, " ")) : "";
@@ -200,8 +201,9 @@ static struct finding of_reason(const struct why_facts *f, struct arena *a)
     for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++)
         if (same_text(word, REFUSED[i]))
             g.kind = WHY_REFUSED;
-    if (g.kind == WHY_REFUSED || same_text(word, "NameConflict"))
-        return g;
+    for (size_t i = 0; i < ARRAY_LEN(OF_JOB); i++)
+        if (g.kind == WHY_REFUSED || same_text(word, OF_JOB[i]))
+            return g;
     g.kind = WHY_WAITING; /* of a pod that could not be read */
     return st->phase == JOB_PENDING ? g : FINDING_NONE;
 }
@@ -262,7 +264,7 @@ struct finding finding_of(const struct why_facts *f, struct arena *a)
 
     if (!g.since_ms && st->completion_ms)
         g.since_ms = st->completion_ms;
-    else if (!g.since_ms && g.kind == WHY_REFUSED)
+    else if (!g.since_ms && (g.kind == WHY_REFUSED || same_text(g.reason, "Queued")))
         g.since_ms = st->conditions[COND_RUNNING].transition_ms;
     if (!g.since_ms)
         g.since_ms = f->job->created_ms;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONDITIONS_READ = 64, CHECKS_READ = 64, FLAVORS_READ = 64 };
+enum { CONDITIONS_READ = 64, CHECKS_READ = 64 };
 
 static const char *const CONDITION_NAMES[] = {"QuotaReserved", "Admitted", "Evicted", "PodsReady",
                                               "Finished"};
@@ -190,22 +190,6 @@ static void read_conditions(const cJSON *list, struct arena *a, struct workload 
     }
 }
 
-static void add_flavors(cJSON *to, const cJSON *flavors)
-{
-    cJSON *list = cJSON_AddArrayToObject(to, "flavors");
-    const cJSON *f, *have;
-    int n = 0;
-
-    cJSON_ArrayForEach(f, flavors)
-    {
-        bool known = !cJSON_IsString(f) || n == FLAVORS_READ;
-        cJSON_ArrayForEach(have, list) known = known || strcmp(have->valuestring, f->valuestring) == 0;
-        if (!known)
-            cJSON_AddItemToArray(list, cJSON_CreateString(f->valuestring));
-        n += !known;
-    }
-}
-
 /* What the admission checks want to be set in the pods of this podSet. */
 static void add_updates(cJSON *to, const cJSON *checks, const char *name)
 {
@@ -249,7 +233,7 @@ static int read_admission(const cJSON *status, struct arena *a, struct workload 
         const char *name = text(set, "name", DECODE_LABEL_BYTES);
         cJSON_AddStringToObject(o, "name", name);
         cJSON_AddNumberToObject(o, "count", (double)json_i64(set, "count", -1));
-        add_flavors(o, at(set, "flavors"));
+        add_if_any(o, "flavors", at(set, "flavors"));
         cJSON_AddBoolToObject(o, "topology", cJSON_IsObject(at(set, "topologyAssignment")));
         add_updates(o, at(status, "admissionChecks"), name);
         cJSON_AddItemToArray(list, o);
@@ -432,13 +416,41 @@ bool workload_remove_finalizer(cJSON *object)
     return found;
 }
 
-bool workload_set_spec(cJSON *object, const cJSON *patch)
+static void set_members(cJSON *to, const cJSON *patch)
 {
     const cJSON *m;
 
-    cJSON_ArrayForEach(m, at(patch, "spec"))
-        set(at(object, "spec"), m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
-    return at(patch, "spec") != NULL;
+    cJSON_ArrayForEach(m, patch) set(to, m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
+}
+
+/* PodSets without a template change the members that they have, by index. */
+static bool set_counts(cJSON *spec, const cJSON *sets)
+{
+    int i = 0;
+    const cJSON *set;
+
+    if (!cJSON_IsArray(sets) || at(sets->child, "template"))
+        return false;
+    cJSON_ArrayForEach(set, sets)
+    {
+        cJSON *to = cJSON_GetArrayItem(at(spec, "podSets"), i++);
+        if (to)
+            set_members(to, set);
+    }
+    return true;
+}
+
+bool workload_set_spec(cJSON *object, const cJSON *patch)
+{
+    cJSON *spec = at(object, "spec");
+    cleanup_json cJSON *rest = cJSON_Duplicate(at(patch, "spec"), true);
+
+    if (!spec || !rest)
+        return false;
+    if (set_counts(spec, at(rest, "podSets")))
+        set(rest, "podSets", NULL);
+    set_members(spec, rest);
+    return true;
 }
 
 /* ---- flavours and priority classes */

@@ -68,7 +68,7 @@ struct workload {
     struct workload_condition conditions[WORKLOAD_CONDITIONS];
     int64_t requeue_ms; /* Kueue does not try it before this time */
     const char *cluster_queue;
-    /* The admission as a JSON array, by podSet: [{"name", "count", "flavors": [name], "topology": bool,
+    /* The admission as a JSON array, by podSet: [{"name", "count", "flavors": {resource: name}, "topology": bool,
      * "updates": [{labels, annotations, nodeSelector, tolerations}]}]. "": none. */
     const char *assignments;
 };
@@ -110,7 +110,7 @@ cJSON *workload_quantities(const cJSON *resources);
 bool workload_release(cJSON *object, int64_t now_ms);
 bool workload_remove_finalizer(cJSON *object);
 
-/* Set the members of `spec` that `patch` has; null removes one. */
+/* Set the members of `spec` that `patch` has; null removes one. Of podSets without a template, only what they name. */
 bool workload_set_spec(cJSON *object, const cJSON *patch);
 
 /* ---- cluster-wide objects that a Workload refers to */

@@ -1,8 +1,8 @@
 /* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, debug mode, resumeSpecs; avoid.c adds the nodes to avoid. */
+#include "operator/plan/admission.h"
 #include "operator/plan/avoid.h"
 #include "operator/plan/desired.h"
 #include "operator/plan/guards.h"
-#include "operator/plan/queue.h"
 
 #include <string.h>
 
@@ -147,7 +147,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
             desired_launcher_add(p, spec, c);
         desired_container(p, s, c);
     }
-    queue_fill_pod(p, s, pod);
+    admission_fill_pod(p, s, pod);
     avoid_apply(p, pod);
     return pod;
 }

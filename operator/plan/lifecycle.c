@@ -352,13 +352,15 @@ static bool has_begun(const struct planner *p)
     bool begun = false;
 
     for (int i = 0; i < p->n_slots; i++)
-        begun |= p->slots[i].pod || (p->slots[i].seen && p->slots[i].seen->uid);
+        begun |= p->slots[i].seen && p->slots[i].seen->uid;
+    for (int i = 0; i < p->in->n_pods; i++)
+        begun |= p->in->pods[i]->attempt == p->st.attempt;
     return begun;
 }
 
 /* A job that is not admitted has no pods. Its attempt ends as by a pause: no counter changes, and the status
  * reports it before the first delete. */
-static void wait_in_queue(struct planner *p)
+void lifecycle_wait(struct planner *p)
 {
     if (has_begun(p)) {
         restart_next_attempt(p);
@@ -380,7 +382,7 @@ void lifecycle_run(struct planner *p)
     }
     queue_settle(p);
     if (p->queue.verdict == QUEUE_WAIT) {
-        wait_in_queue(p);
+        lifecycle_wait(p);
         return;
     }
     int attempt = p->st.attempt;

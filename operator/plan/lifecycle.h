@@ -6,5 +6,6 @@
 
 void lifecycle_run(struct planner *p);
 void lifecycle_pause(struct planner *p);
+void lifecycle_wait(struct planner *p); /* without pods, until Kueue admits the job */
 
 #endif

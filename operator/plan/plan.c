@@ -141,6 +141,11 @@ static void plan_invalid(struct planner *p)
         p->st.phase = JOB_PENDING;
     planner_reason(p, "InvalidSpec", message);
     planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
+    queue_begin(p);
+    if (queue_is_evicted(p)) { /* others wait for its quota */
+        lifecycle_wait(p);
+        queue_act(p);
+    }
 }
 
 static void plan_valid(struct planner *p)

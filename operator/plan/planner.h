@@ -39,7 +39,7 @@ struct queue_state {
     int step;                        /* of queue.c: what becomes of the Workload */
     bool changed;       /* it runs, but the job is another one now than the admitted one: see queue_settle */
     cJSON *assignments; /* freed by queue_end */
-    const char *patch;  /* what EDIT_SPEC sets */
+    const char *patch;  /* what EDIT_SPEC sets; NULL: nothing */
 };
 
 struct planner {

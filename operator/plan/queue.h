@@ -22,15 +22,15 @@ void queue_begin(struct planner *p);
 /* After planner_fill_slots: a job that changed keeps its admission only while it runs. */
 void queue_settle(struct planner *p);
 
+/* Whether the pods have to end, and the quota to go back. */
+bool queue_is_evicted(const struct planner *p);
+
 /* Set the reason while the job waits. */
 void queue_report(struct planner *p);
 
 /* Add the actions on the Workload: to p->workloads, which precede creates, and the condition PodsReady to
  * p->ready, which is last. */
 void queue_act(struct planner *p);
-
-/* Set in a pod what the admission says: node selectors, tolerations, labels, annotations, a gate. */
-void queue_fill_pod(const struct planner *p, const struct slot *s, cJSON *pod);
 
 void queue_end(struct planner *p);
 

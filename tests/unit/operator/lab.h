@@ -211,6 +211,9 @@ const char *lab_broken_rule(struct lab *l, unsigned leave_out);
  * ResourceFlavor, "gpu". */
 void lab_kueue_install(struct lab *l);
 
+/* The same without new operators. */
+void lab_kueue_serve(struct lab *l);
+
 /* The job's Workload; NULL: there is none. cJSON_Delete. */
 cJSON *lab_workload(struct lab *l);
 

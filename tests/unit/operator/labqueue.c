@@ -23,7 +23,7 @@ static bool is(const cJSON *workload, const char *type, const char *status)
     return have && strcmp(have, status) == 0;
 }
 
-void lab_kueue_install(struct lab *l)
+void lab_kueue_serve(struct lab *l)
 {
     fake_add_kind(l->server, LAB_KUEUE, "workloads", "Workload");
     fake_add_kind(l->server, LAB_KUEUE, "resourceflavors", "ResourceFlavor");
@@ -33,6 +33,11 @@ void lab_kueue_install(struct lab *l)
             "{'spec':{'nodeLabels':{'pool':'a100'},'tolerations':[{'key':'gpu','operator':'Exists'}]}}");
     lab_put(l, LAB_KUEUE "/workloadpriorityclasses/high", "{'value':1000}");
     l->queues.runs = true;
+}
+
+void lab_kueue_install(struct lab *l)
+{
+    lab_kueue_serve(l);
     l->kueue = QUEUES_AUTO;
     lab_restart(l);
 }
@@ -237,7 +242,8 @@ const char *lab_broken_queue_rule(struct lab *l, bool strict)
     k = (struct look){0};
     for (int i = 0; fake_change_at(l->server, i, &c); i++) {
         const char *broken = NULL;
-        if (strcmp(c.kind, "Workload") == 0)
+        if (strcmp(c.kind, "Workload") == 0 &&
+            strstr(json_str(at(c.object, "metadata"), "name"), "trainingjob-"))
             broken = note_workload(&k, &c, strict);
         if (strcmp(c.kind, "Pod") == 0)
             note_pod(&k, &c);

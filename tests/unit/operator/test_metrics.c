@@ -302,7 +302,8 @@ static void check_label(const struct sample *s)
                                        "result=\"dropped\"",
                                        "resource=\"p",
                                        "resource=\"services\"",
-                                       "resource=\"deployments\""};
+                                       "resource=\"deployments\"",
+                                       "resource=\"workloads\""};
 
     if (!s->labels[0])
         return;

@@ -2,6 +2,8 @@
 #include "lab.h"
 #include "test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define QUEUED(members, replicas)                                                                            \
@@ -96,11 +98,369 @@ static void test_evicted(void **state)
     assert_int_equal(lab_status_number(l, "disruptionCount"), 0);
 }
 
+/* ---- where Kueue is, or is not */
+
+static int asked(struct lab *l, const char *method, const char *part)
+{
+    return fake_log_count(l->server, method, part);
+}
+
+/* A question a minute, and nothing else; the label has no effect. */
+static void test_absent(void **state)
+{
+    struct lab *l = lab_begin(state, lab_well);
+
+    l->kueue = QUEUES_AUTO;
+    lab_restart(l);
+    lab_run_settled(l, QUEUED("", "2"));
+    assert_true(lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+    int before = asked(l, NULL, "kueue");
+    lab_pass_ms(l, 600000);
+    assert_in_range(asked(l, NULL, "kueue") - before, 9, 11);
+    assert_int_equal(asked(l, "LIST", "workloads") + asked(l, NULL, "priorityclasses"), 0);
+}
+
+static void test_off(void **state)
+{
+    struct lab *l = lab_begin(state, lab_well);
+
+    lab_kueue_serve(l);
+    lab_run_settled(l, QUEUED("", "2"));
+    assert_true(lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+    assert_int_equal(asked(l, NULL, "kueue"), 0);
+}
+
+/* Jobs without a label go on as ever. */
+static void test_installed_later(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    l->kueue = QUEUES_AUTO;
+    lab_restart(l);
+    lab_run(l, QUEUED("", "2"));
+    lab_put_job(l, "ns", "free", LAB_TWO);
+    LAB_UNTIL(l, pods(l) == 4);
+    lab_kueue_serve(l);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(lab_status_number(l, "attempt"), 1);
+    assert_int_equal(lab_status_number(l, "restarts"), 0);
+    cleanup_json cJSON *pod = lab_get(l, LAB_PODS "/free-node-0");
+    assert_string_equal(json_str(find(pod, "metadata", "labels"), "batch.tensorstack.dev/attempt"), "0");
+}
+
+/* An API server that starts may not know the kind yet: one such answer changes nothing. */
+static void test_gone(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    int before = asked(l, "LIST", "v1beta2");
+    fake_plan_fault(l->server,
+                    &(struct fake_fault_plan){.method = "LIST", .path_part = "kueue", .status = 404});
+    LAB_UNTIL(l, asked(l, "LIST", "v1beta2") > before);
+    lab_pass_ms(l, 30000);
+    assert_int_equal(pods(l), 0);
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+}
+
+static void test_not_allowed(void **state)
+{
+    struct lab *l = lab_begin(state, lab_well);
+
+    lab_kueue_serve(l);
+    l->queues.runs = false;
+    l->kueue = QUEUES_ON;
+    fake_refuse(l->server, "LIST", "/workloads", 403);
+    lab_restart(l);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_put_job(l, "ns", "free", LAB_TWO);
+    LAB_UNTIL(l, has_reason(l, "Queued the operator has not listed Kueue's objects yet"));
+    LAB_UNTIL(l, pods(l) == 2); /* of the other one */
+    lab_pass_ms(l, 300000);
+    assert_int_equal(asked(l, "POST", LAB_PODS), 2);
+    fake_plan_fault(l->server, NULL);
+    l->queues.runs = true;
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+}
+
+static const char DOWN[] =
+    "Internal error occurred: failed calling webhook \"mpod.kb.io\": connection refused";
+
+/* Nothing is counted, and it is tried each second for a minute. */
+static void test_webhook_down(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "Admitted", "True"));
+    fake_plan_fault(l->server, &(struct fake_fault_plan){
+                                   .method = "POST", .path_part = "/pods", .status = 500, .message = DOWN});
+    int before = asked(l, "POST", "/pods");
+    lab_pass_ms(l, 50000);
+    assert_in_range(asked(l, "POST", "/pods") - before, 24, 52); /* the lab looks every second second */
+    assert_true(has_reason(l, "CreateFailed"));
+    fake_plan_fault(l->server, NULL);
+    int64_t began = l->offset_ms;
+    LAB_UNTIL(l, pods(l) == 2);
+    assert_in_range(l->offset_ms - began, 0, 3000);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+}
+
+/* The same for the quota of an evicted job; and it is not asked each second for ever. */
+static void test_webhook_down_at_release(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_evict(l, "Preempted");
+    fake_plan_fault(l->server,
+                    &(struct fake_fault_plan){
+                        .method = "PUT", .path_part = "/workloads", .status = 500, .message = DOWN});
+    LAB_UNTIL(l, pods(l) == 0);
+    int before = asked(l, "PUT", "/workloads");
+    lab_pass_ms(l, 50000);
+    assert_in_range(asked(l, "PUT", "/workloads") - before, 24, 52);
+    before = asked(l, "PUT", "/workloads");
+    lab_pass_ms(l, 1200000);
+    assert_in_range(asked(l, "PUT", "/workloads") - before, 10, 60);
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+}
+
+/* ---- what the user changes */
+
+static char *uid(struct lab *l)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+    const char *uid = json_str(find(w, "metadata", NULL), "uid");
+
+    return uid ? strdup(uid) : NULL;
+}
+
+static bool spec_is(struct lab *l, const char *key, const char *want)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+    const char *have = json_str(find(w, "spec", NULL), key);
+
+    return have && strcmp(have, want) == 0;
+}
+
+static int64_t priority(struct lab *l)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    return json_i64(find(w, "spec", NULL), "priority", -1);
+}
+
+static int64_t count(struct lab *l)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    return json_i64(cJSON_GetArrayItem(find(w, "spec", "podSets"), 0), "count", -1);
+}
+
+#define EDIT(resources, more)                                                                                \
+    "{'spec':{'replicaSpecs':[{'type':'node','replicas':2,'restartPolicy':'ExitCode','template':{'spec':"    \
+    "{" more "'containers':[{'name':'pytorch','image':'i','resources':{'limits':{" resources "}}}]}}}]}}"
+
+/* While it waits, the Workload follows the job and keeps its place. */
+static void test_changes_while_waiting(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    cleanup_free char *first = uid(l);
+    assert_int_equal(priority(l), 0);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'other'}}}");
+    LAB_UNTIL(l, spec_is(l, "queueName", "other"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/priority-class':'high'}}}");
+    LAB_UNTIL(l, priority(l) == 1000);
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':4", ""));
+    lab_pass_ms(l, 5000);
+    cleanup_json cJSON *w = lab_workload(l);
+    const cJSON *c = json_find(cJSON_GetArrayItem(find(w, "spec", "podSets"), 0),
+                               (const char *[]){"template", "spec", "containers", NULL});
+    assert_string_equal(
+        json_str(json_find(cJSON_GetArrayItem(c, 0), (const char *[]){"resources", "limits", NULL}),
+                 "nvidia.com/gpu"),
+        "4");
+    cleanup_free char *last = uid(l);
+    assert_string_equal(first, last);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/priority-class':'nowhere'}}}");
+    LAB_UNTIL(l, has_reason(l, "Queued the WorkloadPriorityClass nowhere does not exist"));
+}
+
+/* A job that runs keeps its admission; it queues again when it loses a pod. */
+static void test_changes_while_running(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    cleanup_free char *first = uid(l);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'other'}}}");
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':4", ""));
+    settle(l);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True") && spec_is(l, "queueName", "other"));
+    cleanup_free char *last = uid(l);
+    assert_string_not_equal(first, last);
+    settle(l);
+}
+
+static void test_suspended(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    assert_int_equal(pods(l), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':false}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+/* The pods run on, and the quota is free. */
+static void test_label_removed(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':null}}");
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    assert_int_equal(pods(l), 2);
+}
+
+#define ELASTIC                                                                                              \
+    "'torchrunConfig':{'enabled':true,'maxRestarts':1},'elastic':{'enabled':true,'minReplicas':1,'"          \
+    "maxReplicas':4,'expectedReplicas':3},"
+
+/* Fewer pods than expected; a lower number is written in place, and a higher one waits for the next admission. */
+static void test_elastic(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.assignment = "{'count':2}";
+    lab_put(l, LAB_JOB, QUEUED(ELASTIC, "3"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    assert_int_equal(pods(l), 2);
+    assert_int_equal(count(l), 3);
+    cleanup_free char *first = uid(l);
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'expectedReplicas':1}}}");
+    LAB_UNTIL(l, count(l) == 1 && pods(l) == 1);
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'expectedReplicas':4}}}");
+    settle(l);
+    cleanup_free char *last = uid(l);
+    assert_string_equal(first, last);
+    assert_int_equal(pods(l), 1);
+}
+
+/* The template wants another node than the flavour: neither can be had, and the quota is not kept. */
+static void test_contradiction(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_put(l, LAB_JOB, EDIT("'cpu':1", "'nodeSelector':{'pool':'v100'},"));
+    LAB_UNTIL(l, has_reason(l, "FailedToStart"));
+    LAB_UNTIL(l, lab_workload_is(l, "Finished", "True"));
+    settle(l);
+    assert_int_equal(pods(l), 0);
+    lab_put(l, LAB_JOB, EDIT("'cpu':1", "'nodeSelector':null,"));
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+}
+
+/* What it occupies goes to others all the same. */
+static void test_invalid_and_evicted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    settle(l);
+    assert_int_equal(pods(l), 2);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+    settle(l);
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    l->queues.full = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+/* Anybody may make Workloads that name the job as their controller. */
+static void test_other_workloads(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char body[512];
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    snprintf(body, sizeof(body),
+             "{'metadata':{'finalizers':['kueue.x-k8s.io/"
+             "resource-in-use'],'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION
+             "','kind':'PyTorchTrainingJob','name':'j','uid':'%s','controller':true}]},'spec':{'podSets':[{'"
+             "name':'x','count':900}]}}",
+             json_str(find(job, "metadata", NULL), "uid"));
+    lab_put(l, LAB_WORKLOADS "/another", body);
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 1);
+    settle(l);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+}
+
+/* One create, one write for each of PodsReady and Finished, and one for the finalizer. */
+static void test_requests(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+    settle(l);
+    assert_int_equal(asked(l, "POST", LAB_WORKLOADS), 1);
+    assert_int_equal(asked(l, "PATCH", LAB_WORKLOADS), 2);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 1);
+    assert_int_equal(asked(l, "GET", LAB_WORKLOADS), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_life),
         LAB_TEST(test_evicted),
+        LAB_TEST(test_absent),
+        LAB_TEST(test_off),
+        LAB_TEST(test_installed_later),
+        LAB_TEST(test_gone),
+        LAB_TEST(test_not_allowed),
+        LAB_TEST(test_webhook_down),
+        LAB_TEST(test_webhook_down_at_release),
+        LAB_TEST(test_changes_while_waiting),
+        LAB_TEST(test_changes_while_running),
+        LAB_TEST(test_suspended),
+        LAB_TEST(test_label_removed),
+        LAB_TEST(test_elastic),
+        LAB_TEST(test_contradiction),
+        LAB_TEST(test_invalid_and_evicted),
+        LAB_TEST(test_other_workloads),
+        LAB_TEST(test_requests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,212 @@
+/* queuespec.c - build the spec of a job's Workload, and compare it with the existing one. */
+#include "operator/plan/queuespec.h"
+
+#include "operator/plan/desired.h"
+#include "operator/plan/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static cJSON *at(const cJSON *node, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(node, key);
+}
+
+const struct queue_setting *queuespec_setting(const struct planner *p, enum queue_setting_kind kind,
+                                              const char *name)
+{
+    const struct plan_queue *q = &p->in->queue;
+
+    for (int i = 0; i < q->n_settings[kind]; i++)
+        if (name ? strcmp(q->settings[kind][i]->name, name) == 0 : q->settings[kind][i]->is_default)
+            return q->settings[kind][i];
+    return NULL;
+}
+
+static const char *template_class(const struct planner *p)
+{
+    for (int t = 0; t < p->spec->n_replica_specs; t++) {
+        const char *name = json_str(at(p->spec->replica_specs[t].template, "spec"), "priorityClassName");
+        if (name && name[0])
+            return name;
+    }
+    return NULL;
+}
+
+/* The class of the job's label, else of the first template with one, else the cluster's default. */
+static void read_priority(const struct planner *p, struct queuespec *q)
+{
+    const char *label = p->job->queue.priority_class;
+    const char *name = label ? label : template_class(p);
+    const struct queue_setting *class =
+        queuespec_setting(p, label ? QUEUE_PRIORITY : QUEUE_POD_PRIORITY, name);
+
+    q->class_group = class ? label ? WORKLOAD_GROUP : "scheduling.k8s.io" : "";
+    q->class_kind = label ? "WorkloadPriorityClass" : "PriorityClass";
+    q->class_name = class ? class->name : "";
+    q->priority = class ? class->value : 0;
+    q->unknown = class ? NULL : name;
+}
+
+void queuespec_read(const struct planner *p, struct queuespec *ret)
+{
+    const struct elastic *e = &p->spec->elastic;
+
+    *ret = (struct queuespec){.n = p->spec->n_replica_specs};
+    for (int t = 0; t < ret->n; t++) {
+        const struct replica_spec *r = &p->spec->replica_specs[t];
+        ret->sets[t] = (struct workload_podset){r->type, r->template, r->replicas,
+                                                e->enabled && e->min < r->replicas ? e->min : 0};
+    }
+    workload_content(ret->sets, ret->n, ret->content);
+    workload_sizes(ret->sets, ret->n, ret->sizes);
+    read_priority(p, ret);
+}
+
+bool queuespec_same_content(const struct queuespec *q, const struct workload *w)
+{
+    return strcmp(w->content, q->content) == 0;
+}
+
+bool queuespec_same_sizes(const struct queuespec *q, const struct workload *w)
+{
+    return strcmp(w->sizes, q->sizes) == 0;
+}
+
+static void copy_quantities(cJSON *spec, const char *list)
+{
+    static const char *const RESOURCES[] = {"requests", "limits"};
+    cJSON *c;
+
+    cJSON_ArrayForEach(c, at(spec, list))
+    {
+        cJSON *resources = at(c, "resources");
+        for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++)
+            if (cJSON_IsObject(at(resources, RESOURCES[i])))
+                desired_set(resources, RESOURCES[i], workload_quantities(at(resources, RESOURCES[i])));
+    }
+}
+
+static void add_topology(cJSON *set, const cJSON *annotations)
+{
+    const char *required = json_str(annotations, ANNOTATION_TOPOLOGY_REQUIRED);
+    const char *preferred = json_str(annotations, ANNOTATION_TOPOLOGY_PREFERRED);
+    const char *any = json_str(annotations, ANNOTATION_TOPOLOGY_ANY);
+
+    if (!required && !preferred && !any)
+        return;
+    cJSON *o = cJSON_AddObjectToObject(set, "topologyRequest");
+    if (required)
+        cJSON_AddStringToObject(o, "required", required);
+    else if (preferred)
+        cJSON_AddStringToObject(o, "preferred", preferred);
+    else
+        cJSON_AddBoolToObject(o, "unconstrained", strcmp(any, "true") == 0);
+    cJSON_AddStringToObject(o, "podIndexLabel", LABEL_INDEX);
+}
+
+static cJSON *podset(const struct workload_podset *from)
+{
+    static const char *const META[] = {"labels", "annotations"};
+    cJSON *set = cJSON_CreateObject();
+    const cJSON *meta = at(from->template, "metadata");
+
+    cJSON_AddStringToObject(set, "name", from->name);
+    cJSON_AddNumberToObject(set, "count", (double)from->count);
+    if (from->min)
+        cJSON_AddNumberToObject(set, "minCount", (double)from->min);
+    cJSON *template = cJSON_AddObjectToObject(set, "template");
+    cJSON *own = cJSON_AddObjectToObject(template, "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(META); i++)
+        if (cJSON_IsObject(at(meta, META[i])))
+            cJSON_AddItemToObject(own, META[i], cJSON_Duplicate(at(meta, META[i]), true));
+    cJSON *spec = cJSON_Duplicate(at(from->template, "spec"), true);
+    cJSON_AddItemToObject(template, "spec", spec);
+    desired_set(spec, "restartPolicy", cJSON_CreateString("Never"));
+    copy_quantities(spec, "containers");
+    copy_quantities(spec, "initContainers");
+    add_topology(set, at(meta, "annotations"));
+    return set;
+}
+
+static void add_priority(cJSON *spec, const struct queuespec *q)
+{
+    cJSON_AddNumberToObject(spec, "priority", (double)q->priority);
+    if (!q->class_name[0]) {
+        cJSON_AddNullToObject(spec, "priorityClassRef");
+        return;
+    }
+    cJSON *ref = cJSON_AddObjectToObject(spec, "priorityClassRef");
+    cJSON_AddStringToObject(ref, "group", q->class_group);
+    cJSON_AddStringToObject(ref, "kind", q->class_kind);
+    cJSON_AddStringToObject(ref, "name", q->class_name);
+}
+
+/* {"spec": ...} with null for what is not set. */
+static cJSON *whole(const struct planner *p, const struct queuespec *q)
+{
+    cJSON *doc = cJSON_CreateObject();
+    cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
+    cJSON *sets = cJSON_AddArrayToObject(spec, "podSets");
+    int64_t max_s = p->job->queue.max_time_s;
+
+    for (int t = 0; t < q->n; t++)
+        cJSON_AddItemToArray(sets, podset(&q->sets[t]));
+    cJSON_AddStringToObject(spec, "queueName", p->job->queue.name);
+    add_priority(spec, q);
+    cJSON_AddItemToObject(spec, "maximumExecutionTimeSeconds",
+                          max_s ? cJSON_CreateNumber((double)max_s) : cJSON_CreateNull());
+    return doc;
+}
+
+cJSON *queuespec_workload(struct planner *p, const struct queuespec *q)
+{
+    cJSON *o = desired_child(p, WORKLOAD_API_VERSION, "Workload", queue_workload_name(p->a, p->job), NULL);
+    cJSON *meta = at(o, "metadata");
+    cleanup_json cJSON *doc = whole(p, q);
+
+    cJSON_AddStringToObject(at(meta, "labels"), WORKLOAD_GROUP "/job-uid", p->job->uid);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "finalizers"), cJSON_CreateString(WORKLOAD_FINALIZER));
+    if (p->job->queue.gated_by)
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), ANNOTATION_QUEUE_GATE,
+                                p->job->queue.gated_by);
+    cJSON_AddObjectToObject(o, "spec");
+    (void)workload_set_spec(o, doc);
+    return o;
+}
+
+static bool same_priority(const struct workload *w, const struct queuespec *q)
+{
+    return w->priority == q->priority && strcmp(w->priority_class, q->class_name) == 0 &&
+           strcmp(w->priority_group, q->class_group) == 0;
+}
+
+const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q, const struct workload *w)
+{
+    if (queuespec_same_content(q, w) && queuespec_same_sizes(q, w) &&
+        strcmp(w->queue, p->job->queue.name) == 0 && same_priority(w, q) &&
+        w->max_time_s == p->job->queue.max_time_s)
+        return NULL;
+    cleanup_json cJSON *doc = whole(p, q);
+    return planner_json(p, doc);
+}
+
+/* Kueue accepts a lower count and, of a WorkloadPriorityClass, another priority. */
+const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *q, const struct workload *w)
+{
+    cleanup_json cJSON *doc = cJSON_CreateObject();
+    cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
+    const struct workload_podset *s = &q->sets[0];
+
+    if (p->spec->elastic.enabled && queuespec_same_content(q, w) && s->count < strtoll(w->sizes, NULL, 10)) {
+        cJSON *set = cJSON_CreateObject();
+        cJSON_AddNumberToObject(set, "count", (double)s->count);
+        cJSON_AddItemToObject(set, "minCount",
+                              s->min ? cJSON_CreateNumber((double)s->min) : cJSON_CreateNull());
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "podSets"), set);
+    }
+    if (!same_priority(w, q) && strcmp(w->priority_group, WORKLOAD_GROUP) == 0 &&
+        strcmp(q->class_group, WORKLOAD_GROUP) == 0)
+        add_priority(spec, q);
+    return spec->child ? planner_json(p, doc) : NULL;
+}
