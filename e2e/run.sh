@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh - the end-to-end cases against the local Kubernetes (root): most of them side by side, each in a namespace of its own,
-# then those marked serial. Arguments go to pytest: e2e/run.sh -k backoff
+# then those whose operator is killed, side by side too, then those marked serial. Arguments go to pytest: e2e/run.sh -k backoff
 #   e2e/run.sh --prepare    only what takes long: the images and the Python environment; no cluster
 #   e2e/run.sh --long ...   the cases marked long, which make test leaves out
 set -euo pipefail
@@ -42,6 +42,8 @@ if [ "${1:-}" = --long ]; then
     "$REPO/scripts/deps.sh" registry policies
     "$REPO/deploy/local/kube-router"
 fi
-cases -m "$which and not serial" -n "$AT_ONCE" --dist worksteal "$@"
+beside=(-n "$AT_ONCE" --dist loadgroup)
+cases -m "$which and not serial and not killed" "${beside[@]}" "$@"
+cases -m "$which and killed" "${beside[@]}" "$@"
 cases -m "$which and serial" "$@"
-[ "$none" -lt 2 ] || die "no case is called: $*"
+[ "$none" -lt 3 ] || die "no case is called: $*"

@@ -1,5 +1,6 @@
 """kube.py - the cluster for the cases: kubectl, objects, waiting, the audit log, and killing the operator."""
 
+import fcntl
 import json
 import os
 import re
@@ -145,8 +146,17 @@ def kill_operator():
     kubectl("-n", SYSTEM, "delete", "pod", "--all", "--force", "--grace-period=0", "--wait=false", check=False)
 
 
+@contextmanager
+def alone(what):
+    """One process at a time does this, of all that test this cluster."""
+    with open(STATE / f"e2e-{what}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class OperatorKiller(threading.Thread):
-    """Kills the operator again and again while a case runs, then leaves one alive to finish."""
+    """Kills the operator again and again while a case runs, then leaves one alive to finish. Where several cases run side by side,
+    an operator still lives as long as one of them gives it, and each of them meets the kills of the others too."""
 
     def __init__(self, times=4, pause=1.5, start=lambda: True):
         super().__init__(daemon=True)
@@ -155,7 +165,8 @@ class OperatorKiller(threading.Thread):
     def run(self):
         wait_for("the moment to begin killing", self.start_when)
         for _ in range(self.times):
-            wait_for("an operator to kill", operator_pids)
-            time.sleep(self.pause)
-            kill_operator()
+            with alone("killer"):
+                wait_for("an operator to kill", operator_pids)
+                time.sleep(self.pause)
+                kill_operator()
             self.killed += 1

@@ -6,8 +6,7 @@ import numpy
 import torch
 from torch import nn
 from torch.nn import functional as F
-
-DATA = "/usr/share/datasets/fashion-mnist"
+from trainjobs import DATA
 
 
 class Net(nn.Module):

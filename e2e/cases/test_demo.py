@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from kube import BOUND_S, REPO, OperatorKiller, forwarded, get, items, kubectl, operator_pids, wait_for
 
-pytestmark = pytest.mark.serial
+# In the processes that run cases side by side, one has these, and those of test_docs.py after them.
+pytestmark = [pytest.mark.early, pytest.mark.xdist_group("demo")]
 
+EPOCHS = 4
 SCALARS = {"train/loss", "val/loss", "val/accuracy", "test/loss", "test/accuracy"}
 
 
@@ -30,8 +32,8 @@ def printed_accuracy(out):
 
 @pytest.fixture(scope="module")
 def trained():
-    """The first run: ten epochs."""
-    out = demo(10)
+    """The first run: four epochs of the ten. Where ten end, scripts/compare-seeds.py looks at."""
+    out = demo(EPOCHS)
     return {"out": out, "accuracy": printed_accuracy(out), "uid": get("ptj", "mnist", "default")["metadata"]["uid"]}
 
 
@@ -44,7 +46,7 @@ def test_phases_are_seen(trained):
 
 
 def test_accuracy(trained):
-    assert trained["accuracy"] >= 0.86
+    assert trained["accuracy"] >= 0.85
 
 
 def test_four_ranks_train_in_one_pod(trained):
@@ -52,12 +54,12 @@ def test_four_ranks_train_in_one_pod(trained):
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     assert "--nproc_per_node=4" in pod["spec"]["containers"][0]["args"]
     # 375 steps: 48,000 samples over 4 ranks of batch 32.
-    assert re.search(r"epoch 10/10, batch +\d+/375 with loss", kubectl("logs", "mnist-node-0"))
+    assert re.search(rf"epoch {EPOCHS}/{EPOCHS}, batch +\d+/375 with loss", kubectl("logs", "mnist-node-0"))
 
 
 def test_the_whole_progress_is_in_the_status(trained):
     progress = get("ptj", "mnist", "default")["status"]["progress"]
-    assert (progress["step"], progress["totalSteps"], progress["epoch"], progress["percent"]) == (3750, 3750, 10, 100)
+    assert (progress["step"], progress["totalSteps"], progress["epoch"], progress["percent"]) == (375 * EPOCHS, 375 * EPOCHS, EPOCHS, 100)
     assert progress["loss"] > 0 and progress["samplesPerSecond"] > 0
 
 
@@ -87,8 +89,8 @@ def test_tensorboard_shows_the_five_series(trained):
             SCALARS <= set(run) for run in t.values()) and t)
         run = next(name for name, has in tags.items() if SCALARS <= set(has))
         points = {tag: fetch(f"{url}/data/plugin/scalars/scalars?run={run}&tag={tag}") for tag in SCALARS}
-    assert len(points["val/loss"]) == len(points["val/accuracy"]) == 10
-    assert [p[1] for p in points["val/loss"]] == [375 * e for e in range(1, 11)]
+    assert len(points["val/loss"]) == len(points["val/accuracy"]) == EPOCHS
+    assert [p[1] for p in points["val/loss"]] == [375 * e for e in range(1, EPOCHS + 1)]
     assert abs(points["test/accuracy"][-1][2] - trained["accuracy"]) < 0.0006
 
 
@@ -98,18 +100,22 @@ def test_operator_is_small(trained):
     assert int(resident.group(1)) < 15 * 1024
 
 
-def test_second_demo_trains_again_though_the_operator_is_killed(trained):
+@pytest.mark.killed
+def test_second_demo_trains_again_though_the_operator_is_killed():
+    first = get("ptj", "mnist", "default")
+    assert first, "the first demo leaves its job"
+
     def second_job():
         job = get("ptj", "mnist", "default")
-        return job and job["metadata"]["uid"] != trained["uid"]
+        return job and job["metadata"]["uid"] != first["metadata"]["uid"]
 
     killer = OperatorKiller(start=second_job)
     killer.start()
-    out = demo(3)
+    out = demo(2)
     killer.join(timeout=BOUND_S)
     assert killer.killed == killer.times
     job = get("ptj", "mnist", "default")
     assert (job["status"]["attempt"], job["status"]["backoffCount"]) == (0, 0)
-    assert job["metadata"]["uid"] != trained["uid"]
+    assert job["metadata"]["uid"] != first["metadata"]["uid"]
     assert job["status"]["phase"] == "Succeeded"
     assert 0.5 < printed_accuracy(out) < 1

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kube import REPO, get
 
-pytestmark = pytest.mark.serial
+pytestmark = [pytest.mark.early, pytest.mark.xdist_group("demo")]
 RUNNER = REPO / "tests" / "docs" / "blocks.py"
 
 

@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 
+import pytest
 from kube import REPO
-from reference_mnist import DATA
+from trainjobs import DATA
 
 BIN = REPO / "build" / "release"
 
@@ -30,6 +31,7 @@ def test_python_workers_on_gloo_over_two_of_our_launchers():
     assert run(BIN / "tests/unit_launcher_test_torch", BIN / "bin/torchrun") == 0
 
 
+@pytest.mark.early
 def test_a_rank_that_hangs_on_gloo_is_named_by_our_launcher():
     assert run(BIN / "tests/unit_launcher_test_hang_torch", BIN / "bin/torchrun") == 0
 
@@ -38,6 +40,7 @@ def test_our_torchrun_knows_the_options_of_pytorchs():
     assert run(sys.executable, REPO / "tests/golden/torch/torchrun_options.py") == 0
 
 
+@pytest.mark.early
 def test_transformers_opens_a_checkpoint_as_it_is():
     assert run(BIN / "tests/unit_trainer_state_test_transformers") == 0
 

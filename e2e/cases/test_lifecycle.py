@@ -29,6 +29,7 @@ def test_exit_1_fails_at_once(ns, weather):
     assert get("pod", "fatal-node-0", ns), "cleanUpPolicy Unfinished keeps a finished pod for its logs"
 
 
+@pytest.mark.early
 def test_backoff_limit_stops_the_fourth_restart(ns, weather):
     apply(jobs.job("loop", jobs.replica("sleep 1; exit 137"), runPolicy={"backoffLimit": 3}), namespace=ns)
     end = wait_phase("loop", ns, "Succeeded", "Failed")
@@ -81,6 +82,7 @@ def test_deleting_a_job_leaves_nothing(ns, weather):
     wait_for(left, lambda: not left())
 
 
+@pytest.mark.early
 def test_gang_restarts_together(ns, weather):
     """One of three pods fails with a retryable code: all three are replaced, attempts never mix."""
     last = "until getent hosts gang-worker-1.gang-rdzv; do sleep 0.5; done"  # without torchrun it comes after pod 0

@@ -15,6 +15,7 @@ def column(name, ns):
     return row[at:].split("  ")[0].strip()
 
 
+@pytest.mark.early
 def test_percent_moves_and_ends_at_100(ns):
     torch_job("moves", replica("progress.py", "600", replicas=2), torchrun={"procPerNode": 2, **OURS}, namespace=ns)
 
@@ -34,6 +35,7 @@ def test_percent_moves_and_ends_at_100(ns):
     assert "etaSeconds" not in end["progress"]
 
 
+@pytest.mark.early
 @pytest.mark.parametrize("how", ["loop", "stopped"])
 def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
     """Rank 3 hangs in pod 1. Its pod ends with 138; the job counts a restart and completes."""
@@ -48,6 +50,7 @@ def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
     assert failed["reason"] == "NoProgress", failed
 
 
+@pytest.mark.early
 def test_the_sample_with_a_stock_script(ns):
     """deploy/samples/pytorch.yaml as it is, but for the image, in whose place this machine's PyTorch is borrowed."""
     script, job = yaml.safe_load_all((REPO / "deploy" / "samples" / "pytorch.yaml").read_text())

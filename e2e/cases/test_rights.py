@@ -1,5 +1,6 @@
 """The operator's permissions are those that it uses: its roles against the API server's audit log; and its health and metrics.
-The cases before the comparison make the operator use each permission once, so that this file can run alone.
+The cases before the comparison make the operator use each permission once, so that this file can run alone; those that wait run
+side by side with others, the comparison comes at the end.
 """
 
 import json
@@ -11,8 +12,6 @@ import jobs
 import pytest
 from auditlog import OPERATOR, account, audited, forbidden, used
 from kube import GROUP, REPO, SYSTEM, apply, events, field, forwarded, get, items, kubectl, status, wait_for, wait_phase
-
-pytestmark = pytest.mark.serial
 
 # Asked for by OwnerReferencesPermissionEnforcement when a child is created; never a request of its own.
 UNSEEN = {(GROUP, "pytorchtrainingjobs/finalizers", "update")}
@@ -153,6 +152,7 @@ def test_an_event_that_comes_again_is_counted(ns):
     assert did("patch", "events", ns)
 
 
+@pytest.mark.serial
 def test_everything_is_listed_at_the_start(ns):
     kubectl("-n", SYSTEM, "rollout", "restart", "deployment", OPERATOR)
     kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
@@ -165,6 +165,7 @@ def test_everything_is_listed_at_the_start(ns):
 # ---- the comparison
 
 
+@pytest.mark.serial
 def test_rights_are_those_that_are_used():
     """In the whole audit log of all cases so far: no request was refused, no permission is unused."""
     assert forbidden(account(SYSTEM)) == []
@@ -225,6 +226,7 @@ def cluster_operator_away(ns):
     kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
 
 
+@pytest.mark.serial
 def test_one_namespace_needs_a_role_only(ns, cluster_operator_away):
     manifest = subprocess.run([REPO / "deploy" / "generate.sh", "--namespace", ns], text=True, capture_output=True,
                               check=True).stdout

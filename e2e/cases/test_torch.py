@@ -48,6 +48,7 @@ def ends(how, rank, data):
     return replica("ends.py", replicas=2, env={"END": how, "RANK_TO_END": str(rank)}, data=data)
 
 
+@pytest.mark.early
 @pytest.mark.parametrize(("how", "code", "signal"), [
     ("SIGKILL", 137, 9),
     pytest.param("138", 138, None, marks=pytest.mark.long),
@@ -65,6 +66,7 @@ def test_what_torchrun_hides_behind_1_restarts_the_job(ns, data, how, code, sign
     assert sorted(audit("create", "pods", ns)) == ["hidden-node-0"] * 2 + ["hidden-node-1"] * 2
 
 
+@pytest.mark.early
 @pytest.mark.parametrize("rank", [3, pytest.param(0, marks=pytest.mark.long)])
 def test_an_exception_fails_the_job_and_is_named(ns, data, rank):
     torch_job("raises", ends("sample 17 has no label", rank, data), torchrun={"procPerNode": 2}, namespace=ns)
@@ -129,6 +131,7 @@ def test_an_elastic_job_grows_and_shrinks_without_a_restart(ns, data):
     assert sorted(audit("create", "pods", ns)) == [f"grows-node-{i}" for i in range(3)]
 
 
+@pytest.mark.early
 def test_a_paused_job_saves_its_work_and_goes_on_from_there(ns, data):
     import torch
 

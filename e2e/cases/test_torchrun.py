@@ -34,6 +34,7 @@ def test_gloo_over_two_pods(ns):
     assert sorted(audit("create", "pods", ns)) == ["sum-node-0", "sum-node-1"]
 
 
+@pytest.mark.early
 @pytest.mark.parametrize(("how", "code"), [("7", 7), ("SIGSEGV", 139), ("PARENT", 143)])
 def test_a_pod_ends_as_its_rank_did(ns, data, how, code):
     """Rank 3 fails in pod 1; pod 0 only reports a lost peer."""
@@ -65,6 +66,7 @@ def test_a_pod_that_never_comes(ns):
     assert "1 of at least 2 nodes came within 5 s" in logs("alone-master-0", ns)
 
 
+@pytest.mark.early
 def test_an_elastic_job_grows_loses_a_pod_and_shrinks(ns, data):
     """Pod 0 trains through all of it."""
     torch_job("grows", replica("steps.py", replicas=2, data=data), torchrun={"maxRestarts": 9, **HASTE, **OURS},

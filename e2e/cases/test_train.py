@@ -32,15 +32,17 @@ def as_if_nothing_had_been(name, way, data, ns, what=MNIST):
     """The job has resumed from its newest checkpoint and ends with the weights of an undisturbed one."""
     (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-node-0", ns)
     target = int(begun) + MORE
-    train("calm", script("calm", first=target, what=what), data, ns, torchrun=WAYS[way])
-    assert ended("calm", ns)["attempt"] == 0
-    assert not said("resumed from", "calm-node-0", ns)
+    calm = f"{name}-calm"
+    train(calm, script(calm, first=target, what=what), data, ns, torchrun=WAYS[way])
+    assert ended(calm, ns)["attempt"] == 0
+    assert not said("resumed from", f"{calm}-node-0", ns)
     weights = (data / f"{name}.safetensors").read_bytes()
     assert len(weights) > PARAMETERS[what] * 4
-    assert weights == (data / "calm.safetensors").read_bytes()
+    assert weights == (data / f"{calm}.safetensors").read_bytes()
     return int(begun)
 
 
+@pytest.mark.early
 @pytest.mark.parametrize("way", WAYS)
 def test_a_rank_is_killed(ns, data, way):
     last = 3 if way == "torchrun" else 1
@@ -72,23 +74,26 @@ def unplaced(name, ns):
 
 
 @pytest.mark.serial
-@pytest.mark.parametrize("way", WAYS)
-def test_the_node_is_drained(ns, data, way):
-    """The only checkpoint to resume from is the one that the stop wrote."""
-    train("moved", script("moved", more=MORE), data, ns, torchrun=WAYS[way])
-    trained("some steps", "moved", ns, lambda: said(r"batch +10/", "moved-node-0", ns))
-    assert checkpoints("moved", data) == []
-    node = get("pod", "moved-node-0", ns)["spec"]["nodeName"]
+def test_the_node_is_drained(ns, data):
+    """Jobs of both ways at once. The only checkpoint to resume from is the one that the stop wrote."""
+    for name, torchrun in WAYS.items():
+        train(name, script(name, more=MORE), data, ns, torchrun=torchrun)
+    for name in WAYS:
+        trained("some steps", name, ns, lambda: said(r"batch +10/", f"{name}-node-0", ns))
+        assert checkpoints(name, data) == []
+    node = get("pod", "plain-node-0", ns)["spec"]["nodeName"]
     try:
         kubectl("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data",
-                f"--pod-selector={GROUP}/job=moved", "--timeout=600s")
-        wait_for("pods without a node", lambda: len(unplaced("moved", ns)) == 2)
-        assert status("moved", ns)["phase"] == "Pending"
+                f"--pod-selector={GROUP}/job in ({','.join(WAYS)})", "--timeout=600s")
+        for name in WAYS:
+            wait_for("pods without a node", lambda: len(unplaced(name, ns)) == 2)
+            assert status(name, ns)["phase"] == "Pending"
     finally:
         kubectl("uncordon", node)
-    end = ended("moved", ns)
-    assert (end["attempt"], end["backoffCount"], end["disruptionCount"]) == (1, 0, 1)
-    assert as_if_nothing_had_been("moved", way, data, ns) >= 10
+    for name in WAYS:
+        end = ended(name, ns)
+        assert (end["attempt"], end["backoffCount"], end["disruptionCount"]) == (1, 0, 1)
+        assert as_if_nothing_had_been(name, name, data, ns) >= 10
 
 
 def test_a_pipeline_over_three_pods(ns, data):

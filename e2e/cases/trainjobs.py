@@ -20,7 +20,8 @@ exec trainer %(what)s --epochs 100000 --max_steps "$steps" --timeout 300 --log_i
     --ckpt_dir %(folder)s --save_path %(folder)s.safetensors --save_seconds 0 %(options)s
 """
 
-MNIST = "mnist-cnn --data /usr/share/datasets/fashion-mnist"
+DATA = "/usr/share/datasets/fashion-mnist"
+MNIST = f"mnist-cnn --data {DATA}"
 # On the bytes of the licenses that every Debian has.
 GPT2 = "gpt2-bytes --data /usr/share/common-licenses --train_files '*-[123]*' --val_every 7 --val_steps 1"
 

@@ -113,8 +113,8 @@ struct converge_row {
     const struct scenario *scenario;
     const struct trouble *trouble;
     const char *seed; /* argv[3]; NULL: none was given */
-    /* A sweep tries point before + step, before + 2 * step ...: every one; under a sanitizer every third, beginning with
-     * the first, the second or the third by scenario and trouble in turn. */
+    /* A sweep tries point before + step, before + 2 * step ...: every one; under a sanitizer every ninth (with FAULTS=full every
+     * third), of which the first one depends on scenario and trouble. */
     int before, step;
     int cases, passed; /* of the trouble's class */
     char events[CONVERGE_EVENTS_MAX][64];

@@ -1,5 +1,6 @@
 /* test_lives.c - runs of several nodes from the first connection to the last exit, on simulated time: what is meant to happen, and
  * runs by the thousand to which faults happen by chance. */
+#include "sanitized.h"
 #include "seed.h"
 #include "world.h"
 
@@ -466,12 +467,12 @@ static void draw_harmless(struct world *w, uint64_t seed)
     }
 }
 
-/* How many lives; the environment variable TK_LIVES changes that. */
+/* How many lives, under a sanitizer fewer; the environment variable TK_LIVES changes that. */
 static int lives(int usual_number)
 {
     const char *text = getenv("TK_LIVES");
 
-    return text ? atoi(text) : usual_number;
+    return text ? atoi(text) : SANITIZED ? usual_number / 4 : usual_number;
 }
 
 /* What is shorter than the silence costs nothing: no restart, no node. */

@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/fsutil.h"
 #include "launcher/run.h"
+#include "sanitized.h"
 #include "seed.h"
 #include "trainer/small_data.h"
 #include "trainer/state/files/ckpt_dir.h"
@@ -19,7 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KILLS = 10, KILLS_OF_A_RUN = 5, RANKS = 2, DELAY_MS = 500, TICK_MS = 2, POLLS_MAX = 300000 };
+enum {
+    KILLS = SANITIZED ? 5 : 10,
+    KILLS_OF_A_RUN = 5,
+    RANKS = 2,
+    DELAY_MS = 500,
+    TICK_MS = 2,
+    POLLS_MAX = 300000
+};
 
 /* About 1000 steps, of which every 20th is saved: 3.6 MB each, whose writing takes several steps. */
 static const char MODEL[] = "name: tiny\n"
