@@ -92,7 +92,7 @@ struct lab {
     bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on request progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
-    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
+    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` continues
      * counting when a pod is replaced within an attempt. */
     int (*script)(int attempt, int index);
 };
@@ -195,7 +195,7 @@ void lab_ending(struct lab *l, bool history, char *out, size_t size);
 /* What has to hold at every moment (tests/fakes/rules.h) did not: the rule's name; NULL: all well. */
 const char *lab_broken_rule(struct lab *l, unsigned leave_out);
 
-/* ---- for lab.c: what goes on in the cluster besides the operator */
+/* ---- for lab.c: what continues in the cluster besides the operator */
 
 int64_t lab_wall_ms(const struct lab *l);
 void lab_cluster(struct lab *l); /* one round of kubelet and garbage collector */
