@@ -209,7 +209,7 @@ void begin()
     }
 }
 
-/* Threads that wait for the same barrier continue together. None can continue before all have reached it. */
+/* Lanes that wait for the same shuffle or barrier continue together, once all lanes of the warp or block wait. */
 bool release_waiting()
 {
     bool any = false;
