@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Tests cannot go on with half an answer. */
+/* Tests cannot continue with half an answer. */
 static void must(int rc)
 {
     if (rc < 0)

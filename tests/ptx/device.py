@@ -151,7 +151,7 @@ class Device:
             self.launched.append(key)
             self.steps += report.steps
             self.found += [f"{key[1]}: {line}" for line in report.lines()]
-        except Exception:  # ctypes would print it and go on
+        except Exception:  # ctypes would print it and continue
             self.found.append(f"{now.file.decode()}: {traceback.format_exc()}")
 
     # ---- what cases use

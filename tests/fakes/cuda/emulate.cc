@@ -46,7 +46,7 @@ struct copy16 {
     const void *from; /* nullptr: zeros */
 };
 
-/* A stack, and where what runs on it goes on. It lives on from thread to thread, from launch to launch. */
+/* A stack, and the point where its code continues. It lives on from thread to thread, from launch to launch. */
 struct fiber {
     stack_place at;
     char *stack;
@@ -126,7 +126,7 @@ void go(fiber *from, fiber *to)
 #endif
 }
 
-/* The next one of this pass that can go on; nullptr: none. */
+/* The next one of this pass that can continue; nullptr: none. */
 lane *next_ready()
 {
     while (m.turn < m.threads) {
@@ -209,7 +209,7 @@ void begin()
     }
 }
 
-/* Whoever waits for the same goes on together. Nobody can go on without. */
+/* Lanes that wait for the same shuffle or barrier continue together, once all lanes of the warp or block wait. */
 bool release_waiting()
 {
     bool any = false;

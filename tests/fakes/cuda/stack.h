@@ -12,7 +12,7 @@
 #include <ucontext.h>
 #endif
 
-/* Where a stack that is not the running one goes on. */
+/* Where a stack that is not the running one continues. */
 struct stack_place {
 #ifdef __x86_64__
     void *top;

@@ -499,7 +499,7 @@ static void test_a_sniffer_opens_no_link(void **state)
 }
 
 /* Somebody has taken over rank 0's address, and rank 1 calls there. He gets its hello and nothing more, whether he answers with
- * nothing, zeros, rank 1's own proof, or a proof by another key. When he passes rank 1 on to rank 0 after all, the run goes on. */
+ * nothing, zeros, rank 1's own proof, or a proof by another key. When the attacker passes rank 1 on to rank 0 after all, the run continues. */
 static void test_no_called_rank_without_a_proof(void **state)
 {
     (void)state;
@@ -649,7 +649,7 @@ static void test_no_rank_without_a_proof(void **state)
     alarm(0);
 }
 
-/* Somebody answers in the place of the watch: with a refusal, with addresses, with the end of the run, with a proof of zeros or the
+/* Somebody answers instead of the watch: with a refusal, with addresses, with the end of the run, with a proof of zeros or the
  * rank's own nonce. A rank that has the key believes nothing of it, and looks for rank 0 as long as it may. */
 static void test_no_watch_without_a_proof(void **state)
 {

@@ -19,7 +19,7 @@ static int port; /* of the watch */
 static _Atomic int64_t now_ms = 1000;
 static _Atomic int asked; /* how often for the time */
 
-/* The linker puts it in the place of clock_mono_ms (CMakeLists.txt). */
+/* The linker puts it instead of clock_mono_ms (CMakeLists.txt). */
 int64_t __wrap_clock_mono_ms(void);
 
 int64_t __wrap_clock_mono_ms(void)

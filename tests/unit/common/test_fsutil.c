@@ -92,7 +92,7 @@ static void test_failed_write_keeps_the_old_file(void **state)
     assert_int_equal(access(tmp, F_OK), -1);
 }
 
-/* Where others may write, a link lies in the place of the temporary: neither it nor what it leads to is written. */
+/* Where others may write, a link lies instead of the temporary: neither it nor what it leads to is written. */
 static void test_write_follows_no_link(void **state)
 {
     char path[128], away[128], tmp[192];

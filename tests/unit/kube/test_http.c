@@ -146,7 +146,7 @@ static void test_answer_over_its_limit(void **ctx)
 
 enum { HELD_MS = 600000 };
 
-/* A stream that is held delivers nothing, keeps little, and goes on where it was: the silence is not the peer's. */
+/* A stream that is held delivers nothing, keeps little, and continues where it was: the silence is not the peer's. */
 static void test_hold(void **ctx)
 {
     struct rig *r = *ctx;

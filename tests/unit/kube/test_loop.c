@@ -155,7 +155,7 @@ static void test_tasks(void **ctx)
     assert_string_equal(seen, "abdda");
 }
 
-/* What the first that is ready does: put another owner in the place of each, or let the others wait for nothing. */
+/* What the first that is ready does: give each another owner, or let the others wait for nothing. */
 enum { REPLACE, SILENCE };
 
 struct crowd {

@@ -118,7 +118,7 @@ static size_t first_piece(size_t len)
     return len < 4096 ? 1 : 61;
 }
 
-/* `around`, with the shape's mark in the place of its '%'. */
+/* `around`, with the shape's mark instead of its '%'. */
 static const char *seen(const struct shape *s, const char *around, char *out, size_t size)
 {
     snprintf(out, size, "%s", around);

@@ -61,7 +61,7 @@ static void test_pages(void **ctx)
     assert_int_equal(watcher_stats(t->w).lists, 1);
 }
 
-/* A list under way goes on, and another one follows it: else a busy server, which takes long, would never get to an end. */
+/* A list under way continues, and another one follows it: else a busy server, which takes long, would never get to an end. */
 static void test_a_list_is_wanted_while_one_comes(void **ctx)
 {
     struct talk *t = *ctx;

@@ -213,7 +213,7 @@ static void test_two_nodes(void **state)
     crew_release(&c);
 }
 
-/* Node 1 has been quiet all the time when node 0 ends well, and goes on for half of the limit. */
+/* Node 1 has been quiet all the time when node 0 ends well, and continues for half of the limit. */
 static void test_the_end_of_a_node_is_a_sign(void **state)
 {
     struct crew c;

@@ -66,7 +66,7 @@ static void test_a_launcher_that_is_killed(void **state)
     }
 }
 
-/* The others go on; one that was only stopped comes back, and so does a new one; none of it uses a restart. */
+/* The others continue; one that was only stopped comes back, and so does a new one; none of it uses a restart. */
 static void test_an_elastic_run_goes_on(void **state)
 {
     struct crew c;

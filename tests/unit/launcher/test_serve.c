@@ -141,7 +141,7 @@ static void test_manners(void **state)
     const char *first = strstr(hear(fd, NULL), "HTTP/1.1 200 ");
     assert_non_null(first);
     assert_null(strstr(first + 1, "HTTP/1.1"));
-    fd = dial(); /* a body that goes on behind the reply: not answered by a reset */
+    fd = dial(); /* a body that continues behind the reply: not answered by a reset */
     say(fd, "GET /progress HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
     assert_int_equal(net_wait(fd, POLLIN, 60000), 1);
     for (int i = 0; i < 10; i++) {

@@ -89,7 +89,7 @@ static void for_nodes(void **state)
     snprintf(f->view.state.missing, sizeof(f->view.state.missing), "1, 3");
     expect(f, 6000,
            "other nodes for 5 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up in 500 s");
-    /* The time goes on from when the word was heard. */
+    /* The time counts from when the message was received. */
     expect(f, 11000,
            "other nodes for 10 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up in 495 s");
     f->options.nnodes_min = 2;

@@ -256,7 +256,7 @@ static void note_end(struct story *st)
     st->lab.idle = 0;
 }
 
-/* Events and leases go on by their own clocks. */
+/* Events and leases continue by their own clocks. */
 static void note_changes(struct story *st)
 {
     struct fake_change c;

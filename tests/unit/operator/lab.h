@@ -102,7 +102,7 @@ struct lab {
     bool mesh;      /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on request progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
-    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
+    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` continues
      * counting when a pod is replaced within an attempt. */
     int (*script)(int attempt, int index);
 };
@@ -239,7 +239,7 @@ const char *lab_broken_queue_rule(struct lab *l, bool strict);
 /* All operators die, and new ones start. */
 void lab_restart(struct lab *l);
 
-/* ---- for lab.c: what goes on in the cluster besides the operator */
+/* ---- for lab.c: what happens in the cluster besides the operator */
 
 int64_t lab_wall_ms(const struct lab *l);
 void lab_cluster(struct lab *l); /* one round of kubelet and garbage collector */

@@ -333,7 +333,7 @@ static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies
     return doc;
 }
 
-/* The plan alone: all that it was made from is gone by then, as in the operator, where the cache goes on changing. */
+/* The plan alone: all that it was made from is gone by then, as in the operator, where the cache changes meanwhile. */
 static int make_plan(const cJSON *job_doc, const cJSON *doc, struct arena *a, struct plan *ret,
                      int64_t *ret_now_ms, struct err *err)
 {

@@ -24,7 +24,7 @@ static int stuck_once(int attempt, int index)
     return 0;
 }
 
-/* Pauses the job once it runs, and lets it go on once its pods are gone. */
+/* Pauses the job once it runs, and lets it continue once its pods are gone. */
 static void pause_once(struct lab *l)
 {
     static const char *const EDITS[] = {"{'spec':{'suspend':true}}", "{'spec':{'suspend':false}}"};

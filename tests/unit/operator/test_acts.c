@@ -36,7 +36,7 @@ static bool has_ended(struct lab *l)
            lab_status_is(l, LAB_JOB, "phase", "Failed");
 }
 
-/* Once no pod is left. True: it goes on. */
+/* Once no pod is left. True: it continues. */
 static bool resume(struct lab *l)
 {
     if (has_ended(l))

@@ -44,7 +44,7 @@ static const char *program;
 static unsigned seed = 20261121;
 
 /* The stories, how many writes each of them surely takes, and after how many changes it is surely not over, though the operator
- * goes on. */
+ * continues. */
 static const struct {
     const char *scenario;
     int writes, changes;

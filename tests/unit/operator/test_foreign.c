@@ -13,7 +13,7 @@
 
 #define NOTHING " attempt=0 backoff=0 disruptions=0 failures=0 restarts=0"
 #define COUNTED " attempt=1 backoff=0 disruptions=1 failures=1 restarts=1"
-/* The job goes on with its pods; or it has lost one, and begins again. */
+/* The job continues with its pods; or it has lost one, and begins again. */
 #define SAME(reason_and_phase) .want = reason_and_phase NOTHING, .pods = " j-node-0/0 j-node-1/0"
 #define LOST(reason_and_phase)                                                                               \
     .want = reason_and_phase COUNTED, .pods = " j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1"

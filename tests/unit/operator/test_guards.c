@@ -59,7 +59,7 @@ static void test_one_pod_has_no_key(void **state)
     assert_int_equal(sent(l, LAB_SECRETS), 0);
 }
 
-/* By an older role, or a quota: while they are refused there is no pod, and the server's message shows why; then the job goes on by
+/* By an older role, or a quota: while they are refused there is no pod, and the server's message shows why; then the job continues by
  * itself. */
 static void test_refused(void **state)
 {
@@ -124,7 +124,7 @@ static bool pods_say(struct lab *l, const char *text)
     return n == 2;
 }
 
-/* What an operator without guards began goes on as it is; the next attempt has both. Back again, the one after that has none. */
+/* What an operator without guards began continues as it is; the next attempt has both. Back again, the one after that has none. */
 static void test_an_upgrade_and_back(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);

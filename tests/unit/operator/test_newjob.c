@@ -183,7 +183,7 @@ static void test_no_tensorboards(void **state)
     lab_until(l, shows_logs);
 }
 
-/* The watch of Deployments is up and sends nothing: what was written there is looked for in a list, and training goes on. */
+/* The watch of Deployments is up and sends nothing: what was written there is looked for in a list, and training continues. */
 static void test_deployments_that_are_behind(void **state)
 {
     struct lab *l = lab_begin(state, lab_forever);

@@ -107,7 +107,7 @@ static void test_works_and_leaves(void **state)
         assert_goes_on(&p);
     process_end(&p);
     assert_true(process_says(&p, "\"stopped\""));
-    assert_int_equal(fake_count(server, LAB_PODS), 1); /* the job goes on without it */
+    assert_int_equal(fake_count(server, LAB_PODS), 1); /* the job continues without it */
     assert_int_equal(fake_log_count(server, NULL, "/leases"), 0);
     process_remove(&p);
     fake_apiserver_stop(server);

@@ -1,5 +1,5 @@
 /* test_unreadable.c - a hostile neighbour's objects beside a victim's job, and what becomes of the job whose objects they are:
- * it alone stands still, it is reported once, and it goes on when they can be read again.
+ * it alone stands still, it is reported once, and it continues when they can be read again.
  */
 #include "lab.h"
 #include "test.h"

@@ -141,7 +141,7 @@ static void run(int64_t now)
 }
 
 /* The ranks of a node whose leader fell silent are stopped, also where somebody else is met at the endpoint meanwhile and the leader
- * goes on. */
+ * continues. */
 static void test_lost_is_lost(void **state)
 {
     uint32_t greeted = 0;
@@ -157,7 +157,7 @@ static void test_lost_is_lost(void **state)
     assert_in_range(now, SILENCE_MS, SILENCE_MS + 6000);
     struct message m = {.type = MESSAGE_CHALLENGE, .challenge.leader = "b"};
     assert_true(node_heard(&n, dialed, &m, now));
-    answer(1, now); /* it goes on, too late */
+    answer(1, now); /* it continues, too late */
     assert_true(node_must_stop(&n));
     node_ranks_ended(&n, false);
     drain(now + 1);

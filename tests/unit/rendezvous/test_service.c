@@ -13,7 +13,7 @@ enum { MAX = 6, EACH = 3, PLACES = 32, EVICT_AGE_MS = 250 };
 
 static _Atomic int64_t now_ms = 1000;
 
-/* The linker puts it in the place of clock_mono_ms (CMakeLists.txt). */
+/* The linker puts it instead of clock_mono_ms (CMakeLists.txt). */
 int64_t __wrap_clock_mono_ms(void);
 
 int64_t __wrap_clock_mono_ms(void)

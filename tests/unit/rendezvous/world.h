@@ -48,7 +48,7 @@ struct packet;
 struct wire {
     bool used, local, node_open, leader_open, dead;
     bool stuck;     /* a packet to the node was lost for good */
-    bool fake;      /* an attacker is in the place of the leader */
+    bool fake;      /* an attacker answers instead of the leader */
     int node, host; /* launchers */
     uint32_t number;
     int link; /* -1: not accepted yet */

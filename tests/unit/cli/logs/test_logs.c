@@ -233,7 +233,7 @@ static void test_end_comes_first(void **state)
     fake_plan_fault(p->server, NULL);
 }
 
-/* Follow the log of the first of so many pods; it has come, and goes on. */
+/* Follow the log of the first of so many pods; it has come, and continues. */
 static pid_t follow_first_attempt(struct ptj *p, int replicas)
 {
     put_job(p, replicas, "{\"phase\":\"Running\",\"attempt\":0}");
@@ -245,7 +245,7 @@ static pid_t follow_first_attempt(struct ptj *p, int replicas)
     return pid;
 }
 
-/* A pod that fails is deleted, and another one of its name goes on. */
+/* A pod that fails is deleted, and another one of its name continues. */
 static void test_restart(void **state)
 {
     struct ptj *p = *state;

@@ -210,7 +210,7 @@ static void test_unreadable_but_not_ours(void **state)
     }
 }
 
-/* The text n times, with the number in the place of its #. */
+/* The text n times, with the number instead of its #. */
 static void repeat(struct buf *out, int n, const char *text)
 {
     int before = (int)strcspn(text, "#");

@@ -65,7 +65,7 @@ void sim_pass_free(struct sim_pass *p);
 /* Run the actions; at most `n` of them, and none behind the first that the API server refuses. */
 void sim_apply(struct sim *s, const struct sim_pass *p, int n);
 
-/* Each pod goes on as nodes let it: at random, or without any trouble. */
+/* Each pod continues as nodes let it: at random, or without any trouble. */
 void sim_kubelets(struct sim *s, bool trouble);
 
 /* Someone changes the job, or takes something away. */

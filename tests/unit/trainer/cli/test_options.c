@@ -273,7 +273,7 @@ static void samples_are_taken(void **state)
     }
 }
 
-/* --recompute saves memory and changes no bit: a run that had too little goes on with it. */
+/* --recompute saves memory and changes no bit: a run that had too little continues with it. */
 static void so_may_what_is_recomputed(void **state)
 {
     cleanup_arena struct arena a = {0};

@@ -1,7 +1,7 @@
 /* http_server.h - a server of a test's own that refuses, stalls, cuts off, redirects and never ends.
  *
  * By the beginning of the path: /good, /cut (in the middle), /stall (there), /wrong (another body), /503, /loop, /file,
- * /moved (redirects), /endless; anything else is 404. As a proxy (http_proxy) it answers in the place of whatever server.
+ * /moved (redirects), /endless; anything else is 404. As a proxy (http_proxy) it answers for any server.
  */
 #ifndef TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
 #define TK_TESTS_TRAINER_DATA_HTTP_SERVER_H

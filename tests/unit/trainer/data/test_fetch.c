@@ -306,7 +306,7 @@ static void one_process_at_a_time(void **state)
     assert_int_equal(f->server.seen->requests, 0);
 }
 
-/* A link in the place of what is written would have another file written. */
+/* A link instead of what is written would have another file written. */
 static void links_are_not_followed(void **state)
 {
     struct fixture *f = *state;

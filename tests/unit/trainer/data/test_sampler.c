@@ -74,7 +74,7 @@ static void test_shards(void **state)
     }
 }
 
-/* The same ranks go on where they were; others share out what is left, and every item is taken. */
+/* The same ranks continue where they were; others share out what is left, and every item is taken. */
 static void test_going_on(void **state)
 {
     enum { ITEMS = 53, BATCH = 3 };

@@ -1,5 +1,5 @@
 /* test_run.c - whole runs of a model in stages: what they print, save and evaluate is what one process does, also when
- * they are killed or stopped and go on with another number of ranks. */
+ * they are killed or stopped and continue with another number of ranks. */
 #include "test.h"
 
 #include "../a_run.h"
@@ -112,7 +112,7 @@ static void kill_one(struct fixture *f, int world, int rank)
     strike.rank = -1;
 }
 
-/* A rank dies: all goes on from the last checkpoint. */
+/* A rank dies: all ranks continue from the last checkpoint. */
 static void a_killed_stage_is_made_good(void **state)
 {
     struct fixture *f = *state;

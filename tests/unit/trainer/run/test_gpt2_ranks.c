@@ -1,5 +1,5 @@
 /* test_gpt2_ranks.c - GPT-2 on several ranks: the weights of one that takes as many micro-batches, and of runs that stop and
- * go on, bit by bit. */
+ * continue, bit by bit. */
 #include "test.h"
 
 #include "../a_run.h"

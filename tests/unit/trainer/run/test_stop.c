@@ -227,7 +227,7 @@ static void send_stop(const struct run *r, enum whom whom)
         kill(run_read_number(r, "pid.1"), SIGTERM);
 }
 
-/* Whoever gets SIGTERM: 143, a checkpoint, and the next start goes on from it. */
+/* Whoever gets SIGTERM: 143, a checkpoint, and the next start continues from it. */
 static void a_stopped_job_goes_on_from_its_checkpoint(void **state)
 {
     char dir[SMALL_DATA_DIR_BYTES];

@@ -12,7 +12,7 @@
 
 enum { KILLS = 50 };
 
-/* Kill at random moments, go on, kill again, until enough kills were survived; every finished run is compared. */
+/* Kill at random moments, continue, kill again, until enough kills were survived; every finished run is compared. */
 static void kill_and_resume(struct fixture *f, int world, int kills)
 {
     cleanup_buf struct buf want = BUF_INIT(1 << 20);

@@ -125,7 +125,7 @@ static void a_run_by_hand_goes_on_only_when_told(void **state)
     assert_true(found[0].step > first.step && found[1].step >= first.step);
     assert_int_equal(found[2].step, first.step);
     assert_int_equal(access(first.path, F_OK), 0);
-    /* One step folder: the run of that goes on, under its name, so that --keep counts it as its own. */
+    /* One step folder: the run of that continues, under its name, so that --keep counts it as its own. */
     f->cfg.resume = first.path;
     unlink(f->cfg.save_path);
     assert_int_equal(go_by(f, (struct plan){BY_HAND}, codes), 0);
@@ -162,7 +162,7 @@ static void a_folder_of_several_runs_is_no_riddle(void **state)
 }
 
 /* A job whose script trains twice, with two configurations: neither counts, replaces or removes the other's checkpoints, and its next
- * attempt goes on with each of them. */
+ * attempt continues with each of them. */
 static void two_configurations_of_one_run_keep_their_own(void **state)
 {
     struct fixture *f = *state;
@@ -236,7 +236,7 @@ static void a_run_that_still_writes_is_not_joined(void **state)
     forget(f);
 }
 
-/* A launcher that was given no id: its restarts go on, the next launch does not. */
+/* A launcher that was given no id: its restarts continue, the next launch does not. */
 static void the_restarts_of_a_nameless_launch_go_on(void **state)
 {
     struct fixture *f = *state;
@@ -258,7 +258,7 @@ static void the_restarts_of_a_nameless_launch_go_on(void **state)
     assert_true(says(f, "resumed from "));
 }
 
-/* --resume PATH in the command of a job: its first attempt begins there, a later one goes on from its own. */
+/* --resume PATH in the command of a job: its first attempt begins there, a later one continues from its own. */
 static void a_path_is_where_a_job_begins(void **state)
 {
     struct fixture *f = *state;

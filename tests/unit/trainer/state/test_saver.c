@@ -202,7 +202,7 @@ static bool is_free(const struct a_state *f)
     return fd >= 0;
 }
 
-/* From the first checkpoint on, so that no other run by hand goes on in it meanwhile. */
+/* From the first checkpoint on, so that no other run by hand continues in it meanwhile. */
 static void the_folder_of_a_run_by_hand_is_held(void **state)
 {
     struct a_state *f = *state;

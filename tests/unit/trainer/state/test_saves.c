@@ -70,7 +70,7 @@ static int64_t newest(struct fixture *f)
     return 0;
 }
 
-/* Behind a run that was killed: the next one goes on from the newest whole checkpoint, and ends as if nothing had been. */
+/* Behind a run that was killed: the next one continues from the newest whole checkpoint, and ends as if nothing had been. */
 static void goes_on(struct fixture *f, const struct buf *want)
 {
     int codes[RANKS];

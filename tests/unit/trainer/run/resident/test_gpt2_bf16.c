@@ -48,7 +48,7 @@ static void *space(struct net *n, size_t bytes)
 static struct net open_net(struct golden *g, bool device)
 {
     struct net n = {.element = device ? ELEMENT_BF16 : ELEMENT_F32};
-    struct config *cfg = arena_array(&g->a, 1, struct config); /* the model goes on reading it */
+    struct config *cfg = arena_array(&g->a, 1, struct config); /* the model reads it later, too */
     struct err err = {0};
 
     golden_config(g, golden_bf16_yaml, cfg);

@@ -1,5 +1,5 @@
 /* test_gpt2_bf16_run.c - GPT-2 trained in bf16 on a GPU or an emulated one: losses beside those of PyTorch's autocast
- * (tests/golden/torch/gpt2_bf16.py), and runs that go on from a checkpoint, which must give the bits of runs that were never
+ * (tests/golden/torch/gpt2_bf16.py), and runs that continue from a checkpoint, which must give the bits of runs that were never
  * interrupted.
  */
 #include "test.h"

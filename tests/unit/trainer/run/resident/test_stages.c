@@ -1,5 +1,5 @@
 /* test_stages.c - whole runs of models in stages on GPUs: they learn what one rank learns, to the bit where nothing but the
- * stages differs, evaluate, save and go on as it does.
+ * stages differs, evaluate, save and continue as it does.
  *
  * Arguments: gpu_ranks.h.
  */

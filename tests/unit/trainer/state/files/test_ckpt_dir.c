@@ -449,7 +449,7 @@ static void links_are_not_followed(void **state)
     assert_int_equal(entries(f->ckpt), 1);
 }
 
-/* Nor is one in the place of the run's own folder: nothing is written or removed behind it. */
+/* Nor a link instead of the run's own folder: nothing is written or removed behind it. */
 static void a_link_in_the_runs_place_is_refused(void **state)
 {
     const struct fixture *f = *state;
