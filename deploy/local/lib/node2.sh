@@ -65,7 +65,7 @@ node2_kill() {
     local pids
     part_kill node2
     for _ in 1 2 3 4 5; do
-        mapfile -t pids < <(use_node2 && marked_pids && pod_pids)
+        mapfile -t pids < <(use_node2 && { marked_pids || true; } && pod_pids)
         [ ${#pids[@]} -gt 0 ] || break
         kill_all "${pids[@]}"
     done
