@@ -285,6 +285,28 @@ static void test_how_long(void **state)
     plancase_free(&c);
 }
 
+/* A pause does not end the hour. */
+static void test_paused(void **state)
+{
+    static const char PAUSED[] =
+        "{'base':['two','two-paused'],'bodies':true,'status':{'avoidedNodes':[" SINCE("n1", "00:06:00",
+                                                                                      "") "]}}";
+    char names[128];
+    struct plancase c = run(PAUSED, "{'spec':{'suspend':true},'now':'02:00:00'}");
+
+    (void)state;
+    assert_string_equal(avoided(&c, names), "=");
+    plancase_free(&c);
+    c = run(PAUSED, "{'now':'00:30:00'}");
+    assert_non_null(
+        strstr(json_print(c.plan, &shared.sentences.arena), ANNOTATION_AVOIDED_NODES "\":\"n1\""));
+    plancase_free(&c);
+    c = run(PAUSED, "{'now':'02:00:00'}");
+    assert_string_equal(avoided(&c, names), "-");
+    assert_null(strstr(json_print(c.plan, &shared.sentences.arena), ANNOTATION_AVOIDED_NODES));
+    plancase_free(&c);
+}
+
 /* ---- no other node */
 
 #define WAITING(created)                                                                                     \
@@ -453,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_how_many),
         cmocka_unit_test(test_beside_others),
         cmocka_unit_test(test_how_long),
+        cmocka_unit_test(test_paused),
         cmocka_unit_test(test_no_other_node),
         cmocka_unit_test(test_no_other_node_for_a_replaced_pod),
         cmocka_unit_test(test_affinity),
