@@ -43,11 +43,11 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_MASTER_ADDR "MASTER_ADDR"
 #define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
 
-/* Read by our launcher, set by the operator. The launcher does not pass them on to the ranks.
+/* Read by our launcher, set by the operator. The launcher does not pass them on to the ranks, except ATTEMPT.
  *   PROGRESS_PORT     the port for GET /progress and /metrics; the operator sets it for node 0 only
  *   PROGRESS_TIMEOUT  the run ends as hung after this many seconds without a sign of life of any rank
- *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress; without a launcher the trainer reads
- *                     it (a launcher's run id has it)
+ *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress, and for the trainer where the launcher's
+ *                     run id does not have it
  *   NODE_ORDER        this pod's index in the job, from 0: the order of node ranks with the backend c10d
  *   JOB_KEY           64 hex digits from a Secret, by which the job's nodes, and then its ranks, authenticate each other
  *                     (rendezvous/PROTOCOL.md); not set: the job has no key. The launcher wipes it from its environment

@@ -84,11 +84,10 @@ static void put_identity(struct set *s, const struct options *o, const struct en
  * or it names the memory file of a parent launcher, whose ranks alone may use it. */
 static bool is_own(const char *variable)
 {
-    static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",     CONTRACT_ENV_TERMINATION_LOG "=",
-                                      CONTRACT_ENV_KEPT_DATA "=",     CONTRACT_ENV_RANK_STATE "=",
-                                      CONTRACT_ENV_PROGRESS_PORT "=", CONTRACT_ENV_PROGRESS_TIMEOUT "=",
-                                      CONTRACT_ENV_ATTEMPT "=",       CONTRACT_ENV_NODE_ORDER "=",
-                                      CONTRACT_ENV_JOB_KEY "=",       CONTRACT_ENV_KEY_FILE "="};
+    static const char *const own[] = {
+        "TORCHELASTIC_ERROR_FILE=",  CONTRACT_ENV_TERMINATION_LOG "=", CONTRACT_ENV_KEPT_DATA "=",
+        CONTRACT_ENV_RANK_STATE "=", CONTRACT_ENV_PROGRESS_PORT "=",   CONTRACT_ENV_PROGRESS_TIMEOUT "=",
+        CONTRACT_ENV_NODE_ORDER "=", CONTRACT_ENV_JOB_KEY "=",         CONTRACT_ENV_KEY_FILE "="};
 
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (same_variable(variable, own[i]))

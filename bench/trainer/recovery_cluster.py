@@ -126,7 +126,11 @@ class Job:
         self.pods.start()
 
     def manifest(self):
-        text = (f"exec trainer {shlex.join(options('/data', self.args.data))} > /data/out.$ATTEMPT.$RANK 2> /data/err.$ATTEMPT.$RANK")
+        program = "trainer"
+        if self.args.own:
+            program = "/data/trainer"
+            shutil.copy(f"{self.args.bin}/trainer", self.folder)
+        text = f"exec {program} {shlex.join(options('/data', self.args.data))} > /data/out.$ATTEMPT.$RANK 2> /data/err.$ATTEMPT.$RANK"
         label = {"name": "ATTEMPT", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{GROUP}/attempt']"}}}
         container = {"name": "pytorch", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "args": ["sh", "-c", text],
                      "env": [label, {"name": "OMP_NUM_THREADS", "value": "1"}], "securityContext": {"runAsUser": 0},
@@ -274,6 +278,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=GOALS)
     parser.add_argument("--bin", default=str(ROOT / "build/release/bin"), help="folder of trainer and torchrun, for the undisturbed run")
+    parser.add_argument("--own", action="store_true", help="the pods run the trainer of --bin, not their image's")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="here and in the image; default: %(default)s")
     parser.add_argument("--kills", type=int, default=50, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31), help="of pods and moments")

@@ -152,6 +152,7 @@ static void add_plain_env(struct planner *p, const struct slot *s, struct env *e
     add_env(e, CONTRACT_ENV_RANK, order);
     add_env(e, "NODE_RANK", order);
     add_env(e, CONTRACT_ENV_LOCAL_RANK, "0");
+    add_env(e, CONTRACT_ENV_ATTEMPT, arena_printf(p->a, "%d", p->st.attempt));
     if (!t->present)
         return;
     add_env(e, "PET_NNODES", nodes);

@@ -68,7 +68,7 @@ static bool launch_find(char *(*get)(const char *name), char out[static MANIFEST
     return true;
 }
 
-/* The operator's launchers have the id "JOB-ATTEMPT"; a program without a launcher gets PTJ_ATTEMPT. */
+/* The operator's launchers have the id "JOB-ATTEMPT"; a program without one, or with its own, gets PTJ_ATTEMPT. */
 static struct attempt_mark attempt_of(const char *job, const char *launch, const char *given)
 {
     const size_t len = job ? strlen(job) : 0;

@@ -98,7 +98,7 @@ static void test_the_whole_list(void **state)
            "PTJ_TERMINATION_LOG");
 }
 
-/* A launcher that a rank starts does not inherit the launcher's settings; both share the progress file. */
+/* A launcher that a rank starts does not inherit the launcher's settings; both share the progress file and the job's attempt. */
 static void test_progress(void **state)
 {
     static const char base[] =
@@ -109,7 +109,7 @@ static void test_progress(void **state)
 
     (void)state;
     expect(&o, &round, 0, NULL, base,
-           "TORCHKEEPER_PROGRESS_PORT|TORCHKEEPER_PROGRESS_TIMEOUT|PTJ_ATTEMPT|PTJ_NODE_ORDER|"
+           "TORCHKEEPER_PROGRESS_PORT|TORCHKEEPER_PROGRESS_TIMEOUT|PTJ_ATTEMPT=3|PTJ_NODE_ORDER|"
            "TORCHKEEPER_PROGRESS_FILE=/a|PTJ_JOB_UID=1-f|PYTHONFAULTHANDLER");
     round.progress_file = "/b";
     o.progress_timeout_ms = 60000;
