@@ -35,7 +35,7 @@ char *queue_workload_name(struct arena *a, const struct trainjob *job)
 static void wait_for(struct planner *p, enum step step, const char *reason, const char *message)
 {
     p->queue.verdict = QUEUE_WAIT;
-    p->queue.step = step;
+    p->queue.step = (int)step;
     p->queue.reason = reason;
     p->queue.message = message;
 }

@@ -468,6 +468,50 @@ static void test_patches_of_pods(void **state)
     }
 }
 
+#define WORKLOAD(version)                                                                                    \
+    "{\"metadata\":{\"name\":\"w\",\"uid\":\"u\",\"resourceVersion\":\"" version                             \
+    "\",\"finalizers\":[\"" WORKLOAD_FINALIZER "\"]}}"
+
+static void edit_workload(const char *got)
+{
+    bench_fresh();
+    bench_add(ACTION_EDIT, CHILD_WORKLOAD, "w");
+    B.actions[0].uid = "u";
+    B.actions[0].version = "7";
+    B.actions[0].edit = EDIT_FINALIZER;
+    bench_run(NULL);
+    assert_string_equal(B.calls[0].method, "GET");
+    bench_answer(0, 200, got);
+}
+
+/* Only what was planned from is changed, and never unseen. */
+static void test_edits(void **state)
+{
+    (void)state;
+    edit_workload(WORKLOAD("7"));
+    assert_string_equal(B.calls[1].method, "PUT");
+    assert_non_null(strstr(B.calls[1].body, "\"finalizers\":[]"));
+    bench_answer(1, 200, WORKLOAD("8"));
+    assert_true(B.result.ok);
+    assert_string_equal(B.result.versions[CHILD_WORKLOAD], "8");
+    edit_workload(WORKLOAD("8"));
+    assert_int_equal(B.n, 1);
+    assert_int_equal(B.result.err.kind, ERR_CONFLICT);
+    edit_workload("{\"metadata\":{\"name\":\"w\",\"uid\":\"v\",\"resourceVersion\":\"7\"}}");
+    assert_int_equal(B.n, 1);
+    assert_int_equal(B.result.err.kind, ERR_CONFLICT);
+    edit_workload("{\"metadata\":{\"name\":\"w\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}");
+    assert_int_equal(B.n, 1); /* it has no finalizer */
+    assert_true(B.result.ok && B.result.unseen);
+    bench_fresh();
+    edit_workload(WORKLOAD("7"));
+    bench_answer(1, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\"}");
+    assert_true(B.result.ok && B.result.unseen);
+    edit_workload(WORKLOAD("7"));
+    bench_answer(1, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\"}");
+    assert_false(B.result.ok);
+}
+
 static void test_retry_after(void **state)
 {
     (void)state;
@@ -522,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_children_without_the_label),
         cmocka_unit_test(test_what_an_answer_says),
         cmocka_unit_test(test_patches_of_pods),
+        cmocka_unit_test(test_edits),
         cmocka_unit_test(test_retry_after),
         cmocka_unit_test(test_a_taken_name_beside_others),
     };

@@ -405,6 +405,43 @@ static void test_invalid_and_evicted(void **state)
     settle(l);
 }
 
+/* The job waits in the foreground for its Workload, and that for us. */
+static void test_deleted(void **state)
+{
+    static const char *const FINALIZERS[] = {"'foregroundDeletion'", ""};
+
+    for (int i = 0; i < 2; i++) {
+        struct lab *l = begin(state, lab_forever);
+        char body[96];
+        lab_put(l, LAB_JOB, QUEUED("", "2"));
+        LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+        snprintf(body, sizeof(body), "{'metadata':{'finalizers':[%s]}}", FINALIZERS[i]);
+        lab_put(l, LAB_JOB, body);
+        assert_true(fake_delete(l->server, LAB_JOB));
+        LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) + pods(l) == 0);
+        LAB_UNTIL(l, fake_count(l->server, "/apis/" TRAINJOB_API_VERSION "/" TRAINJOB_PLURAL) == 0);
+        assert_null(lab_broken_queue_rule(l, true));
+        if (i == 0)
+            (void)lab_end(state);
+    }
+}
+
+/* A label of the template would have Kueue queue each pod for itself. */
+static void test_no_queue_of_pods(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    lab_put(l, LAB_JOB,
+            "{'spec':{'replicaSpecs':[{'type':'node','replicas':1,'template':{'metadata':{'labels':{'kueue.x-"
+            "k8s.io/queue-name':"
+            "'team','mine':'x'}},'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}]}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    cleanup_json cJSON *pod = lab_get(l, LAB_PODS "/j-node-0");
+    assert_string_equal(json_str(find(pod, "metadata", "labels"), "mine"), "x");
+    assert_null(json_str(find(pod, "metadata", "labels"), "kueue.x-k8s.io/queue-name"));
+}
+
 /* Anybody may make Workloads that name the job as their controller. */
 static void test_other_workloads(void **state)
 {
@@ -458,6 +495,8 @@ int main(void)
         LAB_TEST(test_label_removed),
         LAB_TEST(test_elastic),
         LAB_TEST(test_contradiction),
+        LAB_TEST(test_deleted),
+        LAB_TEST(test_no_queue_of_pods),
         LAB_TEST(test_invalid_and_evicted),
         LAB_TEST(test_other_workloads),
         LAB_TEST(test_requests),
