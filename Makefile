@@ -54,6 +54,9 @@ coverage: ## unit tests under ASan and UBSan with clang; fails where lines or br
 test-versions: ## the operator with the API servers of the oldest and the newest Kubernetes that it supports; no root
 	@e2e/versions/run.sh
 
+test-queues: ## queued jobs under the real Kueue, gangs under the real coscheduling, both from their Go modules; no root
+	@e2e/queues/run.sh
+
 chaos: ## faults at random moments of training jobs, a hundred trials; table and seed at the end (root)
 	@e2e/chaos/run.sh $(foreach o,trials seed trial fault way jobs,$(if $($(shell echo $(o) | tr a-z A-Z)),--$(o) $($(shell echo $(o) | tr a-z A-Z))))
 
@@ -95,6 +98,12 @@ cluster-down: ## stop the local Kubernetes and remove all it left on the machine
 
 cluster-status: ## show its parts, its health and the KUBECONFIG path
 	@deploy/local/cluster status
+
+kueue-up: ## start the real Kueue beside the local Kubernetes (root); the first time it is built, some minutes
+	@deploy/local/kueue up
+
+kueue-down: ## stop it and remove all it left in the cluster, queues too
+	@deploy/local/kueue down
 
 bench: build ## our figures: kernels and collectives
 	@build/release/bin/kernels-bench && build/release/bin/collectives-bench

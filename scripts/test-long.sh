@@ -5,6 +5,7 @@
 #   slow      unit tests with the label "long" (under valgrind, two builds that have to be equal byte by byte, the PTX of kernels at
 #             all shapes and with all mutants), and those that `make test` leaves to the sanitized build ("once")
 #   versions  the operator with the API servers of every Kubernetes version, not only the oldest and the newest
+#   queues    queued jobs under the real Kueue, gangs under the real coscheduling
 #   cases     end-to-end cases marked long, most of them of PyTorch's torchrun (root)
 #   nodes     faults of nodes, on the local Kubernetes with two of them (root)
 #   faults    every class of faults in full
@@ -24,6 +25,7 @@ versions() {
     mapfile -t minors < <(deploy/local/servers versions | cut -d ' ' -f 1)
     e2e/versions/run.sh && e2e/versions/run.sh "${minors[@]:1:${#minors[@]}-2}"
 }
+queues() { e2e/queues/run.sh; }
 cases() { e2e/run.sh --long; }
 nodes() { e2e/nodes/run.sh && deploy/local/cluster down && e2e/nodes/states.sh; }
 faults() { scripts/faults.sh; }
@@ -49,7 +51,7 @@ if [ "${1:-}" = --only ]; then
     exit
 fi
 stages=("$@")
-[ $# -gt 0 ] || stages=(slow versions cases nodes faults soak fuzz chaos parts big)
+[ $# -gt 0 ] || stages=(slow versions queues cases nodes faults soak fuzz chaos parts big)
 for stage in "${stages[@]}"; do
     grep -q "^#   $stage " "$0" || die "$stage: expected one of $(sed -n 's/^#   \([a-z]*\)  .*/\1/p' "$0" | tr '\n' ' ')"
 done

@@ -107,6 +107,10 @@ class Rig:
                      "--audit-log-maxsize=0")
         self.servers("up", str(self.state), "--controller-manager", *(["--version", version] if version else []),
                      *(word for argument in arguments for word in ("--apiserver-arg", argument)))
+        self.start_nodes()
+
+    def start_nodes(self):
+        """A scheduler, and kwok for the nodes that somebody registers."""
         self.start("kube-scheduler", [self.tool("kube-scheduler"), f"--kubeconfig={self.state}/config/kube-scheduler.conf",
                                       "--secure-port=0", "--leader-elect=false", "--profiling=false",
                                       "--kube-api-qps=1000", "--kube-api-burst=1000"])

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""crowd.py - 200 jobs of 4 pods, of two priorities, through a queue with room for 10 of them and two pods, while the operator and Kueue
+are killed at random: every job ends, no quota is lost, no pod exists without admission, and they are admitted in the same order as
+Kueue's own Jobs, which go first. Judged by etcd's whole history. Then, undisturbed: how soon quota goes back after the last pod."""
+
+import json
+import os
+import random
+import statistics
+import sys
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cases import Cases, check
+from follow import Follow
+from kubelet import FATE, JOB, Kubelet
+from plane import ACCOUNT, SYSTEM, job_path, pod_path
+from queues import END_S, PRIORITY, QUEUE, RESOURCE, Queues, condition, holds, job, workload_path
+
+JOBS, KILLS, MEASURED = {False: 200, True: 40}, {False: 20, True: 4}, {False: 40, True: 12}
+PODS, AT_ONCE, SPARE = 4, 10, 2
+RUN_S, CREATE_S, KILL_S = (0.2, 1.5), (0.05, 0.2), (0.5, 3)
+BACK_S = 1.0
+# Kueue sees a Workload some time after it is made, and after its own start it sees them one by one.
+SEEN_S = 5
+
+
+def batch_job(name, priority, run):
+    """Kueue's own kind, of the same size; the label is for the simulated node."""
+    template = {"metadata": {"labels": {JOB: name}, "annotations": {FATE: json.dumps({"run": run, "codes": [0]})}},
+                "spec": {"restartPolicy": "Never", "containers": [
+                    {"name": "pytorch", "image": "none", "resources": {"limits": {RESOURCE: "1"}}}]}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": {QUEUE: "queue", PRIORITY: priority}},
+            "spec": {"parallelism": PODS, "completions": PODS, "suspend": True, "template": template}}
+
+
+def draw(dice, n):
+    """(name, priority, run) of each job."""
+    return [(f"job-{i}", dice.choice(["low", "low", "high"]), round(dice.uniform(*RUN_S), 2)) for i in range(n)]
+
+
+# --- the past
+
+
+def seconds(stamp):
+    return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
+
+
+@dataclass
+class Life:
+    """Of a Workload: its rank, and [from, to, the second of the admission] in revisions for each time that it waited or was admitted."""
+    job: str
+    priority: int
+    created: float
+    waits: list = field(default_factory=list)
+    spans: list = field(default_factory=list)
+    finished: bool = False
+
+    def see(self, workload, revision):
+        if holds(workload, "Finished") or holds(workload, "QuotaReserved"):
+            close(self.waits, revision)
+        elif not (self.waits and self.waits[-1][1] is None):
+            self.waits.append([revision, None])
+        if holds(workload, "Admitted") and not holds(workload, "Finished"):
+            if not (self.spans and self.spans[-1][1] is None):
+                self.spans.append([revision, None, seconds(condition(workload, "Admitted")["lastTransitionTime"])])
+                counts = [s["count"] for s in workload["status"]["admission"]["podSetAssignments"]]
+                check(counts == [PODS], f"{self.job}: admitted with {counts} pods")
+        else:
+            close(self.spans, revision)
+        self.finished = holds(workload, "Finished")
+
+    def waited_at(self, revision):
+        return any(begin < revision and (end is None or end > revision) for begin, end in self.waits)
+
+
+def close(spans, revision):
+    if spans and spans[-1][1] is None:
+        spans[-1][1] = revision
+
+
+def lives(plane, ns, until):
+    """Of all Workloads that ever were, from all their versions."""
+    there, found = {}, []
+    for key, revision, value in plane.past(f"/registry/kueue.x-k8s.io/workloads/{ns}/", until):
+        if value is None:
+            close(there[key].spans, revision)
+            close(there.pop(key).waits, revision)
+            continue
+        workload = json.loads(value)
+        meta = workload["metadata"]
+        if key not in there:
+            there[key] = Life(meta["ownerReferences"][0]["name"], workload["spec"].get("priority", 0), seconds(meta["creationTimestamp"]))
+            found.append(there[key])
+        there[key].see(workload, revision)
+    return found
+
+
+def births(plane, ns, until):
+    """(job, revision) of each pod."""
+    there = set()
+    for key, revision, value in plane.past(f"/registry/pods/{ns}/", until):
+        if value is None:
+            there.discard(key)
+        elif key not in there:
+            there.add(key)
+            yield key.rpartition("-node-")[0], revision
+
+
+def out_of_order(found, starts):
+    """Admissions while one of a higher rank waited that Kueue had seen for a while."""
+    wrong = []
+    for life in found:
+        for revision, _, second in life.spans:
+            if any(0 <= second - start <= SEEN_S for start in starts):
+                continue
+            for other in found:
+                before = other.priority > life.priority or (other.priority == life.priority and other.created < life.created)
+                if before and other.created < second - SEEN_S and other.waited_at(revision):
+                    wrong.append(f"{life.job} before {other.job}")
+    return wrong
+
+
+def most_at_once(found):
+    steps = sorted(step for life in found for begin, end, _ in life.spans for step in ((begin, 1), (end or sys.maxsize, -1)))
+    now = most = 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most
+
+
+# --- the runs
+
+
+class Run:
+    def __init__(self, plane, dice):
+        self.plane, self.dice, self.api = plane, dice, plane.api
+        self.ns = plane.namespace()
+        self.starts = []  # of Kueue
+        plane.queues(self.ns, AT_ONCE * PODS + SPARE, queueingStrategy="StrictFIFO")
+
+    def create(self, path, manifests):
+        for manifest in manifests:
+            self.api.post(path, manifest)
+            time.sleep(self.dice.uniform(*CREATE_S))
+
+    def wait(self, what, true):
+        self.plane.wait(what, true, END_S, 0.5)
+
+    def judge(self, n):
+        """The past of the Workloads, when the jobs have ended."""
+        self.wait("usage 0", lambda: self.plane.usage(self.ns) == 0)
+        items = self.api.get(workload_path(self.ns))["items"]
+        mark = self.api.patch(workload_path(self.ns, items[0]["metadata"]["name"]), {"metadata": {"annotations": {"mark": "end"}}})
+        found = lives(self.plane, self.ns, int(mark["metadata"]["resourceVersion"]))
+        ends = sum(life.finished for life in found)
+        check(ends == n, f"{ends} of {n} finished")
+        check(not any(span[1] is None for life in found for span in life.spans), "quota is held")
+        check(most_at_once(found) <= AT_ONCE, f"{most_at_once(found)} at once")
+        wrong = out_of_order(found, self.starts)
+        spans = sum(len(life.spans) for life in found)
+        print(f"        {n} jobs, {spans} admissions, at most {most_at_once(found)} at once, {len(wrong)} out of order", flush=True)
+        check(not wrong, wrong[:3])
+        return found
+
+
+def own_jobs(plane, dice, n):
+    """Kueue's own Jobs, for comparison."""
+    run = Run(plane, dice)
+    kubelet = Kubelet(plane)
+    path = f"/apis/batch/v1/namespaces/{run.ns}/jobs"
+    began = time.monotonic()
+    run.create(path, [batch_job(*one) for one in draw(dice, n)])
+    run.wait("the Jobs to end", lambda: sum(j["status"].get("succeeded", 0) == PODS for j in run.api.get(path)["items"]) == n)
+    print(f"        {time.monotonic() - began:.1f} s", flush=True)
+    run.judge(n)
+    kubelet.close()
+
+
+class Killer(threading.Thread):
+    def __init__(self, run, times):
+        super().__init__(daemon=True)
+        self.run_, self.times, self.killed, self.operators, self.problem = run, times, 0, 0, None
+        self.access = run.plane.flags(run.plane.token(SYSTEM, ACCOUNT))
+        self.operator = self.start_operator()
+
+    def start_operator(self):
+        self.operators += 1
+        return self.run_.plane.operator(self.access, "--leader-elect=false", name=f"operator-{self.operators}")
+
+    def run(self):
+        plane, dice = self.run_.plane, self.run_.dice
+        try:
+            for number in range(self.times):
+                time.sleep(dice.uniform(*KILL_S))
+                if number % 2:
+                    plane.kill_kueue()
+                    plane.kueue_up()
+                    self.run_.starts.append(time.time())
+                else:
+                    plane.processes.remove(self.operator.process)
+                    self.operator.process.popen.kill()
+                    self.operator.process.popen.wait()
+                    self.operator = self.start_operator()
+                self.killed += 1
+        except Exception as e:  # told to the main thread
+            self.problem = e
+
+
+def struck(plane, dice, n, kills):
+    run = Run(plane, dice)
+    kubelet, killer = Kubelet(plane), Killer(run, kills)
+    killer.start()
+    began = time.monotonic()
+    run.create(job_path(run.ns), [job(name, PODS, priority=priority, run=length) for name, priority, length in draw(dice, n)])
+
+    def ended():
+        kubelet.check()
+        check(not killer.problem, killer.problem)
+        phases = [j.get("status", {}).get("phase") for j in run.api.get(job_path(run.ns))["items"]]
+        check("Failed" not in phases, "a job failed")
+        return phases.count("Succeeded") == n and not killer.is_alive()
+    run.wait("the jobs to end", ended)
+    print(f"        {time.monotonic() - began:.1f} s, {killer.killed} kills", flush=True)
+    judge_pods(run, run.judge(n))
+    killer.operator.end()
+    kubelet.close()
+
+
+def judge_pods(run, found):
+    """Each in an admission of its job; four in each that led to the job's end."""
+    fence = run.api.post(pod_path(run.ns), {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fence"}, "spec": {
+        "containers": [{"name": "fence", "image": "none"}]}})
+    by_job = defaultdict(list)
+    for name, revision in births(run.plane, run.ns, int(fence["metadata"]["resourceVersion"])):
+        by_job[name].append(revision)
+    by_job.pop("fence", None)
+    for life in found:
+        inside = [sum(begin < r <= end for r in by_job[life.job]) for begin, end, _ in life.spans]
+        outside = len(by_job[life.job]) - sum(inside)
+        others = [other for other in found if other.job == life.job]
+        check(len(others) > 1 or outside == 0, f"{life.job}: {outside} pods without admission")
+        check(max(inside, default=0) <= PODS, f"{life.job}: pods by admission: {inside}")
+        check(not life.finished or inside[-1] == PODS, f"{life.job}: pods by admission: {inside}")
+
+
+class Watched:
+    """When each job's last pod had ended, and when its Workload gave the quota back."""
+
+    def __init__(self, run):
+        self.alive, self.last, self.back, self.jobs = defaultdict(set), {}, {}, {}
+        self.held = set()
+        self.follows = [Follow(run.api, pod_path(run.ns), self.seen_pod), Follow(run.api, workload_path(run.ns), self.seen_workload)]
+        for follow in self.follows:
+            follow.start()
+
+    def seen_pod(self, pod, gone):
+        name, job_name = pod["metadata"]["name"], pod["metadata"]["labels"].get(JOB)
+        if gone or pod["status"].get("phase") in ("Succeeded", "Failed"):
+            if name in self.alive[job_name]:
+                self.alive[job_name].discard(name)
+                if not self.alive[job_name]:
+                    self.last[job_name] = time.monotonic()
+        else:
+            self.alive[job_name].add(name)
+
+    def seen_workload(self, workload, gone):
+        name = workload["metadata"]["ownerReferences"][0]["name"]
+        if holds(workload, "QuotaReserved") and not holds(workload, "Finished"):
+            self.held.add(name)
+        elif name in self.held:
+            self.held.discard(name)
+            self.back.setdefault(name, []).append(time.monotonic() - self.last.get(name, time.monotonic() - 1e6))
+
+    def close(self):
+        for follow in self.follows:
+            follow.ending = True
+
+
+def undisturbed(plane, dice, n):
+    run = Run(plane, dice)
+    kubelet, watched = Kubelet(plane), Watched(run)
+    operator = plane.operator(None, "--leader-elect=false")
+    run.create(job_path(run.ns), [job(name, PODS, priority=priority, run=length) for name, priority, length in draw(dice, n)])
+    run.wait("the jobs to end", lambda: sum(j.get("status", {}).get("phase") == "Succeeded" for j in run.api.get(job_path(run.ns))["items"]) == n)
+    run.wait("the quota to go back", lambda: len(watched.back) == n and not watched.held)
+    times = sorted(t for each in watched.back.values() for t in each)
+    print(f"        quota back after {statistics.median(times):.3f} s, at most {times[-1]:.3f} s, {len(times)} times", flush=True)
+    check(times[-1] <= BACK_S, f"quota back after {times[-3:]} s")
+    watched.close()
+    operator.end()
+    kubelet.close()
+
+
+def main():
+    cases = Cases("crowd", __doc__)
+    cases.parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
+    args = cases.parse()
+    print(f"seed {args.seed}", flush=True)
+    with cases.up(Queues(args.operator, history=True)) as plane:
+        plane.install()
+        plane.kueue_up()
+        plane.priorities(low=1, high=10)
+        for name, play in (("Kueue's own Jobs", lambda dice: own_jobs(plane, dice, JOBS[args.short])),
+                           ("undisturbed", lambda dice: undisturbed(plane, dice, MEASURED[args.short])),
+                           ("operator and Kueue killed", lambda dice: struck(plane, dice, JOBS[args.short], KILLS[args.short]))):
+            if cases.wanted(name):
+                with cases(name):
+                    play(random.Random(args.seed))
+    return cases.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
