@@ -22,6 +22,7 @@ struct controller_options {
     const char *tensorboard_image; /* NULL: no TensorBoards, and Deployments are not watched */
     const char *launcher_image;
     struct plan_guards guards; /* except the key */
+    struct plan_gangs gangs;
     bool job_keys;
     uint64_t seed;
     /* For tests, whose pods have no address: as in poller_options. NULL: podaddress_url. */

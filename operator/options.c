@@ -2,6 +2,7 @@
 #include "operator/options.h"
 
 #include "operator/api/decode.h"
+#include "operator/api/pod.h"
 
 #define DEFAULT_TENSORBOARD_IMAGE "localhost/torchkeeper/tensorboard:dev"
 #define DEFAULT_LAUNCHER_IMAGE "localhost/torchkeeper/launcher:dev"
@@ -107,6 +108,20 @@ const struct option_row options_rows[] = {
     {"job-keys", 0, "BOOL", option_bool, AT(job_keys), .optional = true,
      .help = "Give each job of several nodes with torchrun a random key in a Secret, by which its launchers "
              "know each other (default true)."},
+    {"gang-scheduler", 0, "NAME", option_choice, AT(gang_scheduler), GANG_NONE, .words = gang_schedulers,
+     .help = "Start all pods of a job together: give each attempt a PodGroup of coscheduling, volcano, or "
+             "Kubernetes itself (native), or none. Jobs that name another scheduler or PodGroup get none "
+             "(default none)."},
+    {"gang-scheduler-name", 0, "NAME", set_file, AT(gang_scheduler_name),
+     .help = "The schedulerName of these pods (default scheduler-plugins-scheduler with coscheduling, "
+             "volcano with "
+             "volcano)."},
+    {"gang-start-deadline", 0, "S", option_integer, AT(gang_start_deadline_s), 0, 86400,
+     .help = "Without a gang scheduler, jobs that each hold a part of the nodes can wait for each other. A "
+             "job of "
+             "several pods, one of which is Unschedulable, gives up its nodes after S to 2 S seconds and "
+             "tries again, "
+             "counted nowhere, unless it has startDeadlineSeconds; 0: never (default 0)."},
     {"log-level", 0, "LEVEL", option_choice, AT(log_level), LOG_DEBUG, .words = log_level_names,
      .help = "debug, info, warn or error (default info)."},
     {"version", .set = option_flag, .offset = AT(version), .help = "Print the version."},
@@ -121,6 +136,9 @@ void options_help(FILE *out)
     fputs(HELP_TAIL, out);
     options_print_examples(out, options_examples);
 }
+
+static const char *const SCHEDULER_NAMES[] = {
+    [GANG_COSCHEDULING] = "scheduler-plugins-scheduler", [GANG_VOLCANO] = "volcano", [GANG_NATIVE] = NULL};
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
@@ -146,5 +164,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         if (option_set(&given, o, err) < 0)
             return -1;
     }
+    if (rc == 0 && !o->gang_scheduler_name)
+        o->gang_scheduler_name = SCHEDULER_NAMES[o->gang_scheduler];
     return rc;
 }

@@ -1,5 +1,6 @@
 /* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, debug mode, resumeSpecs. */
 #include "operator/plan/desired.h"
+#include "operator/plan/gang.h"
 #include "operator/plan/guards.h"
 
 #include <string.h>
@@ -146,6 +147,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
             desired_launcher_add(p, spec, c);
         desired_container(p, s, c);
     }
+    gang_join(p, pod);
     return pod;
 }
 

@@ -17,9 +17,17 @@
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
-/* The first CHILD_KINDS are watched. The others (guards.h) are only created: AlreadyExists means that they
- * exist. CHILD_JOB is the PyTorchTrainingJob itself, as the target of a write and as a cache. */
-enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB, CHILD_POLICY, CHILD_KEY };
+/* The first CHILD_KINDS are watched. CHILD_POLICY and CHILD_KEY (guards.h) are only created: AlreadyExists means
+ * that they exist. CHILD_GROUP (gang.h) is created and deleted. CHILD_JOB is the PyTorchTrainingJob itself, as the target of a write and as a cache. */
+enum child_kind {
+    CHILD_POD,
+    CHILD_SERVICE,
+    CHILD_DEPLOYMENT,
+    CHILD_JOB,
+    CHILD_POLICY,
+    CHILD_KEY,
+    CHILD_GROUP
+};
 enum { CHILD_KINDS = CHILD_JOB + 1 };
 
 enum action_kind {
@@ -37,7 +45,10 @@ struct action {
     const char *name;
     const char *uid;
     const char *version; /* delete, patch of a pod: only at this version; NULL: at any version */
-    const char *body;    /* JSON: status, create, patch */
+    /* Of a PodGroup: its scheduler. A PodGroup is deleted without a UID, if its owner is the job. Create of a
+     * pod: GANG_NATIVE if the answer must show that the pod is in its PodGroup. */
+    enum gang_scheduler gang;
+    const char *body; /* JSON: status, create, patch */
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
     bool force;   /* delete: with a grace period of 0, without waiting for the node */
@@ -93,6 +104,13 @@ struct plan_guards {
     const char *new_key;     /* 64 random hex digits; NULL: jobs get no key */
 };
 
+/* Inputs for PodGroups. */
+struct plan_gangs {
+    enum gang_scheduler scheduler;
+    const char *scheduler_name; /* schedulerName of the pods; NULL: the template's */
+    int64_t start_deadline_s;   /* of jobs without a gang scheduler; 0: none */
+};
+
 struct plan_input {
     const struct trainjob *job;
     /* An earlier reconcile of this term got no answer, or found an object under a name it wanted, or made a
@@ -119,6 +137,7 @@ struct plan_input {
         tensorboard_image; /* used where the spec names none; NULL: no TensorBoard is made, changed or deleted */
     const char *launcher_image; /* of torchrunConfig.launcher: Torchkeeper */
     struct plan_guards guards;
+    struct plan_gangs gangs;
 };
 
 /* For latency metrics: the begin of a wait that this plan ends; 0: it does not end it. */
