@@ -5,6 +5,7 @@
 #include "kube/client.h"
 #include "kube/version.h"
 #include "operator/existing.h"
+#include "operator/gangapi.h"
 #include "operator/refusal.h"
 
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct step {
     const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
     bool lenient; /* send with fieldValidation=Ignore */
+    int version;  /* of the API, for a PodGroup (gangapi.h) */
 };
 
 struct actions {
@@ -49,9 +51,9 @@ struct actions {
 
 static void run(struct actions *as);
 
-static const struct kube_resource *resource_of(enum child_kind child)
+static const struct kube_resource *resource_of(const struct step *s)
 {
-    switch (child) {
+    switch (s->act->child) {
     case CHILD_POD:
         return &KUBE_PODS;
     case CHILD_SERVICE:
@@ -64,6 +66,8 @@ static const struct kube_resource *resource_of(enum child_kind child)
         return &KUBE_NETWORK_POLICIES;
     case CHILD_KEY:
         return &KUBE_SECRETS;
+    case CHILD_GROUP:
+        return gangapi_resource(s->act->gang, s->version);
     case CHILD_JOB:
         break;
     }
@@ -76,14 +80,15 @@ static bool is_guard(const struct action *act)
     return act->kind == ACTION_CREATE && (act->child == CHILD_POLICY || act->child == CHILD_KEY);
 }
 
-static struct kube_request request_of(const struct action *act, const char *ns, struct arena *a)
+/* `act`: the step's action, or one on the same object. */
+static struct kube_request request_of(const struct step *s, const struct action *act)
 {
     static const enum kube_verb VERBS[] = {
         [ACTION_STATUS] = KUBE_PATCH,  [ACTION_EVENT] = KUBE_GET,   [ACTION_DELETE] = KUBE_DELETE,
         [ACTION_CREATE] = KUBE_CREATE, [ACTION_PATCH] = KUBE_PATCH, [ACTION_APPLY] = KUBE_APPLY,
         [ACTION_EDIT] = KUBE_GET,
     };
-    struct kube_request r = {.verb = VERBS[act->kind], .resource = resource_of(act->child), .ns = ns};
+    struct kube_request r = {.verb = VERBS[act->kind], .resource = resource_of(s), .ns = s->as->target.ns};
 
     r.name = act->kind == ACTION_CREATE ? NULL : act->name;
     r.subresource = act->kind == ACTION_STATUS || act->kind == ACTION_APPLY ? "status" : NULL;
@@ -96,7 +101,7 @@ static struct kube_request request_of(const struct action *act, const char *ns, 
     if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
         r.field_validation = "Strict"; /* refuse fields of the template that the server does not know */
     if (act->kind == ACTION_DELETE)
-        r.body = kube_delete_options(a, act->uid, act->version, "Background", act->force ? 0 : -1);
+        r.body = kube_delete_options(s->as->arena, act->uid, act->version, "Background", act->force ? 0 : -1);
     return r;
 }
 
@@ -138,7 +143,7 @@ static void fail_step(struct step *s, const struct err *err, const struct kube_s
     struct err wrapped = *err;
 
     if (create)
-        err_wrap(&wrapped, "creating %s %s", resource_of(s->act->child)->kind, s->act->name);
+        err_wrap(&wrapped, "creating %s %s", resource_of(s)->kind, s->act->name);
     (void)note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
                        status ? status->retry_after_ms : -1);
     end_step(s);
@@ -159,7 +164,7 @@ static void wait_for(struct step *s)
     err_set(
         &err, ERR_CONFLICT,
         "%s %s is being deleted, or of an earlier job or attempt, and still exists: look at its finalizers",
-        resource_of(s->act->child)->kind, s->act->name);
+        resource_of(s)->kind, s->act->name);
     if (note_failure(s, PROBLEM_NAME_CONFLICT, &err, -1))
         s->as->result.wait = true;
     end_step(s);
@@ -212,7 +217,7 @@ static void delete_it(struct step *s, const char *uid, const char *version,
 {
     const struct action act = {
         .kind = ACTION_DELETE, .child = s->act->child, .name = s->act->name, .uid = uid, .version = version};
-    const struct kube_request r = request_of(&act, s->as->target.ns, s->as->arena);
+    const struct kube_request r = request_of(s, &act);
 
     send(s, &r, done);
 }
@@ -224,7 +229,7 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
     const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
     struct err err = *reply->unreadable;
 
-    err_wrap(&err, "%s %s exists and cannot be read", resource_of(s->act->child)->kind, s->act->name);
+    err_wrap(&err, "%s %s exists and cannot be read", resource_of(s)->kind, s->act->name);
     if (strcmp(api_controller_uid(meta), s->as->target.uid) != 0) {
         refuse(s, PROBLEM_NAME_CONFLICT, &err);
         return;
@@ -255,8 +260,10 @@ static void on_existing(void *ctx, struct kube_reply *reply)
     }
     switch (existing_judge(s->act, reply->object, s->as->target.job, s->as->target.uid)) {
     case EXISTING_WANTED:
-        (void)note_version(s, reply);
-        s->as->result.unseen = true;
+        if (s->act->child != CHILD_GROUP) {
+            (void)note_version(s, reply);
+            s->as->result.unseen = true;
+        }
         end_step(s);
         return;
     case EXISTING_OLDER: /* not in the cache because its labels were removed, or of an earlier attempt */
@@ -267,27 +274,27 @@ static void on_existing(void *ctx, struct kube_reply *reply)
         wait_for(s);
         return;
     case EXISTING_FOREIGN:
-        err_set(&err, ERR_CONFLICT, "%s %s exists and belongs to another owner",
-                resource_of(s->act->child)->kind, s->act->name);
+        err_set(&err, ERR_CONFLICT, "%s %s exists and belongs to another owner", resource_of(s)->kind,
+                s->act->name);
         refuse(s, PROBLEM_NAME_CONFLICT, &err);
         return;
     }
 }
 
-static void look_at_existing(struct step *s)
+static void look_at(struct step *s, void (*done)(void *ctx, struct kube_reply *reply))
 {
-    struct kube_request r = {
-        .verb = KUBE_GET, .resource = resource_of(s->act->child), .ns = s->as->target.ns};
+    struct kube_request r = {.verb = KUBE_GET, .resource = resource_of(s), .ns = s->as->target.ns};
 
     r.name = s->act->name;
-    send(s, &r, on_existing);
+    send(s, &r, done);
 }
 
 static void on_reply(void *ctx, struct kube_reply *reply);
+static void on_replaced(void *ctx, struct kube_reply *reply);
 
 static void begin_request(struct step *s)
 {
-    struct kube_request r = request_of(s->act, s->as->target.ns, s->as->arena);
+    struct kube_request r = request_of(s, s->act);
 
     if (s->lenient)
         r.field_validation = "Ignore";
@@ -300,7 +307,7 @@ static void on_refused(struct step *s, const struct err *err)
 {
     struct actions_result *result = &s->as->result;
     struct err wrapped = *err;
-    enum refusal by = refusal_of(resource_of(s->act->child)->kind, err->msg);
+    enum refusal by = refusal_of(resource_of(s)->kind, err->msg);
 
     if (by == REFUSAL_FIELD && s->act->child == CHILD_POD)
         refusal_put_paths(&wrapped, s->act->body);
@@ -329,6 +336,98 @@ static bool is_refusal(const struct kube_reply *reply)
            (reply->status.code == 400 || reply->status.code == 403 || reply->status.code == 422);
 }
 
+/* ---- PodGroups */
+
+/* Whether the API server does not serve this resource. */
+static bool lacks_api(const struct kube_reply *reply)
+{
+    return reply->err && reply->status.code == 404 && !strstr(reply->err->msg, "namespaces \"");
+}
+
+static bool has_next_version(const struct step *s)
+{
+    return gangapi_resource(s->act->gang, s->version + 1);
+}
+
+static void note_group_version(const struct step *s)
+{
+    if (s->act->gang == GANG_NATIVE && s->as->target.native_version)
+        *s->as->target.native_version = s->version;
+}
+
+static void on_group_api_missing(struct step *s)
+{
+    const struct kube_resource *api = resource_of(s);
+    struct err err;
+
+    if (has_next_version(s)) {
+        s->version++;
+        begin_request(s);
+        return;
+    }
+    note_group_version(&(struct step){.as = s->as, .act = s->act});
+    err_set(&err, ERR_NOT_FOUND,
+            "the API server has no podgroups.%s: install that API, or run the operator with another "
+            "--gang-scheduler than %s",
+            api->group, gang_schedulers[s->act->gang]);
+    refuse(s, PROBLEM_REFUSED, &err);
+}
+
+/* Whether the API server dropped the pod's PodGroup, as it does without a message if it does not know it. */
+static bool left_gang(const struct action *act, const cJSON *made)
+{
+    return act->child == CHILD_POD && act->gang == GANG_NATIVE && made &&
+           !json_find(made, (const char *[]){"spec", "schedulingGroup", "podGroupName", NULL});
+}
+
+static void on_group_gone(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+
+    s->call = NULL;
+    if (reply->err && reply->err->kind != ERR_NOT_FOUND && reply->err->kind != ERR_CONFLICT &&
+        reply->status.code != 403)
+        fail_step(s, reply->err, &reply->status);
+    else
+        end_step(s);
+}
+
+/* Without permission, or without the API, there is nothing of ours to delete; pods must not wait for that. */
+static void on_group_found(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    const char *uid = json_str(meta, "uid");
+
+    s->call = NULL;
+    if (reply->err && reply->status.code == 404 && has_next_version(s)) {
+        s->version++;
+        look_at(s, on_group_found);
+    } else if (reply->err) {
+        on_group_gone(s, reply);
+    } else if (uid && strcmp(api_controller_uid(meta), s->as->target.uid) == 0) {
+        delete_it(s, uid, NULL, on_group_gone);
+    } else {
+        end_step(s);
+    }
+}
+
+/* The first pod of a replicaSpec is created alone, so only one has to be deleted again. */
+static void refuse_pod_without_gang(struct step *s, struct kube_reply *reply)
+{
+    const char *uid = json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "uid");
+    struct err err;
+
+    err_set(&err, ERR_INVALID,
+            "the API server dropped spec.schedulingGroup of pod %s: its feature gate GenericWorkload is off; "
+            "run the "
+            "operator with another --gang-scheduler than native",
+            s->act->name);
+    (void)note_failure(s, PROBLEM_REFUSED, &err, -1);
+    (void)note_version(s, reply);
+    delete_it(s, uid ? uid : "", NULL, on_replaced);
+}
+
 static void on_created(struct step *s, struct kube_reply *reply)
 {
     struct actions_result *r = &s->as->result;
@@ -336,16 +435,23 @@ static void on_created(struct step *s, struct kube_reply *reply)
 
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
         end_step(s);
+    } else if (s->act->child == CHILD_GROUP && lacks_api(reply)) {
+        on_group_api_missing(s);
+    } else if (s->act->child == CHILD_GROUP && !reply->err) {
+        note_group_version(s);
+        end_step(s);
+    } else if (!reply->err && left_gang(s->act, reply->object)) {
+        refuse_pod_without_gang(s, reply);
     } else if (!reply->err && s->act->child != CHILD_WORKLOAD && is_out_of_sight(reply->object)) {
         err_set(&err, ERR_INVALID, "a webhook or a policy removed the label %s from %s %s", LABEL_JOB,
-                resource_of(s->act->child)->kind, s->act->name);
+                resource_of(s)->kind, s->act->name);
         refuse(s, PROBLEM_REFUSED, &err);
     } else if (!reply->err) {
         r->pods_created += s->act->child == CHILD_POD;
         r->unseen |= !note_version(s, reply);
         end_step(s);
     } else if (reply->status.reason == KUBE_REASON_ALREADY_EXISTS) {
-        look_at_existing(s);
+        look_at(s, on_existing);
     } else if (is_refusal(reply)) {
         on_refused(s, reply->err);
     } else {
@@ -562,7 +668,12 @@ static void begin(struct actions *as, const struct action *act)
     if (act->first)
         as->n_before = as->result.pods_created;
     *s = (struct step){.as = as, .act = act, .lenient = act->lenient && reported};
-    begin_request(s);
+    if (act->child == CHILD_GROUP && act->gang == GANG_NATIVE && as->target.native_version)
+        s->version = *as->target.native_version;
+    if (act->child == CHILD_GROUP && act->kind == ACTION_DELETE)
+        look_at(s, on_group_found);
+    else
+        begin_request(s);
 }
 
 /* Actions run one at a time, with these exceptions: guards run in parallel to the create before them; deletes
@@ -570,7 +681,9 @@ static void begin(struct actions *as, const struct action *act)
  * parallel per success, so that an exhausted quota refuses one request. */
 static bool may_begin(const struct actions *as, const struct action *act)
 {
-    if (as->n_steps == 0 || (is_guard(act) && act[-1].kind == ACTION_CREATE))
+    bool joins = is_guard(act) || (act->kind == ACTION_CREATE && act->child == CHILD_GROUP);
+
+    if (as->n_steps == 0 || (joins && act[-1].kind == ACTION_CREATE))
         return true;
     if (as->n_steps == STEPS_MAX || act->child != CHILD_POD || act->kind != act[-1].kind ||
         act[-1].child != CHILD_POD)

@@ -6,7 +6,7 @@
  * Errors:    in result.err. An action whose effect exists already is not an error: creating this job's object
  *            that exists, deleting an object that is gone.
  * Order:     one request after the other. In parallel, up to 8: consecutive creates of pods, consecutive
- *            deletes of pods, and creates of guards with the create before them. The first pod of each
+ *            deletes of pods, and creates of guards and PodGroups with the create before them. The first pod of each
  *            replicaSpec is created alone; then each create that succeeds allows one more at a time, so that
  *            an exhausted quota refuses one request, not eight. After a failure, or when may_go_on returns
  *            false, no action is begun, and `done` is called when the requests in flight have ended; the
@@ -51,7 +51,8 @@ struct actions_target {
     void *ctx;
     /* actions_result.ignored of this generation was reported: send creates with fieldValidation=Ignore. */
     bool ignored_reported;
-    int64_t now_ms; /* Unix time */
+    int64_t now_ms;      /* Unix time */
+    int *native_version; /* gangapi.h: the version of native PodGroups that answered last */
 };
 
 struct actions;

@@ -43,7 +43,8 @@ struct controller {
     struct queues *queues;
     struct term *term; /* NULL: this process does not lead */
     struct controller_counts counts;
-    int64_t begun_ms; /* by mono_ms: when the current key was taken */
+    int native_version; /* actions_target.native_version */
+    int64_t begun_ms;   /* by mono_ms: when the current key was taken */
 };
 
 /* One reconcile in progress. */
@@ -156,6 +157,7 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
         .uid = arena_strdup(&p->names, job->uid),
         .may_go_on = may_go_on,
         .ctx = p,
+        .native_version = &c->native_version,
         .ignored_reported = m->ignored_generation && m->ignored_generation == job->generation,
     };
     kube_work_attach(w, p, pass_free);
@@ -383,6 +385,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     watches_gather_queue(&c->watches, job->ns, job->uid, job->queue.name != NULL, a, in);
     watches_gather(&c->watches, job, a, in);
     in->guards = c->options.guards;
+    in->gangs = c->options.gangs;
     in->guards.new_key = c->options.job_keys ? new_key(a) : NULL;
 }
 

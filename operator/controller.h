@@ -23,6 +23,7 @@ struct controller_options {
     const char *tensorboard_image; /* NULL: no TensorBoards, and Deployments are not watched */
     const char *launcher_image;
     struct plan_guards guards; /* except the key */
+    struct plan_gangs gangs;
     bool job_keys;
     enum queues_use kueue;
     uint64_t seed;

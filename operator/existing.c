@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+static const char *const SPEC[] = {"spec", NULL};
+
 static int64_t number_label(const cJSON *object, const char *key, int64_t fallback)
 {
     const char *const path[] = {"metadata", "labels", key, NULL};
@@ -51,6 +53,20 @@ static bool is_of_namesake(const cJSON *meta, const char *job)
     return false;
 }
 
+/* Whether all members of `wanted` are there. The API server may have added defaults. */
+static bool covers(const cJSON *there, const cJSON *wanted)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, wanted)
+    {
+        const cJSON *have = json_find(there, (const char *[]){m->string, NULL});
+        if (cJSON_IsObject(m) ? !covers(have, m) : !cJSON_Compare(have, m, true))
+            return false;
+    }
+    return true;
+}
+
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job,
                              const char *job_uid)
 {
@@ -63,9 +79,12 @@ enum existing existing_judge(const struct action *act, const cJSON *there, const
         return is_of_namesake(meta, job) ? EXISTING_LEAVING : EXISTING_FOREIGN;
     if (act->child == CHILD_WORKLOAD) /* watched without a label */
         return EXISTING_WANTED;
-    if (act->child != CHILD_POD) /* without the label it would never enter the cache */
+    if (act->child != CHILD_POD && act->child != CHILD_GROUP)
+        /* without the label it would never enter the cache */
         return existing_is_labelled(there) ? EXISTING_WANTED : EXISTING_OLDER;
     cleanup_json cJSON *wanted = json_parse(act->body, strlen(act->body), &err);
+    if (act->child == CHILD_GROUP)
+        return covers(json_find(there, SPEC), json_find(wanted, SPEC)) ? EXISTING_WANTED : EXISTING_OLDER;
     int64_t want = life_of(wanted);
     int64_t have = life_of(there);
     return have == want ? EXISTING_WANTED : have < want ? EXISTING_OLDER : EXISTING_NEWER;

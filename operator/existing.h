@@ -10,8 +10,8 @@ enum existing {
     /* Being deleted, or a child of a deleted job of the same name that the garbage collector will delete:
      * wait. */
     EXISTING_LEAVING,
-    /* This job's, but without the label that our watches select, or a pod of an earlier attempt or restart:
-     * delete it first. */
+    /* This job's, but without the label that our watches select, a pod of an earlier attempt or restart, or a PodGroup of
+     * an earlier spec: delete it first. */
     EXISTING_OLDER,
     EXISTING_NEWER,   /* this job's, a pod of a later attempt: the cache is behind */
     EXISTING_FOREIGN, /* another owner's */

@@ -74,6 +74,9 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
                                                .guards = {.isolate = o->isolate_jobs,
                                                           .operator_ns = kube_manager_namespace(m),
                                                           .scraper_ns = o->scraper_ns},
+                                               .gangs = {.scheduler = (enum gang_scheduler)o->gang_scheduler,
+                                                         .scheduler_name = o->gang_scheduler_name,
+                                                         .start_deadline_s = o->gang_start_deadline_s},
                                                .job_keys = o->job_keys,
                                                .kueue = (enum queues_use)o->kueue,
                                                .seed = kube_manager_seed()};

@@ -2,6 +2,7 @@
 #include "operator/options.h"
 
 #include "operator/api/decode.h"
+#include "operator/api/pod.h"
 
 #define DEFAULT_TENSORBOARD_IMAGE "localhost/torchkeeper/tensorboard:dev"
 #define DEFAULT_LAUNCHER_IMAGE "localhost/torchkeeper/launcher:dev"
@@ -112,6 +113,20 @@ const struct option_row options_rows[] = {
     {"kueue", 0, "WHEN", option_choice, AT(kueue), QUEUES_OFF, .words = kueue_words,
      .help = "Jobs with the label kueue.x-k8s.io/queue-name wait until Kueue admits them: off, auto (where "
              "the API server serves Kueue's Workloads) or on (default auto)."},
+    {"gang-scheduler", 0, "NAME", option_choice, AT(gang_scheduler), GANG_NONE, .words = gang_schedulers,
+     .help = "Start all pods of a job together: give each attempt a PodGroup of coscheduling, volcano, or "
+             "Kubernetes itself (native), or none. Jobs that name another scheduler or PodGroup get none "
+             "(default none)."},
+    {"gang-scheduler-name", 0, "NAME", set_file, AT(gang_scheduler_name),
+     .help = "The schedulerName of these pods (default scheduler-plugins-scheduler with coscheduling, "
+             "volcano with "
+             "volcano)."},
+    {"gang-start-deadline", 0, "S", option_integer, AT(gang_start_deadline_s), 0, 86400,
+     .help = "Without a gang scheduler, jobs that each hold a part of the nodes can wait for each other. A "
+             "job of "
+             "several pods, one of which is Unschedulable, gives up its nodes after S to 2 S seconds and "
+             "tries again, "
+             "counted nowhere, unless it has startDeadlineSeconds; 0: never (default 0)."},
     {"log-level", 0, "LEVEL", option_choice, AT(log_level), LOG_DEBUG, .words = log_level_names,
      .help = "debug, info, warn or error (default info)."},
     {"version", .set = option_flag, .offset = AT(version), .help = "Print the version."},
@@ -126,6 +141,9 @@ void options_help(FILE *out)
     fputs(HELP_TAIL, out);
     options_print_examples(out, options_examples);
 }
+
+static const char *const SCHEDULER_NAMES[] = {
+    [GANG_COSCHEDULING] = "scheduler-plugins-scheduler", [GANG_VOLCANO] = "volcano", [GANG_NATIVE] = NULL};
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
@@ -152,5 +170,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         if (option_set(&given, o, err) < 0)
             return -1;
     }
+    if (rc == 0 && !o->gang_scheduler_name)
+        o->gang_scheduler_name = SCHEDULER_NAMES[o->gang_scheduler];
     return rc;
 }

@@ -20,11 +20,14 @@ struct options {
     struct kube_config_given api; /* without a server: the pod's service account */
     const char *tensorboard_image;
     const char *launcher_image;
-    const char *scraper_ns;      /* NULL: none */
-    const char *leader_elect_ns; /* NULL: the pod's namespace, or "default" */
-    int64_t lease_duration_s;    /* others wait so long after the last renewal */
-    int log_level;               /* enum log_level */
-    int kueue;                   /* enum queues_use */
+    const char *scraper_ns;          /* NULL: none */
+    const char *leader_elect_ns;     /* NULL: the pod's namespace, or "default" */
+    int64_t lease_duration_s;        /* others wait so long after the last renewal */
+    const char *gang_scheduler_name; /* NULL: the scheduler's usual one */
+    int64_t gang_start_deadline_s;
+    int gang_scheduler; /* enum gang_scheduler */
+    int kueue;          /* enum queues_use */
+    int log_level;      /* enum log_level */
     bool leader_elect;
     bool isolate_jobs, job_keys, tensorboard;
     bool help, version;

@@ -370,6 +370,7 @@ static const char *unreadable(enum child_kind kind, const struct kube_store_entr
     case CHILD_JOB:
     case CHILD_POLICY:
     case CHILD_KEY:
+    case CHILD_GROUP:
         break;
     }
     return ((const struct jobtext *)e->value)->unreadable;

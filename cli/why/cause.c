@@ -130,6 +130,11 @@ static const struct cause CAUSES[] = {
      .headline = "the pods' priority class does not exist",
      .todo = "Create it, or correct priorityClassName in the template."},
     {.kind = WHY_REFUSED,
+     .texts = {"the API server has no podgroups"},
+     .headline = "the cluster lacks the API of the operator's gang scheduler: no pod can be created",
+     .todo = "Ask the operator's owner: the API that the message names is to be installed, or "
+             "--gang-scheduler to be changed."},
+    {.kind = WHY_REFUSED,
      .headline = "the API server refuses the job's pods",
      .todo = "Change what the message names."},
     {.kind = WHY_WAITING,

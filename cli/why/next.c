@@ -81,7 +81,7 @@ const char *next_of(const struct why_facts *f, const struct finding *g, const st
 
     if (jobstatus_finished(&f->job->status))
         return ended(f, a);
-    if (next && g->kind == WHY_WAITING && deadline->set)
+    if (next && g->kind == WHY_WAITING && deadline->set && deadline->v)
         return arena_printf(a,
                             "%s After startDeadlineSeconds (%lld) it deletes the pods and tries again later.",
                             next, (long long)deadline->v);

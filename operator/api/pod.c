@@ -56,6 +56,8 @@ static const struct {
     {offsetof(struct pod, init.message), MESSAGE_BYTES, true},
 };
 
+const char *const gang_schedulers[] = {"none", "coscheduling", "volcano", "native", NULL};
+
 static const char *or_empty(const char *s)
 {
     return s ? s : "";
@@ -105,6 +107,16 @@ const char *api_controller_uid(const cJSON *metadata)
     return "";
 }
 
+static enum gang_scheduler read_gang(const cJSON *labels)
+{
+    const char *word = or_empty(json_str(labels, LABEL_GANG));
+
+    for (int i = GANG_COSCHEDULING; gang_schedulers[i]; i++)
+        if (strcmp(word, gang_schedulers[i]) == 0)
+            return (enum gang_scheduler)i;
+    return GANG_NONE;
+}
+
 static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
 {
     const cJSON *labels = member(meta, "labels");
@@ -124,6 +136,7 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->restart = label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
+    p->gang = read_gang(labels);
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
     p->avoids = json_str(member(meta, "annotations"), ANNOTATION_AVOIDED_NODES) != NULL;
     p->finalizer = or_empty(cJSON_GetStringValue(cJSON_GetArrayItem(member(meta, "finalizers"), 0)));

@@ -28,6 +28,14 @@
 /* Annotation of the TensorBoard Deployment: a hash of its spec's inputs. */
 #define ANNOTATION_SPEC_HASH "batch.tensorstack.dev/spec-hash"
 
+/* Label of a job's pod in a PodGroup: the word of its scheduler. */
+#define LABEL_GANG "batch.tensorstack.dev/gang"
+
+/* Who starts all pods of an attempt together, through a PodGroup (plan/gang.h). */
+enum gang_scheduler { GANG_NONE, GANG_COSCHEDULING, GANG_VOLCANO, GANG_NATIVE };
+
+extern const char *const gang_schedulers[]; /* words; ends with NULL */
+
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_UNKNOWN };
 
 /* Why the pod has no node. */
@@ -77,6 +85,7 @@ struct pod {
     int32_t deadline_s;       /* activeDeadlineSeconds; 0: none */
     enum pod_phase phase : 8; /* bit-field and bytes to save memory: there are many pods */
     enum pod_unplaced unplaced : 8;
+    enum gang_scheduler gang : 8;
     bool forced;       /* deleted with a grace period of 0 */
     bool host_network; /* its ports are the node's */
     bool beside;       /* `init` is not an init container but one beside the training */

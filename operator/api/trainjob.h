@@ -95,6 +95,16 @@ struct elastic {
     int32_t min, max, expected;
 };
 
+/* runPolicy.schedulingPolicy and scheduler.t9kScheduler, which mean the same. */
+struct scheduling {
+    int32_t min_available; /* 0: all pods; of an elastic job minReplicas */
+    const char *queue;
+    const char *priority_class;
+    struct opt_i64 timeout_s;
+    bool t9k_queue;    /* `queue` is t9kScheduler's */
+    bool has_priority; /* t9kScheduler.priority */
+};
+
 struct tensorboard_log {
     const char *pvc;
     const char *path; /* normalised, relative to the volume's root; "" is the root */
@@ -137,6 +147,7 @@ struct trainjob_spec {
     struct torchrun_config torchrun;
     struct elastic elastic;
     struct run_policy run_policy;
+    struct scheduling scheduling;
     struct run_mode debug;
     struct run_mode resume; /* enabled: paused; the items apply after the pause */
     struct tensorboard_spec tensorboard;
@@ -191,6 +202,8 @@ int trainjob_check_failure_policy(const struct json_at *spec, const struct train
                                   struct err *err) MUST_CHECK;
 int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
                              struct err *err) MUST_CHECK; /* after replicaSpecs */
+int trainjob_decode_scheduling(const struct json_at *spec, struct trainjob_spec *ret,
+                               struct err *err) MUST_CHECK; /* after elastic */
 int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *ret,
                             struct err *err) MUST_CHECK; /* after the fields that it changes */
 int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,

@@ -145,6 +145,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                         "retryableExitCodes",
                                         "managedBy",
                                         "podFailurePolicy",
+                                        "schedulingPolicy",
                                         "progressTimeoutSeconds",
                                         "sidecarGraceSeconds",
                                         "networkPolicy",
@@ -163,7 +164,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
     if (decode_members(&at, KNOWN, NULL, err) < 0 ||
         decode_opt_i64(&at, "activeDeadlineSeconds", 1, INT32_MAX, &ret->active_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
-        decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
+        decode_opt_i64(&at, "startDeadlineSeconds", 0, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "forceDeleteAfterSeconds", 0, INT32_MAX, &ret->force_delete_after_s, err) < 0 ||
         decode_opt_i64(&at, "progressTimeoutSeconds", CONTRACT_PROGRESS_TIMEOUT_MIN_S,
                        CONTRACT_PROGRESS_TIMEOUT_MAX_S, &ret->progress_timeout_s, err) < 0 ||

@@ -211,15 +211,6 @@ static int check_progress_timeout(const struct json_at *spec, const struct train
     return 0;
 }
 
-static int decode_scheduler(const struct json_at *spec, struct err *err)
-{
-    static const char *const NONE[] = {NULL};
-    static const char *const REFUSED[] = {"t9kScheduler", NULL};
-    struct json_at scheduler = json_member(spec, "scheduler");
-
-    return decode_members(&scheduler, NONE, REFUSED, err);
-}
-
 int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct trainjob_spec *ret,
                          struct err *err)
 {
@@ -239,7 +230,7 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
         trainjob_check_failure_policy(&spec, ret, err) < 0 || check_progress_timeout(&spec, ret, err) < 0 ||
         trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
-        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||
+        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || trainjob_decode_scheduling(&spec, ret, err) < 0 ||
         trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;

@@ -2,6 +2,7 @@
 #include "operator/plan/admission.h"
 #include "operator/plan/avoid.h"
 #include "operator/plan/desired.h"
+#include "operator/plan/gang.h"
 #include "operator/plan/guards.h"
 
 #include <string.h>
@@ -148,6 +149,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
         desired_container(p, s, c);
     }
     admission_fill_pod(p, s, pod);
+    gang_join(p, pod);
     avoid_apply(p, pod);
     return pod;
 }

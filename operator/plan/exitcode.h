@@ -20,7 +20,8 @@ enum verdict_class {
     VERDICT_OOM,
     VERDICT_ADMISSION,
     VERDICT_DISRUPTION,
-    /* By a rule of podFailurePolicy (failurerule.h). restartPolicy does not change them. */
+    /* By a rule of podFailurePolicy (failurerule.h), or after --gang-start-deadline. restartPolicy does not
+     * change them. */
     VERDICT_UNCOUNTED, /* it restarts, and no counter of failures changes */
     VERDICT_COUNTED,   /* it counts against backoffLimit */
     VERDICT_FAIL_JOB,

@@ -35,15 +35,6 @@ static bool has_launchers(const struct planner *p)
     return t->enabled && ours && !p->spec->debug.enabled && (p->spec->pods > 1 || p->spec->elastic.enabled);
 }
 
-/* Whether a slot of the attempt has a pod. Other pods with the job's labels may be anybody's. */
-static bool has_pods(const struct planner *p)
-{
-    for (int i = 0; i < p->n_slots; i++)
-        if (p->slots[i].pod)
-            return true;
-    return false;
-}
-
 bool guards_key(const struct planner *p)
 {
     bool any = false;
@@ -110,7 +101,7 @@ void guards_create(struct planner *p)
 {
     const char *name = guards_name(p->a, p->job);
 
-    if (has_pods(p))
+    if (planner_has_pods(p))
         return;
     guards_create_policy(p, &p->creates);
     if (guards_key(p)) {

@@ -57,6 +57,25 @@ void ignored_report_change(struct planner *p, int attempt)
                       attempt);
 }
 
+/* Fields for gang schedulers that this operator's does not have. */
+static void report_scheduling(struct planner *p)
+{
+    enum gang_scheduler is = p->in->gangs.scheduler;
+    const struct scheduling *s = &p->spec->scheduling;
+    struct found fields = {0};
+
+    if (s->min_available && is == GANG_NONE)
+        note(&fields, "runPolicy.schedulingPolicy.minAvailable");
+    if (s->queue && is != GANG_VOLCANO)
+        note(&fields, s->t9k_queue ? "scheduler.t9kScheduler.queue" : "runPolicy.schedulingPolicy.queue");
+    if (s->timeout_s.set && is != GANG_COSCHEDULING)
+        note(&fields, "runPolicy.schedulingPolicy.scheduleTimeoutSeconds");
+    if (s->has_priority)
+        note(&fields, "scheduler.t9kScheduler.priority");
+    report(p, &fields,
+           arena_printf(p->a, "no effect with the operator's --gang-scheduler=%s", gang_schedulers[is]));
+}
+
 void ignored_report(struct planner *p)
 {
     const struct trainjob_spec *spec = p->spec;
@@ -85,6 +104,7 @@ void ignored_report(struct planner *p)
     report(p, &commands,
            "torchrun is enabled and runs instead: put the training program and its arguments into args");
     report(p, &policies, "pods are created with Never: set replicaSpecs[].restartPolicy instead");
+    report_scheduling(p);
     report(p, &names, "the pods find each other by their own names and the job's Service");
     if (spec->unknown)
         planner_event(p, true, "Ignored", "%s; the job ran without it, and continues without it",

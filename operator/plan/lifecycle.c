@@ -4,6 +4,7 @@
 #include "operator/plan/avoid.h"
 #include "operator/plan/desired.h"
 #include "operator/plan/finish.h"
+#include "operator/plan/gang.h"
 #include "operator/plan/guards.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/queue.h"
@@ -73,18 +74,21 @@ static bool creation_held(struct planner *p)
 {
     static const char *const REASONS[] = {"", "NameConflict", "PodRefused", "InvalidSpec", "CreateFailed"};
     const struct plan_problem *problem = &p->in->problem;
+    bool refused = problem->kind == PROBLEM_REFUSED;
+    const char *reason = refused && problem->child == CHILD_GROUP      ? "PodGroupRefused"
+                         : refused && problem->child == CHILD_WORKLOAD ? "WorkloadRefused"
+                                                                       : REASONS[problem->kind];
 
     if (problem->kind == PROBLEM_NONE ||
         strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0 ||
         (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
     const char *message = arena_strdup(p->a, problem->message);
-    bool workload = problem->child == CHILD_WORKLOAD && problem->kind == PROBLEM_REFUSED;
-    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], message);
+    planner_reason(p, reason, message);
     if (problem->kind == PROBLEM_INVALID)
         planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
-        planner_condition(p, COND_INITIALIZED, false, REASONS[problem->kind], message);
+        planner_condition(p, COND_INITIALIZED, false, reason, message);
     if (problem->retry_ms <= p->now_ms)
         return false;
     planner_requeue(p, problem->retry_ms);
@@ -100,12 +104,9 @@ static bool has_pods(const struct planner *p, int type)
 }
 
 /* A gang scheduler starts no pod before all pods of the job exist. */
-static bool has_own_scheduler(const struct slot *s)
+static bool has_gang_scheduler(const struct planner *p)
 {
-    const char *name =
-        json_str(json_find(s->spec->template, (const char *[]){"spec", NULL}), "schedulerName");
-
-    return name && name[0] && strcmp(name, "default-scheduler") != 0;
+    return gang_of(p) != GANG_NONE || gang_is_theirs(p->slots[0].spec->template);
 }
 
 /* Until when the other pods wait for pod 0 to have an address: a program without torchrun may resolve its
@@ -115,7 +116,7 @@ static int64_t others_due_ms(struct planner *p)
     const struct slot *first = &p->slots[0];
     const struct pod *pod = first->pod;
 
-    if (p->n_slots == 1 || p->spec->torchrun.enabled || p->spec->debug.enabled || has_own_scheduler(first))
+    if (p->n_slots == 1 || p->spec->torchrun.enabled || p->spec->debug.enabled || has_gang_scheduler(p))
         return 0;
     if (!pod)
         return may_create(first) || first->leaving ? p->now_ms + MASTER_WAIT_MS : 0;
@@ -161,13 +162,16 @@ static void create_pod(struct planner *p, int i, bool unsure, bool alone, struct
         made->full = true;
         return;
     }
-    if (made->n == 0)
+    if (made->n == 0) {
         guards_create(p);
+        gang_create(p);
+    }
     struct action *act = planner_create(p, &p->creates, CHILD_POD, s->name, desired_pod(p, s));
     made->last_bytes = strlen(act->body);
     made->bytes += made->last_bytes;
     made->unsure_bytes += unsure ? made->last_bytes : 0;
     act->first = alone;
+    act->gang = gang_of(p);
     act->lenient = p->st.ran_attempt >= 0;
     made->first = made->n++ ? made->first : s;
     made->done[i] = true;
@@ -296,10 +300,7 @@ static bool is_refused_in_part(const struct planner *p)
     if (problem->kind != PROBLEM_INVALID || problem->child != CHILD_POD || p->st.ran_attempt >= 0 ||
         planner_gang_runs(p) || p->st.attempt == COUNT_MAX)
         return false;
-    for (int i = 0; i < p->n_slots; i++)
-        if (p->slots[i].pod)
-            return true;
-    return false;
+    return planner_has_pods(p);
 }
 
 /* End a pause. For a job that was created suspended and never ran, this is a start, not a resume. */

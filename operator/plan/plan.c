@@ -2,6 +2,7 @@
 #include "operator/plan/plan.h"
 
 #include "operator/plan/finish.h"
+#include "operator/plan/gang.h"
 #include "operator/plan/ignored.h"
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/observe.h"
@@ -68,6 +69,7 @@ static void assemble(struct planner *p, struct plan *out)
         append(p, &all, &p->events);
     }
     bool others_first = all.n == 0 && p->others_follow && p->creates.n > 0;
+    append(p, &all, &p->gangs);
     append(p, &all, &p->deletes);
     append(p, &all, &p->workloads);
     append(p, &all, &p->creates);
@@ -167,6 +169,7 @@ static void plan_valid(struct planner *p)
         if (!jobstatus_finished(&p->st))
             ignored_report_change(p, attempt);
     }
+    gang_delete(p);
     finish_force_deletes(p);
     observe_job(p);
     progress_observe(p);

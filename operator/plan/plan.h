@@ -18,8 +18,9 @@
 #include "operator/api/trainjob.h"
 #include "operator/api/workload.h"
 
-/* The first CHILD_KINDS are watched. The others (guards.h) are only created: AlreadyExists means that they
- * exist. CHILD_JOB is the PyTorchTrainingJob itself, as the target of a write and as a cache. */
+/* The first CHILD_KINDS are watched. CHILD_POLICY and CHILD_KEY (guards.h) are only created: AlreadyExists means
+ * that they exist. CHILD_GROUP (gang.h) is created and deleted. CHILD_JOB is the PyTorchTrainingJob itself, as the
+ * target of a write and as a cache. */
 enum child_kind {
     CHILD_POD,
     CHILD_SERVICE,
@@ -27,7 +28,8 @@ enum child_kind {
     CHILD_WORKLOAD, /* only where Kueue is used */
     CHILD_JOB,
     CHILD_POLICY,
-    CHILD_KEY
+    CHILD_KEY,
+    CHILD_GROUP
 };
 enum { CHILD_KINDS = CHILD_JOB + 1 };
 
@@ -56,6 +58,9 @@ struct action {
     const char *name;
     const char *uid;
     const char *version; /* delete, patch of a pod: only at this version; NULL: at any version */
+    /* Of a PodGroup: its scheduler. A PodGroup is deleted without a UID, if its owner is the job. Create of a
+     * pod: GANG_NATIVE if the answer must show that the pod is in its PodGroup. */
+    enum gang_scheduler gang;
     const char *body;    /* JSON: status, create, patch, apply, EDIT_SPEC */
     const char *manager; /* apply */
     enum action_edit edit;
@@ -131,6 +136,13 @@ struct plan_queue {
     int n_settings[QUEUE_SETTINGS];
 };
 
+/* Inputs for PodGroups. */
+struct plan_gangs {
+    enum gang_scheduler scheduler;
+    const char *scheduler_name; /* schedulerName of the pods; NULL: the template's */
+    int64_t start_deadline_s;   /* of jobs without a gang scheduler; 0: none */
+};
+
 struct plan_input {
     const struct trainjob *job;
     struct plan_queue queue;
@@ -158,6 +170,7 @@ struct plan_input {
         tensorboard_image; /* used where the spec names none; NULL: no TensorBoard is made, changed or deleted */
     const char *launcher_image; /* of torchrunConfig.launcher: Torchkeeper */
     struct plan_guards guards;
+    struct plan_gangs gangs;
 };
 
 /* For latency metrics: the begin of a wait that this plan ends; 0: it does not end it. */

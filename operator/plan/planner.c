@@ -138,6 +138,14 @@ bool planner_is_ours(const struct trainjob *job)
     return !who || strcmp(who, TRAINJOB_MANAGED_BY) == 0;
 }
 
+bool planner_has_pods(const struct planner *p)
+{
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].pod)
+            return true;
+    return false;
+}
+
 struct task_status *planner_task(const struct planner *p, const char *type)
 {
     for (int t = 0; t < p->st.n_tasks; t++)

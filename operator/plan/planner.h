@@ -55,7 +55,7 @@ struct planner {
     int n_old_pods; /* of earlier attempts, Terminating ones included */
     const char *reason_message;
     /* In the order of execution, after the status. */
-    struct action_list events, deletes, workloads, creates, tensorboard, ready;
+    struct action_list events, gangs, deletes, workloads, creates, tensorboard, ready;
     int64_t requeue_ms;
     struct plan_seen seen;
     bool progressed, progress_only, slow_rank; /* as in struct plan */
@@ -79,6 +79,9 @@ bool planner_has_other_template(const struct planner *p);
 
 /* Whether all pods (of an elastic job: at least minReplicas) run or have succeeded. */
 bool planner_gang_runs(const struct planner *p);
+
+/* Whether a slot of the attempt has a pod. Other pods with the job's labels may be anybody's. */
+bool planner_has_pods(const struct planner *p);
 
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);

@@ -4,6 +4,7 @@
 
 #include "common/backoff.h"
 #include "operator/plan/avoid.h"
+#include "operator/plan/gang.h"
 #include "operator/plan/rootcause.h"
 #include "operator/plan/status.h"
 
@@ -114,13 +115,48 @@ static const char *why(struct planner *p, const struct slot *s)
     return s->pod->training.reason[0] ? s->pod->training.reason : "it is pending";
 }
 
+/* Whether pods of this job may hold nodes that another job's pods wait for, while these wait for that job's:
+ * nobody starts its pods together, and a pod finds no node. */
+static bool may_block_others(const struct planner *p)
+{
+    bool unschedulable = false;
+
+    if (p->n_slots == 1 || gang_of(p) != GANG_NONE)
+        return false;
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct slot *s = &p->slots[i];
+        if (gang_is_theirs(s->spec->template) || (s->pod && s->pod->unplaced == UNPLACED_GATE))
+            return false;
+        unschedulable |= s->pod && s->pod->unplaced == UNPLACED_UNSCHEDULABLE;
+    }
+    return unschedulable;
+}
+
+/* How long the attempt may wait to run; 0: as long as it takes. The operator's own deadline is up to twice as
+ * long, by the job and the attempt, so that of two jobs that wait for each other one gives up first. */
+static int64_t start_limit_ms(const struct planner *p)
+{
+    const struct opt_i64 *own = &p->spec->run_policy.start_deadline_s;
+    int64_t ms = p->in->gangs.start_deadline_s * 1000;
+    uint64_t h = (uint64_t)p->st.attempt;
+
+    if (own->set)
+        return own->v * 1000;
+    if (!ms || !may_block_others(p))
+        return 0;
+    for (const char *c = p->job->uid; *c; c++)
+        h = h * 31 + (unsigned char)*c;
+    return ms + ms * (int64_t)(h % 1000) / 1000;
+}
+
 static bool check_start(struct planner *p, struct judgement *ret)
 {
-    const struct opt_i64 *limit = &p->spec->run_policy.start_deadline_s;
+    const struct opt_i64 *own = &p->spec->run_policy.start_deadline_s;
     const struct slot *missing = NULL;
+    int64_t limit_ms = start_limit_ms(p);
     int started = 0;
 
-    if (!limit->set || p->spec->debug.enabled || p->st.conditions[COND_RUNNING].state == COND_TRUE)
+    if (!limit_ms || p->spec->debug.enabled || p->st.conditions[COND_RUNNING].state == COND_TRUE)
         return false;
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
@@ -135,16 +171,20 @@ static bool check_start(struct planner *p, struct judgement *ret)
     bool enough = p->spec->elastic.enabled && started >= p->spec->elastic.min;
     if (!missing || !since || enough)
         return false;
-    int64_t due = since + limit->v * 1000;
+    int64_t due = since + limit_ms;
     if (due > p->now_ms) {
         planner_requeue(p, due);
         return false;
     }
     ret->slot = missing;
-    ret->v = (struct verdict){.class = VERDICT_ADMISSION, .reason = LATE_START, .exit_code = -1, .rank = -1};
+    ret->v = (struct verdict){.class = own->set ? VERDICT_ADMISSION : VERDICT_UNCOUNTED,
+                              .reason = LATE_START,
+                              .exit_code = -1,
+                              .rank = -1};
     ret->v.message =
-        arena_printf(p->a, "%d of %d pods ran when startDeadlineSeconds (%lld) were over; pod %s: %s",
-                     started, p->n_slots, (long long)limit->v, missing->name, why(p, missing));
+        arena_printf(p->a, "%d of %d pods ran when %s (%lld) were over; pod %s: %s", started, p->n_slots,
+                     own->set ? "startDeadlineSeconds" : "the seconds of --gang-start-deadline",
+                     (long long)(limit_ms / 1000), missing->name, why(p, missing));
     judge_apply_policy(&ret->v, missing->spec->restart_policy);
     return true;
 }

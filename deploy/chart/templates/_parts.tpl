@@ -100,6 +100,9 @@
 {{- if not $root.Values.jobs.keys -}}
 {{- $args = append $args "--job-keys=false" -}}
 {{- end -}}
+{{- if ne $root.Values.jobs.gangScheduler "none" -}}
+{{- $args = append $args (printf "--gang-scheduler=%s" $root.Values.jobs.gangScheduler) -}}
+{{- end -}}
 {{- if ne $root.Values.logLevel "info" -}}
 {{- $args = append $args (printf "--log-level=%s" $root.Values.logLevel) -}}
 {{- end -}}

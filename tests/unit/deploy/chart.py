@@ -34,7 +34,7 @@ BUDGET = f"PodDisruptionBudget/{SYSTEM}/torchkeeper-operator"
 POLICY = f"NetworkPolicy/{SYSTEM}/torchkeeper-operator"
 # Flags that the chart sets itself, or that make no sense in its Deployment.
 OWN_FLAGS = {"namespace", "server", "ca-file", "token-file", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
-             "leader-elect-namespace", "tensorboard", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys",
+             "leader-elect-namespace", "tensorboard", "tensorboard-image", "launcher-image", "isolate-jobs", "scraper-namespace", "job-keys", "gang-scheduler",
              "log-level", "version", "help"}
 
 
@@ -235,6 +235,10 @@ def test_guards_of_jobs():
         wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append(flag)
         same(wanted, template({"jobs": {value: False}}))
     wanted = template()
+    gangs = template({"jobs": {"gangScheduler": "volcano"}})
+    assert gangs.keys() - wanted.keys() == {"ClusterRole/torchkeeper-operator-gangs", "ClusterRoleBinding/torchkeeper-operator-gangs"}, gangs.keys()
+    assert gangs[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--gang-scheduler=volcano"
+    assert not any("gangs" in name for name in template({"jobs": {"gangScheduler": "native"}, "rbac": {"create": False}}))
     wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"].append("--scraper-namespace=monitoring")
     same(wanted, template({"jobs": {"scraperNamespace": "monitoring"}}))
 

@@ -106,7 +106,8 @@ void bench_fresh(void)
 
 void bench_run(bool (*may_go_on)(void *ctx))
 {
-    const struct actions_target target = {"ns", "job", "job-uid", may_go_on, NULL, false, 0};
+    const struct actions_target target = {"ns", "job", "job-uid", may_go_on,
+                                          NULL, false, 0,         &B.native_version};
 
     B.run = actions_new(&B.transport, B.recorder, &target, &B.plan, &B.arena, on_done, &B);
     actions_run(B.run);

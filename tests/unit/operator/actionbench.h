@@ -32,6 +32,7 @@ extern struct bench {
     struct actions *run;
     struct actions_result result;
     int n_done;
+    int native_version;
 } B;
 
 /* Nothing to do, and nothing done. */

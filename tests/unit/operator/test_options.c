@@ -1,5 +1,6 @@
 /* test_options.c - the command line. */
 #include "examples.h"
+#include "operator/api/pod.h"
 #include "operator/options.h"
 
 #include <stdio.h>
@@ -47,6 +48,14 @@ static void test_values(void **state)
     assert_int_equal(parse(&o, &err, "--namespace=team-a", "--launcher-image=l:1"), 0);
     assert_string_equal(o.ns, "team-a");
     assert_string_equal(o.launcher_image, "l:1");
+    assert_int_equal(parse(&o, &err, "--gang-scheduler=volcano", NULL), 0);
+    assert_int_equal(o.gang_scheduler, GANG_VOLCANO);
+    assert_string_equal(o.gang_scheduler_name, "volcano");
+    assert_int_equal(parse(&o, &err, "--gang-scheduler=coscheduling", "--gang-scheduler-name=mine"), 0);
+    assert_string_equal(o.gang_scheduler_name, "mine");
+    assert_int_equal(parse(&o, &err, "--gang-scheduler=native", NULL), 0);
+    assert_null(o.gang_scheduler_name);
+    assert_int_equal(parse(&o, &err, "--gang-scheduler=kueue", NULL), -1);
     assert_int_equal(parse(&o, &err, "--log-level", "debug"), 0);
     assert_int_equal(o.log_level, LOG_DEBUG);
     assert_int_equal(parse(&o, &err, "--leader-elect=false", "--metrics-bind-address=0"), 0);

@@ -122,6 +122,16 @@ struct row {
 #define RULES(rules) WITH("'runPolicy':{'podFailurePolicy':{'rules':[" rules "]}}")
 
 static const struct row REFUSED[] = {
+    {WITH("'runPolicy':{'schedulingPolicy':{'minAvailable':2}}"),
+     "spec.runPolicy.schedulingPolicy.minAvailable: expected at most the number of pods (1), got 2"},
+    {WITH(TORCHRUN "'elastic':{'enabled':true,'minReplicas':1,'maxReplicas':3,'expectedReplicas':3},'"
+                   "runPolicy':{'schedulingPolicy':{'minAvailable':2}}"),
+     "spec.runPolicy.schedulingPolicy.minAvailable: expected at most minReplicas (1), got 2"},
+    {WITH("'runPolicy':{'schedulingPolicy':{'queue':'a'}},'scheduler':{'t9kScheduler':{'queue':'b'}}"),
+     "spec.scheduler.t9kScheduler.queue: expected the same as in runPolicy.schedulingPolicy.queue, \"a\""},
+    {WITH("'scheduler':{'t9kScheduler':{'priority':101}}"),
+     "spec.scheduler.t9kScheduler.priority: expected an integer 0..100, got 101"},
+    {WITH("'scheduler':{'volcano':{}}"), "spec.scheduler.volcano: unknown field"},
     {RULES("{}"), "spec.runPolicy.podFailurePolicy.rules[0].action: expected a value, got nothing"},
     {RULES("7"), "spec.runPolicy.podFailurePolicy.rules[0]: expected an object"},
     {RULES("{'action':'FailIndex'}"), "spec.runPolicy.podFailurePolicy.rules[0].action: expected one of "

@@ -1,0 +1,27 @@
+/* requests.h - the sum of the resource requests of pods, as a scheduler counts them. Pure.
+ *
+ * Limits:    REQUESTS_MAX resources; further ones are left out. A sum is exact to 2^53 of the resource's unit.
+ */
+#ifndef TK_OPERATOR_API_REQUESTS_H
+#define TK_OPERATOR_API_REQUESTS_H
+
+#include "common/json.h"
+
+enum { REQUESTS_MAX = 32 };
+
+struct requests {
+    struct request {
+        const char *name; /* borrowed from the pod */
+        double amount;
+    } items[REQUESTS_MAX];
+    int n;
+};
+
+/* Add `pods` times what a pod of this spec needs: its containers and sidecars together, or its largest init
+ * container with the sidecars before it, and the overhead. */
+void requests_add(struct requests *sum, const cJSON *pod_spec, int pods);
+
+/* {"cpu":"1500m","memory":"1024"} */
+cJSON *requests_json(const struct requests *sum);
+
+#endif
