@@ -547,7 +547,7 @@ static void on_put(void *ctx, struct kube_reply *reply)
 static void put_it(struct step *s, const cJSON *object, const char *subresource)
 {
     struct kube_request r = {.verb = KUBE_UPDATE,
-                             .resource = resource_of(s->act->child),
+                             .resource = resource_of(s),
                              .ns = s->as->target.ns,
                              .name = s->act->name,
                              .subresource = subresource,
@@ -590,7 +590,7 @@ static void on_got(void *ctx, struct kube_reply *reply)
         return;
     }
     if (!uid || strcmp(uid, s->act->uid) != 0 || !version || strcmp(version, s->act->version) != 0) {
-        err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s->act->child)->kind, s->act->name);
+        err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s)->kind, s->act->name);
         fail_step(s, &err, NULL);
     } else if (change(s->act, reply->object, s->as->target.now_ms)) {
         put_it(s, reply->object, s->act->edit == EDIT_RELEASE ? "status" : NULL);
