@@ -3,7 +3,8 @@
 # on after a failure of another; the table at the end names commit, stage, minutes and result (docs/results.md keeps it).
 #   scripts/test-long.sh [STAGE]...      without names all of them, in this order:
 #   slow      unit tests with the label "long" (under valgrind, two builds that have to be equal byte by byte, the PTX of kernels at
-#             all shapes and with all mutants), and those that `make test` leaves to the sanitized build ("once")
+#             all shapes and with all mutants), those that `make test` leaves to the sanitized build ("once"), and in the sanitized
+#             build the sweeps of the operator that strike each third place, of which `make test` has time for each ninth
 #   versions  the operator with the API servers of every Kubernetes version, not only the oldest and the newest
 #   queues    queued jobs under the real Kueue, gangs under the real coscheduling
 #   cases     end-to-end cases marked long, most of them of PyTorch's torchrun (root)
@@ -19,7 +20,11 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 
-slow() { scripts/side-by-side.sh build/release -L "long|once" --output-on-failure; }
+slow() {
+    scripts/side-by-side.sh build/release -L "long|once" --output-on-failure &&
+        FAULTS=full LLVM_PROFILE_FILE=$REPO/build/coverage/long-%1m.profraw scripts/side-by-side.sh build/coverage \
+            -R '^unit/operator/test_(converge|notices|takeover|pairs|stale|shapes)_' --output-on-failure
+}
 versions() {
     local minors
     mapfile -t minors < <(deploy/local/servers versions | cut -d ' ' -f 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh - every test: style, unit tests by gcc as shipped, by clang under sanitizers with what they cover and under
-# ThreadSanitizer; beside them API servers of the oldest and the newest Kubernetes, and as root the real one in between. What
-# takes longer is in test-long.sh.
+# ThreadSanitizer; beside them API servers of the oldest and the newest Kubernetes, and as root, beside these, the real one in
+# between. What takes longer is in test-long.sh.
 #   scripts/test.sh [--unit | --only WHAT]      # WHAT: the folder or name of unit tests, such as cli/why
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -93,20 +93,36 @@ end_to_end() {
     fi
 }
 
-# Everything with API servers. It mostly waits, so it runs beside the unit tests, which need the cores all the time and are nice.
-servers() {
-    local pid
-    for pid in "${BEGUN[@]}"; do tail --pid="$pid" -f /dev/null; done
-    prepare_kubernetes >>"$LOGS/prepare-kubernetes.log" 2>&1 || die "failed: build/logs/prepare-kubernetes.log"
+# Once more what preparing has done: this says whether it failed.
+await_preparing() {
+    local name
+    for name in prepare-e2e prepare-kubernetes; do
+        [ -z "${BEGUN[$name]:-}" ] || tail --pid="${BEGUN[$name]}" -f /dev/null
+    done
+    (
+        flock 9
+        prepare_kubernetes
+    ) >>"$LOGS/prepare-kubernetes.log" 2>&1 9>"$LOGS/prepare-kubernetes.lock" || die "failed: build/logs/prepare-kubernetes.log"
     stages=()
+}
+
+# Everything with API servers, in two rows. Both mostly wait, so they run beside the unit tests, which need the cores all the time
+# and are nice.
+servers() {
+    await_preparing
     stage "versions of Kubernetes" e2e/versions/run.sh
     stage "faults, in short" faults
     stage "scale, in small" scale
-    if [ "$(id -u)" -eq 0 ]; then
-        stage "end to end" end_to_end
-    else
+    table
+}
+
+cluster() {
+    if [ "$(id -u)" -ne 0 ]; then
         say "end to end: skipped, it needs root"
+        return
     fi
+    await_preparing
+    stage "end to end" end_to_end
     table
 }
 
@@ -134,15 +150,14 @@ stage style style
 stage "build: release" compile
 if [ "${1:-}" != --unit ]; then
     begin servers servers
+    begin cluster cluster
     renice -n 10 $$ >/dev/null
 fi
 stage "units: release" units
+begin races races # few, and most of them wait
 stage "units: sanitized and counted, with its build" scripts/coverage.sh
-stage "units: tsan, with its build" races
-if [ "${1:-}" != --unit ]; then
-    waited=$SECONDS
-    finish "${!BEGUN[@]}" || die "failed: ${FAILED[*]}"
-    stages+=("$((SECONDS - waited)) waiting for what runs beside it: versions, faults, scale, end to end")
-fi
+waited=$SECONDS
+finish "${!BEGUN[@]}" || die "failed: ${FAILED[*]}"
+stages+=("$((SECONDS - waited)) waiting for what runs beside it: units under tsan, versions, faults, scale, end to end")
 stages+=("$SECONDS in all")
 table

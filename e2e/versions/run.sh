@@ -48,6 +48,9 @@ cases() {
     return "$result"
 }
 
+# deploy/local/servers itself.
+servers() { (cd "$REPO/e2e" && "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_servers.py); }
+
 # The chart's cases, which need servers of their own; and the unit test that is skipped where kubectl is not built yet.
 chart() {
     local files=(versions/test_chart.py)
@@ -124,10 +127,6 @@ prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
 [ ${#minors[@]} -eq 0 ] || "$SERVERS" build "${minors[@]}"
 [ -z "$chart" ] || prepare_chart
-if [ ${#minors[@]} -gt 0 ]; then
-    say "deploy/local/servers"
-    (cd "$REPO/e2e" && "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_servers.py)
-fi
 folders=$(mktemp -d)
 trap stop_all EXIT
 failed=() pair=()
@@ -135,6 +134,7 @@ for minor in "${minors[@]}"; do
     beside "versions-$minor" cases "$minor"
 done
 [ -z "$chart" ] || beside "versions-$chart" "$chart"
+[ ${#minors[@]} -eq 0 ] || beside versions-servers servers
 finish_pair
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
 say "passed: ${minors[*]} $chart"

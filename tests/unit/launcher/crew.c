@@ -2,14 +2,19 @@
 #include "crew.h"
 #include "../ports.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WORDS_MAX = 16 };
 
 void crew_open(struct crew *c, int n)
 {
-    *c = (struct crew){.n = n, .at = "127.0.0.1", .port = ports_take()};
+    *c = (struct crew){.n = n, .at = "127.0.0.1", .port = ports_take(), .shared = "/tmp/test-crew-XXXXXX"};
+    assert_non_null(mkdtemp(c->shared));
+    setenv("SHARED", c->shared, 1);
 }
 
 void crew_start(struct crew *c, int i, const char *const *args, const char *script)
@@ -49,11 +54,25 @@ int crew_wait(struct crew *c, int i)
     return run_wait(&c->runs[i]);
 }
 
+/* Scripts make files there, and no folders. */
+static void remove_shared(const char *path)
+{
+    DIR *dir = opendir(path);
+
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        if (e->d_name[0] != '.')
+            assert_int_equal(unlinkat(dirfd(dir), e->d_name, 0), 0);
+    closedir(dir);
+    assert_int_equal(rmdir(path), 0);
+}
+
 void crew_release(struct crew *c)
 {
     for (int i = 0; i < c->n; i++)
         if (c->started[i])
             run_release(&c->runs[i]);
+    remove_shared(c->shared);
 }
 
 void crew_expect(struct crew *c, int code)

@@ -14,11 +14,12 @@ struct crew {
     bool is_static;
     struct run runs[CREW_MAX];
     bool started[CREW_MAX];
+    char shared[32];
 };
 
 void crew_open(struct crew *c, int n);
 
-/* Start node i; its ranks have NODE=i in their environment. `args` and `script` as run_start. */
+/* Start node i; its ranks have NODE=i in their environment, and SHARED, a folder of all of them. `args` and `script` as run_start. */
 void crew_start(struct crew *c, int i, const char *const *args, const char *script);
 void crew_start_all(struct crew *c, const char *const *args, const char *script);
 

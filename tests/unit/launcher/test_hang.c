@@ -41,7 +41,10 @@ static void test_a_stopped_rank(void **state)
     (void)state;
     setenv("PTJ_TERMINATION_LOG", "report", 1);
     run_start(&r, RUN_ARGS("--nproc-per-node=3", "--max-restarts=3"),
-              "echo rank $RANK; [ $RANK = 1 ] && kill -STOP $$; exec sleep 1000");
+              "touch here$RANK; case $RANK in "
+              "0) until [ -e here1 ] && [ -e here2 ]; do echo .; sleep 0.05; done ;; "
+              "*) until [ -e said$((RANK - 1)) ]; do sleep 0.01; done ;; esac; "
+              "echo rank $RANK; touch said$RANK; [ $RANK = 1 ] && kill -STOP $$; exec sleep 1000");
     assert_int_equal(run_wait(&r), 138);
     run_blames(&r, 1, 138, "no progress for 1 s: rank 1 is stopped (T)");
     run_says(&r.err, "torchrun: no progress for 1 s: no output of any rank");
@@ -90,6 +93,7 @@ static void test_output_is_a_sign(void **state)
 static void test_the_progress_file_is_a_sign(void **state)
 {
     struct crew c; /* for its port */
+    struct run runs[2];
     char port[12];
 
     (void)state;
@@ -99,11 +103,14 @@ static void test_the_progress_file_is_a_sign(void **state)
     for (int served = 0; served < 2; served++) {
         const char *name = served ? "TORCHKEEPER_PROGRESS_PORT" : "TORCHKEEPER_PROGRESS_FILE";
         setenv(name, served ? port : "progress.json", 1);
-        run_expect(RUN_ARGS("--nproc-per-node=1"),
-                   "i=0; while [ $i -lt 35 ]; do echo \"{\\\"step\\\": $i}\" >new; mv new "
-                   "$TORCHKEEPER_PROGRESS_FILE; sleep 0.1; i=$((i+1)); done",
-                   0, NULL);
+        run_start(&runs[served], RUN_ARGS("--nproc-per-node=1"),
+                  "i=0; while [ $i -lt 35 ]; do echo \"{\\\"step\\\": $i}\" >new; mv new "
+                  "$TORCHKEEPER_PROGRESS_FILE; sleep 0.1; i=$((i+1)); done");
         unsetenv(name);
+    }
+    for (int served = 0; served < 2; served++) {
+        assert_int_equal(run_wait(&runs[served]), 0);
+        run_release(&runs[served]);
     }
     crew_release(&c);
 }
@@ -202,6 +209,8 @@ static void test_two_nodes(void **state)
     setenv("PTJ_TERMINATION_LOG", "report", 1);
     crew_open(&c, 2);
     crew_start_all(&c, RUN_ARGS("--nnodes=2", "--nproc-per-node=2", "--max-restarts=3"),
+                   "cd $SHARED; touch $RANK; "
+                   "until [ -e 0 ] && [ -e 1 ] && [ -e 2 ] && [ -e 3 ]; do echo .; sleep 0.05; done; "
                    "echo rank $RANK; [ $RANK = 3 ] && kill -STOP $$; exec sleep 1000");
     assert_int_equal(crew_wait(&c, 1), 138);
     assert_int_equal(crew_wait(&c, 0), 140);
@@ -217,22 +226,16 @@ static void test_two_nodes(void **state)
 static void test_the_end_of_a_node_is_a_sign(void **state)
 {
     struct crew c;
-    char where[] = "/tmp/test-hang-XXXXXX", file[64];
 
     (void)state;
-    assert_non_null(mkdtemp(where));
-    snprintf(file, sizeof(file), "%s/ended", where);
-    setenv("FILE", file, 1);
     setenv(LIMIT, "4",
            1); /* 40 times what a rank sleeps: a busy machine may keep it and the launcher waiting */
     crew_open(&c, 2);
     crew_start_all(
         &c, RUN_ARGS("--nnodes=2"),
-        "if [ $NODE = 1 ]; then while [ ! -e $FILE ]; do sleep 0.1; done; exec sleep 2; fi; i=0; while "
-        "[ $i -lt 60 ]; do echo $i; sleep 0.1; i=$((i+1)); done; touch $FILE");
+        "if [ $NODE = 1 ]; then while [ ! -e $SHARED/end ]; do sleep 0.1; done; exec sleep 2; fi; i=0; while "
+        "[ $i -lt 60 ]; do echo $i; sleep 0.1; i=$((i+1)); done; touch $SHARED/end");
     crew_end(&c, 0);
-    unlink(file);
-    assert_int_equal(rmdir(where), 0);
 }
 
 int main(int argc, char **argv)

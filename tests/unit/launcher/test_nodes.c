@@ -80,20 +80,16 @@ static void test_root_cause_of_another_node(void **state)
         {"[ $NODE = 1 ] && kill -9 $$; sleep 1000", "", -9, 137},
         {"[ $NODE = 1 ] && kill -TERM $$; sleep 1000", "", -15, 143},
         /* who only lost a peer is not to blame, though it was first */
-        {"[ $NODE = 0 ] && { until [ -e $UP ]; do sleep 0.01; done; exit 140; }; touch $UP; sleep 0.1; exit "
-         "9",
+        {"[ $NODE = 0 ] && { until [ -e $SHARED/up ]; do sleep 0.01; done; exit 140; }; touch $SHARED/up; "
+         "sleep 0.1; exit 9",
          "", 9, 9},
         {"[ $NODE = 1 ] && exit 140; sleep 1000", "", 140, 140},
         {"[ $NODE = 1 ] && { echo '{\"message\": \"no such table\"}' >$TORCHELASTIC_ERROR_FILE; exit 3; }; "
          "sleep 1000",
          "traceback : no such table", 3, 3},
     };
-    char where[] = "/tmp/test-nodes-XXXXXX", up[64];
 
     (void)state;
-    assert_non_null(mkdtemp(where));
-    snprintf(up, sizeof(up), "%s/up", where);
-    setenv("UP", up, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct crew c;
         crew_open(&c, 2);
@@ -104,8 +100,6 @@ static void test_root_cause_of_another_node(void **state)
         }
         crew_release(&c);
     }
-    unlink(up);
-    assert_int_equal(rmdir(where), 0);
 }
 
 static void test_restarts_are_counted_over_all_nodes(void **state)
@@ -116,8 +110,10 @@ static void test_restarts_are_counted_over_all_nodes(void **state)
     crew_open(&c, 2);
     crew_start_all(
         &c, RUN_ARGS("--nnodes=2", "--max-restarts=2"),
-        "touch try$TORCHELASTIC_RESTART_COUNT; case $NODE$TORCHELASTIC_RESTART_COUNT in "
-        "00 | 11) sleep 0.5; exit 5 ;; *2) exit 0 ;; esac; sleep 1000"); /* the other's rank begins meanwhile */
+        "touch try$TORCHELASTIC_RESTART_COUNT $SHARED/$NODE$TORCHELASTIC_RESTART_COUNT; "
+        "case $NODE$TORCHELASTIC_RESTART_COUNT in "
+        "00) until [ -e $SHARED/10 ]; do sleep 0.01; done; exit 5 ;; "
+        "11) until [ -e $SHARED/01 ]; do sleep 0.01; done; exit 5 ;; *2) exit 0 ;; esac; sleep 1000");
     for (int i = 0; i < 2; i++) {
         assert_int_equal(crew_wait(&c, i), 0);
         assert_true(run_has_file(&c.runs[i], "try0") && run_has_file(&c.runs[i], "try1") &&
