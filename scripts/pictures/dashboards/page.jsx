@@ -19,7 +19,9 @@ const recorded = answers.boards[board.uid.replace('torchkeeper-', '')];
 standardTransformersRegistry.setInit(() => [standardTransformers.mergeTransformer, standardTransformers.organizeFieldsTransformer].map(
   (t) => ({ id: t.id, name: t.name, transformation: () => t })));
 
-// A field as the panel configures it: Grafana's defaults of that kind of panel, the dashboard's own, its overrides by name.
+const matches = (matcher, name) => matcher.id === 'byRegexp' ? new RegExp(matcher.options.replace(/^\/|\/$/g, '')).test(name) : matcher.options === name;
+
+// A field as the panel configures it: Grafana's defaults of that kind of panel, the dashboard's own, its overrides by name or expression.
 function configure(panel, frames) {
   let index = 0;
   for (const frame of frames) {
@@ -28,10 +30,10 @@ function configure(panel, frames) {
       const graph = panel.type === 'timeseries';
       const config = {
         thresholds: { mode: 'absolute', steps: [{ value: -Infinity, color: 'green' }] },
-        ...defaults, ...field.config, color: { mode: graph ? 'palette-classic' : 'thresholds' },
+        ...defaults, ...field.config, color: defaults.color ?? { mode: graph ? 'palette-classic' : 'thresholds' },
         custom: { ...(graph ? { drawStyle: 'line', lineWidth: 1, lineInterpolation: 'linear' } : {}), ...defaults.custom },
       };
-      for (const { properties } of overrides.filter((o) => o.matcher.options === getFieldDisplayName(field, frame, frames))) {
+      for (const { properties } of overrides.filter((o) => matches(o.matcher, getFieldDisplayName(field, frame, frames)))) {
         for (const { id, value } of properties) {
           if (id.startsWith('custom.')) config.custom[id.slice('custom.'.length)] = value;
           else config[id] = value;
