@@ -19,6 +19,7 @@ TYPES = ("master", "worker")
 LAUNCHED = {"procPerNode": 1}
 WAYS = {"torchrun": LAUNCHED, "plain": None}
 MORE = 20
+ROUND = 50  # each training ends after a multiple of so many steps: few undisturbed ones serve all comparisons
 UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
 # Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
 HOMES = {"rank0": (NODE2, NODE1), "rank1": (NODE1, NODE2)}
@@ -84,7 +85,9 @@ def likes(pod, node):
 
 def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, **policy):
     """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
-    text = (text or script(name, options="--save_steps 10")).replace("--timeout 300", f"--timeout {DEADLINE_S}")
+    text = text or script(name, options="--save_steps 10")
+    text = text.replace("exec", f"steps=$(( (steps + {ROUND - 1}) / {ROUND} * {ROUND} ))\nexec", 1)
+    text = text.replace("--timeout 300", f"--timeout {DEADLINE_S}")
     specs, config = [], {}
     if torchrun is not None:
         config = {"torchrunConfig": {"enabled": True, **torchrun}}
@@ -162,7 +165,8 @@ def calm_weights(ranks, steps, ns, data):
 def as_if_nothing_had_been(name, ns, data, ranks=2):
     """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step."""
     (resumed,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
-    assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, int(resumed) + MORE, ns, data)
+    steps = -(-(int(resumed) + MORE) // ROUND) * ROUND
+    assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, steps, ns, data)
     return int(resumed)
 
 
