@@ -34,7 +34,7 @@ from recovery import LIMIT_S, PAUSE_S, RANKS, ROOT, SAVE_STEPS, newest, percenti
 
 NAME, GROUP, IMAGE = "recovery", "batch.tensorstack.dev", "localhost/torchkeeper/trainer:dev"
 NODES = ("torchkeeper", "torchkeeper2")
-GOALS = {"container": ("kill", 3), "pod": ("kill", 3), "node": ("pod marked for deletion", 5)}
+GOALS = {"container": ("kill", 3), "pod": ("pod marked for deletion", 3), "node": ("pod marked for deletion", 5)}
 PHASES = ("pod marked for deletion", "pod failed or gone", "all pods gone", "new pods created", "new pods have nodes",
           "new containers run", "ready to train", "first step")
 
@@ -177,7 +177,7 @@ class Job:
             kubectl("-n", self.namespace, "delete", "pod", pod, "--grace-period=0", "--force", "--wait=false")
         elif self.kind == "node":
             now = time.time()
-            subprocess.run([ROOT / "deploy/local/cluster", "node", "2", "down"], check=True, capture_output=True)
+            subprocess.run([self.args.cluster, "node", "2", "down"], check=True, capture_output=True)
         else:
             pid = rng.choice(launchers(self.uid))
             now = time.time()
@@ -266,7 +266,7 @@ def disturb(kind, args, namespace, rng, folders):
         found.append(job.recover(rng))
         job.train_on(rng)
         if kind == "node":
-            subprocess.run([ROOT / "deploy/local/cluster", "node", "2", "up"], check=True, capture_output=True)
+            subprocess.run([args.cluster, "node", "2", "up"], check=True, capture_output=True)
             kubectl("wait", "--for=condition=Ready", f"node/{NODES[1]}", f"--timeout={LIMIT_S}s")
         if kind != "pod" or i + 1 == args.kills:
             job.end()
@@ -280,6 +280,7 @@ def main():
     parser.add_argument("--bin", default=str(ROOT / "build/release/bin"), help="folder of trainer and torchrun, for the undisturbed run")
     parser.add_argument("--own", action="store_true", help="the pods run the trainer of --bin, not their image's")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="here and in the image; default: %(default)s")
+    parser.add_argument("--cluster", default=str(ROOT / "deploy/local/cluster"), help="takes the second node down and up; default: %(default)s")
     parser.add_argument("--kills", type=int, default=50, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31), help="of pods and moments")
     args = parser.parse_args()
