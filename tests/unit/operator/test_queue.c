@@ -185,6 +185,25 @@ static void test_not_allowed(void **state)
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
 }
 
+/* A new operator that cannot list Workloads leaves the pods as they are. */
+static void test_not_seen(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    fake_refuse(l->server, "LIST", "/workloads", 403);
+    lab_restart(l);
+    lab_pass_ms(l, 60000);
+    assert_int_equal(pods(l), 2);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    lab_pass_ms(l, 60000);
+    assert_true(has_reason(l, "Queued the operator has not listed"));
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, pods(l) == 2 && lab_status_is(l, LAB_JOB, "phase", "Running"));
+    settle(l);
+}
+
 static const char DOWN[] =
     "Internal error occurred: failed calling webhook \"mpod.kb.io\": connection refused";
 
@@ -487,6 +506,7 @@ int main(void)
         LAB_TEST(test_installed_later),
         LAB_TEST(test_gone),
         LAB_TEST(test_not_allowed),
+        LAB_TEST(test_not_seen),
         LAB_TEST(test_webhook_down),
         LAB_TEST(test_webhook_down_at_release),
         LAB_TEST(test_changes_while_waiting),
