@@ -188,7 +188,7 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
 /* Reasons of the job whose message is in the condition Running. */
 static struct finding of_reason(const struct why_facts *f, struct arena *a)
 {
-    static const char *const REFUSED[] = {"PodRefused", "PodGroupRefused", "CreateFailed"};
+    static const char *const REFUSED[] = {"PodRefused", "CreateFailed"};
     static const char *const NORMAL[] = {"PodsStarting", "Restarting", "Pausing", "PodsPending", "Resuming"};
     const struct jobstatus *st = &f->job->status;
     const char *word = st->reason ? arena_strndup(a, st->reason, strcspn(st->reason, " ")) : "";

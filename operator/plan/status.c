@@ -165,28 +165,13 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
 static bool raises_event(const char *reason, bool *warning)
 {
     static const char *const REASONS[] = {
-        "SchedulingGated",
-        "ContainerCreating",
-        "InitContainerRunning",
-        "SidecarNotStarted",
-        "CrashLoopBackOff",
-        "ResourceClaimNotCreated",
-        "NotScheduled",
-        "PodHeldByFinalizer",
-        "InvalidSpec",
-        "NameConflict",
-        "PodRefused",
-        "PodGroupRefused",
-        "CreateFailed",
-        "ImagePullFailed",
-        "Unschedulable",
-        "ClaimNotFound",
-        "ClaimNotReady",
-        "ClaimNotBound",
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "RunContainerError",
-        "PodStuckTerminating",
+        "SchedulingGated",      "ContainerCreating",  "InitContainerRunning",
+        "SidecarNotStarted",    "CrashLoopBackOff",   "ResourceClaimNotCreated",
+        "NotScheduled",         "PodHeldByFinalizer", "InvalidSpec",
+        "NameConflict",         "PodRefused",         "CreateFailed",
+        "ImagePullFailed",      "Unschedulable",      "ClaimNotFound",
+        "ClaimNotReady",        "ClaimNotBound",      "CreateContainerConfigError",
+        "CreateContainerError", "RunContainerError",  "PodStuckTerminating",
     };
     size_t len = strcspn(reason, " ");
 
