@@ -13,18 +13,35 @@ static const char *const TYPES[N_TYPES] = {"master", "worker"};
 
 /* ---- runPolicy */
 
+/* The operator's --gang-scheduler decides whether they have an effect, as there. */
+static void convert_scheduling(struct conversion *c, const struct json_at *policy, cJSON *to)
+{
+    static const struct losses_field FIELDS[] = {{"minAvailable", NULL},
+                                                 {"queue", NULL},
+                                                 {"priorityClass", NULL},
+                                                 {"scheduleTimeoutSeconds", NULL},
+                                                 {"minResources", "the operator computes it"},
+                                                 {0}};
+    const struct json_at from = json_member(policy, "schedulingPolicy");
+
+    losses_members(c->losses, &from, FIELDS);
+    for (size_t i = 0; i < 4; i++) {
+        const struct json_at m = json_member(&from, FIELDS[i].key);
+        if (m.node)
+            convert_copy(convert_object(to, "schedulingPolicy"), FIELDS[i].key, &m);
+    }
+}
+
 static int convert_run_policy(struct conversion *c, const struct json_at *spec, struct err *err)
 {
-    static const struct losses_field FIELDS[] = {
-        {"cleanPodPolicy", NULL},
-        {"ttlSecondsAfterFinished", NULL},
-        {"activeDeadlineSeconds", NULL},
-        {"backoffLimit", NULL},
-        {"suspend", NULL},
-        {"managedBy", NULL},
-        {"schedulingPolicy",
-         "the pods are scheduled one by one: nothing waits until all of them fit (no gang scheduling)"},
-        {0}};
+    static const struct losses_field FIELDS[] = {{"cleanPodPolicy", NULL},
+                                                 {"ttlSecondsAfterFinished", NULL},
+                                                 {"activeDeadlineSeconds", NULL},
+                                                 {"backoffLimit", NULL},
+                                                 {"suspend", NULL},
+                                                 {"managedBy", NULL},
+                                                 {"schedulingPolicy", NULL},
+                                                 {0}};
     static const char *const SAME[] = {"ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"};
     static const char *const CLEAN[] = {"None", "Running", "All", NULL};
     static const char *const CLEAN_UP[] = {"None", "Unfinished", "All"};
@@ -48,7 +65,10 @@ static int convert_run_policy(struct conversion *c, const struct json_at *spec, 
     }
     if (suspend)
         cJSON_AddBoolToObject(c->spec, "suspend", true);
-    if (who && who[0] && strcmp(who, "kubeflow.org/training-operator") != 0)
+    convert_scheduling(c, &policy, to);
+    if (who && strcmp(who, TRAINJOB_MULTIKUEUE) == 0)
+        cJSON_AddStringToObject(c->spec, "managedBy", who);
+    else if (who && who[0] && strcmp(who, "kubeflow.org/training-operator") != 0)
         losses_add(c->losses, &manager, "no controller \"%.100s\" takes jobs of this kind", who);
     return 0;
 }

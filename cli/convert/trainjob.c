@@ -143,7 +143,9 @@ static int convert_policies(struct conversion *c, const struct json_at *spec, st
         cJSON_AddBoolToObject(c->spec, "suspend", true);
     if (deadline.node)
         convert_copy(convert_object(c->spec, "runPolicy"), "activeDeadlineSeconds", &deadline);
-    if (who && who[0] && strcmp(who, "trainer.kubeflow.org/trainjob-controller") != 0)
+    if (who && strcmp(who, TRAINJOB_MULTIKUEUE) == 0)
+        cJSON_AddStringToObject(c->spec, "managedBy", who);
+    else if (who && who[0] && strcmp(who, "trainer.kubeflow.org/trainjob-controller") != 0)
         losses_add(c->losses, &manager, "no controller \"%.100s\" takes jobs of this kind", who);
     return 0;
 }

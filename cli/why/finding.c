@@ -188,7 +188,7 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
 /* Reasons of the job whose message is in the condition Running. */
 static struct finding of_reason(const struct why_facts *f, struct arena *a)
 {
-    static const char *const REFUSED[] = {"PodRefused", "PodGroupRefused", "CreateFailed", "WorkloadRefused"};
+    static const char *const REFUSED[] = {"PodRefused", "CreateFailed", "WorkloadRefused"};
     static const char *const OF_JOB[] = {"NameConflict", "Queued", "Evicted", "FailedToStart"};
     static const char *const NORMAL[] = {"PodsStarting", "Restarting", "Pausing", "PodsPending", "Resuming"};
     const struct jobstatus *st = &f->job->status;

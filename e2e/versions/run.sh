@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # run.sh - the operator against API servers of other Kubernetes versions than the local cluster's, and the chart with what it
 # brings for Prometheus against the newest; no root, no node.
-#   e2e/versions/run.sh [MINOR | chart]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
+#   e2e/versions/run.sh [MINOR | gangs | chart]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
 #   e2e/versions/run.sh record FILE     what a Prometheus answers to the dashboards' queries, by record.py
-# Without MINOR: the oldest and the newest that deploy/local/servers has, and the chart.
+# Without MINOR: the oldest and the newest that deploy/local/servers has, gangs, and the chart.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -16,7 +16,7 @@ BUILD_GB=10 # three versions of Kubernetes, with what the Go compiler keeps of t
 
 build_operator() {
     cmake --preset release >"$LOGS/cmake-release.log" 2>&1 || die "cmake --preset release failed: build/logs/cmake-release.log"
-    cmake --build build/release --target ptj-operator torchrun >"$LOGS/build-operator.log" 2>&1 ||
+    cmake --build build/release --target ptj-operator torchrun kubectl-ptj >"$LOGS/build-operator.log" 2>&1 ||
         die "compiling the operator and the launcher failed: build/logs/build-operator.log"
 }
 
@@ -60,6 +60,12 @@ chart() {
     cases "$newest"
 }
 
+# PodGroups, of Kubernetes itself too, whose API needs a feature gate.
+gangs() {
+    local files=(versions/test_gangs.py)
+    cases "$newest" --apiserver-arg --feature-gates=GenericWorkload=true --apiserver-arg --runtime-config=scheduling.k8s.io/v1alpha2=true
+}
+
 # The numbers for the pictures of the dashboards.
 record() {
     local files=(versions/record.py)
@@ -98,7 +104,7 @@ stop_all() {
 }
 
 files=(versions/test_versions.py versions/test_admission.py)
-minors=() pytest=() chart=''
+minors=() pytest=() chart='' gangs=''
 if [ "${1:-}" = record ]; then
     [ $# -eq 2 ] || die "record wants one file to write"
     ANSWERS=$(realpath -m "$2")
@@ -112,7 +118,7 @@ while [ $# -gt 0 ]; do
         pytest=("$@")
         break
     fi
-    if [ "$1" = chart ]; then chart=chart; else minors+=("$1"); fi
+    if [ "$1" = chart ]; then chart=chart; elif [ "$1" = gangs ]; then gangs=gangs; else minors+=("$1"); fi
     shift
 done
 cd "$REPO"
@@ -120,12 +126,13 @@ cd "$REPO"
 [ -d "$REPO/build/tools" ] || need_disk "$BUILD_GB"
 mapfile -t range < <("$SERVERS" versions | cut -d ' ' -f 1 | sort -V | sed -n '1p;$p')
 newest=${range[-1]}
-if [ ${#minors[@]} -eq 0 ] && [ -z "$chart" ]; then
-    chart=chart minors=("${range[@]}")
+if [ ${#minors[@]} -eq 0 ] && [ -z "$chart$gangs" ]; then
+    chart=chart gangs=gangs minors=("${range[@]}")
 fi
 prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
 [ ${#minors[@]} -eq 0 ] || "$SERVERS" build "${minors[@]}"
+[ -z "$gangs" ] || "$SERVERS" build "$newest"
 [ -z "$chart" ] || prepare_chart
 folders=$(mktemp -d)
 trap stop_all EXIT
@@ -133,8 +140,9 @@ failed=() pair=()
 for minor in "${minors[@]}"; do
     beside "versions-$minor" cases "$minor"
 done
+[ -z "$gangs" ] || beside "versions-$gangs" "$gangs"
 [ -z "$chart" ] || beside "versions-$chart" "$chart"
 [ ${#minors[@]} -eq 0 ] || beside versions-servers servers
 finish_pair
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
-say "passed: ${minors[*]} $chart"
+say "passed: ${minors[*]} $gangs $chart"

@@ -48,7 +48,7 @@ static double *find(struct requests *r, const char *name)
     return &r->items[r->n++].amount;
 }
 
-static void add(struct requests *to, const cJSON *list, const cJSON *unless_in)
+static void add(struct requests *to, const cJSON *list, const cJSON *unless_in, int times)
 {
     const cJSON *q;
 
@@ -56,52 +56,33 @@ static void add(struct requests *to, const cJSON *list, const cJSON *unless_in)
     {
         double *amount = member(unless_in, q->string) ? NULL : find(to, q->string);
         if (amount)
-            *amount += amount_of(q);
+            *amount += times * amount_of(q);
     }
 }
 
 /* A limit without a request is the request, too. */
-static void add_container(struct requests *to, const cJSON *container)
+static void add_container(struct requests *to, const cJSON *container, int times)
 {
     const cJSON *resources = member(container, "resources");
     const cJSON *requests = member(resources, "requests");
 
-    add(to, requests, NULL);
-    add(to, member(resources, "limits"), requests);
+    add(to, requests, NULL, times);
+    add(to, member(resources, "limits"), requests, times);
 }
 
-static void raise(struct requests *to, const struct requests *to_at_least)
+static bool is_sidecar(const cJSON *init)
 {
-    for (int i = 0; i < to_at_least->n; i++) {
-        double *amount = find(to, to_at_least->items[i].name);
-        if (amount && *amount < to_at_least->items[i].amount)
-            *amount = to_at_least->items[i].amount;
-    }
+    const char *policy = json_str(init, "restartPolicy");
+
+    return policy && strcmp(policy, "Always") == 0;
 }
 
 void requests_add(struct requests *sum, const cJSON *pod_spec, int pods)
 {
-    struct requests pod = {0}, sidecars = {0}, peak = {0};
     const cJSON *c;
 
-    cJSON_ArrayForEach(c, member(pod_spec, "initContainers"))
-    {
-        const char *policy = json_str(c, "restartPolicy");
-        struct requests now = sidecars;
-        add_container(&now, c);
-        raise(&peak, &now);
-        if (policy && strcmp(policy, "Always") == 0)
-            sidecars = now;
-    }
-    pod = sidecars;
-    cJSON_ArrayForEach(c, member(pod_spec, "containers")) add_container(&pod, c);
-    raise(&pod, &peak);
-    add(&pod, member(pod_spec, "overhead"), NULL);
-    for (int i = 0; i < pod.n; i++) {
-        double *amount = find(sum, pod.items[i].name);
-        if (amount)
-            *amount += pods * pod.items[i].amount;
-    }
+    cJSON_ArrayForEach(c, member(pod_spec, "containers")) add_container(sum, c, pods);
+    cJSON_ArrayForEach(c, member(pod_spec, "initContainers")) if (is_sidecar(c)) add_container(sum, c, pods);
 }
 
 cJSON *requests_json(const struct requests *sum)

@@ -1,4 +1,4 @@
-/* requests.h - the sum of the resource requests of pods, as a scheduler counts them. Pure.
+/* requests.h - the sum of the resource requests of pods, in which a limit without a request counts as one. Pure.
  *
  * Limits:    REQUESTS_MAX resources; further ones are left out. A sum is exact to 2^53 of the resource's unit.
  */
@@ -17,8 +17,7 @@ struct requests {
     int n;
 };
 
-/* Add `pods` times what a pod of this spec needs: its containers and sidecars together, or its largest init
- * container with the sidecars before it, and the overhead. */
+/* Add `pods` times what a pod of this spec needs while it trains: its containers and sidecars. */
 void requests_add(struct requests *sum, const cJSON *pod_spec, int pods);
 
 /* {"cpu":"1500m","memory":"1024"} */

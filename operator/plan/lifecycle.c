@@ -74,21 +74,18 @@ static bool creation_held(struct planner *p)
 {
     static const char *const REASONS[] = {"", "NameConflict", "PodRefused", "InvalidSpec", "CreateFailed"};
     const struct plan_problem *problem = &p->in->problem;
-    bool refused = problem->kind == PROBLEM_REFUSED;
-    const char *reason = refused && problem->child == CHILD_GROUP      ? "PodGroupRefused"
-                         : refused && problem->child == CHILD_WORKLOAD ? "WorkloadRefused"
-                                                                       : REASONS[problem->kind];
+    bool workload = problem->child == CHILD_WORKLOAD && problem->kind == PROBLEM_REFUSED;
 
     if (problem->kind == PROBLEM_NONE ||
         strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0 ||
         (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
     const char *message = arena_strdup(p->a, problem->message);
-    planner_reason(p, reason, message);
+    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], message);
     if (problem->kind == PROBLEM_INVALID)
         planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
-        planner_condition(p, COND_INITIALIZED, false, reason, message);
+        planner_condition(p, COND_INITIALIZED, false, REASONS[problem->kind], message);
     if (problem->retry_ms <= p->now_ms)
         return false;
     planner_requeue(p, problem->retry_ms);

@@ -7,6 +7,7 @@ usage: blocks.py check FILE...          every ```sh block says where it is tried
 A block says so in a comment in front of it, which Markdown does not show: `<!-- tried: trainer -->`. The places:
     trainer  by ctest (unit/docs), without a cluster: PATH has the programs, the folder is empty but for tests/golden; in the place
              of port 29402, which may have another owner, is a free one
+    servers  by e2e/versions/test_gangs.py, on an API server without nodes, in a folder with this tree's deploy/ and tests/golden/
     cluster  by e2e/cases/test_docs.py, on the local cluster after the demo
     gate     the block is a part of `make test`, or calls it
     by hand  it needs what a test has not (another cluster, a GPU); the comment goes on with the reason, behind a colon
@@ -20,7 +21,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import ports  # noqa: E402
 
-PLACES = ("trainer", "cluster", "gate", "by hand")
+PLACES = ("trainer", "servers", "cluster", "gate", "by hand")
 BLOCK = re.compile(r"(?:<!-- tried: (.*?) -->\n)?^```sh\n(.*?)^```$", re.M | re.S)
 
 

