@@ -20,12 +20,14 @@ PART = 0.6  # of the gangs fit on the nodes
 NODE_PODS = 6  # no multiple of a gang
 END_S = 1500  # bounds a hang; coscheduling may wake a gang as late as 41 s
 PODGROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
-# The pods of a gang are bound one after the other, by one scheduler, and run for 5 s.
-PARTLY_S = 30
 
 
 class Gangs(Plane):
     """`coscheduler` starts or ends the second scheduler."""
+
+    def install(self, crd=True):
+        super().install(crd)
+        self.kubectl("apply", "-f", str(REPO / "deploy/rbac/gangs.yaml"))
 
     def coscheduler(self, verb):
         done = subprocess.run([str(REPO / "deploy/local/coscheduler"), verb, str(self.state)], capture_output=True, text=True,
@@ -58,7 +60,7 @@ class Bound:
 
     def seen(self, pod, gone):
         gang = (pod["metadata"]["labels"].get(JOB), pod["metadata"]["labels"].get("batch.tensorstack.dev/attempt"))
-        if gone or not pod["spec"].get("nodeName"):
+        if gone or not pod["spec"].get("nodeName") or pod["metadata"]["name"] in self.bound[gang]:
             return
         self.bound[gang].add(pod["metadata"]["name"])
         if len(self.bound[gang]) == 1:
@@ -77,16 +79,16 @@ def gang(name):
     return made
 
 
-def play(plane, n, *flags, before=lambda ns: None):
-    """Seconds until all have ended, and their watch."""
+def play(plane, n, *flags):
+    """Until all have ended. Returns the operator, their watch, and how many attempts they gave up."""
     ns = plane.namespace()
-    before(ns)
     operator, bound = plane.operator(None, "--leader-elect=false", *flags), Bound(plane.api, ns)
     began = time.monotonic()
     for i in range(n):
         plane.api.post(job_path(ns), gang(f"gang-{i}"))
 
     def ended():
+        check(not bound.follow.problem, bound.follow.problem)
         phases = [j.get("status", {}).get("phase") for j in plane.api.get(job_path(ns))["items"]]
         check("Failed" not in phases, "a job failed")
         return phases.count("Succeeded") == n
@@ -95,14 +97,14 @@ def play(plane, n, *flags, before=lambda ns: None):
     bound.follow.ending = True
     attempts = [j["status"].get("attempt", 0) for j in plane.api.get(job_path(ns))["items"]]
     print(f"        {n} gangs in {took:.1f} s, {sum(attempts)} attempts more, partly bound for at most {bound.most():.2f} s", flush=True)
-    return operator, bound
+    return operator, bound, sum(attempts)
 
 
 def with_coscheduling(plane, n):
     plane.coscheduler("up")
-    operator, bound = play(plane, n, "--gang-scheduler=coscheduling")
+    operator, bound, given_up = play(plane, n, "--gang-scheduler=coscheduling")
     check(len(bound.longest) == n, f"{len(bound.longest)} gangs were bound, {n} jobs ended")
-    check(bound.most() <= PARTLY_S, f"partly bound for {bound.most():.1f} s")
+    check(given_up == 0, f"{given_up} attempts held a part of the nodes in vain")
     plane.wait("the PodGroups to go", lambda: not plane.api.get(PODGROUPS)["items"])
     operator.end()
     plane.coscheduler("down")
