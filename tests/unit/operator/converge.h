@@ -113,8 +113,8 @@ struct converge_row {
     const struct scenario *scenario;
     const struct trouble *trouble;
     const char *seed; /* argv[3]; NULL: none was given */
-    /* A sweep tries point before + step, before + 2 * step ...: every one; under a sanitizer every ninth (with FAULTS=full every
-     * third), of which the first one depends on scenario and trouble. */
+    /* A sweep tries point before + step, before + 2 * step ...: every one, or in short those of converge_step_in_short; under a
+     * sanitizer every ninth, with FAULTS=full every third. Which one is first depends on scenario and trouble. */
     int before, step;
     int cases, passed; /* of the trouble's class */
     char events[CONVERGE_EVENTS_MAX][64];
@@ -128,6 +128,9 @@ bool converge_case(struct converge_row *row, const struct trouble *t, const stru
 /* Cases of *t, each at another place, until one is not struck; more than `enough` of them. *place is the member of *t that says
  * where; `each` of them in turn is tried, and what the row leaves out is left out besides. */
 void converge_sweep(struct converge_row *row, struct trouble *t, int *place, int each, int enough);
+
+/* 1 unless a program changes it before converge_main. */
+extern int converge_step_in_short;
 
 /* A cmocka main: one test for each pair of a scenario (all, or argv[1]) and a trouble (all, or argv[2]). */
 int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n,

@@ -317,14 +317,15 @@ int main(int argc, char **argv)
         const struct trouble *troubles;
         size_t n;
         void (*test)(void **state);
+        int step; /* in short */
     } SWEEPS[] = {
-        {"converge", REQUESTS, ARRAY_LEN(REQUESTS), at_requests},
-        {"sockets", SOCKETS, ARRAY_LEN(SOCKETS), at_requests},
-        {"notices", NOTICES, ARRAY_LEN(NOTICES), at_events},
-        {"takeover", TAKEOVERS, ARRAY_LEN(TAKEOVERS), at_writes_of_two},
-        {"stale", STALES, ARRAY_LEN(STALES), at_lags},
-        {"pairs", PAIRS, ARRAY_LEN(PAIRS), at_random},
-        {"shapes", SHAPES, ARRAY_LEN(SHAPES), at_shapes},
+        {"converge", REQUESTS, ARRAY_LEN(REQUESTS), at_requests, 1},
+        {"sockets", SOCKETS, ARRAY_LEN(SOCKETS), at_requests, 1},
+        {"notices", NOTICES, ARRAY_LEN(NOTICES), at_events, 3},
+        {"takeover", TAKEOVERS, ARRAY_LEN(TAKEOVERS), at_writes_of_two, 3},
+        {"stale", STALES, ARRAY_LEN(STALES), at_lags, 3},
+        {"pairs", PAIRS, ARRAY_LEN(PAIRS), at_random, 3},
+        {"shapes", SHAPES, ARRAY_LEN(SHAPES), at_shapes, 1},
     };
     char *old_states[] = {"shapes", argc > 2 ? argv[2] : NULL, "version-goes-back"};
 
@@ -336,6 +337,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], SWEEPS[i].name) != 0)
             continue;
         bool few = SWEEPS[i].test == at_shapes && argc == 3 && !sees_all(argv[2]);
+        converge_step_in_short = SWEEPS[i].step;
         return converge_main(few ? 3 : argc - 1, few ? old_states : argv + 1, SWEEPS[i].troubles, SWEEPS[i].n,
                              SWEEPS[i].test);
     }
