@@ -110,7 +110,7 @@ void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
     if (g->options->max_restarts && contract_is_final(w[root].status))
         agent_say(
             g,
-            "torchrun: exit code %d says wrong usage, and another try would fail the same way: no restart "
+            "torchrun: exit code %d means wrong usage, and another try would fail the same way: no restart "
             "here (restartPolicy: ExitCode keeps a job in Kubernetes from one, too)\n",
             EXIT_CODE_USAGE);
     exit_report(w, n, root, g->options->program[0], g->host, &text);

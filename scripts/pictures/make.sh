@@ -63,15 +63,14 @@ cluster() {
     finish cli >/dev/null || die "building kubectl-ptj failed: build/logs/cli.log"
     install_operator
     kubectl create namespace "$NS" >/dev/null
-    say "jobs: one trains, one failed, one waits for more GPUs than there are"
-    job mnist 's/^\( *\)- --backend$/\1- --epochs\n\1- "60"\n&/'
+    say "jobs: one failed, one trains, one waits for more GPUs than there are"
     job bad-path 's#- /usr/share/datasets/fashion-mnist#- /data/fashion-mnist#'
-    job too-large 's#nvidia.com/gpu: 4#nvidia.com/gpu: 64#'
-    until_ Failed phase bad-path
-    until_ yes past_half mnist
-    say "pictures"
-    screen watch "kubectl ptj watch" 10 "kubectl ptj watch -n $NS"
+    until_ Failed phase bad-path # first: a node of two CPUs has room for one of them
     screen why "kubectl ptj why bad-path" 24 "kubectl ptj why bad-path -n $NS"
+    job mnist 's/^\( *\)- --backend$/\1- --epochs\n\1- "60"\n&/'
+    job too-large 's#nvidia.com/gpu: 4#nvidia.com/gpu: 64#'
+    until_ yes past_half mnist
+    screen watch "kubectl ptj watch" 10 "kubectl ptj watch -n $NS"
     until_ Succeeded phase mnist
     kubectl -n "$NS" rollout status deployment mnist-tensorboard --timeout=300s >/dev/null
     kubectl -n "$NS" port-forward svc/mnist-tensorboard "$PORT:6006" >"$LOGS/pictures-forward.log" &

@@ -240,7 +240,7 @@ static void test_a_wrong_usage_is_final(void **state)
                               "touch try$TORCHELASTIC_RESTART_COUNT; [ $RANK = 0 ] && exit 140; exit 2", &r),
                      2);
     assert_true(run_has_file(&r, "try0") && !run_has_file(&r, "try1"));
-    run_says(&r.err, "torchrun: exit code 2 says wrong usage");
+    run_says(&r.err, "torchrun: exit code 2 means wrong usage");
     run_says(&r.err, ": no restart here (restartPolicy: ExitCode ");
     run_release(&r);
     assert_int_equal(
