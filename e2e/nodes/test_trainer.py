@@ -11,7 +11,7 @@ from trainjobs import checkpoints, is_rank, script
 from twonodes import (LAUNCHED, NODE1, NODE2, PATIENCE, TYPES, UNHURT, as_if_nothing_had_been, at_home, await_lost, begun, counts,
                       drain, each, ended, in_training, node2, node_of, ready, train, was_hurt_once)
 
-CUT_S = 6  # less than ranks and launchers wait for a silent peer, and than the API server waits for the node
+CUT_S = 1.5  # with the second before it less than the 5 s after which a rank gives up a peer whose host acknowledges nothing
 EVICTED = "DeletionByTaintManager"
 
 
