@@ -114,7 +114,7 @@ def part_pid(part):
         try:
             if mark in (folder / "environ").read_bytes().split(b"\0") and (folder / "comm").read_text().strip() == part:
                 return int(folder.name)
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, PermissionError, ProcessLookupError):
             pass
     return None
 
