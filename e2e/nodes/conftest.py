@@ -25,7 +25,7 @@ def ns():
 
 @pytest.fixture
 def data(ns):
-    """The folder that the pods of a case share as /data, removed after the pods have ended: those on a lost node end when it is back."""
+    """The folder that the pods of a case share as /data, removed after they have ended: those of a lost node when it is back."""
     with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
         yield Path(folder)
         bring_back()

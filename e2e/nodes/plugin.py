@@ -1,5 +1,5 @@
-"""plugin.py - a device plugin of the kubelet whose devices are said to be healthy, and which then allocates none: the kubelet refuses
-each pod that the scheduler sends for one. Its messages are few and short, so they are written here byte by byte."""
+"""plugin.py - a device plugin of the kubelet whose devices are said to be healthy, and which then allocates none: the kubelet
+refuses each pod that the scheduler sends for one. Its messages are few and short, so they are written here byte by byte."""
 
 import time
 from concurrent import futures

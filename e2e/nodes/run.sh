@@ -15,4 +15,4 @@ use_local_cluster
 install_operator
 [ -d "$REPO/build/venv" ] || die "build/venv is not there: run e2e/run.sh --prepare"
 cd "$REPO/e2e"
-"$REPO/build/venv/bin/python" -m pytest -p no:cacheprovider nodes "$@"
+"$REPO/build/venv/bin/python" -m pytest -p no:cacheprovider -o testpaths=nodes "$@"

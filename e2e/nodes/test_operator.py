@@ -30,7 +30,8 @@ def second_leads():
 def one_on_each_node():
     """Two replicas; the one on the second node leads."""
     apart = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
-             "labelSelector": {"matchLabels": dict(p.split("=") for p in OPERATOR.split(","))}, "matchLabelKeys": ["pod-template-hash"]}
+             "labelSelector": {"matchLabels": dict(p.split("=") for p in OPERATOR.split(","))},
+             "matchLabelKeys": ["pod-template-hash"]}
     set_operator(2, nodeSelector=None, topologySpreadConstraints=[apart])
     wait_for("the leader on the second node", second_leads)
     wait_for("an operator on each node", lambda: sorted(operators().values()) == [NODE1, NODE2])

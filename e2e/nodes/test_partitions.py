@@ -3,8 +3,8 @@
 import pytest
 from kube import field, get, status, wait_for
 from trainjobs import checkpoints
-from twonodes import (LAUNCHED, NODE2, UNHURT, as_if_nothing_had_been, await_lost, begun, counts, each, ended, in_training, node2,
-                      ready, was_hurt_once)
+from twonodes import (LAUNCHED, NODE2, PATIENCE, UNHURT, as_if_nothing_had_been, await_lost, begun, counts, each, ended,
+                      in_training, node2, ready, was_hurt_once)
 
 EVICTED = "DeletionByTaintManager"
 
@@ -21,7 +21,7 @@ def pods_failed(ns):
 
 @pytest.mark.parametrize("how", ["cut pods", "isolate"])
 def test_only_the_pods_network_is_cut(ns, data, how):
-    """The nodes stay ready. Each launcher gives up and names the other pod's; the job is restarted once, and goes on when it can."""
+    """The nodes stay ready. Each launcher gives up and names the other's; the job is restarted once, and goes on when it can."""
     begun(ns, data)
     node2(*how.split())
     wait_for("the end of both pods", lambda: pods_failed(ns) or counts(status("hurt", ns))["attempt"])
@@ -42,8 +42,8 @@ def test_a_slow_link_costs_only_time(ns, data):
 
 
 def test_the_api_server_is_out_of_reach_of_one_node_for_a_while(ns, data):
-    """The node is lost, but its pods are not: until they are evicted, the job trains as if nothing had been."""
-    begun(ns, data)
+    """The node is lost, but its pods are not: if they tolerate that, the job trains as if nothing had been."""
+    begun(ns, data, tolerations=PATIENCE)
     node2("cut", "api")
     await_lost(NODE2)
     trains_on(ns, data)

@@ -22,7 +22,8 @@ def begin(name, data, namespace, homes, launcher, grace=5, **env):
 def went_on(name, ns):
     """The second attempt is on the first node and has trained from the last checkpoint."""
     pod = f"{name}-master-0"
-    wait_for("steps of the second attempt", lambda: said(r"begins after [1-9]\d* steps", pod, ns) and said(r"step \d+ loss", pod, ns))
+    wait_for("steps of the second attempt",
+             lambda: said(r"begins after [1-9]\d* steps", pod, ns) and said(r"step \d+ loss", pod, ns))
     assert [node_of(f"{name}-{t}-0", ns) for t in TYPES] == [NODE1, NODE1]
 
 

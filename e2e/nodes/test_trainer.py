@@ -8,10 +8,10 @@ import pytest
 from kube import GROUP, REPO, apply, field, get, kubectl, status, wait_for
 from torchjobs import said
 from trainjobs import checkpoints, is_rank, script
-from twonodes import (LAUNCHED, NODE1, NODE2, TYPES, UNHURT, as_if_nothing_had_been, at_home, await_lost, begun, counts,
+from twonodes import (LAUNCHED, NODE1, NODE2, PATIENCE, TYPES, UNHURT, as_if_nothing_had_been, at_home, await_lost, begun, counts,
                       drain, each, ended, in_training, node2, node_of, ready, train, was_hurt_once)
 
-CUT_S = 6  # less than ranks and launchers wait for a silent peer, and than the API server waits for the node
+CUT_S = 1.5  # with the second before it less than the 5 s after which a rank gives up a peer whose host acknowledges nothing
 EVICTED = "DeletionByTaintManager"
 
 
@@ -25,7 +25,7 @@ def test_a_node_dies(ns, data):
 
 def test_a_short_cut_costs_nothing(ns, data):
     """The ranks wait for each other, and go on as soon as packets pass again: no restart."""
-    jobs = begun(ns, data, each())
+    jobs = begun(ns, data, each(), tolerations=PATIENCE)
     node2("cut")
     time.sleep(1)  # a checkpoint may be under way
     before = {name: checkpoints(name, data) for name in jobs}
@@ -39,8 +39,8 @@ def test_a_short_cut_costs_nothing(ns, data):
 
 @pytest.mark.parametrize("how", ["cut", "cut in", "cut out"])
 def test_a_node_is_cut_and_returns(ns, data, how):
-    """It is back after the ranks have given up, and before its pods are evicted: each ends by itself and says that it lost its peer."""
-    begun(ns, data)
+    """It is back after the ranks have given up, and before its pods are evicted: each ends by itself, and says so."""
+    begun(ns, data, tolerations=PATIENCE)
     node2(*how.split())
     await_lost(NODE2)
     wait_for("the end of pod 0", lambda: field("pod", "hurt-master-0", ns, "status.phase") == "Failed")

@@ -11,8 +11,11 @@ from trainjobs import checkpoints, script
 
 NODE1, NODE2 = "torchkeeper", "torchkeeper2"
 CLUSTER = REPO / "deploy" / "local" / "cluster"
-# Ranks and launchers that wait for a silent peer give up after this long. Eviction comes 27 s after the last heartbeat (TIMERS=short).
+# Ranks and launchers that wait for a silent peer give up after this long. Eviction comes 27 s after the last heartbeat.
 DEADLINE_S = 15
+# For pods that are not to be evicted while a case goes on.
+PATIENCE = [{"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600}
+            for state in ("not-ready", "unreachable")]
 # The types of a job's pods: the first one has rank 0.
 TYPES = ("master", "worker")
 # How a job starts its ranks: torchrunConfig, besides `enabled`.
@@ -83,7 +86,7 @@ def likes(pod, node):
     return pod
 
 
-def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, **policy):
+def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, tolerations=None, **policy):
     """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
     text = text or script(name, options="--save_steps 10")
     text = text.replace("exec", f"steps=$(( (steps + {ROUND - 1}) / {ROUND} * {ROUND} ))\nexec", 1)
@@ -97,9 +100,11 @@ def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None,
         if torchrun is not None:
             one["args"] = one.pop("command")
         volume = {"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}
-        pod = likes({"containers": [one], "volumes": [volume], "terminationGracePeriodSeconds": grace}, home)
+        pod = likes({"containers": [one], "volumes": [volume], "terminationGracePeriodSeconds": grace,
+                     **({"tolerations": tolerations} if tolerations else {})}, home)
         specs.append({"type": type_, "replicas": 1, "restartPolicy": "ExitCode", "template": {"spec": pod}})
-    apply(job(name, *specs, **config, runPolicy={"forceDeleteAfterSeconds": 0, **policy}), namespace=namespace)
+    policy = {k: v for k, v in {"forceDeleteAfterSeconds": 0, **policy}.items() if v is not None}
+    apply(job(name, *specs, **config, runPolicy=policy), namespace=namespace)
 
 
 def part_pid(part):
@@ -109,7 +114,7 @@ def part_pid(part):
         try:
             if mark in (folder / "environ").read_bytes().split(b"\0") and (folder / "comm").read_text().strip() == part:
                 return int(folder.name)
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, PermissionError, ProcessLookupError):
             pass
     return None
 
@@ -163,7 +168,7 @@ def calm_weights(ranks, steps, ns, data):
 
 
 def as_if_nothing_had_been(name, ns, data, ranks=2):
-    """The job has gone on from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step."""
+    """The job has gone on from its newest checkpoint, the step of which is returned, and ends with an undisturbed one's weights."""
     (resumed,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
     steps = -(-(int(resumed) + MORE) // ROUND) * ROUND
     assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, steps, ns, data)
