@@ -141,9 +141,10 @@ class Job:
             wish = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [NODES[i]]}]}
             pod = {"containers": [container], "volumes": [volume], "terminationGracePeriodSeconds": 20 if self.kind != "node" else 1}
             if self.kind == "node":
-                pod["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": wish}]}}
-                pod["tolerations"] = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
-                                      for key in ("unreachable", "not-ready")]
+                likes = [{"weight": 100, "preference": wish}]
+                pod["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": likes}}
+                pod["tolerations"] = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute",
+                                       "tolerationSeconds": 0} for key in ("unreachable", "not-ready")]
             specs.append({"type": type_, "replicas": 1, "restartPolicy": "ExitCode", "template": {"spec": pod}})
         return {"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "metadata": {"name": NAME},
                 "spec": {"replicaSpecs": specs, "torchrunConfig": {"enabled": True, "procPerNode": 1, "maxRestarts": 0},
@@ -206,9 +207,9 @@ class Job:
 
 
 def options(folder, data):
-    return ["mnist-cnn", "--threads", "1", "--batch_size", "32", "--no_cuda", "--log_format", "json", "--log_interval", "1", "--epochs",
-            "1000000", "--data", data, "--no_download", "--ckpt_dir", f"{folder}/ck", "--save_seconds", "0", "--save_steps", str(SAVE_STEPS),
-            "--timeout", "15"]
+    return ["mnist-cnn", "--threads", "1", "--batch_size", "32", "--no_cuda", "--log_format", "json", "--log_interval", "1",
+            "--epochs", "1000000", "--data", data, "--no_download", "--ckpt_dir", f"{folder}/ck", "--save_seconds", "0",
+            "--save_steps", str(SAVE_STEPS), "--timeout", "15"]
 
 
 def launchers(uid):
@@ -216,7 +217,9 @@ def launchers(uid):
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "comm").read_text() == "torchrun\n" and f"PTJ_JOB_UID={uid}".encode() in (process / "environ").read_bytes().split(b"\0"):
+            if (process / "comm").read_text() != "torchrun\n":
+                continue
+            if f"PTJ_JOB_UID={uid}".encode() in (process / "environ").read_bytes().split(b"\0"):
                 found.append(int(process.name))
         except OSError:
             pass
@@ -228,9 +231,9 @@ def same_bits(args, folder):
     step, left = newest(f"{folder}/ck")
     calm = f"{folder}/calm"
     pathlib.Path(calm).mkdir()
-    done = subprocess.run([f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", "--no_python", f"{args.bin}/trainer", *options(calm, args.data),
-                           "--max_steps", str(step), "--save_steps", str(step)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run([f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", "--no_python", f"{args.bin}/trainer",
+                           *options(calm, args.data), "--max_steps", str(step), "--save_steps", str(step)], capture_output=True,
+                          text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})
     if done.returncode:
         fail(f"the undisturbed run ended with {done.returncode}\n{done.stderr[-2000:]}")
     _, right = newest(f"{calm}/ck")
@@ -280,7 +283,8 @@ def main():
     parser.add_argument("--bin", default=str(ROOT / "build/release/bin"), help="folder of trainer and torchrun, for the undisturbed run")
     parser.add_argument("--own", action="store_true", help="the pods run the trainer of --bin, not their image's")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist", help="here and in the image; default: %(default)s")
-    parser.add_argument("--cluster", default=str(ROOT / "deploy/local/cluster"), help="takes the second node down and up; default: %(default)s")
+    parser.add_argument("--cluster", default=str(ROOT / "deploy/local/cluster"),
+                        help="takes the second node down and up; default: %(default)s")
     parser.add_argument("--kills", type=int, default=50, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31), help="of pods and moments")
     args = parser.parse_args()
