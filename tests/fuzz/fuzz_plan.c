@@ -122,6 +122,10 @@ static void check_action(const struct state *s, const struct plan *plan, int at)
     case ACTION_PATCH:
         MUST(act->body && strstr(act->body, "\"uid\""));
         break;
+    case ACTION_APPLY: /* of Workloads, which there are none of */
+    case ACTION_EDIT:
+        MUST(false);
+        break;
     }
 }
 

@@ -245,6 +245,9 @@ static bool run_one(struct sim *s, const struct action *act)
     case ACTION_PATCH:
         patch_it(s, act, body);
         return true;
+    case ACTION_APPLY: /* of Workloads, which there are none of */
+    case ACTION_EDIT:
+        break;
     }
     return false;
 }
