@@ -89,6 +89,8 @@ static void test_evicted(void **state)
     assert_int_equal(pods(l), 0);
     assert_true(lab_workload_is(l, "Requeued", "True"));
     assert_true(lab_workload_is(l, "PodsReady", "False"));
+    LAB_UNTIL(l, has_reason(l, "Queued"));
+    assert_true(lab_status_is(l, LAB_JOB, "startTime", NULL)); /* activeDeadlineSeconds do not run */
     l->queues.full = false;
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
     settle(l);
