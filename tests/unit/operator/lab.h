@@ -77,19 +77,20 @@ struct lab {
     bool collects; /* garbage: what belongs to a job that is not there any more */
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;
-    long requests;      /* seen so far, and answers given */
-    int works;          /* those of them that are no list or watch */
-    int quiet;          /* turns without a request */
-    int idle;           /* jumps of the clock without work */
-    int settle_jumps;   /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
-    int gang;           /* no pod ends well before so many of its attempt run */
-    uint64_t collected; /* the version that had no garbage */
-    int step;           /* of a test's own story */
-    bool hold_master;   /* pod 0 does not end yet */
-    bool sidecar;       /* "shipper", which never ends, runs beside each pod's container */
-    bool unguarded;     /* the operators started from now on make neither NetworkPolicies nor keys */
-    bool no_boards;     /* the operators started from now on make no TensorBoards */
-    bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
+    long requests;             /* seen so far, and answers given */
+    int works;                 /* those of them that are no list or watch */
+    int quiet;                 /* turns without a request */
+    int idle;                  /* jumps of the clock without work */
+    int settle_jumps;          /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
+    int gang;                  /* no pod ends well before so many of its attempt run */
+    uint64_t collected;        /* the version that had no garbage */
+    int step;                  /* of a test's own story */
+    bool hold_master;          /* pod 0 does not end yet */
+    bool sidecar;              /* "shipper", which never ends, runs beside each pod's container */
+    enum gang_scheduler gangs; /* of the operators started from now on */
+    bool unguarded;            /* the operators started from now on make neither NetworkPolicies nor keys */
+    bool no_boards;            /* the operators started from now on make no TensorBoards */
+    bool mesh; /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on ask for progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
