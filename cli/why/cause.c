@@ -342,7 +342,7 @@ static const struct cause CAUSES[] = {
          "the network between their nodes. " SOUND},
     {.kind = WHY_FAILURE,
      .reasons = "StartDeadlineExceeded",
-     .headline = "not all pods started within startDeadlineSeconds",
+     .headline = "not all pods started in time",
      .todo = "Fix what the message names, or raise spec.runPolicy.startDeadlineSeconds."},
     {.kind = WHY_FAILURE,
      .reasons = "LauncherNotExecutable",

@@ -35,6 +35,7 @@ void world_init(struct world *w)
     world_add_kind(w, "/api/v1", "events", "Event");
     world_add_kind(w, "/apis/apps/v1", "deployments", "Deployment");
     world_add_kind(w, "/apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy");
+    world_add_kind(w, "/apis/scheduling.x-k8s.io/v1alpha1", "podgroups", "PodGroup");
     world_add_kind(w, "/apis/coordination.k8s.io/v1", "leases", "Lease");
 }
 

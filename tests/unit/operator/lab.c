@@ -86,6 +86,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
                                                .launcher_image = "launcher",
                                                .guards = {.isolate = !l->unguarded, .operator_ns = "ops"},
                                                .job_keys = !l->unguarded,
+                                               .gangs = {l->gangs, "gangs", 0},
                                                .seed = 1,
                                                .kueue = l->kueue,
                                                .progress_url = l->progress_url};

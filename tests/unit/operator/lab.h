@@ -80,18 +80,19 @@ struct lab {
     bool collects; /* garbage: what belongs to a job that is not there any more */
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;
-    long requests;         /* seen so far, and answers given */
-    int works;             /* those of them that are no list or watch */
-    int quiet;             /* turns without a request */
-    int idle;              /* jumps of the clock without work */
-    int settle_jumps;      /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
-    int gang;              /* no pod ends well before so many of its attempt run */
-    uint64_t collected;    /* the version that had no garbage */
-    int step;              /* of a test's own story */
-    bool hold_master;      /* pod 0 does not end yet */
-    bool sidecar;          /* "shipper", which never ends, runs beside each pod's container */
-    bool unguarded;        /* the operators started from now on make neither NetworkPolicies nor keys */
-    enum queues_use kueue; /* of the operators started from now on */
+    long requests;             /* seen so far, and answers given */
+    int works;                 /* those of them that are no list or watch */
+    int quiet;                 /* turns without a request */
+    int idle;                  /* jumps of the clock without work */
+    int settle_jumps;          /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
+    int gang;                  /* no pod ends well before so many of its attempt run */
+    uint64_t collected;        /* the version that had no garbage */
+    int step;                  /* of a test's own story */
+    bool hold_master;          /* pod 0 does not end yet */
+    bool sidecar;              /* "shipper", which never ends, runs beside each pod's container */
+    enum gang_scheduler gangs; /* of the operators started from now on */
+    bool unguarded;            /* the operators started from now on make neither NetworkPolicies nor keys */
+    enum queues_use kueue;     /* of the operators started from now on */
     struct lab_kueue {
         bool runs, full; /* Kueue is at work; it admits nothing */
         int admitted;    /* how often it admitted */
