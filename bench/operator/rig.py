@@ -109,14 +109,15 @@ class Rig:
                      *(word for argument in arguments for word in ("--apiserver-arg", argument)))
         self.start_nodes()
 
-    def start_nodes(self):
-        """A scheduler, and kwok for the nodes that somebody registers."""
-        self.start("kube-scheduler", [self.tool("kube-scheduler"), f"--kubeconfig={self.state}/config/kube-scheduler.conf",
-                                      "--secure-port=0", "--leader-elect=false", "--profiling=false",
-                                      "--kube-api-qps=1000", "--kube-api-burst=1000"])
+    def start_nodes(self, stages=HERE / "kwok.yaml"):
+        """A scheduler, and kwok for the nodes that somebody registers. Returns the scheduler."""
+        scheduler = self.start("kube-scheduler", [
+            self.tool("kube-scheduler"), f"--kubeconfig={self.state}/config/kube-scheduler.conf", "--secure-port=0",
+            "--leader-elect=false", "--profiling=false", "--kube-api-qps=1000", "--kube-api-burst=1000"])
         # Without leases the node controller calls the nodes lost after 50 s and patches every pod on them.
         self.start("kwok", [self.tool("kwok"), f"--kubeconfig={self.admin}", "--manage-all-nodes=true",
-                            "--node-lease-duration-seconds=40", f"--config={HERE}/kwok.yaml"])
+                            "--node-lease-duration-seconds=40", f"--config={stages}"])
+        return scheduler
 
     def tool(self, name):
         return REPO / "build/tools" / name

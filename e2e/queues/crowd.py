@@ -10,7 +10,7 @@ import statistics
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -151,8 +151,8 @@ class Run:
     def wait(self, what, true):
         self.plane.wait(what, true, END_S, 0.5)
 
-    def judge(self, n):
-        """The past of the Workloads, when the jobs have ended."""
+    def judge(self, n, at_once=None):
+        """The past of the Workloads, when the jobs have ended; at_once: no more than so many were admitted together."""
         self.wait("usage 0", lambda: self.plane.usage(self.ns) == 0)
         items = self.api.get(workload_path(self.ns))["items"]
         mark = self.api.patch(workload_path(self.ns, items[0]["metadata"]["name"]), {"metadata": {"annotations": {"mark": "end"}}})
@@ -160,7 +160,7 @@ class Run:
         ends = sum(life.finished for life in found)
         check(ends == n, f"{ends} of {n} finished")
         check(not any(span[1] is None for life in found for span in life.spans), "quota is held")
-        check(most_at_once(found) <= AT_ONCE, f"{most_at_once(found)} at once")
+        check(at_once is None or most_at_once(found) <= at_once, f"{most_at_once(found)} at once")
         wrong = out_of_order(found, self.starts)
         spans = sum(len(life.spans) for life in found)
         print(f"        {n} jobs, {spans} admissions, at most {most_at_once(found)} at once, {len(wrong)} out of order", flush=True)
@@ -169,7 +169,7 @@ class Run:
 
 
 def own_jobs(plane, dice, n):
-    """Kueue's own Jobs, for comparison."""
+    """Kueue's own Jobs, for comparison. Each gives its quota back pod by pod, so that more than AT_ONCE may run."""
     run = Run(plane, dice)
     kubelet = Kubelet(plane)
     path = f"/apis/batch/v1/namespaces/{run.ns}/jobs"
@@ -181,53 +181,60 @@ def own_jobs(plane, dice, n):
     kubelet.close()
 
 
-class Killer(threading.Thread):
-    def __init__(self, run, times):
-        super().__init__(daemon=True)
-        self.run_, self.times, self.killed, self.operators, self.problem = run, times, 0, 0, None
-        self.access = run.plane.flags(run.plane.token(SYSTEM, ACCOUNT))
-        self.operator = self.start_operator()
+class Maker(threading.Thread):
+    """Creates the jobs, while the main thread kills and starts: a child ends with the thread that started it."""
 
-    def start_operator(self):
-        self.operators += 1
-        return self.run_.plane.operator(self.access, "--leader-elect=false", name=f"operator-{self.operators}")
+    def __init__(self, run, manifests):
+        super().__init__(daemon=True)
+        self.run_, self.manifests, self.problem = run, manifests, None
 
     def run(self):
-        plane, dice = self.run_.plane, self.run_.dice
         try:
-            for number in range(self.times):
-                time.sleep(dice.uniform(*KILL_S))
-                if number % 2:
-                    plane.kill_kueue()
-                    plane.kueue_up()
-                    self.run_.starts.append(time.time())
-                else:
-                    plane.processes.remove(self.operator.process)
-                    self.operator.process.popen.kill()
-                    self.operator.process.popen.wait()
-                    self.operator = self.start_operator()
-                self.killed += 1
-        except Exception as e:  # told to the main thread
+            self.run_.create(job_path(self.run_.ns), self.manifests)
+        except Exception as e:  # reported to the main thread
             self.problem = e
+
+
+def strike(run, kills):
+    """Kill the operator and Kueue in turn, each at once started again. Returns the last operator."""
+    plane = run.plane
+    access = plane.flags(plane.token(SYSTEM, ACCOUNT))
+    operator = None
+    for number in range(kills + 1):
+        if number % 2:
+            plane.kill_kueue()
+            plane.kueue_up()
+            run.starts.append(time.time())
+        else:
+            if operator:
+                plane.processes.remove(operator.process)
+                operator.process.popen.kill()
+                operator.process.popen.wait()
+            operator = plane.operator(access, "--leader-elect=false", name=f"operator-{number}")
+        if number < kills:
+            time.sleep(run.dice.uniform(*KILL_S))
+    return operator
 
 
 def struck(plane, dice, n, kills):
     run = Run(plane, dice)
-    kubelet, killer = Kubelet(plane), Killer(run, kills)
-    killer.start()
+    kubelet = Kubelet(plane)
+    maker = Maker(run, [job(name, PODS, priority=priority, run=length) for name, priority, length in draw(dice, n)])
     began = time.monotonic()
-    run.create(job_path(run.ns), [job(name, PODS, priority=priority, run=length) for name, priority, length in draw(dice, n)])
+    maker.start()
+    operator = strike(run, kills)
+    struck_s = time.monotonic() - began
 
-    def ended():
+    def phases():
         kubelet.check()
-        check(not killer.problem, killer.problem)
-        phases = [j.get("status", {}).get("phase") for j in run.api.get(job_path(run.ns))["items"]]
-        check("Failed" not in phases, "a job failed")
-        return phases.count("Succeeded") == n and not killer.is_alive()
-    run.wait("the jobs to end", ended)
-    print(f"        {time.monotonic() - began:.1f} s, {killer.killed} kills", flush=True)
-    judge_pods(run, run.judge(n))
-    killer.operator.end()
+        check(not maker.problem, maker.problem)
+        return Counter(j.get("status", {}).get("phase") for j in run.api.get(job_path(run.ns))["items"])
+    early = phases()["Succeeded"]
+    run.wait("the jobs to end", lambda: phases()["Succeeded"] + phases()["Failed"] == n)
+    check(phases()["Succeeded"] == n, phases())
+    print(f"        {time.monotonic() - began:.1f} s, {kills} kills in the first {struck_s:.1f} s, when {early} had ended", flush=True)
+    judge_pods(run, run.judge(n, AT_ONCE))
+    operator.end()
     kubelet.close()
 
 

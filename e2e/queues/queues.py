@@ -19,7 +19,7 @@ PRIORITY = "kueue.x-k8s.io/priority-class"
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 FLAVOR_LABEL = {"example.org/kind": "big"}
 TOLERATION = {"key": "example.org/reserved", "operator": "Exists", "effect": "NoSchedule"}
-END_S = 600  # bounds a hang
+END_S = 1800  # bounds a hang
 
 
 def workload_path(namespace, name=""):
