@@ -106,8 +106,9 @@ void avoid_consider(struct planner *p, const struct judgement *j)
         json_find(j->slot->spec->template, NODE_NAME) ||
         !exitcode_accuses_node(j->v.reason, j->v.exit_code) || is_shared(p, j) || !was_accused(p, pod))
         return;
-    for (int max = avoided_max(p); st->n_avoided >= max; st->n_avoided--)
-        st->avoided++; /* the oldest */
+    const int max = avoided_max(p), oldest = st->n_avoided < max ? 0 : st->n_avoided - max + 1;
+    st->n_avoided -= oldest;
+    memmove(st->avoided, st->avoided + oldest, (size_t)st->n_avoided * sizeof(*st->avoided));
     st->avoided[st->n_avoided++] = (struct avoided_node){.node = pod->node, .since_ms = p->now_ms};
     planner_event(p, true, "NodeAvoided",
                   "node %s broke the job at least twice and no other node did: new pods avoid it for an hour",
@@ -127,7 +128,8 @@ bool avoid_holds(const struct slot *s)
 static int64_t held_until(struct planner *p)
 {
     const struct opt_i64 *deadline = &p->spec->run_policy.start_deadline_s;
-    int64_t wait_ms = deadline->set && deadline->v < HELD_MS / 1000 ? deadline->v * 1000 : HELD_MS;
+    bool sooner = deadline->set && deadline->v > 0 && deadline->v < HELD_MS / 1000; /* 0: no deadline */
+    int64_t wait_ms = sooner ? deadline->v * 1000 : HELD_MS;
     int64_t first = INT64_MAX;
 
     for (int i = 0; i < p->n_slots; i++) {

@@ -113,7 +113,8 @@ static bool breaks_the_gang(const struct planner *p, const struct slot *s, const
 
 bool judge_can_replace(const struct planner *p, const struct judgement *j)
 {
-    if (p->spec->run_policy.restart_scope != SCOPE_REPLICA || j->v.class <= VERDICT_PERMANENT)
+    if (p->spec->run_policy.restart_scope != SCOPE_REPLICA || j->v.class <= VERDICT_PERMANENT ||
+        j->v.class == VERDICT_FAIL_JOB)
         return false;
     for (int i = 0; i < p->n_slots; i++)
         if (j->verdicts[i].class > VERDICT_SUCCESS && breaks_the_gang(p, &p->slots[i], &j->verdicts[i]))

@@ -76,6 +76,11 @@ static const cJSON *written(const struct plancase *c)
     "],'tasks':[{'node':[{'j-node-0':'Running','uid':'uid-j-node-0-5'},{'j-node-1':'Running','uid':"         \
     "'uid-j-node-1-5'}]}]" more "},'spec':{'runPolicy':{'retryableExitCodes':[1,7,139]}}"
 #define SINCE(node, time, more) "{'node':'" node "','since':'" time "'" more "}"
+#define FULL                                                                                                 \
+    SINCE("n1", "00:08:00", "")                                                                              \
+    "," SINCE("a", "00:08:00", "") "," SINCE("b", "00:08:00", "") "," SINCE("c", "00:08:00", "") "," SINCE(  \
+        "d", "00:08:00", "") "," SINCE("e", "00:08:00", "") "," SINCE("f", "00:08:00",                       \
+                                                                      "") "," SINCE("g", "00:08:00", "")
 #define REFUSED "'phase':'Failed','podReason':'UnexpectedAdmissionError'"
 #define KILLED "'exit':137,'reason':'Error'"
 
@@ -190,6 +195,12 @@ static void test_replaced_pods(void **state)
     c = run(LOST, "{'spec':{'runPolicy':{'restartScope':'Replica'}},'status':{'failures':[{'pod':'j-node-0','"
                   "node':'n1',"
                   "'reason':'OutOfcpu','attempt':5,'time':'00:05:00'}]}}");
+    assert_string_equal(avoided(&c, names), "n1");
+    plancase_free(&c);
+    /* Two nodes at once, and a list that somebody filled: the newest one stays. */
+    c = run("{" STATUS(ONCE "," FAILED("n0", "OutOfcpu", AT), ",'avoidedNodes':[" FULL "]") "}",
+            "{'spec':{'runPolicy':{'restartScope':'Replica'}},'pods':[{" POD_0
+            ",'phase':'Failed','podReason':'OutOfcpu'},{" POD_1 "," REFUSED "}]}");
     assert_string_equal(avoided(&c, names), "n1");
     plancase_free(&c);
 }
@@ -341,6 +352,9 @@ static void test_no_other_node(void **state)
     (void)state;
     assert_string_equal(avoided(&c, names), "=");
     assert_int_equal(number(c.plan, "requeueInMs"), 1000);
+    plancase_free(&c);
+    c = run(AVOIDS, WAITS("09:01") ",'spec':{'runPolicy':{'startDeadlineSeconds':0}}}"); /* no deadline */
+    assert_string_equal(avoided(&c, names), "=");
     plancase_free(&c);
     c = run(AVOIDS, WAITS("09:00") "}"); /* the whole attempt: the next one may use the node */
     assert_string_equal(avoided(&c, names), "n1!");

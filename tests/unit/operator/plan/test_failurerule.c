@@ -183,6 +183,8 @@ static void test_several(void **state)
         {"one by one, counted", "Replica", ENDED("1"), ENDED("2"), "restart 1/3: pod j-node-1",
          "attempt 1 begins"},
         {"one of them ends the job", "Replica", ENDED("1"), ENDED("3"), "exit code 3 matching", "Restarting"},
+        {"nor is the other one counted", "Replica", ENDED("2"), ENDED("3"), "exit code 3 matching",
+         "\"backoffCount\":1"},
     };
     char spec[2048], out[MESSAGES_BYTES];
     static const char STATUS[] = "{'attempt':0,'tasks':[{'type':'node','replicas':[{'name':'j-node-0','uid':'"
