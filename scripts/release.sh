@@ -12,6 +12,7 @@
 # When all is done, build/release-VERSION replaces an earlier one. It contains:
 #   install.yaml, install-namespaced.yaml     the operator with all images by digest; the second needs the next two beforehand
 #   pytorchtrainingjob.yaml, user-roles.yaml  the resource, and roles for users
+#   kueue.yaml, kueue-role.yaml, gangs.yaml   with Kueue: its configuration, our permissions; permissions with a gang scheduler
 #   torchkeeper-VERSION.tgz                   the Helm chart, its images by digest
 #   torchkeeper-VERSION.oci.tar               the same chart as an OCI archive, for a registry
 #   torchrun-linux-amd64, -arm64              the launcher, static
@@ -181,7 +182,8 @@ manifests() {
         referring "deploy/$file" >"$NEW/$file"
         ! grep -q "$IMAGE_PREFIX" "$NEW/$file" || die "$file names an image that is not released: $(grep -m 1 "$IMAGE_PREFIX" "$NEW/$file")"
     done
-    cp -- crds/pytorchtrainingjob.yaml deploy/rbac/user-roles.yaml "$NEW"
+    cp -- crds/pytorchtrainingjob.yaml deploy/rbac/{user-roles,kueue-role,gangs}.yaml "$NEW"
+    cp -- deploy/kueue/torchkeeper.yaml "$NEW/kueue.yaml"
 }
 
 # The chart with these images as its defaults, each by digest.

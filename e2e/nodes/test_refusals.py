@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kube import REPO, get, kubectl, wait_for
+from kube import get, kubectl, wait_for
 from trainjobs import script
 from twonodes import LAUNCHED, NODE1, NODE2, UNHURT, counts, ended, node_of, part_pid, train
 
@@ -39,7 +39,6 @@ def broken_plugin():
         plugin.wait()
 
 
-@pytest.mark.skipif("avoidNodes" not in (REPO / "docs" / "api.md").read_text(), reason="waits for runPolicy.avoidNodes")
 def test_a_node_refuses_every_pod(ns, data, broken_plugin):
     train("moved", data, ns, homes=(NODE2,), torchrun=LAUNCHED, text=script("moved", first=40), limits={RESOURCE: "1"})
     end = ended("moved", ns)

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from kube import GROUP, REPO, apply, field, get, kubectl, status, wait_for
+from kube import GROUP, apply, field, get, kubectl, status, wait_for
 from torchjobs import said
 from trainjobs import checkpoints, is_rank, script
 from twonodes import (LAUNCHED, NODE1, NODE2, PATIENCE, TYPES, UNHURT, as_if_nothing_had_been, at_home, await_lost, begun, counts,
@@ -63,7 +63,6 @@ def test_a_node_is_cut_until_its_pods_are_evicted(ns, data):
         assert was_hurt_once(name, ns, data, EVICTED) % 10 == 0
 
 
-@pytest.mark.skipif(not (REPO / "trainer/state/files/attempt_mark.h").exists(), reason="waits for the mark of attempts")
 def test_a_lonely_pod_of_a_cut_node_adds_no_checkpoint(ns, data):
     """It has no peer to lose and trains on, with the same volume as its successor; it ends when it finds that one's mark."""
     jobs = begun(ns, data, each(homes={"alone": (NODE2,)}))
