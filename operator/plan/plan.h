@@ -104,12 +104,14 @@ struct plan_progress {
     int64_t slow_reported_ms; /* when this process last reported a slow rank; 0: never */
 };
 
-/* When this process first saw things whose times come from other machines' clocks, which may be ahead of
+/* When this process first saw, or did, things whose times come from other machines' clocks, which may be ahead of
  * ours. 0: not seen. */
 struct plan_seen {
-    int64_t failure_ms; /* a failed pod of the attempt */
-    int64_t waiting_ms; /* a pod of the attempt, not all of which run */
-    int64_t held_ms;    /* a pod that waits for a node and avoids some */
+    int64_t failure_ms;      /* a failed pod of the attempt */
+    int64_t waiting_ms;      /* a pod of the attempt, not all of which run */
+    int64_t held_ms;         /* a pod that waits for a node and avoids some */
+    int64_t queued_again_ms; /* the last deletion of a Workload that was not what the job wants */
+    char queued_again[DECODE_UID_BYTES + 1]; /* its UID */
 };
 
 /* Inputs for the NetworkPolicy and the key of a job. */

@@ -169,6 +169,8 @@ void queue_begin(struct planner *p)
     const struct plan_queue *q = &p->in->queue;
     const char *name = queue_workload_name(p->a, p->job);
 
+    p->seen.queued_again_ms = p->in->seen.queued_again_ms;
+    memcpy(p->seen.queued_again, p->in->seen.queued_again, sizeof(p->seen.queued_again));
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];
@@ -334,7 +336,7 @@ static void act_on_own(struct planner *p, bool active)
         create(p);
     else if (p->queue.step == STEP_RELEASE)
         edit(p, w, EDIT_RELEASE);
-    else if (p->queue.step == STEP_DELETE && w)
+    else if (p->queue.step == STEP_DELETE && w && queuespec_may_queue_again(p, w))
         remove_workload(p, w);
     else if (p->queue.step == STEP_FAIL)
         apply(p, &p->workloads, WORKLOAD_FINISHED, true, QUEUE_REASON_FAILED, p->queue.message);

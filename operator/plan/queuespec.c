@@ -4,8 +4,11 @@
 #include "operator/plan/desired.h"
 #include "operator/plan/queue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { QUEUE_AGAIN_MS = 30000 };
 
 static cJSON *at(const cJSON *node, const char *key)
 {
@@ -209,4 +212,20 @@ const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *
         strcmp(q->class_group, WORKLOAD_GROUP) == 0)
         add_priority(spec, q);
     return spec->child ? planner_json(p, doc) : NULL;
+}
+
+bool queuespec_may_queue_again(struct planner *p, const struct workload *w)
+{
+    struct plan_seen *seen = &p->seen;
+    int64_t due = seen->queued_again_ms + QUEUE_AGAIN_MS;
+
+    if (w->deleting || p->spec->paused || strcmp(seen->queued_again, w->uid) == 0)
+        return true;
+    if (seen->queued_again_ms && p->now_ms < due) {
+        planner_requeue(p, due);
+        return false;
+    }
+    seen->queued_again_ms = p->now_ms;
+    snprintf(seen->queued_again, sizeof(seen->queued_again), "%s", w->uid);
+    return true;
 }

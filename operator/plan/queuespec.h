@@ -32,4 +32,8 @@ cJSON *queuespec_workload(struct planner *p, const struct queuespec *q);
 const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
 const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
 
+/* Whether the job may delete this Workload in order to queue again; sets p->seen. Not twice within 30 s: something may
+ * change every Workload of the job. */
+bool queuespec_may_queue_again(struct planner *p, const struct workload *w);
+
 #endif

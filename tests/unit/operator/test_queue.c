@@ -498,6 +498,26 @@ static void test_requests(void **state)
     assert_int_equal(asked(l, "GET", LAB_WORKLOADS), 1);
 }
 
+/* A Workload that never is what the job wants is made anew, but not without end. */
+static void test_never_the_same(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.rewrites = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, asked(l, "POST", LAB_WORKLOADS) == 2); /* the first time at once */
+    lab_pass_ms(l, 300000);
+    assert_in_range(asked(l, "POST", LAB_WORKLOADS), 9, 13);
+    assert_int_equal(asked(l, "POST", LAB_PODS), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    lab_pass_ms(l, 3000); /* its quota goes back at once */
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':false}}");
+    l->queues.rewrites = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +542,7 @@ int main(void)
         LAB_TEST(test_invalid_and_evicted),
         LAB_TEST(test_other_workloads),
         LAB_TEST(test_requests),
+        LAB_TEST(test_never_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
