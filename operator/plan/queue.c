@@ -145,7 +145,7 @@ static void decide(struct planner *p)
     struct queuespec want;
 
     queuespec_read(p, &want);
-    if (want.unknown && (!w || !is_reserved(w))) {
+    if (want.unknown && (!w || (!w->deleting && !is_reserved(w)))) {
         wait_for(p, STEP_NONE, QUEUE_REASON,
                  arena_printf(p->a, "the %s %s does not exist", want.class_kind, want.unknown));
         planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
@@ -179,7 +179,7 @@ void queue_begin(struct planner *p)
     if (q->mode == QUEUE_UNSEEN)
         hold(p, "the operator has not listed Kueue's objects yet");
     else if (p->spec->paused)
-        wait_for(p, STEP_DELETE, NULL, NULL);
+        wait_for(p, STEP_DELETE, QUEUE_REASON, "the job is suspended");
     else
         decide(p);
 }
@@ -193,7 +193,9 @@ void queue_settle(struct planner *p)
 
 bool queue_is_evicted(const struct planner *p)
 {
-    return p->queue.verdict == QUEUE_WAIT && p->queue.step == STEP_RELEASE;
+    const struct workload *w = p->queue.workload;
+
+    return p->queue.verdict == QUEUE_WAIT && (p->queue.step == STEP_RELEASE || (w && w->deleting));
 }
 
 /* Without the first words of Kueue's longest message, which are always the same. */

@@ -1,5 +1,6 @@
 /* test_queue.c - a job in a queue of Kueue, from its Workload to the end of it. */
 #include "lab.h"
+#include "operator/api/workload.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -518,6 +519,53 @@ static void test_never_the_same(void **state)
     settle(l);
 }
 
+/* Its event says to delete it, so that has to help. */
+static void test_unreadable_and_deleted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    static char body[WORKLOAD_ADMISSION_BYTES + 256];
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    cleanup_json cJSON *w = lab_workload(l);
+    snprintf(body, sizeof(body),
+             "{'status':{'admission':{'podSetAssignments':[{'name':'node','flavors':{'cpu':'%0*d'}}]}}}",
+             WORKLOAD_ADMISSION_BYTES, 0);
+    lab_workload_put(l, body);
+    LAB_UNTIL(l, has_reason(l, "Unreadable"));
+    assert_int_equal(pods(l), 2);
+    snprintf(body, sizeof(body), LAB_WORKLOADS "/%s", json_str(find(w, "metadata", NULL), "name"));
+    assert_true(fake_delete(l->server, body));
+    LAB_UNTIL(l, asked(l, "POST", LAB_WORKLOADS) == 2);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_false(has_reason(l, "Unreadable"));
+    settle(l);
+}
+
+/* Others wait for its quota. */
+static void test_invalid_and_deleted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char path[256];
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    settle(l);
+    cleanup_json cJSON *w = lab_workload(l);
+    snprintf(path, sizeof(path), LAB_WORKLOADS "/%s", json_str(find(w, "metadata", NULL), "name"));
+    assert_true(fake_delete(l->server, path));
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    assert_int_equal(pods(l), 0);
+    settle(l);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +591,8 @@ int main(void)
         LAB_TEST(test_other_workloads),
         LAB_TEST(test_requests),
         LAB_TEST(test_never_the_same),
+        LAB_TEST(test_unreadable_and_deleted),
+        LAB_TEST(test_invalid_and_deleted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
