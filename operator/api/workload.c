@@ -312,11 +312,11 @@ static bool has_finalizer(const cJSON *meta)
 
 static struct workload *packed(struct workload *w)
 {
-    const char **fields[14 + 2 * WORKLOAD_CONDITIONS] = {
-        &w->ns,         &w->name,          &w->uid,        &w->owner_uid,      &w->version,
-        &w->queue,      &w->sizes,         &w->content,    &w->priority_group, &w->priority_class,
-        &w->unreadable, &w->cluster_queue, &w->assignments};
-    size_t n = 13;
+    const char **fields[15 + 2 * WORKLOAD_CONDITIONS] = {
+        &w->ns,         &w->name,          &w->uid,         &w->owner_uid,      &w->version,
+        &w->queue,      &w->sizes,         &w->content,     &w->priority_group, &w->priority_class,
+        &w->unreadable, &w->cluster_queue, &w->assignments, &w->gated_by};
+    size_t n = 14;
 
     for (int t = 0; t < WORKLOAD_CONDITIONS; t++) {
         fields[n++] = &w->conditions[t].reason;
@@ -338,6 +338,8 @@ static struct workload *decode(const cJSON *object, const struct err *unreadable
                          .uid = n.uid,
                          .version = n.version,
                          .owner_uid = api_controller_uid(meta),
+                         .gated_by =
+                             text(at(meta, "annotations"), ANNOTATION_QUEUE_GATE, WORKLOAD_GATES_BYTES),
                          .unreadable = unreadable ? unreadable->msg : "",
                          .deleting = json_str(meta, "deletionTimestamp") != NULL,
                          .finalizer = unreadable || has_finalizer(meta),
@@ -503,6 +505,7 @@ bool workload_set_spec(cJSON *object, const cJSON *patch)
     if (set_counts(spec, at(rest, "podSets")))
         set(rest, "podSets", NULL);
     set_members(spec, rest);
+    set_members(at(at(object, "metadata"), "annotations"), at(at(patch, "metadata"), "annotations"));
     return true;
 }
 

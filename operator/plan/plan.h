@@ -49,7 +49,7 @@ enum action_kind {
 enum action_edit {
     EDIT_RELEASE,   /* give the quota back: writes the status */
     EDIT_FINALIZER, /* remove WORKLOAD_FINALIZER */
-    EDIT_SPEC,      /* set the members of body.spec */
+    EDIT_SPEC,      /* set the members of body.spec, and annotations */
 };
 
 struct action {

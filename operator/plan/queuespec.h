@@ -27,7 +27,7 @@ bool queuespec_same_sizes(const struct queuespec *q, const struct workload *w);
 /* The whole Workload. */
 cJSON *queuespec_workload(struct planner *p, const struct queuespec *q);
 
-/* {"spec": ...} for EDIT_SPEC as JSON: what a Workload without quota has to change, or one with quota may. NULL:
+/* {"spec": ..., "metadata": {"annotations": ...}} for EDIT_SPEC as JSON: what a Workload without quota has to change, or one with quota may. NULL:
  * nothing. */
 const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
 const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *q, const struct workload *w);

@@ -566,6 +566,34 @@ static void test_invalid_and_deleted(void **state)
     settle(l);
 }
 
+static bool gates_are(struct lab *l, const char *gates)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+    const char *have = json_str(find(w, "metadata", "annotations"), "kueue.x-k8s.io/admission-gated-by");
+
+    return w && (have && gates ? strcmp(have, gates) == 0 : have == gates);
+}
+
+/* Kueue lets nobody add gates to a Workload. */
+static void test_gates(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.runs = false;
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':{'kueue.x-k8s.io/admission-gated-by':'x/a,x/b'}}}");
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, gates_are(l, "x/a,x/b"));
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':{'kueue.x-k8s.io/admission-gated-by':'x/c, x/b'}}}");
+    LAB_UNTIL(l, gates_are(l, "x/b"));
+    settle(l);
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':null}}");
+    LAB_UNTIL(l, gates_are(l, NULL));
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':{'kueue.x-k8s.io/admission-gated-by':'x/a'}}}");
+    settle(l);
+    assert_true(gates_are(l, NULL));
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -593,6 +621,7 @@ int main(void)
         LAB_TEST(test_never_the_same),
         LAB_TEST(test_unreadable_and_deleted),
         LAB_TEST(test_invalid_and_deleted),
+        LAB_TEST(test_gates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
