@@ -341,6 +341,7 @@ static struct workload *decode(const cJSON *object, const struct err *unreadable
                          .gated_by =
                              text(at(meta, "annotations"), ANNOTATION_QUEUE_GATE, WORKLOAD_GATES_BYTES),
                          .unreadable = unreadable ? unreadable->msg : "",
+                         .bytes = strlen(json_print(object, &a)),
                          .deleting = json_str(meta, "deletionTimestamp") != NULL,
                          .finalizer = unreadable || has_finalizer(meta),
                          .cluster_queue = "",

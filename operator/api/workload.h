@@ -59,6 +59,7 @@ struct workload_condition {
 struct workload {
     const char *ns, *name, *uid, *owner_uid, *version;
     const char *unreadable; /* as in struct pod */
+    size_t bytes;           /* of the object's JSON, as far as it was read */
     bool deleting, finalizer;
     bool has_admission;
     const char *queue;

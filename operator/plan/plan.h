@@ -64,6 +64,7 @@ struct action {
     const char *body;    /* JSON: status, create, patch, apply, EDIT_SPEC */
     const char *manager; /* apply */
     enum action_edit edit;
+    size_t bytes; /* of the object that an edit reads */
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
     bool force;   /* delete: with a grace period of 0, without waiting for the node */

@@ -247,6 +247,7 @@ static void edit(struct planner *p, const struct workload *w, enum action_edit w
     struct action *act = act_on(p, &p->workloads, ACTION_EDIT, w);
 
     act->edit = what;
+    act->bytes = w->bytes;
     act->version = arena_strdup(p->a, w->version);
     act->body = what == EDIT_SPEC ? p->queue.patch : NULL;
 }

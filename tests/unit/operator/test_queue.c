@@ -494,8 +494,8 @@ static void test_requests(void **state)
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
     settle(l);
     assert_int_equal(asked(l, "POST", LAB_WORKLOADS), 1);
-    assert_int_equal(asked(l, "PATCH", LAB_WORKLOADS), 2);
-    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 1);
+    assert_int_equal(asked(l, "PATCH", LAB_WORKLOADS), 3);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 0);
     assert_int_equal(asked(l, "GET", LAB_WORKLOADS), 1);
 }
 
@@ -594,6 +594,26 @@ static void test_gates(void **state)
     assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 2);
 }
 
+/* The whole Workload is read, and written back when its status or spec changes. */
+static void test_large(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    struct lab *l = begin(state, lab_forever);
+    cleanup_free char *body = malloc(BYTES + 64);
+
+    assert_non_null(body);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    snprintf(body, BYTES + 64, "{'metadata':{'annotations':{'mine':'%0*d'}}}", BYTES, 0);
+    lab_workload_put(l, body);
+    settle(l);
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_counts(l).pass_bytes > 2 * BYTES);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True") && l->queues.admitted == 2);
+    settle(l);
+    assert_true(lab_counts(l).pass_bytes == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -622,6 +642,7 @@ int main(void)
         LAB_TEST(test_unreadable_and_deleted),
         LAB_TEST(test_invalid_and_deleted),
         LAB_TEST(test_gates),
+        LAB_TEST(test_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
