@@ -522,7 +522,7 @@ static void on_patched(struct step *s, struct kube_reply *reply)
     }
 }
 
-/* ---- an existing object: GET, change, PUT */
+/* ---- an existing object: GET, change, PUT or PATCH */
 
 /* An object that is gone, or that another one of its name replaced, needs no change. */
 static void on_written(struct step *s, struct kube_reply *reply)
@@ -544,16 +544,31 @@ static void on_put(void *ctx, struct kube_reply *reply)
     on_written(s, reply);
 }
 
-static void put_it(struct step *s, const cJSON *object, const char *subresource)
+/* Of a finalizer only the list is sent: anybody may make large Workloads. */
+static char *finalizers_patch(struct step *s, const cJSON *object)
 {
-    struct kube_request r = {.verb = KUBE_UPDATE,
+    static const char *const KEYS[] = {"resourceVersion", "finalizers"};
+    cleanup_json cJSON *patch = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(patch, "metadata");
+
+    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
+        cJSON_AddItemToObject(
+            meta, KEYS[i],
+            cJSON_Duplicate(json_find(object, (const char *[]){"metadata", KEYS[i], NULL}), true));
+    return json_print(patch, s->as->arena);
+}
+
+static void write_it(struct step *s, const cJSON *object)
+{
+    bool list = s->act->edit == EDIT_FINALIZER;
+    struct kube_request r = {.verb = list ? KUBE_PATCH : KUBE_UPDATE,
                              .resource = resource_of(s),
                              .ns = s->as->target.ns,
                              .name = s->act->name,
-                             .subresource = subresource,
+                             .subresource = s->act->edit == EDIT_RELEASE ? "status" : NULL,
                              .field_manager = "ptj-operator"};
 
-    r.body = sv_from(json_print(object, s->as->arena));
+    r.body = sv_from(list ? finalizers_patch(s, object) : json_print(object, s->as->arena));
     send(s, &r, on_put);
 }
 
@@ -593,7 +608,7 @@ static void on_got(void *ctx, struct kube_reply *reply)
         err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s)->kind, s->act->name);
         fail_step(s, &err, NULL);
     } else if (change(s->act, reply->object, s->as->target.now_ms)) {
-        put_it(s, reply->object, s->act->edit == EDIT_RELEASE ? "status" : NULL);
+        write_it(s, reply->object);
     } else {
         s->as->result.unseen = true;
         end_step(s);

@@ -1,6 +1,7 @@
 /* budget.h - limit the memory that reconciles in progress hold while they wait for their requests. Pure.
  *
- * A reconcile (struct pass) holds its plan, and each body a second time, since libcurl copies it. A reconcile
+ * A reconcile (struct pass) holds its plan, and each body a second time, since libcurl copies it. An edit counts
+ * with the object that it reads and writes back. A reconcile
  * up to BUDGET_FREE_BYTES always begins, so that small jobs never wait for large ones. A larger one begins
  * only while all reconciles together stay within BUDGET_BYTES, and those of its namespace within a quarter of
  * that. The last quarter is reserved for namespaces that hold nothing. So with the largest number of

@@ -270,14 +270,16 @@ static void on_done(void *ctx, const struct actions_result *r)
         after_failure(p, r, reported);
 }
 
-/* The plan, the notes of its actions, and each body twice, since libcurl copies it. */
+/* The plan, the notes of its actions, and each body twice, since libcurl copies it; that of an edit is made
+ * later. */
 static size_t bytes_of(const struct pass *p)
 {
     enum { NOTES_BYTES = 256 }; /* per action: the options of a delete */
     size_t bytes = p->arena.used_bytes + (size_t)p->plan.n_actions * NOTES_BYTES;
 
     for (int i = 0; i < p->plan.n_actions; i++)
-        bytes += p->plan.actions[i].body ? strlen(p->plan.actions[i].body) : 0;
+        bytes +=
+            (p->plan.actions[i].body ? strlen(p->plan.actions[i].body) : 0) + 2 * p->plan.actions[i].bytes;
     return bytes;
 }
 

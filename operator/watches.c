@@ -300,9 +300,11 @@ static const char *find_unreadable(const struct plan_input *in, struct arena *a)
         return arena_printf(a, "the job cannot be read: %s", in->job->unreadable);
     for (int i = 0; i < in->n_pods && !found; i++)
         found = say_unreadable(a, "pod", in->pods[i]->name, in->pods[i]->unreadable);
-    for (int i = 0; i < in->queue.n_workloads && !found && in->queue.mode != QUEUE_OFF; i++)
-        found =
-            say_unreadable(a, "Workload", in->queue.workloads[i]->name, in->queue.workloads[i]->unreadable);
+    for (int i = 0; i < in->queue.n_workloads && !found && in->queue.mode != QUEUE_OFF; i++) {
+        const struct workload *w = in->queue.workloads[i];
+        if (!w->deleting) /* else only its finalizer matters */
+            found = say_unreadable(a, "Workload", w->name, w->unreadable);
+    }
     for (size_t i = 0; i < ARRAY_LEN(children) && !found; i++)
         if (children[i])
             found = say_unreadable(a, i == 2 ? "Deployment" : "Service", children[i]->name,

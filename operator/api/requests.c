@@ -12,8 +12,7 @@ static const cJSON *member(const cJSON *node, const char *key)
     return json_find(node, (const char *[]){key, NULL});
 }
 
-/* 0: not a quantity. */
-static double amount_of(const cJSON *q)
+double requests_amount(const cJSON *q)
 {
     static const struct {
         const char *suffix;
@@ -56,7 +55,7 @@ static void add(struct requests *to, const cJSON *list, const cJSON *unless_in, 
     {
         double *amount = member(unless_in, q->string) ? NULL : find(to, q->string);
         if (amount)
-            *amount += times * amount_of(q);
+            *amount += times * requests_amount(q);
     }
 }
 

@@ -17,6 +17,9 @@ struct requests {
     int n;
 };
 
+/* The value of a quantity; 0: it is none. */
+double requests_amount(const cJSON *q);
+
 /* Add `pods` times what a pod of this spec needs while it trains: its containers and sidecars. */
 void requests_add(struct requests *sum, const cJSON *pod_spec, int pods);
 

@@ -6,6 +6,7 @@
 #include "common/text.h"
 #include "operator/api/decode.h"
 #include "operator/api/pod.h"
+#include "operator/api/requests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,29 @@ static void add_if_any(cJSON *to, const char *key, const cJSON *value)
         cJSON_AddItemToObject(to, key, cJSON_Duplicate(value, true));
 }
 
+/* Only what a typed writer keeps: texts that are not empty, and numbers. */
+static void add_scalar(cJSON *to, const char *key, const cJSON *value)
+{
+    if (cJSON_IsNumber(value) || (cJSON_IsString(value) && value->valuestring[0]))
+        add_if_any(to, key, value);
+}
+
+/* By value: Kueue writes 1 for 1000m. */
+static void add_amounts(cJSON *to, const char *key, const cJSON *resources)
+{
+    cleanup_json cJSON *amounts = cJSON_CreateObject();
+    const cJSON *q;
+    char amount[32];
+
+    cJSON_ArrayForEach(q, resources)
+    {
+        snprintf(amount, sizeof(amount), "%.15g", requests_amount(q));
+        if (q->string && (cJSON_IsNumber(q) || cJSON_IsString(q)))
+            cJSON_AddStringToObject(amounts, q->string, amount);
+    }
+    add_if_any(to, key, amounts);
+}
+
 static void add_containers(cJSON *to, const char *key, const cJSON *list)
 {
     static const char *const RESOURCES[] = {"requests", "limits"};
@@ -94,19 +118,46 @@ static void add_containers(cJSON *to, const char *key, const cJSON *list)
     cJSON_ArrayForEach(c, list)
     {
         cJSON *o = cJSON_CreateObject();
-        add_if_any(o, "name", at(c, "name"));
-        add_if_any(o, "restartPolicy", at(c, "restartPolicy"));
-        for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++) {
-            cleanup_json cJSON *q = workload_quantities(at(at(c, "resources"), RESOURCES[i]));
-            add_if_any(o, RESOURCES[i], q);
-        }
+        add_scalar(o, "name", at(c, "name"));
+        add_scalar(o, "restartPolicy", at(c, "restartPolicy"));
+        for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++)
+            add_amounts(o, RESOURCES[i], at(at(c, "resources"), RESOURCES[i]));
         cJSON_AddItemToArray(out, o);
     }
 }
 
+static void add_tolerations(cJSON *to, const cJSON *list)
+{
+    static const char *const MEMBERS[] = {"key", "operator", "value", "effect", "tolerationSeconds"};
+    cleanup_json cJSON *out = cJSON_CreateArray();
+    const cJSON *t;
+
+    cJSON_ArrayForEach(t, list)
+    {
+        cJSON *o = cJSON_CreateObject();
+        for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
+            add_scalar(o, MEMBERS[i], at(t, MEMBERS[i]));
+        cJSON_AddItemToArray(out, o);
+    }
+    add_if_any(to, "tolerations", out);
+}
+
+static void add_selector(cJSON *to, const cJSON *selector)
+{
+    cleanup_json cJSON *out = cJSON_CreateObject();
+    const cJSON *label;
+
+    cJSON_ArrayForEach(label, selector)
+    {
+        if (label->string && cJSON_IsString(label))
+            cJSON_AddStringToObject(out, label->string, label->valuestring);
+    }
+    add_if_any(to, "nodeSelector", out);
+}
+
+/* Members that the API server drops from a Workload, such as null, do not count: they stay in the job's template. */
 void workload_content(const struct workload_podset *sets, int n, char out[static 17])
 {
-    static const char *const POD[] = {"tolerations", "nodeSelector", "runtimeClassName", "overhead"};
     static const char *const TOPOLOGY[] = {ANNOTATION_TOPOLOGY_REQUIRED, ANNOTATION_TOPOLOGY_PREFERRED,
                                            ANNOTATION_TOPOLOGY_ANY};
     uint64_t h = (uint64_t)n;
@@ -118,10 +169,12 @@ void workload_content(const struct workload_podset *sets, int n, char out[static
         cJSON_AddStringToObject(o, "name", sets[i].name);
         add_containers(o, "containers", at(spec, "containers"));
         add_containers(o, "initContainers", at(spec, "initContainers"));
-        for (size_t k = 0; k < ARRAY_LEN(POD); k++)
-            add_if_any(o, POD[k], at(spec, POD[k]));
+        add_tolerations(o, at(spec, "tolerations"));
+        add_selector(o, at(spec, "nodeSelector"));
+        add_scalar(o, "runtimeClassName", at(spec, "runtimeClassName"));
+        add_amounts(o, "overhead", at(spec, "overhead"));
         for (size_t k = 0; k < ARRAY_LEN(TOPOLOGY); k++)
-            add_if_any(o, TOPOLOGY[k], at(annotations, TOPOLOGY[k]));
+            add_scalar(o, TOPOLOGY[k], at(annotations, TOPOLOGY[k]));
         h = h * 31 + json_hash(o);
     }
     snprintf(out, 17, "%016llx", (unsigned long long)h);
@@ -259,11 +312,11 @@ static bool has_finalizer(const cJSON *meta)
 
 static struct workload *packed(struct workload *w)
 {
-    const char **fields[14 + 2 * WORKLOAD_CONDITIONS] = {
-        &w->ns,         &w->name,          &w->uid,        &w->owner_uid,      &w->version,
-        &w->queue,      &w->sizes,         &w->content,    &w->priority_group, &w->priority_class,
-        &w->unreadable, &w->cluster_queue, &w->assignments};
-    size_t n = 13;
+    const char **fields[15 + 2 * WORKLOAD_CONDITIONS] = {
+        &w->ns,         &w->name,          &w->uid,         &w->owner_uid,      &w->version,
+        &w->queue,      &w->sizes,         &w->content,     &w->priority_group, &w->priority_class,
+        &w->unreadable, &w->cluster_queue, &w->assignments, &w->gated_by};
+    size_t n = 14;
 
     for (int t = 0; t < WORKLOAD_CONDITIONS; t++) {
         fields[n++] = &w->conditions[t].reason;
@@ -285,7 +338,10 @@ static struct workload *decode(const cJSON *object, const struct err *unreadable
                          .uid = n.uid,
                          .version = n.version,
                          .owner_uid = api_controller_uid(meta),
+                         .gated_by =
+                             text(at(meta, "annotations"), ANNOTATION_QUEUE_GATE, WORKLOAD_GATES_BYTES),
                          .unreadable = unreadable ? unreadable->msg : "",
+                         .bytes = strlen(json_print(object, &a)),
                          .deleting = json_str(meta, "deletionTimestamp") != NULL,
                          .finalizer = unreadable || has_finalizer(meta),
                          .cluster_queue = "",
@@ -450,6 +506,7 @@ bool workload_set_spec(cJSON *object, const cJSON *patch)
     if (set_counts(spec, at(rest, "podSets")))
         set(rest, "podSets", NULL);
     set_members(spec, rest);
+    set_members(at(at(object, "metadata"), "annotations"), at(at(patch, "metadata"), "annotations"));
     return true;
 }
 

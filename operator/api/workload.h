@@ -5,7 +5,7 @@
  *            when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
  * Errors:    ERR_INVALID when metadata is unusable, or when the admission is larger than Kueue writes it. Any
- *            other value that does not fit counts as absent. A Workload takes WORKLOAD_ADMISSION_BYTES and 4 KiB
+ *            other value that does not fit counts as absent. A Workload takes WORKLOAD_ADMISSION_BYTES and 5 KiB
  *            at most, a setting 32 KiB.
  */
 #ifndef TK_OPERATOR_API_WORKLOAD_H
@@ -37,6 +37,7 @@
 enum {
     WORKLOAD_PODSETS_MAX = 18,
     WORKLOAD_MESSAGE_BYTES = 512,
+    WORKLOAD_GATES_BYTES = 1024,
     WORKLOAD_ADMISSION_BYTES = 64 << 10,
     QUEUE_SETTING_BYTES = 16 << 10, /* of labels, and of tolerations */
 };
@@ -58,9 +59,11 @@ struct workload_condition {
 struct workload {
     const char *ns, *name, *uid, *owner_uid, *version;
     const char *unreadable; /* as in struct pod */
+    size_t bytes;           /* of the object's JSON, as far as it was read */
     bool deleting, finalizer;
     bool has_admission;
     const char *queue;
+    const char *gated_by;                        /* the annotation */
     const char *priority_group, *priority_class; /* "": none */
     int64_t priority, max_time_s;                /* 0: not set */
     const char *content;                         /* what Kueue decides from, see workload_content */
@@ -110,7 +113,8 @@ cJSON *workload_quantities(const cJSON *resources);
 bool workload_release(cJSON *object, int64_t now_ms);
 bool workload_remove_finalizer(cJSON *object);
 
-/* Set the members of `spec` that `patch` has; null removes one. Of podSets without a template, only what they name. */
+/* Set the members of `spec` and of the annotations that `patch` has; null removes one. Of podSets without a template,
+ * only what they name. */
 bool workload_set_spec(cJSON *object, const cJSON *patch);
 
 /* ---- cluster-wide objects that a Workload refers to */

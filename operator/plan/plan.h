@@ -49,7 +49,7 @@ enum action_kind {
 enum action_edit {
     EDIT_RELEASE,   /* give the quota back: writes the status */
     EDIT_FINALIZER, /* remove WORKLOAD_FINALIZER */
-    EDIT_SPEC,      /* set the members of body.spec */
+    EDIT_SPEC,      /* set the members of body.spec, and annotations */
 };
 
 struct action {
@@ -64,6 +64,7 @@ struct action {
     const char *body;    /* JSON: status, create, patch, apply, EDIT_SPEC */
     const char *manager; /* apply */
     enum action_edit edit;
+    size_t bytes; /* of the object that an edit reads */
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
     bool force;   /* delete: with a grace period of 0, without waiting for the node */
@@ -104,12 +105,14 @@ struct plan_progress {
     int64_t slow_reported_ms; /* when this process last reported a slow rank; 0: never */
 };
 
-/* When this process first saw things whose times come from other machines' clocks, which may be ahead of
+/* When this process first saw, or did, things whose times come from other machines' clocks, which may be ahead of
  * ours. 0: not seen. */
 struct plan_seen {
-    int64_t failure_ms; /* a failed pod of the attempt */
-    int64_t waiting_ms; /* a pod of the attempt, not all of which run */
-    int64_t held_ms;    /* a pod that waits for a node and avoids some */
+    int64_t failure_ms;      /* a failed pod of the attempt */
+    int64_t waiting_ms;      /* a pod of the attempt, not all of which run */
+    int64_t held_ms;         /* a pod that waits for a node and avoids some */
+    int64_t queued_again_ms; /* the last deletion of a Workload that was not what the job wants */
+    char queued_again[DECODE_UID_BYTES + 1]; /* its UID */
 };
 
 /* Inputs for the NetworkPolicy and the key of a job. */

@@ -145,7 +145,7 @@ static void decide(struct planner *p)
     struct queuespec want;
 
     queuespec_read(p, &want);
-    if (want.unknown && (!w || !is_reserved(w))) {
+    if (want.unknown && (!w || (!w->deleting && !is_reserved(w)))) {
         wait_for(p, STEP_NONE, QUEUE_REASON,
                  arena_printf(p->a, "the %s %s does not exist", want.class_kind, want.unknown));
         planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
@@ -169,6 +169,8 @@ void queue_begin(struct planner *p)
     const struct plan_queue *q = &p->in->queue;
     const char *name = queue_workload_name(p->a, p->job);
 
+    p->seen.queued_again_ms = p->in->seen.queued_again_ms;
+    memcpy(p->seen.queued_again, p->in->seen.queued_again, sizeof(p->seen.queued_again));
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];
@@ -177,7 +179,7 @@ void queue_begin(struct planner *p)
     if (q->mode == QUEUE_UNSEEN)
         hold(p, "the operator has not listed Kueue's objects yet");
     else if (p->spec->paused)
-        wait_for(p, STEP_DELETE, NULL, NULL);
+        wait_for(p, STEP_DELETE, QUEUE_REASON, "the job is suspended");
     else
         decide(p);
 }
@@ -191,7 +193,9 @@ void queue_settle(struct planner *p)
 
 bool queue_is_evicted(const struct planner *p)
 {
-    return p->queue.verdict == QUEUE_WAIT && p->queue.step == STEP_RELEASE;
+    const struct workload *w = p->queue.workload;
+
+    return p->queue.verdict == QUEUE_WAIT && (p->queue.step == STEP_RELEASE || (w && w->deleting));
 }
 
 /* Without the first words of Kueue's longest message, which are always the same. */
@@ -243,6 +247,7 @@ static void edit(struct planner *p, const struct workload *w, enum action_edit w
     struct action *act = act_on(p, &p->workloads, ACTION_EDIT, w);
 
     act->edit = what;
+    act->bytes = w->bytes;
     act->version = arena_strdup(p->a, w->version);
     act->body = what == EDIT_SPEC ? p->queue.patch : NULL;
 }
@@ -334,7 +339,7 @@ static void act_on_own(struct planner *p, bool active)
         create(p);
     else if (p->queue.step == STEP_RELEASE)
         edit(p, w, EDIT_RELEASE);
-    else if (p->queue.step == STEP_DELETE && w)
+    else if (p->queue.step == STEP_DELETE && w && queuespec_may_queue_again(p, w))
         remove_workload(p, w);
     else if (p->queue.step == STEP_FAIL)
         apply(p, &p->workloads, WORKLOAD_FINISHED, true, QUEUE_REASON_FAILED, p->queue.message);

@@ -1,11 +1,16 @@
 /* queuespec.c - build the spec of a job's Workload, and compare it with the existing one. */
 #include "operator/plan/queuespec.h"
 
+#include "common/sv.h"
+#include "common/text.h"
 #include "operator/plan/desired.h"
 #include "operator/plan/queue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { QUEUE_AGAIN_MS = 30000 };
 
 static cJSON *at(const cJSON *node, const char *key)
 {
@@ -181,13 +186,62 @@ static bool same_priority(const struct workload *w, const struct queuespec *q)
            strcmp(w->priority_group, q->class_group) == 0;
 }
 
+/* The next name of a list "a, b", and the rest after it. */
+static struct sv next_name(const char **list)
+{
+    size_t len = strcspn(*list, ",");
+    struct sv name = sv_trim((struct sv){*list, len});
+
+    *list += len + ((*list)[len] == ',');
+    return name;
+}
+
+static bool has_name(const char *list, struct sv name)
+{
+    bool found = false;
+
+    while (*list && !found) {
+        struct sv next = next_name(&list);
+        found = name.len && next.len == name.len && memcmp(next.p, name.p, name.len) == 0;
+    }
+    return found;
+}
+
+/* The gates of the Workload that the job still has: Kueue lets nobody add one. */
+static const char *gates_left(struct planner *p, const struct workload *w)
+{
+    const char *job = p->job->queue.gated_by ? p->job->queue.gated_by : "";
+    char *left = arena_alloc(p->a, WORKLOAD_GATES_BYTES + 1);
+
+    left[0] = '\0';
+    for (const char *rest = w->gated_by; *rest;) {
+        struct sv name = next_name(&rest);
+        if (has_name(job, name))
+            text_add(left, WORKLOAD_GATES_BYTES + 1, "%s%.*s", left[0] ? "," : "", (int)name.len, name.p);
+    }
+    return left;
+}
+
+static void set_gates(cJSON *doc, const char *gates)
+{
+    cJSON *annotations = cJSON_AddObjectToObject(cJSON_AddObjectToObject(doc, "metadata"), "annotations");
+
+    cJSON_AddItemToObject(annotations, ANNOTATION_QUEUE_GATE,
+                          gates[0] ? cJSON_CreateString(gates) : cJSON_CreateNull());
+}
+
 const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q, const struct workload *w)
 {
+    const char *gates = gates_left(p, w);
+    bool same_gates = strcmp(gates, w->gated_by) == 0;
+
     if (queuespec_same_content(q, w) && queuespec_same_sizes(q, w) &&
         strcmp(w->queue, p->job->queue.name) == 0 && same_priority(w, q) &&
-        w->max_time_s == p->job->queue.max_time_s)
+        w->max_time_s == p->job->queue.max_time_s && same_gates)
         return NULL;
     cleanup_json cJSON *doc = whole(p, q);
+    if (!same_gates)
+        set_gates(doc, gates);
     return planner_json(p, doc);
 }
 
@@ -209,4 +263,20 @@ const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *
         strcmp(q->class_group, WORKLOAD_GROUP) == 0)
         add_priority(spec, q);
     return spec->child ? planner_json(p, doc) : NULL;
+}
+
+bool queuespec_may_queue_again(struct planner *p, const struct workload *w)
+{
+    struct plan_seen *seen = &p->seen;
+    int64_t due = seen->queued_again_ms + QUEUE_AGAIN_MS;
+
+    if (w->deleting || p->spec->paused || strcmp(seen->queued_again, w->uid) == 0)
+        return true;
+    if (seen->queued_again_ms && p->now_ms < due) {
+        planner_requeue(p, due);
+        return false;
+    }
+    seen->queued_again_ms = p->now_ms;
+    snprintf(seen->queued_again, sizeof(seen->queued_again), "%s", w->uid);
+    return true;
 }

@@ -27,9 +27,13 @@ bool queuespec_same_sizes(const struct queuespec *q, const struct workload *w);
 /* The whole Workload. */
 cJSON *queuespec_workload(struct planner *p, const struct queuespec *q);
 
-/* {"spec": ...} for EDIT_SPEC as JSON: what a Workload without quota has to change, or one with quota may. NULL:
+/* {"spec": ..., "metadata": {"annotations": ...}} for EDIT_SPEC as JSON: what a Workload without quota has to change, or one with quota may. NULL:
  * nothing. */
 const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
 const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
+
+/* Whether the job may delete this Workload in order to queue again; sets p->seen. Not twice within 30 s: something may
+ * change every Workload of the job. */
+bool queuespec_may_queue_again(struct planner *p, const struct workload *w);
 
 #endif

@@ -95,6 +95,7 @@ struct lab {
     enum queues_use kueue;     /* of the operators started from now on */
     struct lab_kueue {
         bool runs, full; /* Kueue is at work; it admits nothing */
+        bool rewrites;   /* it adds a limit to the first container of what it admits */
         int admitted;    /* how often it admitted */
         const char *
             assignment; /* members of each podSetAssignment besides its name and flavors; NULL: the podSet's count */

@@ -127,6 +127,15 @@ void lab_evict(struct lab *l, const char *reason)
     lab_workload_condition(l, "Evicted", "True", reason, "Preempted to accommodate a workload");
 }
 
+static void rewrite(cJSON *patch, const cJSON *w)
+{
+    cJSON *sets = cJSON_Duplicate(at(at(w, "spec"), "podSets"), true);
+    cJSON *c = at(at(at(sets->child, "template"), "spec"), "containers")->child;
+
+    cJSON_AddStringToObject(at(at(c, "resources"), "limits"), "added", "1");
+    cJSON_AddItemToObject(cJSON_AddObjectToObject(patch, "spec"), "podSets", sets);
+}
+
 static void admit(struct lab *l, const cJSON *w)
 {
     cJSON *status;
@@ -151,6 +160,8 @@ static void admit(struct lab *l, const cJSON *w)
     if (is(w, "Evicted", "True"))
         add(l, status, "Evicted", "False", "QuotaReserved", "Previously: Preempted");
     l->queues.admitted++;
+    if (l->queues.rewrites)
+        rewrite(patch, w);
     put(l, w, patch);
 }
 

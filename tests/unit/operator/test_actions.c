@@ -489,8 +489,8 @@ static void test_edits(void **state)
 {
     (void)state;
     edit_workload(WORKLOAD("7"));
-    assert_string_equal(B.calls[1].method, "PUT");
-    assert_non_null(strstr(B.calls[1].body, "\"finalizers\":[]"));
+    assert_string_equal(B.calls[1].method, "PATCH");
+    assert_string_equal(B.calls[1].body, "{\"metadata\":{\"resourceVersion\":\"7\",\"finalizers\":[]}}");
     bench_answer(1, 200, WORKLOAD("8"));
     assert_true(B.result.ok);
     assert_string_equal(B.result.versions[CHILD_WORKLOAD], "8");

@@ -1,5 +1,6 @@
 /* test_queue.c - a job in a queue of Kueue, from its Workload to the end of it. */
 #include "lab.h"
+#include "operator/api/workload.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -493,9 +494,124 @@ static void test_requests(void **state)
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
     settle(l);
     assert_int_equal(asked(l, "POST", LAB_WORKLOADS), 1);
-    assert_int_equal(asked(l, "PATCH", LAB_WORKLOADS), 2);
-    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 1);
+    assert_int_equal(asked(l, "PATCH", LAB_WORKLOADS), 3);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 0);
     assert_int_equal(asked(l, "GET", LAB_WORKLOADS), 1);
+}
+
+/* A Workload that never is what the job wants is made anew, but not without end. */
+static void test_never_the_same(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.rewrites = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, asked(l, "POST", LAB_WORKLOADS) == 2); /* the first time at once */
+    lab_pass_ms(l, 300000);
+    assert_in_range(asked(l, "POST", LAB_WORKLOADS), 9, 13);
+    assert_int_equal(asked(l, "POST", LAB_PODS), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    lab_pass_ms(l, 3000); /* its quota goes back at once */
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':false}}");
+    l->queues.rewrites = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+/* Its event says to delete it, so that has to help. */
+static void test_unreadable_and_deleted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    static char body[WORKLOAD_ADMISSION_BYTES + 256];
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    cleanup_json cJSON *w = lab_workload(l);
+    snprintf(body, sizeof(body),
+             "{'status':{'admission':{'podSetAssignments':[{'name':'node','flavors':{'cpu':'%0*d'}}]}}}",
+             WORKLOAD_ADMISSION_BYTES, 0);
+    lab_workload_put(l, body);
+    LAB_UNTIL(l, has_reason(l, "Unreadable"));
+    assert_int_equal(pods(l), 2);
+    snprintf(body, sizeof(body), LAB_WORKLOADS "/%s", json_str(find(w, "metadata", NULL), "name"));
+    assert_true(fake_delete(l->server, body));
+    LAB_UNTIL(l, asked(l, "POST", LAB_WORKLOADS) == 2);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_false(has_reason(l, "Unreadable"));
+    settle(l);
+}
+
+/* Others wait for its quota. */
+static void test_invalid_and_deleted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char path[256];
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    settle(l);
+    cleanup_json cJSON *w = lab_workload(l);
+    snprintf(path, sizeof(path), LAB_WORKLOADS "/%s", json_str(find(w, "metadata", NULL), "name"));
+    assert_true(fake_delete(l->server, path));
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    assert_int_equal(pods(l), 0);
+    settle(l);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+static bool gates_are(struct lab *l, const char *gates)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+    const char *have = json_str(find(w, "metadata", "annotations"), "kueue.x-k8s.io/admission-gated-by");
+
+    return w && (have && gates ? strcmp(have, gates) == 0 : have == gates);
+}
+
+/* Kueue lets nobody add gates to a Workload. */
+static void test_gates(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.runs = false;
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':{'kueue.x-k8s.io/admission-gated-by':'x/a,x/b'}}}");
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, gates_are(l, "x/a,x/b"));
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':{'kueue.x-k8s.io/admission-gated-by':'x/c, x/b'}}}");
+    LAB_UNTIL(l, gates_are(l, "x/b"));
+    settle(l);
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':null}}");
+    LAB_UNTIL(l, gates_are(l, NULL));
+    lab_put(l, LAB_JOB, "{'metadata':{'annotations':{'kueue.x-k8s.io/admission-gated-by':'x/a'}}}");
+    settle(l);
+    assert_true(gates_are(l, NULL));
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 2);
+}
+
+/* The whole Workload is read, and written back when its status or spec changes. */
+static void test_large(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    struct lab *l = begin(state, lab_forever);
+    cleanup_free char *body = malloc(BYTES + 64);
+
+    assert_non_null(body);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    snprintf(body, BYTES + 64, "{'metadata':{'annotations':{'mine':'%0*d'}}}", BYTES, 0);
+    lab_workload_put(l, body);
+    settle(l);
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_counts(l).pass_bytes > 2 * BYTES);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True") && l->queues.admitted == 2);
+    settle(l);
+    assert_true(lab_counts(l).pass_bytes == 0);
 }
 
 int main(void)
@@ -522,6 +638,11 @@ int main(void)
         LAB_TEST(test_invalid_and_evicted),
         LAB_TEST(test_other_workloads),
         LAB_TEST(test_requests),
+        LAB_TEST(test_never_the_same),
+        LAB_TEST(test_unreadable_and_deleted),
+        LAB_TEST(test_invalid_and_deleted),
+        LAB_TEST(test_gates),
+        LAB_TEST(test_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

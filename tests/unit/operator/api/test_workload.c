@@ -146,6 +146,59 @@ static void test_content(void **state)
     assert_string_equal(json_str(texts, "gpu"), "8");
 }
 
+/* The API server drops null and unknown members of a Workload, and Kueue empty ones. */
+static void test_content_pruned(void **state)
+{
+    static const char *const SAME[] = {
+        ",'tolerations':[{'key':'k','operator':'Exists','value':null}],'nodeSelector':{'a':'b','c':null}",
+        ",'tolerations':[{'key':'k','operator':'Exists','value':'','mine':1}],'nodeSelector':{'a':'b'},"
+        "'runtimeClassName':''"};
+    static const char *const OTHERS[] = {
+        ",'tolerations':[{'key':'k','operator':'Exists','effect':'NoSchedule'}],'nodeSelector':{'a':'b'}",
+        ",'tolerations':[{'key':'k','operator':'Exists','tolerationSeconds':0}],'nodeSelector':{'a':'b'}",
+        ",'tolerations':[{'key':'k','operator':'Exists'}],'nodeSelector':{'a':''}"};
+    char want[17], got[17], text[256];
+
+    (void)state;
+    content(ONE("'cpu':2") ",'tolerations':[{'key':'k','operator':'Exists'}],'nodeSelector':{'a':'b'}", "",
+            want);
+    for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
+        snprintf(text, sizeof(text), "%s%s", ONE("'cpu':2"), SAME[i]);
+        content(text, "'" ANNOTATION_TOPOLOGY_REQUIRED "':null", got);
+        assert_string_equal(got, want);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
+        snprintf(text, sizeof(text), "%s%s", ONE("'cpu':2"), OTHERS[i]);
+        content(text, "", got);
+        assert_string_not_equal(got, want);
+    }
+}
+
+/* Kueue writes quantities in its own way. */
+static void test_content_amounts(void **state)
+{
+    static const char *const SAME[][2] = {
+        {"'cpu':'1000m'", "'cpu':'1'"},          {"'cpu':0.5", "'cpu':'500m'"},
+        {"'cpu':0.3", "'cpu':'300m'"},           {"'cpu':' 1e3'", "'cpu':'1k'"},
+        {"'memory':'1024Mi'", "'memory':'1Gi'"}, {"'memory':'0.5Gi'", "'memory':536870912"}};
+    char a[17], b[17];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
+        char text[2][128];
+        for (int k = 0; k < 2; k++)
+            snprintf(text[k], sizeof(text[k]),
+                     "'overhead':{%s},'containers':[{'resources':{'requests':{%s}}}]", SAME[i][k],
+                     SAME[i][k]);
+        content(text[0], "", a);
+        content(text[1], "", b);
+        assert_string_equal(a, b);
+    }
+    content(ONE("'memory':'1Gi'"), "", a);
+    content(ONE("'memory':'1073741825'"), "", b);
+    assert_string_not_equal(a, b);
+}
+
 static void test_limits(void **state)
 {
     char big[WORKLOAD_ADMISSION_BYTES + 200];
@@ -193,10 +246,9 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_release),
-        cmocka_unit_test(test_finalizer_and_spec),
-        cmocka_unit_test(test_content),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_release),         cmocka_unit_test(test_finalizer_and_spec),
+        cmocka_unit_test(test_content),         cmocka_unit_test(test_content_pruned),
+        cmocka_unit_test(test_content_amounts), cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

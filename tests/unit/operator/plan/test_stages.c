@@ -87,6 +87,7 @@ static cJSON *job_of(const cJSON *workload, enum state state)
     const cJSON *sets = at(from, "podSets");
     cJSON *replicas = cJSON_AddArrayToObject(spec, "replicaSpecs");
     const char *class = json_str(at(from, "priorityClassRef"), "name");
+    const cJSON *annotations = at(at(workload, "metadata"), "annotations");
     char limit[32];
     const cJSON *set;
 
@@ -98,6 +99,8 @@ static cJSON *job_of(const cJSON *workload, enum state state)
     cJSON_AddStringToObject(labels, LABEL_QUEUE, json_str(from, "queueName"));
     if (class)
         cJSON_AddStringToObject(labels, LABEL_QUEUE_PRIORITY, class);
+    if (annotations)
+        cJSON_AddItemToObject(meta, "annotations", cJSON_Duplicate(annotations, true));
     snprintf(limit, sizeof(limit), "%lld", (long long)json_i64(from, "maximumExecutionTimeSeconds", 0));
     cJSON_AddStringToObject(labels, LABEL_QUEUE_MAX_TIME, limit);
     cJSON_ArrayForEach(set, sets)
