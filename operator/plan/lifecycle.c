@@ -378,7 +378,6 @@ void lifecycle_run(struct planner *p)
         finish_clean_up(p);
         return;
     }
-    queue_settle(p);
     if (p->queue.verdict == QUEUE_WAIT) {
         lifecycle_wait(p);
         return;
@@ -387,6 +386,11 @@ void lifecycle_run(struct planner *p)
     bool judged = restart_judge(p);
     if (jobstatus_finished(&p->st)) {
         finish_clean_up(p);
+        return;
+    }
+    queue_settle(p, judged, has_missing(p));
+    if (p->queue.verdict == QUEUE_WAIT) {
+        lifecycle_wait(p);
         return;
     }
     if (p->st.attempt == attempt && is_refused_in_part(p))
