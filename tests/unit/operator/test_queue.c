@@ -194,6 +194,23 @@ static void test_count_refused(void **state)
     assert_int_equal(pods(l), 2);
 }
 
+/* No label on a pod lets it outlive the admission. */
+static void test_evicted_with_odd_labels(void **state)
+{
+    static const char ODD[] = "{'metadata':{'labels':{'batch.tensorstack.dev/attempt':'1073741823'}}}";
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_PODS "/j-node-0", ODD);
+    lab_put(l, LAB_PODS "/j-node-1", ODD);
+    lab_pass_ms(l, 5000);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+}
+
 static void test_life(void **state)
 {
     struct lab *l = begin(state, lab_well);
@@ -630,6 +647,7 @@ int main(void)
         LAB_TEST(test_shrunk_to_the_minimum),
         LAB_TEST(test_shrunk_below_the_minimum),
         LAB_TEST(test_count_refused),
+        LAB_TEST(test_evicted_with_odd_labels),
         LAB_TEST(test_life),
         LAB_TEST(test_evicted),
         LAB_TEST(test_absent),
