@@ -437,6 +437,18 @@ void queue_end(struct planner *p)
     p->queue.assignments = NULL;
 }
 
+/* A job that is being deleted may stay for long, by a finalizer of somebody else: others wait for its quota. */
+static void give_back(struct planner *p, const struct workload *w)
+{
+    for (int i = 0; i < p->in->n_pods; i++) {
+        const struct pod *pod = p->in->pods[i];
+        if (is_active(pod) && !pod->deletion_ms)
+            (void)planner_delete(p, &p->workloads, CHILD_POD, pod->name, pod->uid);
+    }
+    if (!has_active_pods(p->in))
+        edit(p, &p->workloads, w, EDIT_RELEASE);
+}
+
 void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out)
 {
     struct planner p = {.in = in, .a = a, .now_ms = in->now_ms};
@@ -446,6 +458,8 @@ void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out
         const struct workload *w = in->queue.workloads[i];
         if (w->deleting ? !has_active_pods(in) : !in->job)
             remove_workload(&p, w);
+        else if (!w->deleting && is_evicted(w) && strcmp(w->name, queue_workload_name(a, in->job)) == 0)
+            give_back(&p, w);
     }
     out->actions = p.workloads.items;
     out->n_actions = p.workloads.n;

@@ -211,6 +211,25 @@ static void test_evicted_with_odd_labels(void **state)
     assert_int_equal(pods(l), 0);
 }
 
+/* The finalizer of somebody else keeps the job for hours. */
+static void test_evicted_while_deleted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    l->collects = false;
+    lab_put(l, LAB_JOB, "{'metadata':{'finalizers':['tenant.example/keep']}}");
+    assert_true(fake_delete(l->server, LAB_JOB));
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 2);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+    assert_null(lab_broken_queue_rule(l, true));
+}
+
 static void test_life(void **state)
 {
     struct lab *l = begin(state, lab_well);
@@ -648,6 +667,7 @@ int main(void)
         LAB_TEST(test_shrunk_below_the_minimum),
         LAB_TEST(test_count_refused),
         LAB_TEST(test_evicted_with_odd_labels),
+        LAB_TEST(test_evicted_while_deleted),
         LAB_TEST(test_life),
         LAB_TEST(test_evicted),
         LAB_TEST(test_absent),
