@@ -36,13 +36,20 @@ static void report_created(struct planner *p, int n, const struct slot *first)
         planner_event_in(p, &p->creates, false, "ReplicaCreated", "pod %s, attempt %d", first->name, attempt);
 }
 
-/* Delete pods of earlier attempts and pods without a slot in the spec; of a paused job all pods. */
+/* Whatever attempt their labels name. */
+static void delete_all_pods(struct planner *p)
+{
+    for (int i = 0; i < p->in->n_pods; i++)
+        (void)planner_delete_pod(p, p->in->pods[i]);
+}
+
+/* Delete pods of earlier attempts and pods without a slot in the spec. */
 static void delete_leftovers(struct planner *p)
 {
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         bool placed = false;
-        if (pod->attempt == p->st.attempt && !p->spec->paused)
+        if (pod->attempt == p->st.attempt)
             for (int s = 0; s < p->n_slots && !placed; s++)
                 placed = p->slots[s].pod == pod;
         if (!placed)
@@ -367,7 +374,7 @@ void lifecycle_wait(struct planner *p)
     p->st.start_ms = 0;
     (void)creation_held(p);
     queue_report(p);
-    delete_leftovers(p);
+    delete_all_pods(p);
 }
 
 void lifecycle_run(struct planner *p)
@@ -378,7 +385,6 @@ void lifecycle_run(struct planner *p)
         finish_clean_up(p);
         return;
     }
-    queue_settle(p);
     if (p->queue.verdict == QUEUE_WAIT) {
         lifecycle_wait(p);
         return;
@@ -387,6 +393,11 @@ void lifecycle_run(struct planner *p)
     bool judged = restart_judge(p);
     if (jobstatus_finished(&p->st)) {
         finish_clean_up(p);
+        return;
+    }
+    queue_settle(p, judged, has_missing(p));
+    if (p->queue.verdict == QUEUE_WAIT) {
+        lifecycle_wait(p);
         return;
     }
     if (p->st.attempt == attempt && is_refused_in_part(p))
@@ -422,7 +433,7 @@ void lifecycle_pause(struct planner *p)
     if (p->in->n_pods > 0) {
         planner_condition(p, COND_PAUSED, false, JOBSTATUS_PAUSING, "");
         p->st.phase = JOB_PENDING;
-        delete_leftovers(p);
+        delete_all_pods(p);
         return;
     }
     if (!paused) {

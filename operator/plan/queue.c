@@ -52,12 +52,15 @@ static bool is_reserved(const struct workload *w)
     return w->has_admission || workload_is(w, WORKLOAD_QUOTA_RESERVED);
 }
 
-/* Check that the admission can be carried out, and take its counts. */
-static void admit(struct planner *p)
+static bool is_evicted(const struct workload *w)
 {
-    const struct elastic *e = &p->spec->elastic;
+    return workload_is(w, WORKLOAD_EVICTED) && is_reserved(w) && !workload_is(w, WORKLOAD_FINISHED);
+}
+
+/* A flavour of the admission that cannot be used now, and why; NULL: none. */
+static const char *lost_flavor(struct planner *p)
+{
     const cJSON *assignment, *f;
-    int t = 0;
 
     cJSON_ArrayForEach(assignment, p->queue.assignments)
     {
@@ -65,34 +68,58 @@ static void admit(struct planner *p)
         {
             const char *name = cJSON_IsString(f) ? f->valuestring : "";
             const struct queue_setting *s = queuespec_setting(p, QUEUE_FLAVOR, name);
-            if (s && !s->unreadable[0])
-                continue;
-            hold(p,
-                 arena_printf(p->a, "the ResourceFlavor %s %s", name, s ? s->unreadable : "does not exist"));
-            return;
-        }
-        if (t == p->spec->n_replica_specs)
-            break;
-        cleanup_json cJSON *pod = cJSON_Duplicate(p->spec->replica_specs[t++].template, true);
-        const char *key = admission_assign(p, assignment, pod);
-        if (key) {
-            wait_for(p, STEP_FAIL, QUEUE_REASON_FAILED,
-                     arena_printf(p->a, "the admission and the pod template of %s set different values of %s",
-                                  p->spec->replica_specs[t - 1].type, key));
-            return;
+            if (!s || s->unreadable[0])
+                return arena_printf(p->a, "the ResourceFlavor %s %s", name,
+                                    s ? s->unreadable : "does not exist");
         }
     }
+    return NULL;
+}
+
+/* How the admission contradicts a pod template; NULL: not at all. */
+static const char *contradiction(struct planner *p)
+{
+    for (int t = 0; t < p->spec->n_replica_specs; t++) {
+        const struct replica_spec *r = &p->spec->replica_specs[t];
+        cleanup_json cJSON *pod = cJSON_Duplicate(r->template, true);
+        const char *key = admission_assign(p, cJSON_GetArrayItem(p->queue.assignments, t), pod);
+        if (key)
+            return arena_printf(p->a, "the admission and the pod template of %s set different values of %s",
+                                r->type, key);
+    }
+    return NULL;
+}
+
+/* Whether pods can be created as the admission says. A job that has changed is not judged by its new template:
+ * soon it queues again. */
+static void check_admission(struct planner *p)
+{
+    const char *lost = lost_flavor(p), *contradicted = contradiction(p);
+
+    if (cJSON_GetArraySize(p->queue.assignments) != p->spec->n_replica_specs)
+        hold(p, "the admission has not one assignment for each replicaSpec");
+    else if (lost)
+        hold(p, lost);
+    else if (contradicted && p->queue.changed)
+        hold(p, contradicted);
+    else if (contradicted)
+        wait_for(p, STEP_FAIL, QUEUE_REASON_FAILED, contradicted);
+}
+
+/* An elastic job has as many pods as the admission allows. */
+static void take_count(struct planner *p)
+{
     int64_t count = json_i64(cJSON_GetArrayItem(p->queue.assignments, 0), "count", -1);
     int64_t limit = strtoll(p->queue.workload->sizes, NULL, 10); /* lower after the job has shrunk */
+
     count = limit < count ? limit : count;
-    if (t != p->spec->n_replica_specs)
-        hold(p, "the admission has not one assignment for each replicaSpec");
-    else if (e->enabled && count > 0 && count < p->spec->replica_specs[0].replicas) {
-        struct trainjob_spec *less = arena_new(p->a, struct trainjob_spec);
-        *less = *p->spec;
-        less->pods = less->elastic.expected = less->replica_specs[0].replicas = (int32_t)count;
-        p->spec = less;
-    }
+    if (!p->spec->elastic.enabled || p->spec->n_replica_specs != 1 || count <= 0 ||
+        count >= p->spec->replica_specs[0].replicas)
+        return;
+    struct trainjob_spec *less = arena_new(p->a, struct trainjob_spec);
+    *less = *p->spec;
+    less->pods = less->elastic.expected = less->replica_specs[0].replicas = (int32_t)count;
+    p->spec = less;
 }
 
 /* Why Kueue has not admitted it. */
@@ -113,15 +140,35 @@ static const char *waiting_message(struct planner *p)
     return arena_printf(p->a, "%s; not before %s", message, due);
 }
 
+enum sizes { SIZES_SAME, SIZES_LESS, SIZES_OTHER };
+
+/* Compare the counts of a Workload with quota. SIZES_LESS: Kueue accepts the lower one of an elastic job. The minimum
+ * has no effect any more, but no count may be below it. */
+static enum sizes compare_sizes(const struct planner *p, const struct queuespec *want, const char *sizes)
+{
+    bool same = true, less = p->spec->elastic.enabled && want->n == 1;
+
+    for (int t = 0; t < want->n; t++) {
+        char *end;
+        int64_t count = strtoll(sizes, &end, 10);
+        int64_t min = *end == '/' ? strtoll(end + 1, &end, 10) : 0;
+        same &= count == want->sets[t].count;
+        less &= want->sets[t].count < count && want->sets[t].count >= min;
+        sizes = *end ? end + 1 : end;
+    }
+    return same ? SIZES_SAME : less ? SIZES_LESS : SIZES_OTHER;
+}
+
 static void decide_by_conditions(struct planner *p, const struct queuespec *want)
 {
     const struct workload *w = p->queue.workload;
     const struct workload_condition *evicted = &w->conditions[WORKLOAD_EVICTED];
-    bool same_content = queuespec_same_content(want, w), same = same_content && queuespec_same_sizes(want, w);
+    enum sizes sizes = compare_sizes(p, want, w->sizes);
+    bool same_content = queuespec_same_content(want, w), same = same_content && sizes == SIZES_SAME;
     bool admitted = workload_is(w, WORKLOAD_ADMITTED) && w->has_admission;
     struct err ignored;
 
-    if (evicted->state == COND_TRUE && is_reserved(w)) {
+    if (is_evicted(w)) {
         wait_for(p, STEP_RELEASE, arena_printf(p->a, "Evicted %.60s", evicted->reason),
                  arena_strdup(p->a, evicted->message));
         return;
@@ -134,9 +181,9 @@ static void decide_by_conditions(struct planner *p, const struct queuespec *want
         return;
     p->queue.verdict = QUEUE_RUN;
     p->queue.assignments = json_parse(w->assignments, strlen(w->assignments), &ignored);
-    p->queue.changed = !same_content || (!same && want->sets[0].count >= strtoll(w->sizes, NULL, 10));
+    p->queue.changed = !same_content || sizes == SIZES_OTHER;
     p->queue.patch = queuespec_admitted_patch(p, want, w);
-    admit(p);
+    take_count(p);
 }
 
 static void decide(struct planner *p)
@@ -184,11 +231,21 @@ void queue_begin(struct planner *p)
         decide(p);
 }
 
-/* A job that changed keeps its admission while it runs. */
-void queue_settle(struct planner *p)
+void queue_settle(struct planner *p, bool judged, bool creates)
 {
-    if (p->queue.verdict == QUEUE_RUN && p->queue.changed && !planner_gang_runs(p))
-        wait_for(p, STEP_DELETE, QUEUE_REASON, "the job has changed; it queues again");
+    static const char CHANGED[] = "the job has changed; it queues again";
+
+    if (p->queue.verdict != QUEUE_RUN)
+        return;
+    bool again = p->queue.changed && !planner_gang_runs(p);
+    if (again && judged)
+        wait_for(p, STEP_DELETE, QUEUE_REASON, CHANGED);
+    else if (again)
+        hold(p, CHANGED);
+    else if (creates)
+        check_admission(p);
+    if (p->queue.verdict == QUEUE_WAIT)
+        p->queue.patch = NULL;
 }
 
 bool queue_is_evicted(const struct planner *p)
@@ -223,10 +280,15 @@ void queue_report(struct planner *p)
 /* ---- actions */
 
 /* Whether a pod may still use what the quota is for. */
+static bool is_active(const struct pod *pod)
+{
+    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
+}
+
 static bool has_active_pods(const struct plan_input *in)
 {
     for (int i = 0; i < in->n_pods; i++)
-        if (in->pods[i]->phase != POD_SUCCEEDED && in->pods[i]->phase != POD_FAILED)
+        if (is_active(in->pods[i]))
             return true;
     return false;
 }
@@ -242,9 +304,9 @@ static struct action *act_on(struct planner *p, struct action_list *list, enum a
     return act;
 }
 
-static void edit(struct planner *p, const struct workload *w, enum action_edit what)
+static void edit(struct planner *p, struct action_list *list, const struct workload *w, enum action_edit what)
 {
-    struct action *act = act_on(p, &p->workloads, ACTION_EDIT, w);
+    struct action *act = act_on(p, list, ACTION_EDIT, w);
 
     act->edit = what;
     act->bytes = w->bytes;
@@ -278,7 +340,7 @@ static void remove_workload(struct planner *p, const struct workload *w)
     if (!w->deleting)
         (void)planner_delete(p, &p->workloads, CHILD_WORKLOAD, w->name, w->uid);
     else if (w->finalizer)
-        edit(p, w, EDIT_FINALIZER);
+        edit(p, &p->workloads, w, EDIT_FINALIZER);
 }
 
 static void create(struct planner *p)
@@ -303,7 +365,7 @@ static void finish(struct planner *p, const struct workload *w)
         apply(p, &p->workloads, WORKLOAD_FINISHED, true, good ? "Succeeded" : "Failed",
               good ? "The job has succeeded" : "The job has failed");
     else if (w->finalizer)
-        edit(p, w, EDIT_FINALIZER);
+        edit(p, &p->workloads, w, EDIT_FINALIZER);
 }
 
 static void report_ready(struct planner *p)
@@ -325,20 +387,29 @@ static void report_ready(struct planner *p)
         apply(p, &p->ready, WORKLOAD_PODS_READY, false, "WaitForRecovery", "A pod is being replaced");
 }
 
+/* Of an admitted job. No refusal of a write to its Workload keeps a pod from being created. One write: each needs
+ * the version before it. */
+static void act_on_admitted(struct planner *p)
+{
+    report_ready(p);
+    if (p->ready.n == 0 && p->queue.patch)
+        edit(p, &p->ready, p->queue.workload, EDIT_SPEC);
+}
+
 static void act_on_own(struct planner *p, bool active)
 {
     const struct workload *w = p->queue.workload;
 
-    if (p->queue.patch)
-        edit(p, w, EDIT_SPEC);
-    if (p->queue.verdict == QUEUE_RUN)
-        report_ready(p);
+    if (p->queue.verdict != QUEUE_WAIT && w)
+        act_on_admitted(p);
+    else if (p->queue.patch)
+        edit(p, &p->workloads, w, EDIT_SPEC);
     if (active)
         return;
     if (p->queue.step == STEP_CREATE)
         create(p);
     else if (p->queue.step == STEP_RELEASE)
-        edit(p, w, EDIT_RELEASE);
+        edit(p, &p->workloads, w, EDIT_RELEASE);
     else if (p->queue.step == STEP_DELETE && w && queuespec_may_queue_again(p, w))
         remove_workload(p, w);
     else if (p->queue.step == STEP_FAIL)
@@ -371,6 +442,18 @@ void queue_end(struct planner *p)
     p->queue.assignments = NULL;
 }
 
+/* A job that is being deleted may stay for long, by a finalizer of somebody else: others wait for its quota. */
+static void give_back(struct planner *p, const struct workload *w)
+{
+    for (int i = 0; i < p->in->n_pods; i++) {
+        const struct pod *pod = p->in->pods[i];
+        if (is_active(pod) && !pod->deletion_ms)
+            (void)planner_delete(p, &p->workloads, CHILD_POD, pod->name, pod->uid);
+    }
+    if (!has_active_pods(p->in))
+        edit(p, &p->workloads, w, EDIT_RELEASE);
+}
+
 void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out)
 {
     struct planner p = {.in = in, .a = a, .now_ms = in->now_ms};
@@ -380,6 +463,8 @@ void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out
         const struct workload *w = in->queue.workloads[i];
         if (w->deleting ? !has_active_pods(in) : !in->job)
             remove_workload(&p, w);
+        else if (!w->deleting && is_evicted(w) && strcmp(w->name, queue_workload_name(a, in->job)) == 0)
+            give_back(&p, w);
     }
     out->actions = p.workloads.items;
     out->n_actions = p.workloads.n;

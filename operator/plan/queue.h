@@ -19,8 +19,10 @@ char *queue_workload_name(struct arena *a, const struct trainjob *job);
 /* Set p->queue, and in an elastic job that was admitted in part p->spec. */
 void queue_begin(struct planner *p);
 
-/* After planner_fill_slots: a job that changed keeps its admission only while it runs. */
-void queue_settle(struct planner *p);
+/* After the attempt was judged; judged false: a failure waits for stronger evidence. creates: pods are missing. A job
+ * that changed keeps its admission only while it runs. The admission is compared with the pod templates only when pods
+ * are to be created. */
+void queue_settle(struct planner *p, bool judged, bool creates);
 
 /* Whether the pods have to end, and the quota to go back. */
 bool queue_is_evicted(const struct planner *p);

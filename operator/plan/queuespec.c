@@ -252,11 +252,9 @@ const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *
     cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
     const struct workload_podset *s = &q->sets[0];
 
-    if (p->spec->elastic.enabled && queuespec_same_content(q, w) && s->count < strtoll(w->sizes, NULL, 10)) {
+    if (p->spec->elastic.enabled && !p->queue.changed && s->count < strtoll(w->sizes, NULL, 10)) {
         cJSON *set = cJSON_CreateObject();
         cJSON_AddNumberToObject(set, "count", (double)s->count);
-        cJSON_AddItemToObject(set, "minCount",
-                              s->min ? cJSON_CreateNumber((double)s->min) : cJSON_CreateNull());
         cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "podSets"), set);
     }
     if (!same_priority(w, q) && strcmp(w->priority_group, WORKLOAD_GROUP) == 0 &&

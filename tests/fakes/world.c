@@ -295,6 +295,41 @@ static bool lingers(const struct world *w, const struct object *o)
     return w->pods_linger && strcmp(o->kind->name, "Pod") == 0;
 }
 
+static bool same_but_count(const cJSON *old, const cJSON *new)
+{
+    cJSON *copy = checked(cJSON_Duplicate(old, true));
+
+    set_member(copy, "count", cJSON_CreateNumber((double)json_i64(new, "count", 0)));
+    bool same = cJSON_Compare(copy, new, true) && json_i64(new, "count", 0) <= json_i64(old, "count", 0);
+    cJSON_Delete(copy);
+    return same;
+}
+
+static const cJSON *pod_sets(const cJSON *workload)
+{
+    return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(workload, "spec"), "podSets");
+}
+
+/* What Kueue refuses of a PUT (a patch is how tests edit): of a podSet with quota it accepts only a lower count, which
+ * is not below its minCount. */
+static bool kueue_refuses(const cJSON *old, const cJSON *new)
+{
+    const cJSON *status = cJSON_GetObjectItemCaseSensitive(old, "status");
+    const cJSON *conditions = cJSON_GetObjectItemCaseSensitive(status, "conditions");
+    const char *quota = json_str(json_item_with(conditions, "type", "QuotaReserved"), "status");
+    bool good = cJSON_GetArraySize(pod_sets(old)) == cJSON_GetArraySize(pod_sets(new));
+    const cJSON *was = pod_sets(old) ? pod_sets(old)->child : NULL, *is;
+
+    if (strcmp(json_str(old, "kind"), "Workload") != 0 || !quota || strcmp(quota, "True") != 0)
+        return false;
+    cJSON_ArrayForEach(is, pod_sets(new))
+    {
+        good = good && same_but_count(was, is) && json_i64(is, "minCount", 0) <= json_i64(is, "count", 0);
+        was = was ? was->next : NULL;
+    }
+    return !good;
+}
+
 static struct outcome change_object(struct world *w, const struct route *r, struct object *o,
                                     const cJSON *body, bool replace)
 {
@@ -309,6 +344,10 @@ static struct outcome change_object(struct world *w, const struct route *r, stru
         cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(new, "status"),
                                                 w->unknown_status);
     keep_server_fields(r, o->json, new);
+    if (replace && kueue_refuses(o->json, new)) {
+        cJSON_Delete(new);
+        return world_error(422, "Invalid", "spec.podSets: Invalid value: field is immutable");
+    }
     const char *version = json_str(meta_of(o->json), "resourceVersion");
     set_member(meta_of(new), "resourceVersion", cJSON_CreateString(version));
     if (cJSON_Compare(new, o->json, true))

@@ -53,6 +53,184 @@ static const cJSON *find(const cJSON *node, const char *a, const char *b)
     return json_find(node, (const char *[]){a, b, NULL});
 }
 
+static int asked(struct lab *l, const char *method, const char *part)
+{
+    return fake_log_count(l->server, method, part);
+}
+
+static int64_t count(struct lab *l)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    return json_i64(cJSON_GetArrayItem(find(w, "spec", "podSets"), 0), "count", -1);
+}
+
+#define EDIT(resources, more)                                                                                \
+    "{'spec':{'replicaSpecs':[{'type':'node','replicas':2,'restartPolicy':'ExitCode','template':{'spec':"    \
+    "{" more "'containers':[{'name':'pytorch','image':'i','resources':{'limits':{" resources "}}}]}}}]}}"
+
+#define ELASTIC                                                                                              \
+    "'torchrunConfig':{'enabled':true,'maxRestarts':1},'elastic':{'enabled':true,'minReplicas':1,'"          \
+    "maxReplicas':4,'expectedReplicas':3},"
+
+/* ---- a job that runs goes on, whatever is edited; and what does not run gives its quota back */
+
+/* An admission is compared with the template only when a pod is to be created. */
+static void test_contradicted_while_running(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':1", "'nodeSelector':{'pool':'v100'},"));
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 2);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    settle(l);
+}
+
+/* The same of a flavour that an admin edits or deletes, until a pod is missing. */
+static void test_flavour_changes(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':1", "'nodeSelector':{'pool':'a100'},"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_KUEUE "/resourceflavors/gpu", "{'spec':{'nodeLabels':{'pool':'b200'}}}");
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 2);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    assert_true(fake_remove(l->server, LAB_KUEUE "/resourceflavors/gpu"));
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 2);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, has_reason(l, "Queued the ResourceFlavor gpu does not exist"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "False")); /* so Kueue may evict it */
+}
+
+/* Kueue admits the Workload before the operator has seen the edit. */
+static void test_changes_while_admitted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    lab_pass_ms(l, 3000);
+    l->queues.full = false;
+    lab_put(l, LAB_JOB,
+            "{'spec':{'replicaSpecs':[{'type':'node','replicas':2,'template':{'spec':{'containers':[{'name':"
+            "'pytorch','image':'i'}]}}},{'type':'more','replicas':1,'template':{'spec':{'containers':[{"
+            "'name':'pytorch','image':'i'}]}}}]}}");
+    lab_kueue_round(l);
+    assert_true(lab_workload_is(l, "Admitted", "True"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(pods(l), 3);
+    settle(l);
+}
+
+/* A failure is judged before the job queues again. */
+static void test_changed_and_failed(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':4", ""));
+    settle(l);
+    lab_put(l, LAB_PODS "/j-node-1",
+            "{'status':{'phase':'Failed','containerStatuses':[{'name':'pytorch','state':{'running':null,"
+            "'terminated':{'exitCode':1,'reason':'Error','finishedAt':'2026-01-01T00:00:00Z'}}}]}}");
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Failed"));
+    LAB_UNTIL(l, lab_workload_is(l, "Finished", "True"));
+}
+
+/* Kueue takes a lower count of an admitted Workload, and no other minimum. */
+static void test_shrunk_to_the_minimum(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED(ELASTIC, "3"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'expectedReplicas':1}}}");
+    LAB_UNTIL(l, count(l) == 1 && pods(l) == 1);
+    settle(l);
+    int puts = asked(l, "PUT", LAB_WORKLOADS);
+    lab_pass_ms(l, 60000);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), puts);
+}
+
+/* A count below the admitted minimum is for the next admission. */
+static void test_shrunk_below_the_minimum(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED(ELASTIC, "3"));
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'minReplicas':2}}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'minReplicas':1,'expectedReplicas':1}}}");
+    LAB_UNTIL(l, pods(l) == 1);
+    settle(l);
+    assert_int_equal(count(l), 3);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
+    LAB_UNTIL(l, count(l) == 1 && lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+/* A lost pod is created even if the Workload cannot be changed. */
+static void test_count_refused(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED(ELASTIC, "3"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    fake_refuse(l->server, "PUT", "/workloads", 403);
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'expectedReplicas':2}}}");
+    LAB_UNTIL(l, pods(l) == 2);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
+    lab_pass_ms(l, 1200000);
+    assert_int_equal(pods(l), 2);
+}
+
+/* No label on a pod lets it outlive the admission. */
+static void test_evicted_with_odd_labels(void **state)
+{
+    static const char ODD[] = "{'metadata':{'labels':{'batch.tensorstack.dev/attempt':'1073741823'}}}";
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_PODS "/j-node-0", ODD);
+    lab_put(l, LAB_PODS "/j-node-1", ODD);
+    lab_pass_ms(l, 5000);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+}
+
+/* The finalizer of somebody else keeps the job for hours. */
+static void test_evicted_while_deleted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    l->collects = false;
+    lab_put(l, LAB_JOB, "{'metadata':{'finalizers':['tenant.example/keep']}}");
+    assert_true(fake_delete(l->server, LAB_JOB));
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 2);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+    assert_null(lab_broken_queue_rule(l, true));
+}
+
 static void test_life(void **state)
 {
     struct lab *l = begin(state, lab_well);
@@ -102,11 +280,6 @@ static void test_evicted(void **state)
 }
 
 /* ---- where Kueue is, or is not */
-
-static int asked(struct lab *l, const char *method, const char *part)
-{
-    return fake_log_count(l->server, method, part);
-}
 
 /* A question a minute, and nothing else; the label has no effect. */
 static void test_absent(void **state)
@@ -278,17 +451,6 @@ static int64_t priority(struct lab *l)
     return json_i64(find(w, "spec", NULL), "priority", -1);
 }
 
-static int64_t count(struct lab *l)
-{
-    cleanup_json cJSON *w = lab_workload(l);
-
-    return json_i64(cJSON_GetArrayItem(find(w, "spec", "podSets"), 0), "count", -1);
-}
-
-#define EDIT(resources, more)                                                                                \
-    "{'spec':{'replicaSpecs':[{'type':'node','replicas':2,'restartPolicy':'ExitCode','template':{'spec':"    \
-    "{" more "'containers':[{'name':'pytorch','image':'i','resources':{'limits':{" resources "}}}]}}}]}}"
-
 /* While it waits, the Workload follows the job and keeps its place. */
 static void test_changes_while_waiting(void **state)
 {
@@ -364,10 +526,6 @@ static void test_label_removed(void **state)
     assert_int_equal(lab_status_number(l, "attempt"), 0);
     assert_int_equal(pods(l), 2);
 }
-
-#define ELASTIC                                                                                              \
-    "'torchrunConfig':{'enabled':true,'maxRestarts':1},'elastic':{'enabled':true,'minReplicas':1,'"          \
-    "maxReplicas':4,'expectedReplicas':3},"
 
 /* Fewer pods than expected; a lower number is written in place, and a higher one waits for the next admission. */
 static void test_elastic(void **state)
@@ -617,6 +775,15 @@ static void test_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LAB_TEST(test_contradicted_while_running),
+        LAB_TEST(test_flavour_changes),
+        LAB_TEST(test_changes_while_admitted),
+        LAB_TEST(test_changed_and_failed),
+        LAB_TEST(test_shrunk_to_the_minimum),
+        LAB_TEST(test_shrunk_below_the_minimum),
+        LAB_TEST(test_count_refused),
+        LAB_TEST(test_evicted_with_odd_labels),
+        LAB_TEST(test_evicted_while_deleted),
         LAB_TEST(test_life),
         LAB_TEST(test_evicted),
         LAB_TEST(test_absent),
