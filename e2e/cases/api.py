@@ -22,9 +22,11 @@ KINDS = {
     "deployment": "apis/apps/v1 deployments", "replicaset": "apis/apps/v1 replicasets",
     "networkpolicy": "apis/networking.k8s.io/v1 networkpolicies", "lease": "apis/coordination.k8s.io/v1 leases",
     "podmonitor": "apis/monitoring.coreos.com/v1 podmonitors",
+    "podgroups.v1alpha2.scheduling.k8s.io": "apis/scheduling.k8s.io/v1alpha2 podgroups",
+    "podgroups.scheduling.x-k8s.io": "apis/scheduling.x-k8s.io/v1alpha1 podgroups",
 }
 CLUSTER = {
-    "pv": "api/v1/persistentvolumes", "clusterrole": "apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "pv": "api/v1/persistentvolumes", "node": "api/v1/nodes", "clusterrole": "apis/rbac.authorization.k8s.io/v1/clusterroles",
     "crd": "apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 }
 PLURALS = {place.split()[1]: kind for kind, place in KINDS.items()}

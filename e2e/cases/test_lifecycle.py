@@ -128,6 +128,6 @@ def test_status_is_told_by_kubectl(ns, data):
     (data / "seen").touch()
     kubectl("-n", ns, "wait", "--for=condition=Completed", "ptj/shown", "--timeout=600s")
     header, row = kubectl("-n", ns, "get", "ptj", "shown").splitlines()
-    assert header.split() == ["NAME", "PHASE", "READY", "PROGRESS", "RESTARTS", "AGE"]
+    assert header.split() == ["NAME", "PHASE", "READY", "PROGRESS", "RESTARTS", "REASON", "AGE"]
     assert row.split()[:2] == ["shown", "Succeeded"]
     wait_for("the event", lambda: events("shown", ns, "Completed") == 1)

@@ -75,7 +75,7 @@ def test_job_runs_and_succeeds(ns, node):
     assert status("good", ns)["phase"] == "Succeeded"
     assert sorted(audit("create", "pods", ns)) == ["good-node-0", "good-node-1"]
     header, row = kubectl("-n", ns, "get", "ptj", "good").splitlines()
-    assert header.split() == ["NAME", "PHASE", "READY", "PROGRESS", "RESTARTS", "AGE"]
+    assert header.split() == ["NAME", "PHASE", "READY", "PROGRESS", "RESTARTS", "REASON", "AGE"]
     assert row.split()[:2] == ["good", "Succeeded"]
     wait_for("its events", lambda: events("good", ns, "Completed") == 1 and events("good", ns, "ReplicaCreated"))
 
