@@ -58,6 +58,7 @@ class Life:
     waits: list = field(default_factory=list)
     spans: list = field(default_factory=list)
     finished: bool = False
+    counts: list = field(default_factory=list)  # the pods of each admission
 
     def see(self, workload, revision):
         if holds(workload, "Finished") or holds(workload, "QuotaReserved"):
@@ -67,8 +68,7 @@ class Life:
         if holds(workload, "Admitted") and not holds(workload, "Finished"):
             if not (self.spans and self.spans[-1][1] is None):
                 self.spans.append([revision, None, seconds(condition(workload, "Admitted")["lastTransitionTime"])])
-                counts = [s["count"] for s in workload["status"]["admission"]["podSetAssignments"]]
-                check(counts == [PODS], f"{self.job}: admitted with {counts} pods")
+                self.counts += [s["count"] for s in workload["status"]["admission"]["podSetAssignments"]]
         else:
             close(self.spans, revision)
         self.finished = holds(workload, "Finished")
@@ -115,7 +115,7 @@ def out_of_order(found, starts):
     wrong = []
     for life in found:
         for revision, _, second in life.spans:
-            if any(0 <= second - start <= SEEN_S for start in starts):
+            if any(killed - 1 <= second <= ready + SEEN_S for killed, ready in starts):
                 continue
             for other in found:
                 before = other.priority > life.priority or (other.priority == life.priority and other.created < life.created)
@@ -136,11 +136,37 @@ def most_at_once(found):
 # --- the runs
 
 
+class Together(Kubelet):
+    """A node whose pods wait for each other, as ranks do: none ends before all of its job run."""
+
+    def __init__(self, plane):
+        self.whole = set()  # UIDs
+        super().__init__(plane)
+
+    def seen(self, pod, gone):
+        super().seen(pod, gone)
+        job_of = self.job_of(pod)
+        running = [p for p in list(self.pods.values()) if self.job_of(p) == job_of and p["status"].get("phase") == "Running"]
+        uids = {p["metadata"]["uid"] for p in running}
+        if len(uids) == PODS and not uids <= self.whole:
+            self.whole |= uids
+            for one in running:
+                super().seen(one, False)
+
+    @staticmethod
+    def job_of(pod):
+        return pod["metadata"]["namespace"], pod["metadata"].get("labels", {}).get(JOB)
+
+    def step_of(self, pod):
+        step = super().step_of(pod)
+        return None if step == self.end and pod["metadata"]["uid"] not in self.whole else step
+
+
 class Run:
     def __init__(self, plane, dice):
         self.plane, self.dice, self.api = plane, dice, plane.api
         self.ns = plane.namespace()
-        self.starts = []  # of Kueue
+        self.starts = []  # of Kueue: when it was killed, and when it was ready again
         plane.queues(self.ns, AT_ONCE * PODS + SPARE, queueingStrategy="StrictFIFO")
 
     def create(self, path, manifests):
@@ -202,9 +228,10 @@ def strike(run, kills):
     operator = None
     for number in range(kills + 1):
         if number % 2:
+            killed = time.time()
             plane.kill_kueue()
             plane.kueue_up()
-            run.starts.append(time.time())
+            run.starts.append((killed, time.time()))
         else:
             if operator:
                 plane.processes.remove(operator.process)
@@ -218,7 +245,7 @@ def strike(run, kills):
 
 def struck(plane, dice, n, kills):
     run = Run(plane, dice)
-    kubelet = Kubelet(plane)
+    kubelet = Together(plane)
     maker = Maker(run, [job(name, PODS, priority=priority, run=length) for name, priority, length in draw(dice, n)])
     began = time.monotonic()
     maker.start()
@@ -252,6 +279,7 @@ def judge_pods(run, found):
         others = [other for other in found if other.job == life.job]
         check(len(others) > 1 or outside == 0, f"{life.job}: {outside} pods without admission")
         check(max(inside, default=0) <= PODS, f"{life.job}: pods by admission: {inside}")
+        check(set(life.counts) <= {PODS}, f"{life.job}: admitted with {life.counts} pods")
         check(not life.finished or inside[-1] == PODS, f"{life.job}: pods by admission: {inside}")
 
 
@@ -290,7 +318,7 @@ class Watched:
 
 def undisturbed(plane, dice, n):
     run = Run(plane, dice)
-    kubelet, watched = Kubelet(plane), Watched(run)
+    kubelet, watched = Together(plane), Watched(run)
     operator = plane.operator(None, "--leader-elect=false")
     run.create(job_path(run.ns), [job(name, PODS, priority=priority, run=length) for name, priority, length in draw(dice, n)])
     run.wait("the jobs to end", lambda: sum(j.get("status", {}).get("phase") == "Succeeded" for j in run.api.get(job_path(run.ns))["items"]) == n)

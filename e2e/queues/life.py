@@ -20,7 +20,15 @@ class World:
     def __init__(self, plane):
         self.plane, self.api = plane, plane.api
         self.kubelet = Held(plane)
-        self.operator = plane.operator()
+        self.operator = plane.operator(None, "--leader-elect=false")
+
+    def restart_operator(self, meanwhile):
+        """Killed; another one starts after `meanwhile` is done."""
+        self.plane.processes.remove(self.operator.process)
+        self.operator.process.popen.kill()
+        self.operator.process.popen.wait()
+        meanwhile()
+        self.operator = self.plane.operator(None, "--leader-elect=false")
 
     def fresh(self, **cluster_queue):
         self.ns = self.plane.namespace()
@@ -285,6 +293,20 @@ def killed_at_the_end(world):
     second.finish()
 
 
+def both_killed_at_the_end(world):
+    """The operator that starts afterwards has only an ended job and its Workload to go by."""
+    world.fresh()
+    first = world.start("first")
+    first.await_running()
+    world.plane.kill_kueue()
+    for pod in first.pods():
+        world.kubelet.end(pod)
+    world.wait("the job to succeed", lambda: first.status.get("phase") == "Succeeded")
+    world.restart_operator(world.plane.kueue_up)
+    first.finish()
+    world.wait("usage 0", lambda: world.plane.usage(world.ns) == 0)
+
+
 def without_rights(world):
     """The entry of deploy/kueue without its permissions: no pod can be created, and the job's status names Kueue's webhook."""
     world.fresh()
@@ -327,6 +349,7 @@ CASES = {
     "not ready in time": never_ready,
     "Kueue killed while jobs run and wait": killed,
     "Kueue killed while a job ends": killed_at_the_end,
+    "operator and Kueue killed while a job ends": both_killed_at_the_end,
     "the entry without its permissions": without_rights,
     "Kueue removed and installed again": installed_later,
 }
