@@ -93,12 +93,13 @@ load_early() {
     load_images
 }
 
-# Install kubectl's plugin next to the local cluster's kubectl.
-build_cli() {
+# Install kubectl's plugin next to the local cluster's kubectl. Two demos may run side by side, and ninja has no lock.
+build_cli() (
+    flock 9
     cmake -S "$REPO" -B "$REPO/build/cli" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF &&
         cmake --build "$REPO/build/cli" --target kubectl-ptj && mkdir -p "$REPO/build/tools" &&
         install "$REPO/build/cli/bin/kubectl-ptj" "$REPO/build/tools/"
-}
+) 9>"$LOGS/cli.lock"
 
 start_images() { begin images "$REPO/deploy/images/build.sh" all; }
 
