@@ -42,7 +42,7 @@ if [ "${1:-}" = --long ]; then
     "$REPO/scripts/deps.sh" registry policies
     "$REPO/deploy/local/kube-router"
 fi
-beside=(-n "$AT_ONCE" --dist loadgroup)
+beside=(-n "$AT_ONCE" --dist worksteal)
 cases -m "$which and not serial and not killed" "${beside[@]}" "$@"
 cases -m "$which and killed" "${beside[@]}" "$@"
 cases -m "$which and serial" "$@"

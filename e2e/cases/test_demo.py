@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from kube import BOUND_S, REPO, OperatorKiller, forwarded, get, items, kubectl, operator_pids, wait_for
 
-# In the processes that run cases side by side, one has these, and those of test_docs.py after them.
-pytestmark = [pytest.mark.early, pytest.mark.xdist_group("demo")]
+pytestmark = pytest.mark.serial
 
 EPOCHS = 4
 SCALARS = {"train/loss", "val/loss", "val/accuracy", "test/loss", "test/accuracy"}
@@ -100,14 +99,10 @@ def test_operator_is_small(trained):
     assert int(resident.group(1)) < 15 * 1024
 
 
-@pytest.mark.killed
-def test_second_demo_trains_again_though_the_operator_is_killed():
-    first = get("ptj", "mnist", "default")
-    assert first, "the first demo leaves its job"
-
+def test_second_demo_trains_again_though_the_operator_is_killed(trained):
     def second_job():
         job = get("ptj", "mnist", "default")
-        return job and job["metadata"]["uid"] != first["metadata"]["uid"]
+        return job and job["metadata"]["uid"] != trained["uid"]
 
     killer = OperatorKiller(start=second_job)
     killer.start()
@@ -116,6 +111,6 @@ def test_second_demo_trains_again_though_the_operator_is_killed():
     assert killer.killed == killer.times
     job = get("ptj", "mnist", "default")
     assert (job["status"]["attempt"], job["status"]["backoffCount"]) == (0, 0)
-    assert job["metadata"]["uid"] != first["metadata"]["uid"]
+    assert job["metadata"]["uid"] != trained["uid"]
     assert job["status"]["phase"] == "Succeeded"
     assert 0.5 < printed_accuracy(out) < 1

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kube import REPO, get
 
-pytestmark = [pytest.mark.early, pytest.mark.xdist_group("demo")]
+pytestmark = pytest.mark.serial
 RUNNER = REPO / "tests" / "docs" / "blocks.py"
 
 

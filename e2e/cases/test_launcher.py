@@ -11,8 +11,6 @@ import jobs
 import pytest
 from kube import REPO, STATE, apply, get, kubectl, wait_for, wait_phase
 
-pytestmark = pytest.mark.xdist_group("images")  # one of them makes the image
-
 UID = 12345
 DEBIAN = "localhost/torchkeeper/tensorboard:dev"
 SCRATCH = "localhost/torchkeeper/e2e-scratch:1"

@@ -17,8 +17,6 @@ from launcher_cases import CASES
 from launchers import (OF_OURS, RANKS, TORCHRUN, Launch, Ours, Theirs, alive, differences, end_all, environment, see,
                        stay)
 
-pytestmark = pytest.mark.xdist_group("launchers")  # one of their launchers for all: it takes seconds to load
-
 PROGRAMS = {"ours": [str(TORCHRUN)], "theirs": [sys.executable, "-m", "torch.distributed.run"]}
 
 
