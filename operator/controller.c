@@ -383,6 +383,8 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
         .launcher_image = c->options.launcher_image,
     };
     in->problem.retry_ms += mono_to_wall_ms;
+    if (job->queue.name)
+        queues_need(c->queues);
     in->queue.mode = queue_mode(c);
     watches_gather_queue(&c->watches, job->ns, job->uid, job->queue.name != NULL, a, in);
     watches_gather(&c->watches, job, a, in);
@@ -539,6 +541,19 @@ static void on_deployments_listed(void *ctx)
     }
 }
 
+static bool has_queued_job(void *ctx)
+{
+    const struct kube_store *jobs = controller_jobs(ctx);
+    const struct kube_store_entry *e = kube_store_first(jobs);
+
+    for (; e; e = kube_store_next(jobs, e)) {
+        const struct jobtext *job = e->value;
+        if (job->queued && job->phase != JOB_SUCCEEDED && job->phase != JOB_FAILED)
+            return true;
+    }
+    return false;
+}
+
 /* Kueue was found, or has gone: that concerns each job with a queue. */
 static void on_queues_changed(void *ctx)
 {
@@ -613,7 +628,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                                                           .seed = options->seed});
     watches_add(&c->watches, c->reconciler, options->ns, on_job_gone,
                 options->tensorboard_image ? on_deployments_listed : NULL);
-    c->queues = queues_new(l, t, options->kueue, on_queues_changed, c);
+    c->queues = queues_new(l, t, options->kueue, has_queued_job, on_queues_changed, c);
     if (queues_are_served(c->queues))
         watches_add_queues(&c->watches, c->reconciler, options->ns);
     return c;

@@ -14,9 +14,11 @@ struct queues {
     const struct kube_transport *transport;
     struct kube_loop_timer timer;
     struct kube_request_run *call;
+    bool (*needed)(void *ctx);
     void (*changed)(void *ctx);
     void *ctx;
     bool known, served;
+    bool rests; /* nobody needed it when the timer fired last */
     int misses; /* consecutive answers without Workloads */
 };
 
@@ -53,6 +55,12 @@ static void ask(void *ctx)
     struct queues *q = ctx;
     struct err err;
 
+    q->rests = !q->served && !q->needed(q->ctx);
+    if (q->rests) {
+        q->known = false;
+        q->misses = 0;
+        return;
+    }
     q->call = kube_request_start(q->transport, &(struct kube_request){.verb = KUBE_LIST, .resource = &GROUP},
                                  on_answer, q, &err);
     if (!q->call)
@@ -60,20 +68,28 @@ static void ask(void *ctx)
 }
 
 struct queues *queues_new(struct kube_loop *l, const struct kube_transport *t, enum queues_use use,
-                          void (*changed)(void *ctx), void *ctx)
+                          bool (*needed)(void *ctx), void (*changed)(void *ctx), void *ctx)
 {
     struct queues *q = memory_must(calloc(1, sizeof(*q)));
 
     *q = (struct queues){.loop = l,
                          .transport = t,
                          .timer = {.fire = ask, .ctx = q},
+                         .needed = needed,
                          .changed = changed,
                          .ctx = ctx,
                          .known = use != QUEUES_AUTO,
-                         .served = use == QUEUES_ON};
-    if (use == QUEUES_AUTO)
-        kube_loop_timer_set(l, &q->timer, kube_loop_now_ms(l));
+                         .served = use == QUEUES_ON,
+                         .rests = use == QUEUES_AUTO};
     return q;
+}
+
+void queues_need(struct queues *q)
+{
+    if (!q->rests)
+        return;
+    q->rests = false;
+    kube_loop_timer_set(q->loop, &q->timer, kube_loop_now_ms(q->loop));
 }
 
 void queues_free(struct queues *q)

@@ -142,6 +142,8 @@ static struct jobtext *text_of(const cJSON *object, const struct err *unreadable
     struct jobtext t = {.unreadable = unreadable ? unreadable->msg : "",
                         .generation = json_i64(meta, "generation", 0),
                         .deleting = json_str(meta, "deletionTimestamp") != NULL,
+                        .queued =
+                            json_str(cJSON_GetObjectItemCaseSensitive(meta, "labels"), LABEL_QUEUE) != NULL,
                         .phase = job_phase_of(json_find(object, (const char *[]){"status", NULL}))};
 
     if (decode_names(meta, TRAINJOB_KIND, &names, err) < 0)

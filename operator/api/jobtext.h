@@ -25,6 +25,7 @@ struct jobtext {
     const char *ns, *name, *uid, *resource_version;
     int64_t generation;
     bool deleting;
+    bool queued; /* it has LABEL_QUEUE */
     enum job_phase phase;
     const char *unreadable; /* why only the names of skim.h are known; "": the job was read */
     const char *json;       /* spec, status, and the members of metadata that are used */

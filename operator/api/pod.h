@@ -83,16 +83,17 @@ struct pod {
     int32_t attempt; /* -1: the same */
     int32_t restart;
     int32_t deadline_s;       /* activeDeadlineSeconds; 0: none */
-    enum pod_phase phase : 8; /* bit-field and bytes to save memory: there are many pods */
+    enum pod_phase phase : 8; /* bit-fields to save memory: there are many pods */
     enum pod_unplaced unplaced : 8;
     enum gang_scheduler gang : 8;
-    bool forced;       /* deleted with a grace period of 0 */
-    bool host_network; /* its ports are the node's */
-    bool beside;       /* `init` is not an init container but one beside the training */
-    bool sidecar;      /* `init` is an init container with restartPolicy Always */
-    bool avoids;       /* it has ANNOTATION_AVOIDED_NODES */
-    bool keyed;        /* its training container's env has CONTRACT_ENV_JOB_KEY */
-    bool crashed; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
+    bool forced : 1;       /* deleted with a grace period of 0 */
+    bool host_network : 1; /* its ports are the node's */
+    bool beside : 1;       /* `init` is not an init container but one beside the training */
+    bool sidecar : 1;      /* `init` is an init container with restartPolicy Always */
+    bool avoids : 1;       /* it has ANNOTATION_AVOIDED_NODES */
+    bool keyed : 1;        /* its training container's env has CONTRACT_ENV_JOB_KEY */
+    bool
+        crashed : 1; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
     int64_t created_ms;
     int64_t since_ms;    /* when `init` started, if it runs; else when the pod got a node; 0: unknown */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
