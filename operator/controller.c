@@ -546,12 +546,24 @@ static bool has_queued_job(void *ctx)
     const struct kube_store *jobs = controller_jobs(ctx);
     const struct kube_store_entry *e = kube_store_first(jobs);
 
-    for (; e; e = kube_store_next(jobs, e)) {
-        const struct jobtext *job = e->value;
-        if (job->queued && job->phase != JOB_SUCCEEDED && job->phase != JOB_FAILED)
-            return true;
-    }
-    return false;
+    while (e && !((const struct jobtext *)e->value)->queued)
+        e = kube_store_next(jobs, e);
+    return e;
+}
+
+/* A plan about a queue waits until all of its kinds are listed, and nothing else calls for one again: a job that
+ * has ended has no other events. */
+static void on_queue_kind_listed(void *ctx)
+{
+    struct controller *c = ctx;
+    const struct kube_store *jobs = controller_jobs(c);
+    const struct kube_store *workloads = kube_cache_store(c->watches.kinds[CHILD_WORKLOAD]);
+
+    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
+        if (((const struct jobtext *)e->value)->queued)
+            kube_reconciler_add(c->reconciler, e->ns, e->uid);
+    for (const struct kube_store_entry *e = kube_store_first(workloads); e; e = kube_store_next(workloads, e))
+        kube_reconciler_add(c->reconciler, e->ns, ((const struct workload *)e->value)->owner_uid);
 }
 
 /* Kueue was found, or has gone: that concerns each job with a queue. */
@@ -561,7 +573,7 @@ static void on_queues_changed(void *ctx)
     const struct kube_store *jobs = controller_jobs(c);
 
     if (queues_are_served(c->queues) && !c->watches.kinds[CHILD_WORKLOAD])
-        watches_add_queues(&c->watches, c->reconciler, c->options.ns);
+        watches_add_queues(&c->watches, c->reconciler, c->options.ns, on_queue_kind_listed);
     for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
         kube_reconciler_add(c->reconciler, e->ns, e->uid);
 }
@@ -630,7 +642,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                 options->tensorboard_image ? on_deployments_listed : NULL);
     c->queues = queues_new(l, t, options->kueue, has_queued_job, on_queues_changed, c);
     if (queues_are_served(c->queues))
-        watches_add_queues(&c->watches, c->reconciler, options->ns);
+        watches_add_queues(&c->watches, c->reconciler, options->ns, on_queue_kind_listed);
     return c;
 }
 

@@ -55,10 +55,9 @@ static void ask(void *ctx)
     struct queues *q = ctx;
     struct err err;
 
-    q->rests = !q->served && !q->needed(q->ctx);
+    q->rests = !q->served && q->misses >= MISSES && !q->needed(q->ctx);
     if (q->rests) {
         q->known = false;
-        q->misses = 0;
         return;
     }
     q->call = kube_request_start(q->transport, &(struct kube_request){.verb = KUBE_LIST, .resource = &GROUP},
@@ -79,8 +78,9 @@ struct queues *queues_new(struct kube_loop *l, const struct kube_transport *t, e
                          .changed = changed,
                          .ctx = ctx,
                          .known = use != QUEUES_AUTO,
-                         .served = use == QUEUES_ON,
-                         .rests = use == QUEUES_AUTO};
+                         .served = use == QUEUES_ON};
+    if (use == QUEUES_AUTO)
+        kube_loop_timer_set(l, &q->timer, kube_loop_now_ms(l));
     return q;
 }
 

@@ -1,5 +1,5 @@
-/* queues.h - find out whether the API server serves Kueue's Workloads: once a minute, while a job has a queue or
- * they are served.
+/* queues.h - find out whether the API server serves Kueue's Workloads: at the start, and once a minute while a job
+ * has a queue or they are served.
  *
  * Ownership: borrows loop and transport; queues_free cancels its request.
  * Order:     `changed` is called from the loop, when Kueue was found or has gone. Two answers in a row without
@@ -20,7 +20,7 @@ enum queues_use { QUEUES_OFF, QUEUES_AUTO, QUEUES_ON };
 
 struct queues;
 
-/* `needed`: whether a job that has not ended has a queue; called once a minute. */
+/* `needed`: whether a job has a queue; called once a minute. */
 struct queues *queues_new(struct kube_loop *l, const struct kube_transport *t, enum queues_use use,
                           bool (*needed)(void *ctx), void (*changed)(void *ctx), void *ctx);
 void queues_free(struct queues *q);

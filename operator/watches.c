@@ -191,7 +191,8 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
 
 /* Spare: only jobs with a queue wait for them. Workloads are watched without a label, since one that lost it would keep
  * its quota. */
-void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns)
+void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns,
+                        void (*listed)(void *ctx))
 {
     static const struct kube_resource SETTINGS[QUEUE_SETTINGS] = {
         [QUEUE_FLAVOR] = {WORKLOAD_GROUP, WORKLOAD_VERSION, "resourceflavors", "ResourceFlavor", true},
@@ -203,15 +204,18 @@ void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char
     w->kinds[CHILD_WORKLOAD] =
         kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch = {.resource = WORKLOADS, .ns = ns},
                                                                   .spare = true,
+                                                                  .listed = listed,
                                                                   .decode = decode_workload,
                                                                   .decode_unreadable = unreadable_workload,
                                                                   .unsure = unsure_workload,
                                                                   .free_value = free});
     for (int i = 0; i < QUEUE_SETTINGS; i++)
-        w->settings[i] = kube_reconciler_watch(
-            r,
-            &(struct kube_reconciler_source){
-                .watch.resource = SETTINGS[i], .spare = true, .decode = decode_setting, .free_value = free});
+        w->settings[i] =
+            kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch.resource = SETTINGS[i],
+                                                                      .spare = true,
+                                                                      .listed = listed,
+                                                                      .decode = decode_setting,
+                                                                      .free_value = free});
 }
 
 bool watches_settings_listed(const struct watches *w)

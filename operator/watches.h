@@ -25,8 +25,10 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job),
                  void (*deployments_listed)(void *ctx));
 
-/* Watch Workloads, and what they refer to in the cluster. It may be called while the loop runs. */
-void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns);
+/* Watch Workloads, and what they refer to in the cluster. It may be called while the loop runs. `listed` is called
+ * after each list. */
+void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns,
+                        void (*listed)(void *ctx));
 
 /* Fill in->queue except the mode: the Workloads of this job, and `settings` of the cluster. */
 void watches_gather_queue(const struct watches *w, const char *ns, const char *uid, bool settings,
