@@ -441,8 +441,10 @@ static void test_ended_before_the_lists(void **state)
     lab_put(l, LAB_JOB, QUEUED("", "2"));
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
     fake_plan_fault(l->server, &late);
+    l->queues.runs = false;
     lab_restart(l);
     lab_pass_ms(l, 30000);
+    assert_true(fake_faults_done(l->server) > 0 && !lab_workload_is(l, "Finished", "True"));
     fake_plan_fault(l->server, NULL);
     LAB_UNTIL(l, lab_workload_is(l, "Finished", "True"));
 }
