@@ -51,13 +51,13 @@ static void add_tolerations(cJSON *to, const cJSON *from)
     }
 }
 
-static cJSON *member(cJSON *parent, const char *key, bool array)
+static cJSON *array_of(cJSON *parent, const char *key)
 {
     cJSON *o = at(parent, key);
 
-    if (array ? cJSON_IsArray(o) : cJSON_IsObject(o))
+    if (cJSON_IsArray(o))
         return o;
-    o = array ? cJSON_CreateArray() : cJSON_CreateObject();
+    o = cJSON_CreateArray();
     desired_set(parent, key, o);
     return o;
 }
@@ -65,7 +65,7 @@ static cJSON *member(cJSON *parent, const char *key, bool array)
 /* Set what the assignment says in a pod, or in a pod template. Returns a key that it would overwrite; NULL: none. */
 const char *admission_assign(const struct planner *p, const cJSON *assignment, cJSON *pod)
 {
-    cJSON *meta = member(pod, "metadata", false), *spec = member(pod, "spec", false);
+    cJSON *meta = desired_object(pod, "metadata"), *spec = desired_object(pod, "spec");
     const char *conflict = NULL, *c;
     const cJSON *f, *u;
     struct err ignored;
@@ -77,17 +77,17 @@ const char *admission_assign(const struct planner *p, const cJSON *assignment, c
         cleanup_json cJSON *labels = s ? json_parse(s->node_labels, strlen(s->node_labels), &ignored) : NULL;
         cleanup_json cJSON *tolerations =
             s ? json_parse(s->tolerations, strlen(s->tolerations), &ignored) : NULL;
-        c = merge(member(spec, "nodeSelector", false), labels);
+        c = merge(desired_object(spec, "nodeSelector"), labels);
         conflict = c ? arena_strdup(p->a, c) : conflict;
-        add_tolerations(member(spec, "tolerations", true), tolerations);
+        add_tolerations(array_of(spec, "tolerations"), tolerations);
     }
     cJSON_ArrayForEach(u, at(assignment, "updates"))
     {
-        c = merge(member(spec, "nodeSelector", false), at(u, "nodeSelector"));
-        c = c ? c : merge(member(meta, "labels", false), at(u, "labels"));
-        c = c ? c : merge(member(meta, "annotations", false), at(u, "annotations"));
+        c = merge(desired_object(spec, "nodeSelector"), at(u, "nodeSelector"));
+        c = c ? c : merge(desired_object(meta, "labels"), at(u, "labels"));
+        c = c ? c : merge(desired_object(meta, "annotations"), at(u, "annotations"));
         conflict = c ? arena_strdup(p->a, c) : conflict;
-        add_tolerations(member(spec, "tolerations", true), at(u, "tolerations"));
+        add_tolerations(array_of(spec, "tolerations"), at(u, "tolerations"));
     }
     return conflict;
 }
@@ -101,7 +101,7 @@ void admission_fill_pod(const struct planner *p, const struct slot *s, cJSON *po
     if (p->queue.verdict != QUEUE_RUN)
         return;
     (void)admission_assign(p, assignment, pod);
-    cJSON *labels = member(meta, "labels", false), *annotations = member(meta, "annotations", false);
+    cJSON *labels = desired_object(meta, "labels"), *annotations = desired_object(meta, "annotations");
     cJSON_DeleteItemFromObjectCaseSensitive(labels, LABEL_QUEUE);
     desired_set(labels, LABEL_PODSET, cJSON_CreateString(s->spec->type));
     if (strlen(w->queue) <= LABEL_VALUE_MAX)
@@ -113,7 +113,7 @@ void admission_fill_pod(const struct planner *p, const struct slot *s, cJSON *po
         return;
     cJSON *gate = cJSON_CreateObject();
     cJSON_AddStringToObject(gate, "name", TOPOLOGY_GATE);
-    cJSON_AddItemToArray(member(at(pod, "spec"), "schedulingGates", true), gate);
+    cJSON_AddItemToArray(array_of(at(pod, "spec"), "schedulingGates"), gate);
     if (!at(annotations, ANNOTATION_TOPOLOGY_REQUIRED) && !at(annotations, ANNOTATION_TOPOLOGY_PREFERRED))
         desired_set(annotations, ANNOTATION_TOPOLOGY_ANY, cJSON_CreateString("true"));
 }

@@ -45,13 +45,6 @@ enum gang_scheduler gang_of(const struct planner *p)
 
 /* ---- pods */
 
-static cJSON *object_at(cJSON *parent, const char *key)
-{
-    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
-
-    return o ? o : cJSON_AddObjectToObject(parent, key);
-}
-
 static void set_scheduler(const struct planner *p, cJSON *spec)
 {
     if (p->in->gangs.scheduler_name)
@@ -61,8 +54,8 @@ static void set_scheduler(const struct planner *p, cJSON *spec)
 void gang_join(const struct planner *p, cJSON *pod)
 {
     enum gang_scheduler scheduler = gang_of(p);
-    cJSON *meta = object_at(pod, "metadata");
-    cJSON *spec = object_at(pod, "spec");
+    cJSON *meta = desired_object(pod, "metadata");
+    cJSON *spec = desired_object(pod, "spec");
     const char *class = p->spec->scheduling.priority_class;
     const char *group = group_name(p, p->st.attempt);
 
@@ -70,11 +63,11 @@ void gang_join(const struct planner *p, cJSON *pod)
         desired_set(spec, "priorityClassName", cJSON_CreateString(class));
     if (scheduler == GANG_NONE)
         return;
-    desired_set(object_at(meta, "labels"), LABEL_GANG, cJSON_CreateString(gang_schedulers[scheduler]));
+    desired_set(desired_object(meta, "labels"), LABEL_GANG, cJSON_CreateString(gang_schedulers[scheduler]));
     if (scheduler == GANG_COSCHEDULING)
-        desired_set(object_at(meta, "labels"), COSCHEDULING_LABEL, cJSON_CreateString(group));
+        desired_set(desired_object(meta, "labels"), COSCHEDULING_LABEL, cJSON_CreateString(group));
     else if (scheduler == GANG_VOLCANO)
-        desired_set(object_at(meta, "annotations"), VOLCANO_ANNOTATION, cJSON_CreateString(group));
+        desired_set(desired_object(meta, "annotations"), VOLCANO_ANNOTATION, cJSON_CreateString(group));
     else
         cJSON_AddStringToObject(cJSON_AddObjectToObject(spec, NATIVE_FIELD), "podGroupName", group);
     if (scheduler != GANG_NATIVE)

@@ -73,11 +73,6 @@ bool queuespec_same_content(const struct queuespec *q, const struct workload *w)
     return strcmp(w->content, q->content) == 0;
 }
 
-bool queuespec_same_sizes(const struct queuespec *q, const struct workload *w)
-{
-    return strcmp(w->sizes, q->sizes) == 0;
-}
-
 static void copy_quantities(cJSON *spec, const char *list)
 {
     static const char *const RESOURCES[] = {"requests", "limits"};
@@ -235,7 +230,7 @@ const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q
     const char *gates = gates_left(p, w);
     bool same_gates = strcmp(gates, w->gated_by) == 0;
 
-    if (queuespec_same_content(q, w) && queuespec_same_sizes(q, w) &&
+    if (queuespec_same_content(q, w) && strcmp(w->sizes, q->sizes) == 0 &&
         strcmp(w->queue, p->job->queue.name) == 0 && same_priority(w, q) &&
         w->max_time_s == p->job->queue.max_time_s && same_gates)
         return NULL;

@@ -20,9 +20,8 @@ const struct queue_setting *queuespec_setting(const struct planner *p, enum queu
 
 void queuespec_read(const struct planner *p, struct queuespec *ret);
 
-/* Whether Kueue would decide the same of both; of the counts alone: same_sizes. */
+/* Whether Kueue would decide the same of both, counts left out. */
 bool queuespec_same_content(const struct queuespec *q, const struct workload *w);
-bool queuespec_same_sizes(const struct queuespec *q, const struct workload *w);
 
 /* The whole Workload. */
 cJSON *queuespec_workload(struct planner *p, const struct queuespec *q);
