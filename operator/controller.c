@@ -551,17 +551,13 @@ static bool has_queued_job(void *ctx)
     return e;
 }
 
-/* A plan about a queue waits until all of its kinds are listed, and nothing else calls for one again: a job that
- * has ended has no other events. */
+/* A plan about a queue waits until all of its kinds are listed. A job that waits is planned again each second; nothing
+ * else calls for one that has ended, or has left its queue, and has a Workload. */
 static void on_queue_kind_listed(void *ctx)
 {
     struct controller *c = ctx;
-    const struct kube_store *jobs = controller_jobs(c);
     const struct kube_store *workloads = kube_cache_store(c->watches.kinds[CHILD_WORKLOAD]);
 
-    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
-        if (((const struct jobtext *)e->value)->queued)
-            kube_reconciler_add(c->reconciler, e->ns, e->uid);
     for (const struct kube_store_entry *e = kube_store_first(workloads); e; e = kube_store_next(workloads, e))
         kube_reconciler_add(c->reconciler, e->ns, ((const struct workload *)e->value)->owner_uid);
 }

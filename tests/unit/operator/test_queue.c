@@ -429,24 +429,48 @@ static void test_webhook_down_at_release(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
 }
 
-/* A job ends while Kueue's webhooks refuse writes, and the next operator lists the classes late. */
+/* The next operator lists the classes late. No watch is silent for so long that its kind is listed again, which would add the
+ * keys as well. */
+static void restart_with_late_classes(struct lab *l)
+{
+    const struct fake_fault_plan late = {.method = "LIST", .path_part = "/priorityclasses", .status = 500};
+
+    l->bookmarks = true;
+    fake_plan_fault(l->server, &late);
+    l->queues.runs = false;
+    lab_restart(l);
+    lab_pass_ms(l, 30000);
+    assert_true(fake_faults_done(l->server) > 0);
+    fake_plan_fault(l->server, NULL);
+}
+
+/* A job ends while Kueue's webhooks refuse writes. */
 static void test_ended_before_the_lists(void **state)
 {
     struct lab *l = begin(state, lab_well);
     const struct fake_fault_plan down = {
         .method = "PATCH", .path_part = "/workloads", .status = 500, .message = DOWN};
-    const struct fake_fault_plan late = {.method = "LIST", .path_part = "/priorityclasses", .status = 500};
 
     fake_plan_fault(l->server, &down);
     lab_put(l, LAB_JOB, QUEUED("", "2"));
     LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
-    fake_plan_fault(l->server, &late);
-    l->queues.runs = false;
-    lab_restart(l);
-    lab_pass_ms(l, 30000);
-    assert_true(fake_faults_done(l->server) > 0 && !lab_workload_is(l, "Finished", "True"));
-    fake_plan_fault(l->server, NULL);
+    restart_with_late_classes(l);
+    assert_false(lab_workload_is(l, "Finished", "True"));
     LAB_UNTIL(l, lab_workload_is(l, "Finished", "True"));
+}
+
+/* A job leaves its queue while no operator is there. */
+static void test_left_before_the_lists(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':null}}");
+    restart_with_late_classes(l);
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    assert_int_equal(pods(l), 2);
 }
 
 /* ---- what the user changes */
@@ -818,6 +842,7 @@ int main(void)
         LAB_TEST(test_webhook_down),
         LAB_TEST(test_webhook_down_at_release),
         LAB_TEST(test_ended_before_the_lists),
+        LAB_TEST(test_left_before_the_lists),
         LAB_TEST(test_changes_while_waiting),
         LAB_TEST(test_changes_while_running),
         LAB_TEST(test_suspended),
