@@ -376,8 +376,7 @@ static void on_group_api_missing(struct step *s)
 /* Whether the API server dropped the pod's PodGroup, as it does without a message if it does not know it. */
 static bool left_gang(const struct action *act, const cJSON *made)
 {
-    return act->child == CHILD_POD && act->gang == GANG_NATIVE && made &&
-           !json_find(made, (const char *[]){"spec", "schedulingGroup", "podGroupName", NULL});
+    return act->child == CHILD_POD && act->gang == GANG_NATIVE && made && !pod_has_native_group(made);
 }
 
 static void on_group_gone(void *ctx, struct kube_reply *reply)

@@ -117,6 +117,11 @@ static enum gang_scheduler read_gang(const cJSON *labels)
     return GANG_NONE;
 }
 
+bool pod_has_native_group(const cJSON *object)
+{
+    return json_find(object, (const char *[]){"spec", "schedulingGroup", "podGroupName", NULL});
+}
+
 static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
 {
     const cJSON *labels = member(meta, "labels");
@@ -234,18 +239,9 @@ static void read_container(const cJSON *status, struct pod_container *c)
     c->finished_ms = instant(ended, "finishedAt");
 }
 
-/* An init container with restartPolicy Always runs beside the training, and its end does not count. */
-static bool is_sidecar(const cJSON *object, const char *name)
+bool pod_is_sidecar(const cJSON *init_container)
 {
-    const cJSON *c;
-
-    cJSON_ArrayForEach(c, json_find(object, (const char *[]){"spec", "initContainers", NULL}))
-    {
-        const char *policy = json_str(c, "restartPolicy");
-        if (strcmp(or_empty(json_str(c, "name")), name) == 0)
-            return policy && strcmp(policy, "Always") == 0;
-    }
-    return false;
+    return strcmp(or_empty(json_str(init_container, "restartPolicy")), "Always") == 0;
 }
 
 /* Read how the last run of a restarted container ended: that shows the problem, also while it waits or runs
@@ -278,12 +274,13 @@ static bool is_awaited(const struct pod_container *c, bool sidecar, const cJSON 
 static void read_init_containers(const cJSON *object, const cJSON *status, struct pod *p)
 {
     const cJSON *c;
+    const cJSON *specs = json_find(object, (const char *[]){"spec", "initContainers", NULL});
 
     cJSON_ArrayForEach(c, member(status, "initContainerStatuses"))
     {
         struct pod_container init = {.name = or_empty(json_str(c, "name"))};
         read_container(c, &init);
-        const bool sidecar = is_sidecar(object, init.name);
+        const bool sidecar = pod_is_sidecar(json_item_with(specs, "name", init.name));
         const bool failed = init.state == CONTAINER_TERMINATED && init.exit_code != 0 && !sidecar;
         if (!failed && (p->init.state != CONTAINER_NONE || !is_awaited(&init, sidecar, c, p)))
             continue;
@@ -471,6 +468,8 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
 
     if (read_metadata(member(object, "metadata"), &p, err) < 0)
         return NULL;
+    if (p.gang == GANG_NATIVE && !unreadable && !pod_has_native_group(object))
+        p.attempt = -1; /* started without the others of its attempt */
     p.node = or_empty(json_str(member(object, "spec"), "nodeName"));
     p.ip = or_empty(json_str(status, "podIP"));
     p.host_network = cJSON_IsTrue(json_find(object, (const char *[]){"spec", "hostNetwork", NULL}));

@@ -80,7 +80,7 @@ struct pod {
      * each condition. Tabs separate the words. */
     const char *evidence;
     int32_t index;   /* -1: label missing or bad */
-    int32_t attempt; /* -1: the same */
+    int32_t attempt; /* -1: the same, or it starts without its native PodGroup */
     int32_t restart;
     int32_t deadline_s;       /* activeDeadlineSeconds; 0: none */
     enum pod_phase phase : 8; /* bit-fields to save memory: there are many pods */
@@ -107,6 +107,12 @@ struct pod {
  * webhook may add containers anywhere in the list. Without the annotation, or without such a container, the
  * rule for templates (trainjob_training_container) applies. */
 const cJSON *pod_training_container(const cJSON *object);
+
+/* Whether an init container runs beside the training: its end does not count. */
+bool pod_is_sidecar(const cJSON *init_container);
+
+/* Whether the pod is a member of a native PodGroup. Without its feature gate the API server drops that field. */
+bool pod_has_native_group(const cJSON *object);
 
 /* Whether the container's env sets the variable. The env of an existing pod cannot change. */
 bool pod_has_env(const cJSON *container, const char *name);

@@ -2,6 +2,7 @@
 #include "operator/api/requests.h"
 
 #include "common/sv.h"
+#include "operator/api/pod.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,19 +70,13 @@ static void add_container(struct requests *to, const cJSON *container, int times
     add(to, member(resources, "limits"), requests, times);
 }
 
-static bool is_sidecar(const cJSON *init)
-{
-    const char *policy = json_str(init, "restartPolicy");
-
-    return policy && strcmp(policy, "Always") == 0;
-}
-
 void requests_add(struct requests *sum, const cJSON *pod_spec, int pods)
 {
     const cJSON *c;
 
     cJSON_ArrayForEach(c, member(pod_spec, "containers")) add_container(sum, c, pods);
-    cJSON_ArrayForEach(c, member(pod_spec, "initContainers")) if (is_sidecar(c)) add_container(sum, c, pods);
+    cJSON_ArrayForEach(c, member(pod_spec, "initContainers")) if (pod_is_sidecar(c))
+        add_container(sum, c, pods);
 }
 
 cJSON *requests_json(const struct requests *sum)

@@ -76,16 +76,15 @@ static const struct run_instead *instead(const struct run_mode *mode, const char
     return NULL;
 }
 
-/* Keep those with restartPolicy Always: they are sidecars, which run beside the training. */
+/* Keep sidecars, which run beside the training. */
 static void drop_init_containers(cJSON *spec)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, "initContainers");
     cJSON *next;
 
     for (cJSON *c = list ? list->child : NULL; c; c = next) {
-        const char *policy = json_str(c, "restartPolicy");
         next = c->next;
-        if (!policy || strcmp(policy, "Always") != 0)
+        if (!pod_is_sidecar(c))
             cJSON_Delete(cJSON_DetachItemViaPointer(list, c));
     }
     if (cJSON_GetArraySize(list) == 0)

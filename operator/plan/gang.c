@@ -158,7 +158,7 @@ void gang_delete(struct planner *p)
 
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
-        if (!pod->deletion_ms && (ends || pod->attempt < p->st.attempt))
+        if (!pod->deletion_ms && pod->attempt >= 0 && (ends || pod->attempt < p->st.attempt))
             add_delete(p, pod->gang, pod->attempt);
     }
     if (ends || p->st.attempt > before)

@@ -318,6 +318,39 @@ static void test_deleted(void **state)
     }
 }
 
+/* The API server dropped the PodGroup of a pod, which a scheduler may have bound since: it is no pod of the attempt, also after
+ * a crash of the operator. Its end counts nothing. */
+static void test_dropped(void **state)
+{
+    static const char *const PODS[] = {"", ",'terminating':'2026-01-01T00:10:30Z'"};
+    static struct planned p;
+    char pod[256];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(PODS); i++) {
+        const char *name = PODS[i][0] ? "it is leaving" : "it runs";
+        snprintf(
+            pod, sizeof(pod),
+            "{'name':'j-node-0','index':0,'node':'n0'%s,'also':{'metadata':{'labels':{'batch.tensorstack.dev/"
+            "gang':'native'}}}}",
+            PODS[i]);
+        plan("j", TORCHRUN NODES("2", ""), "{'attempt':0}", (const char *[]){pod, NULL}, GANG_NATIVE, &p);
+        expect_none(&p, name, "uid-j-node-0-0");
+        expect_none(&p, name, "create pod");
+        expect_none(&p, name, "delete native");
+        if (!PODS[i][0])
+            expect(&p, name, "delete pod j-node-0");
+    }
+    plan("j", TORCHRUN NODES("2", ""), "{'attempt':0}",
+         (const char *[]){
+             "{'name':'j-node-0','index':0,'node':'n0','also':{'metadata':{'labels':{'batch."
+             "tensorstack.dev/gang':'native'}},'spec':{'schedulingGroup':{'podGroupName':'j-0'}}}}",
+             NULL},
+         GANG_NATIVE, &p);
+    expect(&p, "a member", "uid-j-node-0-0");
+    expect_none(&p, "a member", "delete pod j-node-0");
+}
+
 #define WAITED                                                                                               \
     "{'attempt':0,'conditions':[{'type':'Running','status':'False','lastTransitionTime':'2026-01-01T00:01:"  \
     "00Z'}]}"
@@ -438,9 +471,10 @@ static void test_min_resources(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_objects), cmocka_unit_test(test_not_ours),
-                                       cmocka_unit_test(test_deleted), cmocka_unit_test(test_start_deadline),
-                                       cmocka_unit_test(test_min_resources)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects),        cmocka_unit_test(test_not_ours),
+        cmocka_unit_test(test_deleted),        cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_start_deadline), cmocka_unit_test(test_min_resources)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
