@@ -434,6 +434,9 @@ static void on_created(struct step *s, struct kube_reply *reply)
 
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
         end_step(s);
+    } else if (s->act->keep && (reply->status.reason == KUBE_REASON_ALREADY_EXISTS || is_refusal(reply))) {
+        r->unseen = true;
+        end_step(s);
     } else if (s->act->child == CHILD_GROUP && lacks_api(reply)) {
         on_group_api_missing(s);
     } else if (s->act->child == CHILD_GROUP && !reply->err) {

@@ -129,13 +129,27 @@ void gang_create(struct planner *p)
     enum gang_scheduler scheduler = gang_of(p);
     char *name = group_name(p, p->st.attempt);
 
-    if (scheduler == GANG_NONE || planner_has_pods(p))
+    if (scheduler == GANG_NONE)
         return;
     cJSON *o = desired_child(p, scheduler == GANG_NATIVE ? "" : VERSIONS[scheduler], "PodGroup", name, NULL);
     if (scheduler == GANG_NATIVE) /* the path of the request decides */
         cJSON_DeleteItemFromObject(o, "apiVersion");
     cJSON_AddItemToObject(o, "spec", group_spec(p, scheduler));
-    planner_create(p, &p->creates, CHILD_GROUP, name, o)->gang = scheduler;
+    struct action *act = planner_create(p, &p->creates, CHILD_GROUP, name, o);
+    act->gang = scheduler;
+    act->keep = planner_has_pods(p);
+}
+
+/* Native PodGroups stay while pods refer to them. */
+bool gang_is_missed(const struct planner *p)
+{
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && pod->gang == GANG_COSCHEDULING && pod->unplaced == UNPLACED_UNSCHEDULABLE &&
+            strstr(pod->unplaced_by, "PodGroup not found"))
+            return true;
+    }
+    return false;
 }
 
 static void add_delete(struct planner *p, enum gang_scheduler scheduler, int32_t attempt)

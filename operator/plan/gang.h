@@ -1,8 +1,8 @@
 /* gang.h - the PodGroup through which a gang scheduler starts all pods of an attempt together, or none: which
  * attempts have one, its object, and its delete. Pure.
  *
- * Limits:    PodGroups are not watched. gang_create adds the create to each plan that creates an attempt's first
- *            pod; actions.c compares an existing object. gang_delete adds the delete to each plan that ends an
+ * Limits:    PodGroups are not watched. gang_create adds the create to each plan that creates pods; actions.c
+ *            compares an object that exists before the attempt's first pod. gang_delete adds the delete to each plan that ends an
  *            attempt, and again while pods of an ended attempt remain.
  */
 #ifndef TK_OPERATOR_PLAN_GANG_H
@@ -21,8 +21,11 @@ bool gang_is_theirs(const cJSON *template);
 /* Set the PodGroup, the scheduler and the priority in a pod that is created now. */
 void gang_join(const struct planner *p, cJSON *pod);
 
-/* Add the PodGroup to p->creates, unless a slot of the attempt has a pod. */
+/* Add the PodGroup to p->creates. */
 void gang_create(struct planner *p);
+
+/* Whether the scheduler says that the PodGroup of the attempt's pods does not exist. */
+bool gang_is_missed(const struct planner *p);
 
 /* Fill p->gangs. Call it when p->st has its final attempt and phase. */
 void gang_delete(struct planner *p);

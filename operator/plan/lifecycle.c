@@ -216,6 +216,8 @@ static void create_pods(struct planner *p)
 
     for (int turn = TURN_REFUSED; turn < TURNS; turn++)
         create_turn(p, (enum turn)turn, &made);
+    if (made.n == 0 && gang_is_missed(p))
+        gang_create(p);
     report_created(p, made.n, made.first);
 }
 

@@ -67,6 +67,7 @@ struct action {
     size_t bytes; /* of the object that an edit reads */
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
+    bool keep;    /* create of a PodGroup that pods name already: it may exist, or be refused */
     bool force;   /* delete: with a grace period of 0, without waiting for the node */
     bool warning; /* event */
     const char *reason;  /* event */

@@ -108,6 +108,20 @@ static void test_exists(void **state)
     }
 }
 
+/* Of an attempt with pods, which name it already: whatever it is, it is left alone; also without permission, since the operator
+ * may have lost that with its option. */
+static void test_kept(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        begin(ACTION_CREATE, GANG_COSCHEDULING);
+        B.actions[0].keep = true;
+        bench_answer(0, i ? 403 : 409, i ? STATUS("Forbidden", "podgroups is forbidden") : EXISTS);
+        assert_int_equal(bench_count("podgroups"), 1);
+        expect_last("POST", "/api/v1/namespaces/ns/pods");
+    }
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -220,8 +234,9 @@ static void test_deleted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_created), cmocka_unit_test(test_exists),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_native),  cmocka_unit_test(test_dropped), cmocka_unit_test(test_deleted),
+        cmocka_unit_test(test_created), cmocka_unit_test(test_exists), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_native), cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_deleted),
     };
 
     return cmocka_run_group_tests(tests, NULL, bench_end);

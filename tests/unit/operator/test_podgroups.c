@@ -67,8 +67,38 @@ static void test_replaced_alone(void **state)
     lab_until_status(l, "phase", "Succeeded");
     lab_until(l, has_none);
     assert_int_equal(fake_log_count(l->server, "POST", LAB_PODS), 3);
-    assert_int_equal(sent(l, "POST"), 1);
+    assert_int_equal(sent(l, "POST"), 2); /* the second time it is there */
     assert_int_equal(sent(l, "DELETE"), 1);
+}
+
+/* A user deletes the PodGroup: the pod that is replaced would wait for it, and so would all that have no node yet. */
+static void test_taken_away(void **state)
+{
+    static const char GONE[] = "{'status':{'phase':'Pending','containerStatuses':null,'conditions':[{'type':'"
+                               "PodScheduled','status':'"
+                               "False','reason':'Unschedulable','message':'PodGroup not found'}]}}";
+    struct lab *l = lab_begin(state, lab_forever);
+
+    run_to(l, LAB_SPEC("'runPolicy':{'restartScope':'Replica'},", "2"), "Running");
+    lab_until(l, lab_settled);
+    assert_true(fake_remove(l->server, GROUPS "/j-0"));
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, fake_count(l->server, GROUPS) == 1);
+    lab_until_status(l, "phase", "Running");
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    (void)lab_end(state);
+
+    l = lab_begin(state, lab_pending);
+    crash_as(l, GANG_COSCHEDULING);
+    lab_put(l, LAB_JOB, TORCHRUN("2"));
+    LAB_UNTIL(l, fake_count(l->server, LAB_PODS) == 2);
+    lab_until(l, lab_settled);
+    assert_true(fake_remove(l->server, GROUPS "/j-0"));
+    lab_put(l, LAB_PODS "/j-node-1", GONE);
+    LAB_UNTIL(l, fake_count(l->server, GROUPS) == 1);
+    int before = sent(l, "POST");
+    lab_pass_ms(l, 600000); /* and the scheduler does not look again */
+    assert_in_range(sent(l, "POST") - before, 0, 20);
 }
 
 /* The answer to the create is lost with the operator; the next one finds its PodGroup there. */
@@ -116,10 +146,8 @@ static void test_the_option_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LAB_TEST(test_each_attempt),
-        LAB_TEST(test_replaced_alone),
-        LAB_TEST(test_lost_answers),
-        LAB_TEST(test_the_option_changes),
+        LAB_TEST(test_each_attempt), LAB_TEST(test_replaced_alone),     LAB_TEST(test_taken_away),
+        LAB_TEST(test_lost_answers), LAB_TEST(test_the_option_changes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
