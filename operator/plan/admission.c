@@ -19,23 +19,30 @@ static cJSON *at(const cJSON *node, const char *key)
     return cJSON_GetObjectItemCaseSensitive(node, key);
 }
 
-/* Add what `from` has and `to` lacks. Returns a key that both have with different values; NULL: none. */
-static const char *merge(cJSON *to, const cJSON *from)
+/* A key that both have with different values; NULL: none. */
+static const char *conflict_of(const cJSON *a, const cJSON *b)
 {
-    const char *conflict = NULL;
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, b)
+    {
+        const char *have = m->string ? json_str(a, m->string) : NULL;
+        if (have && cJSON_IsString(m) && strcmp(have, m->valuestring) != 0)
+            return m->string;
+    }
+    return NULL;
+}
+
+/* Add what `from` has and `to` lacks. */
+static void merge(cJSON *to, const cJSON *from)
+{
     const cJSON *m;
 
     cJSON_ArrayForEach(m, from)
     {
-        const char *have = m->string ? json_str(to, m->string) : NULL;
-        if (!cJSON_IsString(m) || !m->string)
-            continue;
-        if (!have)
+        if (cJSON_IsString(m) && m->string && !json_str(to, m->string))
             desired_set(to, m->string, cJSON_CreateString(m->valuestring));
-        else if (strcmp(have, m->valuestring) != 0)
-            conflict = m->string;
     }
-    return conflict;
 }
 
 static void add_tolerations(cJSON *to, const cJSON *from)
@@ -62,45 +69,85 @@ static cJSON *array_of(cJSON *parent, const char *key)
     return o;
 }
 
-/* Set what the assignment says in a pod, or in a pod template. Returns a key that it would overwrite; NULL: none. */
-const char *admission_assign(const struct planner *p, const cJSON *assignment, cJSON *pod)
+static const char *const MAPS[] = {"nodeSelector", "labels", "annotations"};
+static const char *const HOLDERS[] = {"spec", "metadata", "metadata"}; /* of a pod */
+
+/* `from` is an update of an admission check, or has its members. */
+static void add_update(cJSON *assignment, cJSON *sets, const cJSON *from)
 {
-    cJSON *meta = desired_object(pod, "metadata"), *spec = desired_object(pod, "spec");
-    const char *conflict = NULL, *c;
-    const cJSON *f, *u;
+    for (size_t i = 0; i < ARRAY_LEN(MAPS); i++) {
+        const char *key = conflict_of(at(sets, MAPS[i]), at(from, MAPS[i]));
+        if (key)
+            desired_set(assignment, "conflict", cJSON_CreateString(key));
+        merge(at(sets, MAPS[i]), at(from, MAPS[i]));
+    }
+    add_tolerations(at(sets, "tolerations"), at(from, "tolerations"));
+}
+
+static void add_flavor(const struct planner *p, cJSON *assignment, cJSON *sets, const char *name)
+{
+    const struct queue_setting *s = queuespec_setting(p, QUEUE_FLAVOR, name);
+    cleanup_json cJSON *update = cJSON_CreateObject();
     struct err ignored;
 
-    cJSON_ArrayForEach(f, at(assignment, "flavors"))
-    {
-        const char *name = cJSON_IsString(f) ? f->valuestring : "";
-        const struct queue_setting *s = queuespec_setting(p, QUEUE_FLAVOR, name);
-        cleanup_json cJSON *labels = s ? json_parse(s->node_labels, strlen(s->node_labels), &ignored) : NULL;
-        cleanup_json cJSON *tolerations =
-            s ? json_parse(s->tolerations, strlen(s->tolerations), &ignored) : NULL;
-        c = merge(desired_object(spec, "nodeSelector"), labels);
-        conflict = c ? arena_strdup(p->a, c) : conflict;
-        add_tolerations(array_of(spec, "tolerations"), tolerations);
-    }
-    cJSON_ArrayForEach(u, at(assignment, "updates"))
-    {
-        c = merge(desired_object(spec, "nodeSelector"), at(u, "nodeSelector"));
-        c = c ? c : merge(desired_object(meta, "labels"), at(u, "labels"));
-        c = c ? c : merge(desired_object(meta, "annotations"), at(u, "annotations"));
-        conflict = c ? arena_strdup(p->a, c) : conflict;
-        add_tolerations(array_of(spec, "tolerations"), at(u, "tolerations"));
-    }
-    return conflict;
+    if (!s)
+        return;
+    cJSON_AddItemToObject(update, "nodeSelector",
+                          json_parse(s->node_labels, strlen(s->node_labels), &ignored));
+    cJSON_AddItemToObject(update, "tolerations",
+                          json_parse(s->tolerations, strlen(s->tolerations), &ignored));
+    add_update(assignment, sets, update);
+}
+
+/* What the assignment's flavours and the updates of checks set in each pod, read once: MAPS and tolerations. A key that two
+ * of them set differently is the member "conflict" of the assignment. */
+static const cJSON *sets_of(const struct planner *p, cJSON *assignment)
+{
+    cJSON *sets = at(assignment, "sets");
+    const cJSON *each;
+
+    if (sets || !assignment)
+        return sets;
+    sets = cJSON_AddObjectToObject(assignment, "sets");
+    for (size_t i = 0; i < ARRAY_LEN(MAPS); i++)
+        cJSON_AddObjectToObject(sets, MAPS[i]);
+    cJSON_AddArrayToObject(sets, "tolerations");
+    cJSON_ArrayForEach(each, at(assignment, "flavors"))
+        add_flavor(p, assignment, sets, cJSON_IsString(each) ? each->valuestring : "");
+    cJSON_ArrayForEach(each, at(assignment, "updates")) add_update(assignment, sets, each);
+    return sets;
+}
+
+const char *admission_conflict(const struct planner *p, cJSON *assignment, const cJSON *template)
+{
+    const cJSON *sets = sets_of(p, assignment);
+    const char *key = json_str(assignment, "conflict");
+
+    for (size_t i = 0; i < ARRAY_LEN(MAPS) && !key; i++)
+        key = conflict_of(at(at(template, HOLDERS[i]), MAPS[i]), at(sets, MAPS[i]));
+    return key;
+}
+
+static void assign(const struct planner *p, cJSON *assignment, cJSON *pod)
+{
+    const cJSON *sets = sets_of(p, assignment), *tolerations = at(sets, "tolerations");
+
+    for (size_t i = 0; i < ARRAY_LEN(MAPS); i++)
+        if (cJSON_GetArraySize(at(sets, MAPS[i])) > 0)
+            merge(desired_object(desired_object(pod, HOLDERS[i]), MAPS[i]), at(sets, MAPS[i]));
+    if (cJSON_GetArraySize(tolerations) > 0)
+        add_tolerations(array_of(at(pod, "spec"), "tolerations"), tolerations);
 }
 
 void admission_fill_pod(const struct planner *p, const struct slot *s, cJSON *pod)
 {
     const struct workload *w = p->queue.workload;
-    const cJSON *assignment = cJSON_GetArrayItem(p->queue.assignments, s->type);
+    cJSON *assignment = cJSON_GetArrayItem(p->queue.assignments, s->type);
     cJSON *meta = at(pod, "metadata");
 
     if (p->queue.verdict != QUEUE_RUN)
         return;
-    (void)admission_assign(p, assignment, pod);
+    assign(p, assignment, pod);
     cJSON *labels = desired_object(meta, "labels"), *annotations = desired_object(meta, "annotations");
     cJSON_DeleteItemFromObjectCaseSensitive(labels, LABEL_QUEUE);
     desired_set(labels, LABEL_PODSET, cJSON_CreateString(s->spec->type));

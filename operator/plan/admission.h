@@ -5,11 +5,12 @@
 
 #include "operator/plan/planner.h"
 
-/* Set what one assignment (workload.h) says in a pod, or in a pod template: the labels and tolerations of its flavours,
- * and the updates of admission checks. Nothing is overwritten. Returns a key that would be; NULL: none. */
-const char *admission_assign(const struct planner *p, const cJSON *assignment, cJSON *pod);
+/* What one assignment (workload.h) sets comes from its flavours and from the updates of admission checks. Returns a key of
+ * which they, or they and a pod template, have different values; NULL: none. */
+const char *admission_conflict(const struct planner *p, cJSON *assignment, const cJSON *template);
 
-/* The same in the pod of a slot, and the labels, the annotation and the gate of Kueue, while p->queue is QUEUE_RUN. */
+/* Set in the pod of a slot what the assignment says, and the labels, the annotation and the gate of Kueue, while p->queue is
+ * QUEUE_RUN. Nothing is overwritten. */
 void admission_fill_pod(const struct planner *p, const struct slot *s, cJSON *pod);
 
 #endif

@@ -81,13 +81,20 @@ static const char *contradiction(struct planner *p)
 {
     for (int t = 0; t < p->spec->n_replica_specs; t++) {
         const struct replica_spec *r = &p->spec->replica_specs[t];
-        cleanup_json cJSON *pod = cJSON_Duplicate(r->template, true);
-        const char *key = admission_assign(p, cJSON_GetArrayItem(p->queue.assignments, t), pod);
+        const char *key = admission_conflict(p, cJSON_GetArrayItem(p->queue.assignments, t), r->template);
         if (key)
             return arena_printf(p->a, "the admission and the pod template of %s set different values of %s",
                                 r->type, key);
     }
     return NULL;
+}
+
+/* Whether the job had pods under this admission: then the flavour was changed since. */
+static bool has_started(const struct planner *p)
+{
+    const struct workload_condition *ready = &p->queue.workload->conditions[WORKLOAD_PODS_READY];
+
+    return ready->state == COND_TRUE || strcmp(ready->reason, "WaitForRecovery") == 0 || planner_has_pods(p);
 }
 
 /* Whether pods can be created as the admission says. A job that has changed is not judged by its new template:
@@ -102,6 +109,8 @@ static void check_admission(struct planner *p)
         hold(p, lost);
     else if (contradicted && p->queue.changed)
         hold(p, contradicted);
+    else if (contradicted && has_started(p))
+        wait_for(p, STEP_DELETE, QUEUE_REASON, contradicted);
     else if (contradicted)
         wait_for(p, STEP_FAIL, QUEUE_REASON_FAILED, contradicted);
 }

@@ -109,6 +109,28 @@ static void test_flavour_changes(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "False")); /* so Kueue may evict it */
 }
 
+/* An admin gives the flavour other labels while a job runs. It queues again when it loses a pod: only Kueue can tell which
+ * flavour fits now. What contradicts an admission that never started has failed. */
+static void test_flavour_contradicts(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':1", "'nodeSelector':{'pool':'a100'},"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_KUEUE "/resourceflavors/gpu", "{'spec':{'nodeLabels':{'pool':'b200'}}}");
+    l->queues.full = true;
+    lab_pass_ms(l, 20000);
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    assert_int_equal(lab_status_number(l, "disruptionCount"), 1);
+    lab_put(l, LAB_KUEUE "/resourceflavors/gpu", "{'spec':{'nodeLabels':{'pool':'a100'}}}");
+    l->queues.full = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(lab_status_number(l, "disruptionCount"), 1);
+    settle(l);
+}
+
 /* Kueue admits the Workload before the operator has seen the edit. */
 static void test_changes_while_admitted(void **state)
 {
@@ -824,6 +846,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_contradicted_while_running),
         LAB_TEST(test_flavour_changes),
+        LAB_TEST(test_flavour_contradicts),
         LAB_TEST(test_changes_while_admitted),
         LAB_TEST(test_changed_and_failed),
         LAB_TEST(test_shrunk_to_the_minimum),
