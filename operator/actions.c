@@ -584,10 +584,11 @@ static bool change(const struct action *act, cJSON *object, int64_t now_ms)
     case EDIT_FINALIZER:
         return workload_remove_finalizer(object);
     case EDIT_SPEC:
+    case EDIT_ADOPT:
         break;
     }
     cleanup_json cJSON *patch = json_parse(act->body, strlen(act->body), &ignored);
-    return workload_set_spec(object, patch);
+    return act->edit == EDIT_ADOPT ? workload_adopt(object, patch) : workload_set_spec(object, patch);
 }
 
 /* Only the version that was planned from is changed: any other one is planned again. */
@@ -606,7 +607,9 @@ static void on_got(void *ctx, struct kube_reply *reply)
             on_written(s, reply);
         return;
     }
-    if (!uid || strcmp(uid, s->act->uid) != 0 || !version || strcmp(version, s->act->version) != 0) {
+    bool other = s->act->edit != EDIT_ADOPT &&
+                 (!uid || strcmp(uid, s->act->uid) != 0 || !version || strcmp(version, s->act->version) != 0);
+    if (other) {
         err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s)->kind, s->act->name);
         fail_step(s, &err, NULL);
     } else if (change(s->act, reply->object, s->as->target.now_ms)) {

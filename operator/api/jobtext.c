@@ -96,17 +96,21 @@ static void drop_spec(cJSON *view, const cJSON *spec)
 /* Of a queued job also store what Kueue reads of it. */
 static void add_queue(cJSON *view, const cJSON *meta)
 {
-    static const char *const LABELS[] = {LABEL_QUEUE, LABEL_QUEUE_PRIORITY, LABEL_QUEUE_MAX_TIME, NULL};
-    static const char *const ANNOTATIONS[] = {ANNOTATION_QUEUE_GATE, NULL};
+    static const char *const LABELS[] = {LABEL_QUEUE, LABEL_QUEUE_PRIORITY, LABEL_QUEUE_MAX_TIME,
+                                         QUEUE_PREBUILT, NULL};
+    static const char *const ANNOTATIONS[] = {ANNOTATION_QUEUE_GATE, QUEUE_PREBUILT};
     const cJSON *labels = cJSON_GetObjectItemCaseSensitive(meta, "labels");
     const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
 
     if (!json_str(labels, LABEL_QUEUE))
         return;
     cJSON_AddItemToObject(view, "labels", view_of(labels, LABELS));
-    const char *gate = json_str(annotations, ANNOTATION_QUEUE_GATE);
-    if (gate && strlen(gate) <= DECODE_NAME_BYTES)
-        cJSON_AddItemToObject(view, "annotations", view_of(annotations, ANNOTATIONS));
+    cJSON *few = cJSON_AddObjectToObject(view, "annotations");
+    for (size_t i = 0; i < ARRAY_LEN(ANNOTATIONS); i++) {
+        const char *text = json_str(annotations, ANNOTATIONS[i]);
+        if (text && strlen(text) <= DECODE_NAME_BYTES)
+            cJSON_AddStringToObject(few, ANNOTATIONS[i], text);
+    }
 }
 
 /* Write the JSON to *text, with spec and status within their limits. */

@@ -42,9 +42,12 @@ static void read_queue(const cJSON *meta, struct job_queue *q)
     const cJSON *labels = member(meta, "labels");
     const char *name = json_str(labels, LABEL_QUEUE), *class = json_str(labels, LABEL_QUEUE_PRIORITY);
     const char *limit = json_str(labels, LABEL_QUEUE_MAX_TIME);
+    const char *prebuilt = json_str(member(meta, "annotations"), QUEUE_PREBUILT);
 
     if (!is_given(name))
         return;
+    prebuilt = is_given(prebuilt) ? prebuilt : json_str(labels, QUEUE_PREBUILT);
+    q->prebuilt = is_given(prebuilt) ? prebuilt : NULL;
     q->name = name;
     q->priority_class = is_given(class) ? class : NULL;
     q->gated_by = json_str(member(meta, "annotations"), ANNOTATION_QUEUE_GATE);

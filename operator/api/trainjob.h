@@ -162,6 +162,7 @@ struct job_queue {
     const char *name;           /* of the LocalQueue; NULL: the job is not queued */
     const char *priority_class; /* NULL: not set */
     const char *gated_by;       /* NULL: not set */
+    const char *prebuilt;       /* name of the Workload, which others make; NULL: the operator makes it */
     int64_t max_time_s;         /* 0: not set */
 };
 

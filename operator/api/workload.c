@@ -479,6 +479,25 @@ static void set_members(cJSON *to, const cJSON *patch)
     cJSON_ArrayForEach(m, patch) set(to, m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
 }
 
+bool workload_adopt(cJSON *object, const cJSON *meta)
+{
+    cJSON *to = at(object, "metadata");
+    const cJSON *ref;
+
+    cJSON_ArrayForEach(ref, at(to, "ownerReferences"))
+    {
+        if (cJSON_IsTrue(at(ref, "controller")))
+            return false;
+    }
+    if (!to)
+        return false;
+    if (!cJSON_IsObject(at(to, "labels")))
+        set(to, "labels", cJSON_CreateObject());
+    set_members(at(to, "labels"), at(meta, "labels"));
+    set(to, "ownerReferences", cJSON_Duplicate(at(meta, "ownerReferences"), true));
+    return true;
+}
+
 /* PodSets without a template change the members that they have, by index. */
 static bool set_counts(cJSON *spec, const cJSON *sets)
 {

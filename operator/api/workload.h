@@ -25,6 +25,9 @@
 #define LABEL_QUEUE_PRIORITY WORKLOAD_GROUP "/priority-class"
 #define LABEL_QUEUE_MAX_TIME WORKLOAD_GROUP "/max-exec-time-seconds"
 
+/* Annotation, or label, of a job in a worker cluster of MultiKueue: the name of its Workload, which exists already. */
+#define QUEUE_PREBUILT WORKLOAD_GROUP "/prebuilt-workload-name"
+
 /* Annotation of a job, copied to its Workload: Kueue does not admit it before the annotation is removed. */
 #define ANNOTATION_QUEUE_GATE WORKLOAD_GROUP "/admission-gated-by"
 
@@ -112,6 +115,9 @@ cJSON *workload_quantities(const cJSON *resources);
 /* Give the quota back after an eviction. */
 bool workload_release(cJSON *object, int64_t now_ms);
 bool workload_remove_finalizer(cJSON *object);
+
+/* Set ownerReferences and labels of `meta`, whose first owner is the controller. False also if there is another one. */
+bool workload_adopt(cJSON *object, const cJSON *meta);
 
 /* Set the members of `spec` and of the annotations that `patch` has; null removes one. Of podSets without a template,
  * only what they name. */

@@ -177,18 +177,39 @@ static void plan_valid(struct planner *p)
     queue_act(p);
 }
 
+/* Nothing is reported: MultiKueue replaces the whole status. */
+static void plan_remote(struct planner *p, struct plan *out)
+{
+    struct action_list all = {0};
+
+    queue_begin(p);
+    if (!p->job->spec_error || jobstatus_finished(&p->st) || queue_is_evicted(p))
+        queue_act(p);
+    queue_end(p);
+    append(p, &all, &p->workloads);
+    append(p, &all, &p->ready);
+    *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
+    out->seen = p->seen;
+}
+
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out)
 {
     struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
     *out = (struct plan){.seen = in->seen};
-    if (in->job->deleting || !planner_is_ours(in->job))
+    p.queue.remote = planner_is_remote(in->job);
+    if (in->job->deleting || !(p.queue.remote || planner_is_ours(in->job)) ||
+        (p.queue.remote && in->unreadable))
         return;
     if (in->unreadable) {
         plan_unreadable(&p, out);
         return;
     }
     status_begin(&p);
+    if (p.queue.remote) {
+        plan_remote(&p, out);
+        return;
+    }
     believe_labels(&p);
     p.pods_first = may_begin_with_pods(&p);
     if (in->job->spec_error)

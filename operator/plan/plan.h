@@ -5,7 +5,7 @@
  *            may change afterwards.
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
  * Errors:    none: an invalid spec leads to a status, not to an error. A job that is being deleted, or whose
- *            managedBy names another controller, gets no actions.
+ *            managedBy names another controller, gets no actions; one of MultiKueue only those on its Workload.
  * Order:     actions run first to last, and the first failure ends the reconcile. The status is written
  *            before the actions that follow from it, so that restarts are counted exactly once. Only guards,
  *            the Service and the first pods of a new job are created before its first status: no count exists
@@ -50,6 +50,7 @@ enum action_edit {
     EDIT_RELEASE,   /* give the quota back: writes the status */
     EDIT_FINALIZER, /* remove WORKLOAD_FINALIZER */
     EDIT_SPEC,      /* set the members of body.spec, and annotations */
+    EDIT_ADOPT,     /* make the job its controller, at any version, unless it has one */
 };
 
 struct action {
@@ -114,6 +115,7 @@ struct plan_seen {
     int64_t held_ms;         /* a pod that waits for a node and avoids some */
     int64_t queued_again_ms; /* the last deletion of a Workload that was not what the job wants */
     char queued_again[DECODE_UID_BYTES + 1]; /* its UID */
+    int64_t evicted_ms;                      /* the eviction of a job that runs in another cluster */
 };
 
 /* Inputs for the NetworkPolicy and the key of a job. */

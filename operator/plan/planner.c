@@ -138,6 +138,13 @@ bool planner_is_ours(const struct trainjob *job)
     return !who || strcmp(who, TRAINJOB_MANAGED_BY) == 0;
 }
 
+bool planner_is_remote(const struct trainjob *job)
+{
+    const char *who = job->spec.run_policy.managed_by;
+
+    return who && strcmp(who, TRAINJOB_MULTIKUEUE) == 0;
+}
+
 bool planner_has_pods(const struct planner *p)
 {
     for (int i = 0; i < p->n_slots; i++)

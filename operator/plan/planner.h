@@ -36,6 +36,7 @@ struct queue_state {
     const struct workload *workload; /* the job's; NULL: none */
     const char *reason, *message;    /* while HOLD or WAIT: for status.reason */
     bool silent;                     /* Kueue has not said anything yet: the reason is one word */
+    bool remote;                     /* see planner_is_remote */
     int step;                        /* of queue.c: what becomes of the Workload */
     bool changed;       /* it runs, but the job is another one now than the admitted one: see queue_settle */
     cJSON *assignments; /* freed by queue_end */
@@ -70,6 +71,9 @@ void planner_fill_slots(struct planner *p);
 
 /* Whether spec.runPolicy.managedBy leaves the job to this operator. */
 bool planner_is_ours(const struct trainjob *job);
+
+/* Whether MultiKueue runs the job in another cluster and copies its status: only its Workload is this operator's. */
+bool planner_is_remote(const struct trainjob *job);
 
 /* Whether the slot's pod has succeeded and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);

@@ -4,12 +4,19 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "operator/plan/admission.h"
+#include "operator/plan/desired.h"
 #include "operator/plan/queuespec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_AGAIN_MS = 1000, SUBJECT_BYTES = 100 };
+enum {
+    LOOK_AGAIN_MS = 1000,
+    SUBJECT_BYTES = 100,
+    DEFAULT_GRACE_S = 30,
+    REMOTE_END_S = 60,
+    ADOPTED_BYTES = 3 << 19
+};
 
 /* What becomes of the job's Workload when no pod is active. */
 enum step {
@@ -18,6 +25,8 @@ enum step {
     STEP_RELEASE,
     STEP_DELETE, /* or, when that is under way, remove the finalizer */
     STEP_FAIL,   /* Finished: the pods cannot be as the admission says */
+    STEP_ADOPT,
+    STEP_OUT_OF_SYNC, /* Finished: MultiKueue sends the job anew */
 };
 
 static cJSON *at(const cJSON *node, const char *key)
@@ -27,7 +36,8 @@ static cJSON *at(const cJSON *node, const char *key)
 
 char *queue_workload_name(struct arena *a, const struct trainjob *job)
 {
-    return arena_printf(a, "pytorchtrainingjob-%s-%.8s", job->name, job->uid);
+    return job->queue.prebuilt ? arena_strdup(a, job->queue.prebuilt)
+                               : arena_printf(a, "pytorchtrainingjob-%s-%.8s", job->name, job->uid);
 }
 
 /* ---- the verdict */
@@ -168,6 +178,12 @@ static enum sizes compare_sizes(const struct planner *p, const struct queuespec 
     return same ? SIZES_SAME : less ? SIZES_LESS : SIZES_OTHER;
 }
 
+/* A job that is no longer as its Workload queues again. A Workload of MultiKueue must stay as it was sent. */
+static enum step step_of_change(const struct planner *p)
+{
+    return p->job->queue.prebuilt ? STEP_OUT_OF_SYNC : STEP_DELETE;
+}
+
 static void decide_by_conditions(struct planner *p, const struct queuespec *want)
 {
     const struct workload *w = p->queue.workload;
@@ -182,16 +198,16 @@ static void decide_by_conditions(struct planner *p, const struct queuespec *want
                  arena_strdup(p->a, evicted->message));
         return;
     }
-    wait_for(p, is_reserved(w) && !same && !admitted ? STEP_DELETE : STEP_NONE, QUEUE_REASON,
-             waiting_message(p));
-    if (!is_reserved(w))
+    bool other = !same && !admitted && (is_reserved(w) || p->job->queue.prebuilt);
+    wait_for(p, other ? step_of_change(p) : STEP_NONE, QUEUE_REASON, waiting_message(p));
+    if (!is_reserved(w) && !p->job->queue.prebuilt)
         p->queue.patch = queuespec_waiting_patch(p, want, w);
     if (!is_reserved(w) || !admitted)
         return;
     p->queue.verdict = QUEUE_RUN;
     p->queue.assignments = json_parse(w->assignments, strlen(w->assignments), &ignored);
     p->queue.changed = !same_content || sizes == SIZES_OTHER;
-    p->queue.patch = queuespec_admitted_patch(p, want, w);
+    p->queue.patch = p->job->queue.prebuilt ? NULL : queuespec_admitted_patch(p, want, w);
     take_count(p);
 }
 
@@ -201,7 +217,11 @@ static void decide(struct planner *p)
     struct queuespec want;
 
     queuespec_read(p, &want);
-    if (want.unknown && (!w || (!w->deleting && !is_reserved(w)))) {
+    if (!w && p->job->queue.prebuilt) {
+        wait_for(p, STEP_ADOPT, QUEUE_REASON,
+                 arena_printf(p->a, "the Workload %.253s is not there, or belongs to another job",
+                              p->job->queue.prebuilt));
+    } else if (want.unknown && !p->job->queue.prebuilt && (!w || (!w->deleting && !is_reserved(w)))) {
         wait_for(p, STEP_NONE, QUEUE_REASON,
                  arena_printf(p->a, "the %s %s does not exist", want.class_kind, want.unknown));
         planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
@@ -213,7 +233,8 @@ static void decide(struct planner *p)
     } else if (workload_is(w, WORKLOAD_FINISHED)) {
         const struct workload_condition *end = &w->conditions[WORKLOAD_FINISHED];
         bool failed = strcmp(end->reason, QUEUE_REASON_FAILED) == 0 && queuespec_same_content(&want, w);
-        wait_for(p, failed ? STEP_NONE : STEP_DELETE, failed ? QUEUE_REASON_FAILED : QUEUE_REASON,
+        bool stays = failed || p->queue.remote || p->job->queue.prebuilt;
+        wait_for(p, stays ? STEP_NONE : STEP_DELETE, failed ? QUEUE_REASON_FAILED : QUEUE_REASON,
                  failed ? arena_strdup(p->a, end->message) : "its Workload is finished");
     } else {
         decide_by_conditions(p, &want);
@@ -227,6 +248,7 @@ void queue_begin(struct planner *p)
 
     p->seen.queued_again_ms = p->in->seen.queued_again_ms;
     memcpy(p->seen.queued_again, p->in->seen.queued_again, sizeof(p->seen.queued_again));
+    p->seen.evicted_ms = p->in->seen.evicted_ms;
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];
@@ -248,7 +270,7 @@ void queue_settle(struct planner *p, bool judged, bool creates)
         return;
     bool again = p->queue.changed && !planner_gang_runs(p);
     if (again && judged)
-        wait_for(p, STEP_DELETE, QUEUE_REASON, CHANGED);
+        wait_for(p, step_of_change(p), QUEUE_REASON, CHANGED);
     else if (again)
         hold(p, CHANGED);
     else if (creates)
@@ -300,6 +322,50 @@ static bool has_active_pods(const struct plan_input *in)
         if (is_active(in->pods[i]))
             return true;
     return false;
+}
+
+/* What MultiKueue copied of the job's status. A job that ends by an eviction has pods of its last attempt until the
+ * worker cluster has given the quota back. */
+static bool shows_pods(const struct jobstatus *st)
+{
+    if (st->reason && strncmp(st->reason, "Evicted", strlen("Evicted")) == 0)
+        return true;
+    for (int t = 0; t < st->n_tasks; t++)
+        for (int i = 0; i < st->tasks[t].n_replicas; i++) {
+            enum replica_phase phase = st->tasks[t].replicas[i].phase;
+            if (phase == REPLICA_PENDING || phase == REPLICA_RUNNING || phase == REPLICA_UNKNOWN)
+                return true;
+        }
+    return false;
+}
+
+/* How long the pods of an evicted job may take to end; then its worker cluster is lost. */
+static int64_t longest_end_ms(const struct trainjob_spec *spec)
+{
+    int64_t longest_s = 0;
+
+    for (int t = 0; t < spec->n_replica_specs; t++) {
+        int64_t s = json_i64(at(spec->replica_specs[t].template, "spec"), "terminationGracePeriodSeconds",
+                             DEFAULT_GRACE_S);
+        longest_s = s > longest_s ? s : longest_s;
+    }
+    return (longest_s + REMOTE_END_S) * 1000;
+}
+
+static bool is_active_remotely(struct planner *p)
+{
+    bool shown = shows_pods(&p->job->status);
+
+    if (!shown || !p->queue.workload || !is_evicted(p->queue.workload)) {
+        p->seen.evicted_ms = 0;
+        return shown;
+    }
+    if (!p->seen.evicted_ms)
+        p->seen.evicted_ms = p->now_ms;
+    int64_t due = p->seen.evicted_ms + longest_end_ms(p->spec);
+    if (due > p->now_ms)
+        planner_requeue(p, due);
+    return due > p->now_ms;
 }
 
 static struct action *act_on(struct planner *p, struct action_list *list, enum action_kind kind,
@@ -357,11 +423,27 @@ static void create(struct planner *p)
     const struct plan_problem *problem = &p->in->problem;
     struct queuespec want;
 
-    if (problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD && problem->retry_ms > p->now_ms)
+    if (problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD && problem->retry_ms > p->now_ms) {
+        planner_requeue(p, problem->retry_ms);
         return;
+    }
     queuespec_read(p, &want);
     (void)planner_create(p, &p->workloads, CHILD_WORKLOAD, queue_workload_name(p->a, p->job),
                          queuespec_workload(p, &want));
+}
+
+static void adopt(struct planner *p)
+{
+    struct action *act = planner_add(p, &p->workloads, ACTION_EDIT);
+    cleanup_json cJSON *meta = cJSON_CreateObject();
+
+    desired_owner(p->job, meta);
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "labels"), WORKLOAD_GROUP "/job-uid", p->job->uid);
+    act->child = CHILD_WORKLOAD;
+    act->name = queue_workload_name(p->a, p->job);
+    act->edit = EDIT_ADOPT;
+    act->bytes = ADOPTED_BYTES;
+    act->body = planner_json(p, meta);
 }
 
 /* The end of the job. Kueue frees the quota when the Workload is Finished. The finalizer is removed from the next
@@ -388,7 +470,8 @@ static void report_ready(struct planner *p)
         const struct pod *pod = p->slots[i].pod;
         done += (pod && pod_is_running(pod)) || planner_slot_done(&p->slots[i]);
     }
-    bool ready = done == p->n_slots || (p->spec->elastic.enabled && planner_gang_runs(p));
+    bool ready = p->queue.remote ? p->st.conditions[COND_RUNNING].state == COND_TRUE
+                                 : done == p->n_slots || (p->spec->elastic.enabled && planner_gang_runs(p));
     if (ready && c->state != COND_TRUE)
         apply(p, &p->ready, WORKLOAD_PODS_READY, true, recovers ? "Recovered" : "Started",
               "All pods are ready or have succeeded");
@@ -413,30 +496,36 @@ static void act_on_own(struct planner *p, bool active)
         act_on_admitted(p);
     else if (p->queue.patch)
         edit(p, &p->workloads, w, EDIT_SPEC);
-    if (active)
-        return;
+    if (active && (!p->queue.remote || p->queue.step == STEP_RELEASE))
+        return; /* the status may show pods for ever of a Workload that is gone: MultiKueue ends them */
     if (p->queue.step == STEP_CREATE)
         create(p);
+    else if (p->queue.step == STEP_ADOPT)
+        adopt(p);
     else if (p->queue.step == STEP_RELEASE)
         edit(p, &p->workloads, w, EDIT_RELEASE);
     else if (p->queue.step == STEP_DELETE && w && queuespec_may_queue_again(p, w))
         remove_workload(p, w);
     else if (p->queue.step == STEP_FAIL)
         apply(p, &p->workloads, WORKLOAD_FINISHED, true, QUEUE_REASON_FAILED, p->queue.message);
+    else if (p->queue.step == STEP_OUT_OF_SYNC)
+        apply(p, &p->workloads, WORKLOAD_FINISHED, true, "OutOfSync",
+              "The job is not as its Workload any more");
 }
 
 void queue_act(struct planner *p)
 {
     const struct plan_queue *q = &p->in->queue;
     bool over = jobstatus_finished(&p->st);
-    bool active = has_active_pods(p->in);
+    bool active = p->queue.remote ? is_active_remotely(p) : has_active_pods(p->in);
 
     if (q->mode != QUEUE_ON)
         return;
     for (int i = 0; i < q->n_workloads; i++) {
         const struct workload *w = q->workloads[i];
         bool own = w == p->queue.workload;
-        if (own && over && !active)
+        bool finished = p->queue.remote && workload_is(w, WORKLOAD_FINISHED); /* by MultiKueue */
+        if (own && (finished || (over && !active)))
             finish(p, w);
         else if (!own || (!over && p->queue.verdict == QUEUE_FREE))
             remove_workload(p, w);

@@ -13,7 +13,7 @@
 #define QUEUE_REASON "Queued"
 #define QUEUE_REASON_FAILED "FailedToStart"
 
-/* pytorchtrainingjob-<job>-<the first 8 characters of its UID>. */
+/* pytorchtrainingjob-<job>-<the first 8 characters of its UID>, or the one that others made for the job. */
 char *queue_workload_name(struct arena *a, const struct trainjob *job);
 
 /* Set p->queue, and in an elastic job that was admitted in part p->spec. */

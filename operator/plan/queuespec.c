@@ -240,14 +240,16 @@ const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q
     return planner_json(p, doc);
 }
 
-/* Kueue accepts a lower count and, of a WorkloadPriorityClass, another priority. */
+/* Kueue accepts a lower count and, of a WorkloadPriorityClass, another priority. Of these MultiKueue passes on only the
+ * priority. */
 const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *q, const struct workload *w)
 {
     cleanup_json cJSON *doc = cJSON_CreateObject();
     cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
     const struct workload_podset *s = &q->sets[0];
 
-    if (p->spec->elastic.enabled && !p->queue.changed && s->count < strtoll(w->sizes, NULL, 10)) {
+    if (p->spec->elastic.enabled && !p->queue.changed && !p->queue.remote &&
+        s->count < strtoll(w->sizes, NULL, 10)) {
         cJSON *set = cJSON_CreateObject();
         cJSON_AddNumberToObject(set, "count", (double)s->count);
         cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "podSets"), set);

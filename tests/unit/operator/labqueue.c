@@ -240,7 +240,7 @@ static const char *leaked(struct lab *l)
     cleanup_json cJSON *w = fake_nth_json(l->server, LAB_WORKLOADS, 0);
     bool over = !job || json_str(at(job, "status"), "completionTime");
 
-    if (w && over && at(at(w, "metadata"), "finalizers")->child)
+    if (w && over && cJSON_GetArraySize(at(at(w, "metadata"), "finalizers")) > 0)
         return "a Workload kept its finalizer";
     return w && over && job && !is(w, "Finished", "True") ? "the job ended and its Workload did not" : NULL;
 }

@@ -841,6 +841,227 @@ static void test_large(void **state)
     assert_true(lab_counts(l).pass_bytes == 0);
 }
 
+/* ---- MultiKueue */
+
+#define REMOTE_JOB "'managedBy':'kueue.x-k8s.io/multikueue',"
+
+/* What MultiKueue copies from the worker cluster. */
+static void show(struct lab *l, const char *phase, const char *reason, const char *replica)
+{
+    char status[512];
+
+    snprintf(
+        status, sizeof(status),
+        "{'status':{'phase':'%s','reason':'%s','conditions':[{'type':'Running','status':'%s','reason':'x'}],"
+        "'tasks':[{'type':'node','replicas':[{'name':'j-node-0','phase':'%s'}]}]}}",
+        phase, reason, strcmp(phase, "Running") == 0 ? "True" : "False", replica);
+    lab_put(l, LAB_JOB, status);
+}
+
+static struct lab *begin_remote(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED(REMOTE_JOB, "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "Admitted", "True"));
+    show(l, "Running", "", "Running");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    return l;
+}
+
+static int writes_to_job(struct lab *l)
+{
+    return asked(l, "PATCH", "pytorchtrainingjobs") + asked(l, "PUT", "pytorchtrainingjobs");
+}
+
+static void test_remote(void **state)
+{
+    struct lab *l = begin_remote(state);
+
+    show(l, "Pending", "Restarting", "Pending");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "False"));
+    show(l, "Succeeded", "", "Succeeded");
+    LAB_UNTIL(l, lab_workload_is(l, "Finished", "True"));
+    settle(l);
+    assert_int_equal(writes_to_job(l), 0);
+    assert_int_equal(asked(l, "POST", "/pods") + asked(l, "POST", "/services"), 0);
+}
+
+/* MultiKueue finishes the Workload before this operator sees the end of the job. */
+static void test_remote_finished(void **state)
+{
+    struct lab *l = begin_remote(state);
+
+    lab_workload_condition(l, "Finished", "True", "Succeeded", "");
+    lab_pass_ms(l, 5000);
+    cleanup_json cJSON *w = lab_workload(l);
+    assert_int_equal(cJSON_GetArraySize(find(w, "metadata", "finalizers")), 0);
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':4", ""));
+    lab_pass_ms(l, 60000);
+    assert_int_equal(asked(l, "POST", LAB_WORKLOADS), 1);
+    assert_int_equal(writes_to_job(l), 0);
+}
+
+/* Quota goes back when the pods in the worker cluster have ended. */
+static void test_remote_evicted(void **state)
+{
+    struct lab *l = begin_remote(state);
+
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    lab_pass_ms(l, 20000);
+    assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+    show(l, "Pending", "Evicted DeactivatedDueToEvictedOnManagerCluster", "Creating");
+    lab_pass_ms(l, 20000);
+    assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+    show(l, "Pending", "Queued", "Creating");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(writes_to_job(l), 0);
+}
+
+/* Nothing comes from a worker cluster that is lost. */
+static void test_remote_lost(void **state)
+{
+    for (int over = 0; over < 2; over++) {
+        struct lab *l = begin_remote(state);
+        if (over)
+            show(l, "Succeeded", "", "Running");
+        l->queues.full = true;
+        lab_evict(l, "AdmissionCheck");
+        lab_pass_ms(l, 80000);
+        assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+        assert_false(lab_workload_is(l, "Finished", "True"));
+        LAB_UNTIL(l, lab_workload_is(l, over ? "Finished" : "QuotaReserved", over ? "True" : "False"));
+        if (over == 0)
+            (void)lab_end(state);
+    }
+}
+
+/* Whatever the status shows: MultiKueue ends the pods when the Workload is gone. */
+static void test_remote_leaves(void **state)
+{
+    static const char *const EDITS[] = {"{'spec':{'suspend':true}}",
+                                        "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':null}}}"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct lab *l = begin_remote(state);
+        lab_put(l, LAB_JOB, EDITS[i]);
+        LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+        lab_put(l, LAB_JOB,
+                "{'spec':{'suspend':false},'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'team'}}}");
+        LAB_UNTIL(l, lab_workload_is(l, "Admitted", "True"));
+        assert_true(fake_delete(l->server, LAB_JOB));
+        LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+        assert_int_equal(writes_to_job(l), 0);
+        if (i == 0)
+            (void)lab_end(state);
+    }
+}
+
+/* MultiKueue passes no count on: it would send the job anew. */
+static void test_remote_elastic(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED(REMOTE_JOB ELASTIC, "3"));
+    LAB_UNTIL(l, lab_workload_is(l, "Admitted", "True"));
+    show(l, "Running", "", "Running");
+    lab_put(l, LAB_JOB, "{'spec':{'elastic':{'expectedReplicas':2}}}");
+    lab_pass_ms(l, 60000);
+    assert_int_equal(count(l), 3);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 0);
+}
+
+#define SENT "/pytorchtrainingjob-of-manager"
+#define SENT_LABELS                                                                                          \
+    "{'metadata':{'labels':{'kueue.x-k8s.io/multikueue-origin':'multikueue','kueue.x-k8s.io/"                \
+    "prebuilt-workload-name':'old'},'annotations':{'kueue.x-k8s.io/"                                         \
+    "prebuilt-workload-name':'pytorchtrainingjob-of-manager'}}}"
+
+static void send_workload(struct lab *l, const char *gpus, const char *meta)
+{
+    char body[512];
+
+    snprintf(
+        body, sizeof(body),
+        "{'metadata':{%s'labels':{'kueue.x-k8s.io/multikueue-origin':'multikueue'}},'spec':{'queueName':"
+        "'team','priority':7,'podSets':[{'name':'node','count':2,'template':{'spec':{'containers':[{'name':"
+        "'pytorch','image':'i','resources':{'limits':{'nvidia.com/gpu':'%s'}}}]}}}]}}",
+        meta, gpus);
+    lab_put(l, LAB_WORKLOADS SENT, body);
+}
+
+/* The Workload of the manager is adopted, and never changed. */
+static void test_worker(void **state)
+{
+    struct lab *l = begin(state, lab_well_later);
+
+    lab_put(l, LAB_JOB, SENT_LABELS);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued the Workload pytorchtrainingjob-of-manager is not there"));
+    send_workload(l, "1", "");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    cleanup_json cJSON *w = lab_workload(l);
+    assert_string_equal(json_str(find(w, "metadata", "labels"), "kueue.x-k8s.io/job-uid"),
+                        json_str(find(job, "metadata", NULL), "uid"));
+    assert_string_equal(json_str(find(w, "metadata", "labels"), "kueue.x-k8s.io/multikueue-origin"),
+                        "multikueue");
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_int_equal(pods(l), 0);
+    l->queues.full = false;
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+    settle(l);
+    assert_true(lab_workload_is(l, "Finished", "True"));
+    assert_int_equal(asked(l, "POST", LAB_WORKLOADS), 0);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS), 2); /* adopted, released */
+}
+
+static void test_worker_foreign(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    send_workload(
+        l, "1", "'ownerReferences':[{'apiVersion':'v1','kind':'X','name':'x','uid':'x','controller':true}],");
+    lab_put(l, LAB_JOB, SENT_LABELS);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued the Workload pytorchtrainingjob-of-manager"));
+    lab_pass_ms(l, 600000);
+    assert_int_equal(asked(l, "PUT", LAB_WORKLOADS) + asked(l, "POST", LAB_WORKLOADS) + pods(l), 0);
+    assert_in_range(asked(l, "GET", LAB_WORKLOADS), 10, 20);
+}
+
+/* A running job goes on until it loses a pod. */
+static void test_worker_out_of_sync(void **state)
+{
+    for (int runs = 0; runs < 2; runs++) {
+        struct lab *l = begin(state, lab_forever);
+        send_workload(l, runs ? "1" : "4", "");
+        lab_put(l, LAB_JOB, SENT_LABELS);
+        l->queues.runs = runs;
+        lab_put(l, LAB_JOB, QUEUED("", "2"));
+        if (runs) {
+            LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+            lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':4", ""));
+            settle(l);
+            assert_int_equal(pods(l), 2);
+            assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+        }
+        LAB_UNTIL(l, lab_workload_is(l, "Finished", "True"));
+        assert_int_equal(pods(l), 0);
+        cleanup_json cJSON *w = lab_workload(l);
+        assert_string_equal(
+            json_str(json_item_with(find(w, "status", "conditions"), "type", "Finished"), "reason"),
+            "OutOfSync");
+        lab_pass_ms(l, 60000);
+        assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 1);
+        if (!runs)
+            (void)lab_end(state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -882,6 +1103,15 @@ int main(void)
         LAB_TEST(test_invalid_and_deleted),
         LAB_TEST(test_gates),
         LAB_TEST(test_large),
+        LAB_TEST(test_remote),
+        LAB_TEST(test_remote_finished),
+        LAB_TEST(test_remote_evicted),
+        LAB_TEST(test_remote_lost),
+        LAB_TEST(test_remote_leaves),
+        LAB_TEST(test_remote_elastic),
+        LAB_TEST(test_worker),
+        LAB_TEST(test_worker_foreign),
+        LAB_TEST(test_worker_out_of_sync),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* test_stages.c - each Workload that a real Kueue had in tests/golden/kueue/stages.json, and what is planned for a job of that
  * Workload in four states: new, with running pods, without pods after an attempt, and done. tests/golden/kueue/wants.txt has the
- * plans, one a line; GOLDEN_UPDATE=1 writes it anew. */
+ * plans, one a line; GOLDEN_UPDATE=1 writes it anew. With MultiKueue: the manager's job, whose status shows running pods, none, or
+ * the end; and the worker's, which has pods. */
 #include "common/buf.h"
 #include "common/clock.h"
 #include "operator/plan/desired.h"
@@ -16,9 +17,10 @@
 
 enum { PODS_MAX = 8, LINE_BYTES = 1024 };
 
-enum state { NEW, RUNS, ENDED, DONE, STATES };
+enum state { NEW, RUNS, ENDED, DONE, REMOTE, REMOTE_ENDED, REMOTE_DONE, WORKER, STATES };
 
-static const char *const STATE_NAMES[] = {"new", "runs", "ended", "done"};
+static const char *const STATE_NAMES[] = {"new",    "runs",         "ended",       "done",
+                                          "remote", "remote-ended", "remote-done", "worker"};
 
 static cJSON *at(const cJSON *node, const char *key)
 {
@@ -40,6 +42,26 @@ static char *read_file(const char *name)
 
 /* ---- the job of a Workload */
 
+static bool is_remote(enum state state)
+{
+    return state >= REMOTE && state <= REMOTE_DONE;
+}
+
+static bool runs(enum state state)
+{
+    return state == RUNS || state == REMOTE || state == WORKER;
+}
+
+static bool is_done(enum state state)
+{
+    return state == DONE || state == REMOTE_DONE;
+}
+
+static bool has_ended(enum state state)
+{
+    return state == ENDED || state == REMOTE_ENDED;
+}
+
 static cJSON *task_of(const cJSON *set, enum state state)
 {
     cJSON *task = cJSON_CreateObject();
@@ -51,8 +73,13 @@ static cJSON *task_of(const cJSON *set, enum state state)
         cJSON *r = cJSON_CreateObject();
         snprintf(text, sizeof(text), "j-%s-%d", json_str(set, "name"), i);
         cJSON_AddStringToObject(r, "name", text);
-        if (state != ENDED)
+        if (!has_ended(state))
             cJSON_AddStringToObject(r, "uid", text);
+        if (is_remote(state))
+            cJSON_AddStringToObject(r, "phase",
+                                    state == REMOTE    ? "Running"
+                                    : has_ended(state) ? "Creating"
+                                                       : "Succeeded");
         cJSON_AddItemToArray(replicas, r);
     }
     return task;
@@ -65,14 +92,20 @@ static void add_status(cJSON *job, const cJSON *sets, enum state state)
     const cJSON *set;
 
     cJSON_AddStringToObject(status, "phase",
-                            state == DONE   ? "Succeeded"
-                            : state == RUNS ? "Running"
-                                            : "Pending");
-    cJSON_AddNumberToObject(status, "attempt", state == ENDED ? 1 : 0);
+                            is_done(state) ? "Succeeded"
+                            : runs(state)  ? "Running"
+                                           : "Pending");
+    cJSON_AddNumberToObject(status, "attempt", has_ended(state) ? 1 : 0);
     cJSON_AddNumberToObject(status, "observedGeneration", 1);
-    if (state != ENDED)
+    if (state == REMOTE) {
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "type", "Running");
+        cJSON_AddStringToObject(c, "status", "True");
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "conditions"), c);
+    }
+    if (!has_ended(state))
         cJSON_AddStringToObject(status, "startTime", "2026-11-25T19:31:00Z");
-    if (state == DONE)
+    if (is_done(state))
         cJSON_AddStringToObject(status, "completionTime", "2026-11-25T19:50:00Z");
     cJSON_ArrayForEach(set, sets) cJSON_AddItemToArray(tasks, task_of(set, state));
 }
@@ -97,6 +130,10 @@ static cJSON *job_of(const cJSON *workload, enum state state)
     cJSON_AddStringToObject(meta, "resourceVersion", "1");
     cJSON_AddNumberToObject(meta, "generation", 1);
     cJSON_AddStringToObject(labels, LABEL_QUEUE, json_str(from, "queueName"));
+    if (is_remote(state))
+        cJSON_AddStringToObject(spec, "managedBy", TRAINJOB_MULTIKUEUE);
+    if (state == WORKER)
+        cJSON_AddStringToObject(labels, QUEUE_PREBUILT, "of-the-manager");
     if (class)
         cJSON_AddStringToObject(labels, LABEL_QUEUE_PRIORITY, class);
     if (annotations)
@@ -168,7 +205,7 @@ static void put_action(struct buf *out, const struct action *act, bool *pod_show
     static const char *const VERBS[] = {"status", "event", "delete", "create", "patch", "apply", "edit"};
     static const char *const CHILDREN[] = {"pod", "service", "deployment", "workload",
                                            "job", "policy",  "key"};
-    static const char *const EDITS[] = {"release", "finalizer", "spec"};
+    static const char *const EDITS[] = {"release", "finalizer", "spec", "adopt"};
     struct err err;
 
     if (act->kind == ACTION_EVENT) {
@@ -249,7 +286,7 @@ static void plan_stage(struct buf *out, const cJSON *recorded, const cJSON *obje
     if (job->spec_error)
         fail_msg("%s", job->spec_error);
     assert_true(clock_parse_rfc3339(NOW, &in.now_ms));
-    for (int t = 0; (state == RUNS || state == DONE) && t < job->spec.n_replica_specs; t++)
+    for (int t = 0; (state == RUNS || state == DONE || state == WORKER) && t < job->spec.n_replica_specs; t++)
         for (int i = 0; i < job->spec.replica_specs[t].replicas && in.n_pods < PODS_MAX; i++)
             pods[in.n_pods++] = pod_of(job->spec.replica_specs[t].type, i, state == DONE, job->spec.hash);
     in.pods = (const struct pod *const *)pods;
