@@ -146,7 +146,7 @@ static void test_killed_peer(void **state)
     (void)state;
     for (int call = 0; call < N_CALLS; call++)
         for (int world = 2; world <= 4; world++)
-            survive((struct fault){(enum call)call, SIGKILL, 40000, 140, world - 1},
+            survive((struct fault){(enum call)call, SIGKILL, RANKS_TIMEOUT_MS, 140, world - 1},
                     (struct ranks_layout){.world = world});
 }
 
@@ -177,7 +177,7 @@ static void test_killed_peer_is_seen_by_looking(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
-        struct fault f = {IN_BARRIER, SIGKILL, 40000, 140, layouts[i].world - 1};
+        struct fault f = {IN_BARRIER, SIGKILL, RANKS_TIMEOUT_MS, 140, layouts[i].world - 1};
         struct ranks r;
         ranks_start_pods(&r, &layouts[i], look_body, &f);
         ranks_wait(&r);
@@ -212,12 +212,12 @@ static void test_killed_peer_in_another_pod(void **state)
     (void)state;
     for (int call = 0; call < N_CALLS; call++)
         for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
-            const struct fault last = {(enum call)call, SIGKILL, 40000, 140, pods[i].world - 1};
+            const struct fault last = {(enum call)call, SIGKILL, RANKS_TIMEOUT_MS, 140, pods[i].world - 1};
             survive(last, pods[i]);
         }
     for (int call = 0; call <= IN_SHARED; call++)
         for (int victim = 0; victim < 6; victim++)
-            survive((struct fault){(enum call)call, SIGKILL, 40000, 140, victim}, pods[2]);
+            survive((struct fault){(enum call)call, SIGKILL, RANKS_TIMEOUT_MS, 140, victim}, pods[2]);
 }
 
 static void test_stopped_peer(void **state)

@@ -476,7 +476,6 @@ static void test_a_sniffer_opens_no_link(void **state)
     struct sniffed s;
 
     (void)state;
-    alarm(60);
     begin_sniffed(&s, -1);
     for (int i = 0; i < 3; i++) { /* the token itself, a proof by another key, and a link for messages */
         struct link_hello h = {.magic = WATCH_MAGIC, .kind = i == 2 ? 2 : 1, .from = 1};
@@ -495,7 +494,6 @@ static void test_a_sniffer_opens_no_link(void **state)
     pass_all((int[][2]){{s.from_rank, s.to_watch}}, 1);
     for (int r = 0; r < 2; r++)
         assert_int_equal(one_rank_ended(s.pids[r]), 0);
-    alarm(0);
 }
 
 /* Somebody has taken over rank 0's address, and rank 1 calls there. He gets its hello and nothing more, whether he answers with
@@ -503,7 +501,6 @@ static void test_a_sniffer_opens_no_link(void **state)
 static void test_no_called_rank_without_a_proof(void **state)
 {
     (void)state;
-    alarm(60);
     for (int i = 0; i < 4; i++) {
         struct sniffed s;
         struct link_hello h;
@@ -544,7 +541,6 @@ static void test_no_called_rank_without_a_proof(void **state)
             said, i ? "open: the process at the address of rank 0 does not have the key of this job" : "");
         close(fds[0]);
     }
-    alarm(0);
 }
 
 /* Each sends to the next before it receives, rank 0 even before a barrier in which the next is already: nobody waits in vain for
@@ -589,12 +585,10 @@ static int crossed_body(struct collectives *c, void *arg)
 static void test_messages_with_a_key(void **state)
 {
     (void)state;
-    alarm(60);
     ranks_run_pods(&with_key, crossed_body, NULL);
     ranks_run_pods(&two_with_key, messages_body, NULL);
     ranks_run_pods(&(struct ranks_layout){.world = 3, .per_pod = 1, .key = true}, messages_body, NULL);
     ranks_run_pods(&(struct ranks_layout){.world = 6, .per_pod = 2, .key = true}, messages_body, NULL);
-    alarm(0);
 }
 
 static void expect_closed(int fd)
@@ -616,7 +610,6 @@ static void test_no_rank_without_a_proof(void **state)
     struct collectives_config cfg[4];
 
     (void)state;
-    alarm(60);
     for (int r = 0; r < 4; r++)
         cfg[r] = ranks_pods_config(r, &with_key, port, run_id);
     pids[0] = one_rank_start(cfg[0], RANKS_TIMEOUT_MS, -1);
@@ -646,7 +639,6 @@ static void test_no_rank_without_a_proof(void **state)
         pids[r] = one_rank_start(cfg[r], RANKS_TIMEOUT_MS, -1);
     for (int r = 0; r < 4; r++)
         assert_int_equal(one_rank_ended(pids[r]), 0);
-    alarm(0);
 }
 
 /* Somebody answers instead of the watch: with a refusal, with addresses, with the end of the run, with a proof of zeros or the
@@ -661,7 +653,6 @@ static void test_no_watch_without_a_proof(void **state)
     struct collectives_config cfg = ranks_pods_config(1, &two_with_key, port, run_id);
 
     (void)state;
-    alarm(60);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     const pid_t pid = one_rank_start(cfg, 2000, fds[1]);
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
@@ -686,7 +677,6 @@ static void test_no_watch_without_a_proof(void **state)
     assert_non_null(strstr(said, "deadline passed while looking for rank 0"));
     close(fds[0]);
     close(fds[1]);
-    alarm(0);
 }
 
 /* Who has the right words and neither run id nor token is nobody: to the watch no rank 3, to a leader no rank 2. */

@@ -41,7 +41,7 @@ static const char MODEL[] = "name: tiny\n"
 static const char SCRIPT[] =
     "echo $$ >tmp.$RANK; mv tmp.$RANK pid.$RANK; "
     "exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck --save_path $WHERE/w.safetensors "
-    "--save_seconds 0 --save_steps 20 --keep 1000 --log_dir $WHERE/tb --threads 1 --timeout 60 $MORE";
+    "--save_seconds 0 --save_steps 20 --keep 1000 --log_dir $WHERE/tb --threads 1 --timeout 600 $MORE";
 
 static char *trainer;
 static char where[SMALL_DATA_DIR_BYTES];
