@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES_MAX = 200, POLLS_MAX = 200000, SAVE_STEPS = 20 };
+enum { TRIES_MAX = 200, POLLS_MAX = 2000000, SAVE_STEPS = 20 };
 
 /* 3.6 MB per checkpoint, whose writing takes several steps. One rank takes 16 steps per epoch, two take 8: so an older attempt of one
  * rank has other weights than a newer one of two. */
