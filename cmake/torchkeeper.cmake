@@ -89,7 +89,7 @@ add_custom_target(threads_tests)
 # tk_test(name DEPS lib ... [SOURCES extra.c ...]): builds test_<name>.c of the calling folder as a cmocka program.
 # The ctest name carries the path, e.g. unit/common/test_buf.
 function(tk_test name)
-  cmake_parse_arguments(A "" "TIMEOUT" "DEPS;SOURCES;ARGS;LABELS" ${ARGN})
+  cmake_parse_arguments(A "" "" "DEPS;SOURCES;ARGS;LABELS" ${ARGN})
   file(RELATIVE_PATH rel "${PROJECT_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
   string(REPLACE "/" "_" target "${rel}_test_${name}")
   add_executable(${target} test_${name}.c ${A_SOURCES})
@@ -97,14 +97,11 @@ function(tk_test name)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests/unit")
   target_compile_definitions(${target} PRIVATE TK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 600) # bounds a hang; a machine may be ten times as slow as another
-  endif()
   if("threads" IN_LIST A_LABELS)
     add_dependencies(threads_tests ${target})
   endif()
   add_test(NAME ${rel}/test_${name} COMMAND ${target} ${A_ARGS})
-  set_tests_properties(${rel}/test_${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)
+  set_tests_properties(${rel}/test_${name} PROPERTIES LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)
 endfunction()
 
 # Which tests run side by side (scripts/side-by-side.sh). Call these in the folder that adds the tests. A test in none of them is short.

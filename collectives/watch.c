@@ -17,7 +17,8 @@ enum {
     RETRY_MS = 50,
     REASON_MS = 300,
     PARTING_MS = 500,
-    ANSWER_MS = 1000, /* the watch answers within 0.2 s, unless its process is stopped or its host lost */
+    ANSWER_MS =
+        5000, /* the watch answers within 0.2 s of a core, unless its process is stopped or its host lost */
     READ_BYTES = 4096,
 };
 

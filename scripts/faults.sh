@@ -28,7 +28,7 @@ run() {
 
 failed=0
 : >"$LOG"
-run ctest --test-dir "$BUILD" -L faults ${1:+-R "$1"} --no-tests=error --verbose -j 6 # most of them wait for time to pass
+run ctest --test-dir "$BUILD" -L faults ${1:+-R "$1"} --no-tests=error --timeout 3600 --verbose -j 6 # most of them wait for time to pass
 grep -E '^[[:space:]]*[0-9]+ - .*\((Failed|Timeout|Skipped|SEGFAULT|Subprocess aborted)\)' "$LOG" || true
 if [ $# -eq 0 ]; then
     for script in e2e/faults/*.sh; do

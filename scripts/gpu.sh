@@ -125,7 +125,7 @@ has_gpu || {
 libraries
 build
 if [ "$1" = test ]; then
-    TK_GPU_REQUIRED=1 ctest --test-dir build/release -L gpu --output-on-failure --no-tests=error
+    TK_GPU_REQUIRED=1 ctest --test-dir build/release -L gpu --output-on-failure --no-tests=error --timeout 900
     TK_GPU_REQUIRED=1 sanitize
 else
     benches

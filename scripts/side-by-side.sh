@@ -20,7 +20,8 @@ granted() {
 build=$1 cores=$({ nproc && granted; } | sort -n | head -n 1)
 printf '{"version": {"major": 1, "minor": 0}, "local": [{"cores": [{"id": "all", "slots": %d}]}]}\n' "$cores" >"$build/cores.json"
 here=$(dirname "$0") failed=0
-ctest --test-dir "$build" --resource-spec-file "$(realpath "$build/cores.json")" -j "$((4 * cores))" --no-tests=error \
+# --timeout bounds a hang, and nothing else: a machine may be thirty times as slow as another.
+ctest --test-dir "$build" --resource-spec-file "$(realpath "$build/cores.json")" -j "$((4 * cores))" --no-tests=error --timeout 1800 \
     --output-junit "$(realpath "$build")/tests.xml" "${@:2}" || failed=$?
 grep -q '^TK_SANITIZE:[^=]*=.' "$build/CMakeCache.txt" && kind=sanitized || kind=release
 sed -n 's/.*<testcase name="\([^"]*\)".* status="notrun".*/\1/p' "$build/tests.xml" |

@@ -40,8 +40,9 @@ void fake_pods_linger(struct fake_apiserver *s, bool linger);
 /* Writes of a status lose this field, which the schema of an older CRD lacks. NULL: of none. The string is borrowed. */
 void fake_unknown_status(struct fake_apiserver *s, const char *field);
 
-/* The time in timestamps from now on; 0, as at first: the machine's. */
+/* The time in timestamps from now on; 0, as at first: the machine's. Ahead: the machine's, so much ahead, which runs on. */
 void fake_set_time(struct fake_apiserver *s, int64_t wall_ms);
+void fake_set_ahead(struct fake_apiserver *s, int64_t ms);
 
 /* --- objects, without a request being counted; paths as in the API, without query ------------------------ */
 
@@ -143,7 +144,7 @@ struct fake_request {
     char *body;              /* "" when there was none; lives until fake_log_clear */
     int status;              /* 0: no answer was sent */
     bool changed;            /* something is otherwise since then */
-    int64_t at_s;            /* by fake_set_time; 0 where the time is the machine's */
+    int64_t at_s;            /* the server's time */
     int retry_after_s;       /* that the answer requested; 0: no such header */
     int client;              /* whose it was, from 1; 0: it came over a socket */
 };

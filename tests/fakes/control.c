@@ -95,6 +95,14 @@ void fake_set_time(struct fake_apiserver *s, int64_t wall_ms)
     server_unlock(s);
 }
 
+void fake_set_ahead(struct fake_apiserver *s, int64_t ms)
+{
+    pthread_mutex_lock(&s->lock);
+    s->world.now_s = 0;
+    s->world.ahead_ms = ms;
+    server_unlock(s);
+}
+
 bool fake_put(struct fake_apiserver *s, const char *path, const char *json)
 {
     struct route r;

@@ -31,7 +31,7 @@ int server_remember(struct fake_apiserver *s, const struct http_message *m, cons
     q->body = strndup(m->body, m->body_len);
     q->status = 0;
     q->changed = false;
-    q->at_s = s->world.now_s;
+    q->at_s = world_now_s(&s->world);
     q->retry_after_s = q->client = 0;
     return s->n_log++;
 }

@@ -1,6 +1,7 @@
 /* world.c - objects by kind, namespace and name, and the history of their changes. */
 #include "tests/fakes/world.h"
 
+#include "common/clock.h"
 #include "common/json.h"
 
 #include <stdio.h>
@@ -167,10 +168,17 @@ void world_repeat(struct world *w, const struct change *c)
         put_in(w, c->kind, ns ? ns : "", name, checked(cJSON_Duplicate(c->after, true)));
 }
 
+int64_t world_now_s(const struct world *w)
+{
+    const struct clock c = clock_system();
+
+    return w->now_s ? w->now_s : (c.wall_ms(c.ctx) + w->ahead_ms) / 1000;
+}
+
 static cJSON *now_text(const struct world *w)
 {
     char text[32];
-    time_t now = w->now_s ? (time_t)w->now_s : time(NULL);
+    const time_t now = (time_t)world_now_s(w);
     struct tm tm;
 
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));

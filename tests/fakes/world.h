@@ -39,7 +39,8 @@ struct world {
     uint64_t uids;
     bool pods_linger;
     const char *unknown_status; /* a field of every status that the schema lacks; NULL: none */
-    int64_t now_s;              /* 0: the machine's clock */
+    int64_t now_s;              /* 0: the machine's clock, */
+    int64_t ahead_ms;           /* so much ahead */
 };
 
 /* A request's target. */
@@ -76,6 +77,9 @@ void world_remove(struct world *w, struct object *o);
 /* Make a change of another world here, too: the same object, of the same version. No line of history. */
 void world_repeat(struct world *w, const struct change *c);
 bool world_matches(const struct route *r, const cJSON *object);
+
+/* Its time, in seconds since 1970. */
+int64_t world_now_s(const struct world *w);
 
 struct outcome world_error(int status, const char *reason, const char *message);
 

@@ -21,7 +21,7 @@ struct failing_end {
 };
 
 /* In a child: the n-th allocation after failing_begin fails; 0: none does. A child that ends otherwise than by its own
- * return or EXIT_CODE_RETRYABLE, or is not done within a minute, fails the test. Its stderr goes nowhere. */
+ * return or EXIT_CODE_RETRYABLE, or is not done within ten minutes, fails the test. Its stderr goes nowhere. */
 void failing_try(long n, int64_t (*run)(void *ctx), void *ctx, struct failing_end *ret);
 void failing_begin(void);
 

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { FLOOD_BEGUN = 3000, FLOOD_KEPT = 20000 };
+enum { FLOOD_BEGUN = 3000, FLOOD_KEPT = 20000, FLOOD_SERVED_MS = 100000 };
 
 struct flood {
     pid_t pid;
@@ -78,7 +78,8 @@ static inline struct flood flood_begin(const int *ports, int n)
     return f;
 }
 
-/* Print what was served how long after the begin of n requests beside it; in less than 5 s each. */
+/* Print what was served how long after the begin of n requests beside it: a fraction of a second each, and on a starved machine,
+ * where the flood needs the cores too, FLOOD_SERVED_MS at most. */
 static inline void flood_end(struct flood *f, const char *what, int n, int64_t begin_ms)
 {
     const int64_t now_ms = clock_mono_ms(), took_ms = now_ms - f->from_ms;
@@ -88,7 +89,7 @@ static inline void flood_end(struct flood *f, const char *what, int n, int64_t b
     printf("%s within %d ms, beside a flood of %d connections a second from one address\n", what,
            (int)(now_ms - begin_ms), (int)((int64_t)atomic_load(f->made) * 1000 / (took_ms ? took_ms : 1)));
     munmap(f->made, sizeof(*f->made));
-    assert_true(now_ms - begin_ms < n * 5000);
+    assert_true(now_ms - begin_ms < n * FLOOD_SERVED_MS);
 }
 
 #endif

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATIENCE = 60000, COLUMNS = 100, ROWS = 12 };
+enum { PATIENCE = 600000, COLUMNS = 100, ROWS = 12 };
 
 #define RUNNING(percent)                                                                                     \
     "{\"phase\":\"Running\",\"progress\":{\"time\":\"2026-11-24T11:59:50Z\",\"percent\":" percent            \

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,7 +147,7 @@ static void test_killed_peer(void **state)
     (void)state;
     for (int call = 0; call < N_CALLS; call++)
         for (int world = 2; world <= 4; world++)
-            survive((struct fault){(enum call)call, SIGKILL, 40000, 140, world - 1},
+            survive((struct fault){(enum call)call, SIGKILL, RANKS_TIMEOUT_MS, 140, world - 1},
                     (struct ranks_layout){.world = world});
 }
 
@@ -177,7 +178,7 @@ static void test_killed_peer_is_seen_by_looking(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
-        struct fault f = {IN_BARRIER, SIGKILL, 40000, 140, layouts[i].world - 1};
+        struct fault f = {IN_BARRIER, SIGKILL, RANKS_TIMEOUT_MS, 140, layouts[i].world - 1};
         struct ranks r;
         ranks_start_pods(&r, &layouts[i], look_body, &f);
         ranks_wait(&r);
@@ -212,12 +213,12 @@ static void test_killed_peer_in_another_pod(void **state)
     (void)state;
     for (int call = 0; call < N_CALLS; call++)
         for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
-            const struct fault last = {(enum call)call, SIGKILL, 40000, 140, pods[i].world - 1};
+            const struct fault last = {(enum call)call, SIGKILL, RANKS_TIMEOUT_MS, 140, pods[i].world - 1};
             survive(last, pods[i]);
         }
     for (int call = 0; call <= IN_SHARED; call++)
         for (int victim = 0; victim < 6; victim++)
-            survive((struct fault){(enum call)call, SIGKILL, 40000, 140, victim}, pods[2]);
+            survive((struct fault){(enum call)call, SIGKILL, RANKS_TIMEOUT_MS, 140, victim}, pods[2]);
 }
 
 static void test_stopped_peer(void **state)
@@ -237,13 +238,13 @@ static void test_stopped_peer_in_another_pod(void **state)
     survive((struct fault){IN_BARRIER, SIGSTOP, 500, 138, 0}, pods[1]);
 }
 
-/* Killed at any moment of a stream of reductions, not only between two. */
+/* Killed at any moment of a stream of reductions, not only between two. arg: how many ranks have begun, shared by all. */
 static int stream_body(struct collectives *c, void *arg)
 {
     struct err err = {0};
     static float x[200000];
 
-    (void)arg;
+    atomic_fetch_add((atomic_int *)arg, 1);
     for (;;)
         if (c->all_reduce(c, x, ARRAY_LEN(x), NULL, RANKS_TIMEOUT_MS, &err) < 0)
             return collectives_exit_code(&err);
@@ -251,23 +252,28 @@ static int stream_body(struct collectives *c, void *arg)
 
 static void test_killed_in_the_middle(void **state)
 {
+    atomic_int *begun = mmap(NULL, sizeof(*begun), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
     (void)state;
+    assert_ptr_not_equal(begun, MAP_FAILED);
     for (int round = 0; round < 15; round++) {
         struct ranks r;
-        const struct timespec ts = {.tv_nsec = 20000000 + round * 700000L};
 
-        ranks_start(&r, 4, stream_body, NULL);
-        nanosleep(&ts, NULL);
+        *begun = 0;
+        ranks_start(&r, 4, stream_body, begun);
+        while (*begun < 4) /* before, they wait for it as long as they may */
+            usleep(1000);
+        usleep(20000 + (useconds_t)round * 700);
         kill(r.pids[round % 4], SIGKILL);
         ranks_wait(&r);
         for (int i = 0; i < 4; i++) {
             if (i == round % 4)
                 assert_true(WIFSIGNALED(r.status[i]));
-            else /* 99: it had not even met the others yet */
-                assert_true(WIFEXITED(r.status[i]) &&
-                            (WEXITSTATUS(r.status[i]) == 140 || WEXITSTATUS(r.status[i]) == RANK_FAILED));
+            else
+                assert_true(WIFEXITED(r.status[i]) && WEXITSTATUS(r.status[i]) == 140);
         }
     }
+    munmap(begun, sizeof(*begun));
 }
 
 static int leave_body(struct collectives *c, void *arg)

@@ -21,15 +21,13 @@ struct notice {
 
 enum { HOUR_MS = 3600 * 1000, VICTIM = 1, SURVIVORS = 2 };
 
-/* An alarm wakes a rank that would sleep for an hour; without one it looks by itself, after every slice. The signal ends
- * a rank that neither wakes. */
+/* An alarm wakes a rank that would sleep for an hour; without one it looks by itself, after every slice. */
 static int notice_body(struct collectives *c, void *arg)
 {
     const struct notice *n = arg;
     struct host *h = c->state;
     struct err err = {0};
 
-    alarm(RANKS_TIMEOUT_MS / 1000);
     if (n->lame) {
         host_alarm_stop(h);
         n->lame(h);

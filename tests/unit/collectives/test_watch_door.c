@@ -91,7 +91,6 @@ static void test_a_full_house_keeps_no_rank_out(void **state)
     char byte;
 
     (void)state;
-    alarm(60);
     struct watch_server *server = watch_server_start(port = ports_take(), &pass, 0, 1, 0, &err);
     assert_non_null(server);
     fill(fds);

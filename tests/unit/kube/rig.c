@@ -82,7 +82,7 @@ void rig_turn(struct kube_loop *l, int64_t limit_ms)
     struct err err;
 
     if (clock_mono_ms() > limit_ms)
-        fail_msg("it did not happen within a minute");
+        fail_msg("it did not happen within ten minutes");
     if (kube_loop_turn(l, 20, &err) < 0)
         fail_msg("loop: %s", err.msg);
 }

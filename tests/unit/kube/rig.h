@@ -25,9 +25,9 @@ int rig_teardown(void **ctx);
 /* The configuration for a server at this address, with a token. */
 void rig_config(struct kube_config *c, const char *url);
 
-/* Turn the loop until the condition holds, or `done` returns true. A minute without it fails the test: nothing here takes a second. */
+/* Turn the loop until the condition holds, or `done` returns true. Ten minutes without it fail the test: nothing here takes a second of a core. */
 #define RIG_UNTIL(loop, condition)                                                                           \
-    for (int64_t rig_limit_ms = clock_mono_ms() + 60000; !(condition);)                                      \
+    for (int64_t rig_limit_ms = clock_mono_ms() + 600000; !(condition);)                                     \
     rig_turn(loop, rig_limit_ms)
 void rig_turn(struct kube_loop *l, int64_t limit_ms);
 void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx);

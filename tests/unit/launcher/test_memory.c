@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { NODES = 2, AT_ONCE = 12, STRIDE = 7, HANGS_MS = 60000, FEWEST = 20, TRIES_MAX = 2000 };
+enum { NODES = 2, AT_ONCE = 12, STRIDE = 7, HANGS_MS = 600000, FEWEST = 20, TRIES_MAX = 2000 };
 
 static char *preload;
 

@@ -143,7 +143,7 @@ static void test_manners(void **state)
     assert_null(strstr(first + 1, "HTTP/1.1"));
     fd = dial(); /* a body that continues behind the reply: not answered by a reset */
     say(fd, "GET /progress HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
-    assert_int_equal(net_wait(fd, POLLIN, 60000), 1);
+    assert_int_equal(net_wait(fd, POLLIN, 600000), 1);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(send(fd, more, sizeof(more), MSG_NOSIGNAL), sizeof(more));
         (void)net_wait(-1, 0, 2); /* gives a server that resets the time for it */

@@ -41,13 +41,14 @@ static void test_fatal_signals_come_through(void **state)
     }
 }
 
-/* 140 says "because of another": the real cause comes a moment later and from another rank. */
+/* 140 says "because of another": the real cause comes from another rank, as soon as the launcher has noticed the first. */
 static void test_root_cause_is_awaited(void **state)
 {
     (void)state;
     run_expect(RUN_ARGS(FOUR),
-               "[ $RANK = 0 ] && { until [ -e up ]; do sleep 0.01; done; exit 140; }; "
-               "[ $RANK = 2 ] && touch up && sleep 0.1 && exit 9; sleep 1000",
+               "[ $RANK = 0 ] && { echo $$ >p; mv p pid; exit 140; }; "
+               "[ $RANK = 2 ] && { until [ -e pid ]; do sleep 0.01; done; read first <pid; "
+               "while kill -0 $first; do :; done; exit 9; }; sleep 1000",
                9, NULL);
     run_expect(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; sleep 1000", 140, NULL);
     /* One that we stopped is never to blame, whatever it makes of the signal. */

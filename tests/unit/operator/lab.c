@@ -22,6 +22,15 @@ int64_t lab_wall_ms(const struct lab *l)
     return (l->direct ? FIRST_WALL_MS : c.wall_ms(c.ctx)) + l->offset_ms - l->back_ms;
 }
 
+/* Over sockets time passes while the operators work: the server's runs as theirs does. */
+static void set_server_time(struct lab *l)
+{
+    if (l->direct)
+        fake_set_time(l->server, lab_wall_ms(l) + l->server_ahead_ms);
+    else
+        fake_set_ahead(l->server, l->offset_ms - l->back_ms + l->server_ahead_ms);
+}
+
 static int64_t wall_ms(void *ctx)
 {
     return lab_wall_ms(ctx);
@@ -126,7 +135,7 @@ static void start(struct lab *l, int (*script)(int attempt, int index), int n_op
     l->log = (struct log){STDERR_FILENO, LOG_ERROR, clock_system()};
     fake_add_kind(l->server, "/apis/" TRAINJOB_GROUP "/" TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND);
     fake_pods_linger(l->server, true);
-    fake_set_time(l->server, lab_wall_ms(l));
+    set_server_time(l);
     l->config =
         (struct kube_config){.server = strdup(fake_apiserver_url(l->server)), .namespace_name = strdup("ns")};
     l->config.token.bytes = (struct buf)BUF_INIT(16);
@@ -254,7 +263,7 @@ bool lab_turn(struct lab *l)
     l->works = works;
     lab_cluster(l);
     l->offset_ms += JUMP_MS;
-    fake_set_time(l->server, lab_wall_ms(l) + l->server_ahead_ms);
+    set_server_time(l);
     if (l->bookmarks && l->offset_ms % BOOKMARKS_MS == 0)
         fake_bookmark(l->server);
     return true;

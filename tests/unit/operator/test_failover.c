@@ -22,7 +22,7 @@
 enum {
     TRIALS_MAX = 180,
     TICK_US = 20000,
-    PATIENCE_MS = 240000,
+    PATIENCE_MS = 1200000,
     QUIET_TICKS = 20,
 };
 

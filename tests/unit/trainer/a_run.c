@@ -37,7 +37,7 @@ int make_of(void **state, const char *model)
     if (config_decode("a.yaml", model, strlen(model), &f->arena, &f->cfg, &f->err))
         fail_msg("%s", f->err.msg);
     f->cfg.data_dir = f->dir;
-    f->cfg.timeout_s = 60;
+    f->cfg.timeout_s = 600;
     f->cfg.ckpt_dir = path_in(f, "checkpoints");
     f->cfg.resume = "never";
     f->stop.fd = -1;

@@ -17,7 +17,7 @@
 
 #define T "2026-01-01T00:00:"
 
-enum { PATIENCE = 60000, STEP_MS = 10, MANY = 64 };
+enum { PATIENCE = 600000, STEP_MS = 10, MANY = 64 };
 
 static void put_job(struct ptj *p, int replicas, const char *status)
 {

@@ -342,7 +342,7 @@ static cJSON *line_of(struct ptj *p, int n)
 {
     struct err err;
 
-    for (int i = 0; i < 60000; i++, usleep(1000)) {
+    for (int i = 0; i < 600000; i++, usleep(1000)) {
         const char *at = ptj_text(p, "out"), *end = strchr(at, '\n');
         for (int k = 0; k < n && end; k++, end = strchr(at, '\n'))
             at = end + 1;

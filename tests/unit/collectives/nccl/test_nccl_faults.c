@@ -62,7 +62,7 @@ static void test_abort_that_never_returns(void **state)
 /* Its rank reports it at once; the other one, who waits for that rank, when it has gone. */
 static void test_error_of_the_network(void **state)
 {
-    const struct fails f = {ERR_PEER, "", 40000, false, 1};
+    const struct fails f = {ERR_PEER, "", 400000, false, 1};
 
     (void)state;
     part_run_failing(2, (struct part){.body = fails_body, .arg = &f, .fault = "remote:0:0"}, 140);
@@ -70,7 +70,7 @@ static void test_error_of_the_network(void **state)
 
 static int own_error_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
 {
-    const struct fails *own = arg, peer = {ERR_PEER, "rank 0 went away", 40000, false, 1};
+    const struct fails *own = arg, peer = {ERR_PEER, "rank 0 went away", 400000, false, 1};
 
     return fails_body(c, d, stream, c->rank == 0 ? own : &peer);
 }
@@ -91,8 +91,9 @@ static void root_cause(const char *fault, const struct fails *own, int exit_code
 
 static void test_own_error_takes_the_others_along(void **state)
 {
-    const struct fails own = {ERR_TRANSIENT, "unhandled system error: the fake's own words", 40000, false, 1};
-    const struct fails usage = {ERR_INVALID, "all_reduce: NCCL: invalid usage", 40000, false, 1};
+    const struct fails own = {ERR_TRANSIENT, "unhandled system error: the fake's own words", 400000, false,
+                              1};
+    const struct fails usage = {ERR_INVALID, "all_reduce: NCCL: invalid usage", 400000, false, 1};
 
     (void)state;
     root_cause("system:0:0", &own, 138);
@@ -108,7 +109,7 @@ static int broken_gpu_body(struct collectives *c, struct device_comm *d, cudaStr
 
 static void test_broken_gpu(void **state)
 {
-    const struct fails own = {ERR_TRANSIENT, "the GPU: an illegal memory access", 40000, false, 1};
+    const struct fails own = {ERR_TRANSIENT, "the GPU: an illegal memory access", 400000, false, 1};
     struct part p = {.body = broken_gpu_body, .arg = &own};
     struct ranks r;
 
@@ -121,7 +122,7 @@ static void test_broken_gpu(void **state)
 
 static int killed_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
 {
-    const struct fails f = {ERR_PEER, "rank 1 went away", 40000, false, 1};
+    const struct fails f = {ERR_PEER, "rank 1 went away", 400000, false, 1};
 
     (void)arg;
     if (c->rank == 1)
@@ -168,7 +169,7 @@ static int left_body(struct collectives *c, struct device_comm *d, cudaStream_t 
     if (c->rank == 1)
         _exit(0);
     fake_stream_push(stream, late_step, &late);
-    RANK_OK(d->sync(d, stream, "last step", 40000, &err));
+    RANK_OK(d->sync(d, stream, "last step", 400000, &err));
     RANK_CHECK(late.asked_after > 0 && !d->lost);
     _exit(0);
 }

@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 
-NODES, BATCH, LIMIT_S = 6, 4, 240
+NODES, BATCH, LIMIT_S = 6, 4, 1200
 MODEL = """name: walk
 model:
   gpt2: {vocab: 256, block_size: 64, n_layer: 2, n_head: 2, n_embd: 64}

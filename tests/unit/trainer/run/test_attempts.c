@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES_MAX = 200, POLLS_MAX = 200000, SAVE_STEPS = 20 };
+enum { TRIES_MAX = 200, POLLS_MAX = 2000000, SAVE_STEPS = 20 };
 
 /* 3.6 MB per checkpoint, whose writing takes several steps. One rank takes 16 steps per epoch, two take 8: so an older attempt of one
  * rank has other weights than a newer one of two. */
@@ -41,7 +41,7 @@ static const char MODEL[] = "name: tiny\n"
 static const char SCRIPT[] =
     "echo $$ >tmp.$RANK; mv tmp.$RANK pid.$RANK; "
     "exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck --save_path $WHERE/w.safetensors "
-    "--save_seconds 0 --save_steps 20 --keep 1000 --log_dir $WHERE/tb --threads 1 --timeout 60 $MORE";
+    "--save_seconds 0 --save_steps 20 --keep 1000 --log_dir $WHERE/tb --threads 1 --timeout 600 $MORE";
 
 static char *trainer;
 static char where[SMALL_DATA_DIR_BYTES];

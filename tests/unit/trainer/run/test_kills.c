@@ -48,7 +48,7 @@ static const char SCRIPT[] =
     "echo $$ >tmp.$RANK; mv tmp.$RANK pid.$TORCHELASTIC_RESTART_COUNT.$RANK; "
     "exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir ck --save_path w.safetensors --save_seconds "
     "0 "
-    "--save_steps 20 --threads 1 --timeout 60 --log_format json >out.$TORCHELASTIC_RESTART_COUNT.$RANK";
+    "--save_steps 20 --threads 1 --timeout 600 --log_format json >out.$TORCHELASTIC_RESTART_COUNT.$RANK";
 
 static char *trainer;
 

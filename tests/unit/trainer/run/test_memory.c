@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STRIDE = 5, HANGS_S = 60, FEWEST = 100, TRIES_MAX = 5000, WORDS_MAX = 12, TEXT_BYTES = 1 << 20 };
+enum { STRIDE = 5, HANGS_S = 600, FEWEST = 100, TRIES_MAX = 5000, WORDS_MAX = 12, TEXT_BYTES = 1 << 20 };
 
 static char *trainer, *preload;
 

@@ -246,7 +246,7 @@ static void a_stopped_job_goes_on_from_its_checkpoint(void **state)
         setenv("EVERY", whom == ALL_RANKS ? "1" : "50", 1); /* 1: the step that stops is saved already. */
         run_start(&r, RUN_ARGS("--nproc-per-node=2"),
                   "echo $$ >pid.$RANK; exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck "
-                  "--save_steps $EVERY --timeout 60");
+                  "--save_steps $EVERY --timeout 600");
         wait_for_checkpoint(dir, r.pid);
         send_stop(&r, whom);
         int code = run_wait(&r);
@@ -255,7 +255,7 @@ static void a_stopped_job_goes_on_from_its_checkpoint(void **state)
         run_release(&r);
         run_start(&r, RUN_ARGS("--nproc-per-node=2"),
                   "exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck --max_steps 1 "
-                  "--timeout 60");
+                  "--timeout 600");
         code = run_wait(&r);
         if (code != 0 || !strstr(buf_str(&r.out), "resumed from ") || strstr(buf_str(&r.out), "damaged"))
             fail_msg("case %d: exit %d\n%s%s", (int)whom, code, buf_str(&r.out), buf_str(&r.err));

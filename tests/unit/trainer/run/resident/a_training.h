@@ -7,7 +7,7 @@
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/train.h"
 
-enum { TIMEOUT_MS = 10000 };
+enum { TIMEOUT_MS = 600000 };
 
 struct training {
     struct collectives *comm;

@@ -18,7 +18,7 @@ enum { GPU_RANKS = 2, GPU_RANKS_MAX = 4, GPU_RANKS_LOSSES = 64, GPU_RANKS_BATCH 
 
 /* Deadlines: where one is what ends a run (a pretend GPU may take a second for a step, and real libraries some to be loaded and
  * to meet), and where it is not. */
-enum { GPU_RANKS_SOON_S = 5, GPU_RANKS_SOON_ON_A_GPU_S = 20, GPU_RANKS_LATE_S = 60 };
+enum { GPU_RANKS_SOON_S = 5, GPU_RANKS_SOON_ON_A_GPU_S = 20, GPU_RANKS_LATE_S = 600 };
 
 /* What the runs of a test program find. */
 extern struct gpu_ranks_machine {

@@ -384,7 +384,6 @@ static void files_of_something_else(void **state)
     struct err err;
 
     assert_true(fd >= 0 && unlink(fifo) == 0 && mkfifo(fifo, 0600) == 0);
-    alarm(20);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(weights_open(&f->w, cases[i].path, &err), -1);
         assert_int_equal(err.kind, cases[i].kind);
@@ -392,7 +391,6 @@ static void files_of_something_else(void **state)
             fail_msg("\"%s\", expected \"%s\"", err.msg, cases[i].says);
         assert_int_equal(weights_refuse_pt(cases[i].path, &err), cases[i].path == PT ? -1 : 0);
     }
-    alarm(0);
     assert_int_equal(unlink(fifo), 0);
     /* A name is whatever somebody has called a file: it is not in what is pasted into a shell. */
     assert_null(strstr(strstr(err.msg, "python3"), "state.pt"));
