@@ -13,7 +13,8 @@ pod() { # a pod on the second node
 }
 kill_part() { # kill_part NAME: of the second node
     local environ
-    grep -lzs "^TORCHKEEPER_NODE2=$1" /proc/[0-9]*/environ | while read -r environ; do
+    # A process may end while we look.
+    { grep -lzs "^TORCHKEEPER_NODE2=$1" /proc/[0-9]*/environ || true; } | while read -r environ; do
         if [ "$(cat "${environ%environ}comm")" = "$1" ]; then kill -KILL "$(tr -dc 0-9 <<<"$environ")"; fi
     done
 }

@@ -5,12 +5,12 @@ import signal
 
 from kube import get, status, wait_for
 from trainjobs import checkpoints
-from twonodes import UNHURT, begun, counts, each, in_training, node2, part_pid, was_hurt_once
+from twonodes import PATIENCE, UNHURT, begun, counts, each, in_training, node2, part_pid, was_hurt_once
 
 
 def test_parts_of_the_node_restart(ns, data):
     """The containers live on, and the job does not notice."""
-    begun(ns, data)
+    begun(ns, data, tolerations=PATIENCE)
     for part in "kubelet", "containerd":
         before = part_pid(part)
         os.kill(before, signal.SIGKILL)
@@ -23,7 +23,7 @@ def test_parts_of_the_node_restart(ns, data):
 
 def test_the_node_restarts(ns, data):
     """Its containers are lost without an exit code of their own (255, Unknown): one disruption."""
-    jobs = begun(ns, data, each())
+    jobs = begun(ns, data, each(), tolerations=PATIENCE)
     node2("down")
     node2("up")
     for name in jobs:

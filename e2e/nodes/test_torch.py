@@ -3,7 +3,7 @@
 from jobs import job
 from kube import apply, audit, kubectl, status, wait_for
 from torchjobs import MOUNTED_AT, OURS, said, scripts, template
-from twonodes import HOMES, NODE1, NODE2, TYPES, UNHURT, at_home, counts, drain, each, likes, node2, node_of
+from twonodes import EVICTED_SOON, HOMES, NODE1, NODE2, TYPES, UNHURT, at_home, counts, drain, each, likes, node2, node_of
 
 LAUNCHERS = {"ours": OURS, "torchs": {}}
 
@@ -12,7 +12,8 @@ def begin(name, data, namespace, homes, launcher, grace=5, **env):
     """Steps without an end."""
     specs = []
     for type_, home in zip(TYPES, homes):
-        made = template([f"{MOUNTED_AT}/checkpoint.py", "1000000"], env=env, data=data, grace=grace)
+        made = template([f"{MOUNTED_AT}/checkpoint.py", "1000000"], env=env, data=data, grace=grace,
+                        tolerations=EVICTED_SOON)
         likes(made["spec"], home)
         specs.append({"type": type_, "replicas": 1, "restartPolicy": "ExitCode", "template": made})
     apply(scripts(), job(name, *specs, torchrunConfig={"enabled": True, **launcher}, runPolicy={"forceDeleteAfterSeconds": 0}),

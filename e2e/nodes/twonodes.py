@@ -11,17 +11,25 @@ from trainjobs import checkpoints, script
 
 NODE1, NODE2 = "torchkeeper", "torchkeeper2"
 CLUSTER = REPO / "deploy" / "local" / "cluster"
-# Ranks and launchers that wait for a silent peer give up after this long. Eviction comes 27 s after the last heartbeat.
+# Ranks and launchers that wait for a silent peer give up after this long.
 DEADLINE_S = 15
-# For pods that are not to be evicted while a case goes on.
-PATIENCE = [{"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600}
+
+
+def tolerate(seconds):
+    """A lost node keeps its pods so long. It is lost 12 s after its last heartbeat."""
+    return [{"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
             for state in ("not-ready", "unreachable")]
+
+
+# The operator waits 30 s for what explains a lost peer; on a busy machine the eviction is to come in that time.
+EVICTED_SOON = tolerate(5)
+# For pods that are not to be evicted while a case goes on.
+PATIENCE = tolerate(3600)
 # The types of a job's pods: the first one has rank 0.
 TYPES = ("master", "worker")
 # How a job starts its ranks: torchrunConfig, besides `enabled`.
 LAUNCHED = {"procPerNode": 1}
 WAYS = {"torchrun": LAUNCHED, "plain": None}
-MORE = 20
 ROUND = 50  # each training ends after a multiple of so many steps: few undisturbed ones serve all comparisons
 UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
 # Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
@@ -86,10 +94,11 @@ def likes(pod, node):
     return pod
 
 
-def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, tolerations=None, **policy):
+def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, tolerations=EVICTED_SOON,
+          **policy):
     """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
     text = text or script(name, options="--save_steps 10")
-    text = text.replace("exec", f"steps=$(( (steps + {ROUND - 1}) / {ROUND} * {ROUND} ))\nexec", 1)
+    text = text.replace("exec", f"steps=$(( (steps + {ROUND - 1}) / {ROUND} * {ROUND} ))\necho until step $steps\nexec", 1)
     text = text.replace("--timeout 300", f"--timeout {DEADLINE_S}")
     specs, config = [], {}
     if torchrun is not None:
@@ -101,7 +110,7 @@ def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None,
             one["args"] = one.pop("command")
         volume = {"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}
         pod = likes({"containers": [one], "volumes": [volume], "terminationGracePeriodSeconds": grace,
-                     **({"tolerations": tolerations} if tolerations else {})}, home)
+                     "tolerations": tolerations}, home)
         specs.append({"type": type_, "replicas": 1, "restartPolicy": "ExitCode", "template": {"spec": pod}})
     policy = {k: v for k, v in {"forceDeleteAfterSeconds": 0, **policy}.items() if v is not None}
     apply(job(name, *specs, **config, runPolicy=policy), namespace=namespace)
@@ -170,7 +179,8 @@ def calm_weights(ranks, steps, ns, data):
 def as_if_nothing_had_been(name, ns, data, ranks=2):
     """The job has gone on from its newest checkpoint, the step of which is returned, and ends with an undisturbed one's weights."""
     (resumed,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-master-0", ns)
-    steps = -(-(int(resumed) + MORE) // ROUND) * ROUND
+    (until,) = said(r"until step (\d+)", f"{name}-master-0", ns)
+    steps = max(int(until), int(resumed))  # a predecessor that nobody can stop may have saved more since the script looked
     assert (data / f"{name}.safetensors").read_bytes() == calm_weights(ranks, steps, ns, data)
     return int(resumed)
 
