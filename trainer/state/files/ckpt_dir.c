@@ -59,7 +59,9 @@ static int open_base(const struct ckpt_writer *w, const char *mark, struct err *
 
     if (fd < 0)
         return err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, mark);
-    folder_clear(fd, mark[1] ? "" : TMP "step-"); /* left by a killed writer: nobody else writes here */
+    folder_clear(w->folder, TMP "step-"); /* left by a killed writer: nobody else writes here */
+    if (mark[1])
+        folder_clear(fd, "");
     return fd;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { CALLS_MAX = 100 };
@@ -106,6 +107,16 @@ static bool has(const char *name)
 
     snprintf(path, sizeof(path), "%s/%s", dir, name);
     return lstat(path, &st) == 0;
+}
+
+/* No temporary folder, except an attempt's empty one. */
+static void expect_nothing_left(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "test -z \"$(find %s -name '.tmp-*')\"", dir);
+    if (system(command) != 0)
+        fail_msg("a temporary folder is left in %s", dir);
 }
 
 static int64_t newest(void)
@@ -274,6 +285,41 @@ static void lower_attempts_stop_as_long_as_the_newer_one_writes(void **state)
     }
 }
 
+static void die(void)
+{
+    _exit(7);
+}
+
+/* Killed at any call of a write that also removes an old checkpoint: the next writes leave nothing of it. */
+static void a_kill_leaves_nothing(void **state)
+{
+    int sweeps = 0;
+
+    for (int known = 0; known < 2; known++) {
+        for (int status = 7 << 8; status == 7 << 8 && sweeps < 2 * CALLS_MAX; sweeps++) {
+            struct attempt_mark m = {.known = known, .number = 1}, again = m;
+            struct err err = {0};
+            clear(state);
+            make(state);
+            for (int step = 1; step <= 3; step++)
+                assert_int_equal(save(&m, step, &err), 0);
+            const pid_t child = fork();
+            assert_true(child >= 0);
+            if (child == 0) {
+                before.then = die;
+                before.at = sweeps % CALLS_MAX;
+                _exit(save(&m, 4, &err) != 0);
+            }
+            assert_int_equal(waitpid(child, &status, 0), child);
+            for (int step = 5; step <= 7; step++)
+                assert_int_equal(save(&again, step, &err), 0);
+            expect_nothing_left();
+        }
+        assert_true(sweeps % CALLS_MAX > 10);
+        sweeps = CALLS_MAX;
+    }
+}
+
 /* ---- what others do to the folder */
 
 static void a_removed_folder_is_made_again(void **state)
@@ -352,6 +398,7 @@ int main(void)
         TEST(no_checkpoint_appears_behind_a_newer_attempt),
         TEST(of_two_that_begin_the_newer_goes_on),
         TEST(of_two_old_attempts_both_stop),
+        TEST(a_kill_leaves_nothing),
         TEST(a_restart_in_an_attempt_goes_on),
         TEST(a_second_lower_attempt_goes_on),
         TEST(lower_attempts_stop_as_long_as_the_newer_one_writes),
