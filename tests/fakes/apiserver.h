@@ -40,6 +40,9 @@ void fake_pods_linger(struct fake_apiserver *s, bool linger);
 /* Writes of a status lose this field, which the schema of an older CRD lacks. NULL: of none. The string is borrowed. */
 void fake_unknown_status(struct fake_apiserver *s, const char *field);
 
+/* Pods that are created lose spec.schedulingGroup, as where the feature gate GenericWorkload is off. */
+void fake_drop_groups(struct fake_apiserver *s);
+
 /* The time in timestamps from now on; 0, as at first: the machine's. Ahead: the machine's, so much ahead, which runs on. */
 void fake_set_time(struct fake_apiserver *s, int64_t wall_ms);
 void fake_set_ahead(struct fake_apiserver *s, int64_t ms);

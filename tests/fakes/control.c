@@ -88,6 +88,13 @@ void fake_unknown_status(struct fake_apiserver *s, const char *field)
     server_unlock(s);
 }
 
+void fake_drop_groups(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->world.drops_groups = true;
+    server_unlock(s);
+}
+
 void fake_set_time(struct fake_apiserver *s, int64_t wall_ms)
 {
     pthread_mutex_lock(&s->lock);

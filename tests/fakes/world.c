@@ -200,6 +200,9 @@ static struct outcome create(struct world *w, const struct route *r, const cJSON
     cJSON *json = checked(cJSON_Duplicate(body, true));
     cJSON *meta = meta_of(json);
     cJSON_DeleteItemFromObjectCaseSensitive(json, "status");
+    if (w->drops_groups)
+        cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "spec"),
+                                                "schedulingGroup");
     set_member(json, "kind", cJSON_CreateString(r->kind->name));
     snprintf(text, sizeof(text), "00000000-0000-4000-8000-%012llu", (unsigned long long)++w->uids);
     set_member(meta, "uid", cJSON_CreateString(text));

@@ -37,7 +37,7 @@ struct world {
     size_t n_changes, cap_changes;
     uint64_t version, oldest; /* watches from before `oldest` are expired */
     uint64_t uids;
-    bool pods_linger;
+    bool pods_linger, drops_groups;
     const char *unknown_status; /* a field of every status that the schema lacks; NULL: none */
     int64_t now_s;              /* 0: the machine's clock, */
     int64_t ahead_ms;           /* so much ahead */

@@ -143,11 +143,28 @@ static void test_the_option_changes(void **state)
     assert_int_equal(fake_count(l->server, GROUPS), 0);
 }
 
+/* Without its feature gate the API server drops the pods' PodGroup. Each try is deleted, and counts nothing. */
+static void test_native_dropped(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    fake_add_kind(l->server, "/apis/scheduling.k8s.io/v1beta1", "podgroups", "PodGroup");
+    l->collects = true;
+    fake_drop_groups(l->server);
+    crash_as(l, GANG_NATIVE);
+    lab_put(l, LAB_JOB, TORCHRUN("2"));
+    lab_pass_ms(l, 3600000);
+    assert_true(lab_status_is(l, LAB_JOB, "reason", "PodRefused"));
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    assert_int_equal(lab_status_number(l, "disruptionCount") + lab_status_number(l, "restarts"), 0);
+    assert_in_range(fake_log_count(l->server, "POST", LAB_PODS), 30, 80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_each_attempt), LAB_TEST(test_replaced_alone),     LAB_TEST(test_taken_away),
-        LAB_TEST(test_lost_answers), LAB_TEST(test_the_option_changes),
+        LAB_TEST(test_lost_answers), LAB_TEST(test_the_option_changes), LAB_TEST(test_native_dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
