@@ -37,9 +37,18 @@ static int64_t system_boot_ms(void *ctx)
     return read_ms(CLOCK_BOOTTIME);
 }
 
+static int64_t system_cpu_us(void *ctx)
+{
+    struct timespec ts;
+
+    (void)ctx;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
 struct clock clock_system(void)
 {
-    return (struct clock){system_wall_ms, system_mono_ms, system_boot_ms, NULL};
+    return (struct clock){system_wall_ms, system_mono_ms, system_boot_ms, system_cpu_us, NULL};
 }
 
 /* Days since 1970-01-01 of a proleptic Gregorian date, and back: the era arithmetic of 400-year cycles of

@@ -1,6 +1,6 @@
 /* clock.h - an interface for reading time, which tests replace, and RFC 3339 text.
  *
- * Units:     milliseconds. `wall` counts from the Unix epoch and may step. `mono` and `boot` never go back;
+ * Units:     milliseconds, `cpu` microseconds. `wall` counts from the Unix epoch and may step. `mono` and `boot` never go back;
  *            `boot` also counts while the machine is suspended.
  */
 #ifndef TK_COMMON_CLOCK_H
@@ -14,6 +14,7 @@ struct clock {
     int64_t (*wall_ms)(void *ctx);
     int64_t (*mono_ms)(void *ctx);
     int64_t (*boot_ms)(void *ctx);
+    int64_t (*cpu_us)(void *ctx); /* used by this thread */
     void *ctx;
 };
 

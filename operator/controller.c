@@ -45,6 +45,7 @@ struct controller {
     struct controller_counts counts;
     int native_version; /* actions_target.native_version */
     int64_t begun_ms;   /* by mono_ms: when the current key was taken */
+    int64_t begun_us;   /* the same by cpu_us */
 };
 
 /* One reconcile in progress. */
@@ -73,6 +74,11 @@ static int64_t now_ms(const struct controller *c)
 static int64_t mono_ms(const struct controller *c)
 {
     return kube_loop_clock(c->loop).mono_ms(kube_loop_clock(c->loop).ctx);
+}
+
+static int64_t cpu_us(const struct controller *c)
+{
+    return kube_loop_clock(c->loop).cpu_us(kube_loop_clock(c->loop).ctx);
 }
 
 static int64_t wall_ms(const struct controller *c)
@@ -396,9 +402,9 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
 /* Each event of a large job plans the whole job: limit the share of the thread that this takes. */
 static void set_rest(const struct controller *c, struct jobmemory *m)
 {
-    int64_t took_ms = mono_ms(c) - c->begun_ms;
+    int64_t rest_ms = (cpu_us(c) - c->begun_us) * REST_TIMES / 1000;
 
-    m->rest_until_ms = mono_ms(c) + (took_ms < REST_MAX_MS / REST_TIMES ? took_ms * REST_TIMES : REST_MAX_MS);
+    m->rest_until_ms = mono_ms(c) + (rest_ms < REST_MAX_MS ? rest_ms : REST_MAX_MS);
 }
 
 static void plan_and_act(struct pass *p, const struct trainjob *job)
@@ -503,6 +509,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     }
     struct jobmemory *m = memory_of(c, uid);
     c->begun_ms = mono_ms(c);
+    c->begun_us = cpu_us(c);
     int64_t wait_ms = wait_of(c, m, cached);
     if (wait_ms) {
         kube_work_after(w, wait_ms);

@@ -21,7 +21,7 @@ static inline int64_t fake_clock_mono_ms(void *ctx)
 /* Borrows c. */
 static inline struct clock fake_clock(struct fake_clock *c)
 {
-    return (struct clock){fake_clock_wall_ms, fake_clock_mono_ms, fake_clock_mono_ms, c};
+    return (struct clock){fake_clock_wall_ms, fake_clock_mono_ms, fake_clock_mono_ms, NULL, c};
 }
 
 static inline void fake_clock_pass(struct fake_clock *c, int64_t ms)

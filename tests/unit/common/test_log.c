@@ -18,7 +18,7 @@ static size_t logged(enum log_level at, const char *msg, const char *const *fiel
     int fds[2];
 
     assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
-    struct log log = {fds[1], LOG_INFO, {fixed_ms, fixed_ms, fixed_ms, NULL}};
+    struct log log = {fds[1], LOG_INFO, {fixed_ms, fixed_ms, fixed_ms, NULL, NULL}};
     log_line(&log, at, msg, fields);
     ssize_t n = read(fds[0], out, size - 1);
     close(fds[0]);

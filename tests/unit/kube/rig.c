@@ -57,12 +57,12 @@ int rig_setup(void **ctx)
 
 int rig_setup_fast(void **ctx)
 {
-    return setup(ctx, (struct clock){fast_ms, fast_ms, fast_ms, NULL});
+    return setup(ctx, (struct clock){fast_ms, fast_ms, fast_ms, NULL, NULL});
 }
 
 int rig_setup_jumps(void **ctx)
 {
-    return setup(ctx, (struct clock){jumping_ms, jumping_ms, jumping_ms, NULL});
+    return setup(ctx, (struct clock){jumping_ms, jumping_ms, jumping_ms, NULL, NULL});
 }
 
 int rig_teardown(void **ctx)

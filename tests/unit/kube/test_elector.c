@@ -72,7 +72,7 @@ static void node_start(struct node *n, struct world *w, const char *identity)
 
     *n = (struct node){0};
     rig_config(&n->config, fake_apiserver_url(w->server));
-    n->loop = kube_loop_new((struct clock){wall_ms, mono_ms, boot_ms, w}, &err);
+    n->loop = kube_loop_new((struct clock){wall_ms, mono_ms, boot_ms, NULL, w}, &err);
     assert_non_null(n->loop);
     n->http = http_new(n->loop, &n->config, identity, &err);
     assert_non_null(n->http);

@@ -202,7 +202,7 @@ static int close_after(int64_t ms)
     char byte;
     struct err err;
     cleanup_kube_loop struct kube_loop *l =
-        kube_loop_new((struct clock){read_now, read_now, read_now, NULL}, &err);
+        kube_loop_new((struct clock){read_now, read_now, read_now, NULL, NULL}, &err);
     cleanup_health struct health *h = listen_on(l);
 
     fill(fds, l, health_port(h));

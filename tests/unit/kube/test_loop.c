@@ -21,7 +21,7 @@ static int64_t read_fake(void *ctx)
 static struct kube_loop *fake_loop(void)
 {
     struct err err;
-    struct kube_loop *l = kube_loop_new((struct clock){read_fake, read_fake, read_fake, NULL}, &err);
+    struct kube_loop *l = kube_loop_new((struct clock){read_fake, read_fake, read_fake, NULL, NULL}, &err);
 
     assert_non_null(l);
     return l;

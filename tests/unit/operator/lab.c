@@ -44,6 +44,13 @@ static int64_t mono_ms(void *ctx)
     return (l->direct ? 1 : clock_mono_ms()) + l->offset_ms;
 }
 
+static int64_t cpu_us(void *ctx)
+{
+    struct lab *l = ctx;
+
+    return l->used_us += l->busy_us;
+}
+
 static void on_leads(void *ctx, bool leads)
 {
     struct lab_operator *o = ctx;
@@ -101,7 +108,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
                                                .progress_url = l->progress_url};
 
     l->started++;
-    o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, mono_ms, l}, &err);
+    o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, mono_ms, cpu_us, l}, &err);
     assert_non_null(o->loop);
     reach_server(l, o);
     elect(l, o);

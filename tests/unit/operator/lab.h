@@ -68,6 +68,7 @@ struct lab {
     int64_t offset_ms;
     int64_t node_ahead_ms, server_ahead_ms; /* of the operators' clock */
     int64_t slow_ms;                        /* so much passes between two looks at the clock */
+    int64_t busy_us, used_us;               /* so much CPU time is used between two looks at that; in all */
     int64_t back_ms;                        /* by so much that was set back */
     struct kube_config config;
     struct log log;

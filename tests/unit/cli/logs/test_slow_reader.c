@@ -74,7 +74,7 @@ static int follow(const struct ptj *p)
     s.config.server = memory_strdup("http://localhost");
     if (asprintf(&s.config.socket, "%s/api", p->dir) < 0)
         return 100;
-    s.loop = kube_loop_new((struct clock){moving_ms, moving_ms, moving_ms, NULL}, &err);
+    s.loop = kube_loop_new((struct clock){moving_ms, moving_ms, moving_ms, NULL, NULL}, &err);
     s.http = s.loop ? http_new(s.loop, &s.config, "test", &err) : NULL;
     if (!s.http)
         return 101;

@@ -43,7 +43,7 @@ static int setup(void **state)
                                          .host = "node-0",
                                          .pid = 7,
                                          .flush_ms = 2000,
-                                         .clock = {fake_wall, fake_mono, fake_mono, f}};
+                                         .clock = {fake_wall, fake_mono, fake_mono, NULL, f}};
     *state = f;
     return 0;
 }

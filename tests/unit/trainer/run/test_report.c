@@ -36,7 +36,7 @@ static struct report_options options(struct fixture *f, enum log_format format)
                                    .epochs = 10,
                                    .steps = 375,
                                    .samples_per_step = 128,
-                                   .clock = {now, now, now, f}};
+                                   .clock = {now, now, now, NULL, f}};
 }
 
 static void tell(struct report *r)
