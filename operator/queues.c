@@ -27,7 +27,7 @@ static void conclude(struct queues *q, bool served)
     bool changed = !q->known || q->served != served;
 
     q->misses = served ? 0 : q->misses + 1;
-    if (!changed || (q->served && q->misses < MISSES))
+    if (!changed || (!served && q->misses < MISSES))
         return;
     q->known = true;
     q->served = served;
