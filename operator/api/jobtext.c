@@ -3,6 +3,7 @@
 #include "common/memory.h"
 #include "operator/api/workload.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The members of the object and of its metadata that are stored. The rest (managedFields) is often larger,
@@ -98,7 +99,11 @@ static void add_queue(cJSON *view, const cJSON *meta)
 {
     static const char *const LABELS[] = {LABEL_QUEUE, LABEL_QUEUE_PRIORITY, LABEL_QUEUE_MAX_TIME,
                                          QUEUE_PREBUILT, NULL};
-    static const char *const ANNOTATIONS[] = {ANNOTATION_QUEUE_GATE, QUEUE_PREBUILT};
+    static const struct {
+        const char *key;
+        size_t max;
+    } ANNOTATIONS[] = {{ANNOTATION_QUEUE_GATE, WORKLOAD_GATES_BYTES}, {QUEUE_PREBUILT, DECODE_NAME_BYTES}};
+    char too_long[WORKLOAD_GATES_BYTES + 2];
     const cJSON *labels = cJSON_GetObjectItemCaseSensitive(meta, "labels");
     const cJSON *annotations = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
 
@@ -107,9 +112,12 @@ static void add_queue(cJSON *view, const cJSON *meta)
     cJSON_AddItemToObject(view, "labels", view_of(labels, LABELS));
     cJSON *few = cJSON_AddObjectToObject(view, "annotations");
     for (size_t i = 0; i < ARRAY_LEN(ANNOTATIONS); i++) {
-        const char *text = json_str(annotations, ANNOTATIONS[i]);
-        if (text && strlen(text) <= DECODE_NAME_BYTES)
-            cJSON_AddStringToObject(few, ANNOTATIONS[i], text);
+        const char *text = json_str(annotations, ANNOTATIONS[i].key);
+        bool fits = text && strlen(text) <= ANNOTATIONS[i].max;
+        if (text && !fits) /* the job is invalid by that */
+            snprintf(too_long, sizeof(too_long), "%*s", (int)ANNOTATIONS[i].max + 1, "");
+        if (text)
+            cJSON_AddStringToObject(few, ANNOTATIONS[i].key, fits ? text : too_long);
     }
 }
 

@@ -106,6 +106,17 @@ static int check_names(const struct trainjob *job, struct err *err)
     return 0;
 }
 
+static int check_queue(const struct job_queue *q, struct err *err)
+{
+    if (q->gated_by && strlen(q->gated_by) > WORKLOAD_GATES_BYTES)
+        return err_set(err, ERR_INVALID, "metadata.annotations[" ANNOTATION_QUEUE_GATE "]: over %d bytes",
+                       WORKLOAD_GATES_BYTES);
+    if (q->prebuilt && strlen(q->prebuilt) > DECODE_NAME_BYTES)
+        return err_set(err, ERR_INVALID, "metadata.annotations[" QUEUE_PREBUILT "]: over %d bytes",
+                       DECODE_NAME_BYTES);
+    return 0;
+}
+
 /* Whether the next attempt follows a pause; also true during the pause, so that the hash does not change at
  * its end. */
 static bool resumes(const struct jobstatus *st)
@@ -169,7 +180,8 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
     struct json_at root = json_root(tree, NULL);
     struct json_at spec = json_root(member(tree, "spec"), "spec");
     if (trainjob_decode_spec(&root, &job->arena, &job->spec, &spec_err) < 0 ||
-        check_names(job, &spec_err) < 0 || decode_numbers(&spec, &spec_err) < 0) {
+        check_names(job, &spec_err) < 0 || check_queue(&job->queue, &spec_err) < 0 ||
+        decode_numbers(&spec, &spec_err) < 0) {
         job->spec_error = arena_strdup(&job->arena, spec_err.msg);
         job->spec = (struct trainjob_spec){0};
         keep_run_policy(&root, &job->spec.run_policy);

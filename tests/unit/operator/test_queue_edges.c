@@ -24,10 +24,38 @@ static void test_missing_at_the_start(void **state)
     assert_true(has_reason(l, "Queued insufficient"));
 }
 
+/* ---- what the job says */
+
+/* Kueue's own limit is none: all gates count, or the job is refused. */
+static void test_long_gates(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char gates[WORKLOAD_GATES_BYTES + 2] = "", body[2 * WORKLOAD_GATES_BYTES];
+
+    l->queues.runs = false;
+    for (int i = 0; strlen(gates) + 12 <= WORKLOAD_GATES_BYTES; i++)
+        text_add(gates, sizeof(gates), "%sx.org/g-%03d", i ? "," : "", i);
+    assert_true(strlen(gates) > 1000);
+    snprintf(body, sizeof(body), "{'metadata':{'annotations':{'" ANNOTATION_QUEUE_GATE "':'%s'}}}", gates);
+    lab_put(l, LAB_JOB, body);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    settle(l);
+    cleanup_json cJSON *w = lab_workload(l);
+    const char *have = json_str(find(w, "metadata", "annotations"), ANNOTATION_QUEUE_GATE);
+    assert_string_equal(have, gates);
+
+    snprintf(body, sizeof(body), "{'metadata':{'annotations':{'" ANNOTATION_QUEUE_GATE "':'x.org/%0*d'}}}",
+             WORKLOAD_GATES_BYTES, 0);
+    lab_put(l, LAB_JOB, body);
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    assert_int_equal(asked(l, "POST", LAB_PODS), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_missing_at_the_start),
+        LAB_TEST(test_long_gates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
