@@ -35,10 +35,11 @@ static const char *template_class(const struct planner *p)
         if (name && name[0])
             return name;
     }
-    return NULL;
+    return p->spec->scheduling.priority_class;
 }
 
-/* The class of the job's label, else of the first template with one, else the cluster's default. */
+/* The class of the job's label, else of the first template with one, else of the schedulingPolicy, else the cluster's
+ * default. */
 static void read_priority(const struct planner *p, struct queuespec *q)
 {
     const char *label = p->job->queue.priority_class;

@@ -6,6 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static int64_t number(struct lab *l, const char *key)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    return json_i64(find(w, "spec", NULL), key, -1);
+}
+
 /* The API server may not know Kueue's kinds yet when the operator starts. */
 static void test_missing_at_the_start(void **state)
 {
@@ -51,11 +58,30 @@ static void test_long_gates(void **state)
     assert_int_equal(asked(l, "POST", LAB_PODS), 0);
 }
 
+/* The priority of the Workload is the one that its pods will have. */
+static void test_scheduling_policy(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, "/apis/scheduling.k8s.io/v1/priorityclasses/top", "{'value':5000}");
+    lab_put(l, "/apis/scheduling.k8s.io/v1/priorityclasses/low", "{'value':7}");
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("'runPolicy':{'schedulingPolicy':{'priorityClass':'top'}},", "2"));
+    LAB_UNTIL(l, number(l, "priority") == 5000);
+    lab_put(l, LAB_JOB, EDIT("'nvidia.com/gpu':1", "'priorityClassName':'low',"));
+    LAB_UNTIL(l, number(l, "priority") == 7);
+    l->queues.full = false;
+    LAB_UNTIL(l, pods(l) == 2);
+    cleanup_json cJSON *pod = fake_nth_json(l->server, LAB_PODS, 0);
+    assert_string_equal(json_str(find(pod, "spec", NULL), "priorityClassName"), "low");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_missing_at_the_start),
         LAB_TEST(test_long_gates),
+        LAB_TEST(test_scheduling_policy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
