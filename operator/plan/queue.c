@@ -137,6 +137,7 @@ static void take_count(struct planner *p)
         return;
     struct trainjob_spec *less = arena_new(p->a, struct trainjob_spec);
     *less = *p->spec;
+    less->gpus = less->gpus / less->replica_specs[0].replicas * count;
     less->pods = less->elastic.expected = less->replica_specs[0].replicas = (int32_t)count;
     p->spec = less;
 }

@@ -76,12 +76,26 @@ static void test_scheduling_policy(void **state)
     assert_string_equal(json_str(find(pod, "spec", NULL), "priorityClassName"), "low");
 }
 
+/* The column GPUS has those of the pods that were admitted. */
+static void test_partly_admitted(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.assignment = "{'count':2}";
+    lab_put(l, LAB_JOB, QUEUED(ELASTIC, "3"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+    assert_int_equal(pods(l), 2);
+    assert_int_equal(lab_status_number(l, "gpus"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_missing_at_the_start),
         LAB_TEST(test_long_gates),
         LAB_TEST(test_scheduling_policy),
+        LAB_TEST(test_partly_admitted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
