@@ -28,8 +28,9 @@ struct term {
     struct kube_store *memories; /* struct jobmemory by UID */
     struct poller *poller;       /* of the running jobs */
     struct budget budget;        /* of the reconciles in progress */
-    uint64_t deployments;        /* lists of Deployments begun before this term */
-    uint64_t workloads;          /* the same of Workloads */
+    int64_t begun_ms;
+    uint64_t deployments; /* lists of Deployments begun before this term */
+    uint64_t workloads;   /* the same of Workloads */
 };
 
 struct controller {
@@ -381,7 +382,8 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
         .tb_unseen_for_ms = c->options.tensorboard_image ? tensorboard_unseen_for(c, m, job) : 0,
         .unreadable_reported = strcmp(m->unreadable_reported, job->resource_version) == 0,
         .problem = jobmemory_problem(m, job->generation),
-        .status_written_ms = m->status_written_ms ? m->status_written_ms + mono_to_wall_ms : 0,
+        .status_written_ms =
+            (m->status_written_ms ? m->status_written_ms : c->term->begun_ms) + mono_to_wall_ms,
         .seen = m->seen,
         .progress = &m->progress,
         .create_bytes = budget_create_bytes(&c->term->budget),
@@ -602,6 +604,7 @@ static void begin_term(void *ctx)
 
     c->term = memory_must(calloc(1, sizeof(*c->term)));
     c->term->memories = kube_store_new(jobmemory_free);
+    c->term->begun_ms = now_ms(c);
     c->term->deployments = watches_lists(&c->watches, CHILD_DEPLOYMENT);
     c->term->workloads = watches_lists(&c->watches, CHILD_WORKLOAD);
     c->term->poller =

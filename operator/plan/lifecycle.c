@@ -335,11 +335,23 @@ static int64_t start_time(const struct planner *p)
     return ms;
 }
 
+/* Whether the attempt has, or had, a pod. */
+static bool has_begun(const struct planner *p)
+{
+    bool begun = false;
+
+    for (int i = 0; i < p->n_slots; i++)
+        begun |= p->slots[i].seen && p->slots[i].seen->uid;
+    for (int i = 0; i < p->in->n_pods; i++)
+        begun |= p->in->pods[i]->attempt == p->st.attempt;
+    return begun;
+}
+
 static void begin(struct planner *p)
 {
     if (jobstatus_pause_begun(&p->st) || p->st.phase == JOB_PAUSED)
         leave_pause(p);
-    if (!p->st.start_ms)
+    if (!p->st.start_ms && (p->queue.verdict != QUEUE_HOLD || has_begun(p)))
         p->st.start_ms = start_time(p);
     if (p->st.n_tasks == 0 && p->in->n_pods > 0) {
         observe_tasks(p); /* so that pods which ended before the first status are judged, too */
@@ -351,18 +363,6 @@ static void begin(struct planner *p)
     }
     if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
         planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
-}
-
-/* Whether the attempt has, or had, a pod. */
-static bool has_begun(const struct planner *p)
-{
-    bool begun = false;
-
-    for (int i = 0; i < p->n_slots; i++)
-        begun |= p->slots[i].seen && p->slots[i].seen->uid;
-    for (int i = 0; i < p->in->n_pods; i++)
-        begun |= p->in->pods[i]->attempt == p->st.attempt;
-    return begun;
 }
 
 /* A job that is not admitted has no pods. Its attempt ends as by a pause: no counter changes, and the status

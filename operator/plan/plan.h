@@ -168,7 +168,7 @@ struct plan_input {
     const struct plan_progress *progress; /* NULL: not polled */
     int64_t now_ms;
     struct plan_seen seen; /* by the last plan */
-    /* When this process last wrote the status, or created the first pods; plus 5 minutes after a write that
+    /* When this process last wrote the status, created the first pods, or began to lead; plus 5 minutes after a write that
      * changed nothing. */
     int64_t status_written_ms;
     size_t create_bytes; /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */

@@ -13,6 +13,45 @@ static int64_t number(struct lab *l, const char *key)
     return json_i64(find(w, "spec", NULL), key, -1);
 }
 
+/* ---- while the Workloads cannot be listed */
+
+/* A job that was never admitted has not begun: its deadline does not count. */
+static void test_deadline_while_held(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    lab_kueue_serve(l);
+    l->queues.runs = false;
+    l->kueue = QUEUES_ON;
+    fake_refuse(l->server, "LIST", "/workloads", 403);
+    lab_restart(l);
+    lab_put(l, LAB_JOB, QUEUED("'runPolicy':{'activeDeadlineSeconds':600},", "2"));
+    lab_pass_ms(l, 700000);
+    assert_true(has_reason(l, "Queued the operator has not listed"));
+    assert_true(lab_status_is(l, LAB_JOB, "startTime", NULL));
+    fake_plan_fault(l->server, NULL);
+    l->queues.runs = true;
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Running"));
+    assert_false(lab_status_is(l, LAB_JOB, "startTime", NULL));
+    lab_pass_ms(l, 500000);
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "reason", "DeadlineExceeded"));
+}
+
+/* A job that waits costs the next operator no write. */
+static void test_failover(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    settle(l);
+    int before = asked(l, "PATCH", "/status");
+    lab_restart(l);
+    lab_pass_ms(l, 60000);
+    assert_int_equal(asked(l, "PATCH", "/status"), before);
+}
+
 /* The API server may not know Kueue's kinds yet when the operator starts. */
 static void test_missing_at_the_start(void **state)
 {
@@ -92,6 +131,8 @@ static void test_partly_admitted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        LAB_TEST(test_deadline_while_held),
+        LAB_TEST(test_failover),
         LAB_TEST(test_missing_at_the_start),
         LAB_TEST(test_long_gates),
         LAB_TEST(test_scheduling_policy),
