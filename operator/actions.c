@@ -543,7 +543,10 @@ static void on_put(void *ctx, struct kube_reply *reply)
 
     s->call = NULL;
     s->as->result.lost |= is_lost(reply);
-    on_written(s, reply);
+    if (s->act->edit != EDIT_RELEASE && s->act->edit != EDIT_FINALIZER && !s->act->keep && is_refusal(reply))
+        refuse(s, PROBLEM_REFUSED, reply->err);
+    else
+        on_written(s, reply);
 }
 
 /* Of a finalizer only the list is sent: anybody may make large Workloads. */

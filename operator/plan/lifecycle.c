@@ -374,7 +374,8 @@ void lifecycle_wait(struct planner *p)
         planner_event(p, false, "Evicted", "attempt %d ends: %s", p->st.attempt - 1, p->queue.message);
     }
     p->st.start_ms = 0;
-    (void)creation_held(p);
+    if (queue_writes(p))
+        (void)creation_held(p);
     queue_report(p);
     delete_all_pods(p);
 }

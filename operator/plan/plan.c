@@ -127,6 +127,13 @@ static const char *final_reason(const struct jobstatus *st)
                   : st->reason;
 }
 
+/* The last pod of an invalid job has ended. What that means is judged when the spec is valid. */
+static void end_run(struct planner *p, const char *message)
+{
+    p->st.phase = JOB_PENDING;
+    planner_condition(p, COND_RUNNING, false, "InvalidSpec", message);
+}
+
 static void plan_invalid(struct planner *p)
 {
     const char *message = p->job->spec_error;
@@ -144,10 +151,11 @@ static void plan_invalid(struct planner *p)
     planner_reason(p, "InvalidSpec", message);
     planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     queue_begin(p);
-    if (queue_is_evicted(p)) { /* others wait for its quota */
+    if (queue_ends_pods(p)) /* others wait for its quota */
         lifecycle_wait(p);
-        queue_act(p);
-    }
+    else if (!queue_is_used(p) && p->st.phase == JOB_RUNNING)
+        end_run(p, message);
+    queue_act(p);
 }
 
 static void plan_valid(struct planner *p)
@@ -183,8 +191,7 @@ static void plan_remote(struct planner *p, struct plan *out)
     struct action_list all = {0};
 
     queue_begin(p);
-    if (!p->job->spec_error || jobstatus_finished(&p->st) || queue_is_evicted(p))
-        queue_act(p);
+    queue_act(p);
     queue_end(p);
     append(p, &all, &p->workloads);
     append(p, &all, &p->ready);

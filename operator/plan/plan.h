@@ -68,9 +68,11 @@ struct action {
     size_t bytes; /* of the object that an edit reads */
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
-    bool keep;    /* create of a PodGroup that pods name already: it may exist, or be refused */
-    bool force;   /* delete: with a grace period of 0, without waiting for the node */
-    bool warning; /* event */
+    bool
+        keep; /* it may be refused: create of a PodGroup that pods name already, which may exist; EDIT_SPEC of an
+                     admitted Workload */
+    bool force;          /* delete: with a grace period of 0, without waiting for the node */
+    bool warning;        /* event */
     const char *reason;  /* event */
     const char *message; /* event */
 };

@@ -40,6 +40,42 @@ char *queue_workload_name(struct arena *a, const struct trainjob *job)
                                : arena_printf(a, "pytorchtrainingjob-%s-%.8s", job->name, job->uid);
 }
 
+/* ---- pods */
+
+/* Whether a pod may still use what the quota is for. */
+static bool is_active(const struct pod *pod)
+{
+    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
+}
+
+static bool has_active_pods(const struct plan_input *in)
+{
+    for (int i = 0; i < in->n_pods; i++)
+        if (is_active(in->pods[i]))
+            return true;
+    return false;
+}
+
+/* What MultiKueue copied of the job's status. A job that ends by an eviction has pods of its last attempt until the
+ * worker cluster has given the quota back. */
+static bool shows_pods(const struct jobstatus *st)
+{
+    if (st->reason && strncmp(st->reason, "Evicted", strlen("Evicted")) == 0)
+        return true;
+    for (int t = 0; t < st->n_tasks; t++)
+        for (int i = 0; i < st->tasks[t].n_replicas; i++) {
+            enum replica_phase phase = st->tasks[t].replicas[i].phase;
+            if (phase == REPLICA_PENDING || phase == REPLICA_RUNNING || phase == REPLICA_UNKNOWN)
+                return true;
+        }
+    return false;
+}
+
+bool queue_is_used(const struct planner *p)
+{
+    return p->queue.remote ? shows_pods(&p->job->status) : has_active_pods(p->in);
+}
+
 /* ---- the verdict */
 
 static void wait_for(struct planner *p, enum step step, const char *reason, const char *message)
@@ -185,18 +221,24 @@ static enum step step_of_change(const struct planner *p)
     return p->job->queue.prebuilt ? STEP_OUT_OF_SYNC : STEP_DELETE;
 }
 
+static void release(struct planner *p)
+{
+    const struct workload_condition *evicted = &p->queue.workload->conditions[WORKLOAD_EVICTED];
+
+    wait_for(p, STEP_RELEASE, arena_printf(p->a, "Evicted %.60s", evicted->reason),
+             arena_strdup(p->a, evicted->message));
+}
+
 static void decide_by_conditions(struct planner *p, const struct queuespec *want)
 {
     const struct workload *w = p->queue.workload;
-    const struct workload_condition *evicted = &w->conditions[WORKLOAD_EVICTED];
     enum sizes sizes = compare_sizes(p, want, w->sizes);
     bool same_content = queuespec_same_content(want, w), same = same_content && sizes == SIZES_SAME;
     bool admitted = workload_is(w, WORKLOAD_ADMITTED) && w->has_admission;
     struct err ignored;
 
     if (is_evicted(w)) {
-        wait_for(p, STEP_RELEASE, arena_printf(p->a, "Evicted %.60s", evicted->reason),
-                 arena_strdup(p->a, evicted->message));
+        release(p);
         return;
     }
     bool other = !same && !admitted && (is_reserved(w) || p->job->queue.prebuilt);
@@ -242,6 +284,20 @@ static void decide(struct planner *p)
     }
 }
 
+/* An invalid job gets no pods. It keeps its quota while it has some. */
+static void decide_invalid(struct planner *p)
+{
+    const struct workload *w = p->queue.workload;
+    bool idle = w && !p->job->queue.prebuilt && !queue_is_used(p);
+
+    if (w && is_evicted(w) && !w->deleting)
+        release(p);
+    else if (w && (w->deleting || idle))
+        wait_for(p, STEP_DELETE, QUEUE_REASON, "its Workload is being deleted");
+    else
+        hold(p, "the spec is invalid");
+}
+
 void queue_begin(struct planner *p)
 {
     const struct plan_queue *q = &p->in->queue;
@@ -257,6 +313,8 @@ void queue_begin(struct planner *p)
         return;
     if (q->mode == QUEUE_UNSEEN)
         hold(p, "the operator has not listed Kueue's objects yet");
+    else if (p->job->spec_error)
+        decide_invalid(p);
     else if (p->spec->paused)
         wait_for(p, STEP_DELETE, QUEUE_REASON, "the job is suspended");
     else
@@ -280,11 +338,14 @@ void queue_settle(struct planner *p, bool judged, bool creates)
         p->queue.patch = NULL;
 }
 
-bool queue_is_evicted(const struct planner *p)
+bool queue_ends_pods(const struct planner *p)
 {
-    const struct workload *w = p->queue.workload;
+    return p->queue.verdict == QUEUE_WAIT && has_active_pods(p->in);
+}
 
-    return p->queue.verdict == QUEUE_WAIT && (p->queue.step == STEP_RELEASE || (w && w->deleting));
+bool queue_writes(const struct planner *p)
+{
+    return p->queue.patch || p->queue.step == STEP_CREATE || p->queue.step == STEP_ADOPT;
 }
 
 /* Without the first words of Kueue's longest message, which are always the same. */
@@ -310,35 +371,6 @@ void queue_report(struct planner *p)
 }
 
 /* ---- actions */
-
-/* Whether a pod may still use what the quota is for. */
-static bool is_active(const struct pod *pod)
-{
-    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
-}
-
-static bool has_active_pods(const struct plan_input *in)
-{
-    for (int i = 0; i < in->n_pods; i++)
-        if (is_active(in->pods[i]))
-            return true;
-    return false;
-}
-
-/* What MultiKueue copied of the job's status. A job that ends by an eviction has pods of its last attempt until the
- * worker cluster has given the quota back. */
-static bool shows_pods(const struct jobstatus *st)
-{
-    if (st->reason && strncmp(st->reason, "Evicted", strlen("Evicted")) == 0)
-        return true;
-    for (int t = 0; t < st->n_tasks; t++)
-        for (int i = 0; i < st->tasks[t].n_replicas; i++) {
-            enum replica_phase phase = st->tasks[t].replicas[i].phase;
-            if (phase == REPLICA_PENDING || phase == REPLICA_RUNNING || phase == REPLICA_UNKNOWN)
-                return true;
-        }
-    return false;
-}
 
 /* How long the pods of an evicted job may take to end; then its worker cluster is lost. */
 static int64_t longest_end_ms(const struct trainjob_spec *spec)
@@ -380,7 +412,8 @@ static struct action *act_on(struct planner *p, struct action_list *list, enum a
     return act;
 }
 
-static void edit(struct planner *p, struct action_list *list, const struct workload *w, enum action_edit what)
+static struct action *edit(struct planner *p, struct action_list *list, const struct workload *w,
+                           enum action_edit what)
 {
     struct action *act = act_on(p, list, ACTION_EDIT, w);
 
@@ -388,6 +421,7 @@ static void edit(struct planner *p, struct action_list *list, const struct workl
     act->bytes = w->bytes;
     act->version = arena_strdup(p->a, w->version);
     act->body = what == EDIT_SPEC ? p->queue.patch : NULL;
+    return act;
 }
 
 /* One condition has one manager: an apply removes what the same manager applied before and leaves out now. */
@@ -419,15 +453,22 @@ static void remove_workload(struct planner *p, const struct workload *w)
         edit(p, &p->workloads, w, EDIT_FINALIZER);
 }
 
-static void create(struct planner *p)
+/* Whether a write of the Workload was refused, and is not due again. */
+static bool is_refused_for_now(struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
+    bool waits =
+        problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD && problem->retry_ms > p->now_ms;
+
+    if (waits)
+        planner_requeue(p, problem->retry_ms);
+    return waits;
+}
+
+static void create(struct planner *p)
+{
     struct queuespec want;
 
-    if (problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD && problem->retry_ms > p->now_ms) {
-        planner_requeue(p, problem->retry_ms);
-        return;
-    }
     queuespec_read(p, &want);
     (void)planner_create(p, &p->workloads, CHILD_WORKLOAD, queue_workload_name(p->a, p->job),
                          queuespec_workload(p, &want));
@@ -486,22 +527,24 @@ static void act_on_admitted(struct planner *p)
 {
     report_ready(p);
     if (p->ready.n == 0 && p->queue.patch)
-        edit(p, &p->ready, p->queue.workload, EDIT_SPEC);
+        edit(p, &p->ready, p->queue.workload, EDIT_SPEC)->keep = true;
 }
 
 static void act_on_own(struct planner *p, bool active)
 {
     const struct workload *w = p->queue.workload;
 
-    if (p->queue.verdict != QUEUE_WAIT && w)
+    if (p->queue.verdict != QUEUE_WAIT && (!w || p->job->spec_error))
+        return;
+    if (p->queue.verdict != QUEUE_WAIT)
         act_on_admitted(p);
-    else if (p->queue.patch)
-        edit(p, &p->workloads, w, EDIT_SPEC);
+    else if (p->queue.patch && !is_refused_for_now(p))
+        edit(p, &p->ready, w, EDIT_SPEC); /* last: if it is refused, nothing else waits for it */
     if (active && (!p->queue.remote || p->queue.step == STEP_RELEASE))
         return; /* the status may show pods for ever of a Workload that is gone: MultiKueue ends them */
-    if (p->queue.step == STEP_CREATE)
+    if (p->queue.step == STEP_CREATE && !is_refused_for_now(p))
         create(p);
-    else if (p->queue.step == STEP_ADOPT)
+    else if (p->queue.step == STEP_ADOPT && !is_refused_for_now(p))
         adopt(p);
     else if (p->queue.step == STEP_RELEASE)
         edit(p, &p->workloads, w, EDIT_RELEASE);

@@ -24,14 +24,20 @@ void queue_begin(struct planner *p);
  * are to be created. */
 void queue_settle(struct planner *p, bool judged, bool creates);
 
-/* Whether the pods have to end, and the quota to go back. */
-bool queue_is_evicted(const struct planner *p);
+/* Whether pods use the quota, or may. */
+bool queue_is_used(const struct planner *p);
+
+/* Whether pods that use the quota have to end. */
+bool queue_ends_pods(const struct planner *p);
+
+/* Whether the job's Workload has to be created, adopted, or changed before its admission. */
+bool queue_writes(const struct planner *p);
 
 /* Set the reason while the job waits. */
 void queue_report(struct planner *p);
 
-/* Add the actions on the Workload: to p->workloads, which precede creates, and the condition PodsReady to
- * p->ready, which is last. */
+/* Add the actions on the Workload: to p->workloads, which precede creates, and the condition PodsReady and changes
+ * of its spec to p->ready, which is last. */
 void queue_act(struct planner *p);
 
 void queue_end(struct planner *p);

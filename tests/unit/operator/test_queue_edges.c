@@ -70,6 +70,84 @@ static void test_missing_at_the_start(void **state)
     assert_true(has_reason(l, "Queued insufficient"));
 }
 
+/* ---- an invalid spec */
+
+/* Quota that Kueue gives to a job without pods goes to others, and the job queues again when its spec is valid. */
+static void test_invalid_while_waiting(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    l->queues.full = false;
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    settle(l);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS) + pods(l), 0);
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    settle(l);
+}
+
+/* The same of a job that ran, when its last pod is gone. */
+static void test_invalid_without_pods(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0"));
+    settle(l);
+    assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    settle(l);
+    assert_true(lab_status_is(l, LAB_JOB, "phase", "Pending"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+/* Its pods have ended well: it needs no quota, and succeeds when its spec is valid. */
+static void test_invalid_and_done(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->hold_master = true;
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    l->hold_master = false;
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    settle(l);
+    assert_int_equal(pods(l), 1);
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':null}}");
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    settle(l);
+}
+
+/* The label that leaves an invalid job ends no pod, and frees the quota. */
+static void test_invalid_leaves_the_queue(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'spec':{'sparkles':true}}");
+    LAB_UNTIL(l, has_reason(l, "InvalidSpec"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':null}}");
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
+    lab_pass_ms(l, 60000);
+    assert_int_equal(pods(l), 2);
+}
+
 /* ---- what the job says */
 
 /* Kueue's own limit is none: all gates count, or the job is refused. */
@@ -128,15 +206,71 @@ static void test_partly_admitted(void **state)
     assert_int_equal(lab_status_number(l, "gpus"), 2);
 }
 
+/* ---- what the API server refuses */
+
+/* It waits in the old queue, its status names what was refused, and it is not tried each second. */
+static void test_edit_refused(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    const struct fake_fault_plan bad = {.method = "PUT",
+                                        .path_part = "/workloads",
+                                        .status = 422,
+                                        .message =
+                                            "Workload.kueue.x-k8s.io \"w\" is invalid: spec.queueName: bad"};
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    fake_plan_fault(l->server, &bad);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'other'}}}");
+    LAB_UNTIL(l, has_reason(l, "WorkloadRefused"));
+    LAB_UNTIL(l, lab_events(l, "WorkloadRefused", "spec.queueName: bad") == 1);
+    int before = asked(l, "PUT", "/workloads");
+    lab_pass_ms(l, 600000);
+    assert_in_range(asked(l, "PUT", "/workloads") - before, 9, 30);
+    assert_true(has_reason(l, "WorkloadRefused"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'team'}}}");
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'other'}}}");
+    LAB_UNTIL(l, has_reason(l, "WorkloadRefused"));
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    l->queues.full = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    settle(l);
+}
+
+/* The rest of the job's objects follow it all the same. */
+static void test_edit_refused_with_tensorboard(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    fake_plan_fault(l->server,
+                    &(struct fake_fault_plan){.method = "PUT", .path_part = "/workloads", .status = 403});
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'other'}}}");
+    LAB_UNTIL(l, has_reason(l, "WorkloadRefused"));
+    lab_put(l, LAB_JOB, "{'spec':{'tensorboardSpec':{'logDir':{'pvc':[{'name':'p','subPath':['./log']}]}}}}");
+    LAB_UNTIL(l, fake_count(l->server, LAB_DEPLOYMENTS) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_TEST(test_deadline_while_held),
         LAB_TEST(test_failover),
         LAB_TEST(test_missing_at_the_start),
+        LAB_TEST(test_invalid_while_waiting),
+        LAB_TEST(test_invalid_without_pods),
+        LAB_TEST(test_invalid_and_done),
+        LAB_TEST(test_invalid_leaves_the_queue),
         LAB_TEST(test_long_gates),
         LAB_TEST(test_scheduling_policy),
         LAB_TEST(test_partly_admitted),
+        LAB_TEST(test_edit_refused),
+        LAB_TEST(test_edit_refused_with_tensorboard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
