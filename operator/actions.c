@@ -524,7 +524,7 @@ static void on_patched(struct step *s, struct kube_reply *reply)
     }
 }
 
-/* ---- an existing object: GET, change, PUT or PATCH */
+/* ---- an existing object: GET, change, PUT */
 
 /* An object that is gone, or that another one of its name replaced, needs no change. */
 static void on_written(struct step *s, struct kube_reply *reply)
@@ -543,37 +543,22 @@ static void on_put(void *ctx, struct kube_reply *reply)
 
     s->call = NULL;
     s->as->result.lost |= is_lost(reply);
-    if (s->act->edit != EDIT_RELEASE && s->act->edit != EDIT_FINALIZER && !s->act->keep && is_refusal(reply))
+    if (s->act->edit != EDIT_RELEASE && !s->act->keep && is_refusal(reply))
         refuse(s, PROBLEM_REFUSED, reply->err);
     else
         on_written(s, reply);
 }
 
-/* Of a finalizer only the list is sent: anybody may make large Workloads. */
-static char *finalizers_patch(struct step *s, const cJSON *object)
-{
-    static const char *const KEYS[] = {"resourceVersion", "finalizers"};
-    cleanup_json cJSON *patch = cJSON_CreateObject();
-    cJSON *meta = cJSON_AddObjectToObject(patch, "metadata");
-
-    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
-        cJSON_AddItemToObject(
-            meta, KEYS[i],
-            cJSON_Duplicate(json_find(object, (const char *[]){"metadata", KEYS[i], NULL}), true));
-    return json_print(patch, s->as->arena);
-}
-
 static void write_it(struct step *s, const cJSON *object)
 {
-    bool list = s->act->edit == EDIT_FINALIZER;
-    struct kube_request r = {.verb = list ? KUBE_PATCH : KUBE_UPDATE,
+    struct kube_request r = {.verb = KUBE_UPDATE,
                              .resource = resource_of(s),
                              .ns = s->as->target.ns,
                              .name = s->act->name,
                              .subresource = s->act->edit == EDIT_RELEASE ? "status" : NULL,
                              .field_manager = "ptj-operator"};
 
-    r.body = sv_from(list ? finalizers_patch(s, object) : json_print(object, s->as->arena));
+    r.body = sv_from(json_print(object, s->as->arena));
     send(s, &r, on_put);
 }
 
@@ -581,15 +566,8 @@ static bool change(const struct action *act, cJSON *object, int64_t now_ms)
 {
     struct err ignored;
 
-    switch (act->edit) {
-    case EDIT_RELEASE:
+    if (act->edit == EDIT_RELEASE)
         return workload_release(object, now_ms);
-    case EDIT_FINALIZER:
-        return workload_remove_finalizer(object);
-    case EDIT_SPEC:
-    case EDIT_ADOPT:
-        break;
-    }
     cleanup_json cJSON *patch = json_parse(act->body, strlen(act->body), &ignored);
     return act->edit == EDIT_ADOPT ? workload_adopt(object, patch) : workload_set_spec(object, patch);
 }

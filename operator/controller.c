@@ -331,9 +331,11 @@ static bool finds_room(struct pass *p, size_t create_bytes)
     size_t bytes = bytes_of(p);
     bool room = budget_has_room(&p->c->term->budget, p->target.ns, bytes);
 
-    p->memory->need_bytes = room ? 0 : bytes;
-    p->memory->need_create = create_bytes;
-    p->memory->need_generation = p->generation;
+    if (p->memory) {
+        p->memory->need_bytes = room ? 0 : bytes;
+        p->memory->need_create = create_bytes;
+        p->memory->need_generation = p->generation;
+    }
     if (room)
         budget_take(&p->c->term->budget, &p->share, p->target.ns, bytes);
     return room;
@@ -409,6 +411,16 @@ static void set_rest(const struct controller *c, struct jobmemory *m)
     m->rest_until_ms = mono_ms(c) + (rest_ms < REST_MAX_MS ? rest_ms : REST_MAX_MS);
 }
 
+static void act(struct pass *p, size_t create_bytes)
+{
+    if (!finds_room(p, create_bytes)) {
+        kube_work_after(p->work, NO_ROOM_MS);
+        return;
+    }
+    p->actions = actions_new(p->c->transport, p->c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
+    actions_run(p->actions);
+}
+
 static void plan_and_act(struct pass *p, const struct trainjob *job)
 {
     struct controller *c = p->c;
@@ -421,16 +433,12 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
     plan_trainjob(&in, &p->arena, &p->plan);
     m->seen = p->plan.seen;
     set_rest(c, m);
-    if (is_doubtful(p)) {
+    if (is_doubtful(p))
         kube_work_after(p->work, LOOK_AGAIN_MS);
-    } else if (is_postponed(p)) {
+    else if (is_postponed(p))
         kube_work_after(p->work, POSTPONE_MS);
-    } else if (!finds_room(p, in.create_bytes)) {
-        kube_work_after(p->work, NO_ROOM_MS);
-    } else {
-        p->actions = actions_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
-        actions_run(p->actions);
-    }
+    else
+        act(p, in.create_bytes);
 }
 
 /* ---- scheduling */
@@ -481,8 +489,7 @@ static void reconcile_orphans(struct controller *c, struct kube_work *w)
     watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
     watches_gather_pods(&c->watches, p->target.ns, p->target.uid, &p->arena, &in);
     plan_orphans(&in, &p->arena, &p->plan);
-    p->actions = actions_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
-    actions_run(p->actions);
+    act(p, 0);
 }
 
 static bool has_workloads(const struct controller *c, const char *uid)

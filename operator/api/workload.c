@@ -298,16 +298,25 @@ static int read_admission(const cJSON *status, struct arena *a, struct workload 
     return 0;
 }
 
-static bool has_finalizer(const cJSON *meta)
+/* Whether it has ours, and can lose it; and the others, as JSON. */
+static bool read_finalizers(const cJSON *meta, struct arena *a, const char **ret_others)
 {
+    cleanup_json cJSON *others = cJSON_CreateArray();
     const cJSON *f;
+    bool found = false;
 
     cJSON_ArrayForEach(f, at(meta, "finalizers"))
     {
-        if (cJSON_IsString(f) && strcmp(f->valuestring, WORKLOAD_FINALIZER) == 0)
-            return true;
+        bool ours = cJSON_IsString(f) && strcmp(f->valuestring, WORKLOAD_FINALIZER) == 0;
+        found |= ours;
+        if (!ours)
+            cJSON_AddItemToArray(others, cJSON_Duplicate(f, true));
     }
-    return false;
+    *ret_others = json_print(others, a);
+    bool fits = strlen(*ret_others) <= WORKLOAD_FINALIZERS_BYTES;
+    if (!fits)
+        *ret_others = "";
+    return found && fits;
 }
 
 static struct workload *packed(struct workload *w)
@@ -315,8 +324,8 @@ static struct workload *packed(struct workload *w)
     const char **fields[15 + 2 * WORKLOAD_CONDITIONS] = {
         &w->ns,         &w->name,          &w->uid,         &w->owner_uid,      &w->version,
         &w->queue,      &w->sizes,         &w->content,     &w->priority_group, &w->priority_class,
-        &w->unreadable, &w->cluster_queue, &w->assignments, &w->gated_by};
-    size_t n = 14;
+        &w->unreadable, &w->cluster_queue, &w->assignments, &w->gated_by,       &w->other_finalizers};
+    size_t n = 15;
 
     for (int t = 0; t < WORKLOAD_CONDITIONS; t++) {
         fields[n++] = &w->conditions[t].reason;
@@ -343,11 +352,11 @@ static struct workload *decode(const cJSON *object, const struct err *unreadable
                          .unreadable = unreadable ? unreadable->msg : "",
                          .bytes = strlen(json_print(object, &a)),
                          .deleting = json_str(meta, "deletionTimestamp") != NULL,
-                         .finalizer = unreadable || has_finalizer(meta),
                          .cluster_queue = "",
                          .assignments = ""};
     for (int t = 0; t < WORKLOAD_CONDITIONS; t++)
         w.conditions[t].reason = w.conditions[t].message = "";
+    w.finalizer = read_finalizers(meta, &a, &w.other_finalizers);
     read_spec(at(object, "spec"), &a, &w);
     read_conditions(at(at(object, "status"), "conditions"), &a, &w);
     w.requeue_ms = instant(at(at(object, "status"), "requeueState"), "requeueAt");
@@ -454,22 +463,6 @@ bool workload_release(cJSON *object, int64_t now_ms)
     set_condition(object, "Requeued", is_requeued(why), why, text_of_it, now_ms);
     set_condition(object, "PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded", now_ms);
     return true;
-}
-
-bool workload_remove_finalizer(cJSON *object)
-{
-    cJSON *list = at(at(object, "metadata"), "finalizers");
-    cJSON *next;
-    bool found = false;
-
-    for (cJSON *f = list ? list->child : NULL; f; f = next) {
-        next = f->next;
-        if (!cJSON_IsString(f) || strcmp(f->valuestring, WORKLOAD_FINALIZER) != 0)
-            continue;
-        cJSON_Delete(cJSON_DetachItemViaPointer(list, f));
-        found = true;
-    }
-    return found;
 }
 
 static void set_members(cJSON *to, const cJSON *patch)

@@ -5,7 +5,7 @@
  *            when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
  * Errors:    ERR_INVALID when metadata is unusable, or when the admission is larger than Kueue writes it. Any
- *            other value that does not fit counts as absent. A Workload takes WORKLOAD_ADMISSION_BYTES and 5 KiB
+ *            other value that does not fit counts as absent. A Workload takes WORKLOAD_ADMISSION_BYTES and 9 KiB
  *            at most, a setting 32 KiB.
  */
 #ifndef TK_OPERATOR_API_WORKLOAD_H
@@ -41,6 +41,7 @@ enum {
     WORKLOAD_PODSETS_MAX = 18,
     WORKLOAD_MESSAGE_BYTES = 512,
     WORKLOAD_GATES_BYTES = 1024,
+    WORKLOAD_FINALIZERS_BYTES = 4096,
     WORKLOAD_ADMISSION_BYTES = 64 << 10,
     QUEUE_SETTING_BYTES = 16 << 10, /* of labels, and of tolerations */
 };
@@ -63,7 +64,9 @@ struct workload {
     const char *ns, *name, *uid, *owner_uid, *version;
     const char *unreadable; /* as in struct pod */
     size_t bytes;           /* of the object's JSON, as far as it was read */
-    bool deleting, finalizer;
+    bool deleting;
+    bool finalizer;               /* WORKLOAD_FINALIZER is there, and can be removed */
+    const char *other_finalizers; /* those of others, as a JSON array */
     bool has_admission;
     const char *queue;
     const char *gated_by;                        /* the annotation */
@@ -114,7 +117,6 @@ cJSON *workload_quantities(const cJSON *resources);
 
 /* Give the quota back after an eviction. */
 bool workload_release(cJSON *object, int64_t now_ms);
-bool workload_remove_finalizer(cJSON *object);
 
 /* Set ownerReferences and labels of `meta`, whose first owner is the controller. False also if there is another one. */
 bool workload_adopt(cJSON *object, const cJSON *meta);

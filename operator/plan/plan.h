@@ -38,7 +38,7 @@ enum action_kind {
     ACTION_EVENT,
     ACTION_DELETE, /* with the UID, and the version if set, as preconditions */
     ACTION_CREATE,
-    /* Merge patch; body has the UID, for a pod also the version. A pod whose patch is refused is deleted. */
+    /* Merge patch; body has the UID, for a pod or a Workload also the version. A pod whose patch is refused is deleted. */
     ACTION_PATCH,
     /* Server-side apply of a status by `manager`, which owns no other field; body has the UID. */
     ACTION_APPLY,
@@ -47,10 +47,9 @@ enum action_kind {
 };
 
 enum action_edit {
-    EDIT_RELEASE,   /* give the quota back: writes the status */
-    EDIT_FINALIZER, /* remove WORKLOAD_FINALIZER */
-    EDIT_SPEC,      /* set the members of body.spec, and annotations */
-    EDIT_ADOPT,     /* make the job its controller, at any version, unless it has one */
+    EDIT_RELEASE, /* give the quota back: writes the status */
+    EDIT_SPEC,    /* set the members of body.spec, and annotations */
+    EDIT_ADOPT,   /* make the job its controller, at any version, unless it has one */
 };
 
 struct action {

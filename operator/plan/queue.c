@@ -444,13 +444,22 @@ static void apply(struct planner *p, struct action_list *list, enum workload_con
         w->name, w->ns, w->uid, name, on ? "True" : "False", reason, planner_json(p, text), now);
 }
 
+/* Finalizers of others stay. */
+static void remove_finalizer(struct planner *p, const struct workload *w)
+{
+    if (w->finalizer)
+        act_on(p, &p->workloads, ACTION_PATCH, w)->body =
+            arena_printf(p->a, "{\"metadata\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\",\"finalizers\":%s}}",
+                         w->uid, w->version, w->other_finalizers);
+}
+
 /* A deleted Workload loses its finalizer, any other is deleted. */
 static void remove_workload(struct planner *p, const struct workload *w)
 {
     if (!w->deleting)
         (void)planner_delete(p, &p->workloads, CHILD_WORKLOAD, w->name, w->uid);
-    else if (w->finalizer)
-        edit(p, &p->workloads, w, EDIT_FINALIZER);
+    else
+        remove_finalizer(p, w);
 }
 
 /* Whether a write of the Workload was refused, and is not due again. */
@@ -497,8 +506,8 @@ static void finish(struct planner *p, const struct workload *w)
     if (!workload_is(w, WORKLOAD_FINISHED) && !w->deleting)
         apply(p, &p->workloads, WORKLOAD_FINISHED, true, good ? "Succeeded" : "Failed",
               good ? "The job has succeeded" : "The job has failed");
-    else if (w->finalizer)
-        edit(p, &p->workloads, w, EDIT_FINALIZER);
+    else
+        remove_finalizer(p, w);
 }
 
 static void report_ready(struct planner *p)

@@ -470,7 +470,7 @@ static void test_patches_of_pods(void **state)
 
 #define WORKLOAD(version)                                                                                    \
     "{\"metadata\":{\"name\":\"w\",\"uid\":\"u\",\"resourceVersion\":\"" version                             \
-    "\",\"finalizers\":[\"" WORKLOAD_FINALIZER "\"]}}"
+    "\"},\"spec\":{\"queueName\":\"a\"}}"
 
 static void edit_workload(const char *got)
 {
@@ -478,7 +478,8 @@ static void edit_workload(const char *got)
     bench_add(ACTION_EDIT, CHILD_WORKLOAD, "w");
     B.actions[0].uid = "u";
     B.actions[0].version = "7";
-    B.actions[0].edit = EDIT_FINALIZER;
+    B.actions[0].edit = EDIT_SPEC;
+    B.actions[0].body = "{\"spec\":{\"queueName\":\"b\"}}";
     bench_run(NULL);
     assert_string_equal(B.calls[0].method, "GET");
     bench_answer(0, 200, got);
@@ -489,8 +490,8 @@ static void test_edits(void **state)
 {
     (void)state;
     edit_workload(WORKLOAD("7"));
-    assert_string_equal(B.calls[1].method, "PATCH");
-    assert_string_equal(B.calls[1].body, "{\"metadata\":{\"resourceVersion\":\"7\",\"finalizers\":[]}}");
+    assert_string_equal(B.calls[1].method, "PUT");
+    assert_non_null(strstr(B.calls[1].body, "\"resourceVersion\":\"7\"},\"spec\":{\"queueName\":\"b\"}"));
     bench_answer(1, 200, WORKLOAD("8"));
     assert_true(B.result.ok);
     assert_string_equal(B.result.versions[CHILD_WORKLOAD], "8");
@@ -501,7 +502,7 @@ static void test_edits(void **state)
     assert_int_equal(B.n, 1);
     assert_int_equal(B.result.err.kind, ERR_CONFLICT);
     edit_workload("{\"metadata\":{\"name\":\"w\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}");
-    assert_int_equal(B.n, 1); /* it has no finalizer */
+    assert_int_equal(B.n, 1); /* it has no spec */
     assert_true(B.result.ok && B.result.unseen);
     bench_fresh();
     edit_workload(WORKLOAD("7"));
@@ -510,6 +511,17 @@ static void test_edits(void **state)
     edit_workload(WORKLOAD("7"));
     bench_answer(1, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\"}");
     assert_false(B.result.ok);
+    assert_int_equal(B.result.problem.kind, PROBLEM_NONE);
+    edit_workload(WORKLOAD("7"));
+    bench_answer(1, 422, "{\"kind\":\"Status\",\"reason\":\"Invalid\",\"message\":\"no such queue\"}");
+    assert_int_equal(B.result.problem.kind, PROBLEM_REFUSED);
+    assert_int_equal(B.result.problem.child, CHILD_WORKLOAD);
+    assert_non_null(strstr(B.result.problem.message, "no such queue"));
+    /* Of an admitted Workload that is no problem of the job. */
+    edit_workload(WORKLOAD("7"));
+    B.actions[0].keep = true;
+    bench_answer(1, 403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\"}");
+    assert_int_equal(B.result.problem.kind, PROBLEM_NONE);
 }
 
 static void test_retry_after(void **state)

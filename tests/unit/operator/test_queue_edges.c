@@ -13,6 +13,13 @@ static int64_t number(struct lab *l, const char *key)
     return json_i64(find(w, "spec", NULL), key, -1);
 }
 
+static int finalizers(struct lab *l)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    return cJSON_GetArraySize(find(w, "metadata", "finalizers"));
+}
+
 /* ---- while the Workloads cannot be listed */
 
 /* A job that was never admitted has not begun: its deadline does not count. */
@@ -256,6 +263,52 @@ static void test_edit_refused_with_tensorboard(void **state)
     LAB_UNTIL(l, fake_count(l->server, LAB_DEPLOYMENTS) == 1);
 }
 
+/* ---- requests and plans that are not needed */
+
+/* A finalizer of somebody else stays. */
+static void test_other_finalizer(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->hold_master = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_workload_put(
+        l,
+        "{'metadata':{'finalizers':['a.example/keep','kueue.x-k8s.io/resource-in-use','b.example/keep']}}");
+    l->hold_master = false;
+    LAB_UNTIL(l, lab_status_is(l, LAB_JOB, "phase", "Succeeded"));
+    LAB_UNTIL(l, finalizers(l) == 2);
+    cleanup_json cJSON *w = lab_workload(l);
+    const cJSON *list = find(w, "metadata", "finalizers");
+    assert_string_equal(cJSON_GetArrayItem(list, 0)->valuestring, "a.example/keep");
+    assert_string_equal(cJSON_GetArrayItem(list, 1)->valuestring, "b.example/keep");
+    assert_int_equal(asked(l, "GET", "/workloads"), 0);
+}
+
+/* A namespace whose queued jobs are deleted together: what is read of their Workloads counts as memory. */
+static void test_orphans_in_the_budget(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    struct lab *l = begin(state, lab_forever);
+    cleanup_free char *body = malloc(BYTES + 64);
+
+    assert_non_null(body);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    l->collects = false;
+    lab_put(l, LAB_JOB, "{'metadata':{'finalizers':['tenant.example/keep']}}");
+    assert_true(fake_delete(l->server, LAB_JOB));
+    snprintf(body, BYTES + 64, "{'metadata':{'annotations':{'mine':'%0*d'}}}", BYTES, 0);
+    lab_workload_put(l, body);
+    lab_pass_ms(l, 5000);
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_counts(l).pass_bytes > 2 * BYTES);
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    lab_pass_ms(l, 5000);
+    assert_true(lab_counts(l).pass_bytes == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +324,8 @@ int main(void)
         LAB_TEST(test_partly_admitted),
         LAB_TEST(test_edit_refused),
         LAB_TEST(test_edit_refused_with_tensorboard),
+        LAB_TEST(test_other_finalizer),
+        LAB_TEST(test_orphans_in_the_budget),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

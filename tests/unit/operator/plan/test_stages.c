@@ -205,7 +205,7 @@ static void put_action(struct buf *out, const struct action *act, bool *pod_show
     static const char *const VERBS[] = {"status", "event", "delete", "create", "patch", "apply", "edit"};
     static const char *const CHILDREN[] = {"pod", "service", "deployment", "workload",
                                            "job", "policy",  "key"};
-    static const char *const EDITS[] = {"release", "finalizer", "spec", "adopt"};
+    static const char *const EDITS[] = {"release", "spec", "adopt"};
     struct err err;
 
     if (act->kind == ACTION_EVENT) {
