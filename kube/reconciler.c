@@ -56,7 +56,7 @@ static void on_changed(void *ctx, const struct kube_store_entry *e)
     struct source *s = ctx;
 
     if (s->o.map)
-        s->o.map(s->r, e);
+        s->o.map(s->r->o.ctx, e);
     else
         kube_reconciler_add(s->r, e->ns, e->group);
 }

@@ -62,9 +62,9 @@ struct kube_reconciler_source {
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);
     void (*listed)(void *ctx); /* after each complete list, with the same ctx. May be NULL */
-    /* Calls kube_reconciler_add for each key that a change concerns. NULL: one key, the entry's group in its
-     * namespace. */
-    void (*map)(struct kube_reconciler *r, const struct kube_store_entry *e);
+    /* Calls kube_reconciler_add for each key that a change concerns, with the same ctx. NULL: one key, the entry's
+     * group in its namespace. */
+    void (*map)(void *ctx, const struct kube_store_entry *e);
 };
 
 /* Add a source, before the loop runs. The cache belongs to the reconciler. */

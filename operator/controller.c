@@ -567,15 +567,24 @@ static bool has_queued_job(void *ctx)
     return e;
 }
 
-/* A plan about a queue waits until all of its kinds are listed. A job that waits is planned again each second; nothing
- * else calls for one that has ended, or has left its queue, and has a Workload. */
+/* A plan about a queue waits until all of its kinds are listed, or for one of the cluster's settings. */
 static void on_queue_kind_listed(void *ctx)
 {
     struct controller *c = ctx;
     const struct kube_store *workloads = kube_cache_store(c->watches.kinds[CHILD_WORKLOAD]);
+    const struct kube_store *jobs = controller_jobs(c);
 
+    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
+        if (((const struct jobtext *)e->value)->queued)
+            kube_reconciler_add(c->reconciler, e->ns, e->uid);
     for (const struct kube_store_entry *e = kube_store_first(workloads); e; e = kube_store_next(workloads, e))
         kube_reconciler_add(c->reconciler, e->ns, ((const struct workload *)e->value)->owner_uid);
+}
+
+static void on_setting_changed(void *ctx, const struct kube_store_entry *e)
+{
+    (void)e;
+    on_queue_kind_listed(ctx);
 }
 
 /* Kueue was found, or has gone: that concerns each job with a queue. */
@@ -585,7 +594,8 @@ static void on_queues_changed(void *ctx)
     const struct kube_store *jobs = controller_jobs(c);
 
     if (queues_are_served(c->queues) && !c->watches.kinds[CHILD_WORKLOAD])
-        watches_add_queues(&c->watches, c->reconciler, c->options.ns, on_queue_kind_listed);
+        watches_add_queues(&c->watches, c->reconciler, c->options.ns, on_queue_kind_listed,
+                           on_setting_changed);
     for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
         kube_reconciler_add(c->reconciler, e->ns, e->uid);
 }
@@ -655,7 +665,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                 options->tensorboard_image ? on_deployments_listed : NULL);
     c->queues = queues_new(l, t, options->kueue, has_queued_job, on_queues_changed, c);
     if (queues_are_served(c->queues))
-        watches_add_queues(&c->watches, c->reconciler, options->ns, on_queue_kind_listed);
+        watches_add_queues(&c->watches, c->reconciler, options->ns, on_queue_kind_listed, on_setting_changed);
     return c;
 }
 

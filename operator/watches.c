@@ -192,7 +192,8 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
 /* Spare: only jobs with a queue wait for them. Workloads are watched without a label, since one that lost it would keep
  * its quota. */
 void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns,
-                        void (*listed)(void *ctx))
+                        void (*listed)(void *ctx),
+                        void (*setting_changed)(void *ctx, const struct kube_store_entry *e))
 {
     static const struct kube_resource SETTINGS[QUEUE_SETTINGS] = {
         [QUEUE_FLAVOR] = {WORKLOAD_GROUP, WORKLOAD_VERSION, "resourceflavors", "ResourceFlavor", true},
@@ -214,6 +215,7 @@ void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char
             kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch.resource = SETTINGS[i],
                                                                       .spare = true,
                                                                       .listed = listed,
+                                                                      .map = setting_changed,
                                                                       .decode = decode_setting,
                                                                       .free_value = free});
 }

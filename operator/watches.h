@@ -26,9 +26,10 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*deployments_listed)(void *ctx));
 
 /* Watch Workloads, and what they refer to in the cluster. It may be called while the loop runs. `listed` is called
- * after each list. */
+ * after each list, `setting_changed` when one of the cluster's objects changes. */
 void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char *ns,
-                        void (*listed)(void *ctx));
+                        void (*listed)(void *ctx),
+                        void (*setting_changed)(void *ctx, const struct kube_store_entry *e));
 
 /* Fill in->queue except the mode: the Workloads of this job, and `settings` of the cluster. */
 void watches_gather_queue(const struct watches *w, const char *ns, const char *uid, bool settings,

@@ -10,13 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LOOK_AGAIN_MS = 1000,
-    SUBJECT_BYTES = 100,
-    DEFAULT_GRACE_S = 30,
-    REMOTE_END_S = 60,
-    ADOPTED_BYTES = 3 << 19
-};
+enum { SUBJECT_BYTES = 100, DEFAULT_GRACE_S = 30, REMOTE_END_S = 60, ADOPTED_BYTES = 3 << 19 };
 
 /* What becomes of the job's Workload when no pod is active. */
 enum step {
@@ -90,7 +84,6 @@ static void hold(struct planner *p, const char *message)
 {
     wait_for(p, STEP_NONE, QUEUE_REASON, message);
     p->queue.verdict = QUEUE_HOLD;
-    planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
 }
 
 static bool is_reserved(const struct workload *w)
@@ -267,7 +260,6 @@ static void decide(struct planner *p)
     } else if (want.unknown && !p->job->queue.prebuilt && (!w || (!w->deleting && !is_reserved(w)))) {
         wait_for(p, STEP_NONE, QUEUE_REASON,
                  arena_printf(p->a, "the %s %s does not exist", want.class_kind, want.unknown));
-        planner_requeue(p, p->now_ms + LOOK_AGAIN_MS);
     } else if (!w) {
         wait_for(p, STEP_CREATE, QUEUE_REASON, "its Workload is not created yet");
         p->queue.silent = true;

@@ -25,9 +25,11 @@ struct lab {
     struct kube_work *held;
 };
 
-static void by_namespace(struct kube_reconciler *r, const struct kube_store_entry *e)
+static void by_namespace(void *ctx, const struct kube_store_entry *e)
 {
-    kube_reconciler_add(r, e->ns, e->ns);
+    struct lab *l = ctx;
+
+    kube_reconciler_add(l->r, e->ns, e->ns);
 }
 
 static void problem(void *ctx, const char *what, const struct err *err)

@@ -286,6 +286,54 @@ static void test_other_finalizer(void **state)
     assert_int_equal(asked(l, "GET", "/workloads"), 0);
 }
 
+static uint64_t passes_in(struct lab *l, int64_t ms)
+{
+    uint64_t before = lab_counts(l).passes;
+
+    lab_pass_ms(l, ms);
+    return lab_counts(l).passes - before;
+}
+
+/* What waits for an object of Kueue is planned when that appears, and not before. */
+static void test_waits_quietly(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/priority-class':'nowhere'}}}");
+    LAB_UNTIL(l, has_reason(l, "Queued the WorkloadPriorityClass nowhere does not exist"));
+    settle(l);
+    assert_in_range(passes_in(l, 120000), 0, 5);
+    lab_put(l, LAB_KUEUE "/workloadpriorityclasses/nowhere", "{'value':3}");
+    LAB_UNTIL(l, number(l, "priority") == 3);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_true(fake_remove(l->server, LAB_KUEUE "/resourceflavors/gpu"));
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, has_reason(l, "Queued the ResourceFlavor gpu does not exist"));
+    settle(l);
+    assert_in_range(passes_in(l, 120000), 0, 5);
+    lab_put(l, LAB_KUEUE "/resourceflavors/gpu", "{'spec':{'nodeLabels':{'pool':'a100'}}}");
+    LAB_UNTIL(l, pods(l) == 2);
+}
+
+/* The same of the lists. */
+static void test_waits_quietly_for_lists(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    lab_kueue_serve(l);
+    l->bookmarks = true;
+    l->kueue = QUEUES_ON;
+    fake_refuse(l->server, "LIST", "/priorityclasses", 403);
+    lab_restart(l);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued the operator has not listed"));
+    lab_pass_ms(l, 30000);
+    assert_in_range(passes_in(l, 120000), 0, 10);
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+}
+
 /* A namespace whose queued jobs are deleted together: what is read of their Workloads counts as memory. */
 static void test_orphans_in_the_budget(void **state)
 {
@@ -325,6 +373,8 @@ int main(void)
         LAB_TEST(test_edit_refused),
         LAB_TEST(test_edit_refused_with_tensorboard),
         LAB_TEST(test_other_finalizer),
+        LAB_TEST(test_waits_quietly),
+        LAB_TEST(test_waits_quietly_for_lists),
         LAB_TEST(test_orphans_in_the_budget),
     };
 
