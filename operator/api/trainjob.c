@@ -51,8 +51,8 @@ static void read_queue(const cJSON *meta, struct job_queue *q)
     q->name = name;
     q->priority_class = is_given(class) ? class : NULL;
     q->gated_by = json_str(member(meta, "annotations"), ANNOTATION_QUEUE_GATE);
-    if (limit)
-        (void)sv_i64(sv_from(limit), 1, INT32_MAX, &q->max_time_s);
+    if (limit && !sv_i64(sv_from(limit), 1, INT32_MAX, &q->max_time_s))
+        q->bad_max_time = limit;
 }
 
 static int read_metadata(struct trainjob *job, struct err *err)

@@ -164,6 +164,7 @@ struct job_queue {
     const char *gated_by;       /* NULL: not set */
     const char *prebuilt;       /* name of the Workload, which others make; NULL: the operator makes it */
     int64_t max_time_s;         /* 0: not set */
+    const char *bad_max_time;   /* the label, if it is no such number */
 };
 
 struct trainjob {

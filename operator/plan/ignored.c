@@ -105,6 +105,10 @@ void ignored_report(struct planner *p)
            "torchrun is enabled and runs instead: put the training program and its arguments into args");
     report(p, &policies, "pods are created with Never: set replicaSpecs[].restartPolicy instead");
     report_scheduling(p);
+    if (p->job->queue.bad_max_time)
+        planner_event(p, true, "Ignored",
+                      LABEL_QUEUE_MAX_TIME ": expected seconds from 1 to %d, got \"%.63s\"", INT32_MAX,
+                      p->job->queue.bad_max_time);
     report(p, &names, "the pods find each other by their own names and the job's Service");
     if (spec->unknown)
         planner_event(p, true, "Ignored", "%s; the job ran without it, and continues without it",

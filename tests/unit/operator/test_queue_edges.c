@@ -200,6 +200,18 @@ static void test_scheduling_policy(void **state)
     assert_string_equal(json_str(find(pod, "spec", NULL), "priorityClassName"), "low");
 }
 
+/* A limit that is none is reported. */
+static void test_bad_limit(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/max-exec-time-seconds':'1h'}}}");
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_events(l, "Ignored",
+                            "max-exec-time-seconds: expected seconds from 1 to 2147483647, got \"1h\"") == 1);
+    settle(l);
+}
+
 /* The column GPUS has those of the pods that were admitted. */
 static void test_partly_admitted(void **state)
 {
@@ -370,6 +382,7 @@ int main(void)
         LAB_TEST(test_long_gates),
         LAB_TEST(test_scheduling_policy),
         LAB_TEST(test_partly_admitted),
+        LAB_TEST(test_bad_limit),
         LAB_TEST(test_edit_refused),
         LAB_TEST(test_edit_refused_with_tensorboard),
         LAB_TEST(test_other_finalizer),
