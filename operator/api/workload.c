@@ -482,12 +482,13 @@ bool workload_adopt(cJSON *object, const cJSON *meta)
         if (cJSON_IsTrue(at(ref, "controller")))
             return false;
     }
-    if (!to)
+    if (!json_str(at(to, "labels"), QUEUE_ORIGIN))
         return false;
-    if (!cJSON_IsObject(at(to, "labels")))
-        set(to, "labels", cJSON_CreateObject());
     set_members(at(to, "labels"), at(meta, "labels"));
-    set(to, "ownerReferences", cJSON_Duplicate(at(meta, "ownerReferences"), true));
+    if (!at(to, "ownerReferences"))
+        cJSON_AddArrayToObject(to, "ownerReferences");
+    cJSON_AddItemToArray(at(to, "ownerReferences"),
+                         cJSON_Duplicate(cJSON_GetArrayItem(at(meta, "ownerReferences"), 0), true));
     return true;
 }
 

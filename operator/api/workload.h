@@ -28,6 +28,9 @@
 /* Annotation, or label, of a job in a worker cluster of MultiKueue: the name of its Workload, which exists already. */
 #define QUEUE_PREBUILT WORKLOAD_GROUP "/prebuilt-workload-name"
 
+/* Label of a Workload that MultiKueue sent: who may write jobs cannot set it. */
+#define QUEUE_ORIGIN WORKLOAD_GROUP "/multikueue-origin"
+
 /* Annotation of a job, copied to its Workload: Kueue does not admit it before the annotation is removed. */
 #define ANNOTATION_QUEUE_GATE WORKLOAD_GROUP "/admission-gated-by"
 
@@ -118,7 +121,8 @@ cJSON *workload_quantities(const cJSON *resources);
 /* Give the quota back after an eviction. */
 bool workload_release(cJSON *object, int64_t now_ms);
 
-/* Set ownerReferences and labels of `meta`, whose first owner is the controller. False also if there is another one. */
+/* Add the owner, a controller, and the labels of `meta`. False also if there is another controller, or if MultiKueue has
+ * not sent it: other Workloads of the namespace are not a job's to take. */
 bool workload_adopt(cJSON *object, const cJSON *meta);
 
 /* Set the members of `spec` and of the annotations that `patch` has; null removes one. Of podSets without a template,

@@ -563,6 +563,8 @@ void queue_act(struct planner *p)
     const struct plan_queue *q = &p->in->queue;
     bool over = jobstatus_finished(&p->st);
     bool active = p->queue.remote ? is_active_remotely(p) : has_active_pods(p->in);
+    /* The job names another Workload than the one whose quota its pods use. */
+    bool ends = active && !over && p->queue.verdict == QUEUE_WAIT && !p->queue.workload;
 
     if (q->mode != QUEUE_ON)
         return;
@@ -572,7 +574,7 @@ void queue_act(struct planner *p)
         bool finished = p->queue.remote && workload_is(w, WORKLOAD_FINISHED); /* by MultiKueue */
         if (own && (finished || (over && !active)))
             finish(p, w);
-        else if (!own || (!over && p->queue.verdict == QUEUE_FREE))
+        else if ((!own && !(ends && is_reserved(w))) || (!over && p->queue.verdict == QUEUE_FREE))
             remove_workload(p, w);
     }
     if (!over && p->queue.verdict != QUEUE_FREE)

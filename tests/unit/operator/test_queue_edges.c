@@ -225,6 +225,55 @@ static void test_partly_admitted(void **state)
     assert_int_equal(lab_status_number(l, "gpus"), 2);
 }
 
+/* ---- Workloads that others made */
+
+#define MADE_BY_OTHERS(meta)                                                                                 \
+    "{'metadata':{" meta                                                                                     \
+    "'ownerReferences':[{'apiVersion':'v1','kind':'Pod','name':'p','uid':'p'}]},'spec':{'queueName':'"       \
+    "team','podSets':[{'name':'node','count':2,'template':{'spec':{'containers':[{'name':'pytorch','image':" \
+    "'i','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}}]}}"
+#define SENT MADE_BY_OTHERS("'labels':{'kueue.x-k8s.io/multikueue-origin':'multikueue'},")
+#define NAMES_IT "{'metadata':{'labels':{'kueue.x-k8s.io/prebuilt-workload-name':'theirs'}}}"
+
+/* Who may create jobs takes no Workload of somebody else by naming it. What MultiKueue sent keeps its other owners. */
+static void test_not_ours(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->collects = false; /* the pod that owns it is not made here */
+    lab_put(l, LAB_WORKLOADS "/theirs", MADE_BY_OTHERS(""));
+    lab_put(l, LAB_JOB, NAMES_IT);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_pass_ms(l, 300000);
+    assert_true(has_reason(l, "Queued the Workload theirs is not there, or belongs to another job"));
+    assert_int_equal(asked(l, "PUT", "/workloads") + asked(l, "PATCH", "/workloads") + pods(l), 0);
+    lab_put(l, LAB_WORKLOADS "/theirs", SENT);
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    cleanup_json cJSON *w = lab_workload(l);
+    assert_int_equal(cJSON_GetArraySize(find(w, "metadata", "ownerReferences")), 2);
+}
+
+/* A job in a worker cluster loses the name of its Workload: the quota stays until its pods have ended. */
+static void test_name_lost(void **state)
+{
+    struct lab *l = begin(state, lab_stuck);
+
+    l->collects = false;
+    lab_put(l, LAB_WORKLOADS "/theirs", SENT);
+    lab_put(l, LAB_JOB, NAMES_IT);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/prebuilt-workload-name':null}}}");
+    lab_pass_ms(l, 60000);
+    assert_int_equal(pods(l), 2);
+    cleanup_json cJSON *w = lab_get(l, LAB_WORKLOADS "/theirs");
+    assert_true(w && !json_str(find(w, "metadata", NULL), "deletionTimestamp"));
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-0") && fake_remove(l->server, LAB_PODS "/j-node-1"));
+    LAB_UNTIL(l, pods(l) == 2 && lab_workload_is(l, "PodsReady", "True"));
+    cleanup_json cJSON *gone = lab_get(l, LAB_WORKLOADS "/theirs");
+    assert_null(gone);
+}
+
 /* ---- what the API server refuses */
 
 /* It waits in the old queue, its status names what was refused, and it is not tried each second. */
@@ -383,6 +432,8 @@ int main(void)
         LAB_TEST(test_scheduling_policy),
         LAB_TEST(test_partly_admitted),
         LAB_TEST(test_bad_limit),
+        LAB_TEST(test_not_ours),
+        LAB_TEST(test_name_lost),
         LAB_TEST(test_edit_refused),
         LAB_TEST(test_edit_refused_with_tensorboard),
         LAB_TEST(test_other_finalizer),
