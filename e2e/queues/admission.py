@@ -50,7 +50,7 @@ def allow(plane, ns, user, role):
 def place(world):
     """In REASON, and by `why` for a user with permission; gone with Kueue's API."""
     ns, plane = world.fresh(), world.plane
-    first = world.start("first")
+    first = world.start("first", priority="high")
     first.await_running()
     second, third = world.start("second", priority="low"), world.start("third", priority="high")
     plane.kubectl("-n", ns, "create", "rolebinding", "less", "--clusterrole=torchkeeper-view", "--user=bob")

@@ -47,7 +47,8 @@ class Idle:
         self.plane = plane
 
     def check(self):
-        check(not self.plane.api.get("/api/v1/pods")["items"], "pods in the manager")
+        pods = self.plane.api.get("/api/v1/pods?labelSelector=batch.tensorstack.dev/job")["items"]
+        check(not pods, "pods in the manager")
 
 
 class Sent(Job):
