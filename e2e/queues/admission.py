@@ -153,9 +153,8 @@ def commands(world):
     path, meta = it.path(), it.workload["metadata"]
 
     def leave():
-        world.api.patch(path, {"metadata": {"ownerReferences": None}})
-        world.api.delete(path)
         world.api.delete(job_path(world.ns, "it"))
+        world.plane.wait("its end", lambda: world.api.get(path)["metadata"].get("deletionTimestamp"))
         env = {**os.environ, "KUBECONFIG": str(world.plane.admin), "NAMESPACE": world.ns, "NAME": meta["name"],
                "PATH": f"{world.plane.tool('kubectl').parent}:{os.environ['PATH']}"}
         done = subprocess.run([sys.executable, str(REPO / "tests/docs/blocks.py"), "run", "kueue", str(REPO / "docs/kueue.md")], cwd=REPO, env=env,
