@@ -6,6 +6,7 @@
 #include "common/random.h"
 #include "operator/budget.h"
 #include "operator/jobmemory.h"
+#include "operator/places.h"
 #include "operator/plan/statusprogress.h"
 
 #include <stdio.h>
@@ -42,6 +43,7 @@ struct controller {
     struct kube_reconciler *reconciler;
     struct watches watches;
     struct queues *queues;
+    struct places *places;
     struct term *term; /* NULL: this process does not lead */
     struct controller_counts counts;
     int native_version; /* actions_target.native_version */
@@ -396,6 +398,7 @@ static void fill_input(const struct controller *c, const struct trainjob *job, s
     if (job->queue.name)
         queues_need(c->queues);
     in->queue.mode = queue_mode(c);
+    in->queue.place = now_ms(c) - m->place_ms < PLACES_FRESH_MS ? m->place : 0;
     watches_gather_queue(&c->watches, job->ns, job->uid, job->queue.name != NULL, a, in);
     watches_gather(&c->watches, job, a, in);
     in->guards = c->options.guards;
@@ -421,6 +424,14 @@ static void act(struct pass *p, size_t create_bytes)
     actions_run(p->actions);
 }
 
+static void find_place(struct pass *p, const struct trainjob *job)
+{
+    if (p->plan.queued)
+        places_need(p->c->places, job->ns, job->queue.name, p->memory->place);
+    else
+        p->memory->place = 0;
+}
+
 static void plan_and_act(struct pass *p, const struct trainjob *job)
 {
     struct controller *c = p->c;
@@ -432,6 +443,7 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
     m->shown = job->status.progress;
     plan_trainjob(&in, &p->arena, &p->plan);
     m->seen = p->plan.seen;
+    find_place(p, job);
     set_rest(c, m);
     if (is_doubtful(p))
         kube_work_after(p->work, LOOK_AGAIN_MS);
@@ -600,6 +612,21 @@ static void on_queues_changed(void *ctx)
         kube_reconciler_add(c->reconciler, e->ns, e->uid);
 }
 
+static void on_place(void *ctx, const char *ns, const char *job_uid, int place)
+{
+    struct controller *c = ctx;
+    const struct kube_store_entry *e = c->term ? kube_store_get(c->term->memories, "", job_uid) : NULL;
+    struct jobmemory *m = e ? e->value : NULL;
+
+    if (!m)
+        return;
+    m->place_ms = now_ms(c);
+    if (m->place == place)
+        return;
+    m->place = place;
+    kube_reconciler_add(c->reconciler, ns, job_uid);
+}
+
 /* ---- terms */
 
 static void on_answered(void *ctx, const struct poller_target *target,
@@ -664,6 +691,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
     watches_add(&c->watches, c->reconciler, options->ns, on_job_gone,
                 options->tensorboard_image ? on_deployments_listed : NULL);
     c->queues = queues_new(l, t, options->kueue, has_queued_job, on_queues_changed, c);
+    c->places = places_new(l, t, on_place, c);
     if (queues_are_served(c->queues))
         watches_add_queues(&c->watches, c->reconciler, options->ns, on_queue_kind_listed, on_setting_changed);
     return c;
@@ -675,6 +703,7 @@ void controller_free(struct controller *c)
         return;
     kube_reconciler_free(c->reconciler);
     queues_free(c->queues);
+    places_free(c->places);
     free(c);
 }
 

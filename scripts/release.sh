@@ -13,6 +13,7 @@
 #   install.yaml, install-namespaced.yaml     the operator with all images by digest; the second needs the next two beforehand
 #   pytorchtrainingjob.yaml, user-roles.yaml  the resource, and roles for users
 #   kueue.yaml, kueue-role.yaml, gangs.yaml   with Kueue: its configuration, our permissions; permissions with a gang scheduler
+#   kueue-worker.yaml                         permissions in a worker cluster of MultiKueue
 #   torchkeeper-VERSION.tgz                   the Helm chart, its images by digest
 #   torchkeeper-VERSION.oci.tar               the same chart as an OCI archive, for a registry
 #   torchrun-linux-amd64, -arm64              the launcher, static
@@ -184,6 +185,7 @@ manifests() {
     done
     cp -- crds/pytorchtrainingjob.yaml deploy/rbac/{user-roles,kueue-role,gangs}.yaml "$NEW"
     cp -- deploy/kueue/torchkeeper.yaml "$NEW/kueue.yaml"
+    cp -- deploy/kueue/worker.yaml "$NEW/kueue-worker.yaml"
 }
 
 # The chart with these images as its defaults, each by digest.

@@ -139,6 +139,12 @@ static void add_notes(struct answer *w, const struct why_facts *f, struct arena 
 
     if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
         add_note(w, "the operator has not seen the newest spec yet: this is about an older one.");
+    if (f->pending)
+        add_note(w,
+                 arena_printf(
+                     a, "place %lld of all that wait in the ClusterQueue, %lld of those in LocalQueue %.63s.",
+                     (long long)json_i64(f->pending, "positionInClusterQueue", -1) + 1,
+                     (long long)json_i64(f->pending, "positionInLocalQueue", -1) + 1, f->job->queue.name));
     add_template_note(w, f, a);
     for (int i = 0; i < st->n_avoided; i++)
         add_avoided_note(w, f, &st->avoided[i], a);

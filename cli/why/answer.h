@@ -7,7 +7,7 @@
 
 #include "cli/why/cause.h"
 
-enum { ANSWER_NOTES_MAX = 3 + JOBSTATUS_AVOIDED_MAX, ANSWER_LOG_LINES = 78 };
+enum { ANSWER_NOTES_MAX = 4 + JOBSTATUS_AVOIDED_MAX, ANSWER_LOG_LINES = 78 };
 
 struct answer {
     struct finding finding;

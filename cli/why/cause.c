@@ -21,6 +21,13 @@ static const struct cause CAUSES[] = {
              "its log."},
     {.kind = WHY_JOB,
      .reasons = "ManagedBy",
+     .texts = {TRAINJOB_MULTIKUEUE},
+     .headline = "MultiKueue runs this job in another cluster",
+     .next = "keeps the job's Workload in its queue here, and creates no pods.",
+     .todo = "Look at the Workload, which names the cluster and what it waits for: kubectl get workloads -n "
+             "{ns}{with} -o yaml"},
+    {.kind = WHY_JOB,
+     .reasons = "ManagedBy",
      .headline = "another controller manages this job",
      .next = "leaves it alone.",
      .todo = "Ask that controller for the job's state; managedBy cannot be changed: another controller needs "

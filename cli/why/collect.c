@@ -4,6 +4,7 @@
 #include "cli/podlog.h"
 #include "common/memory.h"
 #include "common/text.h"
+#include "operator/api/workload.h"
 
 #include <string.h>
 
@@ -206,6 +207,33 @@ static void read_log(struct collected *g, const struct finding *f, const cJSON *
         add_gap(g, "the pod's log", &err);
 }
 
+/* Of a job in a queue of Kueue. It is no gap if that does not answer, or not to this user. */
+static void read_place(struct collected *g)
+{
+    static const struct kube_resource QUEUES = {"visibility." WORKLOAD_GROUP, WORKLOAD_VERSION, "localqueues",
+                                                "LocalQueue", false};
+    const struct kube_request r = {.verb = KUBE_GET,
+                                   .resource = &QUEUES,
+                                   .ns = g->session->ns,
+                                   .name = g->job->queue.name,
+                                   .subresource = "pendingworkloads"};
+    const cJSON *item, *owner;
+    struct err ignored;
+
+    if (!r.name || g->job->status.start_ms || jobstatus_finished(&g->job->status) ||
+        session_call(g->session, &r, &g->pending, &ignored) < 0)
+        return;
+    cJSON_ArrayForEach(item, json_find(g->pending, (const char *[]){"items", NULL}))
+    {
+        cJSON_ArrayForEach(owner, json_find(item, (const char *[]){"metadata", "ownerReferences", NULL}))
+        {
+            const char *uid = json_str(owner, "uid");
+            if (uid && strcmp(uid, g->job->uid) == 0 && json_i64(item, "positionInClusterQueue", -1) >= 0)
+                g->facts.pending = item;
+        }
+    }
+}
+
 static void set_facts(struct collected *g)
 {
     g->facts.pods = g->pods;
@@ -228,6 +256,7 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     g->facts.now_ms = kube_loop_wall_ms(s->loop);
     read_pods(g);
     read_nodes(g);
+    read_place(g);
     set_facts(g);
     const struct finding first = finding_of(&g->facts, &a);
     const cJSON *pod = pod_in_question(g, &first);
@@ -252,5 +281,6 @@ void collect_release(struct collected *g)
     cJSON_Delete(g->claims);
     cJSON_Delete(g->nodes);
     cJSON_Delete(g->budgets);
+    cJSON_Delete(g->pending);
     buf_release(&g->log);
 }

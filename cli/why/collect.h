@@ -15,6 +15,7 @@ struct collected {
     struct session *session;
     struct trainjob *job;
     cJSON *pods, *events, *claims, *nodes, *budgets; /* arrays */
+    cJSON *pending;                                  /* answer of Kueue */
     struct buf log;
     struct why_facts facts; /* of all these */
 };

@@ -237,7 +237,8 @@ static struct finding of_status(const struct why_facts *f, struct arena *a)
     const struct condition *invalid = &st->conditions[COND_INVALID_SPEC];
     const char *manager = f->job->spec.run_policy.managed_by;
 
-    if (manager && strcmp(manager, TRAINJOB_MANAGED_BY) != 0)
+    bool copied = manager && strcmp(manager, TRAINJOB_MULTIKUEUE) == 0 && jobstatus_finished(st);
+    if (manager && strcmp(manager, TRAINJOB_MANAGED_BY) != 0 && !copied)
         return about_job("ManagedBy", arena_printf(a, "managedBy is %.200s", manager));
     if (same_text(st->reason, "Unreadable"))
         return about_job("Unreadable", st->conditions[COND_RUNNING].message);

@@ -19,7 +19,8 @@ struct why_facts {
     const struct trainjob *job;
     /* Arrays of objects as the API server gives them; NULL: not read. */
     const cJSON *pods, *events, *claims, *nodes, *budgets;
-    const char *log; /* the last lines of the log of the pod that the finding names; NULL: not read */
+    const cJSON *pending; /* the job's item of Kueue's visibility API; NULL: not read */
+    const char *log;      /* the last lines of the log of the pod that the finding names; NULL: not read */
     /* What could not be read, a sentence each. */
     char gaps[WHY_GAPS_MAX][ERR_MSG_BYTES];
     int n_gaps;

@@ -17,9 +17,9 @@ LONG_S = 3600  # until its end is brought about
 class World:
     """A plane with Kueue, an operator and a node; each case has a namespace and a queue with room for one job of four pods."""
 
-    def __init__(self, plane):
+    def __init__(self, plane, kubelet=Held):
         self.plane, self.api = plane, plane.api
-        self.kubelet = Held(plane)
+        self.kubelet = kubelet(plane)
         self.operator = plane.operator(None, "--leader-elect=false")
 
     def restart_operator(self, meanwhile):
@@ -30,9 +30,9 @@ class World:
         meanwhile()
         self.operator = self.plane.operator(None, "--leader-elect=false")
 
-    def fresh(self, **cluster_queue):
+    def fresh(self, quota=QUOTA, **cluster_queue):
         self.ns = self.plane.namespace()
-        self.plane.queues(self.ns, QUOTA, **cluster_queue)
+        self.plane.queues(self.ns, quota, **cluster_queue)
         return self.ns
 
     def wait(self, what, true, every=0.1):
@@ -53,9 +53,9 @@ class World:
 
 
 class Job:
-    def __init__(self, world, name, run=LONG_S, **more):
+    def __init__(self, world, name, run=LONG_S, made=None, **more):
         self.world, self.plane, self.ns, self.name = world, world.plane, world.ns, name
-        self.uid = self.plane.make(self.ns, job(name, run=run, **more))
+        self.uid = self.plane.make(self.ns, made or job(name, run=run, **more))
 
     @property
     def workload(self):

@@ -97,15 +97,22 @@ class Queues(Plane):
 
     # --- queues: one flavour, one ClusterQueue, one LocalQueue in a namespace of its own
 
-    def queues(self, namespace, quota, name="queue", **cluster_queue):
+    def queues(self, namespace, quota, name="queue", flavor="flavor", **cluster_queue):
         """The ClusterQueue has the namespace's name."""
-        self.put(f"{KUEUE}/resourceflavors", "ResourceFlavor", "flavor",
+        self.put(f"{KUEUE}/resourceflavors", "ResourceFlavor", flavor,
                  {"nodeLabels": FLAVOR_LABEL, "tolerations": [TOLERATION]})
         self.put(f"{KUEUE}/clusterqueues", "ClusterQueue", namespace, {
             "namespaceSelector": {}, "preemption": {"withinClusterQueue": "LowerPriority"},
             "resourceGroups": [{"coveredResources": [RESOURCE], "flavors": [
-                {"name": "flavor", "resources": [{"name": RESOURCE, "nominalQuota": quota}]}]}], **cluster_queue})
+                {"name": flavor, "resources": [{"name": RESOURCE, "nominalQuota": quota}]}]}], **cluster_queue})
         self.put(f"{KUEUE}/namespaces/{namespace}/localqueues", "LocalQueue", name, {"clusterQueue": namespace})
+
+    def put_node(self, name, labels, room):
+        """Ready, with room for so many pods of ours."""
+        amounts = {RESOURCE: room, "cpu": "64", "memory": "64Gi", "pods": "100"}
+        self.api.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
+        self.api.patch(f"/api/v1/nodes/{name}/status", {"status": {
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Paper"}], "capacity": amounts, "allocatable": amounts}})
 
     def priorities(self, **values):
         for name, value in values.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh - queued jobs under the real Kueue and gangs under the real coscheduling, beside an API server without a node; no root.
-#   e2e/queues/run.sh [--short] [--only WORD] [--seed N] [life | crowd | gangs]...
+#   e2e/queues/run.sh [--short] [--only WORD] [--seed N] [life | crowd | gangs | admission | remote]...
 # Environment: OPERATOR=FILE tests this program.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -16,7 +16,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#programs[@]} -gt 0 ] || programs=(life crowd gangs)
+[ ${#programs[@]} -gt 0 ] || programs=(life admission remote crowd gangs)
 cd "$REPO"
 scripts/deps.sh build servers
 [ -x build/tools/kueue ] || need_disk "$BUILD_GB"

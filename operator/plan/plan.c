@@ -79,6 +79,7 @@ static void assemble(struct planner *p, struct plan *out)
     out->pods_first = others_first;
     out->may_wait = may_wait(p, &all);
     out->creates_wait = p->creates_wait;
+    out->queued = p->queue.pending;
     out->progressed = p->progressed;
     out->progress_only = p->progress_only;
     out->slow_rank = p->slow_rank;

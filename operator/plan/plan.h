@@ -141,6 +141,7 @@ struct plan_queue {
     int n_workloads;
     const struct queue_setting *const *settings[QUEUE_SETTINGS];
     int n_settings[QUEUE_SETTINGS];
+    int place; /* among all that wait in the ClusterQueue, from 1; 0: not known */
 };
 
 /* Inputs for PodGroups. */
@@ -192,6 +193,7 @@ struct plan {
     int n_actions;
     int64_t requeue_ms; /* plan again at this time, even without a change; 0: only after a change */
     bool unreadable;    /* the status action reports an unreadable object */
+    bool queued;        /* Kueue has the job in a queue: its place would be reported */
     bool
         pods_first; /* creates precede the status: the first pods of a new job, or pods that waited for pod 0 */
     bool may_wait; /* the plan only reports (status, events): creates of all jobs go first */

@@ -37,6 +37,7 @@ struct queue_state {
     const char *reason, *message;    /* while HOLD or WAIT: for status.reason */
     bool silent;                     /* Kueue has not said anything yet: the reason is one word */
     bool remote;                     /* see planner_is_remote */
+    bool pending;                    /* Kueue has it in a queue */
     int step;                        /* of queue.c: what becomes of the Workload */
     bool changed;       /* it runs, but the job is another one now than the admitted one: see queue_settle */
     cJSON *assignments; /* freed by queue_end */

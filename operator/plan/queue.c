@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUBJECT_BYTES = 100, DEFAULT_GRACE_S = 30, REMOTE_END_S = 60, ADOPTED_BYTES = 3 << 19 };
+enum {
+    PLACE_AGAIN_MS = 30000,
+    SUBJECT_BYTES = 100,
+    DEFAULT_GRACE_S = 30,
+    REMOTE_END_S = 60,
+    ADOPTED_BYTES = 3 << 19
+};
 
 /* What becomes of the job's Workload when no pod is active. */
 enum step {
@@ -236,6 +242,7 @@ static void decide_by_conditions(struct planner *p, const struct queuespec *want
     }
     bool other = !same && !admitted && (is_reserved(w) || p->job->queue.prebuilt);
     wait_for(p, other ? step_of_change(p) : STEP_NONE, QUEUE_REASON, waiting_message(p));
+    p->queue.pending = !is_reserved(w) && !other;
     if (!is_reserved(w) && !p->job->queue.prebuilt)
         p->queue.patch = queuespec_waiting_patch(p, want, w);
     if (!is_reserved(w) || !admitted)
@@ -340,23 +347,28 @@ bool queue_writes(const struct planner *p)
     return p->queue.patch || p->queue.step == STEP_CREATE || p->queue.step == STEP_ADOPT;
 }
 
-/* Without the first words of Kueue's longest message, which are always the same. */
+/* The place, and the message without the first words of Kueue's longest one, which are always the same. */
 static const char *subject_of(struct planner *p)
 {
+    int place = p->queue.pending ? p->in->queue.place : 0;
     static const char PREFIX[] = "couldn't assign flavors to pod set ";
     const char *message = p->queue.message;
     const char *rest = strncmp(message, PREFIX, strlen(PREFIX)) == 0 ? strchr(message, ':') : NULL;
     char *text = arena_alloc(p->a, SUBJECT_BYTES);
 
-    rest = rest ? rest + 1 + (rest[1] == ' ') : message;
+    rest = p->queue.silent ? "" : rest ? rest + 1 + (rest[1] == ' ') : message;
+    if (place)
+        rest = arena_printf(p->a, "place %d%s%s", place, rest[0] ? ": " : "", rest);
     text_ellipsis(text, SUBJECT_BYTES, (size_t)snprintf(text, SUBJECT_BYTES, "%s", rest));
-    return text;
+    return text[0] ? text : NULL;
 }
 
 void queue_report(struct planner *p)
 {
-    bool speaks = strcmp(p->queue.reason, QUEUE_REASON) == 0 && !p->queue.silent;
+    bool speaks = strcmp(p->queue.reason, QUEUE_REASON) == 0;
 
+    if (p->queue.pending)
+        planner_requeue(p, p->now_ms + PLACE_AGAIN_MS);
     planner_reason_about(p, p->queue.reason, speaks ? subject_of(p) : NULL, p->queue.message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
         planner_condition(p, COND_INITIALIZED, false, QUEUE_REASON, p->queue.message);

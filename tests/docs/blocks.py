@@ -8,6 +8,8 @@ A block says so in a comment in front of it, which Markdown does not show: `<!--
     trainer  by ctest (unit/docs), without a cluster: PATH has the programs, the folder is empty but for tests/golden; in the place
              of port 29402, which may have another owner, is a free one
     servers  by e2e/versions/test_gangs.py, on an API server without nodes, in a folder with this tree's deploy/ and tests/golden/
+    kueue    by e2e/queues/admission.py, with Kueue, on an API server without nodes
+    multikueue  by e2e/queues/remote.py: KUBECONFIG is the manager's, WORKER the worker's
     cluster  by e2e/cases/test_docs.py, on the local cluster after the demo
     gate     the block is a part of `make test`, or calls it
     by hand  it needs what a test has not (another cluster, a GPU); the comment goes on with the reason, behind a colon
@@ -21,7 +23,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import ports  # noqa: E402
 
-PLACES = ("trainer", "servers", "cluster", "gate", "by hand")
+PLACES = ("trainer", "servers", "kueue", "multikueue", "cluster", "gate", "by hand")
 BLOCK = re.compile(r"(?:<!-- tried: (.*?) -->\n)?^```sh\n(.*?)^```$", re.M | re.S)
 
 

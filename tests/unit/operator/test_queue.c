@@ -774,6 +774,83 @@ static void test_large(void **state)
     assert_true(lab_counts(l).pass_bytes == 0);
 }
 
+/* ---- the place in the queue */
+
+#define VISIBILITY "/apis/visibility.kueue.x-k8s.io/v1beta2"
+#define TEAM VISIBILITY "/namespaces/ns/localqueues/team"
+
+static void place(struct lab *l, int position)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    char body[512];
+
+    snprintf(
+        body, sizeof(body),
+        "{'items':[{'metadata':{'ownerReferences':[{'uid':'other'}]},'positionInClusterQueue':0},{'metadata':"
+        "{'ownerReferences':[{'uid':'%s'}]},'positionInClusterQueue':%d}]}",
+        json_str(find(job, "metadata", NULL), "uid"), position);
+    lab_put(l, TEAM, body);
+}
+
+/* One request for all jobs of a queue, every half minute while one waits. A place that is not confirmed goes. */
+static void test_place(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    lab_pass_ms(l, 5000);
+    assert_true(has_reason(l, "Queued insufficient"));
+    lab_pass_ms(l, 600000);
+    assert_in_range(asked(l, "GET", "pendingworkloads"), 9, 12);
+    fake_add_kind(l->server, VISIBILITY, "localqueues", "LocalQueue");
+    place(l, 2);
+    LAB_UNTIL(l, has_reason(l, "Queued place 3: insufficient unused quota for nvidia.com/gpu"));
+    place(l, 0);
+    LAB_UNTIL(l, has_reason(l, "Queued place 1: insufficient"));
+    int before = asked(l, "GET", "pendingworkloads");
+    int writes = asked(l, "PATCH", "pytorchtrainingjobs");
+    lab_pass_ms(l, 600000);
+    assert_in_range(asked(l, "GET", "pendingworkloads") - before, 18, 22);
+    assert_int_equal(asked(l, "PATCH", "pytorchtrainingjobs"), writes);
+    fake_refuse(l->server, "GET", "pendingworkloads", 503);
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    before = asked(l, "GET", "pendingworkloads");
+    lab_pass_ms(l, 600000);
+    assert_in_range(asked(l, "GET", "pendingworkloads") - before, 9, 12);
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, has_reason(l, "Queued place 1: insufficient"));
+    l->queues.full = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    lab_pass_ms(l, 120000);
+    before = asked(l, "GET", "pendingworkloads");
+    lab_pass_ms(l, 600000);
+    assert_int_equal(asked(l, "GET", "pendingworkloads"), before);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    assert_false(has_reason(l, "place")); /* that was an earlier one */
+}
+
+/* Nobody's many queues cost the others theirs. */
+static void test_many_places(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char name[32], body[512];
+
+    l->queues.full = true;
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "j-%d", i);
+        snprintf(body, sizeof(body), "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'team-%d'}}}", i);
+        lab_put_job(l, "hostile", name, QUEUED("", "1"));
+        lab_put_job(l, "hostile", name, body);
+    }
+    lab_pass_ms(l, 5000);
+    assert_int_equal(asked(l, "GET", "pendingworkloads"), 16);
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, asked(l, "GET", TEAM) == 1);
+}
+
 /* ---- MultiKueue */
 
 #define REMOTE_JOB "'managedBy':'kueue.x-k8s.io/multikueue',"
@@ -1036,6 +1113,8 @@ int main(void)
         LAB_TEST(test_invalid_and_deleted),
         LAB_TEST(test_gates),
         LAB_TEST(test_large),
+        LAB_TEST(test_place),
+        LAB_TEST(test_many_places),
         LAB_TEST(test_remote),
         LAB_TEST(test_remote_finished),
         LAB_TEST(test_remote_evicted),

@@ -41,6 +41,7 @@ static void set_facts(const cJSON *doc, struct why_facts *f)
                             .claims = cJSON_GetObjectItem(doc, "claims"),
                             .nodes = cJSON_GetObjectItem(doc, "nodes"),
                             .budgets = cJSON_GetObjectItem(doc, "budgets"),
+                            .pending = cJSON_GetObjectItem(doc, "pending"),
                             .log = json_str(doc, "log")};
     assert_true(clock_parse_rfc3339(json_str(doc, "now"), &f->now_ms));
     cJSON_ArrayForEach(gap, cJSON_GetObjectItem(doc, "gaps"))

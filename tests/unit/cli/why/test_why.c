@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define CORE "/api/v1/namespaces/team"
+#define JOBS "/apis/batch.tensorstack.dev/v1beta1/namespaces/team/pytorchtrainingjobs"
 
 static int begin(void **state)
 {
@@ -131,6 +132,44 @@ static void test_budget(void **state)
     expect(p, RUN("why", "j", "--context=c"), RUN("kubectl ptj logs j -n team --context=c shows"));
     refuse(p, "/poddisruptionbudgets");
     expect(p, RUN("why", "j"), RUN("Running for ", "you lack the permission to list poddisruptionbudgets"));
+    fake_plan_fault(p->server, NULL);
+}
+
+/* Asked of Kueue with the user's permissions; without them, or without an answer, nothing is said about it. */
+static void test_place(void **state)
+{
+    static const char API[] = "/apis/visibility.kueue.x-k8s.io/v1beta2";
+    struct ptj *p = *state;
+    char items[512];
+
+    ptj_put_job(
+        p, "j", SPEC,
+        "{\"phase\":\"Pending\",\"reason\":\"Queued\",\"conditions\":[{\"type\":\"Running\",\"status\":"
+        "\"False\",\"reason\":\"Queued\",\"message\":\"m\"}]}");
+    assert_true(
+        fake_put(p->server, JOBS "/j", "{\"metadata\":{\"labels\":{\"kueue.x-k8s.io/queue-name\":\"q\"}}}"));
+    struct ptj_result r = ptj_run(p, RUN("why", "j"));
+    assert_null(strstr(r.out, "place"));
+    assert_null(strstr(r.out, "localqueues."));
+    ptj_forget(&r);
+    fake_add_kind(p->server, API, "localqueues", "LocalQueue");
+    cleanup_free char *uid = uid_of(p, JOBS "/j");
+    snprintf(
+        items, sizeof(items),
+        "{\"items\":[{\"metadata\":{\"ownerReferences\":[{\"uid\":\"other\"}]},\"positionInClusterQueue\":0},"
+        "{\"metadata\":{\"ownerReferences\":[{\"uid\":\"%s\"}]},\"positionInClusterQueue\":6,"
+        "\"positionInLocalQueue\":1}]}",
+        uid);
+    assert_true(
+        fake_put(p->server, "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/team/localqueues/q", items));
+    expect(p, RUN("why", "j"),
+           RUN("waits in its queue",
+               "place 7 of all that wait in the ClusterQueue, 2 of those in LocalQueue q."));
+    refuse(p, "/pendingworkloads");
+    r = ptj_run(p, RUN("why", "j"));
+    assert_null(strstr(r.out, "place"));
+    assert_null(strstr(r.out, "permission"));
+    ptj_forget(&r);
     fake_plan_fault(p->server, NULL);
 }
 
@@ -404,6 +443,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_budget, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_place, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_own_names, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),
