@@ -114,6 +114,9 @@ struct plan_seen {
     int64_t held_ms;         /* a pod that waits for a node and avoids some */
     int64_t queued_again_ms; /* the last deletion of a Workload that was not what the job wants */
     char queued_again[DECODE_UID_BYTES + 1]; /* its UID */
+    uint64_t edit;                           /* a hash of the last patch of a Workload's spec */
+    int64_t edit_ms;
+    int edits; /* how often it was planned */
 };
 
 /* Inputs for the NetworkPolicy and the key of a job. */

@@ -225,8 +225,13 @@ void queue_begin(struct planner *p)
     const struct plan_queue *q = &p->in->queue;
     const char *name = queue_workload_name(p->a, p->job);
 
-    p->seen.queued_again_ms = p->in->seen.queued_again_ms;
-    memcpy(p->seen.queued_again, p->in->seen.queued_again, sizeof(p->seen.queued_again));
+    const struct plan_seen *seen = &p->in->seen;
+
+    p->seen.queued_again_ms = seen->queued_again_ms;
+    memcpy(p->seen.queued_again, seen->queued_again, sizeof(p->seen.queued_again));
+    p->seen.edit = seen->edit;
+    p->seen.edit_ms = seen->edit_ms;
+    p->seen.edits = seen->edits;
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];
@@ -315,8 +320,9 @@ static struct action *act_on(struct planner *p, struct action_list *list, enum a
 
 static void edit(struct planner *p, struct action_list *list, const struct workload *w, enum action_edit what)
 {
+    if (what == EDIT_SPEC && !queuespec_may_edit(p))
+        return;
     struct action *act = act_on(p, list, ACTION_EDIT, w);
-
     act->edit = what;
     act->bytes = w->bytes;
     act->version = arena_strdup(p->a, w->version);

@@ -194,7 +194,13 @@ static void judge(struct lab *l, const cJSON *w)
             check(l, w);
         return;
     }
-    if (!l->queues.full) {
+    if (l->queues.meddles && json_i64(at(at(w, "spec"), "podSets")->child, "count", 0) != 1) {
+        cJSON *sets = cJSON_Duplicate(at(at(w, "spec"), "podSets"), true);
+        cleanup_json cJSON *patch = cJSON_CreateObject();
+        cJSON_ReplaceItemInObject(sets->child, "count", cJSON_CreateNumber(1));
+        cJSON_AddItemToObject(cJSON_AddObjectToObject(patch, "spec"), "podSets", sets);
+        put(l, w, patch);
+    } else if (!l->queues.full) {
         admit(l, w);
     } else if (!json_item_with(at(at(w, "status"), "conditions"), "type", "QuotaReserved")) {
         cleanup_json cJSON *patch = status_patch(w, &status);
