@@ -117,6 +117,9 @@ struct plan_seen {
     int64_t queued_again_ms; /* the last deletion of a Workload that was not what the job wants */
     char queued_again[DECODE_UID_BYTES + 1]; /* its UID */
     int64_t evicted_ms;                      /* the eviction of a job that runs in another cluster */
+    uint64_t edit;                           /* a hash of the last patch of a Workload's spec */
+    int64_t edit_ms;
+    int edits; /* how often it was planned */
 };
 
 /* Inputs for the NetworkPolicy and the key of a job. */

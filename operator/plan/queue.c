@@ -301,10 +301,14 @@ void queue_begin(struct planner *p)
 {
     const struct plan_queue *q = &p->in->queue;
     const char *name = queue_workload_name(p->a, p->job);
+    const struct plan_seen *seen = &p->in->seen;
 
-    p->seen.queued_again_ms = p->in->seen.queued_again_ms;
-    memcpy(p->seen.queued_again, p->in->seen.queued_again, sizeof(p->seen.queued_again));
-    p->seen.evicted_ms = p->in->seen.evicted_ms;
+    p->seen.queued_again_ms = seen->queued_again_ms;
+    memcpy(p->seen.queued_again, seen->queued_again, sizeof(p->seen.queued_again));
+    p->seen.edit = seen->edit;
+    p->seen.edit_ms = seen->edit_ms;
+    p->seen.edits = seen->edits;
+    p->seen.evicted_ms = seen->evicted_ms;
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];
@@ -539,7 +543,7 @@ static void report_ready(struct planner *p)
 static void act_on_admitted(struct planner *p)
 {
     report_ready(p);
-    if (p->ready.n == 0 && p->queue.patch)
+    if (p->ready.n == 0 && p->queue.patch && queuespec_may_edit(p))
         edit(p, &p->ready, p->queue.workload, EDIT_SPEC)->keep = true;
 }
 
@@ -551,7 +555,7 @@ static void act_on_own(struct planner *p, bool active)
         return;
     if (p->queue.verdict != QUEUE_WAIT)
         act_on_admitted(p);
-    else if (p->queue.patch && !is_refused_for_now(p))
+    else if (p->queue.patch && !is_refused_for_now(p) && queuespec_may_edit(p))
         edit(p, &p->ready, w, EDIT_SPEC); /* last: if it is refused, nothing else waits for it */
     if (active && (!p->queue.remote || p->queue.step == STEP_RELEASE))
         return; /* the status may show pods for ever of a Workload that is gone: MultiKueue ends them */

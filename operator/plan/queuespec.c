@@ -1,6 +1,7 @@
 /* queuespec.c - build the spec of a job's Workload, and compare it with the existing one. */
 #include "operator/plan/queuespec.h"
 
+#include "common/hash.h"
 #include "common/sv.h"
 #include "common/text.h"
 #include "operator/plan/desired.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_AGAIN_MS = 30000 };
+enum { QUEUE_AGAIN_MS = 30000, EDITS_AT_ONCE = 3 };
 
 static cJSON *at(const cJSON *node, const char *key)
 {
@@ -259,6 +260,26 @@ const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *
         strcmp(q->class_group, WORKLOAD_GROUP) == 0)
         add_priority(spec, q);
     return spec->child ? planner_json(p, doc) : NULL;
+}
+
+bool queuespec_may_edit(struct planner *p)
+{
+    struct plan_seen *seen = &p->seen;
+    uint64_t hash = hash_fnv1a(HASH_FNV1A, p->queue.patch, strlen(p->queue.patch));
+    int64_t due = seen->edit_ms + QUEUE_AGAIN_MS;
+
+    if (hash != seen->edit)
+        seen->edits = 0;
+    else if (seen->edits == EDITS_AT_ONCE && p->now_ms >= due)
+        seen->edits--;
+    if (seen->edits == EDITS_AT_ONCE) {
+        planner_requeue(p, due);
+        return false;
+    }
+    seen->edit = hash;
+    seen->edit_ms = p->now_ms;
+    seen->edits++;
+    return true;
 }
 
 bool queuespec_may_queue_again(struct planner *p, const struct workload *w)

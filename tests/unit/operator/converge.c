@@ -130,8 +130,8 @@ static void freeze(struct story *st)
 static void fail_story(struct story *st, const char *why)
 {
     lab_explain(&st->lab);
-    fail_msg("%s/%s at request %d, event %d: %s", st->s->name, st->t->name,
-             st->t->fault.request + st->t->crash_at, st->t->tamper.event, why);
+    fail_msg("%s/%s at request %d, event %d, change %d: %s", st->s->name, st->t->name,
+             st->t->fault.request + st->t->crash_at, st->t->tamper.event, st->t->act_at, why);
 }
 
 /* Who renews a lease does that by its own clock. */
@@ -215,6 +215,10 @@ static void strike(struct story *st)
             lab_crash(l);
         if (t->then.request)
             fake_plan_fault(l->server, &t->then);
+    }
+    if (t->act_at && !st->struck && st->changes >= t->act_at) {
+        st->struck = true;
+        act(st);
     }
     if (st->thaw_ms && l->offset_ms >= st->thaw_ms) {
         st->thaw_ms = 0;
@@ -457,7 +461,8 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
     for (size_t s = 0; s < N_SCENARIOS; s++) {
         for (size_t t = 0; t < n_troubles && n < TESTS_MAX; t++) {
             if ((argc > 1 && strcmp(argv[1], SCENARIOS[s].name) != 0) ||
-                (troubles[t].only && strcmp(troubles[t].only, SCENARIOS[s].name) != 0) ||
+                (troubles[t].only &&
+                 strncmp(troubles[t].only, SCENARIOS[s].name, strlen(troubles[t].only)) != 0) ||
                 (argc > 2 && strcmp(argv[2], troubles[t].name) != 0))
                 continue;
             rows[n] = (struct converge_row){.scenario = &SCENARIOS[s],

@@ -54,7 +54,7 @@ struct trouble {
     struct fake_fault_plan fault; /* request 0: none */
     int64_t lasts_ms;             /* every request that fits `fault` is struck for so long; 0: one is */
     const char *told; /* then this stands in the job's status at the end of that; NULL: no matter */
-    const char *only; /* the scenario that it is for; NULL: all */
+    const char *only; /* the begin of the names of the scenarios that it is for; NULL: all */
     enum follows follows;
     struct fake_fault_plan then; /* when the first has struck, and counted from there; request 0: none */
     enum follows then_follows;
@@ -72,6 +72,7 @@ struct trouble {
      * nothing. */
     void (*act)(struct lab *l, const struct scenario *s);
     bool (*acted)(struct lab *l);
+    int act_at; /* it acts when objects have changed so often, whatever the operator is doing; 0: not by that */
     bool ghosts; /* a create may take effect long after it was given up: what it leaves is not counted */
 };
 

@@ -96,6 +96,8 @@ struct lab {
     enum queues_use kueue;     /* of the operators started from now on */
     struct lab_kueue {
         bool runs, full; /* Kueue is at work; it admits nothing */
+        bool meddles;    /* a webhook sets another count in what waits */
+        bool checks;     /* it reserves quota, and admits two rounds later */
         bool rewrites;   /* it adds a limit to the first container of what it admits */
         int admitted;    /* how often it admitted */
         const char *

@@ -156,7 +156,8 @@ static void admit(struct lab *l, const cJSON *w)
         cJSON_AddItemToArray(sets, o);
     }
     add(l, status, "QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue cq");
-    add(l, status, "Admitted", "True", "Admitted", "The workload is admitted");
+    if (!l->queues.checks)
+        add(l, status, "Admitted", "True", "Admitted", "The workload is admitted");
     if (is(w, "Evicted", "True"))
         add(l, status, "Evicted", "False", "QuotaReserved", "Previously: Preempted");
     l->queues.admitted++;
@@ -165,15 +166,41 @@ static void admit(struct lab *l, const cJSON *w)
     put(l, w, patch);
 }
 
+/* In the second round after the reservation. */
+static void check(struct lab *l, const cJSON *w)
+{
+    const char *state = json_str(cJSON_GetArrayItem(at(at(w, "status"), "admissionChecks"), 0), "state");
+    bool ready = state != NULL;
+    cJSON *status;
+    cleanup_json cJSON *patch = status_patch(w, &status);
+
+    cJSON_AddItemToObject(
+        status, "admissionChecks",
+        jsontext_parse(ready ? "[{'name':'c','state':'Ready'}]" : "[{'name':'c','state':'Pending'}]"));
+    if (ready)
+        add(l, status, "Admitted", "True", "Admitted", "The workload is admitted");
+    put(l, w, patch);
+}
+
 static void judge(struct lab *l, const cJSON *w)
 {
     cJSON *status;
 
     if (json_str(at(w, "metadata"), "deletionTimestamp") || is(w, "Finished", "True") ||
-        is(w, "QuotaReserved", "True") || is(w, "Requeued", "False") ||
-        cJSON_IsFalse(at(at(w, "spec"), "active")))
+        is(w, "Requeued", "False") || cJSON_IsFalse(at(at(w, "spec"), "active")))
         return;
-    if (!l->queues.full) {
+    if (is(w, "QuotaReserved", "True")) {
+        if (l->queues.checks && !is(w, "Admitted", "True") && !is(w, "Evicted", "True"))
+            check(l, w);
+        return;
+    }
+    if (l->queues.meddles && json_i64(at(at(w, "spec"), "podSets")->child, "count", 0) != 1) {
+        cJSON *sets = cJSON_Duplicate(at(at(w, "spec"), "podSets"), true);
+        cleanup_json cJSON *patch = cJSON_CreateObject();
+        cJSON_ReplaceItemInObject(sets->child, "count", cJSON_CreateNumber(1));
+        cJSON_AddItemToObject(cJSON_AddObjectToObject(patch, "spec"), "podSets", sets);
+        put(l, w, patch);
+    } else if (!l->queues.full) {
         admit(l, w);
     } else if (!json_item_with(at(at(w, "status"), "conditions"), "type", "QuotaReserved")) {
         cleanup_json cJSON *patch = status_patch(w, &status);

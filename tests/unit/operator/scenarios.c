@@ -173,6 +173,13 @@ static void preempt(struct lab *l)
     l->step = 1;
 }
 
+/* The same, and an admission check lets each admission wait. */
+static void preempt_with_checks(struct lab *l)
+{
+    l->queues.checks = true;
+    preempt(l);
+}
+
 /* Someone deletes the Workload once. */
 static void delete_workload(struct lab *l)
 {
@@ -267,6 +274,10 @@ const struct scenario SCENARIOS[] = {
      "j-node-0/0 j-node-1/0; services +1 -0; deployments +0 -0",
      false},
     {"preempted", 2, "", lab_well_later, preempt,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
+     "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
+     true},
+    {"preempted-with-checks", 2, "", lab_well_later, preempt_with_checks,
      "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods +4 -2: "
      "j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; services +1 -0; deployments +0 -0",
      true},

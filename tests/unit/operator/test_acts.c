@@ -1,5 +1,5 @@
 /* test_acts.c - the user acts, the lease is lost, or somebody begins to write the job all the time, while a request is on its
- * way: the API server has carried it out, the watches send the change, and only then its answer comes. Each request of each
+ * way, or after any change of an object of a queued job: the API server has carried it out, the watches send the change, and only then its answer comes. Each request of each
  * story in turn. The job ends as it ends without that; a job that was deleted leaves nothing, in the cluster or in the operator's
  * memory.
  *
@@ -100,7 +100,7 @@ static void edit_workload(struct lab *l, const char *json)
 static void evict(struct lab *l, const struct scenario *s)
 {
     (void)s;
-    if (lab_workload_is(l, "Admitted", "True") && !lab_workload_is(l, "Finished", "True"))
+    if (lab_workload_is(l, "QuotaReserved", "True") && !lab_workload_is(l, "Finished", "True"))
         lab_evict(l, "Preempted");
 }
 
@@ -144,6 +144,76 @@ static void shrink_workload(struct lab *l, const struct scenario *s)
     (void)s;
     edit_workload(l,
                   "{'spec':{'podSets':[{'name':'node','count':1,'template':{'spec':{'containers':[]}}}]}}");
+}
+
+/* As others with that permission may; Kueue frees the quota. */
+static void finish_workload(struct lab *l, const struct scenario *s)
+{
+    cleanup_json cJSON *w = lab_workload(l);
+
+    (void)s;
+    if (w && !lab_workload_is(l, "Finished", "True"))
+        lab_workload_condition(l, "Finished", "True", "ByHand", "somebody has ended it");
+}
+
+/* Then nothing holds it when it is deleted, and its quota is free at once. */
+static void strip_finalizer(struct lab *l, const struct scenario *s)
+{
+    edit_workload(l, "{'metadata':{'finalizers':null}}");
+    delete_workload(l, s);
+}
+
+static void evict_and_delete(struct lab *l, const struct scenario *s)
+{
+    evict(l, s);
+    delete_workload(l, s);
+}
+
+static void evict_and_pause(struct lab *l, const struct scenario *s)
+{
+    evict(l, s);
+    pause_job(l, s);
+}
+
+/* Of the job's Workload: its place in the queue changes while it waits, is being admitted, runs or ends. */
+static void raise_priority(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    if (is_there(l))
+        lab_put(l, LAB_JOB, "{'metadata':{'labels':{'" LABEL_QUEUE_PRIORITY "':'high'}}}");
+}
+
+static void move_queue(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    if (is_there(l))
+        lab_put(l, LAB_JOB, "{'metadata':{'labels':{'" LABEL_QUEUE "':'other'}}}");
+}
+
+/* Kueue decides from that. */
+static void ask_for_more(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    if (is_there(l))
+        lab_put(
+            l, LAB_JOB,
+            "{'spec':{'replicaSpecs':[{'type':'node','replicas':2,'restartPolicy':'ExitCode','template':{'"
+            "spec':{'containers':[{'name':'pytorch','image':'i','resources':{'limits':{'example.org/"
+            "gpu':'1'}}}]}}}]}}");
+}
+
+/* Or its LocalQueue is deleted: nothing is admitted for a while. */
+static void stop_queue(struct lab *l, const struct scenario *s)
+{
+    (void)s;
+    turns = 0;
+    l->queues.full = true;
+}
+
+static bool open_queue(struct lab *l)
+{
+    l->queues.full = ++turns < 40;
+    return !l->queues.full;
 }
 
 static void unlabel_workload(struct lab *l, const struct scenario *s)
@@ -265,8 +335,9 @@ static bool is_one_of(const char *name, const char *const *names)
 static bool is_another_story(const struct converge_row *row)
 {
     static const char *const ONE_JOB[] = {"replica", "template", "force-delete", NULL};
-    static const char *const ONE_STATUS[] = {
-        "replica", "template", "pause-resume", "pod-removed", "preempted", "workload-deleted", NULL};
+    static const char *const ONE_STATUS[] = {"replica",          "template",  "pause-resume",
+                                             "pod-removed",      "preempted", "preempted-with-checks",
+                                             "workload-deleted", NULL};
     static const char *const ONE_ATTEMPT[] = {"replica", NULL};
     const struct trouble *t = row->trouble;
     const char *const *names = t->act == pause_job                                        ? ONE_ATTEMPT
@@ -278,34 +349,51 @@ static bool is_another_story(const struct converge_row *row)
     return t->act != scale_job && is_one_of(row->scenario->name, names);
 }
 
+/* False: the story ended before that moment. */
+static bool act_at(struct converge_row *row, const struct trouble *t, const struct ending *untroubled,
+                   int *acted)
+{
+    struct ending e;
+
+    converge_run(row->scenario, t, &e);
+    if (!e.struck || !e.acted)
+        return e.struck;
+    ++*acted;
+    if (!is_well(row, &e, untroubled))
+        fail_msg(
+            "%s, %s at request %d, change %d: %s\nof %zu jobs something is remembered; without trouble: %s",
+            row->scenario->name, t->name, t->fault.request, t->act_at, e.left, e.remembered,
+            untroubled->left);
+    return true;
+}
+
+/* Each change of any object of a queued job is another such moment: Kueue's reservation, its admission, each pod's start and
+ * end. */
 static void sweep(void **state)
 {
     struct converge_row *row = *state;
     struct ending untroubled = converge_untroubled(row->scenario, 1);
-    int acted = 0;
+    const int step = row->step * (faults_in_full() ? 1 : 3);
+    struct trouble t = *row->trouble;
+    int acted = 0, at_changes = 0;
 
     if (is_another_story(row))
         skip();
     row->cases++;
-    for (int n = 1 + row->before; n <= untroubled.requests + 10;
-         n += row->step * (faults_in_full() ? 1 : 3)) {
-        struct trouble t = *row->trouble;
-        struct ending e;
+    for (int n = 1 + row->before; n <= untroubled.requests + 10; n += step) {
         t.fault.request = n;
-        if (n <= 0)
-            continue;
-        converge_run(row->scenario, &t, &e);
-        if (!e.struck)
+        if (n > 0 && !act_at(row, &t, &untroubled, &acted))
             break;
-        if (!e.acted)
-            continue;
-        acted++;
-        if (!is_well(row, &e, &untroubled))
-            fail_msg("%s, %s at request %d: %s\nof %zu jobs something is remembered; without trouble: %s",
-                     row->scenario->name, t.name, n, e.left, e.remembered, untroubled.left);
     }
+    t.fault = (struct fake_fault_plan){0};
+    t.act_at = row->before;
+    t.ghosts = t.act == delete_job || t.act == recreate_job; /* a create may be on its way */
+    do
+        t.act_at += step;
+    while (row->scenario->queued && act_at(row, &t, &untroubled, &at_changes));
     row->passed++;
-    print_message("%s, %s: %d runs\n", row->scenario->name, row->trouble->name, acted);
+    print_message("%s, %s: %d runs, %d at changes\n", row->scenario->name, row->trouble->name, acted,
+                  at_changes);
 }
 
 #define LATE .class = "F11", .fault = {.fault = FAKE_LATE_BODY}
@@ -329,6 +417,14 @@ int main(int argc, char **argv)
         {"delete-workload", LATE, .act = delete_workload, .only = "preempted"},
         {"strip-workload", LATE, .act = strip_workload, .only = "preempted", .unqueued = true},
         {"shrink-workload", LATE, .act = shrink_workload, .only = "preempted"},
+        {"finish-workload", LATE, .act = finish_workload, .only = "preempted", .unqueued = true},
+        {"strip-finalizer", LATE, .act = strip_finalizer, .only = "preempted", .unqueued = true},
+        {"evict-and-delete", LATE, .act = evict_and_delete, .only = "preempted"},
+        {"evict-and-pause", LATE, .act = evict_and_pause, .acted = resume, .only = "preempted"},
+        {"raise-priority", LATE, .act = raise_priority, .only = "preempted"},
+        {"move-queue", LATE, .act = move_queue, .only = "preempted"},
+        {"ask-for-more", LATE, .act = ask_for_more, .only = "preempted"},
+        {"stop-queue", LATE, .act = stop_queue, .acted = open_queue, .only = "preempted"},
         {"unlabel-workload", LATE, .act = unlabel_workload, .only = "preempted"},
         {"leave-queue", LATE, .act = leave_queue, .acted = enter_queue, .only = "preempted",
          .unqueued = true},

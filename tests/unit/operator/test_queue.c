@@ -679,6 +679,22 @@ static void test_never_the_same(void **state)
     settle(l);
 }
 
+/* The same of one that waits: a webhook changes what was written. */
+static void test_never_the_same_while_waiting(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = l->queues.meddles = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, asked(l, "PUT", LAB_WORKLOADS) > 0);
+    int before = asked(l, "PUT", LAB_WORKLOADS);
+    lab_pass_ms(l, 300000);
+    assert_in_range(asked(l, "PUT", LAB_WORKLOADS) - before, 8, 16);
+    l->queues.full = l->queues.meddles = false;
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(pods(l), 2);
+}
+
 /* Its event says to delete it, so that has to help. */
 static void test_unreadable_and_deleted(void **state)
 {
@@ -1109,6 +1125,7 @@ int main(void)
         LAB_TEST(test_other_workloads),
         LAB_TEST(test_requests),
         LAB_TEST(test_never_the_same),
+        LAB_TEST(test_never_the_same_while_waiting),
         LAB_TEST(test_unreadable_and_deleted),
         LAB_TEST(test_invalid_and_deleted),
         LAB_TEST(test_gates),
