@@ -55,10 +55,7 @@ static void on_changed(void *ctx, const struct kube_store_entry *e)
 {
     struct source *s = ctx;
 
-    if (s->o.map)
-        s->o.map(s->r, e);
-    else
-        kube_reconciler_add(s->r, e->ns, e->group);
+    kube_reconciler_add(s->r, e->ns, e->group);
 }
 
 static void on_gone(void *ctx, const struct kube_store_entry *e)

@@ -1,7 +1,7 @@
 /* reconciler.h - the core of a controller: changes of watched objects add keys to a queue, the reconciler
  * calls `reconcile` for each key, and the result decides when the key is queued again.
  *
- *     kube_reconciler_watch -> cache -map-> kube_reconciler_add(key) -> queue -> reconcile(work) -> kube_work_done
+ *     kube_reconciler_watch -> cache ------> kube_reconciler_add(key) -> queue -> reconcile(work) -> kube_work_done
  *                                                               ^                         kube_work_after
  *                                                               '------ back-off -------- kube_work_retry
  *
@@ -62,12 +62,10 @@ struct kube_reconciler_source {
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);
     void (*listed)(void *ctx); /* after each complete list, with the same ctx. May be NULL */
-    /* Calls kube_reconciler_add for each key that a change concerns. NULL: one key, the entry's group in its
-     * namespace. */
-    void (*map)(struct kube_reconciler *r, const struct kube_store_entry *e);
 };
 
-/* Add a source, before the loop runs. The cache belongs to the reconciler. */
+/* Add a source, before the loop runs. A change adds one key: the entry's group in its namespace. The cache
+ * belongs to the reconciler. */
 struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
                                          const struct kube_reconciler_source *source);
 

@@ -25,11 +25,6 @@ struct lab {
     struct kube_work *held;
 };
 
-static void by_namespace(struct kube_reconciler *r, const struct kube_store_entry *e)
-{
-    kube_reconciler_add(r, e->ns, e->ns);
-}
-
 static void problem(void *ctx, const char *what, const struct err *err)
 {
     struct lab *l = ctx;
@@ -76,8 +71,7 @@ static void start(struct lab *l)
     struct kube_reconciler_options o = {.ctx = l, .reconcile = reconcile, .problem = problem};
 
     l->r = kube_reconciler_new(l->rig->loop, &l->rig->api, &o);
-    l->pods = kube_reconciler_watch(
-        l->r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_PODS}, .map = by_namespace});
+    l->pods = kube_reconciler_watch(l->r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_PODS}});
     l->maps =
         kube_reconciler_watch(l->r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_CONFIGMAPS}});
     kube_reconciler_lead(l->r, true);
