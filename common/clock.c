@@ -51,52 +51,18 @@ struct clock clock_system(void)
     return (struct clock){system_wall_ms, system_mono_ms, system_boot_ms, system_cpu_us, NULL};
 }
 
-/* Days since 1970-01-01 of a proleptic Gregorian date, and back: the era arithmetic of 400-year cycles of
- * 146,097 days with years starting in March (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
- */
-static int64_t days_from_civil(int64_t y, int m, int d)
-{
-    y -= m <= 2;
-    int64_t era = (y >= 0 ? y : y - 399) / 400;
-    int64_t yoe = y - era * 400;
-    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
-
-    return era * 146097 + doe - 719468;
-}
-
-static void civil_from_days(int64_t z, int64_t *y, int *m, int *d)
-{
-    z += 719468;
-    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-    int64_t doe = z - era * 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int64_t mp = (5 * doy + 2) / 153;
-
-    *d = (int)(doy - (153 * mp + 2) / 5 + 1);
-    *m = (int)(mp < 10 ? mp + 3 : mp - 9);
-    *y = yoe + era * 400 + (*m <= 2);
-}
-
 void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_BYTES])
 {
-    int64_t days = wall_ms / 86400000;
-    int64_t rest = wall_ms % 86400000;
-    int64_t y;
-    int m;
-    int d;
+    const int ms = (int)((wall_ms % 1000 + 1000) % 1000);
+    const time_t s = (wall_ms - ms) / 1000;
+    struct tm tm;
 
-    if (rest < 0) {
-        rest += 86400000;
-        days--;
-    }
-    civil_from_days(days, &y, &m, &d);
-    int sec = (int)(rest / 1000);
-    int len = snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", (int)(y % 10000), m % 100,
-                       d % 100, sec / 3600 % 100, sec / 60 % 60, sec % 60);
+    gmtime_r(&s, &tm);
+    int len =
+        snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", (tm.tm_year + 1900) % 10000,
+                 (tm.tm_mon + 1) % 100, tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
     if (millis)
-        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", (int)(rest % 1000));
+        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", ms % 1000);
     else
         snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, "Z");
 }
@@ -169,7 +135,8 @@ bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms)
     }
     if (!parse_offset(p, &offset))
         return false;
-    *ret_wall_ms =
-        days_from_civil(y, mo, d) * 86400000 + ((int64_t)h * 3600 + mi * 60 + s - offset * 60) * 1000 + ms;
+    struct tm tm = {
+        .tm_year = y - 1900, .tm_mon = mo - 1, .tm_mday = d, .tm_hour = h, .tm_min = mi, .tm_sec = s};
+    *ret_wall_ms = ((int64_t)timegm(&tm) - offset * 60) * 1000 + ms;
     return true;
 }

@@ -26,13 +26,10 @@ struct kube_manager {
     struct buf page; /* the last /metrics page, written at page_ms */
     int64_t page_ms;
     struct health *metrics, *probes;
-    struct kube_reconciler **reconcilers;
-    size_t n_reconcilers;
-    size_t unsynced; /* reconcilers whose caches are not complete yet */
+    struct kube_reconciler *reconciler;
     bool leads;
     struct kube_loop_timer hard_stop;
-    int64_t stop_ms;  /* when hard_stop fires */
-    size_t undrained; /* reconcilers that still have works, during a stop */
+    int64_t stop_ms; /* when hard_stop fires */
 };
 
 static void report(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
@@ -68,17 +65,14 @@ static int on_healthz(void *ctx, struct buf *body)
 static int on_readyz(void *ctx, struct buf *body)
 {
     const struct kube_manager *m = ctx;
-    bool ok = true;
 
-    for (size_t i = 0; i < m->n_reconcilers; i++)
-        ok = ok && kube_reconciler_synced(m->reconcilers[i]);
-    return ok ? answer(body, 200, "ok\n") : answer(body, 503, "the caches are not complete yet\n");
+    return kube_reconciler_synced(m->reconciler) ? answer(body, 200, "ok\n")
+                                                 : answer(body, 503, "the caches are not complete yet\n");
 }
 
 static void write_metrics(const struct kube_manager *m, struct buf *body)
 {
-    const struct prometheus_sources sources = {(const struct kube_reconciler *const *)m->reconcilers,
-                                               m->n_reconcilers, m->http, m->o.lease,
+    const struct prometheus_sources sources = {m->reconciler, m->http, m->o.lease,
                                                m->elector && elector_is_held(m->elector)};
 
     prometheus_write(&sources, body);
@@ -135,19 +129,13 @@ static int listen_all(struct kube_manager *m, struct err *err)
 
 /* ---- the lease */
 
-static void lead(struct kube_manager *m, bool leads)
-{
-    m->leads = leads;
-    for (size_t i = 0; i < m->n_reconcilers; i++)
-        kube_reconciler_lead(m->reconcilers[i], leads);
-}
-
 static void on_leads(void *ctx, bool leads)
 {
     struct kube_manager *m = ctx;
 
     report(m, leads ? KUBE_MANAGER_LEADS : KUBE_MANAGER_LEADS_NO_MORE, NULL);
-    lead(m, leads);
+    m->leads = leads;
+    kube_reconciler_lead(m->reconciler, leads);
 }
 
 static void on_other_leads(void *ctx, const char *holder)
@@ -216,8 +204,7 @@ static void on_drained(void *ctx)
     int64_t until_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_FLUSH_MS;
     int64_t last_ms = m->stop_ms - KUBE_MANAGER_LEASE_MS;
 
-    if (--m->undrained == 0)
-        kube_recorder_flush(m->recorder, until_ms < last_ms ? until_ms : last_ms, on_flushed, m);
+    kube_recorder_flush(m->recorder, until_ms < last_ms ? until_ms : last_ms, on_flushed, m);
 }
 
 static void on_signal(void *ctx, int number)
@@ -229,11 +216,7 @@ static void on_signal(void *ctx, int number)
         return;
     m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
     kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
-    /* One extra count, so that on_drained acts only after all reconcilers were started draining. */
-    m->undrained = m->n_reconcilers + 1;
-    for (size_t i = 0; i < m->n_reconcilers; i++)
-        kube_reconciler_drain(m->reconcilers[i], on_drained, m);
-    on_drained(m);
+    kube_reconciler_drain(m->reconciler, on_drained, m);
 }
 
 /* ---- construction */
@@ -284,7 +267,6 @@ void kube_manager_free(struct kube_manager *m)
     if (m->loop)
         kube_loop_timer_cancel(m->loop, &m->hard_stop);
     kube_loop_free(m->loop);
-    free(m->reconcilers);
     free(m);
 }
 
@@ -305,9 +287,7 @@ struct kube_recorder *kube_manager_recorder(const struct kube_manager *m)
 
 void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
 {
-    m->reconcilers =
-        memory_must(realloc(m->reconcilers, (m->n_reconcilers + 1) * sizeof(struct kube_reconciler *)));
-    m->reconcilers[m->n_reconcilers++] = r;
+    m->reconciler = r;
     kube_reconciler_lead(r, m->leads);
 }
 
@@ -316,16 +296,7 @@ static void on_synced(void *ctx)
 {
     struct kube_manager *m = ctx;
 
-    if (--m->unsynced == 0)
-        elector_start(m->elector);
-}
-
-static void stand_for_election(struct kube_manager *m)
-{
-    m->unsynced = m->n_reconcilers + 1; /* one extra count, so that only the last call starts the election */
-    for (size_t i = 0; i < m->n_reconcilers; i++)
-        kube_reconciler_await(m->reconcilers[i], on_synced, m);
-    on_synced(m);
+    elector_start(m->elector);
 }
 
 int kube_manager_run(struct kube_manager *m, struct err *err)
@@ -334,6 +305,6 @@ int kube_manager_run(struct kube_manager *m, struct err *err)
     report_port(m, m->metrics, &m->metrics_page);
     report_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)
-        stand_for_election(m);
+        kube_reconciler_await(m->reconciler, on_synced, m);
     return kube_loop_run(m->loop, err);
 }

@@ -1,10 +1,10 @@
 /* manager.h - run a controller as a program: event loop, connections, leader election, Events, pages for
  * probes and metrics, and an orderly stop.
  *
- * Ownership: the strings of the options and `config` outlive the manager. Reconcilers and all else that uses
- *            its loop exist while kube_manager_run runs and are freed before the manager.
+ * Ownership: the strings of the options and `config` outlive the manager. The reconciler and all else that
+ *            uses its loop exist while kube_manager_run runs and are freed before the manager.
  * Errors:    of kube_manager_new and kube_manager_run: those of http.h, health.h and loop.h.
- * Leader:    the manager competes for the lease once the caches of its reconcilers have been complete.
+ * Leader:    the manager competes for the lease once the caches of its reconciler have been complete.
  *            Without the lease the process is a standby: it keeps its caches up to date, begins no key and
  *            refuses writes.
  * Order:     after SIGTERM or SIGINT the manager begins no key. Once no key is in work, it sends the waiting
@@ -63,7 +63,7 @@ const char *kube_manager_namespace(const struct kube_manager *m); /* the pod's; 
 struct kube_recorder *kube_manager_recorder(const struct kube_manager *m);
 uint64_t kube_manager_seed(void); /* random, for jitter and tables */
 
-/* Call it before kube_manager_run. From then on the manager starts and stops the reconciler. */
+/* Call it once, before kube_manager_run. From then on the manager starts and stops the reconciler. */
 void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r);
 
 /* Run until a signal: see Order above. */

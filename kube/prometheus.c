@@ -108,17 +108,13 @@ static void write_queues(const struct prometheus_sources *s, struct buf *out)
          "How long the oldest of the keys being worked on has been.", MILLISECONDS,
          FIELD(unfinished.longest_ms)},
     };
+    const struct queue q = {kube_reconciler_queue(s->reconciler), kube_reconciler_unfinished(s->reconciler)};
+    char label[96];
 
+    snprintf(label, sizeof(label), "name=\"%s\"", kube_reconciler_name(s->reconciler));
     for (size_t f = 0; f < ARRAY_LEN(FAMILIES); f++) {
         prometheus_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help);
-        for (size_t i = 0; i < s->n_reconcilers; i++) {
-            const struct kube_reconciler *r = s->reconcilers[i];
-            const struct queue q = {kube_reconciler_queue(r), kube_reconciler_unfinished(r)};
-            char label[96];
-            snprintf(label, sizeof(label), "name=\"%s\"", kube_reconciler_name(r));
-            write_sample(out, FAMILIES[f].name, label, FAMILIES[f].kind,
-                         (const char *)&q + FAMILIES[f].field);
-        }
+        write_sample(out, FAMILIES[f].name, label, FAMILIES[f].kind, (const char *)&q + FAMILIES[f].field);
     }
 }
 
@@ -127,16 +123,15 @@ static void write_queues(const struct prometheus_sources *s, struct buf *out)
 static void write_caches(const struct prometheus_sources *s, struct buf *out, const char *family,
                          const char *help, bool failures)
 {
+    const struct kube_reconciler *r = s->reconciler;
+    const struct kube_cache *c;
+    const char *resource;
+
     prometheus_head(out, family, "counter", help);
-    for (size_t i = 0; i < s->n_reconcilers; i++) {
-        const struct kube_reconciler *r = s->reconcilers[i];
-        const struct kube_cache *c;
-        const char *resource;
-        for (size_t k = 0; (c = kube_reconciler_cache(r, k, &resource)); k++)
-            buf_printf(out, NULL, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family,
-                       kube_reconciler_name(r), resource,
-                       failures ? kube_cache_stats(c).failures : kube_cache_stats(c).lists);
-    }
+    for (size_t i = 0; (c = kube_reconciler_cache(r, i, &resource)); i++)
+        buf_printf(out, NULL, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family,
+                   kube_reconciler_name(r), resource,
+                   failures ? kube_cache_stats(c).failures : kube_cache_stats(c).lists);
 }
 
 /* ---- the process */

@@ -14,8 +14,7 @@
 #include "kube/reconciler.h"
 
 struct prometheus_sources {
-    const struct kube_reconciler *const *reconcilers;
-    size_t n_reconcilers;
+    const struct kube_reconciler *reconciler;
     const struct http *http;
     const char *lease; /* NULL: there is no leader election */
     bool leads;

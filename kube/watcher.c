@@ -1,16 +1,135 @@
 /* watcher.c - the list-and-watch state machine: list, watch, resume, list again. */
 #include "kube/watcher.h"
-
+#include "common/cleanup.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/random.h"
 #include "kube/apistatus.h"
 #include "kube/items.h"
-#include "kube/validate.h"
+#include "kube/request.h"
+#include "kube/skim.h"
 #include "kube/version.h"
 
+#include <cjson/cJSON.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- check what the server sends for a collection: watch events, objects, list metadata, bookmarks */
+
+enum watch_event_kind {
+    WATCH_UPSERT,
+    WATCH_REMOVED,
+    WATCH_BOOKMARK,
+    WATCH_ERROR, /* the object is a Status */
+};
+
+struct watch_event {
+    enum watch_event_kind kind;
+    const cJSON *object;
+    const char *version; /* NULL only for WATCH_ERROR */
+};
+
+struct list_meta {
+    const char *version;
+    const char *more; /* continue token; NULL: this was the last page */
+};
+
+/* Check the kind, which an item of a list may lack, and that name, uid and resourceVersion are set, as a
+ * cache needs them. */
+static int validate_object(const struct kube_resource *r, const cJSON *object, struct err *err)
+{
+    const char *kind = json_str(object, "kind");
+
+    if (kind && strcmp(kind, r->kind) != 0)
+        return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
+    if (!skim_has_names(object))
+        return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion", r->kind);
+    return 0;
+}
+
+static int read_kind(const char *type, enum watch_event_kind *ret, struct err *err)
+{
+    static const struct {
+        const char *type;
+        enum watch_event_kind kind;
+    } rows[] = {
+        {"ADDED", WATCH_UPSERT},      {"MODIFIED", WATCH_UPSERT}, {"DELETED", WATCH_REMOVED},
+        {"BOOKMARK", WATCH_BOOKMARK}, {"ERROR", WATCH_ERROR},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(type, rows[i].type) == 0) {
+            *ret = rows[i].kind;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INVALID, "unknown event type \"%.40s\"", type);
+}
+
+static int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
+                          struct err *err)
+{
+    const char *type = json_str(event, "type");
+    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
+    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+
+    if (!type || !cJSON_IsObject(object))
+        return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
+    *ret = (struct watch_event){.object = object};
+    if (read_kind(type, &ret->kind, err) < 0)
+        return -1;
+    if (ret->kind == WATCH_ERROR)
+        return 0;
+    ret->version = json_str(meta, "resourceVersion");
+    if (ret->kind != WATCH_BOOKMARK)
+        return validate_object(r, object, err);
+    if (!ret->version)
+        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
+    return 0;
+}
+
+/* The same for an event that could not be parsed, from its skimmed names; NULL: the event is incomplete. Also
+ * -1 for an error, for a bookmark and for an object without readable names: such an event does not show which
+ * entry of a cache it makes out of date. */
+static int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err)
+{
+    const char *type = json_str(event, "type");
+    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
+
+    if (!event)
+        return err_set(err, ERR_INVALID, "an incomplete event");
+    *ret = (struct watch_event){.object = object};
+    if (read_kind(type ? type : "", &ret->kind, err) < 0)
+        return -1;
+    if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)
+        return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
+    if (!skim_has_names(object))
+        return err_set(err, ERR_INVALID, "an object whose name, UID or resourceVersion cannot be read");
+    ret->version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
+    return 0;
+}
+
+/* `list` comes without its items, from items_finish. */
+static int validate_list(const struct kube_resource *r, const cJSON *list, struct list_meta *ret,
+                         struct err *err)
+{
+    const char *kind = json_str(list, "kind");
+    const cJSON *meta = json_find(list, (const char *[]){"metadata", NULL});
+    const char *version = json_str(meta, "resourceVersion");
+    const char *more = json_str(meta, "continue");
+    size_t kind_len = strlen(r->kind);
+
+    if (!kind || strncmp(kind, r->kind, kind_len) != 0 || strcmp(kind + kind_len, "List") != 0 || !version ||
+        !version[0])
+        return err_set(err, ERR_INVALID,
+                       "list: expected a %sList with metadata.resourceVersion, got \"%.60s\"", r->kind,
+                       kind ? kind : "no kind");
+    *ret = (struct list_meta){version, more && more[0] ? more : NULL};
+    return 0;
+}
+
+/* ---- the state machine */
 
 enum state { LIST, LIST_MORE, WATCH };
 
@@ -308,7 +427,7 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
 static int64_t list_ended(struct watcher *w, int64_t now_ms)
 {
     static const struct kube_status none = {.retry_after_ms = -1};
-    struct list_meta head;
+    struct list_meta head = {0};
     struct err err;
     cleanup_json cJSON *list = items_finish(&w->items, &err);
 

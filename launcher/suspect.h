@@ -1,5 +1,5 @@
 /* suspect.h - choose, among this node's ranks, the one that most likely blocks a round that hangs. Pure. agent_hang.c
- * calls it; the leader compares the suspects of all nodes (quorum_hang.h).
+ * calls it; the leader compares the suspects of all nodes (rendezvous/quorum.c).
  *
  * The rank with the strongest evidence (enum meeting_strength) is the suspect. From the strongest: a rank that is
  * stopped; one in uninterruptible sleep; one that has not begun the collective call that others are in. After these:

@@ -1,7 +1,7 @@
 /* metrics.h - write this operator's metrics in Prometheus' text format; prometheus.h has those common to all
  * controllers.
  *
- * The only label whose values users choose is the namespace; at most 100 namespaces are named, see phases.h.
+ * The only label whose values users choose is the namespace; at most 100 namespaces are named, see metrics.c.
  */
 #ifndef TK_OPERATOR_METRICS_H
 #define TK_OPERATOR_METRICS_H

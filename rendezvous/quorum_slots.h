@@ -1,4 +1,4 @@
-/* quorum_slots.h - the table of the nodes that the quorum knows. quorum.c and quorum_hang.c call it. No
+/* quorum_slots.h - the table of the nodes that the quorum knows. quorum.c calls it. No
  * system calls. */
 #ifndef TK_RENDEZVOUS_QUORUM_SLOTS_H
 #define TK_RENDEZVOUS_QUORUM_SLOTS_H

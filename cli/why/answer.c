@@ -1,14 +1,166 @@
 /* answer.c - put a finding and its cause into sentences. */
 #include "cli/why/answer.h"
-
-#include "cli/why/budget.h"
-#include "cli/why/healthy.h"
+#include "cli/why/finding.h"
 #include "cli/why/next.h"
 #include "common/clock.h"
 #include "operator/plan/avoid.h"
 #include "operator/plan/rootcause.h"
 
+#include <math.h>
 #include <string.h>
+
+/* ---- running: how far; pending: what is being waited for; paused; succeeded */
+
+struct healthy {
+    const char *state, *detail, *todo; /* detail: "" for none */
+};
+
+static const char *progress(const struct why_facts *f, struct arena *a)
+{
+    const struct jobprogress *p = &f->job->status.progress;
+    const char *text = "";
+
+    if (!p->time_ms)
+        return "";
+    if (p->percent >= 0)
+        text = arena_printf(a, "%lld%%, ", (long long)p->percent);
+    if (p->step >= 0)
+        text = arena_printf(a, p->total_steps >= 0 ? "%sstep %lld of %lld, " : "%sstep %lld, ", text,
+                            (long long)p->step, (long long)p->total_steps);
+    if (p->epoch >= 0)
+        text = arena_printf(a, p->total_epochs >= 0 ? "%sepoch %lld of %lld, " : "%sepoch %lld, ", text,
+                            (long long)p->epoch, (long long)p->total_epochs);
+    if (!isnan(p->loss))
+        text = arena_printf(a, "%sloss %.4g, ", text, p->loss);
+    if (p->eta_s >= 0)
+        text = arena_printf(a, "%s%s to go, ", text, next_span(p->eta_s * 1000, a));
+    return arena_printf(a, "%sreported %s ago", text, next_span(f->now_ms - p->time_ms, a));
+}
+
+static struct healthy running(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const int64_t since = st->conditions[COND_RUNNING].transition_ms;
+
+    return (struct healthy){
+        .state = arena_printf(a, "Running for %s: all is well, %s pods run", next_span(f->now_ms - since, a),
+                              st->ready ? st->ready : "all"),
+        .detail = progress(f, a),
+        .todo = arena_printf(a, "Nothing. kubectl ptj logs %s -n %s%s shows what it prints.", f->job->name,
+                             f->job->ns, f->options),
+    };
+}
+
+static struct healthy pending(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const char *pod = "";
+    const cJSON *object;
+
+    cJSON_ArrayForEach(object, f->pods)
+    {
+        struct err ignored;
+        struct pod *p = pod_decode(object, &ignored);
+        if (p && !pod[0] && !strcmp(p->owner_uid, f->job->uid) && !pod_is_running(p) && !pod_ended(p))
+            pod = arena_printf(a, "pod %s%s%s: %s", p->name, p->node[0] ? " on node " : "", p->node,
+                               p->training.reason[0] ? p->training.reason
+                               : p->node[0]          ? "its containers are being started"
+                                                     : "waits for a node");
+        pod_free(p);
+    }
+    return (struct healthy){
+        .state = arena_printf(a, "%s for %s: the pods are being started, %s run so far",
+                              st->phase == JOB_NONE ? "New" : job_phase_name(st->phase),
+                              next_span(f->now_ms - f->job->created_ms, a), st->ready ? st->ready : "none"),
+        .detail = pod,
+        .todo = "Wait, and run why again if the job does not start.",
+    };
+}
+
+static struct healthy paused(const struct why_facts *f, struct arena *a)
+{
+    const bool by_mode = f->job->spec.resume.enabled;
+
+    return (struct healthy){
+        .state =
+            arena_printf(a, "%s: the job is suspended, by spec.%s",
+                         f->job->status.phase == JOB_PAUSED ? "Paused" : "Pausing: pods are being deleted",
+                         by_mode ? "runMode.pause.enabled" : "suspend"),
+        .detail = "",
+        .todo = arena_printf(a, "kubectl ptj resume %s -n %s%s", f->job->name, f->job->ns, f->options),
+    };
+}
+
+static struct healthy succeeded(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+
+    return (struct healthy){
+        .state = arena_printf(a, "Succeeded %s ago, after %s", next_span(f->now_ms - st->completion_ms, a),
+                              next_span(st->completion_ms - st->start_ms, a)),
+        .detail = "",
+        .todo = "Nothing.",
+    };
+}
+
+static struct healthy healthy_of(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+
+    if (st->phase == JOB_SUCCEEDED)
+        return succeeded(f, a);
+    if (st->phase == JOB_PAUSED || jobstatus_pause_begun(st))
+        return paused(f, a);
+    return st->phase == JOB_RUNNING ? running(f, a) : pending(f, a);
+}
+
+/* ---- find PodDisruptionBudgets that read the number of a job's pods from /scale and get 0 */
+
+static const cJSON *member(const cJSON *object, const char *first, const char *second)
+{
+    return json_find(object, (const char *[]){first, second, NULL});
+}
+
+/* Whether all labels are the pod's; a selector of none selects every pod. */
+static bool selects(const cJSON *selector, const cJSON *pod)
+{
+    const cJSON *want;
+
+    cJSON_ArrayForEach(want, member(selector, "matchLabels", NULL))
+    {
+        if (!same_text(cJSON_GetStringValue(want), json_str(member(pod, "metadata", "labels"), want->string)))
+            return false;
+    }
+    /* What an expression selects is not judged here. */
+    return selector && !cJSON_GetArraySize(member(selector, "matchExpressions", NULL));
+}
+
+/* A number in minAvailable is compared with the pods there are; all else is a part of those that should be. */
+static bool asks_scale(const cJSON *budget)
+{
+    return member(budget, "spec", "maxUnavailable") || cJSON_IsString(member(budget, "spec", "minAvailable"));
+}
+
+/* The name of one that lets no node with a pod of the job be drained, since it finds no pod that it should count. NULL: there is none. */
+static const char *budget_of_none(const struct why_facts *f)
+{
+    const cJSON *budget, *pod;
+
+    cJSON_ArrayForEach(budget, f->budgets)
+    {
+        const cJSON *status = member(budget, "status", NULL);
+        cJSON_ArrayForEach(pod, f->pods)
+        {
+            if (json_i64(status, "expectedPods", -1) == 0 &&
+                json_i64(status, "disruptionsAllowed", -1) == 0 && asks_scale(budget) &&
+                selects(member(budget, "spec", "selector"), pod))
+                return json_str(member(budget, "metadata", NULL), "name");
+        }
+    }
+    return NULL;
+}
+
+/* ---- the answer */
 
 static const cJSON *template_container(const struct trainjob *job, const char *pod)
 {

@@ -1,5 +1,4 @@
 /* child.c - decode the parts of a Service or Deployment that the planner uses. */
-#include "common/clock.h"
 #include "common/memory.h"
 #include "common/text.h"
 #include "operator/api/decode.h"
@@ -35,13 +34,13 @@ static void read_conditions(const cJSON *status, struct child *c)
     cJSON_ArrayForEach(cond, at(status, "conditions", NULL))
     {
         const char *type = json_str(cond, "type"), *state = json_str(cond, "status");
-        const char *message = json_str(cond, "message"), *since = json_str(cond, "lastTransitionTime");
+        const char *message = json_str(cond, "message");
         for (size_t i = 0; type && state && i < ARRAY_LEN(PROBLEMS); i++) {
             if (strcmp(type, PROBLEMS[i][0]) != 0 || strcmp(state, PROBLEMS[i][1]) != 0)
                 continue;
             c->refused |= i == 0;
-            if (i == 2 && since && !clock_parse_rfc3339(since, &c->unavailable_ms))
-                c->unavailable_ms = 0;
+            if (i == 2)
+                c->unavailable_ms = decode_instant(cond, "lastTransitionTime");
             if (i < best && message) {
                 best = i;
                 c->trouble = text_tail(message, TROUBLE_BYTES).p;

@@ -1,5 +1,6 @@
 /* decode.c - decode JSON objects strictly: closed sets of members and of words, errors with paths. */
 #include "operator/api/decode.h"
+#include "common/clock.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -151,6 +152,14 @@ int decode_strings(const struct json_at *at, const char *key, int max_items, siz
     *ret = out;
     *ret_n = n;
     return 0;
+}
+
+int64_t decode_instant(const cJSON *node, const char *key)
+{
+    const char *s = json_str(node, key);
+    int64_t ms = 0;
+
+    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
 }
 
 bool decode_is_dns_label(const char *s, size_t max, bool letter_first)

@@ -58,6 +58,9 @@ int decode_text(const struct json_at *at, const char *key, size_t max_bytes, con
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
                    struct arena *a, const char *const **ret, int *ret_n, struct err *err) MUST_CHECK;
 
+/* A member with a time, as milliseconds since 1970. 0: there is none, or it is no RFC 3339. */
+int64_t decode_instant(const cJSON *node, const char *key);
+
 /* Whether it is a DNS-1123 label of at most `max` characters; with letter_first a DNS-1035 label. */
 bool decode_is_dns_label(const char *s, size_t max, bool letter_first);
 

@@ -1,7 +1,6 @@
 /* jobstatus.c - decode the status of a PyTorchTrainingJob; the tables of its enum values. */
 #include "operator/api/jobstatus.h"
-
-#include "common/clock.h"
+#include "operator/api/decode.h"
 
 #include <string.h>
 
@@ -47,14 +46,6 @@ static const char *text(const cJSON *node, const char *key, struct arena *a)
     return s ? arena_strdup(a, s) : NULL;
 }
 
-static int64_t instant(const cJSON *node, const char *key)
-{
-    const char *s = json_str(node, key);
-    int64_t ms = 0;
-
-    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
-}
-
 static int32_t small(const cJSON *node, const char *key, int32_t fallback)
 {
     int64_t v = json_i64(node, key, fallback);
@@ -85,7 +76,7 @@ static size_t text_bytes(const cJSON *condition)
 
 bool jobstatus_fits(const struct jobstatus *s, const cJSON *condition)
 {
-    int64_t ms = instant(condition, "lastTransitionTime");
+    int64_t ms = decode_instant(condition, "lastTransitionTime");
     size_t bytes = text_bytes(condition);
     int n = COND_TYPES + 1;
     bool before = true;
@@ -93,7 +84,7 @@ bool jobstatus_fits(const struct jobstatus *s, const cJSON *condition)
 
     cJSON_ArrayForEach(c, s->listed)
     {
-        int64_t other_ms = instant(c, "lastTransitionTime");
+        int64_t other_ms = decode_instant(c, "lastTransitionTime");
         before = before && c != condition;
         if (c == condition || condition_type_of(c) >= 0 || other_ms < ms || (other_ms == ms && !before))
             continue;
@@ -125,7 +116,7 @@ static void read_conditions(const cJSON *node, struct arena *a, struct jobstatus
             out->state = COND_FALSE;
         out->reason = text(c, "reason", a);
         out->message = text(c, "message", a);
-        out->transition_ms = instant(c, "lastTransitionTime");
+        out->transition_ms = decode_instant(c, "lastTransitionTime");
         out->observed_generation = json_i64(c, "observedGeneration", 0);
     }
 }
@@ -141,7 +132,7 @@ static void read_failure(const cJSON *node, struct arena *a, struct failure *f)
     f->exit_code = small(node, "exitCode", -1);
     f->signal = small(node, "signal", 0);
     f->attempt = small(node, "attempt", 0);
-    f->time_ms = instant(node, "time");
+    f->time_ms = decode_instant(node, "time");
 }
 
 static void read_failures(const cJSON *node, struct arena *a, struct jobstatus *s)
@@ -171,7 +162,7 @@ static void read_avoided(const cJSON *node, struct arena *a, struct jobstatus *s
     s->avoided = arena_array(a, JOBSTATUS_AVOIDED_MAX, struct avoided_node);
     cJSON_ArrayForEach(item, list(node, "avoidedNodes"))
     {
-        struct avoided_node n = {text(item, "node", a), instant(item, "since"),
+        struct avoided_node n = {text(item, "node", a), decode_instant(item, "since"),
                                  cJSON_IsTrue(json_find(item, (const char *[]){"dropped", NULL}))};
         if (n.node && s->n_avoided < JOBSTATUS_AVOIDED_MAX)
             s->avoided[s->n_avoided++] = n;
@@ -226,8 +217,8 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
     s->phase = job_phase_of(node);
     s->reason = text(node, "reason", a);
     s->observed_generation = json_i64(node, "observedGeneration", 0);
-    s->start_ms = instant(node, "startTime");
-    s->completion_ms = instant(node, "completionTime");
+    s->start_ms = decode_instant(node, "startTime");
+    s->completion_ms = decode_instant(node, "completionTime");
     s->attempt = small(node, "attempt", 0);
     s->backoff_count = small(node, "backoffCount", 0);
     s->disruption_count = small(node, "disruptionCount", 0);

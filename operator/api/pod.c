@@ -1,7 +1,6 @@
 /* pod.c - decode the parts of a Pod that the planner uses. */
 #include "operator/api/pod.h"
 
-#include "common/clock.h"
 #include "common/contract.h"
 #include "common/heapsize.h"
 #include "common/memory.h"
@@ -76,14 +75,6 @@ static int32_t label_number(const cJSON *labels, const char *key, int32_t max, i
     return s && sv_i64(sv_from(s), 0, max, &v) ? (int32_t)v : fallback;
 }
 
-static int64_t instant(const cJSON *node, const char *key)
-{
-    const char *s = json_str(node, key);
-    int64_t ms = 0;
-
-    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
-}
-
 static bool is_our_kind(const cJSON *ref)
 {
     const char *kind = json_str(ref, "kind");
@@ -139,8 +130,8 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
     p->attempt = label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
     p->restart = label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
-    p->created_ms = instant(meta, "creationTimestamp");
-    p->deletion_ms = instant(meta, "deletionTimestamp");
+    p->created_ms = decode_instant(meta, "creationTimestamp");
+    p->deletion_ms = decode_instant(meta, "deletionTimestamp");
     p->gang = read_gang(labels);
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
     p->avoids = json_str(member(meta, "annotations"), ANNOTATION_AVOIDED_NODES) != NULL;
@@ -190,7 +181,7 @@ static void read_scheduled(const cJSON *condition, const char *state, const char
     if (p->unplaced == UNPLACED_SCHEDULER)
         p->unplaced = UNPLACED_NO;
     if (strcmp(state, "True") == 0)
-        p->since_ms = instant(condition, "lastTransitionTime");
+        p->since_ms = decode_instant(condition, "lastTransitionTime");
     else if (strcmp(reason, "Unschedulable") == 0 && p->unplaced != UNPLACED_GATE)
         set_unplaced(p, UNPLACED_UNSCHEDULABLE, json_str(condition, "message"));
 }
@@ -236,7 +227,7 @@ static void read_container(const cJSON *status, struct pod_container *c)
     c->message = text_tail(or_empty(json_str(what, "message")), KUBELET_BYTES).p;
     c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
     c->signal = (int32_t)json_i64(ended, "signal", 0);
-    c->finished_ms = instant(ended, "finishedAt");
+    c->finished_ms = decode_instant(ended, "finishedAt");
 }
 
 bool pod_is_sidecar(const cJSON *init_container)
@@ -288,7 +279,8 @@ static void read_init_containers(const cJSON *object, const cJSON *status, struc
         p->crashed = !failed && read_last_end(c, &init);
         p->init = init;
         if (init.state == CONTAINER_RUNNING)
-            p->since_ms = instant(json_find(c, (const char *[]){"state", "running", NULL}), "startedAt");
+            p->since_ms =
+                decode_instant(json_find(c, (const char *[]){"state", "running", NULL}), "startedAt");
         if (failed)
             return;
     }

@@ -1,9 +1,9 @@
 /* trainjob.c - decode a PyTorchTrainingJob: metadata, spec or its error, status. */
 #include "operator/api/trainjob.h"
 
-#include "common/clock.h"
 #include "common/memory.h"
 #include "common/sv.h"
+#include "operator/api/decode.h"
 #include "operator/api/pod.h"
 #include "operator/api/workload.h"
 
@@ -58,7 +58,6 @@ static void read_queue(const cJSON *meta, struct job_queue *q)
 static int read_metadata(struct trainjob *job, struct err *err)
 {
     const cJSON *meta = member(job->tree, "metadata");
-    const char *created = json_str(meta, "creationTimestamp");
 
     job->ns = json_str(meta, "namespace");
     job->name = json_str(meta, "name");
@@ -69,8 +68,7 @@ static int read_metadata(struct trainjob *job, struct err *err)
                        TRAINJOB_KIND ": metadata without namespace, name, uid or resourceVersion");
     job->generation = json_i64(meta, "generation", 0);
     job->deleting = json_str(meta, "deletionTimestamp") != NULL;
-    if (created)
-        (void)clock_parse_rfc3339(created, &job->created_ms);
+    job->created_ms = decode_instant(meta, "creationTimestamp");
     read_queue(meta, &job->queue);
     return 0;
 }

@@ -81,7 +81,7 @@ struct run_policy {
     enum restart_scope restart_scope;
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
     int n_retryable_exit_codes;
-    const cJSON *failure_rules; /* podFailurePolicy.rules, checked (plan/failurerule.h); NULL: none */
+    const cJSON *failure_rules; /* podFailurePolicy.rules, checked (plan/judge.c); NULL: none */
     const char *managed_by;     /* of the spec or of runPolicy; NULL: this operator */
     bool open_network;          /* networkPolicy: false */
     bool no_avoiding;           /* avoidNodes: false */

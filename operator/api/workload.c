@@ -34,14 +34,6 @@ static const char *text(const cJSON *node, const char *key, size_t max)
     return s && strlen(s) <= max ? s : "";
 }
 
-static int64_t instant(const cJSON *node, const char *key)
-{
-    const char *s = json_str(node, key);
-    int64_t ms = 0;
-
-    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
-}
-
 /* A block of `size` bytes, copied from `from`, whose strings `fields` point into it. */
 static void *pack(const void *from, size_t size, const char **const *fields, size_t n)
 {
@@ -359,7 +351,7 @@ static struct workload *decode(const cJSON *object, const struct err *unreadable
     w.finalizer = read_finalizers(meta, &a, &w.other_finalizers);
     read_spec(at(object, "spec"), &a, &w);
     read_conditions(at(at(object, "status"), "conditions"), &a, &w);
-    w.requeue_ms = instant(at(at(object, "status"), "requeueState"), "requeueAt");
+    w.requeue_ms = decode_instant(at(at(object, "status"), "requeueState"), "requeueAt");
     if (!unreadable && read_admission(at(object, "status"), &a, &w, err) < 0)
         return NULL;
     return packed(&w);
@@ -432,7 +424,7 @@ static void add_execution_time(cJSON *status, int64_t now_ms)
 {
     static const char KEY[] = "accumulatedPastExecutionTimeSeconds";
     const cJSON *admitted = condition_of(status, "Admitted");
-    int64_t since_ms = instant(admitted, "lastTransitionTime");
+    int64_t since_ms = decode_instant(admitted, "lastTransitionTime");
 
     if (is_true(admitted) && since_ms && since_ms < now_ms)
         set(status, KEY, cJSON_CreateNumber((double)(json_i64(status, KEY, 0) + (now_ms - since_ms) / 1000)));

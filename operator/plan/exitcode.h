@@ -20,7 +20,7 @@ enum verdict_class {
     VERDICT_OOM,
     VERDICT_ADMISSION,
     VERDICT_DISRUPTION,
-    /* By a rule of podFailurePolicy (failurerule.h), or after --gang-start-deadline. restartPolicy does not
+    /* By a rule of podFailurePolicy (judge.c), or after --gang-start-deadline. restartPolicy does not
      * change them. */
     VERDICT_UNCOUNTED, /* it restarts, and no counter of failures changes */
     VERDICT_COUNTED,   /* it counts against backoffLimit */

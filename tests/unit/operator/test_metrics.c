@@ -19,9 +19,7 @@ static int fails(int attempt, int index)
 
 static void scrape(const struct lab *l, struct exposition *e)
 {
-    const struct kube_reconciler *reconciler = controller_reconciler(l->operators[0].controller);
-    const struct prometheus_sources common = {.reconcilers = &reconciler,
-                                              .n_reconcilers = 1,
+    const struct prometheus_sources common = {.reconciler = controller_reconciler(l->operators[0].controller),
                                               .http = l->operators[0].http,
                                               .lease = "lease",
                                               .leads = true};

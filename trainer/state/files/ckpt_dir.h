@@ -1,5 +1,5 @@
 /* ckpt_dir.h - the folder of checkpoints of a run and a configuration: a complete step-%010d/ for each. Only
- * this run writes to it. saver.c, candidates.c and snapshot.c call it.
+ * this run writes to it. saver.c, resume.c and snapshot.c call it.
  *
  * A checkpoint is written to .tmp-...: every file and the folder are synced, then the folder is renamed and
  * the parent synced. So a kill or a power cut leaves the old checkpoints and at most a .tmp- folder, which
