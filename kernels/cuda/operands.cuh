@@ -58,14 +58,14 @@ struct gradient {
 
 /* Element (outer, k) of a matrix: K_FAST at outer * by + k, else at k * by + outer. ONES: outer `by` is 1 everywhere, the input of a
  * bias. */
-template <bool FAST, bool Q, class From, bool ONES = false> struct matrix {
+template <bool FAST, bool Q, class From, bool ONES = false, class By = int> struct matrix {
     static constexpr bool K_FAST = FAST;
     static constexpr bool QUADS = Q;
     typedef int64_t outer;
     typedef int64_t step;
     typedef typename From::quad quad;
     From from;
-    int by;
+    By by;
 
     __device__ outer at_outer(int i) const
     {
@@ -91,7 +91,8 @@ template <bool FAST, bool Q, class From, bool ONES = false> struct matrix {
 };
 
 /* Element by element, one right behind the other. */
-template <bool FAST, class E = float> using single_matrix = matrix<FAST, false, plain<E>>;
+template <bool FAST, class E = float, class By = int>
+using single_matrix = matrix<FAST, false, plain<E>, false, By>;
 
 /* Rows of outputs, `stride` apart. */
 template <class E = float> struct store_rows {
