@@ -21,8 +21,8 @@ template <class E>
 __device__ inline void add_products(part &c, float *memory, const attention_shape &s, head_rows<const E> a,
                                     int a0, head_rows<const E> b, int b0)
 {
-    tile_add(c, memory, tile_matrix<true, E>{a.p, a.row, 1}, a0, s.time, tile_matrix<true, E>{b.p, b.row, 1},
-             b0, s.time, 0, s.size);
+    tile_add(c, memory, single_matrix<true, E, int64_t>{{a.p}, a.row}, a0, s.time,
+             single_matrix<true, E, int64_t>{{b.p}, b.row}, b0, s.time, 0, s.size);
 }
 
 /* lse of a tile of queries, which meets the keys up to them. */
@@ -107,9 +107,9 @@ __global__ void __launch_bounds__(TILE_THREADS, 2) attention_plain_sums(attentio
                 weights[(tile_row() + y) * TILE_LD + tile_col() + x] = w;
             }
         __syncthreads();
-        tile_add(sum, memory, tile_matrix<true>{weights, TILE_LD, 1}, 0, TILE,
-                 tile_matrix<false, E>{adds.p + met0 * adds.row, 1, adds.row}, number0, s.size, 0,
-                 smaller(TILE, s.time - met0));
+        tile_add(sum, memory, single_matrix<true, float, int64_t>{{weights}, TILE_LD}, 0, TILE,
+                 single_matrix<false, E, int64_t>{{adds.p + met0 * adds.row}, adds.row}, number0, s.size, 0,
+                 at_most(TILE, s.time - met0));
     }
     for (int y = 0; y < MINE; y++)
         for (int x = 0; x < MINE; x++) {

@@ -5,23 +5,27 @@ namespace
 {
 
 struct batchnorm_sum {
+    typedef float E;
     static constexpr int N = 1;
+    static constexpr int COLS = 1;
     const float *x;
     int cols;
-    __device__ void at(int row, int col, double *v) const
+    __device__ void add(int row, int col, double *v) const
     {
-        v[0] = (double)x[(int64_t)row * cols + col];
+        v[0] += (double)x[(int64_t)row * cols + col];
     }
 };
 
 struct batchnorm_squares {
+    typedef float E;
     static constexpr int N = 1;
+    static constexpr int COLS = 1;
     const float *x, *mean;
     int cols;
-    __device__ void at(int row, int col, double *v) const
+    __device__ void add(int row, int col, double *v) const
     {
         double d = (double)x[(int64_t)row * cols + col] - (double)mean[col];
-        v[0] = d * d;
+        v[0] += d * d;
     }
 };
 
@@ -70,14 +74,16 @@ __global__ void batchnorm_normalise(float *out, const float *in, const float *me
 }
 
 struct batchnorm_gradients {
+    typedef float E;
     static constexpr int N = 2;
+    static constexpr int COLS = 1;
     const float *dout, *x, *mean;
     int cols;
-    __device__ void at(int row, int col, double *v) const
+    __device__ void add(int row, int col, double *v) const
     {
         int64_t i = (int64_t)row * cols + col;
-        v[0] = (double)dout[i];
-        v[1] = (double)dout[i] * (double)(x[i] - mean[col]);
+        v[0] += (double)dout[i];
+        v[1] += (double)dout[i] * (double)(x[i] - mean[col]);
     }
 };
 

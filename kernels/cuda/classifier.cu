@@ -88,7 +88,7 @@ template <class Element> struct class_gradient {
     int stride;
     const E *in;
     int cols;
-    template <class S> __device__ void pack_at(int row, int col, S *v) const
+    template <class S> __device__ void add(int row, int col, S *v) const
     {
         const S dy = (S)(float)gradient[(int64_t)row * stride];
         const pack<E> x = load_pack(in + (int64_t)row * cols + col);
@@ -175,8 +175,8 @@ void head_weight_gradient(struct cuda *c, const head<E> &h, linear_shape now, fl
     const bool packed = h.wide < h.s.out && rows_packed<E>(now.in, pack_aligned(in));
 
     for (int k = h.wide; packed && k < h.s.out; k++)
-        columns_sum_packed(c, now.rows, now.in, class_gradient<E>{gradient + k, h.stride, in, now.in},
-                           class_gradient_store{dweight + (int64_t)k * now.in, more});
+        columns_sum(c, now.rows, now.in, class_gradient<E>{gradient + k, h.stride, in, now.in},
+                    class_gradient_store{dweight + (int64_t)k * now.in, more});
     now.out = packed ? h.wide : h.s.out;
     (void)weight_product<E>(c, &now, dweight, nullptr, more, gradient, h.stride, in);
 }

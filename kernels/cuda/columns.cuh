@@ -1,10 +1,12 @@
 /* columns.cuh - sums of columns in f64, in a fixed order, for gradients of biases and for statistics.
  *
- * Values: a struct with `static constexpr int N` and  void at(int row, int col, double *v) const, which gives the N
- *         numbers to be added. Finish: a struct with  void put(int col, const double *sum) const.
+ * Values: a struct with E, the element that is read; N, how many sums a column has; COLS, how many columns a thread takes, side by
+ *         side; and  void add(int row, int col, sum *v) const, which adds COLS times N numbers, those of a column side by side.
+ *         What a thread adds up is sum_of_few<E>, what threads do f64.
+ * Finish: a struct with  void put(int col, const double *sum) const.
  *
- * Rows are cut into parts, a block per part and WARP columns; then a block per WARP columns adds the parts up, a thread every
- * COLUMN_ROWS-th, and these sums in order. Where one part is enough, its block finishes.
+ * Rows are cut into parts, a block per part and WARP times COLS columns; then a block per WARP columns adds the parts up, a thread
+ * every COLUMN_ROWS-th, and these sums in order. Where one part is enough, its block finishes.
  */
 #ifndef TK_KERNELS_CUDA_COLUMNS_CUH
 #define TK_KERNELS_CUDA_COLUMNS_CUH
@@ -15,42 +17,6 @@ namespace
 {
 
 constexpr int COLUMN_ROWS = 8; /* rows of a block's threads; WARP columns */
-
-/* The sums of a block's threads above each other, in their order, on the first of them. */
-template <int N> __device__ inline void columns_add(double (&sum)[N], double *mine)
-{
-    for (int i = 0; i < N; i++)
-        mine[((int)threadIdx.y * WARP + (int)threadIdx.x) * N + i] = sum[i];
-    __syncthreads();
-    for (int y = 1; y < COLUMN_ROWS && threadIdx.y == 0; y++)
-        for (int i = 0; i < N; i++)
-            sum[i] += mine[(y * WARP + (int)threadIdx.x) * N + i];
-}
-
-template <class Values, class Finish>
-__global__ void columns_part(Values values, Finish finish, double *part, int rows, int cols, int part_rows)
-{
-    constexpr int N = Values::N;
-    SHARED(double, mine, COLUMN_ROWS *WARP *N);
-    const int col = (int)(blockIdx.x * WARP + threadIdx.x);
-    const int first = (int)blockIdx.y * part_rows;
-    const int end = rows - first < part_rows ? rows : first + part_rows;
-    double sum[N] = {};
-
-    for (int r = first + (int)threadIdx.y; r < end && col < cols; r += COLUMN_ROWS) {
-        double v[N];
-        values.at(r, col, v);
-        for (int i = 0; i < N; i++)
-            sum[i] += v[i];
-    }
-    columns_add<N>(sum, mine);
-    if (threadIdx.y != 0 || col >= cols)
-        return;
-    if (gridDim.y == 1)
-        finish.put(col, sum);
-    for (int i = 0; i < N && gridDim.y > 1; i++)
-        part[((int64_t)blockIdx.y * cols + col) * N + i] = sum[i];
-}
 
 template <class Finish, int N>
 __global__ void columns_finish(Finish finish, const double *part, int parts, int cols)
@@ -63,17 +29,19 @@ __global__ void columns_finish(Finish finish, const double *part, int parts, int
     for (int p = (int)threadIdx.y; p < parts && col < cols; p += COLUMN_ROWS)
         for (int i = 0; i < N; i++)
             sum[i] += part[((int64_t)p * cols + col) * N + i];
-    columns_add<N>(sum, mine);
-    if (threadIdx.y == 0 && col < cols)
-        finish.put(col, sum);
+    for (int i = 0; i < N; i++)
+        mine[((int)threadIdx.y * WARP + (int)threadIdx.x) * N + i] = sum[i];
+    __syncthreads();
+    if (threadIdx.y != 0 || col >= cols)
+        return;
+    for (int y = 1; y < COLUMN_ROWS; y++)
+        for (int i = 0; i < N; i++)
+            sum[i] += mine[(y * WARP + (int)threadIdx.x) * N + i];
+    finish.put(col, sum);
 }
 
-/* The same where rows may be read in packs: a thread takes a pack of columns. Values: besides, E, the element that is read;
- * COLS, a pack of them; and  void pack_at(int row, int col, sum *v) const, which adds COLS times N numbers, those of a column
- * side by side. What a thread adds up is sum_of_few, what threads do f64. */
 template <class Values, class Finish>
-__global__ void columns_part_packed(Values values, Finish finish, double *part, int rows, int cols,
-                                    int part_rows)
+__global__ void columns_part(Values values, Finish finish, double *part, int rows, int cols, int part_rows)
 {
     constexpr int N = Values::N * Values::COLS;
     typedef typename sum_of_few<typename Values::E>::type sum_type;
@@ -86,7 +54,7 @@ __global__ void columns_part_packed(Values values, Finish finish, double *part, 
     if (col < cols)
         UNROLL_4
     for (int r = first + (int)threadIdx.y; r < end; r += COLUMN_ROWS)
-        values.pack_at(r, col, sum);
+        values.add(r, col, sum);
     for (int i = 0; i < N; i++)
         mine[(i * COLUMN_ROWS + (int)threadIdx.y) * WARP + (int)threadIdx.x] = (double)sum[i];
     __syncthreads();
@@ -125,69 +93,42 @@ inline column_cut columns_cut(struct cuda *c, int rows, int cols, int numbers, i
     return column_cut{across, ceil_div(rows, part_rows), part_rows};
 }
 
-#define COLUMNS_LAUNCH(c, cut, part_kernel, values, finish, rows, cols)                                      \
-    do {                                                                                                     \
-        double *part = (double *)(c)->parts;                                                                 \
-        LAUNCH(c, dim3((unsigned)(cut).across, (unsigned)(cut).parts), dim3(WARP, COLUMN_ROWS),              \
-               (part_kernel<Values, Finish>), values, finish, part, rows, cols, (cut).part_rows);            \
-        if ((cut).parts > 1)                                                                                 \
-            LAUNCH(c, blocks_for(cols, WARP), dim3(WARP, COLUMN_ROWS), (columns_finish<Finish, Values::N>),  \
-                   finish, part, (int)(cut).parts, cols);                                                    \
-    } while (0)
-
-template <class Values, class Finish>
-void columns_sum_packed(struct cuda *c, int rows, int cols, Values values, Finish finish)
-{
-    const column_cut cut = columns_cut(c, rows, cols, Values::N, ceil_div(cols, WARP * Values::COLS), 4);
-
-    if (cut.parts)
-        COLUMNS_LAUNCH(c, cut, columns_part_packed, values, finish, rows, cols);
-}
-
 template <class Values, class Finish>
 void columns_sum(struct cuda *c, int rows, int cols, Values values, Finish finish)
 {
-    const column_cut cut = columns_cut(c, rows, cols, Values::N, ceil_div(cols, WARP), 2);
+    constexpr int COLS = Values::COLS;
+    const column_cut cut =
+        columns_cut(c, rows, cols, Values::N, ceil_div(cols, WARP * COLS), COLS > 1 ? 4 : 2);
+    const dim3 threads(WARP, COLUMN_ROWS);
+    double *part = (double *)c->parts;
 
-    if (cut.parts)
-        COLUMNS_LAUNCH(c, cut, columns_part, values, finish, rows, cols);
+    if (!cut.parts)
+        return;
+    LAUNCH(c, dim3((unsigned)cut.across, (unsigned)cut.parts), threads, (columns_part<Values, Finish>),
+           values, finish, part, rows, cols, cut.part_rows);
+    if (cut.parts > 1)
+        LAUNCH(c, blocks_for(cols, WARP), threads, (columns_finish<Finish, Values::N>), finish, part,
+               (int)cut.parts, cols);
 }
 
-/* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU; then `own` gets the gradient in front of it,
- * unless it is NULL. */
-template <class E> struct bias_gradient {
-    static constexpr int N = 1;
-    const E *dout, *out;
-    E *own;
-    int cols;
-    __device__ void at(int row, int col, double *v) const
-    {
-        const int64_t i = (int64_t)row * cols + col;
-        const E x = !out || out[i] > 0 ? dout[i] : (E)0.0F;
-        if (own)
-            own[i] = x;
-        v[0] = (double)x;
-    }
-};
-
-/* The same in packs; of a gradient as it is where out is NULL. */
-template <class Element> struct bias_gradient_packed {
+/* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU; then `own` gets the gradient in front of it. */
+template <class Element, int COLUMNS> struct bias_gradient {
     typedef Element E;
     static constexpr int N = 1;
-    static constexpr int COLS = pack<E>::N;
+    static constexpr int COLS = COLUMNS;
     const E *dout, *out;
     E *own;
     int cols;
-    template <class S> __device__ void pack_at(int row, int col, S *v) const
+    template <class S> __device__ void add(int row, int col, S *v) const
     {
         const int64_t i = (int64_t)row * cols + col;
-        pack<E> x = load_pack(dout + i);
+        piece<E, COLS> x = load_piece<E, COLS>(dout + i);
         if (out) {
-            const pack<E> y = load_pack(out + i);
+            const piece<E, COLS> y = load_piece<E, COLS>(out + i);
             UNROLL
             for (int k = 0; k < COLS; k++)
                 x.v[k] = y.v[k] > 0 ? x.v[k] : (E)0.0F;
-            store_pack(own + i, x);
+            store_piece(own + i, x);
         }
         UNROLL
         for (int k = 0; k < COLS; k++)

@@ -235,7 +235,7 @@ struct store_weights {
 
 /* By large tiles, which do more for what they read, if they fill the GPU. The weights are packed first, where parts would lie. */
 template <class Cut, class A>
-bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows store)
+bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows<> store)
 {
     const int64_t all = (int64_t)k * cols;
     float *room = (float *)c->parts;
@@ -245,13 +245,13 @@ bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, weights b, store_
         return false;
     LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights, room, b, divisor(cols),
            (int)all);
-    split_launch<Cut>(c, rows, cols, k, 1, a, matrix<false, true, plain>{{room}, cols}, store);
+    split_launch<Cut>(c, rows, cols, k, 1, a, matrix<false, true, plain<>>{{room}, cols}, store);
     return true;
 }
 
 /* A product of pixels and weights. */
 template <class A>
-void pixels_product(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows store)
+void pixels_product(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows<> store)
 {
     if constexpr (A::QUADS)
         if (cols <= narrow_cut::COLS ? pixels_by<narrow_cut>(c, rows, cols, k, a, b, store)
@@ -282,7 +282,7 @@ void input_gradient(struct cuda *c, const struct conv2d_shape *s, const geometry
 {
     const int pixels = s->batch * g.h * g.w;
     const weights b = {weight, g.taps, g.c * g.taps, g.o};
-    const store_rows store = store_rows_of(din, nullptr, g.c, false);
+    const store_rows<> store = store_rows_of(din, nullptr, g.c, false);
 
     if (in_quads(g.o, from.dout) && pack_aligned(from.out))
         pixels_product(c, pixels, g.c, g.taps * g.o, gradient_windows<true>{g, from}, b, store);
@@ -299,7 +299,7 @@ void cuda_conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *
     const geometry g = geometry_of(s);
     const int pixels = s->batch * g.oh * g.ow;
     const weights b = {weight, g.c * g.taps, g.taps, g.c};
-    const store_rows store = store_rows_of(out, bias, g.o, relu);
+    const store_rows<> store = store_rows_of(out, bias, g.o, relu);
 
     if (in_quads(g.c, in))
         pixels_product(c, pixels, g.o, g.taps * g.c, windows<true>{g, in}, b, store);

@@ -27,11 +27,13 @@ KERNEL_FUSED_OPS(KERNEL_CUDA_DECLARE)
 KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 
-/* CUDA_ARRIVED: tiles, times parts of each, of a product that its blocks add up (split.cuh). */
+/* CUDA_ARRIVED: tiles, times parts of each, of a product that its blocks add up (split.cuh). CUDA_GATE: where a grid_gate lies
+ * (grid.h). */
 enum {
     CUDA_PARTS_BYTES = 32 << 20,
     CUDA_ARRIVED = 4096,
-    CUDA_PARTS_ALL = CUDA_PARTS_BYTES + CUDA_ARRIVED * 4,
+    CUDA_GATE = CUDA_PARTS_BYTES + CUDA_ARRIVED * 4,
+    CUDA_PARTS_ALL = CUDA_GATE + 64,
     CUDA_NAME_BYTES = 300
 };
 
@@ -50,7 +52,7 @@ struct cuda {
     int sms; /* multiprocessors: how many blocks keep it busy */
     enum precision precision;
     char name[CUDA_NAME_BYTES];
-    void *parts;   /* CUDA_PARTS_BYTES, and behind them CUDA_ARRIVED zeros of 32 bits */
+    void *parts;   /* CUDA_PARTS_BYTES, behind them CUDA_ARRIVED zeros of 32 bits, and a grid_gate */
     void *scratch; /* what layers reserved */
     size_t scratch_bytes;
     struct matmul *matmul;

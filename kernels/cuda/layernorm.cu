@@ -95,31 +95,18 @@ __global__ void layernorm_input_gradient(E *din, const E *dout, const E *more, c
     }
 }
 
-template <class E> struct layernorm_gradients {
-    static constexpr int N = 2;
-    const E *dout, *x;
-    const float *mean, *rstd;
-    int cols;
-    __device__ void at(int row, int col, double *v) const
-    {
-        int64_t i = (int64_t)row * cols + col;
-        v[0] = (double)dout[i];
-        v[1] = (double)dout[i] * (double)((x[i] - mean[row]) * rstd[row]);
-    }
-};
-
-template <class Element> struct layernorm_packed_gradients {
+template <class Element, int COLUMNS> struct layernorm_gradients {
     typedef Element E;
     static constexpr int N = 2;
-    static constexpr int COLS = pack<E>::N;
+    static constexpr int COLS = COLUMNS;
     const E *dout, *x;
     const float *mean, *rstd;
     int cols;
-    template <class S> __device__ void pack_at(int row, int col, S *v) const
+    template <class S> __device__ void add(int row, int col, S *v) const
     {
         const int64_t i = (int64_t)row * cols + col;
-        const pack<E> dy = load_pack(dout + i);
-        const pack<E> in = load_pack(x + i);
+        const piece<E, COLS> dy = load_piece<E, COLS>(dout + i);
+        const piece<E, COLS> in = load_piece<E, COLS>(x + i);
         const float m = mean[row];
         const float s = rstd[row];
         UNROLL
@@ -163,9 +150,9 @@ void run_backward(struct cuda *c, const struct layernorm_shape *s, void *din, fl
     const int cols = s->channels;
 
     if (rows_packed<E>(cols, pack_aligned(dy) && pack_aligned(x)))
-        columns_sum_packed(c, s->rows, cols, layernorm_packed_gradients<E>{dy, x, mean, rstd, cols}, to);
+        columns_sum(c, s->rows, cols, layernorm_gradients<E, pack<E>::N>{dy, x, mean, rstd, cols}, to);
     else
-        columns_sum(c, s->rows, cols, layernorm_gradients<E>{dy, x, mean, rstd, cols}, to);
+        columns_sum(c, s->rows, cols, layernorm_gradients<E, 1>{dy, x, mean, rstd, cols}, to);
     if (!din)
         return;
     if (pieces_aligned<E>(din, cols) && pieces_aligned<E>(dy, cols) && pieces_aligned<E>(x, cols) &&

@@ -23,9 +23,9 @@ void bias_gradient_of(struct cuda *c, const struct linear_shape *s, float *dbias
     const bias_store to = {dbias};
 
     if (rows_packed<E>(s->out, pack_aligned(dy) && pack_aligned(y)))
-        columns_sum_packed(c, s->rows, s->out, bias_gradient_packed<E>{dy, y, own, s->out}, to);
+        columns_sum(c, s->rows, s->out, bias_gradient<E, pack<E>::N>{dy, y, own, s->out}, to);
     else
-        columns_sum(c, s->rows, s->out, bias_gradient<E>{dy, y, own, s->out}, to);
+        columns_sum(c, s->rows, s->out, bias_gradient<E, 1>{dy, y, own, s->out}, to);
 }
 
 /* Whether neither of two products with so many outputs keeps the GPU busy, so that they gain by running at once. What is large
@@ -68,8 +68,8 @@ template <bool Q>
 void small_forward(struct cuda *c, const struct linear_shape *s, float *out, const float *in,
                    const float *weight, const float *bias, bool relu)
 {
-    product_launch<small_cut>(c, s->rows, s->out, s->in, matrix<true, Q, plain>{{in}, s->in},
-                              matrix<true, Q, plain>{{weight}, s->in},
+    product_launch<small_cut>(c, s->rows, s->out, s->in, matrix<true, Q, plain<>>{{in}, s->in},
+                              matrix<true, Q, plain<>>{{weight}, s->in},
                               store_rows_of(out, bias, s->out, relu));
 }
 
@@ -83,13 +83,13 @@ void small_backward(struct cuda *c, const struct linear_shape *s, float *din, fl
         cuda_second_begin(c);
     product_launch<small_cut>(c, s->out, s->in + (dbias ? 1 : 0), s->rows,
                               matrix<false, Q, gradient>{from, s->out},
-                              matrix<false, Q, plain, true>{{in}, s->in},
+                              matrix<false, Q, plain<>, true>{{in}, s->in},
                               store_gradients{dweight, dbias, s->in, in_quads(s->in, dweight)});
     if (beside)
         cuda_second_end(c);
     if (din)
         product_launch<small_cut>(c, s->rows, s->in, s->out, matrix<true, Q, gradient>{from, s->out},
-                                  matrix<false, Q, plain>{{weight}, s->in},
+                                  matrix<false, Q, plain<>>{{weight}, s->in},
                                   store_rows_of(din, nullptr, s->in, false));
     if (beside)
         cuda_second_join(c);

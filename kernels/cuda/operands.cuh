@@ -15,10 +15,10 @@ inline bool in_quads(int64_t n, const void *p)
     return rows_packed<float>(n, pack_aligned(p));
 }
 
-/* Numbers as they are. */
-struct plain {
+/* Numbers as they are; by quads of f32. */
+template <class E = float> struct plain {
     typedef pack<float> quad;
-    const float *p;
+    const E *p;
     __device__ float at(int64_t i) const
     {
         return p[i];
@@ -58,14 +58,14 @@ struct gradient {
 
 /* Element (outer, k) of a matrix: K_FAST at outer * by + k, else at k * by + outer. ONES: outer `by` is 1 everywhere, the input of a
  * bias. */
-template <bool FAST, bool Q, class From, bool ONES = false> struct matrix {
+template <bool FAST, bool Q, class From, bool ONES = false, class By = int> struct matrix {
     static constexpr bool K_FAST = FAST;
     static constexpr bool QUADS = Q;
     typedef int64_t outer;
     typedef int64_t step;
     typedef typename From::quad quad;
     From from;
-    int by;
+    By by;
 
     __device__ outer at_outer(int i) const
     {
@@ -90,35 +90,40 @@ template <bool FAST, bool Q, class From, bool ONES = false> struct matrix {
     }
 };
 
-/* Rows of `cols` outputs. */
-struct store_rows {
-    float *out;
-    const float *bias; /* or NULL */
-    int cols;
-    bool relu, quads; /* quads: out is written by them */
+/* Element by element, one right behind the other. */
+template <bool FAST, class E = float, class By = int>
+using single_matrix = matrix<FAST, false, plain<E>, false, By>;
+
+/* Rows of outputs, `stride` apart. */
+template <class E = float> struct store_rows {
+    E *out;
+    const E *bias; /* or NULL */
+    int stride;
+    bool relu, quads; /* quads: out, which is f32, is written by them */
 
     __device__ float ready(int col, float v) const
     {
         if (bias)
-            v += bias[col];
+            v += (float)bias[col];
         return relu && v < 0 ? 0.0F : v; /* NaN stays */
     }
     __device__ void put(int row, int col, const float *v, int n) const
     {
-        float *to = out + (int64_t)row * cols + col;
-        if (quads) {
-            store_pack(to, pack<float>{ready(col, v[0]), ready(col + 1, v[1]), ready(col + 2, v[2]),
-                                       ready(col + 3, v[3])});
-            return;
-        }
+        E *to = out + (int64_t)row * stride + col;
+        if constexpr (sizeof(E) == sizeof(float))
+            if (quads) {
+                store_pack(to, pack<float>{ready(col, v[0]), ready(col + 1, v[1]), ready(col + 2, v[2]),
+                                           ready(col + 3, v[3])});
+                return;
+            }
         for (int i = 0; i < n; i++)
-            to[i] = ready(col + i, v[i]);
+            to[i] = (E)ready(col + i, v[i]);
     }
 };
 
-inline store_rows store_rows_of(float *out, const float *bias, int cols, bool relu)
+inline store_rows<> store_rows_of(float *out, const float *bias, int cols, bool relu)
 {
-    return store_rows{out, bias, cols, relu, in_quads(cols, out)};
+    return store_rows<>{out, bias, cols, relu, in_quads(cols, out)};
 }
 
 } // namespace

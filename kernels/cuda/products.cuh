@@ -8,25 +8,10 @@
 
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/matmul.h"
-#include "kernels/cuda/split.cuh"
-#include "kernels/cuda/tile.cuh"
+#include "kernels/cuda/operands.cuh"
 
 namespace
 {
-
-template <class E> struct store_out {
-    E *out;
-    const E *bias;
-    int stride;
-    bool relu;
-    __device__ void put(int row, int col, const float *v, int n) const
-    {
-        for (int i = 0; i < n; i++) {
-            const float x = bias ? v[i] + bias[col + i] : v[i];
-            out[(int64_t)row * stride + col + i] = (E)(relu && x < 0 ? 0.0F : x); /* NaN stays */
-        }
-    }
-};
 
 template <class E> struct store_plain {
     E *to;
@@ -99,8 +84,9 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
                    s->rows, s->out, stride);
         return;
     }
-    product_launch<small_cut>(c, s->rows, s->out, s->in, tile_matrix<true, E>{in, s->in, 1},
-                              tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
+    product_launch<small_cut>(c, s->rows, s->out, s->in, single_matrix<true, E>{{in}, s->in},
+                              single_matrix<true, E>{{weight}, s->in},
+                              store_rows<E>{out, bias, stride, relu, false});
 }
 
 /* before = the output, out = its GELU. */
@@ -112,9 +98,9 @@ void gelu_product(struct cuda *c, const struct linear_shape *s, E *out, E *befor
     p.c = out, p.aux = before, p.extra = EXTRA_GELU;
     put_bias<E>(c, s, &p, before, s->out);
     if (!matmul_run(c, &p))
-        product_launch<small_cut>(c, s->rows, s->out, s->in, tile_matrix<true, E>{in, s->in, 1},
-                                  tile_matrix<true, E>{weight, s->in, 1},
-                                  store_out<E>{before, bias, s->out, false});
+        product_launch<small_cut>(c, s->rows, s->out, s->in, single_matrix<true, E>{{in}, s->in},
+                                  single_matrix<true, E>{{weight}, s->in},
+                                  store_rows<E>{before, bias, s->out, false, false});
     if (p.extra != EXTRA_NONE)
         cuda_gelu_forward(&c->ctx, GELU_TANH, out, before, (size_t)s->rows * (size_t)s->out);
 }
@@ -133,8 +119,8 @@ bool weight_product(struct cuda *c, const struct linear_shape *s, float *dweight
     p.c = dweight, p.more = more;
     p.aux = dbias, p.extra = dbias ? EXTRA_COLUMN_SUMS : EXTRA_NONE;
     if (!matmul_run(c, &p))
-        product_launch<small_cut>(c, s->out, s->in, s->rows, tile_matrix<false, E>{dy, 1, stride},
-                                  tile_matrix<false, E>{in, 1, s->in},
+        product_launch<small_cut>(c, s->out, s->in, s->rows, single_matrix<false, E>{{dy}, stride},
+                                  single_matrix<false, E>{{in}, s->in},
                                   store_plain<float>{dweight, s->in, more});
     return p.extra == EXTRA_NONE;
 }
@@ -152,8 +138,8 @@ void input_product(struct cuda *c, const struct linear_shape *s, E *din, bool mo
     p.c = din, p.more = more;
     p.aux = (void *)before, p.extra = before ? EXTRA_GELU_GRADIENT : EXTRA_NONE;
     if (!matmul_run(c, &p))
-        product_launch<small_cut>(c, s->rows, s->in, s->out, tile_matrix<true, E>{dy, stride, 1},
-                                  tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, more});
+        product_launch<small_cut>(c, s->rows, s->in, s->out, single_matrix<true, E>{{dy}, stride},
+                                  single_matrix<false, E>{{weight}, s->in}, store_plain<E>{din, s->in, more});
     if (p.extra != EXTRA_NONE) /* in place: each element is read and written by one thread */
         cuda_gelu_backward(&c->ctx, GELU_TANH, din, din, before, (size_t)s->rows * (size_t)s->in);
 }

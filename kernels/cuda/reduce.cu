@@ -42,21 +42,13 @@ __global__ void reduce_bound(struct queued_norm *norm, double bound)
     norm->scale = scale < 1 ? scale : 1.0F; /* what is not a number bounds nothing, as on the CPU */
 }
 
-__global__ void reduce_scale_elements(float *x, float by, pack_walk walk)
-{
-    constexpr int N = pack<float>::N;
-
-    for (int64_t i = each_first(); i < walk.items; i += each_stride()) {
-        if (i >= walk.packs) {
-            x[walk.packs * (N - 1) + i] *= by;
-            continue;
-        }
-        pack<float> v = load_pack(x + i * N);
-        for (int k = 0; k < N; k++)
-            v.v[k] *= by;
-        store_pack(x + i * N, v);
+struct times {
+    float by;
+    __device__ float operator()(float x) const
+    {
+        return x * by;
     }
-}
+};
 
 } // namespace
 
@@ -69,11 +61,7 @@ void cuda_reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t 
 
 void cuda_reduce_scale(struct kctx *ctx, float *x, float by, size_t n)
 {
-    const pack_walk walk = pack_walk_of<float>((int64_t)n, pack_aligned(x));
-
-    if (n)
-        LAUNCH(cuda_of(ctx), blocks_for(walk.items, EACH_THREADS), EACH_THREADS, reduce_scale_elements, x, by,
-               walk);
+    map(cuda_of(ctx), n, times{by}, x, (const float *)x);
 }
 
 void cuda_queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n)

@@ -1,18 +1,13 @@
 /* tile.cuh - products of two operands that need not be matrices: C (rows, cols) = sum over k of A(row, k) B(col, k).
  *
- * An operand is a struct that knows how to read element (outer, k), where outer is a row of C for A and a column for B:
- *
- *     static constexpr bool K_FAST;    neighbours in k lie side by side in memory (else neighbours in outer do)
- *     struct outer; struct step;       what of the address depends on one of the two alone, computed once
- *     outer at_outer(int), step at_step(int);
- *     float read(outer, step);         0 for what is outside (padding)
+ * Operands are those of split.cuh, read element by element.
  *
  * A block computes TILE x TILE elements, a thread 4 x 4 of them. Products that are kernels of their own: split.cuh.
  */
 #ifndef TK_KERNELS_CUDA_TILE_CUH
 #define TK_KERNELS_CUDA_TILE_CUH
 
-#include "kernels/cuda/vector.cuh"
+#include "kernels/cuda/operands.cuh"
 
 namespace
 {
@@ -23,11 +18,6 @@ constexpr int TILE_THREADS = 256;
 constexpr int TILE_LD = TILE + 4; /* a row's four floats stay aligned, and columns spread over the banks */
 constexpr int EACH = TILE * TILE_K / TILE_THREADS; /* elements of a tile that a thread reads */
 constexpr int MINE = 4;                            /* rows, and columns, of C that a thread computes */
-
-__device__ inline int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 /* How a thread's reads go over a tile: along k or along outer, whichever lies side by side. */
 template <bool K_FAST> struct tile_reads {
@@ -53,7 +43,7 @@ template <class X> struct tile_reader {
         : x(operand), t(thread), first(first_outer), outers(all)
     {
         for (int i = 0; i < OUTERS; i++)
-            mine[i] = x.at_outer(smaller(first + reads::outer(t, i), outers - 1));
+            mine[i] = x.at_outer(at_most(first + reads::outer(t, i), outers - 1));
     }
 
     /* The tile that begins at k, up to `end`. */
@@ -62,7 +52,7 @@ template <class X> struct tile_reader {
         constexpr int STEPS = X::K_FAST ? 1 : EACH;
         typename X::step steps[STEPS];
         for (int i = 0; i < STEPS; i++)
-            steps[i] = x.at_step(smaller(k + reads::k(t, i), end - 1));
+            steps[i] = x.at_step(at_most(k + reads::k(t, i), end - 1));
         for (int i = 0; i < EACH; i++) {
             int o = reads::outer(t, i);
             int step = reads::k(t, i);
@@ -117,30 +107,6 @@ __device__ inline void tile_add(float (&sum)[MINE][MINE], float *memory, const A
         __syncthreads();
     }
 }
-
-/* A row-major matrix: element (outer, k) at p[outer * by_outer + k * by_k]. */
-template <bool FAST, class E = float> struct tile_matrix {
-    static constexpr bool K_FAST = FAST;
-    static constexpr bool QUADS = false; /* split.cuh */
-    typedef int64_t outer;
-    typedef int64_t step;
-    typedef pack<float> quad;
-    const E *p;
-    int64_t by_outer, by_k;
-
-    __device__ outer at_outer(int i) const
-    {
-        return i * by_outer;
-    }
-    __device__ step at_step(int k) const
-    {
-        return k * by_k;
-    }
-    __device__ float read(outer o, step s) const
-    {
-        return p[o + s];
-    }
-};
 
 } // namespace
 

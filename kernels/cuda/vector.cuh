@@ -75,6 +75,39 @@ template <class E> inline pack_walk pack_walk_of(int64_t n, bool aligned)
     return pack_walk{packs, packs + (n - packs * pack<E>::N)};
 }
 
+template <class E, class F, class... Packs> __device__ inline pack<E> map_packs(F f, const Packs &...in)
+{
+    pack<E> out;
+    UNROLL
+    for (int k = 0; k < pack<E>::N; k++)
+        out.v[k] = (E)f((float)in.v[k]...);
+    return out;
+}
+
+/* out[i] = f(in[i], ...), of which a thread writes only where it reads. */
+template <class E, class F, class... In> __global__ void map_elements(F f, pack_walk walk, E *out, In... in)
+{
+    constexpr int N = pack<E>::N;
+
+    for (int64_t i = each_first(); i < walk.items; i += each_stride()) {
+        if (i >= walk.packs) {
+            const int64_t at = walk.packs * (N - 1) + i;
+            out[at] = (E)f((float)in[at]...);
+            continue;
+        }
+        store_pack(out + i * N, map_packs<E>(f, load_pack(in + i * N)...));
+    }
+}
+
+template <class E, class F, class... In> void map(struct cuda *c, size_t n, F f, E *out, const In *...in)
+{
+    const pack_walk walk = pack_walk_of<E>((int64_t)n, (pack_aligned(out) && ... && pack_aligned(in)));
+
+    if (n)
+        LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, (map_elements<E, F, const In *...>), f,
+               walk, out, in...);
+}
+
 } // namespace
 
 #endif
