@@ -2,16 +2,15 @@
 
 import pytest
 from kube import field, get, status, wait_for
-from trainjobs import checkpoints
 from twonodes import (LAUNCHED, NODE2, PATIENCE, UNHURT, as_if_nothing_had_been, await_lost, begun, counts, each, ended,
-                      in_training, node2, ready, was_hurt_once)
+                      in_training, newest, node2, ready, was_hurt_once)
 
 EVICTED = "DeletionByTaintManager"
 
 
 def trains_on(ns, data):
     """In the first attempt."""
-    in_training("hurt", ns, data, len(checkpoints("hurt", data)) + 2)
+    in_training("hurt", ns, data, newest("hurt", data))
     assert counts(status("hurt", ns)) == UNHURT
 
 

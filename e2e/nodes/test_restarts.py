@@ -4,8 +4,7 @@ import os
 import signal
 
 from kube import get, status, wait_for
-from trainjobs import checkpoints
-from twonodes import PATIENCE, UNHURT, begun, counts, each, in_training, node2, part_pid, was_hurt_once
+from twonodes import PATIENCE, UNHURT, begun, counts, each, in_training, newest, node2, part_pid, was_hurt_once
 
 
 def test_parts_of_the_node_restart(ns, data):
@@ -16,7 +15,7 @@ def test_parts_of_the_node_restart(ns, data):
         os.kill(before, signal.SIGKILL)
         wait_for(f"another {part}", lambda p=part, b=before: part_pid(p) not in (None, b))
         node2("up")
-        in_training("hurt", ns, data, len(checkpoints("hurt", data)) + 2)
+        in_training("hurt", ns, data, newest("hurt", data))
         assert counts(status("hurt", ns)) == UNHURT, part
         assert not get("pod", "hurt-worker-0", ns)["metadata"].get("deletionTimestamp")
 

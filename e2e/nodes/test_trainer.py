@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from kube import GROUP, apply, field, get, kubectl, status, wait_for
 from torchjobs import said
-from trainjobs import checkpoints, is_rank, script
+from trainjobs import is_rank, script
 from twonodes import (LAUNCHED, NODE1, NODE2, PATIENCE, TYPES, UNHURT, as_if_nothing_had_been, at_home, await_lost, begun, counts,
-                      drain, each, ended, in_training, node2, node_of, ready, train, was_hurt_once)
+                      drain, each, ended, in_training, newest, node2, node_of, ready, train, was_hurt_once)
 
 CUT_S = 1.5  # with the second before it less than the 5 s after which a rank gives up a peer whose host acknowledges nothing
 EVICTED = "DeletionByTaintManager"
@@ -28,12 +28,12 @@ def test_a_short_cut_costs_nothing(ns, data):
     jobs = begun(ns, data, each(), tolerations=PATIENCE)
     node2("cut")
     time.sleep(1)  # a checkpoint may be under way
-    before = {name: checkpoints(name, data) for name in jobs}
+    before = {name: newest(name, data) for name in jobs}
     time.sleep(CUT_S)
-    assert {name: checkpoints(name, data) for name in jobs} == before
+    assert {name: newest(name, data) for name in jobs} == before
     node2("heal")
     for name in jobs:
-        in_training(name, ns, data, len(before[name]) + 2)
+        in_training(name, ns, data, before[name])
         assert counts(status(name, ns)) == UNHURT
 
 
@@ -101,7 +101,7 @@ def test_a_budget_holds_the_drain(ns, data):
     done = drain("--timeout=5s")
     assert done.returncode != 0
     assert "would violate the pod's disruption budget" in done.stderr
-    in_training("hurt", ns, data, len(checkpoints("hurt", data)) + 1)
+    in_training("hurt", ns, data, newest("hurt", data))
     assert counts(status("hurt", ns)) == UNHURT
     kubectl("-n", ns, "delete", "pdb", "whole")
     done = drain("--timeout=600s")

@@ -11,8 +11,9 @@ from trainjobs import checkpoints, script
 
 NODE1, NODE2 = "torchkeeper", "torchkeeper2"
 CLUSTER = REPO / "deploy" / "local" / "cluster"
-# Ranks and launchers that wait for a silent peer give up after this long.
-DEADLINE_S = 15
+# Ranks that wait for a peer give up after this long: also at their start, when a busy machine starts one pod much later than the
+# other. One whose host acknowledges nothing is given up after 5 s.
+DEADLINE_S = 120
 
 
 def tolerate(seconds):
@@ -30,6 +31,7 @@ TYPES = ("master", "worker")
 # How a job starts its ranks: torchrunConfig, besides `enabled`.
 LAUNCHED = {"procPerNode": 1}
 WAYS = {"torchrun": LAUNCHED, "plain": None}
+SAVE_STEPS = 10
 ROUND = 50  # each training ends after a multiple of so many steps: few undisturbed ones serve all comparisons
 UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
 # Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
@@ -97,7 +99,7 @@ def likes(pod, node):
 def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, tolerations=EVICTED_SOON,
           **policy):
     """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
-    text = text or script(name, options="--save_steps 10")
+    text = text or script(name, options=f"--save_steps {SAVE_STEPS}")
     text = text.replace("exec", f"steps=$(( (steps + {ROUND - 1}) / {ROUND} * {ROUND} ))\necho until step $steps\nexec", 1)
     text = text.replace("--timeout 300", f"--timeout {DEADLINE_S}")
     specs, config = [], {}
@@ -128,13 +130,18 @@ def part_pid(part):
     return None
 
 
-def in_training(name, ns, data, count=2):
-    """Wait for so many checkpoints of a job that must not have ended."""
+def newest(name, data):
+    """The step of the job's newest checkpoint; 0 without one."""
+    return max(checkpoints(name, data), default=0)
+
+
+def in_training(name, ns, data, since=0):
+    """Wait for the second checkpoint after that step, of a job that must not have ended."""
     def now():
         assert status(name, ns).get("phase") not in ("Succeeded", "Failed"), logs(f"{name}-master-0", ns)
-        return len(checkpoints(name, data)) >= count
+        return newest(name, data) >= since + 2 * SAVE_STEPS
 
-    wait_for(f"{count} checkpoints of {name}", now)
+    wait_for(f"two checkpoints of {name} after step {since}", now)
 
 
 def each(homes=HOMES, ways=WAYS):
