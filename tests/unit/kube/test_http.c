@@ -176,6 +176,7 @@ static void test_hold(void **ctx)
     run_plain(r, &whole, &req);
     stream.hold_at_chunk = true;
     start_plain(r, &stream, &req, true);
+    RIG_UNTIL(r->loop, stream.n_chunks > 0);
     pass_ms(r, 200);
     assert_int_equal(stream.n_chunks, 1);
     assert_int_equal(stream.n_done, 0);
