@@ -186,8 +186,11 @@ static int wait_for(struct nccl *n, void *event, const char *what, int64_t timeo
         int64_t now_ms = clock_mono_ms();
         if (now_ms - looked_ms >= NCCL_LOOK_MS) {
             looked_ms = now_ms;
-            if (bad_news(n, what, now_ms, &gone_ms, &why))
+            if (bad_news(n, what, now_ms, &gone_ms, &why)) {
+                if (cudaEventQuery(event) == cudaSuccess) /* this process had no core meanwhile */
+                    return 0;
                 break;
+            }
         }
         if (now_ms - began_ms >= timeout_ms)
             err_set(&why, ERR_TIMEOUT,

@@ -277,15 +277,19 @@ static int64_t template_due_ms(const struct planner *p)
 
 /* A changed template replaces an attempt whose pods never all ran. An attempt that ran continues with its
  * template until a pod is missing: pods of two templates never run together. Failures in it are judged first.
- * False: this plan must not create pods. */
+ * False: this plan must not create pods. A status that was edited has no next attempt: the job ends when a pod is missing. */
 static bool follow_template(struct planner *p, bool judged)
 {
     bool ran = p->st.ran_attempt == p->st.attempt || planner_gang_runs(p);
 
-    if (!planner_has_other_template(p) || (ran && !has_missing(p)) || p->st.attempt == COUNT_MAX)
+    if (!planner_has_other_template(p) || ((ran || p->st.attempt == COUNT_MAX) && !has_missing(p)))
         return true;
     if (!judged)
         return false;
+    if (p->st.attempt == COUNT_MAX) {
+        status_finish(p, JOB_FAILED, "AttemptLimitExceeded", "no attempt is left for the changed template");
+        return false;
+    }
     int64_t due = template_due_ms(p);
     if (due > p->now_ms) {
         planner_requeue(p, due);
@@ -408,6 +412,10 @@ void lifecycle_run(struct planner *p)
     if (p->st.attempt == attempt && judged)
         avoid_give_up(p);
     bool may_make = p->st.attempt != attempt || follow_template(p, judged);
+    if (jobstatus_finished(&p->st)) {
+        finish_clean_up(p);
+        return;
+    }
     scale_announce(p);
     delete_leftovers(p);
     repeat_finished(p);

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { FLOOD_BEGUN = 3000, FLOOD_KEPT = 20000, FLOOD_SERVED_MS = 100000 };
+enum { FLOOD_BEGUN = 3000, FLOOD_KEPT = 20000, FLOOD_SERVED_MS = 300000 };
 
 struct flood {
     pid_t pid;

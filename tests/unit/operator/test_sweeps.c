@@ -319,7 +319,7 @@ int main(int argc, char **argv)
         void (*test)(void **state);
         int step; /* in short */
     } SWEEPS[] = {
-        {"converge", REQUESTS, ARRAY_LEN(REQUESTS), at_requests, 1},
+        {"converge", REQUESTS, ARRAY_LEN(REQUESTS), at_requests, 2},
         {"sockets", SOCKETS, ARRAY_LEN(SOCKETS), at_requests, 1},
         {"notices", NOTICES, ARRAY_LEN(NOTICES), at_events, 3},
         {"takeover", TAKEOVERS, ARRAY_LEN(TAKEOVERS), at_writes_of_two, 3},

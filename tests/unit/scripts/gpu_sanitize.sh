@@ -15,7 +15,7 @@ case $ANSWER in
 "$2:report") echo "a hazard" && exit "$4" ;;
 "$2:fails") exit 1 ;;
 "$2:unsupported") echo "Error: Device not supported" && exit 1 ;;
-"$2:sleeps") exec sleep 30 ;;
+"$2:sleeps") exec sleep 1000 ;;
 esac
 FAKE
 chmod +x "$work/kit/bin/compute-sanitizer"
@@ -49,8 +49,8 @@ ANSWER=racecheck:report check 1 "a hazard" "$script" "$work/kit" /x/a
 ANSWER=racecheck:report check 1 "racecheck: a: found something" "$script" "$work/kit" /x/a
 ANSWER=memcheck:fails check 1 "memcheck: a: exit status 1" "$script" "$work/kit" /x/a
 # What is not done in time is no finding: it has a status of its own, unless something is found as well.
-ANSWER=racecheck:sleeps check 75 "4 runs: 3 with nothing found, 0 with something, 1 not done" env LIMIT_S=1 "$script" "$work/kit" /x/a
-ANSWER=racecheck:sleeps check 75 "racecheck: a: not done after" env LIMIT_S=30 TOTAL_S=4 "$script" "$work/kit" /x/a
+ANSWER=racecheck:sleeps check 75 "4 runs: 3 with nothing found, 0 with something, 1 not done" env LIMIT_S=6 "$script" "$work/kit" /x/a
+ANSWER=racecheck:sleeps check 75 "racecheck: a: not done after" env LIMIT_S=100 TOTAL_S=8 "$script" "$work/kit" /x/a
 [ "$(cat "$CALLS")" = "racecheck off a" ] || { echo "something began when the time was over" >&2 && exit 1; }
 check 75 "4 runs: 0 with nothing found, 0 with something, 4 not done" env TOTAL_S=-9 "$script" "$work/kit" /x/a
 ANSWER=racecheck:report check 1 "4 runs: 3 with nothing found, 1 with something, 0 not done" "$script" "$work/kit" /x/a

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
+#include "scratch.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ int make_of(void **state, const char *model)
 
     assert_non_null(f);
     if (!f->dir[0]) {
-        snprintf(f->dir, sizeof(f->dir), "/tmp/a_run_XXXXXX");
+        snprintf(f->dir, sizeof(f->dir), "%s/a_run_XXXXXX", scratch_home());
         assert_non_null(mkdtemp(f->dir));
     }
     if (config_decode("a.yaml", model, strlen(model), &f->arena, &f->cfg, &f->err))
@@ -50,7 +51,7 @@ int make(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
 
     assert_non_null(f);
-    small_data_make(f->dir);
+    small_data_make_in(scratch_home(), f->dir);
     *state = f;
     return make_of(state, MODEL);
 }

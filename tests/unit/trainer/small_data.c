@@ -46,7 +46,12 @@ static void write_part(const char *dir, const char *images, const char *labels, 
 
 void small_data_make(char dir[static SMALL_DATA_DIR_BYTES])
 {
-    snprintf(dir, SMALL_DATA_DIR_BYTES, "/tmp/small_data_XXXXXX");
+    small_data_make_in("/tmp", dir);
+}
+
+void small_data_make_in(const char *home, char dir[static SMALL_DATA_DIR_BYTES])
+{
+    snprintf(dir, SMALL_DATA_DIR_BYTES, "%s/small_data_XXXXXX", home);
     assert_non_null(mkdtemp(dir));
     assert_int_equal(chmod(dir, 0755), 0);
     write_part(dir, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", SMALL_DATA_TRAIN);

@@ -6,6 +6,7 @@ enum { SMALL_DATA_SIDE = 8, SMALL_DATA_TRAIN = 64, SMALL_DATA_TEST = 30, SMALL_D
 
 /* A new folder with the four IDX files, readable by everyone. */
 void small_data_make(char dir[static SMALL_DATA_DIR_BYTES]);
+void small_data_make_in(const char *home, char dir[static SMALL_DATA_DIR_BYTES]);
 
 /* The folder with all that is in it. */
 void small_data_remove(const char *dir);

@@ -7,6 +7,7 @@
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "faults.h"
+#include "scratch.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -100,7 +101,7 @@ static void begin(struct try *t, const struct story *s, long fail_at)
     char at[24];
     cleanup_buf struct buf said;
 
-    snprintf(t->dir, sizeof(t->dir), "/tmp/test_memory_XXXXXX");
+    snprintf(t->dir, sizeof(t->dir), "%s/test_memory_XXXXXX", scratch_home());
     assert_non_null(mkdtemp(t->dir));
     if (s->before) {
         run(t, (const char *const[]){s->words[0], s->words[1], s->before, NULL}, NULL);

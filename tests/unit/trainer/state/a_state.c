@@ -3,7 +3,9 @@
 
 #include "a_state.h"
 #include "injected.h"
+#include "scratch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ int a_state_make(void **state)
     struct err err = {0};
 
     injected = (struct injected){0};
-    strcpy(f->dir, "/tmp/a_state-XXXXXX");
+    snprintf(f->dir, sizeof(f->dir), "%s/a_state-XXXXXX", scratch_home());
     assert_non_null(mkdtemp(f->dir));
     f->spec.input = (struct shape){.rows = 1, .cols = 1, .channels = 4, .flat = true};
     append(&f->spec, &layer_linear, "a")->option[0] = 8;

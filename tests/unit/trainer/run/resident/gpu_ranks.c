@@ -4,6 +4,7 @@
 #include "../../gpt2_golden.h"
 #include "common/contract.h"
 #include "kernels/device.h"
+#include "scratch.h"
 #include "test.h"
 #include "trainer/launched.h"
 #include "trainer/run/run.h"
@@ -289,7 +290,7 @@ int gpu_ranks_make(void **state)
     char path[64], gpus[8];
 
     (void)state;
-    small_data_make(gpu_ranks.data);
+    small_data_make_in(scratch_home(), gpu_ranks.data);
     if (!gpu_ranks.emulated)
         return 0;
     gpu_ranks.gpu.dev = mkdtemp(dev);

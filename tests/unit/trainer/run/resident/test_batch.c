@@ -76,15 +76,22 @@ static int64_t must_choose(const struct asked *a)
     return rows;
 }
 
+static size_t taken_by_a_context(void)
+{
+    struct err err = {0};
+    struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
+    const size_t bytes = fake_cudart_bytes();
+
+    kctx_free(ctx);
+    return bytes;
+}
+
 /* What a training takes of device memory, beside a context's own. */
 static size_t taken_by(const struct task *task)
 {
+    const size_t context = taken_by_a_context();
     struct training t;
-    struct err err = {0};
 
-    struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
-    const size_t context = fake_cudart_bytes();
-    kctx_free(ctx);
     open_training(&t, task, true);
     const size_t bytes = fake_cudart_bytes() - context;
     close_training(&t);
@@ -118,9 +125,11 @@ static int64_t by_hand(const struct asked *a, size_t room)
         struct model_spec spec;
         struct err err = {0};
         size_t needs;
+        if (a->sequences % rows)
+            continue;
         model_of(a, &spec);
         assert_int_equal(resident_needs(&spec, (int)rows, &needs, &err), 0);
-        if (a->sequences % rows == 0 && needs <= room / 100 * 90)
+        if (needs <= room / 100 * 90)
             return rows;
     }
     return 1;
@@ -129,16 +138,13 @@ static int64_t by_hand(const struct asked *a, size_t room)
 static void memory_decides(void **state)
 {
     static const int64_t sequences[] = {1, 7, 12, 64};
+    const size_t context = taken_by_a_context();
     bool seen[65] = {false};
 
     (void)state;
     for (size_t bytes = 400000; bytes < 20000000; bytes += bytes / 6)
         for (int i = 0; i < (int)ARRAY_LEN(sequences) * 2; i++) {
             const struct asked a = {.world = 1 + i % 2 * 3, .device = true, .sequences = sequences[i / 2]};
-            struct err err = {0};
-            struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
-            const size_t context = fake_cudart_bytes();
-            kctx_free(ctx);
             fake_cudart_memory(context + bytes);
             others = 64;
             const int64_t rows = must_choose(&a);

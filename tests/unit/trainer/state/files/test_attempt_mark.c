@@ -1,6 +1,7 @@
 /* test_attempt_mark.c - two attempts of a job write to one folder: wherever the older one is when the newer begins, no checkpoint
  * of it appears behind the newer one's back. */
 #include "common/fsutil.h"
+#include "scratch.h"
 #include "test.h"
 #include "trainer/state/files/ckpt_dir.h"
 
@@ -67,7 +68,7 @@ static char root[64], dir[96];
 static int make(void **state)
 {
     (void)state;
-    snprintf(root, sizeof(root), "/tmp/attempt_mark_XXXXXX");
+    snprintf(root, sizeof(root), "%s/attempt_mark_XXXXXX", scratch_home());
     assert_non_null(mkdtemp(root));
     snprintf(dir, sizeof(dir), "%s/run", root);
     before.at = -1;

@@ -1,5 +1,6 @@
 /* test_ckpt_dir.c - a checkpoint is whole or not there, wherever its writer dies; manifests that lie are refused. */
 #include "common/fsutil.h"
+#include "scratch.h"
 #include "test.h"
 #include "trainer/state/files/ckpt_dir.h"
 
@@ -77,7 +78,7 @@ static int make(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
 
-    snprintf(f->dir, sizeof(f->dir), "/tmp/ckpt_dir_XXXXXX");
+    snprintf(f->dir, sizeof(f->dir), "%s/ckpt_dir_XXXXXX", scratch_home());
     assert_non_null(mkdtemp(f->dir));
     snprintf(f->ckpt, sizeof(f->ckpt), "%s/a/b", f->dir);
     *state = f;

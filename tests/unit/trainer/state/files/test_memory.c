@@ -3,6 +3,7 @@
  * write is not disturbed by what was left.
  */
 #include "common/json.h"
+#include "scratch.h"
 #include "test.h"
 
 #include "failing.h"
@@ -111,8 +112,9 @@ static bool has_leftovers(const char *path)
 
 static struct folder make_folder(void)
 {
-    struct folder f = {.path = "/tmp/test_memory_XXXXXX", .step = 3};
+    struct folder f = {.step = 3};
 
+    snprintf(f.path, sizeof(f.path), "%s/test_memory_XXXXXX", scratch_home());
     assert_non_null(mkdtemp(f.path));
     save_untroubled(f.path, 1);
     save_untroubled(f.path, 2);
