@@ -7,7 +7,7 @@ import subprocess
 
 import jobs
 import pytest
-from kube import GROUP, REPO, SYSTEM, apply, field, get, items, kubectl, status, wait_for, wait_phase
+from kube import BOUND_S, GROUP, REPO, SYSTEM, apply, field, get, items, kubectl, status, wait_for, wait_phase
 
 ADMISSION = REPO / "deploy" / "admission"
 EVE = "eve@example.com"
@@ -114,6 +114,43 @@ def changed_by_operator(namespace, *args):
     user = f"system:serviceaccount:{SYSTEM}:torchkeeper-operator"
     done = subprocess.run(["kubectl", "-n", namespace, f"--as={user}", *args, "--dry-run=server"], text=True, capture_output=True)
     return done.stderr if done.returncode else ""
+
+
+# As much of Kueue's definition as the policy needs.
+WORKLOADS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "workloads.kueue.x-k8s.io"}, "spec": {
+    "group": "kueue.x-k8s.io", "scope": "Namespaced", "names": {"kind": "Workload", "plural": "workloads", "singular": "workload"},
+    "versions": [{"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
+
+
+@pytest.fixture
+def workloads(installed):
+    role, name = str(REPO / "deploy" / "rbac" / "kueue-role.yaml"), WORKLOADS["metadata"]["name"]
+    kubectl("apply", "-f", role)
+    apply(WORKLOADS, namespace="default")
+    kubectl("wait", "--for=condition=Established", f"crd/{name}", f"--timeout={BOUND_S}s")
+    yield
+    kubectl("delete", "crd", name)
+    kubectl("delete", "-f", role)
+
+
+def test_the_operator_takes_over_what_multikueue_sent(ns, fenced, workloads):
+    """A Workload with the label of its manager, once; and nothing else that has it."""
+    origin = {"labels": {"kueue.x-k8s.io/multikueue-origin": "manager"}}
+    owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "name": "j", "uid": "u", "controller": True}
+    another = {"ownerReferences": [{**owner, "apiVersion": "batch/v1", "kind": "Job"}]}
+    for name, meta in (("sent", origin), ("plain", {}), ("owned", origin | another)):
+        apply({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name, **meta}}, namespace=ns)
+    apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "sent", **origin}, "spec": {"containers": [{"name": "c", "image": "none"}]}},
+          namespace=ns)
+
+    def taken(kind, name, owners):
+        return changed_by_operator(ns, "patch", kind, name, "--type=merge", "-p", json.dumps({"metadata": {"ownerReferences": owners}}))
+
+    wait_for("the policy to be in force", lambda: "PyTorchTrainingJob controls" in taken("workload", "plain", [owner]))
+    assert taken("workload", "sent", [owner]) == ""
+    assert "PyTorchTrainingJob controls" in taken("workload", "sent", [])
+    assert "PyTorchTrainingJob controls" in taken("workload", "owned", [owner])
+    assert "PyTorchTrainingJob controls" in taken("pod", "sent", [owner])
 
 
 def test_the_operators_account_writes_children_of_jobs_only(ns, node, fenced):
