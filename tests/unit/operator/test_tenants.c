@@ -1,7 +1,7 @@
-/* test_tenants.c - what a hostile tenant writes into the Workloads, priority classes, PodGroups and queue labels of its namespace,
- * while another tenant's job waits in its queue: it is admitted and succeeds as without that, nothing of it is counted or
- * touched, and the operator goes quiet. Each shape is there once as a Workload that names the other tenant's job as its
- * controller, once of a job that does not exist, and once as the Workload of a job of the tenant's own.
+/* test_tenants.c - what a hostile tenant writes into the Workloads and queue labels of its namespace, while another tenant's job
+ * waits in its queue: it is admitted and succeeds as without that, nothing of it is counted or touched, and the operator goes
+ * quiet. Each shape is there four times: as the Workload of a job of the tenant's own, with the other tenant's job as its
+ * controller under two names, one of them that of the other's Workload, and with a job that does not exist.
  *
  * usage: test_tenants [shape]
  */
