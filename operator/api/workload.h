@@ -95,6 +95,17 @@ static inline bool workload_is(const struct workload *w, enum workload_condition
     return w->conditions[type].state == COND_TRUE;
 }
 
+static inline bool workload_is_reserved(const struct workload *w)
+{
+    return w->has_admission || workload_is(w, WORKLOAD_QUOTA_RESERVED);
+}
+
+/* Its quota has to be given back. */
+static inline bool workload_is_evicted(const struct workload *w)
+{
+    return workload_is(w, WORKLOAD_EVICTED) && workload_is_reserved(w) && !workload_is(w, WORKLOAD_FINISHED);
+}
+
 const char *workload_condition_name(enum workload_condition_type type);
 
 /* One podSet of a Workload. */

@@ -6,6 +6,7 @@
 #include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
 #include "operator/plan/queue.h"
+#include "operator/plan/queuewrite.h"
 #include "operator/plan/status.h"
 #include "operator/plan/statusprogress.h"
 #include "operator/plan/tensorboard.h"
@@ -312,7 +313,7 @@ static void plan_invalid(struct planner *p)
         p->st.reason = final_reason(&p->job->status);
         finish_clean_up(p);
         queue_begin(p);
-        queue_act(p);
+        queuewrite_act(p);
         return;
     }
     status_init_conditions(p);
@@ -325,7 +326,7 @@ static void plan_invalid(struct planner *p)
         lifecycle_wait(p);
     else if (!queue_is_used(p) && p->st.phase == JOB_RUNNING)
         end_run(p, message);
-    queue_act(p);
+    queuewrite_act(p);
 }
 
 static void plan_valid(struct planner *p)
@@ -352,7 +353,7 @@ static void plan_valid(struct planner *p)
     observe_job(p);
     progress_observe(p);
     tensorboard_plan(p);
-    queue_act(p);
+    queuewrite_act(p);
 }
 
 /* Nothing is reported: MultiKueue replaces the whole status. */
@@ -361,7 +362,7 @@ static void plan_remote(struct planner *p, struct plan *out)
     struct action_list all = {0};
 
     queue_begin(p);
-    queue_act(p);
+    queuewrite_act(p);
     queue_end(p);
     append(p, &all, &p->workloads);
     append(p, &all, &p->ready);

@@ -38,7 +38,7 @@ struct queue_state {
     bool silent;                     /* Kueue has not said anything yet: the reason is one word */
     bool remote;                     /* see planner_is_remote */
     bool pending;                    /* Kueue has it in a queue */
-    int step;                        /* of queue.c: what becomes of the Workload */
+    int step;                        /* enum queue_step */
     bool changed;       /* it runs, but the job is another one now than the admitted one: see queue_settle */
     cJSON *assignments; /* freed by queue_end */
     const char *patch;  /* what EDIT_SPEC sets; NULL: nothing */
