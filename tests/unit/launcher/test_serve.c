@@ -221,7 +221,7 @@ static void test_flood(void **state)
     for (int i = 0; i < FLOOD; i++) {
         bool reset;
         const char *got = hear(fds[i], &reset); /* waits until the server is done with it */
-        if (i % 3 == 2 && !reset && *got) /* closed before its request came: an end without a reset */
+        if (i % 3 == 2 && !reset && *got)       /* closed before its request came: an end without a reset */
             assert_non_null(strstr(got, "\"step\": 7}\n"));
         else if (i % 3 != 2)
             assert_string_equal(got, "");
