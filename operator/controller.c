@@ -7,6 +7,7 @@
 #include "operator/budget.h"
 #include "operator/jobmemory.h"
 #include "operator/places.h"
+#include "operator/plan/queue.h"
 #include "operator/plan/statusprogress.h"
 
 #include <stdio.h>
@@ -616,11 +617,13 @@ static void on_place(void *ctx, const char *ns, const char *job_uid, int place)
 {
     struct controller *c = ctx;
     const struct kube_store_entry *e = c->term ? kube_store_get(c->term->memories, "", job_uid) : NULL;
+    const struct jobtext *job = watches_job(&c->watches, job_uid);
     struct jobmemory *m = e ? e->value : NULL;
 
-    if (!m)
+    if (!m || !job || strcmp(job->ns, ns) != 0)
         return;
     m->place_ms = now_ms(c);
+    place = queue_shown_place(place);
     if (m->place == place)
         return;
     m->place = place;

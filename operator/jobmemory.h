@@ -52,7 +52,7 @@ struct jobmemory {
     int64_t status_written_ms; /* also set when the first pods of a new job are created */
     int64_t rest_until_ms;     /* do not plan the job before this time: its last plan took long */
     struct plan_seen seen;
-    int place; /* in its queue, found at place_ms; 0: not known */
+    int place; /* queue_shown_place, found at place_ms; 0: not known */
     int64_t place_ms;
     int64_t postponed_ms;          /* since when actions that may wait are postponed; 0: they are not */
     struct plan_progress progress; /* its times are Unix time */

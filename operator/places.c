@@ -87,7 +87,7 @@ static void on_answer(void *ctx, struct kube_reply *reply)
     int64_t now_ms = kube_loop_now_ms(p->loop);
 
     p->call = NULL;
-    p->asked->due_ms = now_ms + (reply->object ? PLACES_EVERY_MS : REST_MS);
+    p->asked->due_ms = p->asked->asked_ms + (reply->object ? PLACES_EVERY_MS : REST_MS);
     if (reply->object)
         report(p, json_find(reply->object, (const char *[]){"items", NULL}));
     else if (reply->err && reply->err->kind != ERR_NOT_FOUND)

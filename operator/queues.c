@@ -89,6 +89,7 @@ void queues_need(struct queues *q)
     if (!q->rests)
         return;
     q->rests = false;
+    q->misses = 0;
     kube_loop_timer_set(q->loop, &q->timer, kube_loop_now_ms(q->loop));
 }
 

@@ -144,7 +144,7 @@ struct plan_queue {
     int n_workloads;
     const struct queue_setting *const *settings[QUEUE_SETTINGS];
     int n_settings[QUEUE_SETTINGS];
-    int place; /* among all that wait in the ClusterQueue, from 1; 0: not known */
+    int place; /* queue_shown_place of that among all that wait in the ClusterQueue; 0: not known */
 };
 
 /* Inputs for PodGroups. */

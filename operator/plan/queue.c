@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACE_AGAIN_MS = 30000, SUBJECT_BYTES = 100 };
+enum { PLACE_AGAIN_MS = 30000, SUBJECT_BYTES = 100, PLACES_EXACT = 10, PLACES_FAR = 100 };
 
 static cJSON *at(const cJSON *node, const char *key)
 {
@@ -316,6 +316,11 @@ bool queue_writes(const struct planner *p)
     return p->queue.patch || p->queue.step == QUEUE_STEP_CREATE || p->queue.step == QUEUE_STEP_ADOPT;
 }
 
+int queue_shown_place(int place)
+{
+    return place > PLACES_FAR ? PLACES_FAR + 1 : place > PLACES_EXACT ? PLACES_EXACT + 1 : place;
+}
+
 /* The place, and the message without the first words of Kueue's longest one, which are always the same. */
 static const char *subject_of(struct planner *p)
 {
@@ -327,7 +332,8 @@ static const char *subject_of(struct planner *p)
 
     rest = p->queue.silent ? "" : rest ? rest + 1 + (rest[1] == ' ') : message;
     if (place)
-        rest = arena_printf(p->a, "place %d%s%s", place, rest[0] ? ": " : "", rest);
+        rest = arena_printf(p->a, "place %s%d%s%s", place > PLACES_EXACT ? "over " : "",
+                            place - (place > PLACES_EXACT), rest[0] ? ": " : "", rest);
     text_ellipsis(text, SUBJECT_BYTES, (size_t)snprintf(text, SUBJECT_BYTES, "%s", rest));
     return text[0] ? text : NULL;
 }

@@ -56,6 +56,10 @@ bool queue_ends_pods(const struct planner *p);
 /* Whether the job's Workload has to be created, adopted, or changed before its admission. */
 bool queue_writes(const struct planner *p);
 
+/* The place that the reason shows: exact up to 10; 11 and 101 stand for over 10 and over 100. Each admission moves all
+ * jobs behind it, and each change of a status is a write. */
+int queue_shown_place(int place);
+
 /* Set the reason while the job waits. */
 void queue_report(struct planner *p);
 

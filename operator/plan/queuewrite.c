@@ -248,8 +248,7 @@ void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out
         const struct workload *w = in->queue.workloads[i];
         if (w->deleting ? !queue_has_active_pods(in) : !in->job)
             remove_workload(&p, w);
-        else if (!w->deleting && workload_is_evicted(w) &&
-                 strcmp(w->name, queue_workload_name(a, in->job)) == 0)
+        else if (!w->deleting && workload_is_evicted(w))
             give_back(&p, w);
     }
     out->actions = p.workloads.items;

@@ -822,6 +822,10 @@ static void test_place(void **state)
     fake_add_kind(l->server, VISIBILITY, "localqueues", "LocalQueue");
     place(l, 2);
     LAB_UNTIL(l, has_reason(l, "Queued place 3: insufficient unused quota for nvidia.com/gpu"));
+    place(l, 137);
+    LAB_UNTIL(l, has_reason(l, "Queued place over 100: insufficient"));
+    place(l, 57);
+    LAB_UNTIL(l, has_reason(l, "Queued place over 10: insufficient"));
     place(l, 0);
     LAB_UNTIL(l, has_reason(l, "Queued place 1: insufficient"));
     int before = asked(l, "GET", "pendingworkloads");
