@@ -84,8 +84,6 @@ static bool creation_held(struct planner *p)
     bool workload = problem->child == CHILD_WORKLOAD && problem->kind == PROBLEM_REFUSED;
 
     if (problem->kind == PROBLEM_NONE ||
-        (problem->child == CHILD_WORKLOAD &&
-         p->queue.verdict != QUEUE_WAIT) || /* no write before admission */
         strcmp(problem->name, desired_tensorboard_name(p->a, p->job->name)) == 0 ||
         (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
