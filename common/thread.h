@@ -1,4 +1,5 @@
-/* thread.h - start a thread with all signals blocked, so that they are delivered to the main thread.
+/* thread.h - start a thread with all signals blocked, SIGSEGV and its like too: those sent to the process are delivered to a
+ * thread that does not block them. The caller joins or detaches it.
  *
  * Errors:    returns pthread_create's error code; 0 on success. The caller's signal mask is unchanged.
  */

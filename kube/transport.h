@@ -1,12 +1,13 @@
 /* transport.h - the interface through which requests go to the API server. http.h implements it; tests
  * replace it.
  *
- * Ownership: everything in a request is borrowed for the call of `start` only. A transfer belongs to the
- *            transport; it ends with exactly one `done`, or with `cancel` and without one. Bytes given to
- *            callbacks are borrowed.
+ * Ownership: `start` copies the request and the handler; only the gate and the handler's ctx must live on. A
+ *            transfer belongs to the transport; it ends with exactly one `done`, or without one by `cancel` or with
+ *            the transport. Bytes given to callbacks are borrowed.
  * Errors:    a request without a complete answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all else
- *            (connection, TLS). An HTTP error is an answer: see apistatus.h. So is an answer longer than its
- *            limit: its first bytes, with `cut`.
+ *            (connection, TLS). An HTTP error is an answer: see apistatus.h. An answer longer than its
+ *            limit is one, too: the response has its first bytes, and `cut`. `start` returns NULL with *err when the
+ *            queue is full or the request cannot be set up; `done` is then not called.
  * Order:     callbacks are called from the loop, never from inside `start` or `cancel`; each may start and
  *            cancel transfers. After `done` the transfer no longer exists.
  */
@@ -41,7 +42,7 @@ struct kube_http_request {
     struct sv body;
     /* Namespace of the request: namespaces are served in turn. NULL: none; counts as a namespace of its own. */
     const char *ns;
-    int64_t timeout_ms;      /* for the whole exchange; 0: none, for watches */
+    int64_t timeout_ms;      /* from when it leaves the queue to the whole answer; 0: none, for watches */
     int64_t idle_timeout_ms; /* ERR_TIMEOUT after this long without a byte, unless held; 0: none */
     size_t body_max_bytes;   /* a collected answer is cut there; 0: KUBE_TRANSPORT_BODY_MAX_BYTES */
     bool own_connection;     /* for watches: a connection outside of the pool */
@@ -56,7 +57,7 @@ struct kube_http_response {
     int status;
     int64_t retry_after_ms; /* -1: the header was not there */
     struct sv body;         /* empty when it was passed to `chunk` */
-    bool cut;               /* the answer was longer than body_max_bytes: these are its first bytes */
+    bool cut;               /* the body was longer than its limit: these are its first bytes */
 };
 
 struct kube_http_handler {
@@ -101,7 +102,7 @@ static inline void kube_transport_hold(const struct kube_transport *t, struct ku
         t->hold(t->ctx, transfer, held);
 }
 
-/* Whether one more request of this namespace would wait for others in flight. Start a request that can wait
+/* Whether one more request of this namespace, which is not NULL, would wait for others in flight. Start a request that can wait
  * only when this is false. */
 static inline bool kube_transport_is_full(const struct kube_transport *t, const char *ns)
 {

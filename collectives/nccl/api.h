@@ -2,9 +2,9 @@
  *
  * Types come from NCCL's own header, so the compiler checks every call against it.
  *
- * Ownership: the library is never unloaded, because it keeps threads of its own.
- * Errors:    ERR_INVALID: the library or one of its functions is missing, or it is too old; the message says what
- *            was looked for.
+ * Ownership: the library is never unloaded, because its threads go on.
+ * Errors:    ERR_INVALID: the library is missing, lacks a required function, is older than NCCL_API_OLDEST, or does not
+ *            report its version. The message says what was looked for; *api is not used then.
  */
 #ifndef TK_COLLECTIVES_NCCL_API_H
 #define TK_COLLECTIVES_NCCL_API_H

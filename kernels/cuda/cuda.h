@@ -1,11 +1,11 @@
-/* cuda.h - a context on an NVIDIA GPU, as the operations' own sources see it.
+/* cuda.h - a context on an NVIDIA GPU: its private part, for kernels/cuda alone.
  *
  * Stream:  all is queued on one stream, in the order of the calls; collectives may have another beside it, and an operation a
  *          second one for the length of its call (side.c).
- * Memory:  two pieces of scratch memory, each an operation's own for the length of its call: what layers reserved
- *          (kctx_reserve, as on the CPU), and CUDA_PARTS_BYTES for partial sums and for cuBLAS. Operations choose how
- *          finely they cut their work so that the second is enough: nothing is allocated in a step.
- * Errors:  the first failure is kept (cuda_note) until device_sync or device_get asks.
+ * Memory:  scratch memory, each piece an operation's own for the length of its call: what layers reserved (kctx_reserve, as
+ *          on the CPU), and for each of the operations' two streams CUDA_PARTS_BYTES for partial sums and for cuBLAS. Operations choose how
+ *          finely they cut their work so that these are enough: nothing is allocated in a step.
+ * Errors:  cuda_note keeps the first failure; device_sync, device_get and device_wait return it from then on.
  */
 #ifndef TK_KERNELS_CUDA_CUDA_H
 #define TK_KERNELS_CUDA_CUDA_H
@@ -27,8 +27,8 @@ KERNEL_FUSED_OPS(KERNEL_CUDA_DECLARE)
 KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 
-/* CUDA_ARRIVED: tiles, times parts of each, of a product that its blocks add up (split.cuh). CUDA_GATE: where a grid_gate lies
- * (grid.h). */
+/* CUDA_ARRIVED: counters of 32 bits; a product whose blocks add up parts of k (split.cuh) has at most that many tiles times
+ * parts. CUDA_GATE: offset of the grid_gate (grid.h) in parts. */
 enum {
     CUDA_PARTS_BYTES = 32 << 20,
     CUDA_ARRIVED = 4096,
@@ -56,10 +56,10 @@ struct cuda {
     void *scratch; /* what layers reserved */
     size_t scratch_bytes;
     struct matmul *matmul;
-    struct queued_loss *loss; /* one, for the calls that wait for their result */
-    cudaEvent_t mark[DEVICE_MARKS];
-    struct cuda_side side, second; /* for collectives; for operations */
-    void *second_parts;            /* as parts */
+    struct queued_loss *loss;       /* on the GPU: one, for the calls that wait for their result */
+    cudaEvent_t mark[DEVICE_MARKS]; /* device_mark records them, device_wait waits for them */
+    struct cuda_side side, second;  /* for collectives; for operations */
+    void *second_parts;             /* as parts */
     cudaError_t error;
     const char *where;
 };
@@ -85,7 +85,7 @@ void cuda_join(struct kctx *ctx);
 void *cuda_side_stream(struct kctx *ctx);
 
 /* What an operation queues between begin and end runs beside what it queues between end and join, on another stream with parts
- * of its own. Neither may write what the other reads. Behind join all is in order again: no buffer has to outlive the call. */
+ * of its own. Neither may write what the other reads. After join all is in order again: no buffer has to outlive the call. */
 void cuda_second_begin(struct cuda *c);
 void cuda_second_end(struct cuda *c);
 void cuda_second_join(struct cuda *c);

@@ -1,6 +1,8 @@
-/* judge.h - find the strongest verdict among the pods of an attempt. Pure.
+/* judge.h - find the strongest verdict among the pods of an attempt. No system calls.
  *
  * Ownership: a judgement borrows from the planner.
+ * Order:     judge_attempt stores in p->seen when the operator first saw a failure, and applies podFailurePolicy and
+ *            restartPolicy to all verdicts; then judge_may_act, which may call planner_requeue.
  */
 #ifndef TK_OPERATOR_PLAN_JUDGE_H
 #define TK_OPERATOR_PLAN_JUDGE_H
@@ -10,17 +12,20 @@
 
 struct judgement {
     struct verdict v;
-    const struct slot *slot;  /* NULL: nothing failed */
-    int64_t first_failure_ms; /* the earliest end among the failed pods; 0: not known */
-    bool all_ended;
+    const struct slot *slot; /* NULL: nothing failed */
+    /* The earliest end among the failed pods, at the latest when the operator first saw the failure. 0: the end of
+     * one is not known; then judge_may_act does not wait. */
+    int64_t first_failure_ms;
+    bool all_ended;                 /* no pod that was created still runs */
     const struct verdict *verdicts; /* one for each slot */
 };
 
-/* Judge the current attempt. A pod that is in the status but not in the cache was lost. */
+/* Judge the current attempt. A pod that the job's status names with a UID and the pod cache does not have counts as
+ * lost, unless it had exited with 0. */
 struct judgement judge_attempt(struct planner *p);
 
-/* Whether to act on the failure now. False: stronger evidence may follow; the job is planned again when the
- * wait is over. */
+/* Whether to act on the failure now. False: stronger evidence may follow, within 30 s of first_failure_ms; the job is
+ * planned again then. */
 bool judge_may_act(struct planner *p, const struct judgement *j);
 
 /* Change the verdict's class by the restart policy of the pod's type, unless a rule set it. */
