@@ -1,7 +1,7 @@
 /* reconciler.h - the core of a controller: changes of watched objects add keys to a queue, the reconciler
  * calls `reconcile` for each key, and the result decides when the key is queued again.
  *
- *     kube_reconciler_watch -> cache ------> kube_reconciler_add(key) -> queue -> reconcile(work) -> kube_work_done
+ *     kube_reconciler_watch -> cache -map-> kube_reconciler_add(key) -> queue -> reconcile(work) -> kube_work_done
  *                                                               ^                         kube_work_after
  *                                                               '------ back-off -------- kube_work_retry
  *
