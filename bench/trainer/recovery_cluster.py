@@ -30,7 +30,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from recovery import LIMIT_S, PAUSE_S, RANKS, ROOT, SAVE_STEPS, newest, percentile, row, statistics
+from recovery import LIMIT_S, PAUSE_S, RANKS, ROOT, SAVE_STEPS, differing, newest, percentile, row, statistics
 
 NAME, GROUP, IMAGE = "recovery", "batch.tensorstack.dev", "localhost/torchkeeper/trainer:dev"
 NODES = ("torchkeeper", "torchkeeper2")
@@ -237,7 +237,7 @@ def same_bits(args, folder):
     if done.returncode:
         fail(f"the undisturbed run ended with {done.returncode}\n{done.stderr[-2000:]}")
     _, right = newest(f"{calm}/ck")
-    return step, [name for name in ("model.safetensors", "optim.safetensors") if (left / name).read_bytes() != (right / name).read_bytes()]
+    return step, differing(left, right)
 
 
 def show(kind, found):
