@@ -32,7 +32,9 @@ TYPES = ("master", "worker")
 LAUNCHED = {"procPerNode": 1}
 WAYS = {"torchrun": LAUNCHED, "plain": None}
 SAVE_STEPS = 10
-ROUND = 50  # each training ends after a multiple of so many steps: few undisturbed ones serve all comparisons
+# Trainings end after a multiple of so many steps, so that few undisturbed ones serve all comparisons. One that resumes behind its
+# end, since its predecessor went on, ends there.
+ROUND = 50
 UNHURT = {"attempt": 0, "backoffCount": 0, "disruptionCount": 0, "admissionCount": 0}
 # Whose node is lost: that of rank 0, which writes the checkpoints, or the other one.
 HOMES = {"rank0": (NODE2, NODE1), "rank1": (NODE1, NODE2)}
@@ -97,10 +99,11 @@ def likes(pod, node):
 
 
 def train(name, data, namespace, homes=(NODE1, NODE2), torchrun=None, text=None, grace=5, limits=None, tolerations=EVICTED_SOON,
-          **policy):
-    """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy."""
+          rounds=ROUND, **policy):
+    """A job of our trainer with a pod for each node of homes; torchrun as in trainjobs.train, policy: fields of runPolicy. It ends
+    after a multiple of `rounds` steps."""
     text = text or script(name, options=f"--save_steps {SAVE_STEPS}")
-    text = text.replace("exec", f"steps=$(( (steps + {ROUND - 1}) / {ROUND} * {ROUND} ))\necho until step $steps\nexec", 1)
+    text = text.replace("exec", f"steps=$(( (steps + {rounds - 1}) / {rounds} * {rounds} ))\necho until step $steps\nexec", 1)
     text = text.replace("--timeout 300", f"--timeout {DEADLINE_S}")
     specs, config = [], {}
     if torchrun is not None:
@@ -176,7 +179,7 @@ CALM = {}  # weights of undisturbed trainings, by number of ranks and of steps
 
 def calm_weights(ranks, steps, ns, data):
     if (ranks, steps) not in CALM:
-        train("calm", data, ns, homes=(NODE1, NODE1)[:ranks], torchrun=LAUNCHED, text=script("calm", first=steps))
+        train("calm", data, ns, homes=(NODE1, NODE1)[:ranks], torchrun=LAUNCHED, text=script("calm", first=steps), rounds=1)
         assert counts(ended("calm", ns)) == UNHURT
         CALM[ranks, steps] = (data / "calm.safetensors").read_bytes()
         kubectl("-n", ns, "delete", "ptj", "calm")
