@@ -140,12 +140,15 @@ cgroup_folders() {
     done < <(awk '$3 == "cgroup" || $3 == "cgroup2"' /proc/mounts)
 }
 
+# Without a weight of its own the group of all pods gets as much of a busy machine as one process: compilers beside it would
+# starve the pods. Here it weighs as 16.
 make_cgroups() {
     local folder file
     if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
         printf '+cpu +cpuset +memory +pids' >/sys/fs/cgroup/cgroup.subtree_control ||
             die "cannot delegate cpu, cpuset, memory and pids in /sys/fs/cgroup/cgroup.subtree_control"
         mkdir -p -- "/sys/fs/cgroup/$CGROUP"
+        printf 1600 >"/sys/fs/cgroup/$CGROUP/cpu.weight"
         return
     fi
     while read -r folder; do
@@ -154,6 +157,7 @@ make_cgroups() {
         for file in cpuset.cpus cpuset.mems; do
             if [ -e "$folder/$file" ]; then cat -- "${folder%/*}/$file" >"$folder/$file"; fi
         done
+        if [ -e "$folder/cpu.shares" ]; then printf 16384 >"$folder/cpu.shares"; fi
     done < <(cgroup_folders)
 }
 
