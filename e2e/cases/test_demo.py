@@ -74,7 +74,7 @@ def test_model_is_a_state_dict_that_torch_loads(trained):
 
 def fetch(url):
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        with urllib.request.urlopen(url, timeout=BOUND_S) as answer:
             return json.load(answer)
     except OSError:
         return None

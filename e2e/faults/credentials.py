@@ -207,7 +207,7 @@ class TlsPlane(Plane):
             put(self.state / "pki/kube-apiserver.key", self.key)
             put(self.state / "pki/kube-apiserver.crt", self.certificate)
             self.switched = True
-        self.wait("the API server to show its new certificate", lambda: self.shown() == "new-authority", 90, 0.5)
+        self.wait("the API server to show its new certificate", lambda: self.shown() == "new-authority", every=0.5)
 
 
 def at_once(cases, changes):

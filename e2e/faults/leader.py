@@ -93,7 +93,7 @@ class Trial:
 
     def close(self):
         for follow in self.follows:
-            follow.ending = True
+            follow.end()
         self.kubelet.close()
         for operator in self.operators.values():
             operator.end()

@@ -219,7 +219,7 @@ class Soak:
 
     def end(self):
         for follow in self.follows:
-            follow.ending = True
+            follow.end()
         self.kubelet.close()
         self.operator.end()  # a leak is an exit status of its own
 

@@ -23,6 +23,13 @@ def test_a_node_dies(ns, data):
         assert [node_of(f"{name}-{t}-0", ns) for t in TYPES] == [NODE1, NODE1]
 
 
+def test_a_node_dies_and_its_pods_are_not_evicted(ns, data):
+    """As with Kubernetes' own tolerations of 300 s: long before, its peers have lost it, and the API server its node."""
+    begun(ns, data, tolerations=PATIENCE)
+    node2("down")
+    was_hurt_once("hurt", ns, data, "NodeLost")
+
+
 def test_a_short_cut_costs_nothing(ns, data):
     """The ranks wait for each other, and go on as soon as packets pass again: no restart."""
     jobs = begun(ns, data, each(), tolerations=PATIENCE)

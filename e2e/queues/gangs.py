@@ -102,7 +102,7 @@ def play(plane, n, *flags, begin=lambda ns: None):
         check("Failed" not in phases, "a job failed")
         return phases.count("Succeeded") == n
     plane.wait("the jobs to end", ended, END_S, 0.5)
-    bound.follow.ending = True
+    bound.follow.end()
     attempts = sum(j["status"].get("attempt", 0) for j in plane.api.get(job_path(ns))["items"])
     print(f"        {n} gangs in {time.monotonic() - began:.1f} s, {attempts} attempts given up", flush=True)
     check({f"gang-{i}" for i in range(n)} == {name for name, _ in bound.whole}, f"{n} jobs ended, whole ran {sorted(bound.whole)}")

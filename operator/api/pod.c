@@ -200,6 +200,9 @@ static void read_conditions(const cJSON *status, struct pod *p)
             p->disruption_msg = or_empty(json_str(c, "message"));
         } else if (strcmp(type, "PodScheduled") == 0) {
             read_scheduled(c, state, reason, p);
+        } else if (strcmp(type, "Ready") == 0) {
+            /* The node lifecycle controller gives no reason, a kubelet always does. */
+            p->node_lost = strcmp(state, "False") == 0 && !reason[0];
         }
     }
 }

@@ -91,7 +91,8 @@ struct pod {
     bool beside : 1;       /* `init` is not an init container but one beside the training */
     bool sidecar : 1;      /* `init` is an init container with restartPolicy Always */
     bool avoids : 1;       /* it has ANNOTATION_AVOIDED_NODES */
-    bool keyed : 1;        /* its training container's env has CONTRACT_ENV_JOB_KEY */
+    bool node_lost : 1; /* the control plane, not its kubelet, made it not ready: its node does not report */
+    bool keyed : 1;     /* its training container's env has CONTRACT_ENV_JOB_KEY */
     bool
         crashed : 1; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
     int64_t created_ms;

@@ -10,6 +10,7 @@
 enum { NOT_EXECUTABLE = 126, NOT_STARTED = 128, LOST = 255 };
 
 static const char STATUS_UNKNOWN[] = "ContainerStatusUnknown";
+static const char NODE_LOST[] = "NodeLost";
 
 static const char *const DISRUPTIONS[] = {
     "PreemptionByScheduler",
@@ -19,6 +20,7 @@ static const char *const DISRUPTIONS[] = {
     "TerminationByKubelet",
     "PodDeleted",
     "PodLost",
+    NODE_LOST,
     "Disruption",
     STATUS_UNKNOWN,
 };
@@ -39,7 +41,8 @@ bool exitcode_is_disruption(const char *reason)
 bool exitcode_accuses_node(const char *reason, int32_t exit_code)
 {
     static const char *const ACCUSE[] = {"DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet",
-                                         STATUS_UNKNOWN,           "Killed",          "RetryableExitCode"};
+                                         STATUS_UNKNOWN,           NODE_LOST,         "Killed",
+                                         "RetryableExitCode"};
     static const char *const OWN_LIMITS[] = {"Evicted", "DeadlineExceeded", "StartDeadlineExceeded"};
     bool refused = reason && exit_code < 0 && !exitcode_is_disruption(reason) &&
                    !is_one_of(OWN_LIMITS, ARRAY_LEN(OWN_LIMITS), reason);
@@ -254,4 +257,13 @@ struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy)
         judge_code(&v, "", policy);
     }
     return v;
+}
+
+struct verdict exitcode_node_lost(void)
+{
+    return (struct verdict){.class = VERDICT_DISRUPTION,
+                            .reason = NODE_LOST,
+                            .message = "its peers lost the connection to it, and its node does not report",
+                            .exit_code = -1,
+                            .rank = -1};
 }

@@ -44,6 +44,9 @@ struct verdict exitcode_verdict(const struct pod *pod, const struct run_policy *
 /* The verdict on a pod that disappeared without the operator deleting it. exit_code: from the status, or -1. */
 struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy);
 
+/* The verdict on a pod that still seems to run, whose peers lost it and whose node does not report. */
+struct verdict exitcode_node_lost(void);
+
 /* Whether a recorded failure with this reason was a disruption: a restart after one is not delayed. */
 bool exitcode_is_disruption(const char *reason);
 

@@ -138,7 +138,9 @@ static void failurerule_apply(const struct planner *p, const struct slot *s, str
 
 /* ---- the judgement */
 
-enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank often fail first, with broken connections */
+/* Peers of a lost rank often fail first, with broken connections: 5 s after its node died, say. By default the control plane
+ * notices that 50 to 55 s after the node's last heartbeat. */
+enum { EVIDENCE_WAIT_MS = 30000, NODE_WAIT_MS = 60000 };
 
 void judge_apply_policy(struct verdict *v, enum restart_policy policy)
 {
@@ -188,6 +190,8 @@ struct judgement judge_attempt(struct planner *p)
         verdicts[i] = v;
         if (v.class == VERDICT_NONE && (s->pod || (s->seen && s->seen->uid)) && !planner_slot_done(s))
             j.all_ended = false; /* a pod that was never created gives no evidence */
+        if (v.class == VERDICT_NONE && s->pod && s->pod->node_lost)
+            j.unreachable = s;
         if (v.class <= VERDICT_SUCCESS)
             continue;
         /* 0: unknown time. Do not wait then, since the wait would begin again in every plan. */
@@ -208,14 +212,20 @@ struct judgement judge_attempt(struct planner *p)
     return j;
 }
 
-bool judge_may_act(struct planner *p, const struct judgement *j)
+bool judge_may_act(struct planner *p, struct judgement *j)
 {
-    int64_t wait_end = j->first_failure_ms + EVIDENCE_WAIT_MS;
+    bool peer = j->v.class == VERDICT_PEER_LOST;
+    int64_t wait_end = j->first_failure_ms + (peer ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
 
-    if (j->v.class >= VERDICT_KILL || j->all_ended || p->now_ms >= wait_end)
-        return true;
-    planner_requeue(p, wait_end);
-    return false;
+    if (j->v.class < VERDICT_KILL && !j->all_ended && p->now_ms < wait_end) {
+        planner_requeue(p, wait_end);
+        return false;
+    }
+    if (peer && j->unreachable) {
+        j->v = exitcode_node_lost();
+        j->slot = j->unreachable;
+    }
+    return true;
 }
 
 /* ---- restartScope Replica */

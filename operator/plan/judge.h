@@ -17,6 +17,7 @@ struct judgement {
      * one is not known; then judge_may_act does not wait. */
     int64_t first_failure_ms;
     bool all_ended;                 /* no pod that was created still runs */
+    const struct slot *unreachable; /* its pod still seems to run, on a node that does not report; or NULL */
     const struct verdict *verdicts; /* one for each slot */
 };
 
@@ -24,9 +25,10 @@ struct judgement {
  * lost, unless it had exited with 0. */
 struct judgement judge_attempt(struct planner *p);
 
-/* Whether to act on the failure now. False: stronger evidence may follow, within 30 s of first_failure_ms; the job is
- * planned again then. */
-bool judge_may_act(struct planner *p, const struct judgement *j);
+/* Whether to act on the failure now. False: stronger evidence may follow, within 30 s of first_failure_ms, or 60 s if pods
+ * have lost a peer that still seems to run; the job is planned again then. If the node of that peer does not report, the
+ * verdict becomes that it was lost. */
+bool judge_may_act(struct planner *p, struct judgement *j);
 
 /* Change the verdict's class by the restart policy of the pod's type, unless a rule set it. */
 void judge_apply_policy(struct verdict *v, enum restart_policy policy);

@@ -63,7 +63,7 @@ node2_rules() {
 
 # One chain of our own per hook, filled in one step.
 change_packet_filter() {
-    iptables-restore --wait 10 --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
+    iptables-restore --wait "$HANG_S" --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
 *filter
 :TORCHKEEPER-IN - [0:0]
 :TORCHKEEPER-FORWARD - [0:0]
@@ -85,7 +85,7 @@ END
 
 # hook TABLE CHAIN OURS
 hook() {
-    iptables --wait 10 -t "$1" -C "$2" -j "$3" 2>/dev/null || iptables --wait 10 -t "$1" -I "$2" -j "$3"
+    iptables --wait "$HANG_S" -t "$1" -C "$2" -j "$3" 2>/dev/null || iptables --wait "$HANG_S" -t "$1" -I "$2" -j "$3"
 }
 
 # Our chains, kube-proxy's and the kubelet's, and of the port-mapping plugin's those of our pods.
@@ -94,7 +94,7 @@ restore_packet_filter() {
     for family in iptables ip6tables; do
         command -v "$family-save" >/dev/null || continue
         for table in nat filter mangle raw; do
-            "$family-save" -t "$table" 2>/dev/null | undo_rules "$table" | "$family-restore" --wait 10 --noflush 2>/dev/null || true
+            "$family-save" -t "$table" 2>/dev/null | undo_rules "$table" | "$family-restore" --wait "$HANG_S" --noflush 2>/dev/null || true
         done
     done
 }
@@ -140,12 +140,15 @@ cgroup_folders() {
     done < <(awk '$3 == "cgroup" || $3 == "cgroup2"' /proc/mounts)
 }
 
+# Without a weight of its own the group of all pods gets as much of a busy machine as one process: compilers beside it would
+# starve the pods. Here it weighs as 16.
 make_cgroups() {
     local folder file
     if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
         printf '+cpu +cpuset +memory +pids' >/sys/fs/cgroup/cgroup.subtree_control ||
             die "cannot delegate cpu, cpuset, memory and pids in /sys/fs/cgroup/cgroup.subtree_control"
         mkdir -p -- "/sys/fs/cgroup/$CGROUP"
+        printf 1600 >"/sys/fs/cgroup/$CGROUP/cpu.weight"
         return
     fi
     while read -r folder; do
@@ -154,6 +157,7 @@ make_cgroups() {
         for file in cpuset.cpus cpuset.mems; do
             if [ -e "$folder/$file" ]; then cat -- "${folder%/*}/$file" >"$folder/$file"; fi
         done
+        if [ -e "$folder/cpu.shares" ]; then printf 16384 >"$folder/cpu.shares"; fi
     done < <(cgroup_folders)
 }
 
