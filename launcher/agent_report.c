@@ -26,13 +26,16 @@ void agent_read_messages(struct agent *g)
     }
 }
 
-static enum exit_words words_of(const struct agent *g, int local)
+static enum exit_words words_of(const struct agent *g, int local, int *ret_code)
 {
     const struct log_rank *log = &g->logs.ranks[local];
     cleanup_arena struct arena a = {0};
     const struct error_file left = error_file_read(log->error_file ? log->error_file : "", &a);
     const char *text = left.traceback ? left.traceback : left.message;
 
+    *ret_code = left.exit_code;
+    if (left.exit_code == EXIT_CODE_PEER_LOST)
+        return EXIT_WORDS_LOST;
     if (text)
         return text_is_lost_peer(sv_from(text)) ? EXIT_WORDS_LOST : EXIT_WORDS_OWN;
     return clock_mono_ms() - log->streams[1].heard_ms < FRESH_MS
@@ -53,7 +56,7 @@ void agent_read_ranks(struct agent *g)
     poll(g->pfds, (nfds_t)n, 0);
     logs_turn(&g->logs, g->pfds, n);
     for (int i = 0; i < r->n; i++)
-        r->workers[i].words = words_of(g, i);
+        r->workers[i].words = words_of(g, i, &r->workers[i].own_code);
     const bool accused =
         (asked || r->state == ROUND_RUNNING) && exit_mark_raised(r->workers, r->n, asked, c.wall_ms(c.ctx));
     if (accused && asked) {

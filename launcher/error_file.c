@@ -149,6 +149,15 @@ static int64_t time_of(const char *text)
     return sv_i64((struct sv){p, strspn(p, "0123456789")}, 1, LATEST_S, &s) ? s * 1000 : 0;
 }
 
+static int code_of(const char *text)
+{
+    const char *object = value_of(text, "\"message\"");
+    const struct sv code = object && *object == '{' ? own_code(object + 1) : (struct sv){0};
+    int64_t n;
+
+    return sv_i64(code, 1, UINT8_MAX, &n) ? (int)n : 0;
+}
+
 struct error_file error_file_read(const char *path, struct arena *a)
 {
     cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
@@ -162,7 +171,8 @@ struct error_file error_file_read(const char *path, struct arena *a)
     return (struct error_file){
         .message = message ? arena_strndup(a, message, text_head(message, ERROR_FILE_MESSAGE_BYTES)) : NULL,
         .traceback = traceback ? arena_strdup(a, text_tail(traceback, ERROR_FILE_TRACEBACK_BYTES).p) : NULL,
-        .wall_ms = time_of(buf_str(&text))};
+        .wall_ms = time_of(buf_str(&text)),
+        .exit_code = code_of(buf_str(&text))};
 }
 
 /* Set "errorCode" to the exit code in the message, if the message is an object. */

@@ -2,7 +2,7 @@
  * this project's trainer), and copy it to the error file of a parent launcher. agent_report.c calls it.
  *
  * The file is JSON, {"message": {"message": "ValueError: ...", "extraInfo": {"py_callstack": "Traceback ...",
- * "timestamp": "1700000000"}}} or {"message": "...", "timestamp": 1700000000}. The reader takes the first
+ * "timestamp": "1700000000"}}}, perhaps with "errorCode" beside "extraInfo", or {"message": "...", "timestamp": 1700000000}. The reader takes the first
  * string of each name, at any depth.
  *
  * Ownership: texts are in the caller's arena.
@@ -30,6 +30,7 @@ struct error_file {
     const char *message;   /* at most ERROR_FILE_MESSAGE_BYTES of it; NULL: none */
     const char *traceback; /* the last ERROR_FILE_TRACEBACK_BYTES of it; NULL: none */
     int64_t wall_ms;       /* the file's timestamp of the failure; 0: none */
+    int exit_code;         /* with what the rank will exit: "errorCode", 1 to 255; 0: it does not say */
 };
 
 struct error_file error_file_read(const char *path, struct arena *a);

@@ -103,7 +103,7 @@ bool exit_mark_raised(struct exit_worker *w, int n, bool asked, int64_t now_wall
     for (int i = 0; i < n; i++)
         if (w[i].running && w[i].words == EXIT_WORDS_OWN) {
             w[i].raised = any = true;
-            w[i].status = EXIT_CODE_ERROR << 8;
+            w[i].status = (w[i].own_code ? w[i].own_code : EXIT_CODE_ERROR) << 8;
             w[i].wall_ms = now_wall_ms;
         }
     return any;

@@ -41,8 +41,9 @@ struct exit_worker {
     bool
         raised; /* it had raised an exception (EXIT_WORDS_OWN) when the first rank failed: treat it as failed */
     enum exit_words words;
-    int status;      /* as waitpid returns it; with `raised`, exit code 1 until it ends on its own */
-    int order;       /* 1 for the first that exited, 2 for the next, ...; 0: it has raised */
+    int own_code; /* with EXIT_WORDS_OWN: with what it will exit, from the error file; 0: not known, so 1 */
+    int status;   /* as waitpid returns it; with `raised`, own_code until it ends on its own */
+    int order;    /* 1 for the first that exited, 2 for the next, ...; 0: it has raised */
     int64_t wall_ms; /* Unix time of the failure: from the error file, else when the launcher reaped it */
     const char *error_file; /* NULL: none */
     const char *message;    /* from the error file, or NULL */

@@ -30,7 +30,8 @@ static int fail(const struct run_env *env, int rank, int exit_code, const struct
     struct err write_err;
 
     say(rank, err);
-    if (path && path[0] && error_writer_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
+    if (path && path[0] &&
+        error_writer_write(path, err->msg, exit_code, env->clock.wall_ms(env->clock.ctx), &write_err))
         say(rank, &write_err);
     return exit_code;
 }

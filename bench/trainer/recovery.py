@@ -256,6 +256,22 @@ def newest(folder):
     return max(steps), steps[max(steps)]
 
 
+def tensors(path):
+    """What a safetensors file says of each tensor, and its bytes. Left out is whether the step's epoch had been validated, which
+    changes no weight: a stop may come before that."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    left_out = ("__metadata__", "trainer.validated")
+    return {name: (t["dtype"], t["shape"], data[begin + t["data_offsets"][0]:begin + t["data_offsets"][1]])
+            for name, t in header.items() if name not in left_out}
+
+
+def differing(left, right):
+    """The files of two checkpoints whose tensors differ."""
+    return [name for name in ("model.safetensors", "optim.safetensors") if tensors(left / name) != tensors(right / name)]
+
+
 def same_bits(args, folder, disturbed):
     """The step at which the job was stopped, and the files of its checkpoint that differ from an undisturbed job's."""
     step, left = newest(disturbed)
@@ -269,8 +285,7 @@ def same_bits(args, folder, disturbed):
     other, right = newest(f"{folder}/undisturbed")
     if other != step:
         fail(f"the undisturbed job's last checkpoint is of step {other}, expected {step}")
-    names = ("model.safetensors", "optim.safetensors")
-    return step, [name for name in names if (left / name).read_bytes() != (right / name).read_bytes()]
+    return step, differing(left, right)
 
 
 def percentile(values, p):

@@ -30,7 +30,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from recovery import LIMIT_S, PAUSE_S, RANKS, ROOT, SAVE_STEPS, newest, percentile, row, statistics
+from recovery import LIMIT_S, PAUSE_S, RANKS, ROOT, SAVE_STEPS, differing, newest, percentile, row, statistics
 
 NAME, GROUP, IMAGE = "recovery", "batch.tensorstack.dev", "localhost/torchkeeper/trainer:dev"
 NODES = ("torchkeeper", "torchkeeper2")
@@ -148,7 +148,7 @@ class Job:
             specs.append({"type": type_, "replicas": 1, "restartPolicy": "ExitCode", "template": {"spec": pod}})
         return {"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "metadata": {"name": NAME},
                 "spec": {"replicaSpecs": specs, "torchrunConfig": {"enabled": True, "procPerNode": 1, "maxRestarts": 0},
-                         "runPolicy": {"backoffLimit": 1000, "forceDeleteAfterSeconds": 0}}}
+                         "runPolicy": {"backoffLimit": 1000, "forceDeleteAfterSeconds": 0, "avoidNodes": False}}}
 
     def lines(self, attempt):
         """Rank 0's events in that attempt: (seconds, event)."""
@@ -237,7 +237,7 @@ def same_bits(args, folder):
     if done.returncode:
         fail(f"the undisturbed run ended with {done.returncode}\n{done.stderr[-2000:]}")
     _, right = newest(f"{calm}/ck")
-    return step, [name for name in ("model.safetensors", "optim.safetensors") if (left / name).read_bytes() != (right / name).read_bytes()]
+    return step, differing(left, right)
 
 
 def show(kind, found):
@@ -270,7 +270,7 @@ def disturb(kind, args, namespace, rng, folders):
         job.train_on(rng)
         if kind == "node":
             subprocess.run([args.cluster, "node", "2", "up"], check=True, capture_output=True)
-            kubectl("wait", "--for=condition=Ready", f"node/{NODES[1]}", f"--timeout={LIMIT_S}s")
+            until("second node that takes pods", lambda: not kubectl("get", "node", NODES[1], "-o", "jsonpath={.spec.taints}"), pause=0.2)
         if kind != "pod" or i + 1 == args.kills:
             job.end()
             job = None

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from kube import GROUP, apply, field, get, kubectl, status, wait_for
 from torchjobs import said
-from trainjobs import is_rank, script
+from trainjobs import checkpoints, is_rank, script
 from twonodes import (LAUNCHED, NODE1, NODE2, PATIENCE, TYPES, UNHURT, as_if_nothing_had_been, at_home, await_lost, begun, counts,
                       drain, each, ended, in_training, newest, node2, node_of, ready, train, was_hurt_once)
 
-CUT_S = 1.5  # with the second before it less than the 5 s after which a rank gives up a peer whose host acknowledges nothing
+CUT_S = 1
+# A rank gives up a peer whose host acknowledges nothing for 5 s. Lost packets are sent again after 3 s at the latest, then after 6.
+SHORT_S = 2.8
 EVICTED = "DeletionByTaintManager"
 
 
@@ -19,7 +21,7 @@ def test_a_node_dies(ns, data):
     jobs = begun(ns, data, each())
     node2("down")
     for name in jobs:
-        assert was_hurt_once(name, ns, data, EVICTED) % 10 == 0
+        was_hurt_once(name, ns, data, EVICTED)
         assert [node_of(f"{name}-{t}-0", ns) for t in TYPES] == [NODE1, NODE1]
 
 
@@ -32,15 +34,19 @@ def test_a_node_dies_and_its_pods_are_not_evicted(ns, data):
 
 def test_a_short_cut_costs_nothing(ns, data):
     """The ranks wait for each other, and go on as soon as packets pass again: no restart."""
-    jobs = begun(ns, data, each(), tolerations=PATIENCE)
-    node2("cut")
-    time.sleep(1)  # a checkpoint may be under way
-    before = {name: newest(name, data) for name in jobs}
-    time.sleep(CUT_S)
-    assert {name: newest(name, data) for name in jobs} == before
-    node2("heal")
+    for trial in range(10):
+        jobs = begun(ns, data, {f"{name}-{trial}": job for name, job in each().items()}, tolerations=PATIENCE)
+        began = time.monotonic()
+        node2("cut")
+        time.sleep(CUT_S)
+        node2("heal")
+        if time.monotonic() - began < SHORT_S:
+            break
+        kubectl("-n", ns, "delete", "ptj", *jobs)  # the machine was busy, and the cut not short
+    else:
+        pytest.fail(f"no cut of ten was shorter than {SHORT_S} s")
     for name in jobs:
-        in_training(name, ns, data, before[name])
+        in_training(name, ns, data, newest(name, data))
         assert counts(status(name, ns)) == UNHURT
 
 
@@ -55,7 +61,7 @@ def test_a_node_is_cut_and_returns(ns, data, how):
     end = ended("hurt", ns)
     assert counts(end) == {**UNHURT, "attempt": 1, "backoffCount": 1}
     assert (end["lastFailure"]["exitCode"], end["lastFailure"]["reason"]) == (140, "PeerLost")
-    assert as_if_nothing_had_been("hurt", ns, data) % 10 == 0
+    as_if_nothing_had_been("hurt", ns, data)
 
 
 def test_a_node_is_cut_until_its_pods_are_evicted(ns, data):
@@ -67,7 +73,7 @@ def test_a_node_is_cut_until_its_pods_are_evicted(ns, data):
     node2("heal")
     wait_for("the node", lambda: ready(NODE2))
     for name in jobs:
-        assert was_hurt_once(name, ns, data, EVICTED) % 10 == 0
+        was_hurt_once(name, ns, data, EVICTED)
 
 
 def test_a_lonely_pod_of_a_cut_node_adds_no_checkpoint(ns, data):
@@ -78,10 +84,12 @@ def test_a_lonely_pod_of_a_cut_node_adds_no_checkpoint(ns, data):
     assert len(old) == len(jobs)
     node2("cut")
     for name in jobs:
-        assert was_hurt_once(name, ns, data, EVICTED, ranks=1) % 10 == 0
+        was_hurt_once(name, ns, data, EVICTED, ranks=1)
+    saved = {name: checkpoints(name, data) for name in jobs}
     # Still cut off: nobody but the mark can have ended them.
     wait_for("the end of the old ranks", lambda: not any(p.exists() for p in old))
     assert not ready(NODE2)
+    assert {name: checkpoints(name, data) for name in jobs} == saved
 
 
 def test_a_node_is_drained(ns, data):

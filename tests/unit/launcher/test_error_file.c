@@ -70,6 +70,32 @@ static void test_read(void **state)
     }
 }
 
+/* In the message alone, a code with which a process can fail. */
+static void test_exit_code(void **state)
+{
+    static const struct {
+        const char *text;
+        int want;
+    } cases[] = {
+        {"{\"message\": {\"message\": \"m\", \"errorCode\": 140}}", 140},
+        {"{\"message\": {\"errorCode\": 138, \"message\": \"m\"}}", 138},
+        {"{\"message\": {\"message\": \"m\", \"errorCode\": 0}}", 0},
+        {"{\"message\": {\"message\": \"m\", \"errorCode\": -9}}", 0},
+        {"{\"message\": {\"message\": \"m\", \"errorCode\": 256}}", 0},
+        {"{\"message\": {\"message\": \"m\", \"errorCode\": \"3\"}}", 0},
+        {"{\"message\": {\"message\": \"m\"}, \"errorCode\": 140}", 0},
+        {"{\"message\": \"m\", \"errorCode\": 140}", 0},
+        {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        write_file(from, cases[i].text);
+        assert_int_equal(error_file_read(from, &a).exit_code, cases[i].want);
+    }
+}
+
 /* Of a long message the beginning is kept, of a long traceback the end, both of whole characters; nothing else stays. */
 static void test_long(void **state)
 {
@@ -184,11 +210,9 @@ static void test_pass_into_what_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_no_file),
-        cmocka_unit_test(test_pass),
-        cmocka_unit_test(test_pass_into_what_is_there),
+        cmocka_unit_test(test_read), cmocka_unit_test(test_exit_code),
+        cmocka_unit_test(test_long), cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_pass), cmocka_unit_test(test_pass_into_what_is_there),
     };
     return cmocka_run_group_tests(tests, folder_begin, folder_end);
 }

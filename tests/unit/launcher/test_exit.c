@@ -153,7 +153,10 @@ static void test_a_rank_that_raised_is_asked_for(void **state)
     assert_true(exit_mark_raised(w, 3, true, 5));
     assert_int_equal(exit_root_cause(w, 3, &unsure), 2);
     assert_int_equal(unsure, 0);
+    assert_int_equal(exit_status_code(w[2].status), 1);
+    w[2].own_code = 138;
     assert_true(exit_mark_raised(w, 3, true, 5)); /* again, while it runs */
+    assert_int_equal(exit_status_code(w[2].status), 138);
     w[2].running = false;
     assert_false(exit_mark_raised(w, 3, true, 5));
 }

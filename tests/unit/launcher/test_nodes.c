@@ -89,6 +89,12 @@ static void test_root_cause_of_another_node(void **state)
         {"[ $NODE = 1 ] && { echo '{\"message\": \"no such table\"}' >$TORCHELASTIC_ERROR_FILE; exit 3; }; "
          "sleep 1000",
          "traceback : no such table", 3, 3},
+        /* who only lost a peer, and says so before it ends */
+        {"[ $NODE = 0 ] && { echo '{\"message\": {\"message\": \"rank 1 went away\", \"errorCode\": 140}}' "
+         ">e; "
+         "mv e $TORCHELASTIC_ERROR_FILE; touch $SHARED/left; sleep 1000; }; "
+         "until [ -e $SHARED/left ]; do sleep 0.01; done; exit 140",
+         "", 140, 140},
     };
 
     (void)state;

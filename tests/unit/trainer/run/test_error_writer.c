@@ -16,10 +16,11 @@ static void encodes(void **state)
     cleanup_buf struct buf out = BUF_INIT(4096);
     struct err err;
 
-    assert_int_equal(error_writer_encode("a \"b\" \\ c\n\xc3\xa9", 1767225600999, &out, &err), 0);
-    assert_string_equal(buf_str(&out),
-                        "{\"message\":{\"message\":\"a \\\"b\\\" \\\\ c\\u000a\xc3\xa9\",\"extraInfo\":"
-                        "{\"py_callstack\":\"\",\"timestamp\":\"1767225600\"}}}\n");
+    assert_int_equal(error_writer_encode("a \"b\" \\ c\n\xc3\xa9", 140, 1767225600999, &out, &err), 0);
+    assert_string_equal(
+        buf_str(&out),
+        "{\"message\":{\"message\":\"a \\\"b\\\" \\\\ c\\u000a\xc3\xa9\",\"errorCode\":140,\"extraInfo\":"
+        "{\"py_callstack\":\"\",\"timestamp\":\"1767225600\"}}}\n");
 }
 
 static void is_bounded(void **state)
@@ -29,8 +30,8 @@ static void is_bounded(void **state)
     struct err err = {0};
 
     assert_int_equal(
-        error_writer_encode("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 0, &out,
-                            &err),
+        error_writer_encode("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1, 0,
+                            &out, &err),
         -1);
     assert_true(err.kind != ERR_NONE);
 }
@@ -45,11 +46,11 @@ static void writes_or_says_why_not(void **state)
 
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(error_writer_write(path, "why", 1000, &err), 0);
+    assert_int_equal(error_writer_write(path, "why", 1, 1000, &err), 0);
     assert_int_equal(fs_read(path, &text, &err), 0);
     assert_non_null(strstr(buf_str(&text), "\"message\":\"why\""));
     unlink(path);
-    assert_int_equal(error_writer_write("/tmp/no/such/folder/e", "why", 1000, &err), -1);
+    assert_int_equal(error_writer_write("/tmp/no/such/folder/e", "why", 1, 1000, &err), -1);
     assert_non_null(strstr(err.msg, "/tmp/no/such/folder"));
 }
 
@@ -71,7 +72,7 @@ static void tells_of_the_end_of_memory(void **state)
     assert_int_equal(fs_read(path, &text, &err), 0);
     for (int64_t s = before; !found && s <= time(NULL); s++) {
         buf_clear(&want);
-        assert_int_equal(error_writer_encode("out of memory", 1000 * s, &want, &err), 0);
+        assert_int_equal(error_writer_encode("out of memory", 138, 1000 * s, &want, &err), 0);
         found = strcmp(buf_str(&text), buf_str(&want)) == 0;
     }
     assert_true(found);
