@@ -39,7 +39,8 @@ static const char MODEL[] = "name: tiny\n"
 
 static const char SCRIPT[] =
     "echo $$ >tmp.$RANK; mv tmp.$RANK pid.$RANK; "
-    "export LD_PRELOAD=$PRELOADED; exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck --save_path "
+    "export LD_PRELOAD=$PRELOADED; exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck "
+    "--save_path "
     "$WHERE/w.safetensors "
     "--save_seconds 0 --save_steps 20 --keep 60 --log_dir $WHERE/tb --threads 1 --timeout 600 $MORE";
 
