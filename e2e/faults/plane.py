@@ -254,7 +254,9 @@ def gone_within(pid, seconds):
 
 
 def running(pid):
+    """Also what SIGKILL makes of a process for a moment: its first thread has ended, others have its files and ports."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0] != "Z" or int(fields[17]) > 1
     except OSError:
         return False

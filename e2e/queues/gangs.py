@@ -140,10 +140,7 @@ def main():
     with cases.up(Gangs(args.operator)) as plane:
         plane.install()
         plane.nodes(int(n * PART) * PODS)
-        for name, case in (("coscheduling", with_coscheduling), ("the default scheduler alone", without)):
-            if cases.wanted(name):
-                with cases(name):
-                    case(plane, n)
+        cases.run({"coscheduling": with_coscheduling, "the default scheduler alone": without}, plane, n)
     return cases.end()
 
 
